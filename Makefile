@@ -1,0 +1,75 @@
+# The commands of this repository; `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+BIN := .venv/bin
+SAMPLE ?= build/sample
+LAKE ?= build/lake
+OPUS := $(BIN)/opus --lake $(LAKE)
+
+# Everything that is needed lies in the install: nothing is asked of a model hub at run time.
+export HF_HUB_OFFLINE := 1
+export TRANSFORMERS_OFFLINE := 1
+export TOKENIZERS_PARALLELISM := false
+
+.PHONY: help run test lint types imports lock docs ui clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+
+run: .venv/.installed $(SAMPLE)/.written ## install, write the sample, rebuild, generate, show the ranked workflows
+	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
+	$(OPUS) rebuild --history $(SAMPLE)/history
+	$(OPUS) generate --intakes $(SAMPLE)/intakes
+	$(OPUS) best
+	echo "sample     $(abspath $(SAMPLE))"
+	echo "lake       $(abspath $(LAKE))"
+	echo "SQL views  $(abspath $(LAKE))/views.sql  (duckdb -init $(LAKE)/views.sql)"
+	echo "next       $(OPUS) status | explain WORKFLOW | query | ui"
+
+test: .venv/.installed ## the tests
+	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
+	$(BIN)/pytest
+
+lint: .venv/.installed ## style (ruff)
+	@$(BIN)/ruff check .
+
+types: .venv/.installed ## types (mypy)
+	@$(BIN)/mypy
+
+imports: .venv/.installed ## who may import whom (import-linter)
+	@$(BIN)/lint-imports
+
+lock: .venv/.installed ## pin requirements.lock anew from pyproject.toml
+	@$(BIN)/uv pip compile -q --no-header --no-annotate pyproject.toml --extra dev -o requirements.lock
+
+docs: .venv/.installed ## write the settings reference and the data dictionary into README.md
+	@$(BIN)/python scripts/reference.py
+
+ui: .venv/.installed ## the Dagster UI on the sample's lake
+	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
+	OPUS_HISTORY=$(abspath $(SAMPLE))/history OPUS_INTAKES=$(abspath $(SAMPLE))/intakes $(OPUS) ui
+
+clean: ## remove what `make run` wrote; the install stays
+	@rm -rf build
+
+# A new lock means a new install; `uv pip sync` takes the project itself away, so it is put back each time.
+.venv/.installed: requirements.lock pyproject.toml
+	@start=$$SECONDS
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -x $(BIN)/uv || $(BIN)/pip install -q uv
+	$(BIN)/uv pip sync -q --python $(BIN)/python requirements.lock
+	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps -e .
+	touch $@
+	echo "installed in $$((SECONDS - start)) s"
+
+# Rewritten when the code that writes it changed.
+$(SAMPLE)/.written: .venv/.installed $(wildcard opus_pipelines/sample/*.py)
+	@rm -rf $(SAMPLE)
+	$(BIN)/opus sample $(SAMPLE)
+	touch $@
+
+.ONESHELL:

@@ -1,0 +1,46 @@
+"""Stage one: historical files become Workflow Implementations, sources counted, what cannot be used put aside."""
+
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import dagster as dg
+
+from assets.checks import HISTORY_CHECKS, reported
+from assets.specs import made, spec
+from opus_pipelines.history.ingest import read_history
+from opus_pipelines.ids import digest
+from opus_pipelines.lake import read_table
+from opus_pipelines.query.views import write_views_sql
+from opus_pipelines.schemas import SOURCES
+from opus_pipelines.wkg.checks import check_history
+from resources.lake import LakeRun
+
+GROUP = "history"
+logger = logging.getLogger("opus_pipelines.rebuild")
+
+
+class ReadHistory(dg.Config):
+    """Options of reading."""
+
+    full: bool = False
+
+
+@dg.multi_asset(
+    name="read_history",
+    specs=[spec("history/implementations", GROUP), spec("history/rejects", GROUP), spec("history/sources", GROUP)],
+    check_specs=HISTORY_CHECKS,
+)
+def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
+    """Reads the sources whose files changed."""
+    run.lake.ensure_empty()
+    write_views_sql(run.lake)
+    state = read_history(run.lake, run.typed.paths.history, datetime.now(UTC), force=config.full, progress=logger.info)
+    run.handed.history = state
+    version = digest([(s.source, s.content) for s in state.sources])
+    rejected = sum(row["records_rejected"] or 0 for row in state.files)
+    yield made("history/implementations", version, sum(s.implementations for s in state.sources), sources=len(state.sources))
+    yield made("history/rejects", version, rejected)
+    yield made("history/sources", version, read_table(SOURCES, run.lake.folder(SOURCES)).num_rows, rejected_whole=state.failed)
+    run.handed.checks = tuple(check_history(run.lake, state))
+    yield from reported(run.handed.checks)

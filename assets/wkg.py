@@ -1,0 +1,84 @@
+"""Stage two: implementations become the Work Knowledge Graph, staged, checked, and then published as one snapshot."""
+
+import logging
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import dagster as dg
+
+from assets.checks import WKG_CHECKS, reported
+from assets.specs import key, made, spec
+from opus_pipelines.lake import read_json
+from opus_pipelines.wkg import build
+from opus_pipelines.wkg.checks import check_snapshot
+from resources.encoder import EncoderResource
+from resources.lake import LakeRun
+from resources.spark import SparkResource
+
+GROUP = "wkg"
+MINED = ("tasks", "task_implementations", "edges", "needs", "task_aliases", "variants", "cases")
+EMBEDDED = ("embeddings", "implementation_vectors")
+logger = logging.getLogger("opus_pipelines.rebuild")
+
+
+class Mine(dg.Config):
+    """Options of mining."""
+
+    reset_lambda: bool = False
+
+
+@dg.multi_asset(
+    name="mine", specs=[spec(f"wkg/{name}", GROUP, ["history/implementations"], kinds=("spark", "parquet")) for name in MINED]
+)
+def mine(config: Mine, run: LakeRun, spark: SparkResource) -> Iterator[dg.MaterializeResult]:
+    """Resolves tasks, then aggregates the sources that changed and merges all aggregates."""
+    run.handed.build = build.prepare(run.lake, run.typed, run.history, config.reset_lambda)
+    counts = build.mine(run.build, spark.session) if run.build.is_new else {}
+    for name in MINED:
+        yield made(f"wkg/{name}", run.build.snapshot_id, counts.get(f"wkg/{name}"), new=run.build.is_new)
+
+
+@dg.multi_asset(
+    name="embed",
+    specs=[
+        spec("wkg/embeddings", GROUP, ["wkg/tasks"]),
+        spec("wkg/implementation_vectors", GROUP, ["wkg/cases", "history/implementations"]),
+        spec("wkg/index", GROUP, ["wkg/embeddings"], about="the FAISS index over the tasks, with its id map", kinds=("faiss",)),
+    ],
+)
+def embed(run: LakeRun, encoder: EncoderResource) -> Iterator[dg.MaterializeResult]:
+    """Embeds tasks and cases; only texts that are new reach the encoder."""
+    counts = build.embed(run.build, encoder.encoder) if run.build.is_new else {}
+    for name in (*EMBEDDED, "index"):
+        yield made(f"wkg/{name}", run.build.snapshot_id, counts.get(f"wkg/{name}"), new=run.build.is_new)
+
+
+@dg.multi_asset_check(name="check_snapshot", specs=WKG_CHECKS)
+def checks(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
+    """Checks the staged snapshot as a whole, before anything of it can be seen."""
+    if run.build.is_new:
+        found = check_snapshot(run.build.folder)
+        run.handed.checks += tuple(found)
+        yield from reported(found)
+    else:
+        for declared in WKG_CHECKS:
+            yield dg.AssetCheckResult(
+                passed=True, asset_key=declared.asset_key, check_name=declared.name, description="unchanged, checked when it was published"
+            )
+
+
+@dg.asset(
+    key=key("wkg/snapshot"),
+    deps=[key(f"wkg/{name}") for name in (*MINED, *EMBEDDED, "index")],
+    group_name=GROUP, owners=["team:opus"], kinds={"json"},
+)
+def snapshot(run: LakeRun) -> dg.MaterializeResult:
+    """Publishes: manifest, rename, and the one pointer that readers follow."""
+    if run.build.is_new:
+        build.publish(run.build, list(run.handed.checks), datetime.now(UTC))
+    else:
+        logger.info("nothing new: snapshot %s stays", run.build.snapshot_id)
+    manifest = run.lake.manifest(run.build.snapshot_id)
+    pointer = read_json(run.lake.root / "wkg" / "current.json") or {}
+    facts = {name: manifest[name] for name in ("lambda", "counts", "timings", "engines") if name in manifest}
+    return made("wkg/snapshot", run.build.snapshot_id, snapshot=run.build.snapshot_id, published_at=pointer.get("published_at", ""), **facts)

@@ -1,0 +1,16 @@
+"""The nightly rebuild: history to a published snapshot."""
+
+import dagster as dg
+
+from opus_pipelines.settings import Schedule
+
+JOB = dg.define_asset_job(
+    "rebuild",
+    selection=dg.AssetSelection.groups("history", "wkg"),
+    description="Read what changed, mine, embed, check, publish a snapshot.",
+)
+
+
+def nightly(schedule: Schedule) -> dg.ScheduleDefinition:
+    """The schedule of opus.toml."""
+    return dg.ScheduleDefinition(name="nightly", job=JOB, cron_schedule=schedule.nightly, execution_timezone=schedule.timezone)

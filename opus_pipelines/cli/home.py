@@ -1,0 +1,22 @@
+"""Dagster's home inside the lake: one dagster.yaml, copied there, and the variables that point to it. Dagster itself is not loaded here."""
+
+import os
+import shutil
+from pathlib import Path
+
+from opus_pipelines.errors import LakeError
+from opus_pipelines.lake import Lake
+from opus_pipelines.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]  # dagster.yaml and workspace.yaml lie there in a checkout and in an editable install
+
+
+def prepare(settings: Settings) -> Path:
+    """Make `<lake>/.dagster` and point Dagster to it; returns it."""
+    home = Lake(settings.paths.lake).dagster_home
+    if not (ROOT / "dagster.yaml").is_file():
+        raise LakeError(f"{ROOT / 'dagster.yaml'} is missing: run opus from a checkout installed with `make`")
+    home.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(ROOT / "dagster.yaml", home / "dagster.yaml")
+    os.environ |= {"DAGSTER_HOME": str(home), "OPUS_STATE": str(home), "DAGSTER_DISABLE_TELEMETRY": "1"}
+    return home

@@ -1,0 +1,109 @@
+"""The entry point: global options, the commands put together, and every error as one clear line with its exit code."""
+
+import logging
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.read import best, explain, query, status
+from opus_pipelines.cli.write import generate, rebuild, sample, ui
+from opus_pipelines.errors import OpusError
+
+DONE, FAILED, USAGE = 0, 1, 2
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.option("--lake", type=click.Path(path_type=Path), help="Where everything that is written lies (or OPUS_LAKE). Default: lake")
+@click.option("--settings", type=click.Path(path_type=Path), help="Settings file. Default: opus.toml, where there is one")
+@click.version_option(package_name="opus-pipelines")
+@click.pass_context
+def opus(context: click.Context, lake: Path | None, settings: Path | None) -> None:
+    """From a company's history of work to the workflows it should run next.
+
+    \b
+    Example:
+      opus sample demo
+      opus --lake demo/lake rebuild --history demo/history
+      opus --lake demo/lake generate --intakes demo/intakes
+      opus --lake demo/lake best
+    """
+    context.obj = Options(lake, settings)
+    _log_to_stderr()
+
+
+for command in (sample, rebuild, generate, best, explain, query, status, ui):
+    opus.add_command(command)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code: 0 done, 1 something failed, 2 wrong usage."""
+    options: list[Options] = []
+    try:
+        with opus.make_context("opus", list(sys.argv[1:] if arguments is None else arguments)) as context:
+            opus.invoke(context)
+            options.append(context.obj)
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.UsageError as error:
+        error.show()
+        return USAGE
+    except click.ClickException as error:
+        error.show()
+        return FAILED
+    except (OpusError, OSError) as error:
+        if isinstance(error, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at its end
+            return FAILED
+        return _fail(f"{error}")
+    except (KeyboardInterrupt, click.Abort):
+        return _fail("stopped; what was published before stays as it is")
+    except Exception as error:
+        return _fail(f"unexpected {type(error).__name__}: {_one_line(error)}; the full trace is in {_keep_trace(arguments)}")
+    return DONE
+
+
+def _fail(message: str) -> int:
+    click.echo(f"opus: {message}", err=True)
+    return FAILED
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:300] or "no message"
+
+
+def _keep_trace(arguments: Sequence[str] | None) -> Path:
+    """Append the trace to the lake's error log, or to one in the temporary folder when there is no lake."""
+    lake = Options.lake_of(list(sys.argv[1:] if arguments is None else arguments))
+    folder = lake / ".dagster" if lake.is_dir() else Path(tempfile.gettempdir())
+    folder.mkdir(exist_ok=True)
+    path = folder / "opus-errors.log"
+    with path.open("a", encoding="utf-8") as file:
+        file.write(traceback.format_exc() + "\n")
+    return path
+
+
+def _log_to_stderr() -> None:
+    """Progress of long stages on stderr, with the seconds since the start."""
+    logger = logging.getLogger("opus_pipelines")
+    if not logger.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(_Elapsed())
+        logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+
+
+class _Elapsed(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        mark = "" if record.levelno < logging.WARNING else f"{record.levelname.lower()}: "
+        return f"{record.relativeCreated / 1000:7.1f} s  {mark}{record.getMessage()}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

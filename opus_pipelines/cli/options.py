@@ -1,0 +1,39 @@
+"""The options every command shares, turned into settings and a lake."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opus_pipelines.errors import OpusError, SettingsError
+from opus_pipelines.lake import Lake
+from opus_pipelines.settings import Settings, load
+
+
+@dataclass(frozen=True)
+class Options:
+    """What stands before the command's name."""
+
+    lake_folder: Path | None = None
+    settings_file: Path | None = None
+
+    def settings(self, **overrides: Any) -> Settings:
+        """Settings in force, paths absolute; raises SettingsError when an input folder lies inside the lake."""
+        made = load(self.settings_file, paths__lake=self.lake_folder, **overrides)
+        paths = made.paths.model_copy(update={name: path.expanduser().absolute() for name, path in made.paths})
+        for name in ("history", "intakes"):
+            if getattr(paths, name).resolve().is_relative_to(paths.lake.resolve()):
+                raise SettingsError(f"{name} = {getattr(paths, name)} lies inside the lake {paths.lake}; inputs never do")
+        return made.model_copy(update={"paths": paths})
+
+    def lake(self) -> Lake:
+        """The lake in force."""
+        return Lake(self.settings().paths.lake)
+
+    @staticmethod
+    def lake_of(arguments: list[str]) -> Path:
+        """The lake that a command line means, as far as it can be told from a failed one."""
+        named = next((Path(b) for a, b in zip(arguments, arguments[1:], strict=False) if a == "--lake"), None)
+        try:
+            return Options(named).settings().paths.lake
+        except OpusError:
+            return named or Path("lake")

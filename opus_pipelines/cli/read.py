@@ -1,0 +1,125 @@
+"""Commands that only read: best, explain, query, status. None of them loads Dagster, Spark or torch."""
+
+import click
+
+from opus_pipelines.cli import show
+from opus_pipelines.cli.options import Options
+from opus_pipelines.errors import InputError
+
+scope = [
+    click.option("--client", help="Only this client."),
+    click.option("--contract", help="Only this contract."),
+]
+
+
+def scoped[F](command: F) -> F:
+    """Adds --client and --contract."""
+    for option in reversed(scope):
+        command = option(command)  # type: ignore[arg-type, assignment]
+    return command
+
+
+@click.command()
+@scoped
+@click.option("--intake", help="Only this intake (its folder's name).")
+@click.option("--top", type=click.IntRange(min=1), default=3, show_default=True, help="How many ranks of each Intention.")
+@show.format_option
+@click.pass_obj
+def best(options: Options, client: str | None, contract: str | None, intake: str | None, top: int, form: str) -> None:
+    """The ranked workflows of every intake.
+
+    \b
+    Example:
+      opus best --client "Northwind Insurance" --top 1
+    """
+    from opus_pipelines.query import best as query_best
+    from opus_pipelines.query.views import connect
+
+    rows = query_best.ranked(connect(options.lake()), client, contract, intake, top)
+    if form != "table":
+        show.relation(rows, form)
+        return
+    for title, columns, values in query_best.by_contract(rows):
+        show.table(columns, values, title)
+
+
+@click.command()
+@click.argument("workflow")
+@click.option("--evidence", metavar="TASK", help="List the cases of history behind this task (title or id).")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many cases --evidence lists.")
+@click.pass_obj
+def explain(options: Options, workflow: str, evidence: str | None, limit: int) -> None:
+    """One workflow: its steps, why it ranks where it does, and where each figure came from.
+
+    WORKFLOW is an id that `opus best` shows, or the beginning of one.
+
+    \b
+    Example:
+      opus explain f3a9 --evidence "Check invoice"
+    """
+    from opus_pipelines.query.evidence import evidence_of
+    from opus_pipelines.query.explain import explanation, find_workflow
+    from opus_pipelines.query.views import connect
+
+    connection = connect(options.lake())
+    workflow_id = find_workflow(connection, workflow)
+    text = evidence_of(connection, workflow_id, evidence, limit) if evidence else explanation(connection, workflow_id)
+    click.echo(text)
+
+
+@click.command()
+@click.argument("name_or_sql", required=False)
+@click.option("--set", "variables", metavar="NAME=VALUE", multiple=True, help="A variable that the SQL reads with getvariable('NAME').")
+@show.format_option
+@click.pass_obj
+def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...], form: str) -> None:
+    """A shipped query by name, or SQL over the views. Without either, lists the shipped queries and the views.
+
+    \b
+    Example:
+      opus query saving_against_history --format csv
+      opus query "SELECT title, implementations FROM wkg_tasks ORDER BY 2 DESC LIMIT 5"
+    """
+    from opus_pipelines.query import shipped
+    from opus_pipelines.query.views import connect
+    from opus_pipelines.schemas import DATASETS
+
+    if name_or_sql is None:
+        show.table(("query", "answers"), [(q.name, q.about) for q in shipped.shipped().values()])
+        show.table(("view", "holds"), [("", ""), *((d.view, d.about) for d in DATASETS.values())])
+        return
+    rows = shipped.run(connect(options.lake()), name_or_sql, dict(_pair(v) for v in variables))
+    if rows is not None:
+        try:
+            show.relation(rows, form)
+        except shipped.QueryError as error:
+            raise InputError(f"the query failed: {error}") from None
+
+
+def _pair(text: str) -> tuple[str, str]:
+    name, sign, value = text.partition("=")
+    if not sign or not name:
+        raise click.BadParameter(f"{text!r} is not NAME=VALUE", param_hint="--set")
+    return name, value
+
+
+@click.command()
+@show.format_option
+@click.pass_obj
+def status(options: Options, form: str) -> None:
+    """Snapshot, sources, contracts, what is stale and what failed.
+
+    \b
+    Example:
+      opus status
+    """
+    from opus_pipelines.query import status as query_status
+    from opus_pipelines.query.views import connect
+
+    lake = options.lake()
+    connection = connect(lake)
+    if form != "table":
+        show.relation(query_status.contracts(connection), form)
+        return
+    for title, columns, values in query_status.report(connection, lake):
+        show.table(columns, values, title)

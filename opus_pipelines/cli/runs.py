@@ -1,0 +1,92 @@
+"""The Dagster runs behind `opus rebuild` and `opus generate`: the same jobs that the schedule and the UI start."""
+
+import itertools
+import logging
+import time
+import warnings
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from opus_pipelines import errors
+from opus_pipelines.cli.home import prepare
+from opus_pipelines.errors import OpusError
+from opus_pipelines.generation.discover import ContractFolder
+from opus_pipelines.lake import Lake
+from opus_pipelines.settings import Settings
+
+if TYPE_CHECKING:
+    import dagster as dg
+
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}  # progress is shown by our own logger
+logger = logging.getLogger("opus_pipelines.cli")
+
+
+def rebuild(settings: Settings, full: bool, reset_lambda: bool) -> None:
+    """Run the job `rebuild`; raises OpusError with the reason when it fails or when a file was rejected whole."""
+    config = {"read_history": {"config": {"full": full}}, "mine": {"config": {"reset_lambda": reset_lambda}}}
+    _run(settings, "rebuild", [{}], {"ops": config})
+    lake = Lake(settings.paths.lake)
+    logger.info("snapshot %s is current", lake.current_snapshot())
+
+
+def generate(settings: Settings, wanted: list[ContractFolder]) -> None:
+    """Run the job `generate` over the wanted contracts, a run for each span of neighbours; raises OpusError naming what failed."""
+    keys = {folder.key for folder in wanted}
+    _run(settings, "generate", keys, {})
+
+
+def ranges(order: Iterable[str], wanted: set[str]) -> Iterator[tuple[str, str]]:
+    """First and last key of each span of wanted keys that is contiguous in `order`: a Dagster run covers one span."""
+    for hit, span in itertools.groupby(order, key=wanted.__contains__):
+        if hit:
+            keys = list(span)
+            yield keys[0], keys[-1]
+
+
+def _run(settings: Settings, job: str, what: Any, config: dict[str, Any]) -> None:
+    home = prepare(settings)
+    start = time.monotonic()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Dagster's beta and deprecation notices are not for the person at the terminal
+        import dagster as dg
+
+        from opus_pipelines.definitions import build_defs
+
+        resolved = build_defs(settings).resolve_job_def(job)
+        with dg.DagsterInstance.get() as instance:
+            failures = []
+            for tags in _tags(instance, what) if isinstance(what, set) else what:
+                result = resolved.execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET | config, tags=tags)
+                if not result.success:
+                    failures.append(f"{_reason(result)} (run {result.run_id})")
+    logger.info("%s took %.1f s", job, time.monotonic() - start)
+    if failures:
+        raise OpusError("; ".join(failures) + f"; the full log: opus ui, or {home}")
+
+
+def _tags(instance: "dg.DagsterInstance", keys: set[str]) -> Iterator[dict[str, str]]:
+    """The tags of each run; keys that Dagster does not know yet are added in order."""
+    from jobs.partitions import CONTRACTS
+
+    known = set(instance.get_dynamic_partitions(CONTRACTS.name))
+    instance.add_dynamic_partitions(CONTRACTS.name, sorted(keys - known))
+    for first, last in ranges(instance.get_dynamic_partitions(CONTRACTS.name), keys):
+        yield {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
+
+
+def _reason(result: "dg.ExecuteInProcessResult") -> str:
+    """Why a run failed, in the words of the deepest error: ours as they are, others with their type."""
+    found = [getattr(event.event_specific_data, "error", None) for event in result.all_events if event.is_failure]
+    chain = list(_causes(next((e for e in found if e), None)))
+    if not chain:
+        return "the run failed"
+    ours = next((e for e in chain if e.cls_name and hasattr(errors, e.cls_name)), None)
+    error = ours or chain[-1]
+    message = " ".join(error.message.split())
+    return message.split(": ", 1)[-1] if ours or error.cls_name == "Failure" else message
+
+
+def _causes(error: Any) -> Iterator[Any]:
+    while error is not None:
+        yield error
+        error = error.cause

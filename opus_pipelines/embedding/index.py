@@ -1,0 +1,65 @@
+"""The FAISS index: exact inner product over unit vectors, with the ids of its rows beside it."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opus_pipelines.errors import LakeError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+INDEX_FILE, IDS_FILE = "index.faiss", "ids.json"
+
+
+class VectorIndex:
+    """Ids found by the similarity (inner product; the cosine of unit vectors) of their vectors."""
+
+    def __init__(self, ids: Sequence[str], index: Any) -> None:
+        if len(ids) != index.ntotal:
+            raise LakeError(f"the index holds {index.ntotal} vectors but {len(ids)} ids; rebuild the snapshot")
+        self.ids = list(ids)
+        self._index = index
+
+    @classmethod
+    def build(cls, ids: Sequence[str], vectors: "np.ndarray") -> "VectorIndex":
+        """An index of `vectors` (float32[n, d]), row i standing for ids[i]."""
+        import faiss
+        import numpy as np
+
+        index = faiss.IndexFlatIP(int(vectors.shape[1]))
+        index.add(np.ascontiguousarray(vectors, np.float32))
+        return cls(ids, index)
+
+    def save(self, folder: Path) -> None:
+        """Write index.faiss and ids.json into `folder`, which is made."""
+        import faiss
+
+        folder.mkdir(parents=True, exist_ok=True)
+        faiss.write_index(self._index, str(folder / INDEX_FILE))
+        (folder / IDS_FILE).write_text(json.dumps(self.ids) + "\n", "utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> "VectorIndex":
+        """The index saved in `folder`; raises LakeError where there is none."""
+        import faiss
+
+        if not (folder / INDEX_FILE).is_file() or not (folder / IDS_FILE).is_file():
+            raise LakeError(f"{folder} holds no index; `opus rebuild` makes one")
+        return cls(json.loads((folder / IDS_FILE).read_text("utf-8")), faiss.read_index(str(folder / INDEX_FILE)))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def search(self, vectors: "np.ndarray", k: int) -> list[list[tuple[str, float]]]:
+        """For each row of `vectors` the k most similar (id, similarity), best first, ties by id; fewer where there are fewer."""
+        import numpy as np
+
+        if not self.ids or k < 1:
+            return [[] for _ in vectors]
+        similarities, rows = self._index.search(np.ascontiguousarray(vectors, np.float32), min(k, len(self.ids)))
+        return [
+            sorted(((self.ids[i], float(s)) for s, i in zip(sims, found, strict=True) if i >= 0), key=lambda hit: (-hit[1], hit[0]))
+            for sims, found in zip(similarities, rows, strict=True)
+        ]

@@ -1,0 +1,1 @@
+"""What a Workflow is worth: success, schedule, cost and Reward (spec A2, A5)."""

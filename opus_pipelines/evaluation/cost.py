@@ -1,0 +1,66 @@
+"""The cost C(W) of EVAL (5): consumed resources by who consumed them, time, and what is held."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from opus_pipelines.evaluation.schedule import Peaks
+from opus_pipelines.settings import Cost
+from opus_pipelines.workflow.model import Workflow
+
+MS_PER_HOUR = 3_600_000.0
+
+
+class Parts(NamedTuple):
+    """A cost in dollars, by who consumed it."""
+
+    compute_usd: float
+    model_usd: float
+    human_usd: float
+
+
+@dataclass(frozen=True)
+class WorkflowCost:
+    """C(W) of EVAL (5) in dollars; `cost_usd` is its five parts added from left to right, so they sum to it exactly."""
+
+    cost_compute_usd: float
+    cost_model_usd: float
+    cost_human_usd: float
+    cost_time_usd: float
+    cost_held_usd: float
+
+    @property
+    def cost_usd(self) -> float:
+        """The whole."""
+        return self.cost_compute_usd + self.cost_model_usd + self.cost_human_usd + self.cost_time_usd + self.cost_held_usd
+
+
+def split_cost(cost_usd: float, compute: float | None, model: float | None, human: float | None, actor_kind: str | None) -> Parts:
+    """`cost_usd` by who consumed it.
+
+    What the known parts leave open counts to the part of the task's actor kind (human, model, else compute);
+    parts that say more than the whole (means over different cases can) are scaled down to it.
+    """
+    known = [part or 0.0 for part in (compute, model, human)]
+    stated = math.fsum(known)
+    if stated > cost_usd:
+        return Parts(*(part * (cost_usd / stated) for part in known))
+    known[{"model": 1, "human": 2}.get(actor_kind or "", 0)] += cost_usd - stated
+    return Parts(*known)
+
+
+def time_usd(duration_ms: float, settings: Cost) -> float:
+    """w_d times a duration."""
+    return settings.usd_per_hour_of_duration * duration_ms / MS_PER_HOUR
+
+
+def workflow_cost(workflow: Workflow, duration_ms: float, held: Peaks, settings: Cost) -> WorkflowCost:
+    """C(W) = <w_g, R^(g)> + w_d D + <w_r, R^(r)>, EVAL (5), with (1) in dollars (w_g = 1)."""
+    parts = [split_cost(t.cost_usd, t.cost_compute_usd, t.cost_model_usd, t.cost_human_usd, t.actor_kind) for t in workflow.tasks]
+    return WorkflowCost(
+        math.fsum(p.compute_usd for p in parts),
+        math.fsum(p.model_usd for p in parts),
+        math.fsum(p.human_usd for p in parts),
+        time_usd(duration_ms, settings),
+        settings.usd_per_gb_held * held.memory_gb + settings.usd_per_thread_held * held.threads,
+    )

@@ -1,0 +1,68 @@
+"""Everything EVAL says about one workflow in one record: success, schedule, cost and Reward (7)."""
+
+import math
+from dataclasses import dataclass
+
+from opus_pipelines.errors import WorkflowError
+from opus_pipelines.evaluation.cost import workflow_cost
+from opus_pipelines.evaluation.schedule import peaks, schedule
+from opus_pipelines.evaluation.success import product_is_exact, success_probabilities, workflow_success
+from opus_pipelines.settings import Cost, Reward
+from opus_pipelines.workflow.model import Workflow
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a workflow is worth; names are those of `workflows/optimized`, the maps are by node.
+
+    cost_usd == cost_compute_usd + cost_model_usd + cost_human_usd + cost_time_usd + cost_held_usd, to the last bit.
+    """
+
+    reward_usd: float
+    gain_usd: float
+    expected_gain_usd: float
+    success_probability: float
+    cost_usd: float
+    cost_compute_usd: float
+    cost_model_usd: float
+    cost_human_usd: float
+    cost_time_usd: float
+    cost_held_usd: float
+    duration_ms: float
+    peak_memory_gb: float
+    peak_threads: float
+    success: dict[str, float]
+    start_ms: dict[str, float]
+    finish_ms: dict[str, float]
+
+
+def evaluate(workflow: Workflow, cost: Cost, reward: Reward) -> Evaluation:
+    """EVAL (1)-(7). `gain_usd` is the sum of the outputs' gains, `reward_usd` the expected gain less the cost.
+
+    Success is the product form; with `inference = "exact"` a workflow for which the two differ is refused with a WorkflowError.
+    """
+    if reward.inference == "exact" and not product_is_exact(workflow):
+        raise WorkflowError("branches of this workflow share an uncertain ancestor: set reward.inference = \"product\" to evaluate it")
+    success = success_probabilities(workflow)
+    times = schedule(workflow)
+    held = peaks(workflow, times)
+    spent = workflow_cost(workflow, times.duration_ms, held, cost)
+    expected = math.fsum(n.gain_usd * success[n.id] for n in workflow.outputs)
+    return Evaluation(
+        reward_usd=expected - spent.cost_usd,
+        gain_usd=math.fsum(n.gain_usd for n in workflow.outputs),
+        expected_gain_usd=expected,
+        success_probability=workflow_success(workflow, success),
+        cost_usd=spent.cost_usd,
+        cost_compute_usd=spent.cost_compute_usd,
+        cost_model_usd=spent.cost_model_usd,
+        cost_human_usd=spent.cost_human_usd,
+        cost_time_usd=spent.cost_time_usd,
+        cost_held_usd=spent.cost_held_usd,
+        duration_ms=times.duration_ms,
+        peak_memory_gb=held.memory_gb,
+        peak_threads=held.threads,
+        success=success,
+        start_ms=times.start_ms,
+        finish_ms=times.finish_ms,
+    )

@@ -1,0 +1,49 @@
+"""Success probabilities of EVAL A2 in the paper's product form, and when that form is exact."""
+
+import math
+
+from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
+
+
+def success_probabilities(workflow: Workflow) -> dict[str, float]:
+    """P(S_v) of every node, parents taken as independent: assumption (i) of EVAL A2."""
+    success: dict[str, float] = {}
+    for node in workflow.topological():
+        parents = math.prod(success[u] for u in workflow.predecessors(node))
+        data = workflow.by_id[node]
+        if isinstance(data, InputNode):
+            success[node] = data.prior
+        elif isinstance(data, TaskNode):
+            # The two products may round to a hair above 1.
+            success[node] = min(1.0, data.p * parents + data.q * (1 - parents))
+        else:
+            success[node] = parents
+    return success
+
+
+def workflow_success(workflow: Workflow, success: dict[str, float] | None = None) -> float:
+    """P_succ(W), EVAL (4): the product over its outputs."""
+    known = success_probabilities(workflow) if success is None else success
+    return math.prod(known[n.id] for n in workflow.outputs)
+
+
+def product_is_exact(workflow: Workflow) -> bool:
+    """Whether no node, and no pair of outputs, hangs on one uncertain ancestor by two ways: then the product form is exact."""
+    ancestors: dict[str, frozenset[str]] = {}
+    for node in workflow.topological():
+        above = [ancestors[u] for u in workflow.predecessors(node)]
+        if not _disjoint(above):
+            return False
+        own = frozenset({node} if _uncertain(workflow, node) else ())
+        ancestors[node] = own.union(*above)
+    return _disjoint([ancestors[n.id] for n in workflow.outputs])
+
+
+def _uncertain(workflow: Workflow, node: str) -> bool:
+    data = workflow.by_id[node]
+    shares = (data.prior,) if isinstance(data, InputNode) else () if isinstance(data, OutputNode) else (data.p, data.q)
+    return any(0 < share < 1 for share in shares)
+
+
+def _disjoint(sets: list[frozenset[str]]) -> bool:
+    return len(frozenset().union(*sets)) == sum(len(s) for s in sets)

@@ -1,0 +1,155 @@
+"""A contract's intakes to its tables, and their publishing: one `result`, visible in one step."""
+
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+
+from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.errors import OpusError
+from opus_pipelines.generation.contract_settings import prices
+from opus_pipelines.generation.discover import ContractFolder
+from opus_pipelines.generation.flow import Generated, Refused, generate
+from opus_pipelines.generation.intake import Intake, read_intake
+from opus_pipelines.generation.knowledge import Knowledge
+from opus_pipelines.generation.rows import DATASETS_OF_GENERATION, Row, broken_row, generation_rows, intake_row
+from opus_pipelines.generation.workflow_rows import workflow_rows
+from opus_pipelines.ids import code_version, digest, make_id
+from opus_pipelines.lake import Lake, table_of, write_json, write_table
+from opus_pipelines.lwm.history import HistoryBackend
+from opus_pipelines.lwm.interface import LargeWorkModel
+from opus_pipelines.schemas import DATASETS, INTAKES, OPTIMIZED, RUNS, WORKFLOW_EDGES, WORKFLOW_TASKS, Dataset
+from opus_pipelines.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+CODE = (
+    "tables", "ids.py", "lake.py", "workflow", "evaluation", "embedding", "wkg/graph.py", "intention", "subgraph", "lwm", "wfg",
+    "optimization", "generation", "reports",
+)
+TABLES = (*DATASETS_OF_GENERATION, OPTIMIZED, WORKFLOW_TASKS, WORKFLOW_EDGES)
+
+
+@dataclass
+class ContractResult:
+    """All that a contract's intakes led to. `failed` and `refused`: a line each for a person."""
+
+    client: str
+    contract: str
+    result: str
+    snapshot: str
+    model_version: str
+    tables: dict[str, pa.Table]
+    made: list[tuple[Intake, Generated]] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows by dataset."""
+        return {name: table.num_rows for name, table in self.tables.items()}
+
+
+def settings_hash(settings: Settings) -> str:
+    """Hash of the settings that a result depends on."""
+    return digest([settings.model_dump(include={"generation", "cost", "reward", "priors", "encoder"})])
+
+
+def result_id(contract: ContractFolder, snapshot: str, settings: Settings, model: LargeWorkModel | None = None) -> str:
+    """The id that the contract's result has or would have: hash of its files, snapshot, model, settings and code. Cheap."""
+    version = (model or HistoryBackend()).version
+    inputs = contract.client, contract.contract, contract.content()
+    return make_id("r", *inputs, snapshot, version, settings_hash(settings), code_version(CODE))
+
+
+def generate_contract(
+    contract: ContractFolder, knowledge: Knowledge, settings: Settings, encoder: TextEncoder, run_id: str, now: datetime,
+    model: LargeWorkModel | None = None, progress: Callable[[str], None] = logger.info,
+) -> ContractResult:
+    """Every intake of a contract; one that fails costs only itself. `now` stands in generation/runs alone."""
+    run = _Run(contract, knowledge, settings, encoder, model or HistoryBackend())
+    started = time.monotonic()
+    for number, folder in enumerate(contract.intakes, start=1):
+        outcome = run.work_on(folder)
+        progress(f"{contract.client} / {contract.contract}: intake {number} of {len(contract.intakes)}, {folder.name}: {outcome}")
+    run.rows[RUNS.name].append({
+        "run_id": run_id, "generated_at": now, "seconds": [("generate", time.monotonic() - started)],
+        "code_version": code_version(CODE), "settings_hash": settings_hash(settings),
+    })
+    result = run.result
+    result.tables = {d.name: result_table(result, d, run.rows[d.name]) for d in (*TABLES, RUNS)}
+    return result
+
+
+class _Run:
+    """One contract being worked on: what its intakes share, and the rows so far."""
+
+    def __init__(
+        self, contract: ContractFolder, knowledge: Knowledge, settings: Settings, encoder: TextEncoder, model: LargeWorkModel
+    ) -> None:
+        self.contract, self.knowledge, self.settings, self.encoder, self.model = contract, knowledge, settings, encoder, model
+        self.cost = prices(settings, contract.settings, contract.folder)
+        snapshot = knowledge.snapshot.id
+        self.result = ContractResult(
+            contract.client, contract.contract, result_id(contract, snapshot, settings, model), snapshot, model.version, {}
+        )
+        self.rows: dict[str, list[Row]] = defaultdict(list)
+
+    def work_on(self, folder: Path) -> str:
+        """Generate for one intake; its rows are kept, what came of it comes back in words."""
+        name = f"{self.contract.client}/{self.contract.contract}/{folder.name}"
+        try:
+            intake = read_intake(self.contract, folder, self.settings)
+        except OpusError as error:
+            return self._failed(name, broken_row(self.contract.intake_id(folder), folder.name, str(error)))
+        try:
+            made = generate(intake, self.knowledge, self.encoder, self.model, self.cost, self.settings)
+        except Exception as error:  # one intake's fault must not cost the others theirs: it is logged, counted and shown
+            logger.exception("%s failed", name)
+            return self._failed(name, intake_row(intake, "failed", f"{type(error).__name__}: {error}"))
+        if isinstance(made, Refused):
+            self.result.refused.append(f"{name}: {made.reason}")
+            self.rows[INTAKES.name].append(intake_row(intake, "refused", made.reason))
+            return f"refused: {made.reason}"
+        return self._keep(intake, made)
+
+    def _keep(self, intake: Intake, made: Generated) -> str:
+        self.rows[INTAKES.name].append(intake_row(intake, "generated", None))
+        for dataset, row in generation_rows(intake, made, self.knowledge.graph, self.model):
+            self.rows[dataset.name].append(row)
+        for dataset, row in workflow_rows(intake, made, self.knowledge, self.model):
+            self.rows[dataset.name].append(row)
+        self.result.made.append((intake, made))
+        best = made.ranked[0][1]
+        return f"{len(made.ranked)} workflows, the best earns {best.reward_usd:.2f} USD in {len(best.tasks)} tasks"
+
+    def _failed(self, name: str, row: Row) -> str:
+        self.rows[INTAKES.name].append(row)
+        self.result.failed.append(f"{name}: {row['reason']}")
+        return f"failed: {row['reason']}"
+
+
+def result_table(result: ContractResult, dataset: Dataset, rows: list[Row]) -> pa.Table:
+    """Rows as a table of a result's dataset, each with its client, contract and result."""
+    head = {"client": result.client, "contract": result.contract, "result": result.result}
+    vectors = [len(row["vector"]) for row in rows if "vector" in row]
+    return table_of(dataset, [head | row for row in rows], dataset.with_dimension(vectors[0]) if vectors else None)
+
+
+def publish_contract(lake: Lake, result: ContractResult, now: datetime) -> None:
+    """Write every table of the result aside, move all into place, then replace the contract's pointer: the one visible step."""
+    where = {"client_key": result.client, "contract_key": result.contract, "result": result.result}
+    with lake.staging() as staged:
+        for name, table in result.tables.items():
+            write_table(DATASETS[name], table, staged / name)
+        for name in result.tables:
+            lake.publish(staged / name, lake.folder(DATASETS[name], **where))
+    write_json(lake.pointer_path(result.client, result.contract), {
+        "client": result.client, "contract": result.contract, "result": result.result, "snapshot": result.snapshot,
+        "model_version": result.model_version, "published_at": now.isoformat(),
+    })

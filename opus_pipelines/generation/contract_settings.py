@@ -1,0 +1,76 @@
+"""`contract.toml` and `intake.toml`: what a person may say of a contract and of one intake. An intake's own value wins."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field
+
+from opus_pipelines.errors import SettingsError
+from opus_pipelines.settings import Cost, Section, Settings, parse, read_toml
+from opus_pipelines.workflow.constraints import Constraints
+
+
+class Review(Section):
+    """How reviews are done under a contract."""
+
+    actor_kind: str | None = Field(None, description="human, model or code")
+    model: str | None = Field(None, description="AI model that reviews")
+    p: float | None = Field(None, ge=0, le=1, description="P(right after the review | right before)")
+    q: float | None = Field(None, ge=0, le=1, description="P(right after the review | wrong before)")
+    cost_usd: float | None = Field(None, ge=0, description="of one review")
+    duration_ms: float | None = Field(None, ge=0, description="of one review")
+    allowed: bool = Field(True, description="may reviews be placed")
+
+
+class ContractSettings(Section):
+    """The whole of contract.toml."""
+
+    client: str | None = Field(None, description="when the folder's name is not the name")
+    contract: str | None = Field(None, description="when the folder's name is not the name")
+    industry: str | None = Field(None, description="industry of its intakes")
+    gain_usd: float | None = Field(None, description="worth of a right output")
+    constraints: Constraints = Constraints()
+    prices: dict[str, Any] = Field({}, description="as [cost] in opus.toml, for this contract")
+    review: Review = Review()
+    regenerate: Literal["nightly", "on_change", "never"] = Field("on_change", description="when results are made anew")
+
+
+class IntakeSettings(Section):
+    """The whole of intake.toml."""
+
+    title: str | None = Field(None, description="what the client calls it")
+    received_at: datetime | None = Field(None, description="when it came in")
+    industry: str | None = Field(None, description="where it is not the contract's")
+    gain_usd: float | None = Field(None, description="worth of a right output")
+    constraints: Constraints = Constraints()
+
+
+def load_contract(folder: Path) -> ContractSettings:
+    """contract.toml of a folder; an absent file means the defaults."""
+    return _load(ContractSettings, folder / "contract.toml")
+
+
+def load_intake(folder: Path) -> IntakeSettings:
+    """intake.toml of a folder; an absent file means the defaults. A time without zone is refused."""
+    made = _load(IntakeSettings, folder / "intake.toml")
+    if made.received_at is None:
+        return made
+    if made.received_at.tzinfo is None:
+        raise SettingsError(f"{folder / 'intake.toml'}: received_at has no time zone; write it as 2026-01-31T09:00:00Z")
+    return made.model_copy(update={"received_at": made.received_at.astimezone(UTC)})
+
+
+def prices(settings: Settings, contract: ContractSettings, where: Path) -> Cost:
+    """The cost settings in force: the contract's prices over those of opus.toml, tables merged key by key."""
+    merged = settings.cost.model_dump()
+    for key, value in contract.prices.items():
+        merged[key] = {**merged[key], **value} if isinstance(merged.get(key), dict) and isinstance(value, dict) else value
+    return parse(Cost, merged, f"{where / 'contract.toml'} [prices]")
+
+
+T = TypeVar("T", bound=Section)
+
+
+def _load(model: type[T], path: Path) -> T:
+    return parse(model, read_toml(path), str(path)) if path.is_file() else model()

@@ -1,0 +1,71 @@
+"""Which contracts and intakes lie in the intakes folder. Names in paths are data: nothing here leaves its folder."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from opus_pipelines.errors import InputError
+from opus_pipelines.generation.contract_settings import ContractSettings, load_contract
+from opus_pipelines.ids import file_hash, make_id
+from opus_pipelines.lake import slug
+
+DOCUMENTS = "documents"
+
+
+@dataclass(frozen=True)
+class ContractFolder:
+    """One contract: its names as written, where it lies, its settings, and its intakes' folders in order."""
+
+    client: str
+    contract: str
+    folder: Path
+    settings: ContractSettings
+    intakes: tuple[Path, ...]
+
+    @property
+    def key(self) -> str:
+        """The partition key: `client_key__contract_key`."""
+        return f"{slug(self.client)}__{slug(self.contract)}"
+
+    @property
+    def documents(self) -> Path:
+        """What every intake inherits."""
+        return self.folder / DOCUMENTS
+
+    def intake_id(self, intake: Path) -> str:
+        """Hash of client, contract and folder."""
+        return make_id("k", self.client, self.contract, intake.name)
+
+    def content(self) -> list[tuple[str, str]]:
+        """Every file of the contract with its hash, in order: what a result is made from."""
+        files = sorted(p for p in self.folder.rglob("*") if p.is_file())
+        return [(p.relative_to(self.folder).as_posix(), file_hash(p)) for p in files]
+
+
+def discover(intakes: Path) -> list[ContractFolder]:
+    """Every contract folder below `intakes`, by client and contract; two folders of one name are an error."""
+    if not intakes.is_dir():
+        raise InputError(f"{intakes} is no folder; say where the intakes lie with --intakes DIR or OPUS_INTAKES")
+    found: dict[str, ContractFolder] = {}
+    for client in _folders(intakes):
+        for folder in _folders(client):
+            made = _contract(client.name, folder)
+            if made.key in found:
+                both = f"{folder} and {found[made.key].folder}"
+                raise InputError(f"{both} are both contract {made.contract!r} of client {made.client!r}; rename one")
+            found[made.key] = made
+    return [found[key] for key in sorted(found)]
+
+
+def _contract(client: str, folder: Path) -> ContractFolder:
+    settings = load_contract(folder)
+    names = settings.client or client, settings.contract or folder.name
+    for name in names:
+        if not name.strip() or name in {".", ".."} or any(ord(c) < 32 for c in name):
+            raise InputError(f"{folder / 'contract.toml'}: {name!r} is no name for a client or contract")
+    intakes = tuple(f for f in _folders(folder) if f.name != DOCUMENTS)
+    return ContractFolder(*names, folder, settings, intakes)
+
+
+def _folders(folder: Path) -> list[Path]:
+    root = folder.resolve()
+    return sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith(".") and p.resolve().parent == root)

@@ -1,0 +1,59 @@
+"""One intake as generation takes it: its elements, what binds it, and whether it can be worked on at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from opus_pipelines.generation.contract_settings import load_intake
+from opus_pipelines.generation.discover import ContractFolder
+from opus_pipelines.ids import digest
+from opus_pipelines.intention.elements import Element, missing, read_elements
+from opus_pipelines.settings import Settings
+from opus_pipelines.workflow.constraints import Constraints, merged
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What one intake says. `gain_basis` is observed where contract or intake states the gain, else prior."""
+
+    intake_id: str
+    folder: str
+    title: str | None
+    elements: Sequence[Element]
+    industry: str | None = None
+    client: str | None = None
+    received_at: datetime | None = None
+    constraints: Constraints = field(default_factory=Constraints)
+    gain_usd: float = 1.0
+    gain_basis: str = "prior"
+
+    @property
+    def content_hash(self) -> str:
+        """Hash of what its documents hold."""
+        return digest([[e.role, e.name, e.sha256] for e in self.elements])
+
+    @property
+    def refusal(self) -> str | None:
+        """What to ask the client for, None when there is enough to work on."""
+        reason = missing(list(self.elements))
+        unread = [f"{e.role}/{e.name}: {e.left_out}" for e in self.elements if e.text is None]
+        return f"{reason} (not read: {'; '.join(unread)})" if reason and unread else reason
+
+
+def read_intake(contract: ContractFolder, folder: Path, settings: Settings) -> Intake:
+    """The intake in `folder`; raises SettingsError or InputError where its settings or documents cannot be followed."""
+    own = load_intake(folder)
+    stated = own.gain_usd if own.gain_usd is not None else contract.settings.gain_usd
+    return Intake(
+        intake_id=contract.intake_id(folder),
+        folder=folder.name,
+        title=own.title,
+        elements=read_elements(folder, contract.documents),
+        industry=own.industry or contract.settings.industry,
+        client=contract.client,
+        received_at=own.received_at,
+        constraints=merged(contract.settings.constraints, own.constraints),
+        gain_usd=settings.reward.default_gain_usd if stated is None else stated,
+        gain_basis="prior" if stated is None else "observed",
+    )

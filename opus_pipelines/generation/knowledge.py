@@ -1,0 +1,70 @@
+"""What generation knows: one snapshot, opened once and shared by all intakes of a run."""
+
+import difflib
+from collections import defaultdict
+from functools import cached_property
+from typing import Any
+
+from opus_pipelines.embedding.index import VectorIndex
+from opus_pipelines.generation.names import Names
+from opus_pipelines.generation.near import CaseBook
+from opus_pipelines.wkg.graph import WorkGraph
+from opus_pipelines.wkg.snapshot import Snapshot
+
+
+class Knowledge:
+    """The lookups that generation makes in a snapshot, each loaded when first asked for."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    @property
+    def graph(self) -> WorkGraph:
+        """Tasks, edges, ways."""
+        return self.snapshot.graph
+
+    @property
+    def index(self) -> VectorIndex:
+        """Tasks by vector."""
+        return self.snapshot.index
+
+    @cached_property
+    def cases(self) -> CaseBook:
+        """Cases by vector."""
+        return CaseBook(self.snapshot.cases, self.snapshot.implementation_vectors)
+
+    @cached_property
+    def names(self) -> Names:
+        """Tasks by name."""
+        return Names(self.graph, self.snapshot.aliases.to_pylist())
+
+    @cached_property
+    def industries(self) -> list[str]:
+        """Industries that have tasks."""
+        return sorted({i for t in self.graph.tasks.values() for i in t.industries})
+
+    @cached_property
+    def _variants(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(tuple(tasks or ()) for tasks in self.snapshot.variants["tasks"].to_pylist())
+
+    @cached_property
+    def _needs(self) -> dict[str | None, list[dict[str, Any]]]:
+        found: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
+        for row in self.snapshot.needs.to_pylist():
+            found[row["industry"]].append(row)
+        return found
+
+    def needs_of(self, industry: str | None) -> list[dict[str, Any]]:
+        """Rows of wkg/needs of an industry."""
+        return self._needs.get(industry, [])
+
+    def in_history(self, tasks: tuple[str, ...]) -> bool:
+        """Was this very sequence once carried out."""
+        return tasks in self._variants
+
+    def strangeness(self, industry: str | None) -> str | None:
+        """Why an intake of this industry cannot be answered, None when it can."""
+        if industry is None or industry in self.industries:
+            return None
+        near = difflib.get_close_matches(industry, self.industries, n=3, cutoff=0.0)
+        return f"no history of industry {industry!r}; the nearest by name: {', '.join(near) or 'none'}"

@@ -1,0 +1,71 @@
+"""Which tasks a workflow for this Intention must contain: what the near cases failed without (DESIGN 5, needed tasks).
+
+The nearest cases decide where enough of them succeeded; elsewhere the rows of `wkg/needs` for their kind do.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from opus_pipelines.lwm.interface import NearCase
+
+MIN_SUCCESSES = 2.0   # weight of near successes from which the near cases decide
+MIN_WITHOUT = 1.0     # weight of near cases without a task below which there is no contrast
+ALWAYS = 0.98         # share of the successes that makes a task part of every success
+_Z = 1.96
+
+
+def needed_tasks(cases: Sequence[NearCase], needs: Iterable[Mapping[str, Any]], client: str | None) -> list[frozenset[str]]:
+    """Groups of tasks, any one of a group must be done; in order of their ids."""
+    taught = [c for c in cases if c.counts and c.tasks]
+    if sum(c.weight for c in taught if c.success) >= MIN_SUCCESSES:
+        return [frozenset({task}) for task in sorted(_needed_near(taught))]
+    return _needed_by_kind(cases, needs, client)
+
+
+def lift(with_: tuple[float, float], without: tuple[float, float]) -> tuple[float, float]:
+    """Difference of two success rates and the lower end of its 95 % interval; each (cases, successes), Jeffreys prior."""
+    (m1, v1), (m0, v0) = (_posterior(*counts) for counts in (with_, without))
+    return m1 - m0, m1 - m0 - _Z * math.sqrt(v1 + v0)
+
+
+def _needed_near(cases: Sequence[NearCase]) -> set[str]:
+    total, right = _weights(cases)
+    having: dict[str, list[NearCase]] = defaultdict(list)
+    for case in cases:
+        for task in set(case.tasks):
+            having[task].append(case)
+    found = set()
+    for task, those in having.items():
+        n, s = _weights(those)
+        without = total - n, max(0.0, right - s)
+        contrast = without[0] >= MIN_WITHOUT and lift((n, s), without)[1] > 0
+        if contrast or s >= ALWAYS * right:
+            found.add(task)
+    return found
+
+
+def _needed_by_kind(cases: Sequence[NearCase], needs: Iterable[Mapping[str, Any]], client: str | None) -> list[frozenset[str]]:
+    weight: dict[str, float] = defaultdict(float)
+    for case in cases:
+        if case.kind_of_case is not None:
+            weight[case.kind_of_case] += case.weight
+    if not weight:
+        return []
+    kind = max(sorted(weight), key=lambda k: weight[k])
+    rows: dict[str, Mapping[str, Any]] = {}
+    for row in needs:
+        if row["kind_of_case"] == kind and row["client"] in (None, client) and (row["client"] is not None or row["task_id"] not in rows):
+            rows[row["task_id"]] = row
+    return [frozenset(row["alternatives"] or [task]) for task, row in sorted(rows.items()) if row["needed"]]
+
+
+def _weights(cases: Iterable[NearCase]) -> tuple[float, float]:
+    cases = list(cases)
+    return sum(c.weight for c in cases), sum(c.weight for c in cases if c.success)
+
+
+def _posterior(n: float, s: float) -> tuple[float, float]:
+    a, b = s + 0.5, max(0.0, n - s) + 0.5
+    return a / (a + b), a * b / ((a + b) ** 2 * (a + b + 1))

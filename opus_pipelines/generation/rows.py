@@ -1,0 +1,110 @@
+"""Rows of `generation/*` from what one intake led to. Columns that a later part will fill stay NULL."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from opus_pipelines.generation.flow import Generated
+from opus_pipelines.generation.intake import Intake
+from opus_pipelines.lwm.interface import LargeWorkModel
+from opus_pipelines.schemas import (
+    INTAKES,
+    INTENTIONS,
+    NEIGHBOURS,
+    SEQUENCES,
+    SUBGRAPH_EDGES,
+    SUBGRAPH_TASKS,
+    WFG_EDGES,
+    WFG_NODES,
+    Dataset,
+)
+from opus_pipelines.wkg.graph import WorkGraph
+
+Row = dict[str, Any]
+Rows = Iterator[tuple[Dataset, Row]]
+
+
+def intake_row(intake: Intake, status: str, reason: str | None) -> Row:
+    """The row of generation/intakes."""
+    return {
+        "intake_id": intake.intake_id, "folder": intake.folder, "received_at": intake.received_at, "title": intake.title or intake.folder,
+        "industry": intake.industry, "content_hash": intake.content_hash, "elements": [asdict(e) for e in intake.elements],
+        "constraints": json.dumps(intake.constraints.model_dump(exclude_defaults=True), sort_keys=True),
+        "gain_usd": intake.gain_usd, "gain_basis": intake.gain_basis, "status": status, "reason": reason,
+    }
+
+
+def broken_row(intake_id: str, folder: str, reason: str) -> Row:
+    """The row of an intake whose settings or documents could not even be read."""
+    return {"intake_id": intake_id, "folder": folder, "title": folder, "status": "failed", "reason": reason}
+
+
+def generation_rows(intake: Intake, made: Generated, graph: WorkGraph, model: LargeWorkModel) -> Rows:
+    """Every row of generation/* but the intake's own, without client, contract and result."""
+    ids = {"intake_id": intake.intake_id, "intention_id": made.intention_id}
+    yield INTENTIONS, ids | _intention(made)
+    for case in made.cases:
+        yield NEIGHBOURS, ids | {"implementation_id": case.implementation_id, "similarity": case.similarity}
+    for dataset, row in _subgraphs(made):
+        yield dataset, ids | row
+    for row in _sequences(made, graph, model):
+        yield SEQUENCES, ids | row
+    for node in made.wfg.nodes.values():
+        yield WFG_NODES, ids | {
+            "node": node.node, "task_id": node.task_id, "sequence_ids": list(node.sequence_ids),
+            "origin": node_origin(made, node.node),
+        }
+    for edge in made.wfg.edges.values():
+        origin = edge.origin if not edge.sequence_ids else _written_by(made, edge.sequence_ids)
+        yield WFG_EDGES, ids | {
+            "src": edge.src, "dst": edge.dst, "gamma": edge.gamma, "sequence_ids": list(edge.sequence_ids), "origin": origin,
+        }
+
+
+def node_origin(made: Generated, node: str) -> str | None:
+    """Where a node of the WFG came from; None for input and output.
+
+    history: a near case did it; connector: only a walk did, through a task that the SWKG added; lwm: only a walk did.
+    """
+    found = made.wfg.nodes[node]
+    if found.task_id is None:
+        return None
+    origin = _written_by(made, found.sequence_ids)
+    roles = {s.tasks.get(found.task_id) for _, s in made.subgraphs}
+    return "connector" if origin == "lwm" and "connector" in roles else origin
+
+
+def _written_by(made: Generated, sequence_ids: tuple[str, ...]) -> str:
+    """history, where one of the sequences is a near case's; else lwm."""
+    return "history" if any(made.sequences[s].source == "history" for s in sequence_ids) else "lwm"
+
+
+def _intention(made: Generated) -> Row:
+    found = made.intention
+    return {
+        "kind": found.kind, "vector": found.vector.tolist(), "goal": found.goal,
+        "routed": [{"task_id": r.id, "similarity": r.similarity} for r in made.routed],
+        "attention": [{"element_id": e, "weight": w} for e, w in found.attention.items()],
+    }
+
+
+def _subgraphs(made: Generated) -> Rows:
+    for subgraph_id, subgraph in made.subgraphs:
+        for task, role in subgraph.tasks.items():
+            yield SUBGRAPH_TASKS, {"subgraph_id": subgraph_id, "task_id": task, "role": role}
+        for edge in subgraph.edges:
+            yield SUBGRAPH_EDGES, {"subgraph_id": subgraph_id, "src": edge.src, "dst": edge.dst, "gamma": edge.gamma}
+
+
+def _sequences(made: Generated, graph: WorkGraph, model: LargeWorkModel) -> Iterator[Row]:
+    for sequence_id, sequence in made.sequences.items():
+        for position, task in enumerate(sequence.tasks):
+            yield {
+                "sequence_id": sequence_id, "subgraph_id": made.subgraphs[sequence.subgraph][0], "position": position, "task_id": task,
+                "title": graph.tasks[task].title, "instructions": list(graph.tasks[task].instructions), "score": sequence.score,
+                "is_new": False, "backend": model.name, "model_version": model.version,
+            }
+
+
+DATASETS_OF_GENERATION = (INTAKES, INTENTIONS, NEIGHBOURS, SUBGRAPH_TASKS, SUBGRAPH_EDGES, SEQUENCES, WFG_NODES, WFG_EDGES)

@@ -1,0 +1,117 @@
+"""Where readers hand over cases and rejects: lifecycles settled, cases priced and judged, records counted - one file at a time."""
+
+from collections.abc import Callable
+from typing import Any
+
+from opus_pipelines.history.builder import ImplementationBuilder
+from opus_pipelines.history.costs import price
+from opus_pipelines.history.events import has_work, tasks_of, undecided
+from opus_pipelines.history.mapping import OUTCOME
+from opus_pipelines.history.outcome import succeeded
+from opus_pipelines.history.records import Case, Counts, Reject, Task
+from opus_pipelines.history.redaction import Redactor
+from opus_pipelines.history.source_settings import SourceSettings
+from opus_pipelines.ids import make_id
+
+TICK = 20_000  # records between two looks at the clock
+
+
+class Assembler:
+    """Of one file: readers call `case` and `reject`, and `known` before they read a case that would be refused."""
+
+    def __init__(
+        self, source: str, path: str, settings: SourceSettings, seen: set[str], record_is_case: bool, tick: Callable[[int], None]
+    ) -> None:
+        self.redactor = Redactor(settings.redact)
+        self.counts = Counts()
+        self.rejects: list[Reject] = []
+        self.builder = ImplementationBuilder()
+        self.case_ids: set[str] = set()
+        self._source, self._path, self._settings = source, path, settings
+        self._seen = seen
+        self._record_is_case = record_is_case
+        self._tick = tick
+        self._told = 0
+        self._undecided: list[Case] = []
+        self._log_has_work = False
+
+    def known(self, case_id: str) -> bool:
+        """Was a case of this id read before, in this file or another of the source?"""
+        return case_id in self._seen or case_id in self.case_ids
+
+    def reject(self, position: int, code: str, reason: str, record: str) -> None:
+        """A record that cannot be used, and its text, which is redacted already where it could be taken apart."""
+        self._count(1)
+        self.counts.rejected += 1
+        self.rejects.append(Reject(position, code, self.redactor.reason(reason), self.redactor.record(record)))
+
+    def case(self, case: Case) -> None:
+        """A case whose every event can be used. Its id must not be known."""
+        self.case_ids.add(case.case_id)
+        self._count(1 if self._record_is_case else len(case.events))
+        if not self._log_has_work and has_work(case.events):
+            self._log_has_work = True
+            self._settle()
+        if not self._log_has_work and undecided(case.events):
+            self._undecided.append(case)
+        else:
+            self._add(case)
+
+    def finish(self) -> None:
+        """The file is at its end: what waited for a start or a complete has waited in vain."""
+        self._settle()
+        self.builder.flush()
+
+    def _settle(self) -> None:
+        waiting, self._undecided = self._undecided, []
+        for case in waiting:
+            self._add(case)
+
+    def passed(self, records: int) -> None:
+        """So many records have been looked at: readers that hold cases back say so themselves."""
+        if records - self._told >= TICK:
+            self._told = records
+            self._tick(records)
+
+    def _count(self, records: int) -> None:
+        self.counts.records += records
+        self.passed(self.counts.records)
+
+    def _add(self, case: Case) -> None:
+        tasks, not_work = tasks_of(case.events, self._log_has_work)
+        if self._record_is_case:
+            self.counts.used += 1
+        else:
+            self.counts.used += len(case.events) - not_work
+            self.counts.not_work += not_work
+        self.counts.implementations += 1
+        self.counts.task_implementations += len(tasks)
+        for task in tasks:
+            price(task, self._settings.rates)
+            task.attributes = dict(sorted(task.attributes.items()))
+        self.builder.add(self._row(case, tasks), tasks)
+
+    def _row(self, case: Case, tasks: list[Task]) -> dict[str, Any]:
+        fields, settings = case.fields, self._settings
+        costs = [t.cost_usd for t in tasks if t.cost_usd is not None]
+        return {
+            "implementation_id": make_id("i", self._source, case.case_id),
+            "source": self._source,
+            "case_id": case.case_id,
+            "path": self._path,
+            "kind": settings.kind,
+            "process_context": fields.get("process_context"),
+            "expected_outcome": fields.get("expected_outcome"),
+            "industry": settings.constant("industry") or fields.get("industry"),
+            "client": settings.constant("client") or fields.get("client"),
+            "contract": settings.constant("contract") or fields.get("contract"),
+            "title": fields.get("title"),
+            "description": fields.get("description"),
+            "attributes": dict(sorted(fields.get("attributes", {}).items())),
+            "started_at": min((t.started_at for t in tasks if t.started_at is not None), default=None),
+            "ended_at": max((t.ended_at for t in tasks if t.ended_at is not None), default=None),
+            "success": succeeded(settings.success, fields, fields.get(OUTCOME), tasks),
+            "weight": settings.weight,
+            "cost_usd": fields.get("case_cost", sum(costs) if costs else None),
+            "tasks": None,
+        }

@@ -1,0 +1,90 @@
+"""The plain records that readers make and the assembler turns into rows. Times are microseconds since 1970 in UTC."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Task:
+    """One Task Implementation; its fields are the columns of the `tasks` struct, in their order."""
+
+    position: int = 0
+    task_key: str = ""
+    title: str | None = None
+    description: str | None = None
+    instructions: list[str] | None = None
+    actor: str | None = None
+    actor_kind: str | None = None
+    model: str | None = None
+    started_at: int | None = None
+    ended_at: int | None = None
+    duration_ms: float | None = None
+    wait_ms: float | None = None
+    cost_usd: float | None = None
+    cost_compute_usd: float | None = None
+    cost_model_usd: float | None = None
+    cost_human_usd: float | None = None
+    cost_basis: str | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    memory_gb: float | None = None
+    threads: float | None = None
+    success: bool | None = None
+    inputs: list[str] | None = None
+    outputs: list[str] | None = None
+    predecessors: list[int] | None = None
+    attributes: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Event:
+    """One record of a log, read: `task` holds what it says of the task, `time` its moment.
+
+    `interval` marks a record that states start and end itself, and so pairs with no other.
+    """
+
+    position: int
+    task: Task
+    time: int | None
+    transition: str | None = None
+    instance: str | None = None
+    interval: bool = False
+
+
+@dataclass(slots=True)
+class Case:
+    """One case, read: the values of its own under the names of `mapping.CASE_FIELDS`, and its events in file order."""
+
+    case_id: str
+    fields: dict[str, Any]
+    events: list[Event]
+
+
+@dataclass(frozen=True)
+class Reject:
+    """One record that could not be used."""
+
+    position: int
+    code: str
+    reason: str
+    record: str
+
+
+@dataclass
+class Counts:
+    """What became of a file's records."""
+
+    records: int = 0
+    used: int = 0
+    not_work: int = 0
+    rejected: int = 0
+    implementations: int = 0
+    task_implementations: int = 0
+
+    def row(self) -> Mapping[str, int]:
+        """As columns of history/sources."""
+        return {
+            "records": self.records, "records_used": self.used, "records_not_work": self.not_work, "records_rejected": self.rejected,
+            "implementations": self.implementations, "task_implementations": self.task_implementations,
+        }

@@ -1,0 +1,195 @@
+"""`source.toml`: what a person may say about one source of history. An empty file and no file mean the same."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from opus_pipelines.errors import SettingsError
+from opus_pipelines.settings import Section, parse, read_toml
+
+FILE_NAME = "source.toml"
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Texts = Annotated[list[str], BeforeValidator(_listed)]
+
+
+class FromColumn(Section):
+    """`{ column = "..." }`: the value stands in each case, under that column, attribute or dotted path."""
+
+    column: str
+
+
+class TokenPrice(Section):
+    """A model's price where reading and writing differ."""
+
+    tokens_in: float = Field(0.0, ge=0, description="dollars per million tokens read")
+    tokens_out: float = Field(0.0, ge=0, description="dollars per million tokens written")
+
+
+class CaseNames(Section):
+    """Where a case's own values stand: a column, an attribute, or a dotted path."""
+
+    case: str | None = Field(None, description="the case's id")
+    title: str | None = Field(None, description="what the case was asked to do")
+    description: str | None = Field(None, description="the request in words")
+    process_context: str | None = Field(None, description="the procedure it was carried out under")
+    expected_outcome: str | None = Field(None, description="the outcome that was right, as a boolean")
+    industry: str | None = Field(None, description="the case's industry")
+    client: str | None = Field(None, description="the case's client")
+    contract: str | None = Field(None, description="the case's contract")
+    case_cost: str | None = Field(None, description="what the whole case cost")
+    attributes: Texts | None = Field(None, description="the case's own attributes; default: all that tell themselves apart as such")
+
+
+class EventNames(Section):
+    """Where an event's values stand."""
+
+    activity: str | None = Field(None, description="the task's name")
+    start: str | None = Field(None, description="when it began")
+    end: str | None = Field(None, description="when it ended")
+    time: str | None = Field(None, description="the one moment that is known")
+    transition: str | None = Field(None, description="lifecycle transition: start, complete, ...")
+    instance: str | None = Field(None, description="what tells two runs of one task in one case apart")
+    actor: str | None = Field(None, description="who or what did it")
+    actor_kind: str | None = Field(None, description="human, model or code")
+    model: str | None = Field(None, description="name of the AI model")
+    cost: str | None = Field(None, description="what the task cost")
+    cost_compute: str | None = Field(None, description="programs' and machines' part")
+    cost_model: str | None = Field(None, description="AI models' part")
+    cost_human: str | None = Field(None, description="people's part")
+    task_title: str | None = Field(None, description="what a person calls the task")
+    task_description: str | None = Field(None, description="what the task does")
+    task_success: str | None = Field(None, description="did this step do what it should")
+    instructions: str | None = Field(None, description="how it was to be done")
+    inputs: str | None = Field(None, description="data it takes")
+    outputs: str | None = Field(None, description="data it leaves")
+    duration_ms: str | None = Field(None, description="working time, milliseconds, where it is stated")
+    tokens_in: str | None = Field(None, description="tokens read")
+    tokens_out: str | None = Field(None, description="tokens written")
+    memory_gb: str | None = Field(None, description="memory held")
+    threads: str | None = Field(None, description="threads held")
+
+
+class Columns(EventNames, CaseNames):
+    """`[columns]`: of CSV files, and of events and traces in XES."""
+
+    success: str | None = Field(None, description="the case's outcome as a boolean; [success] is for everything else")
+
+
+class Record(CaseNames):
+    """`[record]`: dotted paths in a JSONL record."""
+
+    tasks: str | None = Field(None, description="path of the list of tasks")
+    drop_tasks: Texts = Field([], description="names that are no work")
+    cost: str | None = Field(None, description="the same as case_cost")
+    success: str | None = Field(None, description="the case's outcome as a boolean")
+
+
+class TaskPaths(EventNames):
+    """`[task]`: dotted paths in each element of `[record].tasks`."""
+
+    title: str | None = Field(None, description="the same as task_title")
+    description: str | None = Field(None, description="the same as task_description")
+    success: str | None = Field(None, description="the same as task_success")
+    predecessors: str | None = Field(None, description="list of the places, from 0, of the tasks it directly follows")
+    attributes: Texts | None = Field(None, description="the task's other attributes; default: all")
+
+
+class Success(Section):
+    """`[success]`: one rule that tells whether a case succeeded."""
+
+    column: str | None = Field(None, description="with equals: the case succeeded where this column has that value")
+    equals: bool | float | str | list[bool | float | str] | None = Field(None, description="the value, or any of several")
+    last_activity_in: Texts | None = Field(None, description="succeeded when the last task is one of these")
+    contains_activity: Texts | None = Field(None, description="succeeded when one of these was done")
+    contains_none_of: Texts | None = Field(None, description="succeeded when none of these was done")
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> "Success":
+        rules = [r for r in (self.column, self.last_activity_in, self.contains_activity, self.contains_none_of) if r is not None]
+        if len(rules) > 1:
+            raise ValueError("give one rule: column with equals, last_activity_in, contains_activity or contains_none_of")
+        if (self.column is None) != (self.equals is None):
+            raise ValueError("column and equals go together")
+        return self
+
+
+class Redact(Section):
+    """`[redact]`: what never reaches the lake as it is."""
+
+    drop: Texts = Field([], description="attributes left out")
+    hash: Texts = Field([], description="attributes replaced by a hash")
+    mask: Texts = Field([], description="attributes replaced by ***")
+    mask_text: bool = Field(True, description="mask e-mail addresses, telephone and account numbers in rejected records")
+
+
+class SourceSettings(Section):
+    """The whole of `source.toml`."""
+
+    industry: str | FromColumn | None = Field(None, description="of every case, or a column")
+    client: str | FromColumn | None = Field(None, description="of every case, or a column")
+    contract: str | FromColumn | None = Field(None, description="of every case, or a column")
+    format: Literal["xes", "csv", "jsonl"] | None = Field(None, description="where the file name does not tell")
+    kind: Literal["executed", "model"] = Field("executed", description="executed, or model for a process model")
+    weight: int = Field(1, ge=1, description="runs that one case stands for")
+    activity: str | None = Field(None, description='template of the task key, e.g. "{concept:name} {lifecycle:transition}"')
+    timezone: str | None = Field(None, description="of times that state none, e.g. Europe/Amsterdam")
+    time_format: Texts = Field([], description="strptime formats of times that are written in no usual way, e.g. %d/%m/%Y %H:%M")
+    currency: str | None = Field(None, description="of amounts; USD only")
+    decimal: Literal[".", ","] | None = Field(None, description="decimal sign of amounts; the other one then groups thousands")
+    merge: bool = Field(True, description="false keeps the source's tasks to itself")
+    columns: Columns = Columns()
+    record: Record = Record()
+    task: TaskPaths = TaskPaths()
+    success: Success = Success()
+    rates: dict[str, float | TokenPrice] = Field({}, description="$/h by actor or actor kind, $ per million tokens by model")
+    redact: Redact = Redact()
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                ZoneInfo(value)
+            except (KeyError, ValueError, OSError):
+                raise ValueError(f"{value!r} is no time zone; write it as Europe/Amsterdam or UTC") from None
+        return value
+
+    @field_validator("currency")
+    @classmethod
+    def _dollars(cls, value: str | None) -> str | None:
+        if value is not None and value.upper() != "USD":
+            raise ValueError(f"{value} is not read yet: amounts must be in USD, so convert them before or leave the cost column unmapped")
+        return value
+
+    @field_validator("rates")
+    @classmethod
+    def _payable(cls, value: dict[str, float | TokenPrice]) -> dict[str, float | TokenPrice]:
+        bad = [name for name, rate in value.items() if isinstance(rate, float) and not 0 <= rate < float("inf")]
+        if bad:
+            raise ValueError(f"the rate of {', '.join(bad)} must be a number of dollars, 0 or more")
+        return value
+
+    def column_of(self, name: str) -> str | None:
+        """The column that `name` (industry, client, contract) says `{ column = ... }` of, else that of `[columns]` or `[record]`."""
+        value = getattr(self, name)
+        return value.column if isinstance(value, FromColumn) else getattr(self.columns, name) or getattr(self.record, name)
+
+    def constant(self, name: str) -> str | None:
+        """The one value of `name` (industry, client, contract) for the whole source, where it is written so."""
+        value = getattr(self, name)
+        return value if isinstance(value, str) else None
+
+
+def load_source(folder: Path) -> SourceSettings:
+    """The settings of the source in `folder`; raises SettingsError naming the file and the key."""
+    path = folder / FILE_NAME
+    if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+        raise SettingsError(f"{path}: points outside the source's folder; put the file itself there")
+    return parse(SourceSettings, read_toml(path) if path.is_file() else {}, str(path))

@@ -1,0 +1,52 @@
+"""Hashes that name things: ids, content hashes, and the version of the code itself. No clock, no randomness."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def canonical(value: Any) -> str:
+    """JSON with sorted keys: equal values give equal text."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+
+
+def digest(*parts: Any) -> str:
+    """32 hex digits of what `parts` say, in their order; strings and bytes as they are, the rest as canonical JSON."""
+    hasher = hashlib.sha256()
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass") if isinstance(part, str) else canonical(part).encode()
+        hasher.update(len(data).to_bytes(8, "big"))
+        hasher.update(data)
+    return hasher.hexdigest()[:32]
+
+
+def make_id(letter: str, *parts: Any) -> str:
+    """An id: one letter for the kind of thing, then 16 hex digits of what it identifies."""
+    return letter + digest(*parts)[:16]
+
+
+def file_hash(path: Path) -> str:
+    """Hash of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+
+
+@cache
+def code_version(packages: tuple[str, ...] = ()) -> str:
+    """Hash of the package's own files: of all, or of the named sub-packages, single modules and the SQL that Spark runs."""
+    return digest(*_code_parts(packages))
+
+
+def _code_parts(packages: tuple[str, ...]) -> Iterable[str | bytes]:
+    roots = [_PACKAGE / p for p in packages] or [_PACKAGE]
+    roots.append(_PACKAGE.parent / "sql" / "wkg")
+    for root in roots:
+        files = [root] if root.is_file() else sorted(f for f in root.rglob("*") if f.suffix in {".py", ".sql", ".toml"})
+        for file in files:
+            yield file.relative_to(_PACKAGE.parent).as_posix()
+            yield file.read_bytes()

@@ -1,0 +1,40 @@
+"""Where an Intention leads: tasks of the WKG near Γ (LWM routing, by FAISS), and the cases of history near it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from opus_pipelines.embedding.index import VectorIndex
+from opus_pipelines.wkg.graph import WorkGraph
+
+TOP_TASKS = 12
+MIN_TASK_SIMILARITY = 0.2
+TOP_CASES = 200
+
+
+@dataclass(frozen=True)
+class Routed:
+    """A task or a case, and its cosine with Γ."""
+
+    id: str
+    similarity: float
+
+
+def route(index: VectorIndex, graph: WorkGraph, vector: np.ndarray, industry: str | None,
+          top: int = TOP_TASKS, threshold: float = MIN_TASK_SIMILARITY) -> list[Routed]:
+    """V of LWM: tasks of the industry with cos(emb(v), Γ) >= threshold, the `top` nearest; nearest first, then by id."""
+    hits = index.search(vector[None, :], min(len(graph.tasks), top * 8))[0]
+    near = [Routed(i, s) for i, s in hits if s >= threshold and _belongs(graph, i, industry)]
+    return sorted(near, key=lambda r: (-r.similarity, r.id))[:top]
+
+
+def nearest_cases(ids: Sequence[str], vectors: np.ndarray, vector: np.ndarray, allowed: np.ndarray, top: int = TOP_CASES) -> list[Routed]:
+    """The `top` cases [n, d] nearest to Γ among the allowed (boolean [n]); exact cosine, nearest first, then by id."""
+    similarity = np.where(allowed, vectors @ vector, -np.inf).round(6)
+    order = np.lexsort((np.asarray(ids), -similarity))[:top]
+    return [Routed(ids[i], float(similarity[i])) for i in order if np.isfinite(similarity[i])]
+
+
+def _belongs(graph: WorkGraph, task_id: str, industry: str | None) -> bool:
+    return industry is None or industry in graph.tasks[task_id].industries

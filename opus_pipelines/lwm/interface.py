@@ -1,0 +1,71 @@
+"""The Large Work Model's interface: (Intention, subgraphs, near cases) to task sequences. Every backend takes and gives these."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from opus_pipelines.subgraph.steiner import SubWKG
+from opus_pipelines.wkg.graph import WorkGraph
+
+
+@dataclass(frozen=True)
+class NearCase:
+    """A case of history near the Intention. `weight` falls with distance; `success` None where unknown.
+
+    `tasks` and `task_keys` run in step, in order of carrying out, repetitions included.
+    """
+
+    implementation_id: str
+    similarity: float
+    weight: float
+    success: bool | None
+    expected_outcome: bool | None
+    client: str | None
+    kind_of_case: str | None
+    tasks: tuple[str, ...]
+    task_keys: tuple[str, ...]
+    task_cost_usd: tuple[float | None, ...]
+    task_duration_ms: tuple[float | None, ...]
+    actor_kinds: tuple[str | None, ...]
+
+    @property
+    def counts(self) -> bool:
+        """Its outcome teaches: known, and success was the right outcome."""
+        return self.success is not None and self.expected_outcome is not False
+
+
+@dataclass(frozen=True)
+class LwmRequest:
+    """What a backend may look at: Γ, the graph, one SWKG a neighbourhood, and the nearest cases."""
+
+    vector: np.ndarray
+    graph: WorkGraph
+    subgraphs: Sequence[SubWKG]
+    cases: Sequence[NearCase]
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class TaskSequence:
+    """One sequence written for one subgraph (its index); `score` orders a backend's sequences, best highest."""
+
+    subgraph: int
+    tasks: tuple[str, ...]
+    score: float
+    source: str
+
+
+class LargeWorkModel(Protocol):
+    """A backend. `name` and `version` stand in every row it causes."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def version(self) -> str: ...
+
+    def generate(self, request: LwmRequest) -> list[TaskSequence]:
+        """Sequences for every subgraph, best first; tasks are of the graph's catalogue."""
+        ...

@@ -1,0 +1,78 @@
+"""A Markov beam inside one SWKG: the likeliest loopless walks over the WKG's transition probabilities.
+
+Where a walk begins and ends is learnt from the cases near the Intention; what follows what, from the whole graph.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opus_pipelines.lwm.interface import NearCase
+from opus_pipelines.subgraph.steiner import SubWKG
+from opus_pipelines.wkg.graph import WorkGraph
+
+WIDTH = 12
+MAX_LENGTH = 60
+_END_SMOOTHING = 0.5
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Tasks in order and the mean log-probability of their steps."""
+
+    tasks: tuple[str, ...]
+    log_probability: float
+
+
+def beam(graph: WorkGraph, subgraph: SubWKG, cases: Sequence[NearCase], width: int = WIDTH) -> list[Walk]:
+    """At most `width` finished walks, likeliest first, ties by task ids."""
+    inside = set(subgraph.tasks)
+    ends = _end_rates(inside, cases)
+    open_walks: list[tuple[tuple[str, ...], float]] = [((task,), math.log(rate)) for task, rate in _starts(inside, cases, graph).items()]
+    done: dict[tuple[str, ...], float] = {}
+    for _ in range(min(MAX_LENGTH, len(inside))):
+        longer: list[tuple[tuple[str, ...], float]] = []
+        for tasks, score in open_walks:
+            steps = _steps(graph, tasks, inside)
+            end = ends.get(tasks[-1], 1.0 if not steps else 0.0)
+            if end > 0:
+                done[tasks] = (score + math.log(end)) / (len(tasks) + 1)
+            stay = math.log(max(1 - end, 1e-9))
+            longer += [((*tasks, task), score + stay + math.log(rate)) for task, rate in steps.items()]
+        open_walks = sorted(longer, key=lambda w: (-w[1], w[0]))[:width]
+    return [Walk(tasks, score) for tasks, score in sorted(done.items(), key=lambda w: (-w[1], w[0]))[:width]]
+
+
+def _starts(inside: set[str], cases: Sequence[NearCase], graph: WorkGraph) -> dict[str, float]:
+    """P(a walk begins with the task); where no near case begins inside, tasks without predecessors inside, else all."""
+    counts: dict[str, float] = defaultdict(float)
+    for case in cases:
+        if case.tasks and case.tasks[0] in inside:
+            counts[case.tasks[0]] += case.weight
+    if not counts:
+        sources = [t for t in sorted(inside) if not inside.intersection(graph.predecessors.get(t, ()))] or sorted(inside)
+        counts = dict.fromkeys(sources, 1.0)
+    total = sum(counts.values())
+    return {task: count / total for task, count in sorted(counts.items())}
+
+
+def _end_rates(inside: set[str], cases: Sequence[NearCase]) -> dict[str, float]:
+    """P(the walk ends | it is at the task), over the near cases that did not fail; only tasks where one ended."""
+    visits: dict[str, float] = defaultdict(float)
+    ends: dict[str, float] = defaultdict(float)
+    for case in cases:
+        if case.success is False or not case.tasks:
+            continue
+        for task in set(case.tasks):
+            visits[task] += case.weight
+        ends[case.tasks[-1]] += case.weight
+    return {t: ends[t] / (visits[t] + _END_SMOOTHING * min(1.0, ends[t])) for t in sorted(inside) if ends[t] > 0}
+
+
+def _steps(graph: WorkGraph, tasks: tuple[str, ...], inside: set[str]) -> dict[str, float]:
+    """P(next task) among unvisited tasks of the SWKG."""
+    open_ends = [t for t in graph.successors.get(tasks[-1], ()) if t in inside and t not in tasks]
+    rates = {t: graph.edges[tasks[-1], t].probability for t in open_ends}
+    total = sum(rates.values())
+    return {t: rate / total for t, rate in rates.items()} if total else {}

@@ -1,0 +1,1 @@
+"""From the Workflow Graph to ranked workflows: ways, node costs, k best paths, constraints, ranking, baseline."""

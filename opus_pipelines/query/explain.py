@@ -1,0 +1,143 @@
+"""One workflow in words: its steps, why it ranks where it does, what it must obey, and where each figure came from."""
+
+from collections import Counter
+from typing import Any
+
+import duckdb
+
+from opus_pipelines.errors import InputError
+from opus_pipelines.query.sql import rows
+from opus_pipelines.query.words import grid, hours, number, share, usd
+
+Row = dict[str, Any]
+
+
+def find_workflow(connection: duckdb.DuckDBPyConnection, text: str) -> str:
+    """The id that `text` is, or begins; raises InputError when none or several do."""
+    found = connection.execute(
+        "SELECT workflow_id FROM workflows_optimized WHERE starts_with(workflow_id, $1) ORDER BY ALL LIMIT 6", [text]
+    ).fetchall()
+    ids = [i for (i,) in found]
+    if text in ids or len(ids) == 1:
+        return text if text in ids else ids[0]
+    if ids:
+        raise InputError(f"{text!r} begins several workflows: {', '.join(ids[:5])}{', ...' if len(ids) > 5 else ''}")
+    raise InputError(f"no current workflow is called {text!r}; `opus best` lists them with their ids")
+
+
+def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
+    """The whole text."""
+    row = rows(connection, "workflow", workflow=workflow)[0]
+    steps = rows(connection, "steps", workflow=workflow)
+    rivals = rows(connection, "rivals", workflow=workflow)
+    near = rows(connection, "neighbours", intake_id=row["intake_id"], intention_id=row["intention_id"])[0]
+    parts = [_head(row), _figures(row), _steps(steps), _ranking(row, rivals), _constraints(row), _sources(row, steps, near), _made(row)]
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _head(row: Row) -> list[str]:
+    lines = [
+        f"{row['workflow_id']}  {row['title'] or ''}".rstrip(),
+        f"rank {row['rank']} of {row['ranks']} for intake {row['intake']} ({row['intake_title'] or 'untitled'}) of {row['client']} / {row['contract']}",
+    ]
+    return lines + ([f"goal: {row['goal']}"] if row["goal"] else [])
+
+
+def _figures(row: Row) -> list[str]:
+    gain = f"a right output is worth {usd(row['gain_usd'])}" + (" (a prior, not stated by the client)" if row["gain_basis"] == "prior" else "")
+    interval = "" if row["reward_usd_p05"] is None else f" (90 % within {usd(row['reward_usd_p05'])} to {usd(row['reward_usd_p95'])})"
+    consumed = ", ".join(
+        f"{name} {usd(row[column])}"
+        for name, column in (
+            ("compute", "cost_compute_usd"), ("AI models", "cost_model_usd"), ("people", "cost_human_usd"),
+            ("time", "cost_time_usd"), ("held", "cost_held_usd"),
+        )
+        if row[column]
+    )
+    return ["Figures", *grid([
+        ["Reward", f"{usd(row['reward_usd'])}{interval}: {gain}, succeeds with {share(row['success_probability'])}"],
+        ["cost", f"{usd(row['cost_usd'])}{f' ({consumed})' if consumed else ''}; the nearest cases of history: {usd(row['baseline_cost_usd'])}"],
+        ["time", f"{hours(row['duration_ms'])}; the nearest cases of history: {hours(row['baseline_duration_ms'])}"],
+        ["success", f"{share(row['success_probability'])}; the nearest cases of history: {share(row['baseline_success'])}"],
+    ])]
+
+
+def _steps(steps: list[Row]) -> list[str]:
+    head = ["#", "after", "step", "who", "starts", "takes", "cost", "p", "evidence", "basis of cost, time, p"]
+    body = [[
+        str(s["position"]),
+        ",".join(map(str, s["follows"] or [])),
+        f"[{s['kind']}] {s['title'] or ''}".rstrip() if s["kind"] != "task" else s["title"] or s["task_id"] or "?",
+        " ".join(filter(None, (s["actor_kind"], s["model"]))),
+        hours(s["start_ms"]), hours(s["duration_ms"]), usd(s["cost_usd"]), number(s["p"], 3),
+        "-" if s["evidence"] is None else str(s["evidence"]),
+        ", ".join(str(b or "-") for b in (s["cost_basis"], s["duration_basis"], s["p_basis"])) if s["kind"] in ("task", "review") else "",
+    ] for s in steps]
+    return ["Steps", *grid([head, *body])]
+
+
+def _ranking(row: Row, rivals: list[Row]) -> list[str]:
+    lines = [f"Why rank {row['rank']}"]
+    if not rivals:
+        return [*lines, "  it is the only candidate"]
+    around = [r for r in rivals if abs(r["rank"] - row["rank"]) == 1] or rivals[:1]
+    for rival in around:
+        lines += _against(row, rival)
+    if row["beats_next"] is not None:
+        lines.append(f"  it beats the next rank with probability {number(row['beats_next'])}: {row['verdict'] or 'no verdict'}")
+    return lines
+
+
+def _against(row: Row, rival: Row) -> list[str]:
+    ahead = row["rank"] < rival["rank"]
+    lines = [f"  {'ahead of' if ahead else 'behind'} rank {rival['rank']} ({rival['workflow_id']}): {_reason(row, rival)}"]
+    pairs = [("Reward", "reward_usd", usd), ("cost", "cost_usd", usd), ("success", "success_probability", share), ("time", "duration_ms", hours)]
+    lines.append("    " + ", ".join(f"{name} {show(row[key])} against {show(rival[key])}" for name, key, show in pairs))
+    for words, titles in (("only here", rival["only_here"]), ("only there", rival["only_there"])):
+        if titles:
+            lines.append(f"    {words}: {', '.join(titles)}")
+    return lines
+
+
+def _reason(row: Row, rival: Row) -> str:
+    if row["feasible"] != rival["feasible"]:
+        loser = rival if row["feasible"] else row
+        return f"feasible goes first, and {'that one' if loser is rival else 'this one'} violates {'; '.join(loser['violations'] or ['a constraint'])}"
+    if row["reward_usd"] is None or rival["reward_usd"] is None:
+        return "one of the Rewards is unknown"
+    gap = row["reward_usd"] - rival["reward_usd"]
+    if abs(gap) < 5e-5:
+        return "the Rewards tie; the more trodden transitions go first"
+    return f"its Reward is {usd(abs(gap))} {'higher' if gap > 0 else 'lower'}"
+
+
+def _constraints(row: Row) -> list[str]:
+    stated = row["constraints"] if row["constraints"] not in (None, "", "{}") else None
+    lines = ["Constraints", f"  {stated or 'none stated'}"]
+    if row["feasible"]:
+        return [*lines, "  all are met"]
+    return [*lines, *(f"  violated: {violation}" for violation in row["violations"] or ["unnamed"])]
+
+
+def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:
+    work = [s for s in steps if s["kind"] in ("task", "review")]
+    lines = ["Where the figures come from"]
+    for name, key in (("success", "p_basis"), ("cost", "cost_basis"), ("time", "duration_basis")):
+        counts = Counter(s[key] or "unknown" for s in work)
+        lines.append(f"  {name}: " + ", ".join(f"{n} of {len(work)} steps {basis}" for basis, n in sorted(counts.items(), key=lambda c: (-c[1], c[0]))))
+    if near["cases"]:
+        outcome = f"; {near['succeeded']} of {near['known']} with a known outcome succeeded" if near["known"] else ""
+        lines.append(
+            f"  history's way: the {near['cases']} nearest cases of {', '.join(near['sources'] or ['?'])},"
+            f" similarity {number(near['least'], 3)} to {number(near['most'], 3)}{outcome}"
+        )
+    lines.append(f"  {share(row['observed_share'])} of its figures were observed; this sequence was {'once' if row['in_history'] else 'never'} carried out as it stands")
+    return [*lines, f"  the cases behind a step: opus explain {row['workflow_id']} --evidence TASK"]
+
+
+def _made(row: Row) -> list[str]:
+    return [
+        "Made from",
+        f"  snapshot {row['snapshot']}, model {row['model_version']}, result {row['result']}, published {row['published_at']}",
+        f"  intake {row['intake_id']}, bytes {row['intake_hash']}; sequences {', '.join(row['sequence_ids'] or [])} of {row['backend']}",
+    ]

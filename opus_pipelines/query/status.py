@@ -1,0 +1,48 @@
+"""What the lake holds now, what is stale, and what failed, for `opus status`."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import Any
+
+import duckdb
+
+from opus_pipelines.lake import Lake
+from opus_pipelines.query.sql import select
+
+Block = tuple[str, list[str], list[tuple[Any, ...]]]
+
+
+def contracts(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    """One row a contract with a result."""
+    return select(connection, "contracts")
+
+
+def report(connection: duckdb.DuckDBPyConnection, lake: Lake) -> Iterator[Block]:
+    """(title, columns, rows) of each block; an empty one says so in its title."""
+    yield _block(f"Lake {lake.root}: snapshot", select(connection, "snapshot"), "none yet; `opus rebuild` makes one")
+    yield _block("Sources", select(connection, "sources"), "none read yet")
+    yield _block("Contracts", contracts(connection), "no results yet; `opus generate` makes them")
+    yield _block("What could not be used", select(connection, "failures"), "nothing")
+    runs = last_runs(lake)
+    yield "Last runs" + ("" if runs else ": none"), ["job", "status", "started", "seconds", "run"], runs
+
+
+def last_runs(lake: Lake) -> list[tuple[Any, ...]]:
+    """The five latest runs of Dagster's own record, read without Dagster; empty before the first."""
+    path = lake.dagster_home / "history" / "runs.db"
+    if not path.is_file():
+        return []
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as runs:
+        found = runs.execute("SELECT pipeline_name, status, start_time, end_time, run_id FROM runs ORDER BY id DESC LIMIT 5").fetchall()
+    return [(job, status.lower(), _time(start), round(end - start, 1) if start and end else None, run) for job, status, start, end, run in found]
+
+
+def _block(title: str, found: duckdb.DuckDBPyRelation, nothing: str) -> Block:
+    rows = found.fetchall()
+    return title if rows else f"{title}: {nothing}", found.columns, rows
+
+
+def _time(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(int(seconds), UTC)

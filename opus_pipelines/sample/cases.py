@@ -1,0 +1,102 @@
+"""Draws cases from the generative model: which tasks in which order and way, by whom, when, at what cost, with what outcome."""
+
+from dataclasses import dataclass, field
+from random import Random
+
+from opus_pipelines.sample.chain import END, Chain, Options, variants
+from opus_pipelines.sample.model import UNKNOWN_OUTCOMES, VARIATION, Industry, Kind, Task, Way
+
+FIRST_DAY_MS = 1_736_121_600_000  # 2025-01-06T00:00Z, a Monday
+DAY_MS = 86_400_000
+HISTORY_DAYS = 200
+PEOPLE = ("A. Okafor", "B. Lindqvist", "C. Marchetti", "D. Santos", "E. Whitfield", "F. Nakagawa", "G. Haddad", "H. Brandt")
+PROGRAM = "process-engine 4"
+
+
+@dataclass
+class Performed:
+    """One doing of a task; times in ms since 1970 UTC."""
+
+    task: Task
+    way: Way
+    actor: str
+    ready_ms: int
+    start_ms: int
+    end_ms: int
+    tokens_in: int
+    tokens_out: int
+    cost_usd: float
+    right: bool
+
+
+@dataclass
+class Case:
+    """One case as history records it, and whether it took the shortcut."""
+
+    number: int
+    contract: str
+    kind: Kind
+    description: str
+    facts: dict[str, str]
+    success: bool | None
+    shortcut: bool
+    performed: list[Performed] = field(default_factory=list)
+
+
+def draw_cases(seed: int, industry: Industry, contract: str, kind: Kind) -> list[Case]:
+    """Every case of a kind, in order of arrival; the same for the same seed."""
+    random = Random(f"{seed}/{contract}/{kind.title}")
+    arrivals = sorted(FIRST_DAY_MS + int(random.random() * HISTORY_DAYS * DAY_MS) for _ in range(kind.cases))
+    return [_draw(random, industry, contract, kind, number, arrival) for number, arrival in enumerate(arrivals)]
+
+
+def _draw(random: Random, industry: Industry, contract: str, kind: Kind, number: int, arrival: int) -> Case:
+    facts = {name: random.choice(choices) for name, choices in kind.details.items()}
+    options = variants(kind)
+    shortcut = len(options) > 1 and random.random() < options[1][0]
+    performed = _perform(random, industry, options[shortcut][1], arrival)
+    damaged = shortcut and kind.needed is not None and random.random() < kind.needed.damage
+    success = None if random.random() < UNKNOWN_OUTCOMES else performed[-1].right and not damaged
+    return Case(number, contract, kind, kind.description.format(**facts), facts, success, shortcut, performed)
+
+
+def _perform(random: Random, industry: Industry, chain: Chain, arrival: int) -> list[Performed]:
+    """Walk the chain. Tasks of a parallel block are ready together and started one after the other, so that they overlap in time."""
+    done: list[Performed] = []
+    right, group, ready = True, None, arrival
+    node = _pick(random, chain.start)
+    while node != END:
+        task = industry.tasks[chain.tasks[node]]
+        parallel = chain.groups[node] is not None and chain.groups[node] == group
+        if done and not parallel:
+            ready = max(p.end_ms for p in done) + random.randint(200, 5000)
+        earliest = max(ready, done[-1].start_ms + 1000) if parallel else ready
+        done.append(_do(random, industry, task, right, ready, earliest))
+        right, group = done[-1].right, chain.groups[node]
+        node = _pick(random, chain.right[node] if right else chain.wrong[node])
+    return done
+
+
+def _do(random: Random, industry: Industry, task: Task, right: bool, ready: int, earliest: int) -> Performed:
+    way = random.choices(task.ways, [w.share for w in task.ways])[0]
+    waited = random.gammavariate(2, 900_000) if way.actor_kind == "human" else random.gammavariate(2, 4000)
+    duration = max(1, round(_vary(random, way.duration_ms)))
+    tokens_in, tokens_out = round(_vary(random, way.tokens_in)), round(_vary(random, way.tokens_out))
+    start = earliest + int(waited)
+    return Performed(
+        task, way, _actor(random, way), ready, start, start + duration, tokens_in, tokens_out,
+        industry.price(way, duration, tokens_in + tokens_out), random.random() < (way.p if right else way.q),
+    )
+
+
+def _vary(random: Random, mean: float) -> float:
+    return random.gammavariate(VARIATION**-2, mean * VARIATION**2) if mean else 0.0
+
+
+def _actor(random: Random, way: Way) -> str:
+    return way.model or (random.choice(PEOPLE) if way.actor_kind == "human" else PROGRAM)
+
+
+def _pick(random: Random, options: Options) -> int:
+    """A target by its probability."""
+    return random.choices([t for t, _ in options], [p for _, p in options])[0]

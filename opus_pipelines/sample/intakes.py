@@ -1,0 +1,32 @@
+"""The sample's contracts and intakes: `contracts/*.toml` here hold every file of theirs as text."""
+
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from opus_pipelines.sample.sources import SOURCES, Contract
+
+
+@dataclass(frozen=True)
+class ContractFiles:
+    """A contract's folder, the texts of all files under it by path, and which kind of case each intake is."""
+
+    contract: Contract
+    folder: str
+    texts: dict[str, str]
+    kinds: dict[str, str]
+
+
+def all_contracts() -> list[ContractFiles]:
+    """Every contract with its files, in the order of the sources."""
+    return [_read(contract) for source in SOURCES for contract in source.contracts]
+
+
+def _read(contract: Contract) -> ContractFiles:
+    resource = files("opus_pipelines.sample") / "contracts" / f"{contract.resource}.toml"
+    data: dict[str, Any] = tomllib.loads(resource.read_text("utf-8"))
+    texts = dict(data["files"])
+    for intake in data["intakes"]:
+        texts |= {f"{intake['name']}/{path}": text for path, text in intake["files"].items()}
+    return ContractFiles(contract, data["folder"], texts, {intake["name"]: intake["kind"] for intake in data["intakes"]})

@@ -1,0 +1,174 @@
+"""The generative model's vocabulary: tasks, the ways of doing them, kinds of case and their flows. Plain data, no randomness.
+
+A case has a correctness state S, right at first. Doing a task in a way makes S Bernoulli(p) if S was right, else Bernoulli(q); what is recorded
+as the task's success is the new S. A case that never did a needed task is damaged with that task's probability, whatever its
+steps look like; a case succeeds when S is right at its end and it is not damaged.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+SMALL, LARGE = "quill-small-2", "quill-large-2"
+USD_PER_MILLION_TOKENS: Mapping[str, float] = {SMALL: 0.4, LARGE: 6.0}
+CODE_USD_PER_HOUR = 0.6
+VARIATION = 0.25  # coefficient of variation of every duration and token count: gamma distributed
+UNKNOWN_OUTCOMES = 0.02  # share of cases whose outcome nobody wrote down
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of carrying out a task: who does it, how often, how reliably, how long, with how many tokens (means)."""
+
+    actor_kind: str
+    share: float
+    p: float
+    q: float
+    duration_ms: float
+    model: str | None = None
+    tokens_in: float = 0.0
+    tokens_out: float = 0.0
+
+
+def human(share: float, p: float, q: float, minutes: float) -> Way:
+    """A person, paid by the hour."""
+    return Way("human", share, p, q, minutes * 60_000)
+
+
+def code(share: float, p: float, q: float, seconds: float) -> Way:
+    """A program."""
+    return Way("code", share, p, q, seconds * 1000)
+
+
+def small(share: float, p: float, q: float, tokens_in: float, tokens_out: float) -> Way:
+    """The small model: cheap, quick, less reliable."""
+    return Way("model", share, p, q, 900 + 6 * tokens_out, SMALL, tokens_in, tokens_out)
+
+
+def large(share: float, p: float, q: float, tokens_in: float, tokens_out: float) -> Way:
+    """The large model: fifteen times the price, slower, more reliable."""
+    return Way("model", share, p, q, 1800 + 18 * tokens_out, LARGE, tokens_in, tokens_out)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task as the industry knows it; sources name it in their own way."""
+
+    name: str
+    description: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    instructions: Mapping[str, str]
+    ways: tuple[Way, ...]
+
+    @property
+    def p(self) -> float:
+        """P(right | right before), over the ways."""
+        return sum(w.share * w.p for w in self.ways)
+
+    @property
+    def q(self) -> float:
+        """P(right | wrong before), over the ways."""
+        return sum(w.share * w.q for w in self.ways)
+
+
+@dataclass(frozen=True)
+class Do:
+    """Every case does it."""
+
+    task: str
+
+
+@dataclass(frozen=True)
+class Maybe:
+    """A share of cases does it, whatever their state."""
+
+    task: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Together:
+    """All are done, at the same time and in any order; a task is started next with odds by its weight."""
+
+    weights: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Check:
+    """Every case does it; one that is still wrong afterwards goes back to `back_to` with probability `share`."""
+
+    task: str
+    back_to: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Needed:
+    """A check that a share of cases skips to save money; a case without it is damaged with probability `damage`."""
+
+    task: str
+    skipped: float
+    damage: float
+
+
+Element = Do | Maybe | Together | Check | Needed
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of case: its title, how a request of this kind reads, its flow, and how many cases history has."""
+
+    title: str
+    description: str
+    details: Mapping[str, tuple[str, ...]]
+    procedure: str
+    flow: tuple[Element, ...]
+    cases: int
+
+    @property
+    def needed(self) -> Needed | None:
+        """The check that the shortcut skips, where there is one."""
+        return next((e for e in self.flow if isinstance(e, Needed)), None)
+
+    @property
+    def always(self) -> tuple[str, ...]:
+        """Tasks that every regular case does, in the order of the flow."""
+        return tuple(t for e in self.flow if not isinstance(e, Maybe) for t in tasks_of(e))
+
+
+@dataclass(frozen=True)
+class Industry:
+    """An industry: its tasks and what an hour of a person costs."""
+
+    name: str
+    usd_per_hour: float
+    tasks: Mapping[str, Task]
+
+    def cost_usd(self, way: Way) -> float:
+        """Mean cost of doing a task in this way: time or tokens, times their price."""
+        return self.price(way, way.duration_ms, way.tokens_in + way.tokens_out)
+
+    def price(self, way: Way, duration_ms: float, tokens: float) -> float:
+        """Dollars of one doing: people and programs cost time, models cost tokens."""
+        if way.model is not None:
+            return tokens * USD_PER_MILLION_TOKENS[way.model] / 1e6
+        return duration_ms / 3.6e6 * (self.usd_per_hour if way.actor_kind == "human" else CODE_USD_PER_HOUR)
+
+
+def tasks_of(element: Element) -> Iterator[str]:
+    """The tasks that an element of a flow names as its own."""
+    if isinstance(element, Together):
+        yield from element.weights
+    else:
+        yield element.task
+
+
+def normalise(name: str) -> str:
+    """A name as the normalised merge sees it: words in lower case."""
+    return " ".join(re.findall(r"[a-z0-9]+", name.lower()))
+
+
+def by_name(*tasks: Task) -> dict[str, Task]:
+    """Tasks by their names."""
+    return {task.name: task for task in tasks}

@@ -1,0 +1,45 @@
+"""The Arrow schema of every dataset, each column with its meaning: the one place where columns are named.
+
+Each stage's tables are declared in `opus_pipelines.tables`. The Parquet files, the blocking schema checks, Dagster's
+`column_schema` and the README's data dictionary are all derived from them. NULL means unknown, never 0, never "".
+"""
+
+from opus_pipelines.tables import DATASETS, DIMENSION, Column, Dataset
+from opus_pipelines.tables.generation import INTAKES, INTENTIONS, NEIGHBOURS, RUNS, SEQUENCES, SUBGRAPH_EDGES, SUBGRAPH_TASKS, WFG_EDGES, WFG_NODES
+from opus_pipelines.tables.history import IMPLEMENTATIONS, REJECTS, SOURCES, TASK_IMPLEMENTATION
+from opus_pipelines.tables.wkg import ALIASES, CASES, EDGES, EMBEDDINGS, IMPLEMENTATION_VECTORS, NEEDS, TASKS, VARIANTS, WAYS
+from opus_pipelines.tables.workflows import COST_REPORT, OPTIMIZED, REWARD_REPORT, WORKFLOW_EDGES, WORKFLOW_TASKS
+
+__all__ = [
+    "ALIASES",
+    "CASES",
+    "COST_REPORT",
+    "Column",
+    "DATASETS",
+    "DIMENSION",
+    "Dataset",
+    "EDGES",
+    "EMBEDDINGS",
+    "IMPLEMENTATIONS",
+    "IMPLEMENTATION_VECTORS",
+    "INTAKES",
+    "INTENTIONS",
+    "NEEDS",
+    "NEIGHBOURS",
+    "OPTIMIZED",
+    "REJECTS",
+    "REWARD_REPORT",
+    "RUNS",
+    "SEQUENCES",
+    "SOURCES",
+    "SUBGRAPH_EDGES",
+    "SUBGRAPH_TASKS",
+    "TASKS",
+    "TASK_IMPLEMENTATION",
+    "VARIANTS",
+    "WAYS",
+    "WFG_EDGES",
+    "WFG_NODES",
+    "WORKFLOW_EDGES",
+    "WORKFLOW_TASKS",
+]

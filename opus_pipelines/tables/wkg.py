@@ -1,0 +1,151 @@
+"""The Work Knowledge Graph: one folder a snapshot."""
+
+from opus_pipelines.tables import dataset
+
+TASKS = dataset("wkg/tasks", "one row, one node", "task_id", """
+    task_id           id            stable id, from the id ledger
+    title             string        the most frequent name
+    description       string        the most frequent description
+    instructions      list<string>  the most frequent instructions
+    inputs            list<string>  data it takes
+    outputs           list<string>  data it leaves
+    industries        list<string>  industries that carry it out
+    clients           list<string>  clients it was carried out for
+    sources           list<string>  sources that hold it
+    implementations   int64         Task Implementations counted, weighted
+    first_seen        ts            earliest start
+    last_seen         ts            latest start
+    p                 prob          P(it succeeds, given that all its direct predecessors did)
+    p_lower           prob          lower end of the 95 % interval
+    p_upper           prob          upper end
+    p_basis           string        observed, estimated or prior
+    p_n               int64         count behind p
+    q                 prob          P(it succeeds, given that at least one direct predecessor did not)
+    q_lower           prob          lower end of the 95 % interval
+    q_upper           prob          upper end
+    q_basis           string        observed, estimated or prior
+    q_n               int64         count behind q
+    duration_ms_mean  ms            mean working time
+    duration_ms_p50   ms            median working time
+    duration_ms_p90   ms            90th percentile
+    duration_basis    string        observed or prior
+    duration_n        int64         count behind the duration
+    wait_ms_mean      ms            mean waiting time before it
+    cost_usd_mean     usd           mean cost
+    cost_usd_p50      usd           median cost
+    cost_usd_p90      usd           90th percentile
+    cost_basis        string        observed, rate or prior
+    cost_n            int64         count behind the cost
+    in_degree         int64         edges into it
+    out_degree        int64         edges out of it
+    pagerank          float         by the engine in the manifest
+    component         string        weakly connected component
+    community         string        label propagation
+""")
+
+WAYS = dataset("wkg/task_implementations", "one row, one way of carrying out a task", "task_id actor_kind model actor_group", """
+    task_id           id            the task
+    actor_kind        string        human, model, code, or NULL
+    model             string        name of the AI model
+    actor_group       string        group of actors, where known
+    implementations   int64         times it was done this way
+    instructions      list<string>  the most frequent instructions of this way
+    p                 prob          as in wkg/tasks, of this way alone
+    p_n               int64         count behind p
+    q                 prob          likewise
+    q_n               int64         count behind q
+    duration_ms_mean  ms            mean working time
+    duration_ms_p50   ms            median working time
+    cost_usd_mean     usd           mean cost
+    cost_usd_p50      usd           median cost
+    cost_compute_usd  usd           mean compute part
+    cost_model_usd    usd           mean model part
+    cost_human_usd    usd           mean human part
+    tokens_in         float         mean tokens read
+    tokens_out        float         mean tokens written
+    memory_gb         float         mean memory held
+    threads           float         mean threads held
+    basis             string        of p: observed, estimated or prior
+    duration_basis    string        observed or prior
+    cost_basis        string        observed, rate or prior
+    duration_n        int64         count behind the duration
+    cost_n            int64         count behind the cost
+""")
+
+EDGES = dataset("wkg/edges", "one row, one directed edge", "src dst", """
+    src              id     task carried out first
+    dst              id     task carried out directly after it
+    transitions      int64  occurrences, |xi| of LWM (1)
+    variants         int64  distinct task sequences with it
+    gamma            prob   LWM (2) over the setting's unit
+    probability      prob   transitions / all transitions out of src
+    wait_ms_mean     ms     mean waiting time between the two
+    implementations  int64  distinct implementations with it
+    first_seen       ts     earliest
+    last_seen        ts     latest
+""")
+
+NEEDS = dataset("wkg/needs", "what history needs", "industry client kind_of_case task_id", """
+    industry         string        the industry
+    client           string        the client; NULL = all
+    kind_of_case     string        title of the cases it stands for; NULL = all
+    task_id          id            the task
+    alternatives     list<string>  task ids of which any one does
+    cases_with       int64         cases with it, expected to succeed
+    cases_without    int64         cases without it, expected to succeed
+    success_with     int64         of cases_with, those that succeeded
+    success_without  int64         of cases_without, those that succeeded
+    lift             float         difference of the two rates
+    lift_lower       float         lower end of the 95 % interval
+    lift_upper       float         upper end
+    needed           bool          must a workflow contain it
+""")
+
+ALIASES = dataset("wkg/task_aliases", "one row, one raw key of one source", "source industry task_key", """
+    source      string  the source's folder name
+    industry    string  the industry it was merged in
+    task_key    string  raw identity inside the source
+    title       string  its most frequent title there
+    task_id     id      the task it became
+    similarity  float   to the task's name; 1 for exact and normalised
+    method      string  exact, normalised, embedding or pinned
+""")
+
+VARIANTS = dataset("wkg/variants", "one row, one distinct task sequence of an industry and client", "industry client variant_id", """
+    variant_id       id            hash of the sequence
+    industry         string        the industry
+    client           string        the client; NULL where unknown
+    tasks            list<string>  task ids in order
+    implementations  int64         times it was carried out
+    success_known    int64         of those, with known outcome
+    successes        int64         of those, that succeeded
+""")
+
+CASES = dataset("wkg/cases", "one row, one implementation as task ids: what generation looks up", "implementation_id", """
+    implementation_id  id            the case
+    source             string        the source's folder name
+    industry           string        the industry
+    client             string        the client; NULL where unknown
+    contract           string        the contract; NULL where unknown
+    kind_of_case       string        its title
+    success            bool          as in history/implementations
+    expected_outcome   bool          likewise
+    weight             int64         likewise
+    tasks              list<string>  task ids in order
+    task_keys          list<string>  raw keys, in step with tasks
+    task_cost_usd      list<usd>     cost of each, NULL where unknown
+    task_duration_ms   list<ms>      working time of each, NULL where unknown
+    actor_kinds        list<string>  who did each
+""")
+
+EMBEDDINGS = dataset("wkg/embeddings", "one row, one node's vector", "task_id", """
+    task_id       id      the task
+    content_hash  string  of the text embedded
+    model         string  the encoder
+    vector        vector  unit length
+""")
+
+IMPLEMENTATION_VECTORS = dataset("wkg/implementation_vectors", "one row, one case's vector", "implementation_id", """
+    implementation_id  id      the case
+    vector             vector  of title, description and process context, unit length
+""")

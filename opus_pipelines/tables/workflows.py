@@ -1,0 +1,112 @@
+"""Ranked workflows, their nodes and edges, and the reports made of them."""
+
+from opus_pipelines.tables.results import RESULT, result_dataset
+
+OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow", "intake_id intention_id rank", """
+    workflow_id           id            contains the Intention
+    title                 string        what it does, in words
+    rank                  int64         1..n by EVAL (13), feasible first
+    backend               string        LWM backend behind it
+    sequence_ids          list<string>  sequences behind it
+    reward_usd            usd           EVAL (7)
+    reward_usd_p05        usd           5th percentile of its posterior
+    reward_usd_p95        usd           95th percentile
+    gain_usd              usd           worth of a right output
+    success_probability   prob          EVAL (4)
+    beats_next            prob          P(it beats the next rank)
+    verdict               string        clear or undecided
+    cost_usd              usd           EVAL (5)
+    cost_compute_usd      usd           part
+    cost_model_usd        usd           part
+    cost_human_usd        usd           part
+    cost_time_usd         usd           part: w_d times the duration
+    cost_held_usd         usd           part: releasable resources held
+    path_cost_usd         usd           LWM (12), the search's objective without kappa
+    duration_ms           ms            EVAL (2), longest path
+    peak_memory_gb        float         EVAL (3)
+    peak_threads          float         EVAL (3)
+    penalty               float         EVAL (10)
+    cip                   float         EVAL (8)
+    sip                   float         EVAL (9)
+    feasible              bool          EVAL (12)
+    violations            list<string>  which constraint, by how much
+    tasks                 int64         tasks in it
+    reviews               int64         reviews in it
+    new_tasks             int64         tasks that the catalogue lacks
+    observed_share        prob          share of its figures whose basis is observed
+    in_history            bool          this very sequence was once carried out
+    baseline_cost_usd     usd           median cost of the nearest cases, by the same EVAL (5)
+    baseline_duration_ms  ms            their median duration
+    baseline_success      prob          their rate of success
+    snapshot              id            WKG it was made from
+    model_version         string        model that made it
+""")
+
+WORKFLOW_TASKS = result_dataset("workflows/tasks", "one row, one node of a ranked workflow", "workflow_id position", """
+    workflow_id          id                 the workflow
+    node                 id                 node inside it
+    position             int32              in one topological order
+    kind                 string             input, task, output or review
+    task_id              id                 its task
+    task_keys            list<string>       raw keys in the nearest cases, most frequent first
+    title                string             its name
+    description          string             what it does
+    instructions         list<instruction>  kind (model inference, code, human) and text
+    inputs               list<string>       data it takes
+    outputs              list<string>       data it leaves
+    actor_kind           string             who does it
+    model                string             which AI model
+    p                    prob               P(it succeeds, given that all before it did)
+    p_basis              string             observed, estimated or prior
+    q                    prob               P(it succeeds, given that one before it did not)
+    q_basis              string             observed, estimated or prior
+    success_probability  prob               P(S_v), EVAL A2
+    cost_usd             usd                expected cost
+    cost_basis           string             observed, rate or prior
+    duration_ms          ms                 expected working time
+    duration_basis       string             observed or prior
+    start_ms             ms                 EVAL (16)
+    finish_ms            ms                 EVAL (17)
+    cohesion             float              score, 0 best
+    coupling             float              score, 0 best
+    observability        float              score, 0 best
+    hygiene              float              score, 0 best
+    origin               string             history, lwm, connector, algorithm1, algorithm2, review or new
+    evidence             int64              implementations behind it
+""")
+
+WORKFLOW_EDGES = result_dataset("workflows/edges", "one row, one edge of a ranked workflow", "workflow_id src dst", """
+    workflow_id  id      the workflow
+    src          id      node
+    dst          id      node after it
+    data_type    string  what flows, where known
+    gamma        prob    of the WKG's edge
+    origin       string  history, algorithm1, algorithm2
+""")
+
+COST_REPORT = result_dataset("reports/cost", "one row, one task over a contract's rank-1 workflows", "task_id", """
+    task_id            id      the task
+    title              string  its name
+    workflows          int64   rank-1 workflows with it
+    cost_usd           usd     summed over them
+    cost_compute_usd   usd     part
+    cost_model_usd     usd     part
+    cost_human_usd     usd     part
+    duration_ms        ms      summed over them
+    share              prob    of the contract's cost
+    baseline_cost_usd  usd     what the nearest cases paid for this task, summed
+    saving_usd         usd     baseline less cost
+    observed_share     prob    share of its figures whose basis is observed
+""", head=RESULT)
+
+REWARD_REPORT = result_dataset("reports/reward", "one row, one Intention", "intake_id intention_id", """
+    reward_usd           usd     of its rank-1 workflow
+    penalty              float   likewise
+    rank2_reward_usd     usd     of the runner-up
+    distance             usd     EVAL (14)
+    baseline_reward_usd  usd     of how history carried it out
+    uplift_usd           usd     reward less baseline
+    feasible             bool    of its rank-1 workflow
+    wkg_coverage         prob    share of its tasks found in the WKG
+    verdict              string  clear or undecided
+""")

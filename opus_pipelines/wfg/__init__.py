@@ -1,0 +1,1 @@
+"""The Workflow Graph: the sequences' dags and Algorithm 1 of LWM, which merges them."""

@@ -1,0 +1,118 @@
+"""Mining: Spark over the implementations of the sources that changed, and one partition of mergeable aggregates a source."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from opus_pipelines.ids import code_version, digest
+from opus_pipelines.lake import Lake, slug
+from opus_pipelines.schemas import CASES, IMPLEMENTATIONS
+from opus_pipelines.wkg.cases import cases_of, task_ids
+from opus_pipelines.wkg.columns import AGGREGATES, KEYS, VARIANTS
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+VALUES_KEPT = 64  # distinct descriptions, instructions, inputs, outputs of a source's way
+MINING_CODE = ("wkg/aggregates.py", "wkg/cases.py", "wkg/columns.py", "wkg/names.py")
+_TEXTS = {"description", "instructions", "inputs", "outputs"}
+_NOT_FIGURES = {"position", "title", "actor", "attributes"} | _TEXTS
+
+
+@dataclass(frozen=True)
+class SourcePart:
+    """One source as it is to be mined: its implementations' folder, and its aliases (industry, task_key, task_id)."""
+
+    source: str
+    content: str
+    folder: Path
+    aliases: tuple[tuple[str | None, str, str], ...]
+
+    @cached_property
+    def key(self) -> str:
+        """Hash of what the aggregates depend on: implementations, aliases, the code that mines."""
+        return digest(self.content, self.aliases, code_version(MINING_CODE))
+
+    def place(self, lake: Lake) -> Path:
+        """Where its aggregates lie."""
+        return lake.root / "aggregates" / f"source_key={slug(self.source)}" / f"content={self.key}"
+
+
+def mine_missing(lake: Lake, parts: Iterable[SourcePart], session: "Callable[[], SparkSession]") -> list[str]:
+    """Mine the sources whose aggregates are not there yet, in one pass over all of them; returns their names. No such source, no Spark."""
+    missing = [part for part in parts if not part.place(lake).exists()]
+    if not missing:
+        return []
+    mined = _run_spark(session(), missing)
+    for part in missing:
+        lookup = {(industry, key): task for industry, key, task in part.aliases}
+        with lake.staging() as staged:
+            for name, table in mined.items():
+                rows = table.filter(pc.equal(table["source"], part.source))
+                pq.write_table(_own(name, rows, lookup), staged / f"{name}.parquet", compression="zstd")
+            pq.write_table(cases_of(part.folder, lookup), staged / "cases.parquet", compression="zstd")
+            lake.publish(staged, part.place(lake))
+    return [part.source for part in missing]
+
+
+def read_aggregate(lake: Lake, parts: Iterable[SourcePart], name: str) -> pa.Table:
+    """One kind of aggregate of all sources, in their order; rows of different sources are not added up yet. `name` may be `cases`."""
+    schema = CASES.schema if name == "cases" else AGGREGATES[name]
+    tables = [pq.ParquetFile(part.place(lake) / f"{name}.parquet").read() for part in parts]
+    return pa.concat_tables([schema.empty_table(), *tables])
+
+
+def _run_spark(spark: "SparkSession", parts: list[SourcePart]) -> dict[str, pa.Table]:
+    paths = [str(file) for part in parts for file in sorted(part.folder.glob("*.parquet"))]
+    fields = {field.name for field in _step_fields()}
+    _view(spark, paths, fields - _NOT_FIGURES).createOrReplaceTempView("implementations")
+    _view(spark, paths, _TEXTS | {"task_key", "actor_kind", "model"}).createOrReplaceTempView("implementation_texts")
+    rows = [(part.source, *alias) for part in parts for alias in part.aliases]
+    names = ("source", "industry", "task_key", "task_id")
+    schema = pa.schema([(name, pa.string()) for name in names])
+    aliases = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=schema)
+    spark.createDataFrame(aliases).createOrReplaceTempView("aliases")
+    return {name: spark.sql(query(name), args={"values_kept": VALUES_KEPT} if name == "texts" else {}).toArrow() for name in AGGREGATES}
+
+
+def query(name: str) -> str:
+    """The SQL of one aggregate."""
+    return (files("sql") / "wkg" / f"{name}.sql").read_text("utf-8")
+
+
+def _view(spark: "SparkSession", paths: list[str], fields: set[str]) -> "DataFrame":
+    """The implementations with these fields of their tasks: what is not named is not read from disk."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    step = pa.struct([field for field in _step_fields() if field.name in fields])
+    plain = ["implementation_id", "source", "industry", "client", "title", "success", "expected_outcome", "weight"]
+    schema = pa.schema([*(IMPLEMENTATIONS.schema.field(name) for name in plain), pa.field("tasks", pa.list_(step))])
+    return spark.read.schema(from_arrow_schema(schema, prefer_timestamp_ntz=False)).parquet(*paths)
+
+
+def _step_fields() -> list[pa.Field]:
+    return list(IMPLEMENTATIONS.schema.field("tasks").type.value_type)
+
+
+def _own(name: str, table: pa.Table, lookup: dict[tuple[str | None, str], str]) -> pa.Table:
+    """Spark's rows of one source in the aggregate's schema and in a fixed order."""
+    if name == "variants":
+        return _variants(table.combine_chunks(), lookup)
+    table = table.select(AGGREGATES[name].names).cast(AGGREGATES[name])
+    return table.take(pc.sort_indices(table, sort_keys=[(key, "ascending", "at_start") for key in KEYS[name]]))
+
+
+def _variants(table: pa.Table, lookup: dict[tuple[str | None, str], str]) -> pa.Table:
+    if not table.num_rows:
+        return VARIANTS.empty_table()
+    tasks = task_ids(table["industry"].combine_chunks(), table["task_keys"].combine_chunks(), lookup)
+    rows = table.append_column("tasks", tasks).select(VARIANTS.names).cast(VARIANTS)
+    parts = zip(*(rows[name].to_pylist() for name in rows.schema.names), strict=True)
+    return rows.take(pa.array([i for _, i in sorted((repr(row), i) for i, row in enumerate(parts))]))

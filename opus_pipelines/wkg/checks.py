@@ -1,0 +1,158 @@
+"""Blocking checks on staged data: each names what it looked at and, where it failed, the first offenders."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from opus_pipelines.lake import Lake, read_json, read_table
+from opus_pipelines.schemas import ALIASES, CASES, EDGES, EMBEDDINGS, IMPLEMENTATION_VECTORS, NEEDS, SOURCES, TASKS, VARIANTS, WAYS, Dataset
+from opus_pipelines.wkg.tables import place
+
+if TYPE_CHECKING:
+    from opus_pipelines.history.ingest import HistoryState
+
+SNAPSHOT_DATASETS = (TASKS, WAYS, EDGES, NEEDS, ALIASES, VARIANTS, CASES, EMBEDDINGS, IMPLEMENTATION_VECTORS)
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One check: what it is called, whether it passed, what was seen, of which dataset."""
+
+    name: str
+    passed: bool
+    detail: str
+    dataset: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the manifest."""
+        return asdict(self)
+
+
+def check_snapshot(folder: Path) -> list[CheckResult]:
+    """The checks of a snapshot's folder: schemas first; the others only when every schema holds."""
+    schemas = [_schema(dataset, place(folder, dataset)) for dataset in SNAPSHOT_DATASETS]
+    if not all(check.passed for check in schemas):
+        return schemas
+    tables = {dataset: read_table(dataset, place(folder, dataset), columns=_columns(dataset)) for dataset in SNAPSHOT_DATASETS}
+    return [*schemas, *_keys(tables), *_references(tables), *_ranges(tables), *_sums(tables), _index(folder, tables[EMBEDDINGS])]
+
+
+def check_history(lake: Lake, state: "HistoryState") -> list[CheckResult]:
+    """Of every source file: records = used + not work + rejected; and every source's folder holds the implementations it says."""
+    off = [f"{row['source']}/{row['path']}" for row in state.files if not _adds_up(row)]
+    counts = {source.source: (_rows(source.folder), source.implementations) for source in state.sources}
+    wrong = [f"{name}: {found} rows, {said} said" for name, (found, said) in counts.items() if found != said]
+    return [
+        _result("records add up", SOURCES, off, f"{len(state.files)} files"),
+        _result("implementations as counted", SOURCES, wrong, f"{len(counts)} sources"),
+    ]
+
+
+def _adds_up(row: dict[str, Any]) -> bool:
+    parts = [row.get(f"records_{part}") or 0 for part in ("used", "not_work", "rejected")]
+    return row.get("records") is None or row["records"] == sum(parts)
+
+
+def _rows(folder: Path) -> int:
+    return sum(pq.ParquetFile(file).metadata.num_rows for file in folder.glob("*.parquet"))
+
+
+def _schema(dataset: Dataset, folder: Path) -> CheckResult:
+    files = sorted(folder.glob("*.parquet"))
+    wrong = ["no file"] if not files else []
+    for file in files:
+        found = pq.ParquetFile(file).schema_arrow
+        sizes = {f.type.list_size for f in found if pa.types.is_fixed_size_list(f.type)}
+        expected = dataset.with_dimension(sizes.pop()) if len(sizes) == 1 else dataset.schema
+        wrong += [str(field) for field in found if field not in list(expected)]
+        wrong += [f"{name} missing" for name in expected.names if name not in found.names]
+    return _result("schema", dataset, wrong, f"{len(dataset.columns)} columns")
+
+
+def _columns(dataset: Dataset) -> list[str]:
+    return [name for name in dataset.schema.names if name != "vector"]
+
+
+def _keys(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
+    for dataset, table in tables.items():
+        distinct = table.group_by(list(dataset.key)).aggregate([]).num_rows
+        off = [f"{table.num_rows - distinct} rows share a key"] if distinct != table.num_rows else []
+        yield _result("keys are unique", dataset, off, f"{table.num_rows} rows")
+
+
+def _references(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
+    tasks = tables[TASKS]["task_id"].combine_chunks()
+    columns = {
+        EDGES: ("src", "dst"), WAYS: ("task_id",), NEEDS: ("task_id", "alternatives"), ALIASES: ("task_id",),
+        VARIANTS: ("tasks",), CASES: ("tasks",), EMBEDDINGS: ("task_id",),
+    }
+    for dataset, names in columns.items():
+        unknown: set[str] = set()
+        for name in names:
+            column = tables[dataset][name]
+            ids = pc.list_flatten(column) if pa.types.is_list(column.type) else column
+            ids = pc.unique(ids)
+            unknown |= {str(task) for task in ids.filter(pc.invert(pc.is_in(ids, tasks))).to_pylist()}
+        yield _result("every task exists", dataset, sorted(unknown), f"{len(tasks)} tasks")
+    bare = set(tasks.to_pylist()) - set(tables[ALIASES]["task_id"].to_pylist())
+    yield _result("every task has a name in history", TASKS, sorted(bare), f"{len(tasks)} tasks")
+
+
+def _ranges(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
+    for dataset, table in tables.items():
+        columns = [c.name for c in dataset.columns if c.type_name == "prob"]
+        off = [name for name in columns if not _within(table[name])]
+        if columns:
+            yield _result("probabilities lie in [0, 1]", dataset, off, f"{len(columns)} columns")
+
+
+def _within(column: pa.ChunkedArray) -> bool:
+    good = pc.and_(pc.greater_equal(column, 0.0), pc.less_equal(column, 1.0))
+    return bool(pc.all(good).as_py() is not False)
+
+
+def _sums(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
+    cases, edges = tables[CASES], tables[EDGES]
+    steps = _total(pc.multiply(pc.fill_null(pc.list_value_length(cases["tasks"]).cast(pa.int64()), 0), cases["weight"]))
+    weight = _total(cases["weight"])
+    yield _equal("task implementations add up to the cases'", TASKS, _total(tables[TASKS]["implementations"]), steps)
+    yield _equal("ways add up to the cases'", WAYS, _total(tables[WAYS]["implementations"]), steps)
+    yield _equal("variants add up to the cases", VARIANTS, _total(tables[VARIANTS]["implementations"]), weight)
+    fewer = edges.filter(pc.less(edges["transitions"], edges["implementations"]))
+    yield _result("no edge has more implementations than transitions", EDGES, _names(fewer), f"{edges.num_rows} edges")
+    out = edges.group_by("src").aggregate([("probability", "sum")])
+    off = out.filter(pc.greater(pc.abs(pc.subtract(out["probability_sum"], 1.0)), 1e-9))["src"].to_pylist()
+    yield _result("probabilities out of a task add up to 1", EDGES, off, f"{out.num_rows} tasks")
+    needs = tables[NEEDS]
+    over = pc.or_(pc.greater(needs["success_with"], needs["cases_with"]), pc.greater(needs["success_without"], needs["cases_without"]))
+    yield _result("successes are among the cases", NEEDS, needs.filter(over)["task_id"].to_pylist(), f"{needs.num_rows} rows")
+    yield _equal("every task has a vector", EMBEDDINGS, tables[EMBEDDINGS].num_rows, tables[TASKS].num_rows)
+
+
+def _index(folder: Path, embeddings: pa.Table) -> CheckResult:
+    ids: Any = read_json(folder / "index" / "ids.json") or []
+    off = [] if sorted(ids) == sorted(embeddings["task_id"].to_pylist()) else [f"{len(ids)} ids for {embeddings.num_rows} vectors"]
+    return _result("the index holds every vector", EMBEDDINGS, off, f"{len(ids)} ids")
+
+
+def _total(column: Any) -> int:
+    return pc.sum(column).as_py() or 0
+
+
+def _names(edges: pa.Table) -> list[str]:
+    return [f"{src} -> {dst}" for src, dst in zip(edges["src"].to_pylist(), edges["dst"].to_pylist(), strict=True)]
+
+
+def _equal(name: str, dataset: Dataset, found: int, expected: int) -> CheckResult:
+    return _result(name, dataset, [] if found == expected else [f"{found} instead of {expected}"], str(expected))
+
+
+def _result(name: str, dataset: Dataset, offenders: Iterable[Any], good: str) -> CheckResult:
+    off = list(offenders)
+    detail = f"{len(off)} wrong: {', '.join(map(str, off[:5]))}" if off else good
+    return CheckResult(name, not off, detail, dataset.name)

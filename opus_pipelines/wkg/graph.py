@@ -1,0 +1,112 @@
+"""The Work Knowledge Graph in memory, as generation and optimisation walk it: tasks, directed edges, ways."""
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from opus_pipelines.lake import read_table
+from opus_pipelines.schemas import EDGES, TASKS, WAYS
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way of carrying out a task: who does it, how well, at what cost and time. None means unknown."""
+
+    actor_kind: str | None = None
+    model: str | None = None
+    actor_group: str | None = None
+    implementations: int = 0
+    instructions: tuple[str, ...] = ()
+    p: float | None = None
+    p_n: int = 0
+    q: float | None = None
+    q_n: int = 0
+    basis: str | None = None
+    duration_ms_mean: float | None = None
+    duration_basis: str | None = None
+    cost_usd_mean: float | None = None
+    cost_compute_usd: float | None = None
+    cost_model_usd: float | None = None
+    cost_human_usd: float | None = None
+    cost_basis: str | None = None
+    memory_gb: float | None = None
+    threads: float | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """One node. `ways` come most frequent first."""
+
+    task_id: str
+    title: str
+    description: str | None = None
+    instructions: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    industries: tuple[str, ...] = ()
+    clients: tuple[str, ...] = ()
+    implementations: int = 0
+    p: float | None = None
+    p_basis: str | None = None
+    p_n: int = 0
+    q: float | None = None
+    q_basis: str | None = None
+    q_n: int = 0
+    ways: tuple[Way, ...] = ()
+
+
+@dataclass(frozen=True)
+class Edge:
+    """src carried out directly before dst; `gamma` by LWM (2), `one_minus_gamma` = exp(-lambda |xi|), unrounded."""
+
+    src: str
+    dst: str
+    transitions: int
+    variants: int
+    gamma: float
+    one_minus_gamma: float
+    probability: float
+
+
+@dataclass
+class WorkGraph:
+    """Tasks by id, edges by (src, dst); neighbours sorted by id, so that every walk is reproducible."""
+
+    tasks: dict[str, Task] = field(default_factory=dict)
+    edges: dict[tuple[str, str], Edge] = field(default_factory=dict)
+    successors: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    predecessors: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    @classmethod
+    def of(cls, tasks: list[Task], edges: list[Edge]) -> "WorkGraph":
+        """A graph of these tasks and edges; an edge whose end is not a task is an error."""
+        graph = cls({t.task_id: t for t in tasks})
+        for edge in sorted(edges, key=lambda e: (e.src, e.dst)):
+            if edge.src not in graph.tasks or edge.dst not in graph.tasks:
+                raise ValueError(f"edge {edge.src} -> {edge.dst} ends outside the tasks")
+            graph.edges[edge.src, edge.dst] = edge
+            graph.successors[edge.src].append(edge.dst)
+            graph.predecessors[edge.dst].append(edge.src)
+        return graph
+
+
+def load(folder: Path, lambda_: float, gamma_unit: str = "transition") -> WorkGraph:
+    """The graph of one snapshot's folder; lambda and unit are the manifest's."""
+    ways: dict[str, list[Way]] = defaultdict(list)
+    names = {f for f in Way.__dataclass_fields__ if f != "instructions"}
+    for row in read_table(WAYS, folder / "task_implementations").to_pylist():
+        ways[row["task_id"]].append(Way(instructions=tuple(row["instructions"] or ()), **{n: row[n] for n in names}))
+    lists = {"instructions", "inputs", "outputs", "industries", "clients"}
+    names = set(Task.__dataclass_fields__) - lists - {"ways"}
+    order = lambda w: (-w.implementations, str(w.actor_kind), str(w.model), str(w.actor_group))
+    tasks = [
+        Task(**{n: row[n] for n in names} | {n: tuple(row[n] or ()) for n in lists}, ways=tuple(sorted(ways[row["task_id"]], key=order)))
+        for row in read_table(TASKS, folder / "tasks").to_pylist()
+    ]
+    unit = "transitions" if gamma_unit == "transition" else "variants"
+    edges = [
+        Edge(row["src"], row["dst"], row["transitions"], row["variants"], row["gamma"], math.exp(-lambda_ * row[unit]), row["probability"])
+        for row in read_table(EDGES, folder / "edges").to_pylist()
+    ]
+    return WorkGraph.of(tasks, edges)

@@ -1,0 +1,82 @@
+"""What stands beside a snapshot's tables: its manifest, the kept files, the pointer; each written in one atomic step."""
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+
+from opus_pipelines.ids import code_version, digest
+from opus_pipelines.lake import Lake, read_json, write_atomically, write_json
+from opus_pipelines.settings import Settings
+from opus_pipelines.wkg.aggregates import SourcePart
+from opus_pipelines.wkg.checks import CheckResult
+from opus_pipelines.wkg.gamma import LambdaRule
+from opus_pipelines.wkg.names import names_place
+from opus_pipelines.wkg.resolve import Resolution, ledger_table, read_ledger
+
+if TYPE_CHECKING:
+    from opus_pipelines.wkg.build import SnapshotBuild
+
+
+def settings_that_matter(settings: Settings) -> dict[str, Any]:
+    """The settings a snapshot depends on; λ stands apart, and how many passages make a batch changes nothing."""
+    return {
+        "wkg": settings.wkg.model_dump(mode="json", by_alias=True, exclude={"lambda_"}),
+        "priors": settings.priors.model_dump(mode="json"),
+        "encoder": settings.encoder.model_dump(mode="json", exclude={"batch_size"}),
+    }
+
+
+def write(build: "SnapshotBuild", checks: list[CheckResult], now: datetime) -> None:
+    """manifest.json into the staged folder."""
+    write_json(build.folder / "manifest.json", {
+        "snapshot": build.snapshot_id,
+        "published_at": stamp(now),
+        "inputs": {
+            "sources": [_source(build, part) for part in build.parts],
+            "ledger": digest(ledger_table(build.resolution.ids).to_pylist()),
+        },
+        "settings": settings_that_matter(build.settings),
+        "lambda": build.lambda_, "lambda_kept": build.rule.kept, "gamma_unit": build.rule.unit,
+        "counts": build.counts,
+        "checks": [check.as_dict() for check in checks],
+        "engines": {"mining": "spark", "graph": None},
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in ("pyspark", "pyarrow", "opus-pipelines")}},
+        "code_version": code_version(),
+        **build.figures,
+        "timings": build.timings | {"mined_sources": build.mined},
+    })
+
+
+def keep(lake: Lake, resolution: Resolution, rule: LambdaRule, lambda_: float | None) -> None:
+    """Add to the id ledger, and set λ of its unit where this snapshot chose it. Written before the snapshot is visible: what is kept
+    without it is taken up again by the next run, which gives the same ids and the same λ."""
+    path = lake.kept / "ids.parquet"
+    known = read_ledger(path)
+    if not set(resolution.ids) <= set(known):
+        table = ledger_table(known | resolution.ids)
+        write_atomically(path, lambda p: pq.write_table(table, p, compression="zstd"))
+    if rule.value is None and lambda_ is not None:
+        kept = read_json(lake.kept / "lambda.json") or {}
+        write_json(lake.kept / "lambda.json", kept | {rule.unit: {"lambda": lambda_, "chosen_from": rule.token}})
+
+
+def point(lake: Lake, snapshot: str, now: datetime) -> None:
+    """Make a snapshot the current one."""
+    write_json(lake.root / "wkg" / "current.json", {"snapshot": snapshot, "published_at": stamp(now)})
+
+
+def stamp(now: datetime) -> str:
+    """A moment as the manifests write it: UTC, whole seconds."""
+    return now.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _source(build: "SnapshotBuild", part: SourcePart) -> dict[str, Any]:
+    place = part.folder.relative_to(build.lake.root) if part.folder.is_relative_to(build.lake.root) else part.folder
+    aggregates, names = part.place(build.lake), names_place(build.lake, part.source, part.content)
+    return {
+        "source": part.source, "content": part.content, "folder": place.as_posix(),
+        **{key: folder.relative_to(build.lake.root).as_posix() for key, folder in (("aggregates", aggregates), ("names", names))},
+    }

@@ -1,0 +1,37 @@
+"""What a client may demand of a workflow: the `[constraints]` table of contract.toml and intake.toml, EVAL (12).
+
+It stands here so that the readers of those files can name it; how a workflow is held against it: `optimization.constraints`.
+"""
+
+import unicodedata
+from typing import Annotated
+
+from pydantic import Field
+
+from opus_pipelines.settings import Section
+
+_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Name = Annotated[str, Field(min_length=1)]
+
+
+class Constraints(Section):
+    """What makes a workflow feasible. Tasks are named by title; `before` holds where both of a pair occur."""
+
+    max_cost_usd: _Amount | None = Field(None, description="EVAL (5) at most")
+    max_duration_hours: _Amount | None = Field(None, description="EVAL (2) at most")
+    min_success: _Share | None = Field(None, description="EVAL (4) at least")
+    must_contain: tuple[_Name, ...] = Field((), description="tasks it must have")
+    must_not_contain: tuple[_Name, ...] = Field((), description="tasks it must not have")
+    before: tuple[tuple[_Name, _Name], ...] = Field((), description="pairs: the first is done before the second")
+
+
+def merged(contract: Constraints, intake: Constraints) -> Constraints:
+    """The contract's constraints, with every key that the intake itself states in the contract's place."""
+    return contract.model_copy(update={name: getattr(intake, name) for name in intake.model_fields_set})
+
+
+def folded(title: str) -> str:
+    """A title as titles are compared: case, width, `_`, `-` and all other punctuation mean nothing."""
+    text = unicodedata.normalize("NFKC", title).casefold()
+    return " ".join("".join(c if c.isalnum() or unicodedata.combining(c) else " " for c in text).split())

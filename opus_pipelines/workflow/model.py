@@ -1,0 +1,193 @@
+"""The Workflow object: input, task and output nodes, the edges between them, and the checks that make it well formed.
+
+What it is worth stands in `evaluation`; how one is found, in `optimization`.
+"""
+
+import heapq
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from opus_pipelines.errors import WorkflowError
+
+
+@dataclass(frozen=True)
+class InputNode:
+    """What the client gives; `prior` is π, the probability that it is right."""
+
+    id: str
+    title: str
+    prior: float = 1.0
+    data_type: str | None = None
+    kind = "input"
+
+
+@dataclass(frozen=True)
+class TaskNode:
+    """One task, done in one way. The defaults are those of a deterministic task (EVAL A1).
+
+    `p` and `q` are P(it succeeds) given that all its parents did, and that at least one did not. The three parts of
+    `cost_usd` may be unknown (None): `evaluation.cost.split_cost` tells what they count as then.
+    """
+
+    id: str
+    task_id: str
+    title: str
+    p: float = 1.0
+    p_basis: str = "prior"
+    q: float = 0.0
+    q_basis: str = "prior"
+    cost_usd: float = 0.0
+    cost_compute_usd: float | None = None
+    cost_model_usd: float | None = None
+    cost_human_usd: float | None = None
+    cost_basis: str = "prior"
+    duration_ms: float = 0.0
+    duration_basis: str = "prior"
+    memory_gb: float = 0.0
+    threads: float = 0.0
+    actor_kind: str | None = None
+    model: str | None = None
+    kind: str = "task"
+
+
+@dataclass(frozen=True)
+class OutputNode:
+    """What the client receives; `gain_usd` is g, earned if it is right."""
+
+    id: str
+    title: str
+    gain_usd: float
+    kind = "output"
+
+
+Node = InputNode | TaskNode | OutputNode
+_ORDER = (InputNode, TaskNode, OutputNode)
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """W = (G, Φ). Made by `Workflow.of`, which refuses what is not well formed."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, nodes: Iterable[Node], edges: Iterable[tuple[str, str]]) -> "Workflow":
+        """A checked workflow, its edges sorted and each once; raises WorkflowError with every defect."""
+        workflow = cls(tuple(nodes), tuple(sorted(set(edges))))
+        if defects := validate(workflow):
+            raise WorkflowError("not a workflow: " + "; ".join(defects))
+        return workflow
+
+    @cached_property
+    def by_id(self) -> dict[str, Node]:
+        """Each node under its id."""
+        return {n.id: n for n in self.nodes}
+
+    @property
+    def inputs(self) -> list[InputNode]:
+        """V_in, as given."""
+        return [n for n in self.nodes if isinstance(n, InputNode)]
+
+    @property
+    def tasks(self) -> list[TaskNode]:
+        """V_task, as given."""
+        return [n for n in self.nodes if isinstance(n, TaskNode)]
+
+    @property
+    def outputs(self) -> list[OutputNode]:
+        """V_out, as given."""
+        return [n for n in self.nodes if isinstance(n, OutputNode)]
+
+    @cached_property
+    def _parents(self) -> dict[str, list[str]]:
+        parents = defaultdict(list)
+        for src, dst in sorted(self.edges):
+            parents[dst].append(src)
+        return parents
+
+    @cached_property
+    def _children(self) -> dict[str, list[str]]:
+        children = defaultdict(list)
+        for src, dst in sorted(self.edges):
+            children[src].append(dst)
+        return children
+
+    def predecessors(self, node: str) -> list[str]:
+        """pa(v), sorted by id."""
+        return list(self._parents.get(node, ()))
+
+    def successors(self, node: str) -> list[str]:
+        """The nodes that v leads to, sorted by id."""
+        return list(self._children.get(node, ()))
+
+    @cached_property
+    def _order(self) -> tuple[str, ...]:
+        waiting = {n: sum(u in self.by_id for u in self.predecessors(n)) for n in self.by_id}
+        key = {n.id: (_ORDER.index(type(n)), n.id) for n in self.nodes}
+        ready = [key[n] for n, parents in waiting.items() if not parents]
+        heapq.heapify(ready)
+        order: list[str] = []
+        while ready:
+            order.append(heapq.heappop(ready)[1])
+            for child in filter(waiting.__contains__, self.successors(order[-1])):
+                waiting[child] -= 1
+                if not waiting[child]:
+                    heapq.heappush(ready, key[child])
+        return tuple(order)
+
+    def topological(self) -> list[str]:
+        """Every node's id, parents first; among those that are ready inputs come first, outputs last, then by id.
+
+        What lies on a cycle or behind one is left out: `validate` refuses it.
+        """
+        return list(self._order)
+
+
+def validate(workflow: Workflow) -> list[str]:
+    """Every defect of the workflow, each a sentence that names node or edge; none means well formed."""
+    defects = [f"node {i!r} occurs {n} times" for i, n in Counter(n.id for n in workflow.nodes).items() if n > 1]
+    for node in workflow.nodes:
+        defects += _figures(node)
+    strangers = [(edge, end) for edge in workflow.edges for end in edge if end not in workflow.by_id]
+    defects += [f"edge {src!r} -> {dst!r}: no node {end!r}" for (src, dst), end in strangers]
+    defects += [f"input {n.id!r} has parents" for n in workflow.inputs if workflow.predecessors(n.id)]
+    defects += [f"output {n.id!r} has children" for n in workflow.outputs if workflow.successors(n.id)]
+    defects += [f"output {n.id!r} has no parents: nothing makes it" for n in workflow.outputs if not workflow.predecessors(n.id)]
+    return defects + _cycle(workflow)
+
+
+def _figures(node: Node) -> list[str]:
+    """Defects of the node's own numbers."""
+    if isinstance(node, OutputNode):
+        return [] if math.isfinite(node.gain_usd) else [f"output {node.id!r}: gain_usd is {node.gain_usd}, not a finite number"]
+    shares = {"prior": node.prior} if isinstance(node, InputNode) else {"p": node.p, "q": node.q}
+    defects = [f"{node.kind} {node.id!r}: {name} is {x}, not in [0, 1]" for name, x in shares.items() if not 0 <= x <= 1]
+    if isinstance(node, TaskNode):
+        amounts = {name: getattr(node, name) for name in _AMOUNTS}
+        defects += [
+            f"{node.kind} {node.id!r}: {name} is {x}, not finite and at least 0"
+            for name, x in amounts.items() if x is not None and not (math.isfinite(x) and x >= 0)
+        ]
+    return defects
+
+
+_AMOUNTS = ("cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd", "duration_ms", "memory_gb", "threads")
+
+
+def _cycle(workflow: Workflow) -> list[str]:
+    """One cycle from its first id on, if there is any: from a node that no order can place, back over parents that none can either."""
+    stuck = set(workflow.by_id).difference(workflow.topological())
+    if not stuck:
+        return []
+    walk = {min(stuck): 0}
+    while True:
+        parent = next(u for u in workflow.predecessors(next(reversed(walk))) if u in stuck)
+        if parent in walk:
+            ring = list(walk)[walk[parent]:][::-1]
+            first = ring.index(min(ring))
+            return ["cycle " + " -> ".join(repr(n) for n in [*ring[first:], *ring[:first], ring[first]])]
+        walk[parent] = len(walk)

@@ -1,0 +1,30 @@
+"""The sentence encoder with its cache, loaded by the first text that is not in the cache."""
+
+from functools import cached_property
+
+import dagster as dg
+
+from opus_pipelines.embedding.cache import CachedEncoder
+from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.lake import Lake
+from opus_pipelines.settings import Encoder as EncoderSettings
+
+
+class EncoderResource(dg.ConfigurableResource):
+    """The settings' [encoder] section, and the lake that keeps the embeddings."""
+
+    lake: str
+    model: str
+    batch_size: int = 32
+    max_tokens: int = 256
+
+    @classmethod
+    def of(cls, settings: EncoderSettings, lake: Lake) -> "EncoderResource":
+        """The resource that these settings describe."""
+        return cls(lake=str(lake.root), **settings.model_dump())
+
+    @cached_property
+    def encoder(self) -> CachedEncoder:
+        """The encoder; only texts that the cache lacks reach the model."""
+        settings = EncoderSettings(model=self.model, batch_size=self.batch_size, max_tokens=self.max_tokens)
+        return CachedEncoder(Encoder(settings), Lake(self.lake).kept / "embeddings")

@@ -1,0 +1,90 @@
+"""The lake as a Dagster run holds it: locked from its first step to its last, with what the steps hand on in memory.
+
+Steps share state through this object because one run is one process (in-process executor) and one resource instance.
+"""
+
+import contextlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import dagster as dg
+from pydantic import PrivateAttr
+
+from opus_pipelines.history.ingest import HistoryState
+from opus_pipelines.lake import Lake
+from opus_pipelines.settings import Settings, parse
+from opus_pipelines.wkg.build import SnapshotBuild
+from opus_pipelines.wkg.checks import CheckResult
+
+
+@dataclass
+class Handed:
+    """What a step hands on to the later steps of its run."""
+
+    history: HistoryState | None = None
+    build: SnapshotBuild | None = None
+    checks: tuple[CheckResult, ...] = ()
+
+
+class LakeRun(dg.ConfigurableResource):
+    """One run's right to write, its settings, and what its steps have made so far."""
+
+    settings: dict[str, Any] = {}
+    _held: contextlib.ExitStack = PrivateAttr(default_factory=contextlib.ExitStack)
+    _handed: Handed = PrivateAttr(default_factory=Handed)
+
+    @classmethod
+    def of(cls, settings: Settings) -> "LakeRun":
+        """The resource that these settings describe."""
+        return cls(settings=settings.model_dump(mode="json", by_alias=True))
+
+    def setup_for_execution(self, context: dg.InitResourceContext) -> None:
+        """Take the lake's lock; whoever holds it knows that every other run still marked as running is dead."""
+        self._held.enter_context(self.lake.lock())
+        if context.instance is not None and context.run is not None:
+            fail_dead_runs(context.instance, context.run.run_id)
+
+    def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
+        """Give the lock back."""
+        self._held.close()
+
+    @cached_property
+    def typed(self) -> Settings:
+        """The settings, typed."""
+        return parse(Settings, self.settings, "settings of the run")
+
+    @cached_property
+    def lake(self) -> Lake:
+        """Where results go."""
+        return Lake(self.typed.paths.lake)
+
+    @property
+    def handed(self) -> Handed:
+        """What the steps of this run share."""
+        return self._handed
+
+    @property
+    def history(self) -> HistoryState:
+        """What read_history found; an error when that step has not run in this process."""
+        return _present(self.handed.history)
+
+    @property
+    def build(self) -> SnapshotBuild:
+        """The snapshot in the making; an error when nothing was prepared in this process."""
+        return _present(self.handed.build)
+
+
+def _present[T](value: T | None) -> T:
+    if value is None:
+        raise dg.Failure("an earlier step of this job has not run in this run: launch the whole job `rebuild`", allow_retries=False)
+    return value
+
+
+def fail_dead_runs(instance: dg.DagsterInstance, but: str) -> list[str]:
+    """Mark every run that a dead process left running as failed; returns their ids. Only the lock's holder may call this."""
+    alive = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING]
+    dead = [run for run in instance.get_runs(filters=dg.RunsFilter(statuses=alive)) if run.run_id != but]
+    for run in dead:
+        instance.report_run_failed(run, message="The process of this run ended before the run did; nothing it had not published is visible.")
+    return [run.run_id for run in dead]

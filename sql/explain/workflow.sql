@@ -1,0 +1,11 @@
+-- One workflow with its intake, its Intention and the pointer that shows it.
+SELECT
+    o.*, i.folder AS intake, i.title AS intake_title, i.content_hash AS intake_hash, i.gain_basis, i.constraints, n.goal,
+    r.published_at,
+    count(*) OVER () AS found,
+    (SELECT max(rank) FROM workflows_optimized AS a WHERE a.intention_id = o.intention_id AND a.intake_id = o.intake_id) AS ranks
+FROM workflows_optimized AS o
+JOIN generation_intakes AS i USING (client, contract, intake_id)
+LEFT JOIN generation_intentions AS n USING (client, contract, intake_id, intention_id)
+LEFT JOIN current_results AS r USING (client, contract)
+WHERE o.workflow_id = $workflow

@@ -1,0 +1,10 @@
+-- The rank-1 workflow of every intake, with what history's way of doing the same work costs.
+-- opus query best_workflows
+SELECT
+    o.client, o.contract, i.folder AS intake, o.title AS workflow, o.workflow_id,
+    o.reward_usd, o.success_probability, o.cost_usd, o.baseline_cost_usd, o.duration_ms,
+    o.feasible, o.verdict, o.tasks, o.observed_share
+FROM workflows_optimized AS o
+JOIN generation_intakes AS i USING (client, contract, intake_id)
+WHERE o.rank = 1
+ORDER BY o.client, o.contract, i.folder, o.intention_id;

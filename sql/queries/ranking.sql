@@ -1,0 +1,10 @@
+-- Every ranked workflow of every intake: the alternatives, and what separates them.
+-- opus query ranking --format csv
+SELECT
+    o.client, o.contract, i.folder AS intake, o.intention_id, o.rank, o.workflow_id, o.title AS workflow,
+    o.reward_usd, o.reward_usd - first_value(o.reward_usd) OVER alternatives AS behind_best_usd,
+    o.success_probability, o.cost_usd, o.duration_ms, o.feasible, o.violations, o.in_history
+FROM workflows_optimized AS o
+JOIN generation_intakes AS i USING (client, contract, intake_id)
+WINDOW alternatives AS (PARTITION BY o.client, o.contract, o.intention_id ORDER BY o.rank)
+ORDER BY o.client, o.contract, i.folder, o.intention_id, o.rank;

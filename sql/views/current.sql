@@ -1,0 +1,67 @@
+-- What is current: every pointer is read here, once, and the views below stay with what it named.
+-- Run this file again to see what was published since.
+
+SET VARIABLE snapshot = (
+    SELECT content::JSON ->> 'snapshot' FROM read_text(getvariable('lake') || '/wkg/current.json')
+);
+
+CREATE OR REPLACE VIEW current_snapshot AS
+SELECT
+    pointer.content::JSON ->> 'snapshot' AS snapshot,
+    (pointer.content::JSON ->> 'published_at')::TIMESTAMPTZ AS published_at,
+    manifest.content::JSON AS manifest
+FROM read_text(getvariable('lake') || '/wkg/current.json') AS pointer
+LEFT JOIN read_text(getvariable('lake') || '/wkg/' || coalesce(getvariable('snapshot'), '-') || '/manifest.json') AS manifest ON true;
+
+CREATE OR REPLACE VIEW current_results AS
+SELECT
+    content::JSON ->> 'client' AS client,
+    content::JSON ->> 'contract' AS contract,
+    content::JSON ->> 'result' AS result,
+    content::JSON ->> 'snapshot' AS snapshot,
+    content::JSON ->> 'model_version' AS model_version,
+    (content::JSON ->> 'published_at')::TIMESTAMPTZ AS published_at
+FROM read_text(getvariable('lake') || '/workflows/current/*.json');
+
+-- The files of each view. Values in paths are slugs: _20 stands for the byte 20.
+SET VARIABLE files = (
+    WITH
+        sources AS (
+            SELECT source ->> 'source' AS source, source ->> 'content' AS content
+            FROM (SELECT unnest((manifest -> 'inputs' -> 'sources')::JSON[]) AS source FROM current_snapshot)
+        ),
+        history AS (
+            SELECT
+                file,
+                'history_' || regexp_extract(file, '/history/([a-z_]+)/source_key=', 1) AS view,
+                url_decode(replace(regexp_extract(file, '/source_key=([^/]+)/', 1), '_', '%')) AS source,
+                regexp_extract(file, '/content=([^/]+)/', 1) AS content
+            FROM glob(getvariable('lake') || '/history/*/*/*/*.parquet')
+        ),
+        generated AS (
+            SELECT
+                file,
+                regexp_extract(file, '/([a-z]+)/[a-z_]+/client_key=', 1) || '_'
+                || regexp_extract(file, '/([a-z_]+)/client_key=', 1) AS view,
+                url_decode(replace(regexp_extract(file, '/client_key=([^/]+)/', 1), '_', '%')) AS client,
+                url_decode(replace(regexp_extract(file, '/contract_key=([^/]+)/', 1), '_', '%')) AS contract,
+                regexp_extract(file, '/result=([^/]+)/', 1) AS result
+            FROM (
+                FROM glob(getvariable('lake') || '/generation/*/*/*/*/*.parquet')
+                UNION ALL FROM glob(getvariable('lake') || '/workflows/*/*/*/*/*.parquet')
+                UNION ALL FROM glob(getvariable('lake') || '/reports/*/*/*/*/*.parquet')
+            )
+        ),
+        found AS (
+            SELECT view, file FROM history SEMI JOIN sources USING (source, content)
+            UNION ALL
+            SELECT view, file FROM generated SEMI JOIN current_results USING (client, contract, result)
+            UNION ALL
+            SELECT 'history_sources', file FROM glob(getvariable('lake') || '/history/sources/*.parquet')
+            UNION ALL
+            SELECT 'wkg_' || regexp_extract(file, '/([a-z_]+)/[^/]+$', 1), file
+            FROM glob(getvariable('lake') || '/wkg/' || coalesce(getvariable('snapshot'), '-') || '/*/*.parquet')
+        )
+    SELECT map_from_entries(list((view, files)))
+    FROM (SELECT view, list(file ORDER BY file) AS files FROM found GROUP BY view)
+);

@@ -1,0 +1,30 @@
+"""What history paid for this kind of work."""
+
+import pytest
+
+from opus_pipelines.optimization.baseline import Baseline, baseline
+from opus_pipelines.settings import Cost
+
+HOUR = 3_600_000.0
+
+
+def case(costs, durations, success, kinds=None):
+    return {"task_cost_usd": costs, "task_duration_ms": durations, "success": success, "actor_kinds": kinds}
+
+
+def test_medians_with_the_settings_prices_for_the_unknown():
+    settings = Cost(usd_per_hour={"human": 30, "code": 2}, default_duration_ms={"human": HOUR}, usd_per_hour_of_duration=1)
+    cases = [
+        case([5.0, 3.0], [HOUR, HOUR], True),                        # 8 + 2 h
+        case([None, 4.0], [HOUR, None], False, ["code", None]),      # 2 + 4 + 2 h
+        case([None], [None], None, ["human"]),                       # 30 + 1 h
+        case([], [], False),
+    ]
+    assert baseline(cases, settings) == Baseline(10.0, 2 * HOUR, 0.5)
+
+
+def test_nothing_known():
+    assert baseline([], Cost()) == Baseline(None, None, None)
+    assert baseline([case([], [], True)], Cost()) == Baseline()
+    assert baseline([case([1.0], [1.0], None)], Cost()).success is None
+    assert baseline([case([1.0], [0.0], True)], Cost()).cost_usd == pytest.approx(1.0)

@@ -1,0 +1,40 @@
+"""Which constraint a workflow breaks, and by how much."""
+
+import pytest
+
+from opus_pipelines.evaluation.reward import evaluate
+from opus_pipelines.optimization.constraints import Constraints, violations
+from opus_pipelines.settings import Cost, Reward
+from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
+
+TITLES = ["Register claim", "Check Policy", "Pay", "Check policy"]
+
+
+def evaluation(cost: float = 14.2, ms: float = 7_200_000.0, p: float = 0.9):
+    task = TaskNode("t", "t", "T", p=p, cost_usd=cost, duration_ms=ms)
+    return evaluate(Workflow.of([InputNode("i", "I"), task, OutputNode("o", "O", 1.0)], [("i", "t"), ("t", "o")]), Cost(), Reward())
+
+
+@pytest.mark.parametrize(("constraints", "expected"), [
+    ({"max_cost_usd": 12}, ["max_cost_usd: 14.20 exceeds 12.00 by 2.20"]),
+    ({"max_cost_usd": 14.2}, []),
+    ({"max_cost_usd": 14.1995}, ["max_cost_usd: 14.20000 exceeds 14.19950 by 0.00050"]),
+    ({"max_cost_usd": 14.199999999999998}, []),
+    ({"max_duration_hours": 0.5}, ["max_duration_hours: 2.00 exceeds 0.50 by 1.50"]),
+    ({"min_success": 0.95}, ["min_success: 0.900 is below 0.950 by 0.050"]),
+    ({"min_success": 0.9}, []),
+    ({"must_contain": ["check_policy", "PAY"]}, []),
+    ({"must_contain": ["Audit"]}, ["must_contain: 'Audit' is missing"]),
+    ({"must_not_contain": ["check-policy", "Audit"]}, ["must_not_contain: 'check-policy' is task 2"]),
+    ({"before": [["register claim", "pay"], ["pay", "audit"], ["audit", "pay"]]}, []),
+    ({"before": [["Pay", "Check policy"]]}, ["before: 'Pay' is task 3, 'Check policy' comes earlier as task 2"]),
+    ({"max_cost_usd": 12, "must_contain": ["Audit"]}, ["max_cost_usd: 14.20 exceeds 12.00 by 2.20", "must_contain: 'Audit' is missing"]),
+])
+def test_violations(constraints, expected):
+    assert violations(Constraints.model_validate(constraints), evaluation(), TITLES) == expected
+
+
+def test_a_name_stands_for_its_aliases():
+    aliases = {"Payout": ["pay", "settle"]}
+    constraints = Constraints(must_contain=("Payout",), must_not_contain=("Payout",))
+    assert violations(constraints, evaluation(), TITLES, lambda name: aliases.get(name, ())) == ["must_not_contain: 'Payout' is task 3"]
