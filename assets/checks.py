@@ -1,20 +1,104 @@
 """The blocking checks as Dagster knows them: which dataset, which check. What they test is in `opus_pipelines`."""
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 
 import dagster as dg
 
 from assets.specs import key
-from opus_pipelines.schemas import DATASETS
-from opus_pipelines.wkg.checks import CheckResult
+from opus_pipelines.generation.contract import TABLES
+from opus_pipelines.schemas import (
+    ALIASES,
+    CASES,
+    COST_REPORT,
+    EDGES,
+    EMBEDDINGS,
+    INTAKES,
+    NEEDS,
+    OPTIMIZED,
+    REWARD_REPORT,
+    RUNS,
+    SOURCES,
+    TASKS,
+    VARIANTS,
+    WAYS,
+    WORKFLOW_EDGES,
+    Dataset,
+)
+from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, CheckResult
 
 
-def declared(dataset: str, name: str, about: str) -> dg.AssetCheckSpec:
-    """A check that stops the run."""
-    return dg.AssetCheckSpec(name, asset=key(dataset), description=about, blocking=True)
+def check_name(text: str) -> str:
+    """A check's name as Dagster allows it."""
+    return re.sub(r"\W+", "_", text).strip("_")
 
 
-def reported(found: Iterable[CheckResult]) -> Iterator[dg.AssetCheckResult]:
-    """The outcomes, with what was found."""
+def _blocking(checks: Mapping[str, Iterable[Dataset]]) -> list[dg.AssetCheckSpec]:
+    return [dg.AssetCheckSpec(check_name(name), asset=key(d.name), blocking=True) for name, datasets in checks.items() for d in datasets]
+
+
+_RESULT = [*TABLES, RUNS, COST_REPORT, REWARD_REPORT]
+
+
+def _with_probabilities(datasets: Iterable[Dataset]) -> list[Dataset]:
+    return [d for d in datasets if any(c.type_name == "prob" for c in d.columns)]
+
+
+REJECTED_WHOLE = dg.AssetCheckSpec("no_file_rejected_whole", asset=key(SOURCES.name), description="the rest of history goes on without it")
+FAILED_INTAKES = dg.AssetCheckSpec("no_intake_failed", asset=key(INTAKES.name), description="the other intakes go on without it")
+
+HISTORY_CHECKS = _blocking({"records add up": [SOURCES], "implementations as counted": [SOURCES]})
+MINED_CHECKS = _blocking({
+    "schema": MINED_DATASETS,
+    "keys are unique": MINED_DATASETS,
+    "every task exists": (EDGES, WAYS, NEEDS, ALIASES, VARIANTS, CASES),
+    "every task has a name in history": [TASKS],
+    "probabilities lie in [0, 1]": _with_probabilities(MINED_DATASETS),
+    "task implementations add up to the cases'": [TASKS],
+    "ways add up to the cases'": [WAYS],
+    "variants add up to the cases": [VARIANTS],
+    "no edge has more implementations than transitions": [EDGES],
+    "probabilities out of a task add up to 1": [EDGES],
+    "successes are among the cases": [NEEDS],
+})
+EMBEDDED_CHECKS = _blocking({
+    "schema": EMBEDDED_DATASETS,
+    "keys are unique": EMBEDDED_DATASETS,
+    "every task exists": [EMBEDDINGS],
+    "every task has a vector": [EMBEDDINGS],
+    "the index holds every vector": [EMBEDDINGS],
+})
+RESULT_CHECKS = _blocking({
+    "schema": _RESULT,
+    "probabilities": _with_probabilities(_RESULT),
+    "ranks_without_gaps": [OPTIMIZED],
+    "ends_are_nodes": [WORKFLOW_EDGES],
+    "every_intake_has_a_row": [INTAKES],
+})
+
+
+def reported(found: Iterable[CheckResult], declared: Iterable[dg.AssetCheckSpec], unseen: str | None = None) -> Iterator[dg.AssetCheckResult]:
+    """An outcome for every declared check; one without a result fails, unless `unseen` says why there is none."""
+    results: dict[tuple[dg.AssetKey, str], list[CheckResult]] = {}
     for check in found:
-        yield dg.AssetCheckResult(passed=bool(check.passed), asset_key=key(check.dataset), check_name=check.name, description=check.detail)
+        results.setdefault((key(check.dataset), check_name(check.name)), []).append(check)
+    for spec in declared:
+        outcomes = results.pop((spec.asset_key, spec.name), [])
+        yield _outcome(spec, outcomes, unseen)
+    if results:
+        raise dg.Failure(f"checks that Dagster was not told of: {sorted(name for _, name in results)}", allow_retries=False)
+
+
+def _outcome(spec: dg.AssetCheckSpec, outcomes: list[CheckResult], unseen: str | None) -> dg.AssetCheckResult:
+    passed = all(c.passed for c in outcomes) if outcomes else unseen is not None
+    details = {c.detail for c in outcomes if c.passed == passed}
+    said = "; ".join(sorted(details)) if outcomes else unseen or "not looked at, because of other failed checks"
+    return dg.AssetCheckResult(passed=passed, asset_key=spec.asset_key, check_name=spec.name, description=said or None)
+
+
+def warning(spec: dg.AssetCheckSpec, lines: list[str]) -> dg.AssetCheckResult:
+    """A check that never stops a run: a line for each thing that the rest goes on without."""
+    return dg.AssetCheckResult(
+        passed=not lines, asset_key=spec.asset_key, check_name=spec.name, severity=dg.AssetCheckSeverity.WARN, metadata={"lines": lines}
+    )
+

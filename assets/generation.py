@@ -9,35 +9,109 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from assets.checks import RESULT_CHECKS, reported
+from assets.checks import FAILED_INTAKES, RESULT_CHECKS, reported, warning
+from assets.partitions import CONTRACTS
 from assets.specs import key, made, spec
-from jobs.partitions import CONTRACTS
-from opus_pipelines.errors import CheckFailed, OpusError
+from opus_pipelines.errors import CheckFailed, InputError, OpusError
 from opus_pipelines.generation.checks import check_result
-from opus_pipelines.generation.contract import ContractResult, generate_contract, publish_contract, result_id
+from opus_pipelines.generation.contract import ContractResult, generate_contract, publish_contract
+from opus_pipelines.generation.current import is_current
 from opus_pipelines.generation.discover import ContractFolder, discover
 from opus_pipelines.generation.knowledge import Knowledge
+from opus_pipelines.generation.retention import prune_results
+from opus_pipelines.ids import digest
+from opus_pipelines.reports.contract import report_tables
 from opus_pipelines.wkg.checks import CheckResult
 from opus_pipelines.wkg.snapshot import Snapshot
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 
 logger = logging.getLogger("opus_pipelines.generate")
+
+POINTER = "workflows/current"
 LINEAGE = {
     "generation/intakes": ["wkg/snapshot"],
-    "generation/intentions": ["generation/intakes", "wkg/index"],
-    "generation/neighbours": ["generation/intentions", "wkg/implementation_vectors"],
-    "generation/subgraph_tasks": ["generation/intentions", "wkg/tasks"],
-    "generation/subgraph_edges": ["generation/subgraph_tasks", "wkg/edges"],
-    "generation/sequences": ["generation/subgraph_tasks", "generation/subgraph_edges", "generation/neighbours", "wkg/cases"],
+    "generation/intentions": ["generation/intakes", "wkg/snapshot"],
+    "generation/neighbours": ["generation/intentions"],
+    "generation/subgraph_tasks": ["generation/intentions"],
+    "generation/subgraph_edges": ["generation/subgraph_tasks"],
+    "generation/sequences": ["generation/subgraph_tasks", "generation/subgraph_edges", "generation/neighbours"],
     "generation/wfg_nodes": ["generation/sequences"],
-    "generation/wfg_edges": ["generation/sequences", "wkg/edges"],
+    "generation/wfg_edges": ["generation/sequences"],
     "generation/runs": ["wkg/snapshot"],
-    "workflows/optimized": ["generation/wfg_nodes", "generation/wfg_edges", "wkg/task_implementations", "wkg/needs"],
+    "workflows/optimized": ["generation/wfg_nodes", "generation/wfg_edges"],
     "workflows/tasks": ["workflows/optimized"],
     "workflows/edges": ["workflows/optimized"],
     "reports/cost": ["workflows/optimized", "workflows/tasks"],
     "reports/reward": ["workflows/optimized"],
+    POINTER: ["workflows/optimized", "workflows/tasks", "workflows/edges", "reports/cost", "reports/reward", "generation/runs"],
 }
-"""
-"""
+SPECS = [
+    spec(
+        name, name.split("/")[0], deps, about="the pointer that makes a contract's result visible",
+        kinds=("json",) if name == POINTER else ("parquet",), partitions_def=CONTRACTS,
+    )
+    for name, deps in LINEAGE.items()
+]
+
+
+@dg.multi_asset(
+    name="generate_contracts", specs=SPECS, check_specs=[*RESULT_CHECKS, FAILED_INTAKES], backfill_policy=dg.BackfillPolicy.single_run(),
+)
+def generate(
+    context: dg.AssetExecutionContext, run: LakeRun, encoder: EncoderResource
+) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult | dg.AssetMaterialization]:
+    """Every contract of the run: generated, checked, published, unless its result is up to date."""
+    contracts = {contract.key: contract for contract in discover(run.typed.paths.intakes)}
+    knowledge = Knowledge(Snapshot.open(run.lake))
+    done: dict[str, ContractResult | None] = {}
+    checks: list[CheckResult] = []
+    failures: list[str] = []
+    for partition in context.partition_keys:
+        try:
+            done[partition] = _contract(contracts.get(partition), partition, run, encoder, knowledge, context.run_id, checks)
+        except OpusError as error:
+            failures.append(str(error))
+        except Exception as error:  # one contract's fault must not cost the others theirs: it is logged, and the run fails at its end
+            logger.exception("%s failed", partition)
+            failures.append(f"{partition}: {type(error).__name__}: {error}")
+    intakes_failed = [line for result in done.values() if result for line in result.failed]
+    if failures:
+        yield from (_finished(name, partition, result) for partition, result in done.items() for name in LINEAGE)
+        raise dg.Failure("; ".join([*failures, *intakes_failed]), allow_retries=False)
+    for partition, result in done.items():
+        for name in LINEAGE:
+            if result and name in result.counts:
+                rows = {"dagster/partition_row_count": result.counts[name]}
+                context.add_asset_metadata(rows, key(name), partition_key=partition)
+    version = digest([(partition, result.result if result else "") for partition, result in done.items()])
+    yield from (made(name, version) for name in LINEAGE)
+    yield from reported(checks, RESULT_CHECKS, unseen="every result was up to date")
+    yield warning(FAILED_INTAKES, intakes_failed)
+
+
+def _contract(
+    contract: ContractFolder | None, partition: str, run: LakeRun, encoder: EncoderResource, knowledge: Knowledge, run_id: str,
+    checks: list[CheckResult],
+) -> ContractResult | None:
+    """One contract's published result; None when the one that is there is up to date."""
+    if contract is None:
+        raise InputError(f"{partition}: no such contract in {run.typed.paths.intakes} any more")
+    if is_current(run.lake, contract, knowledge.snapshot.id, run.typed):
+        logger.info("%s / %s: up to date, skipped", contract.client, contract.contract)
+        return None
+    now = datetime.now(UTC)
+    result = generate_contract(contract, knowledge, run.typed, encoder.encoder, run_id, now, progress=logger.info)
+    result.tables |= report_tables(result)
+    found = check_result(result, len(contract.intakes))
+    checks += found
+    if wrong := [c for c in found if not c.passed]:
+        raise CheckFailed(f"{partition} was not published: " + "; ".join(f"{c.name} ({c.dataset}): {c.detail}" for c in wrong))
+    publish_contract(run.lake, result, now)
+    prune_results(run.lake, contract.client, contract.contract, run.typed.retention, now)
+    return result
+
+
+def _finished(name: str, partition: str, result: ContractResult | None) -> dg.AssetMaterialization:
+    """What a failing run still records: this partition of this dataset is done."""
+    return dg.AssetMaterialization(key(name), partition=partition, metadata={"result": result.result} if result else {})

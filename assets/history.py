@@ -6,13 +6,11 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from assets.checks import HISTORY_CHECKS, reported
+from assets.checks import HISTORY_CHECKS, REJECTED_WHOLE, reported, warning
 from assets.specs import made, spec
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.ids import digest
-from opus_pipelines.lake import read_table
 from opus_pipelines.query.views import write_views_sql
-from opus_pipelines.schemas import SOURCES
 from opus_pipelines.wkg.checks import check_history
 from resources.lake import LakeRun
 
@@ -29,7 +27,7 @@ class ReadHistory(dg.Config):
 @dg.multi_asset(
     name="read_history",
     specs=[spec("history/implementations", GROUP), spec("history/rejects", GROUP), spec("history/sources", GROUP)],
-    check_specs=HISTORY_CHECKS,
+    check_specs=[*HISTORY_CHECKS, REJECTED_WHOLE],
 )
 def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
     """Reads the sources whose files changed."""
@@ -41,6 +39,7 @@ def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult 
     rejected = sum(row["records_rejected"] or 0 for row in state.files)
     yield made("history/implementations", version, sum(s.implementations for s in state.sources), sources=len(state.sources))
     yield made("history/rejects", version, rejected)
-    yield made("history/sources", version, read_table(SOURCES, run.lake.folder(SOURCES)).num_rows, rejected_whole=state.failed)
+    yield made("history/sources", version, len(state.files))
     run.handed.checks = tuple(check_history(run.lake, state))
-    yield from reported(run.handed.checks)
+    yield from reported(run.handed.checks, HISTORY_CHECKS)
+    yield warning(REJECTED_WHOLE, state.failed)

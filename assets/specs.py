@@ -15,7 +15,9 @@ def key(name: str) -> dg.AssetKey:
     return dg.AssetKey(name.split("/"))
 
 
-def spec(name: str, group: str, deps: Iterable[str] = (), about: str = "", kinds: Iterable[str] = ("parquet",), **more: Any) -> dg.AssetSpec:
+def spec(
+    name: str, group: str, deps: Iterable[str] = (), about: str = "", kinds: Iterable[str] = ("parquet",), **more: Any
+) -> dg.AssetSpec:
     """The asset of a dataset; `about` and `kinds` are for those that are no table."""
     dataset = DATASETS.get(name)
     return dg.AssetSpec(

@@ -1,16 +1,18 @@
 """Stage two: implementations become the Work Knowledge Graph, staged, checked, and then published as one snapshot."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from time import monotonic
 
 import dagster as dg
 
-from assets.checks import WKG_CHECKS, reported
+from assets.checks import EMBEDDED_CHECKS, MINED_CHECKS, reported
 from assets.specs import key, made, spec
 from opus_pipelines.lake import read_json
+from opus_pipelines.schemas import Dataset
 from opus_pipelines.wkg import build
-from opus_pipelines.wkg.checks import check_snapshot
+from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, check_snapshot
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 from resources.spark import SparkResource
@@ -48,23 +50,21 @@ def mine(config: Mine, run: LakeRun, spark: SparkResource) -> Iterator[dg.Materi
 )
 def embed(run: LakeRun, encoder: EncoderResource) -> Iterator[dg.MaterializeResult]:
     """Embeds tasks and cases; only texts that are new reach the encoder."""
-    counts = build.embed(run.build, encoder.encoder) if run.build.is_new else {}
+    counts = build.embed(run.build, encoder.encoder, _ticker()) if run.build.is_new else {}
     for name in (*EMBEDDED, "index"):
         yield made(f"wkg/{name}", run.build.snapshot_id, counts.get(f"wkg/{name}"), new=run.build.is_new)
 
 
-@dg.multi_asset_check(name="check_snapshot", specs=WKG_CHECKS)
-def checks(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
-    """Checks the staged snapshot as a whole, before anything of it can be seen."""
-    if run.build.is_new:
-        found = check_snapshot(run.build.folder)
-        run.handed.checks += tuple(found)
-        yield from reported(found)
-    else:
-        for declared in WKG_CHECKS:
-            yield dg.AssetCheckResult(
-                passed=True, asset_key=declared.asset_key, check_name=declared.name, description="unchanged, checked when it was published"
-            )
+@dg.multi_asset_check(name="check_mined", specs=MINED_CHECKS)
+def check_mined(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
+    """Checks the staged tables, before anything of them can be seen."""
+    yield from _checked(run, MINED_DATASETS, MINED_CHECKS)
+
+
+@dg.multi_asset_check(name="check_embedded", specs=EMBEDDED_CHECKS)
+def check_embedded(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
+    """Checks the staged vectors and their index."""
+    yield from _checked(run, EMBEDDED_DATASETS, EMBEDDED_CHECKS)
 
 
 @dg.asset(
@@ -74,11 +74,30 @@ def checks(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
 )
 def snapshot(run: LakeRun) -> dg.MaterializeResult:
     """Publishes: manifest, rename, and the one pointer that readers follow."""
-    if run.build.is_new:
-        build.publish(run.build, list(run.handed.checks), datetime.now(UTC))
-    else:
+    if run.build.is_current:
         logger.info("nothing new: snapshot %s stays", run.build.snapshot_id)
+    else:
+        build.publish(run.build, list(run.handed.checks), datetime.now(UTC))
     manifest = run.lake.manifest(run.build.snapshot_id)
     pointer = read_json(run.lake.root / "wkg" / "current.json") or {}
     facts = {name: manifest[name] for name in ("lambda", "counts", "timings", "engines") if name in manifest}
-    return made("wkg/snapshot", run.build.snapshot_id, snapshot=run.build.snapshot_id, published_at=pointer.get("published_at", ""), **facts)
+    facts |= {"snapshot": run.build.snapshot_id, "published_at": pointer.get("published_at", "")}
+    return made("wkg/snapshot", run.build.snapshot_id, **facts)
+
+
+def _checked(run: LakeRun, datasets: tuple[Dataset, ...], declared: list[dg.AssetCheckSpec]) -> Iterator[dg.AssetCheckResult]:
+    found = check_snapshot(run.build.folder, datasets) if run.build.is_new else []
+    run.handed.checks += tuple(found)
+    yield from reported(found, declared, unseen=None if run.build.is_new else "unchanged: checked when it was published")
+
+
+def _ticker() -> Callable[[int, int], None]:
+    """Says every ten seconds how many passages are encoded."""
+    said = [monotonic()]
+
+    def tick(done: int, of: int) -> None:
+        if monotonic() - said[0] >= 10 or done == of:
+            said[0] = monotonic()
+            logger.info("embedded %s of %s passages", f"{done:,}", f"{of:,}")
+
+    return tick

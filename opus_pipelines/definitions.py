@@ -20,7 +20,7 @@ def build_defs(settings: Settings, resources: Mapping[str, Any] | None = None) -
     """Definitions for these settings; `resources` replaces single ones (tests)."""
     return dg.Definitions(
         assets=[history.history, wkg.mine, wkg.embed, wkg.snapshot, generation.generate],
-        asset_checks=[wkg.checks],
+        asset_checks=[wkg.check_mined, wkg.check_embedded],
         jobs=[rebuild.JOB, generate.JOB],
         schedules=[rebuild.nightly(settings.schedule)],
         resources={

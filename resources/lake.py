@@ -6,7 +6,7 @@ Steps share state through this object because one run is one process (in-process
 import contextlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import dagster as dg
 from pydantic import PrivateAttr
@@ -16,6 +16,8 @@ from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings, parse
 from opus_pipelines.wkg.build import SnapshotBuild
 from opus_pipelines.wkg.checks import CheckResult
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -30,7 +32,7 @@ class Handed:
 class LakeRun(dg.ConfigurableResource):
     """One run's right to write, its settings, and what its steps have made so far."""
 
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any]
     _held: contextlib.ExitStack = PrivateAttr(default_factory=contextlib.ExitStack)
     _handed: Handed = PrivateAttr(default_factory=Handed)
 
@@ -75,7 +77,7 @@ class LakeRun(dg.ConfigurableResource):
         return _present(self.handed.build)
 
 
-def _present[T](value: T | None) -> T:
+def _present(value: T | None) -> T:
     if value is None:
         raise dg.Failure("an earlier step of this job has not run in this run: launch the whole job `rebuild`", allow_retries=False)
     return value
@@ -86,5 +88,5 @@ def fail_dead_runs(instance: dg.DagsterInstance, but: str) -> list[str]:
     alive = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING]
     dead = [run for run in instance.get_runs(filters=dg.RunsFilter(statuses=alive)) if run.run_id != but]
     for run in dead:
-        instance.report_run_failed(run, message="The process of this run ended before the run did; nothing it had not published is visible.")
+        instance.report_run_failed(run, message="Its process ended before it did; what it had not published is not visible.")
     return [run.run_id for run in dead]

@@ -26,10 +26,10 @@ CONF = {
 class SparkResource(dg.ConfigurableResource):
     """The settings' [spark] section; nothing is started before `session` is called."""
 
-    master: str = "local[*]"
-    driver_memory: str = "2g"
-    shuffle_partitions: int = 4
-    conf: dict[str, str] = {}
+    master: str
+    driver_memory: str
+    shuffle_partitions: int
+    conf: dict[str, str]
 
     @classmethod
     def of(cls, settings: SparkSettings) -> "SparkResource":

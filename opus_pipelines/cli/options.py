@@ -1,6 +1,7 @@
 """The options every command shares, turned into settings and a lake."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ class Options:
     @staticmethod
     def lake_of(arguments: list[str]) -> Path:
         """The lake that a command line means, as far as it can be told from a failed one."""
-        named = next((Path(b) for a, b in zip(arguments, arguments[1:], strict=False) if a == "--lake"), None)
+        named = next((Path(b) for a, b in pairwise(arguments) if a == "--lake"), None)
         try:
             return Options(named).settings().paths.lake
         except OpusError:

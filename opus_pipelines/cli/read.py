@@ -1,22 +1,20 @@
 """Commands that only read: best, explain, query, status. None of them loads Dagster, Spark or torch."""
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
 from opus_pipelines.errors import InputError
 
-scope = [
-    click.option("--client", help="Only this client."),
-    click.option("--contract", help="Only this contract."),
-]
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def scoped[F](command: F) -> F:
+def scoped(command: Command) -> Command:
     """Adds --client and --contract."""
-    for option in reversed(scope):
-        command = option(command)  # type: ignore[arg-type, assignment]
-    return command
+    return click.option("--client", help="Only this client.")(click.option("--contract", help="Only this contract.")(command))
 
 
 @click.command()

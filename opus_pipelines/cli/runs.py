@@ -4,7 +4,7 @@ import itertools
 import logging
 import time
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from opus_pipelines import errors
@@ -22,17 +22,16 @@ logger = logging.getLogger("opus_pipelines.cli")
 
 
 def rebuild(settings: Settings, full: bool, reset_lambda: bool) -> None:
-    """Run the job `rebuild`; raises OpusError with the reason when it fails or when a file was rejected whole."""
+    """Run the job `rebuild`; raises OpusError with the reason when it fails, or naming the files that were rejected whole."""
     config = {"read_history": {"config": {"full": full}}, "mine": {"config": {"reset_lambda": reset_lambda}}}
-    _run(settings, "rebuild", [{}], {"ops": config})
-    lake = Lake(settings.paths.lake)
-    logger.info("snapshot %s is current", lake.current_snapshot())
+    _run(settings, "rebuild", lambda _: [{}], {"ops": config})
+    logger.info("snapshot %s is current", Lake(settings.paths.lake).current_snapshot())
 
 
 def generate(settings: Settings, wanted: list[ContractFolder]) -> None:
-    """Run the job `generate` over the wanted contracts, a run for each span of neighbours; raises OpusError naming what failed."""
+    """Run the job `generate` over the wanted contracts, one run for each span of them; raises OpusError naming what failed."""
     keys = {folder.key for folder in wanted}
-    _run(settings, "generate", keys, {})
+    _run(settings, "generate", lambda instance: _spans(instance, keys), {})
 
 
 def ranges(order: Iterable[str], wanted: set[str]) -> Iterator[tuple[str, str]]:
@@ -43,9 +42,10 @@ def ranges(order: Iterable[str], wanted: set[str]) -> Iterator[tuple[str, str]]:
             yield keys[0], keys[-1]
 
 
-def _run(settings: Settings, job: str, what: Any, config: dict[str, Any]) -> None:
-    home = prepare(settings)
+def _run(settings: Settings, job: str, tags_of: Callable[[Any], Iterable[dict[str, str]]], config: dict[str, Any]) -> None:
+    prepare(settings)
     start = time.monotonic()
+    problems: list[str] = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Dagster's beta and deprecation notices are not for the person at the terminal
         import dagster as dg
@@ -54,24 +54,28 @@ def _run(settings: Settings, job: str, what: Any, config: dict[str, Any]) -> Non
 
         resolved = build_defs(settings).resolve_job_def(job)
         with dg.DagsterInstance.get() as instance:
-            failures = []
-            for tags in _tags(instance, what) if isinstance(what, set) else what:
+            for tags in tags_of(instance):
                 result = resolved.execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET | config, tags=tags)
-                if not result.success:
-                    failures.append(f"{_reason(result)} (run {result.run_id})")
+                problems += _warnings(result) if result.success else [f"{_reason(result)} (its log: opus ui, run {result.run_id})"]
     logger.info("%s took %.1f s", job, time.monotonic() - start)
-    if failures:
-        raise OpusError("; ".join(failures) + f"; the full log: opus ui, or {home}")
+    if problems:
+        raise OpusError("; ".join(problems))
 
 
-def _tags(instance: "dg.DagsterInstance", keys: set[str]) -> Iterator[dict[str, str]]:
+def _spans(instance: "dg.DagsterInstance", keys: set[str]) -> Iterator[dict[str, str]]:
     """The tags of each run; keys that Dagster does not know yet are added in order."""
-    from jobs.partitions import CONTRACTS
+    from assets.partitions import CONTRACTS
 
     known = set(instance.get_dynamic_partitions(CONTRACTS.name))
     instance.add_dynamic_partitions(CONTRACTS.name, sorted(keys - known))
     for first, last in ranges(instance.get_dynamic_partitions(CONTRACTS.name), keys):
         yield {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
+
+
+def _warnings(result: "dg.ExecuteInProcessResult") -> list[str]:
+    """What a run went on without: the lines of its failed checks."""
+    failed = [check for check in result.get_asset_check_evaluations() if not check.passed]
+    return [str(line) for check in failed for line in check.metadata["lines"].value]  # type: ignore[union-attr]
 
 
 def _reason(result: "dg.ExecuteInProcessResult") -> str:

@@ -60,7 +60,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | No
 
 def console() -> Console:
     """Standard output: a terminal's own width, and no folding into a file or a pipe."""
-    return Console(markup=False, highlight=False, emoji=False, soft_wrap=not sys.stdout.isatty(), width=None if sys.stdout.isatty() else 220)
+    terminal = sys.stdout.isatty()
+    return Console(markup=False, highlight=False, emoji=False, width=None if terminal else 220)
 
 
 def _cell(value: Any) -> str:

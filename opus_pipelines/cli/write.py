@@ -47,16 +47,17 @@ def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bo
       opus --lake demo/lake rebuild --history demo/history
     """
     from opus_pipelines.cli import runs
-    from opus_pipelines.cli.current import current_snapshot
+    from opus_pipelines.cli.current import unchanged_history
 
     settings = options.settings(paths__history=history)
-    if not settings.paths.history.is_dir():
-        raise InputError(f"{settings.paths.history} is no folder; say where history lies with --history DIR or OPUS_HISTORY")
-    unchanged = None if full or reset_lambda else current_snapshot(settings)
-    if unchanged:
-        note(f"nothing new: snapshot {unchanged} stays (history, settings and code are as they were)")
+    unchanged = None if full or reset_lambda else unchanged_history(settings)
+    if unchanged is None:
+        runs.rebuild(settings, full, reset_lambda)
         return
-    runs.rebuild(settings, full, reset_lambda)
+    snapshot, state = unchanged
+    note(f"nothing new: snapshot {snapshot} stays ({len(state.files)} files, settings and code are as they were)")
+    if state.failed:
+        raise InputError("still rejected: " + "; ".join(state.failed))
 
 
 @click.command()

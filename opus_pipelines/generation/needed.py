@@ -13,6 +13,7 @@ from opus_pipelines.lwm.interface import NearCase
 MIN_SUCCESSES = 2.0   # weight of near successes from which the near cases decide
 MIN_WITHOUT = 1.0     # weight of near cases without a task below which there is no contrast
 ALWAYS = 0.98         # share of the successes that makes a task part of every success
+ALTERNATIVE_MARGIN = 0.1  # success that an alternative may give up against the task it stands in for
 _Z = 1.96
 
 
@@ -20,7 +21,7 @@ def needed_tasks(cases: Sequence[NearCase], needs: Iterable[Mapping[str, Any]], 
     """Groups of tasks, any one of a group must be done; in order of their ids."""
     taught = [c for c in cases if c.counts and c.tasks]
     if sum(c.weight for c in taught if c.success) >= MIN_SUCCESSES:
-        return [frozenset({task}) for task in sorted(_needed_near(taught))]
+        return _needed_near(taught)
     return _needed_by_kind(cases, needs, client)
 
 
@@ -30,19 +31,51 @@ def lift(with_: tuple[float, float], without: tuple[float, float]) -> tuple[floa
     return m1 - m0, m1 - m0 - _Z * math.sqrt(v1 + v0)
 
 
-def _needed_near(cases: Sequence[NearCase]) -> set[str]:
+def _needed_near(cases: list[NearCase]) -> list[frozenset[str]]:
+    """Groups by forward selection: the task with the surest lift first, the next among the cases that did it, and so on.
+
+    Looking at each task by itself would blame what a skipped check's cases happen to lack beside the check.
+    """
+    _, right = _weights(cases)
+    groups: list[frozenset[str]] = []
+    left = cases
+    while found := _surest(left, frozenset().union(*groups)):
+        groups.append(_with_alternatives(found, left))
+        left = [c for c in left if groups[-1] & set(c.tasks)]
+    chosen = frozenset[str]().union(*groups)
+    always = [t for t, those in _having(cases).items() if t not in chosen and _weights(those)[1] >= ALWAYS * right]
+    return sorted([*groups, *(frozenset({t}) for t in always)], key=sorted)
+
+
+def _surest(cases: list[NearCase], without: frozenset[str]) -> str | None:
+    """The task whose lift's lower end is highest, if it is above 0; ties by id."""
     total, right = _weights(cases)
-    having: dict[str, list[NearCase]] = defaultdict(list)
+    best, found = 0.0, None
+    for task, those in sorted(_having(cases).items()):
+        n, s = _weights(those)
+        if task not in without and total - n >= MIN_WITHOUT:
+            lower = lift((n, s), (total - n, max(0.0, right - s)))[1]
+            if lower > best:
+                best, found = lower, task
+    return found
+
+
+def _with_alternatives(task: str, cases: list[NearCase]) -> frozenset[str]:
+    """The task, and those that do as well in the cases without it."""
+    group = {task}
+    rate = _posterior(*_weights(_having(cases)[task]))[0]
+    rest = [c for c in cases if task not in c.tasks]
+    while (other := _surest(rest, frozenset(group))) and _posterior(*_weights(_having(rest)[other]))[0] >= rate - ALTERNATIVE_MARGIN:
+        group.add(other)
+        rest = [c for c in rest if other not in c.tasks]
+    return frozenset(group)
+
+
+def _having(cases: Iterable[NearCase]) -> dict[str, list[NearCase]]:
+    found: dict[str, list[NearCase]] = defaultdict(list)
     for case in cases:
         for task in set(case.tasks):
-            having[task].append(case)
-    found = set()
-    for task, those in having.items():
-        n, s = _weights(those)
-        without = total - n, max(0.0, right - s)
-        contrast = without[0] >= MIN_WITHOUT and lift((n, s), without)[1] > 0
-        if contrast or s >= ALWAYS * right:
-            found.add(task)
+            found[task].append(case)
     return found
 
 

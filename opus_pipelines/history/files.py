@@ -52,9 +52,12 @@ def open_data(path: Path) -> BinaryIO:
     """The file's bytes, unpacked where its name ends in .gz; raises InputError where there are none."""
     packed = path.name.lower().endswith(".gz")
     file = io.BufferedReader(_Unpacked(path) if packed else io.FileIO(path), BUFFER)
-    if not file.peek(1):
+    try:
+        if not file.peek(1):
+            raise InputError("the file is empty")
+    except BaseException:
         file.close()
-        raise InputError("the file is empty")
+        raise
     return file
 
 

@@ -136,17 +136,17 @@ class EventMap:
             found = raw.get(self._key["activity"])
             key = "" if found is None else values.text(found)
         if not key.strip():
-            raise BadValueError("no_activity", f"the record names no activity (looked for {self._template or self._key['activity'] or 'one'})")
+            raise BadValueError("no_activity", f"the record names no activity (looked for {self._template or self._key['activity']})")
         return key
 
     def _timed(self, event: Event, raw: Mapping[str, Any]) -> Event:
-        start, end, moment = (self._time(raw, name) for name in ("start", "end", "time"))
+        moment = self._time(raw, "time")
         transition, instance = raw.get(self._key["transition"]), raw.get(self._key["instance"])
         event.transition = values.text(transition).strip().lower() if transition else None
         event.instance = values.text(instance) if instance else None
         if self._interval:
             event.interval = True
-            event.time = _spread(event.task, start, end, moment)
+            event.time = _spread(event.task, self._time(raw, "start"), self._time(raw, "end"), moment)
         else:
             event.time = moment
         return event

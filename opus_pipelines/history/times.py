@@ -32,7 +32,9 @@ class TimeParser:
     def __call__(self, value: Any) -> int:
         """Microseconds since 1970; raises BadValueError with code bad_time, no_timezone or ambiguous_time."""
         try:
-            moment = self._moment(value)
+            moment = _iso(value) if not self._formats else None
+            if moment is None:
+                moment = self._moment(value)
             if moment.tzinfo is None:
                 if self._zone is None:
                     raise BadValueError("no_timezone", f'{shown(value)} states no time zone; timezone = "..." in source.toml says which')
@@ -79,6 +81,16 @@ class TimeParser:
                 raise BadValueError("ambiguous_time", f"{shown(written)} may be day or month first; time_format in source.toml says which")
             day_first = second <= 12
         return (first, second) if day_first else (second, first)
+
+
+def _iso(value: Any) -> datetime | None:
+    """The common case, without further ado: an ISO time that begins with its year."""
+    if isinstance(value, str) and value[4:5] == "-":
+        try:
+            return datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    return None
 
 
 def day_comes_first(values: Iterable[str]) -> bool | None:

@@ -14,12 +14,12 @@ def evidence_of(connection: duckdb.DuckDBPyConnection, workflow: str, task: str,
     step = next((s for s in steps if task == s["task_id"] or task.casefold() == (s["title"] or "").casefold()), None)
     if step is None:
         raise InputError(f"{workflow} has no task {task!r}; it has: {', '.join(s['title'] or s['task_id'] for s in steps)}")
-    keys = connection.execute("SELECT source || '/' || task_key FROM wkg_task_aliases WHERE task_id = $1 ORDER BY ALL", [step["task_id"]]).fetchall()
+    keys = [row["name"] for row in rows(connection, "aliases", task_id=step["task_id"])]
     found = rows(
-        connection, "evidence", task_id=step["task_id"], task_keys=[k for (k,) in keys],
+        connection, "evidence", task_id=step["task_id"], task_keys=keys,
         intake_id=row["intake_id"], intention_id=row["intention_id"], limit=limit,
     )
-    head = f"{step['title']} ({step['task_id']}), known in history as {', '.join(k for (k,) in keys) or 'nothing'}"
+    head = f"{step['title']} ({step['task_id']}), known in history as {', '.join(keys) or 'nothing'}"
     if not found:
         return f"{head}\nno case of history carried it out: its figures are priors"
     counted = f"carried out {found[0]['found']:,} times, {found[0]['near']:,} of them in the cases nearest to intake {row['intake']}"

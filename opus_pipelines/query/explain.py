@@ -10,6 +10,7 @@ from opus_pipelines.query.sql import rows
 from opus_pipelines.query.words import grid, hours, number, share, usd
 
 Row = dict[str, Any]
+COMPARED = (("Reward", "reward_usd", usd), ("cost", "cost_usd", usd), ("success", "success_probability", share), ("time", "duration_ms", hours))
 
 
 def find_workflow(connection: duckdb.DuckDBPyConnection, text: str) -> str:
@@ -38,13 +39,14 @@ def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
 def _head(row: Row) -> list[str]:
     lines = [
         f"{row['workflow_id']}  {row['title'] or ''}".rstrip(),
-        f"rank {row['rank']} of {row['ranks']} for intake {row['intake']} ({row['intake_title'] or 'untitled'}) of {row['client']} / {row['contract']}",
+        f"rank {row['rank']} of {row['ranks']} for intake {row['intake']} of {row['client']} / {row['contract']}: {row['intake_title'] or 'untitled'}",
     ]
     return lines + ([f"goal: {row['goal']}"] if row["goal"] else [])
 
 
 def _figures(row: Row) -> list[str]:
-    gain = f"a right output is worth {usd(row['gain_usd'])}" + (" (a prior, not stated by the client)" if row["gain_basis"] == "prior" else "")
+    stated = " (a prior: the client states none)" if row["gain_basis"] == "prior" else ""
+    gain = f"a right output is worth {usd(row['gain_usd'])}{stated}"
     interval = "" if row["reward_usd_p05"] is None else f" (90 % within {usd(row['reward_usd_p05'])} to {usd(row['reward_usd_p95'])})"
     consumed = ", ".join(
         f"{name} {usd(row[column])}"
@@ -56,7 +58,7 @@ def _figures(row: Row) -> list[str]:
     )
     return ["Figures", *grid([
         ["Reward", f"{usd(row['reward_usd'])}{interval}: {gain}, succeeds with {share(row['success_probability'])}"],
-        ["cost", f"{usd(row['cost_usd'])}{f' ({consumed})' if consumed else ''}; the nearest cases of history: {usd(row['baseline_cost_usd'])}"],
+        ["cost", f"{usd(row['cost_usd'])} ({consumed or 'nothing'}); the nearest cases of history: {usd(row['baseline_cost_usd'])}"],
         ["time", f"{hours(row['duration_ms'])}; the nearest cases of history: {hours(row['baseline_duration_ms'])}"],
         ["success", f"{share(row['success_probability'])}; the nearest cases of history: {share(row['baseline_success'])}"],
     ])]
@@ -91,8 +93,7 @@ def _ranking(row: Row, rivals: list[Row]) -> list[str]:
 def _against(row: Row, rival: Row) -> list[str]:
     ahead = row["rank"] < rival["rank"]
     lines = [f"  {'ahead of' if ahead else 'behind'} rank {rival['rank']} ({rival['workflow_id']}): {_reason(row, rival)}"]
-    pairs = [("Reward", "reward_usd", usd), ("cost", "cost_usd", usd), ("success", "success_probability", share), ("time", "duration_ms", hours)]
-    lines.append("    " + ", ".join(f"{name} {show(row[key])} against {show(rival[key])}" for name, key, show in pairs))
+    lines.append("    " + ", ".join(f"{name} {show(row[key])} against {show(rival[key])}" for name, key, show in COMPARED))
     for words, titles in (("only here", rival["only_here"]), ("only there", rival["only_there"])):
         if titles:
             lines.append(f"    {words}: {', '.join(titles)}")
@@ -101,8 +102,8 @@ def _against(row: Row, rival: Row) -> list[str]:
 
 def _reason(row: Row, rival: Row) -> str:
     if row["feasible"] != rival["feasible"]:
-        loser = rival if row["feasible"] else row
-        return f"feasible goes first, and {'that one' if loser is rival else 'this one'} violates {'; '.join(loser['violations'] or ['a constraint'])}"
+        which, loser = ("that one", rival) if row["feasible"] else ("this one", row)
+        return f"feasible goes first, and {which} violates {'; '.join(loser['violations'] or ['a constraint'])}"
     if row["reward_usd"] is None or rival["reward_usd"] is None:
         return "one of the Rewards is unknown"
     gap = row["reward_usd"] - rival["reward_usd"]
@@ -124,14 +125,16 @@ def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:
     lines = ["Where the figures come from"]
     for name, key in (("success", "p_basis"), ("cost", "cost_basis"), ("time", "duration_basis")):
         counts = Counter(s[key] or "unknown" for s in work)
-        lines.append(f"  {name}: " + ", ".join(f"{n} of {len(work)} steps {basis}" for basis, n in sorted(counts.items(), key=lambda c: (-c[1], c[0]))))
+        said = (f"{n} of {len(work)} steps {basis}" for basis, n in sorted(counts.items(), key=lambda c: (-c[1], c[0])))
+        lines.append(f"  {name}: " + ", ".join(said))
     if near["cases"]:
         outcome = f"; {near['succeeded']} of {near['known']} with a known outcome succeeded" if near["known"] else ""
         lines.append(
             f"  history's way: the {near['cases']} nearest cases of {', '.join(near['sources'] or ['?'])},"
             f" similarity {number(near['least'], 3)} to {number(near['most'], 3)}{outcome}"
         )
-    lines.append(f"  {share(row['observed_share'])} of its figures were observed; this sequence was {'once' if row['in_history'] else 'never'} carried out as it stands")
+    carried = "was once" if row["in_history"] else "was never"
+    lines.append(f"  {share(row['observed_share'])} of its figures were observed; this very sequence {carried} carried out")
     return [*lines, f"  the cases behind a step: opus explain {row['workflow_id']} --evidence TASK"]
 
 

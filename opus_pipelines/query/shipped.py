@@ -7,7 +7,6 @@ import duckdb
 
 from opus_pipelines.errors import InputError
 
-
 QueryError = duckdb.Error
 
 

@@ -36,12 +36,16 @@ def last_runs(lake: Lake) -> list[tuple[Any, ...]]:
         return []
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as runs:
         found = runs.execute("SELECT pipeline_name, status, start_time, end_time, run_id FROM runs ORDER BY id DESC LIMIT 5").fetchall()
-    return [(job, status.lower(), _time(start), round(end - start, 1) if start and end else None, run) for job, status, start, end, run in found]
+    return [(job, status.lower(), _time(start), _seconds(start, end), run) for job, status, start, end, run in found]
 
 
 def _block(title: str, found: duckdb.DuckDBPyRelation, nothing: str) -> Block:
     rows = found.fetchall()
     return title if rows else f"{title}: {nothing}", found.columns, rows
+
+
+def _seconds(start: float | None, end: float | None) -> float | None:
+    return round(end - start, 1) if start and end else None
 
 
 def _time(seconds: float | None) -> datetime | None:

@@ -47,17 +47,21 @@ def draw_cases(seed: int, industry: Industry, contract: str, kind: Kind) -> list
     """Every case of a kind, in order of arrival; the same for the same seed."""
     random = Random(f"{seed}/{contract}/{kind.title}")
     arrivals = sorted(FIRST_DAY_MS + int(random.random() * HISTORY_DAYS * DAY_MS) for _ in range(kind.cases))
-    return [_draw(random, industry, contract, kind, number, arrival) for number, arrival in enumerate(arrivals)]
+    chains = [chain for _, chain, _ in variants(kind)]
+    cases = []
+    for number, arrival in enumerate(arrivals):
+        facts = {name: random.choice(choices) for name, choices in kind.details.items()}
+        shortcut = kind.needed is not None and random.random() < kind.needed.skipped
+        performed = _perform(random, industry, chains[shortcut], arrival)
+        success = _outcome(random, kind, shortcut, performed)
+        cases.append(Case(number, contract, kind, kind.description.format(**facts), facts, success, shortcut, performed))
+    return cases
 
 
-def _draw(random: Random, industry: Industry, contract: str, kind: Kind, number: int, arrival: int) -> Case:
-    facts = {name: random.choice(choices) for name, choices in kind.details.items()}
-    options = variants(kind)
-    shortcut = len(options) > 1 and random.random() < options[1][0]
-    performed = _perform(random, industry, options[shortcut][1], arrival)
+def _outcome(random: Random, kind: Kind, shortcut: bool, performed: list[Performed]) -> bool | None:
+    """Right at the end and not damaged; None where nobody wrote it down."""
     damaged = shortcut and kind.needed is not None and random.random() < kind.needed.damage
-    success = None if random.random() < UNKNOWN_OUTCOMES else performed[-1].right and not damaged
-    return Case(number, contract, kind, kind.description.format(**facts), facts, success, shortcut, performed)
+    return None if random.random() < UNKNOWN_OUTCOMES else performed[-1].right and not damaged
 
 
 def _perform(random: Random, industry: Industry, chain: Chain, arrival: int) -> list[Performed]:

@@ -1,7 +1,7 @@
 """The generative model's vocabulary: tasks, the ways of doing them, kinds of case and their flows. Plain data, no randomness.
 
-A case has a correctness state S, right at first. Doing a task in a way makes S Bernoulli(p) if S was right, else Bernoulli(q); what is recorded
-as the task's success is the new S. A case that never did a needed task is damaged with that task's probability, whatever its
+A case has a correctness state S, right at first. Doing a task in a way makes S Bernoulli(p) if S was right, else Bernoulli(q); what is
+recorded as the task's success is the new S. A case that never did a needed task is damaged with that task's probability, whatever its
 steps look like; a case succeeds when S is right at its end and it is not damaged.
 """
 

@@ -28,7 +28,8 @@ def simulate_chain(
     """Carry out `steps` - (task, actor kind, model) - `runs` times; reward = gain where it succeeded - cost.
 
     A needed task of the kind of case that `steps` lack damages a run with its probability. Without `kind` it is the kind whose regular
-    tasks are nearest to the steps'. Tasks are canonical names, or anything that `step_of` knows. Raises InputError for an unknown task or way.
+    tasks are nearest to the steps'. Tasks are canonical names, or anything that `step_of` knows.
+    Raises InputError for an unknown task or way.
     """
     random = np.random.default_rng(seed)
     names = [step_of(truth, industry, name) for name, _, _ in steps]
@@ -36,7 +37,7 @@ def simulate_chain(
     for name, (_, actor_kind, model) in zip(names, steps, strict=True):
         way = way_of(truth, industry, name, actor_kind, model)
         right = random.random(runs) < np.where(right, way["p"], way["q"])
-        spent, took = _spend(truth, industry, way, random, runs)
+        spent, took = _spend(truth, way, random, runs)
         cost, duration = cost + spent, duration + took
     for needed in kind_of(truth, industry, names, kind)["needed"]:
         if needed["task"] not in names:
@@ -47,10 +48,12 @@ def simulate_chain(
 def step_of(truth: dict[str, Any], industry: str, title_or_key: str) -> str:
     """The canonical task behind a title or any source's raw key; raises InputError."""
     wanted = normalise(title_or_key)
-    for task in _industry(truth, industry)["tasks"]:
+    tasks = _industry(truth, industry)["tasks"]
+    for task in tasks:
         if wanted == normalise(task["task"]) or wanted in task["nodes"]:
             return str(task["task"])
-    raise InputError(f"{title_or_key!r} is no task of {industry} in the truth; it has {', '.join(t['task'] for t in truth['industries'][industry]['tasks'])}")
+    known = ", ".join(t["task"] for t in tasks)
+    raise InputError(f"{title_or_key!r} is no task of {industry} in the truth; it has {known}")
 
 
 def way_of(truth: dict[str, Any], industry: str, task: str, actor_kind: str, model: str | None) -> dict[str, Any]:
@@ -80,7 +83,7 @@ def _industry(truth: dict[str, Any], industry: str) -> dict[str, Any]:
     return dict(truth["industries"][industry])
 
 
-def _spend(truth: dict[str, Any], industry: str, way: dict[str, Any], random: np.random.Generator, runs: int) -> tuple[np.ndarray, np.ndarray]:
+def _spend(truth: dict[str, Any], way: dict[str, Any], random: np.random.Generator, runs: int) -> tuple[np.ndarray, np.ndarray]:
     """(dollars, milliseconds) of each run; people's and programs' cost follows their time, a model's its tokens."""
     shape = truth["variation"] ** -2
     took = random.gamma(shape, way["duration_ms_mean"] / shape, runs)

@@ -8,10 +8,13 @@ from opus_pipelines.sample.model import UNKNOWN_OUTCOMES, USD_PER_MILLION_TOKENS
 from opus_pipelines.sample.sources import SOURCES, Contract, Source
 
 RULE = (
-    "A case starts right. Doing a task in a way makes it right with probability p if it was right, else with q; the task's recorded success is that "
-    "new state. A case that never did its kind's needed task is damaged with probability `damage`, independently of everything else and without "
+    "A case starts right. Doing a task in a way makes it right with probability p if it was right, else with q; the task's recorded "
+    "success is that "
+    "new state. A case that never did its kind's needed task is damaged with probability `damage`, independently of everything else and "
+    "without "
     "a trace in its tasks. A case succeeds when it is right after its last task and not damaged. Ways are chosen by share, independently. "
-    "Durations and tokens are gamma distributed with the stated mean and coefficient of variation; people and programs cost time, models cost tokens."
+    "Durations and tokens are gamma distributed with the stated mean and coefficient of variation; people and programs cost time, "
+    "models cost tokens."
 )
 
 
@@ -27,7 +30,8 @@ def truth(seed: int) -> dict[str, Any]:
         "industries": {name: _industry(industry) for name, industry in industries.items()},
         "contracts": [_contract(source, contract) for source in SOURCES for contract in source.contracts],
         "sources": [
-            {"source": s.name, "industry": s.industry.name, "file": s.file, "cases": sum(k.cases for c in s.contracts for k in c.kinds)} for s in SOURCES
+            {"source": s.name, "industry": s.industry.name, "file": s.file,
+             "cases": sum(k.cases for c in s.contracts for k in c.kinds)} for s in SOURCES
         ],
     }
 
@@ -66,7 +70,8 @@ def _task(industry: Industry, task: Task, sources: list[Source], whole: Expected
         "expected_after_wrong": _rounded(whole.after_wrong[task.name]),
         "ways": [
             {
-                "actor_kind": w.actor_kind, "model": w.model, "share": w.share, "p": w.p, "q": w.q, "cost_usd_mean": _rounded(industry.cost_usd(w)),
+                "actor_kind": w.actor_kind, "model": w.model, "share": w.share, "p": w.p, "q": w.q,
+                "cost_usd_mean": _rounded(industry.cost_usd(w)),
                 "duration_ms_mean": w.duration_ms, "tokens_in_mean": w.tokens_in, "tokens_out_mean": w.tokens_out,
             }
             for w in task.ways
@@ -129,7 +134,8 @@ def _cost(industry: Industry, e: Expected) -> float:
 
 def _contract(source: Source, contract: Contract) -> dict[str, Any]:
     return {
-        "client": contract.client, "contract": contract.name, "industry": source.industry.name, "source": source.name, "gain_usd": contract.gain_usd,
+        "client": contract.client, "contract": contract.name, "industry": source.industry.name, "source": source.name,
+        "gain_usd": contract.gain_usd,
         "cases": sum(k.cases for k in contract.kinds), "kinds": [k.title for k in contract.kinds],
     }
 

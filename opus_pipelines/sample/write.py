@@ -1,4 +1,7 @@
-"""Writes the sample: history of five sources, intakes of six contracts, settings, and the truth behind them. The same seed gives the same bytes."""
+"""Writes the sample: history of five sources, intakes of six contracts, settings, and the truth behind them.
+
+The same seed gives the same bytes.
+"""
 
 import gzip
 import json
@@ -53,7 +56,10 @@ class SampleSummary:
 
 
 def write_sample(directory: Path, seed: int = 0) -> SampleSummary:
-    """Write history/, intakes/, opus.toml and truth.json into `directory`, over files of the same names; raises InputError where that cannot be."""
+    """Write history/, intakes/, opus.toml and truth.json into `directory`, over files of the same names.
+
+    Raises InputError where that cannot be.
+    """
     drawn = {s.name: [case for c in s.contracts for k in c.kinds for case in draw_cases(seed, s.industry, c.name, k)] for s in SOURCES}
     contracts = all_contracts()
     contents = {"opus.toml": SETTINGS.encode(), "truth.json": _truth(seed, contracts)}
@@ -67,7 +73,8 @@ def write_sample(directory: Path, seed: int = 0) -> SampleSummary:
     cases = [case for cases in drawn.values() for case in cases]
     return SampleSummary(
         directory, directory / "history", directory / "intakes", directory / "truth.json",
-        clients=len({c.client for s in SOURCES for c in s.contracts}), industries=len({s.industry.name for s in SOURCES}), contracts=len(contracts),
+        clients=len({c.client for s in SOURCES for c in s.contracts}), industries=len({s.industry.name for s in SOURCES}),
+        contracts=len(contracts),
         sources=len(SOURCES), cases=len(cases), task_implementations=sum(len(c.performed) for c in cases),
         intakes=sum(len(files.kinds) for files in contracts), files=len(contents),
     )
@@ -94,4 +101,5 @@ def _write(directory: Path, contents: dict[str, bytes]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
     except OSError as error:
-        raise InputError(f"the sample cannot be written to {directory}: {error.strerror or error}; name a folder that can be written to") from None
+        raise InputError(f"the sample cannot be written to {directory}: {error.strerror or error}; name a folder that can be written "
+                          "to") from None

@@ -9,12 +9,15 @@ from opus_pipelines.sample.records import case_id, cost_parts, instructions, out
 from opus_pipelines.sample.sources import Source
 
 LEDGER = (
-    "Document No", "Document Type", "Header Text", "Company Code", "Step", "Step Purpose", "Work Instruction", "Begun", "Finished", "Processed By",
-    "Processor Class", "Engine", "Engine Tokens In", "Engine Tokens Out", "Charge USD", "Labour USD", "Engine USD", "Compute USD", "Needs", "Yields",
+    "Document No", "Document Type", "Header Text", "Company Code", "Step", "Step Purpose", "Work Instruction", "Begun", "Finished",
+    "Processed By",
+    "Processor Class", "Engine", "Engine Tokens In", "Engine Tokens Out", "Charge USD", "Labour USD", "Engine USD", "Compute USD",
+    "Needs", "Yields",
     "Step Correct", "Result",
 )
 EXPENSES = (
-    "case", "title", "description", "activity", "task_description", "instructions", "start", "end", "actor", "actor_kind", "model", "tokens_in",
+    "case", "title", "description", "activity", "task_description", "instructions", "start", "end", "actor", "actor_kind", "model",
+    "tokens_in",
     "tokens_out", "inputs", "outputs", "task_success", "outcome",
 )
 CLASSES = {"human": "employee", "code": "program", "model": "llm"}
@@ -45,7 +48,8 @@ def _expense_row(source: Source, case: Case, step: Performed) -> list[object]:
     release = case.number % 4
     return [
         case_id(source, case), case.kind.title, case.description.replace("; ", ";\n"), source.key(step.task.name), step.task.description,
-        instructions(step), _released(step.start_ms, release), _released(step.end_ms, release), step.actor, step.way.actor_kind, step.way.model or "",
+        instructions(step), _released(step.start_ms, release), _released(step.end_ms, release), step.actor, step.way.actor_kind,
+        step.way.model or "",
         step.tokens_in or "", step.tokens_out or "", "; ".join(step.task.inputs), "; ".join(step.task.outputs), str(step.right).lower(),
         outcome(source, case) or "",
     ]

@@ -16,7 +16,9 @@ from opus_pipelines.wkg.tables import place
 if TYPE_CHECKING:
     from opus_pipelines.history.ingest import HistoryState
 
-SNAPSHOT_DATASETS = (TASKS, WAYS, EDGES, NEEDS, ALIASES, VARIANTS, CASES, EMBEDDINGS, IMPLEMENTATION_VECTORS)
+MINED_DATASETS = (TASKS, WAYS, EDGES, NEEDS, ALIASES, VARIANTS, CASES)
+EMBEDDED_DATASETS = (EMBEDDINGS, IMPLEMENTATION_VECTORS)
+SNAPSHOT_DATASETS = (*MINED_DATASETS, *EMBEDDED_DATASETS)
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,18 @@ class CheckResult:
         return asdict(self)
 
 
-def check_snapshot(folder: Path) -> list[CheckResult]:
-    """The checks of a snapshot's folder: schemas first; the others only when every schema holds."""
-    schemas = [_schema(dataset, place(folder, dataset)) for dataset in SNAPSHOT_DATASETS]
+def check_snapshot(folder: Path, datasets: tuple[Dataset, ...] = SNAPSHOT_DATASETS) -> list[CheckResult]:
+    """The checks of these datasets in a snapshot's folder: schemas first; the others only when every schema holds."""
+    schemas = [_schema(dataset, place(folder, dataset)) for dataset in datasets]
     if not all(check.passed for check in schemas):
         return schemas
-    tables = {dataset: read_table(dataset, place(folder, dataset), columns=_columns(dataset)) for dataset in SNAPSHOT_DATASETS}
-    return [*schemas, *_keys(tables), *_references(tables), *_ranges(tables), *_sums(tables), _index(folder, tables[EMBEDDINGS])]
+    tables = {d: read_table(d, place(folder, d), columns=_columns(d)) for d in SNAPSHOT_DATASETS if d in (TASKS, *datasets)}
+    found = [*_keys(tables), *_references(tables), *_ranges(tables)]
+    if set(MINED_DATASETS) <= set(tables):
+        found += _sums(tables)
+    if EMBEDDINGS in tables:
+        found += [_equal("every task has a vector", EMBEDDINGS, tables[EMBEDDINGS].num_rows, tables[TASKS].num_rows), _index(folder, tables[EMBEDDINGS])]
+    return [*schemas, *(check for check in found if check.dataset in {d.name for d in datasets})]
 
 
 def check_history(lake: Lake, state: "HistoryState") -> list[CheckResult]:
@@ -91,7 +98,7 @@ def _references(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
         EDGES: ("src", "dst"), WAYS: ("task_id",), NEEDS: ("task_id", "alternatives"), ALIASES: ("task_id",),
         VARIANTS: ("tasks",), CASES: ("tasks",), EMBEDDINGS: ("task_id",),
     }
-    for dataset, names in columns.items():
+    for dataset, names in ((d, columns[d]) for d in tables if d in columns):
         unknown: set[str] = set()
         for name in names:
             column = tables[dataset][name]
@@ -99,6 +106,8 @@ def _references(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
             ids = pc.unique(ids)
             unknown |= {str(task) for task in ids.filter(pc.invert(pc.is_in(ids, tasks))).to_pylist()}
         yield _result("every task exists", dataset, sorted(unknown), f"{len(tasks)} tasks")
+    if ALIASES not in tables:
+        return
     bare = set(tasks.to_pylist()) - set(tables[ALIASES]["task_id"].to_pylist())
     yield _result("every task has a name in history", TASKS, sorted(bare), f"{len(tasks)} tasks")
 
@@ -131,7 +140,6 @@ def _sums(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
     needs = tables[NEEDS]
     over = pc.or_(pc.greater(needs["success_with"], needs["cases_with"]), pc.greater(needs["success_without"], needs["cases_without"]))
     yield _result("successes are among the cases", NEEDS, needs.filter(over)["task_id"].to_pylist(), f"{needs.num_rows} rows")
-    yield _equal("every task has a vector", EMBEDDINGS, tables[EMBEDDINGS].num_rows, tables[TASKS].num_rows)
 
 
 def _index(folder: Path, embeddings: pa.Table) -> CheckResult:

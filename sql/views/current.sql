@@ -23,12 +23,20 @@ SELECT
     (content::JSON ->> 'published_at')::TIMESTAMPTZ AS published_at
 FROM read_text(getvariable('lake') || '/workflows/current/*.json');
 
+SET VARIABLE history_sources = (SELECT coalesce(list(file), []) FROM glob(getvariable('lake') || '/history/sources/*.parquet'));
+
 -- The files of each view. Values in paths are slugs: _20 stands for the byte 20.
 SET VARIABLE files = (
     WITH
         sources AS (
             SELECT source ->> 'source' AS source, source ->> 'content' AS content
             FROM (SELECT unnest((manifest -> 'inputs' -> 'sources')::JSON[]) AS source FROM current_snapshot)
+        ),
+        -- Sources whose every file is rejected are in no snapshot: their latest rejects are shown all the same.
+        seen AS (
+            SELECT source FROM read_parquet(
+                list_prepend(getvariable('lake') || '/.empty/history_sources.parquet', getvariable('history_sources'))
+            ) WHERE status <> 'gone'
         ),
         history AS (
             SELECT
@@ -54,6 +62,11 @@ SET VARIABLE files = (
         ),
         found AS (
             SELECT view, file FROM history SEMI JOIN sources USING (source, content)
+            UNION ALL
+            SELECT view, max_by(file, last_modified)
+            FROM history SEMI JOIN seen USING (source) ANTI JOIN sources USING (source)
+            JOIN read_blob(getvariable('lake') || '/history/rejects/*/*/*.parquet') AS written ON written.filename = history.file
+            WHERE view = 'history_rejects' GROUP BY view, source
             UNION ALL
             SELECT view, file FROM generated SEMI JOIN current_results USING (client, contract, result)
             UNION ALL

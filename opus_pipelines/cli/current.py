@@ -1,0 +1,54 @@
+"""What is up to date already, found out from hashes alone: neither Dagster nor Spark nor a model is loaded for a night with nothing new."""
+
+from datetime import UTC, datetime
+
+from opus_pipelines.errors import InputError, LakeError
+from opus_pipelines.generation.current import is_current
+from opus_pipelines.generation.discover import ContractFolder, discover
+from opus_pipelines.history.ingest import HistoryState, read_history
+from opus_pipelines.history.plan import plan_history
+from opus_pipelines.lake import PART, Lake, read_table
+from opus_pipelines.schemas import IMPLEMENTATIONS, SOURCES
+from opus_pipelines.settings import Settings
+from opus_pipelines.wkg.build import prepare
+
+
+def unchanged_history(settings: Settings) -> tuple[str, HistoryState] | None:
+    """The snapshot that a rebuild would make, when it is the published one already, and history's state; else None."""
+    lake = Lake(settings.paths.lake)
+    if lake.current_snapshot() is None or not _files_unchanged(lake, settings):
+        return None
+    with lake.lock():
+        state = read_history(lake, settings.paths.history, datetime.now(UTC))
+        build = prepare(lake, settings, state)
+    return (build.snapshot_id, state) if build.is_current else None
+
+
+def _files_unchanged(lake: Lake, settings: Settings) -> bool:
+    plans = plan_history(settings.paths.history)
+    now = {(plan.name, file.path, file.content_hash) for plan in plans for file in plan.files}
+    columns = ["source", "path", "content_hash", "status"]
+    rows = read_table(SOURCES, lake.folder(SOURCES), columns=columns).to_pylist()
+    before = {(row["source"], row["path"], row["content_hash"]) for row in rows if row["status"] != "gone"}
+    folders = [lake.folder(IMPLEMENTATIONS, source_key=p.name, content=p.content) for p in plans if p.settings is not None and p.files]
+    return now == before and all((folder / PART).is_file() for folder in folders)
+
+
+def split_stale(
+    settings: Settings, client: str | None, contract: str | None, intake: str | None
+) -> tuple[list[ContractFolder], list[ContractFolder]]:
+    """The contracts named (all, without a name): those to generate, and those up to date. Raises InputError where nothing has that name."""
+    lake = Lake(settings.paths.lake)
+    snapshot = lake.current_snapshot()
+    if snapshot is None:
+        raise LakeError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
+    found = discover(settings.paths.intakes)
+    named = [
+        c for c in found
+        if client in (None, c.client) and contract in (None, c.contract) and (intake is None or intake in {i.name for i in c.intakes})
+    ]
+    if not named:
+        there = ", ".join(f"{c.client} / {c.contract}" for c in found) or "nothing"
+        raise InputError(f"no such contract or intake in {settings.paths.intakes}; there is: {there}")
+    current = [c for c in named if is_current(lake, c, snapshot, settings)]
+    return [c for c in named if c not in current], current

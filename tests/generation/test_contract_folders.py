@@ -1,0 +1,97 @@
+import pytest
+
+from opus_pipelines.errors import InputError, SettingsError
+from opus_pipelines.generation.contract_settings import load_contract, load_intake, prices
+from opus_pipelines.generation.discover import discover
+from opus_pipelines.generation.intake import read_intake
+from opus_pipelines.settings import Settings
+
+
+def write(path, text=""):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture
+def contract(tmp_path):
+    folder = tmp_path / "intakes" / "Acme Ltd" / "claims"
+    write(folder / "contract.toml", 'industry = "insurance"\ngain_usd = 50.0\n[constraints]\nmax_cost_usd = 10\nmin_success = 0.8\n'
+                                    '[prices]\nusd_per_hour = { human = 40.0 }\n')
+    write(folder / "documents" / "sop.md", "Verify cover.")
+    write(folder / "c-1" / "input" / "claim.txt", "A windscreen.")
+    write(folder / "c-1" / "intake.toml", 'title = "Glass"\nreceived_at = 2026-03-01T10:00:00+02:00\n[constraints]\nmax_cost_usd = 20\n')
+    return folder
+
+
+def test_a_contract_folder_is_found_with_its_intakes(contract, tmp_path):
+    (found,) = discover(tmp_path / "intakes")
+    assert (found.client, found.contract, found.key) == ("Acme Ltd", "claims", "Acme_20Ltd__claims")
+    assert [i.name for i in found.intakes] == ["c-1"]
+
+
+def test_an_intakes_own_value_wins(contract, tmp_path):
+    (found,) = discover(tmp_path / "intakes")
+    intake = read_intake(found, found.intakes[0], Settings())
+    assert (intake.title, intake.industry, intake.gain_usd, intake.gain_basis) == ("Glass", "insurance", 50.0, "observed")
+    assert intake.received_at.isoformat() == "2026-03-01T08:00:00+00:00"
+    assert (intake.constraints.max_cost_usd, intake.constraints.min_success) == (20, 0.8)
+    assert intake.refusal is None
+
+
+def test_contract_prices_are_laid_over_the_settings_key_by_key(contract):
+    made = prices(Settings(), load_contract(contract), contract)
+    assert made.usd_per_hour == {"human": 40.0, "code": 0.5, "model": 5.0}
+
+
+def test_an_intake_without_input_is_refused_with_what_to_ask_for(contract, tmp_path):
+    (contract / "c-1" / "input" / "claim.txt").rename(contract / "c-1" / "input" / "claim.pdf")
+    (found,) = discover(tmp_path / "intakes")
+    assert read_intake(found, found.intakes[0], Settings()).refusal == (
+        "no readable client input; put what the client gives under input/ (text, Markdown, CSV or JSON) "
+        "(not read: input/claim.pdf: no reader for .pdf; known: .csv, .json, .markdown, .md, .text, .tsv, .txt)"
+    )
+
+
+@pytest.mark.parametrize(("file", "text", "message"), [
+    ("contract.toml", "gian_usd = 3", "unknown key gian_usd; did you mean gain_usd?"),
+    ("contract.toml", "[constraints]\nmax_cost = 3", "did you mean max_cost_usd?"),
+    ("contract.toml", "gain_usd = ", "Invalid value"),
+    ("c-1/intake.toml", "received_at = 2026-03-01T10:00:00", "has no time zone"),
+    ("contract.toml", "[prices]\nusd_per_huor = 3", "did you mean usd_per_hour"),
+])
+def test_a_wrong_key_is_named_with_the_nearest_known_one(contract, file, text, message):
+    write(contract / file, text)
+    with pytest.raises(SettingsError, match=message.replace("?", r"\?")):
+        (load_intake(contract / "c-1"), prices(Settings(), load_contract(contract), contract))
+
+
+@pytest.mark.parametrize("name", ["..", "a\\nb", " "])
+def test_a_name_that_is_no_name_is_refused(contract, tmp_path, name):
+    write(contract / "contract.toml", f'client = "{name}"')
+    with pytest.raises(InputError, match="is no name"):
+        discover(tmp_path / "intakes")
+
+
+def test_names_with_slashes_are_data(contract, tmp_path):
+    write(contract / "contract.toml", 'client = "../etc/passwd"')
+    (found,) = discover(tmp_path / "intakes")
+    assert found.key == "_2e_2e_2fetc_2fpasswd__claims"
+
+
+def test_two_folders_of_one_name_are_an_error(contract, tmp_path):
+    write(tmp_path / "intakes" / "other" / "k" / "contract.toml", 'client = "Acme Ltd"\ncontract = "claims"')
+    with pytest.raises(InputError, match="rename one"):
+        discover(tmp_path / "intakes")
+
+
+def test_a_missing_folder_says_how_to_name_it(tmp_path):
+    with pytest.raises(InputError, match="--intakes"):
+        discover(tmp_path / "nowhere")
+
+
+def test_the_same_files_give_the_same_content(contract, tmp_path):
+    first = discover(tmp_path / "intakes")[0].content()
+    assert [name for name, _ in first] == ["c-1/input/claim.txt", "c-1/intake.toml", "contract.toml", "documents/sop.md"]
+    write(contract / "documents" / "sop.md", "Changed.")
+    assert discover(tmp_path / "intakes")[0].content() != first

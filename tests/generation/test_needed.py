@@ -1,0 +1,71 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opus_pipelines.generation.needed import lift, needed_tasks
+from opus_pipelines.lwm.interface import NearCase
+
+
+def cases(count, tasks, success, weight=1.0, expected=None, kind="Claim"):
+    n = len(tasks)
+    return [NearCase(f"i{tasks}{success}{k}", 0.9, weight, success, expected, "acme", kind, tuple(tasks), tuple(tasks),
+                     (None,) * n, (None,) * n, (None,) * n) for k in range(count)]
+
+
+def names(groups):
+    return ["".join(sorted(g)) for g in groups]
+
+
+def test_what_cases_failed_without_is_needed_and_what_made_no_difference_is_not():
+    near = cases(20, "abc", True) + cases(20, "abcd", True) + cases(9, "ac", False) + cases(1, "ac", True)
+    assert names(needed_tasks(near, [], "acme")) == ["a", "b", "c"]
+
+
+def test_either_of_two_that_replace_each_other_is_not_needed():
+    near = cases(20, "ab", True) + cases(20, "ac", True)
+    assert names(needed_tasks(near, [], "acme")) == ["a"]
+
+
+def test_where_one_of_two_must_be_done_they_are_alternatives():
+    near = cases(20, "ab", True) + cases(20, "ac", True) + cases(10, "a", False)
+    assert names(needed_tasks(near, [], "acme")) == ["a", "bc"]
+
+
+def test_a_right_refusal_teaches_nothing():
+    near = cases(5, "ab", True) + cases(50, "a", True, expected=False)
+    assert names(needed_tasks(near, [], "acme")) == ["a", "b"]
+
+
+def test_far_cases_count_by_their_weight():
+    near = cases(5, "ab", True) + cases(100, "ac", True, weight=1e-4)
+    assert names(needed_tasks(near, [], "acme")) == ["a", "b"]
+
+
+ROWS = [
+    {"client": None, "kind_of_case": "Claim", "task_id": "x", "alternatives": ["x", "y"], "needed": True},
+    {"client": None, "kind_of_case": "Claim", "task_id": "z", "alternatives": ["z"], "needed": True},
+    {"client": "acme", "kind_of_case": "Claim", "task_id": "z", "alternatives": ["z"], "needed": False},
+    {"client": "other", "kind_of_case": "Claim", "task_id": "w", "alternatives": ["w"], "needed": True},
+    {"client": None, "kind_of_case": "Invoice", "task_id": "v", "alternatives": ["v"], "needed": True},
+]
+
+
+def test_without_near_successes_the_rows_of_the_kind_decide_the_clients_own_first():
+    assert names(needed_tasks(cases(3, "a", None), ROWS, "acme")) == ["xy"]
+    assert names(needed_tasks(cases(3, "a", None), ROWS, None)) == ["xy", "z"]
+    assert needed_tasks([], ROWS, "acme") == []
+
+
+def test_lift_by_hand():
+    difference, lower = lift((9, 9), (9, 0))
+    assert difference == pytest.approx(9 / 10)
+    assert 0.6 < lower < difference
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
+def test_equal_evidence_never_makes_a_task_needed(n, s, m, t):
+    s, t = min(s, n), min(t, m)
+    difference, lower = lift((n, s), (m, t))
+    assert lower < difference
+    assert -1 < difference < 1
+    assert lift((n, s), (n, s))[1] < 0

@@ -1,0 +1,68 @@
+import math
+
+import numpy as np
+import pytest
+
+from opus_pipelines.lwm.history import HistoryBackend, first_occurrences
+from opus_pipelines.lwm.interface import LwmRequest, NearCase
+from opus_pipelines.lwm.markov import beam
+from opus_pipelines.subgraph.steiner import SubWKG
+from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
+
+
+def edge(src, dst, probability):
+    return Edge(src, dst, 10, 1, 0.5, 0.5, probability)
+
+
+GRAPH = WorkGraph.of(
+    [Task(t, t.upper()) for t in "abcd"],
+    [edge("a", "b", 0.75), edge("a", "c", 0.25), edge("b", "d", 1.0), edge("c", "d", 1.0)],
+)
+WHOLE = SubWKG(dict.fromkeys("abcd", "terminal"), tuple(GRAPH.edges.values()))
+
+
+def case(tasks, success=True, weight=1.0, number=0):
+    n = len(tasks)
+    return NearCase(f"i{number}{tasks}", 0.9, weight, success, None, None, "Claim", tuple(tasks), tuple(tasks), (None,) * n, (None,) * n, (None,) * n)
+
+
+def generate(cases, subgraphs=(WHOLE,)):
+    return HistoryBackend().generate(LwmRequest(np.ones(2), GRAPH, subgraphs, cases))
+
+
+def test_a_loop_is_planned_once():
+    assert first_occurrences("abcabd") == ("a", "b", "c", "d")
+
+
+def test_the_beam_walks_by_probability():
+    walks = beam(GRAPH, WHOLE, [case("abd")])
+    assert [w.tasks for w in walks][:2] == [("a", "b", "d"), ("a", "c", "d")]
+    end = 1 / 1.5  # one near case ended at d, of one visit, half a visit smoothed
+    assert walks[0].log_probability == pytest.approx((math.log(0.75) + math.log(1) + math.log(end)) / 4, abs=1e-6)
+
+
+def test_the_beam_stays_inside_the_subgraph():
+    part = SubWKG({"a": "terminal", "c": "connector", "d": "terminal"}, ())
+    assert [w.tasks for w in beam(GRAPH, part, [case("abd")])] == [("a", "c", "d")]
+
+
+def test_sequences_that_succeeded_come_before_those_that_failed():
+    cases = [case("ad", success=False, number=n) for n in range(3)] + [case("abd"), case("abcabd", success=None)]
+    found = generate(cases)
+    assert [s.tasks for s in found if s.source == "history"] == [("a", "b", "d"), ("a", "b", "c", "d"), ("a", "d")]
+    assert found[0].score == pytest.approx(1 * (1 + 0.1) / 1.2)
+
+
+def test_the_beam_adds_a_sequence_that_no_near_case_took():
+    assert [s.tasks for s in generate([case("abd")]) if s.source == "lwm"] == [("a", "c", "d")]
+
+
+def test_each_sequence_is_written_for_the_subgraph_it_shares_most_with():
+    left, right = SubWKG({"a": "terminal"}, ()), SubWKG({"b": "terminal", "d": "terminal"}, ())
+    found = generate([case("abd")], (left, right))
+    assert [s.subgraph for s in found if s.source == "history"] == [1]
+
+
+def test_the_same_request_gives_the_same_sequences():
+    cases = [case("abd"), case("acd", number=1)]
+    assert generate(cases) == generate(cases[::-1])

@@ -1,0 +1,97 @@
+"""simulate_chain against EVAL's closed form of a chain, and its refusals."""
+
+import math
+
+import pytest
+
+from opus_pipelines.errors import InputError
+from opus_pipelines.sample.simulate import kind_of, simulate_chain, step_of, way_of
+
+LARGE = "quill-large-2"
+INSURANCE = "insurance claims"
+COLLISION = [
+    ("Register Claim", "code", None), ("Verify Coverage", "model", LARGE), ("Extract Claim Details", "model", "quill-small-2"),
+    ("Determine Liability", "human", None), ("Check Fraud Indicators", "code", None), ("Inspect Vehicle", "human", None),
+    ("Estimate Repair Cost", "human", None), ("Review Settlement", "human", None), ("Approve Settlement", "human", None),
+    ("Issue Payment", "code", None), ("Notify Policyholder", "model", "quill-small-2"), ("Close Claim", "code", None),
+]
+SHORT = [step for step in COLLISION if step[0] != "Inspect Vehicle"]
+
+
+def closed_form(truth, industry, steps):
+    """(success, cost, duration) of a chain by EVAL (1)-(5)."""
+    right = 1.0
+    ways = [way_of(truth, industry, *step) for step in steps]
+    for way in ways:
+        right = way["p"] * right + way["q"] * (1 - right)
+    return right, sum(w["cost_usd_mean"] for w in ways), sum(w["duration_ms_mean"] for w in ways)
+
+
+def test_a_chain_has_the_closed_forms_reward(written):
+    success, cost, duration = closed_form(written.truth, INSURANCE, COLLISION)
+    found = simulate_chain(written.truth, INSURANCE, COLLISION, gain_usd=190.0, kind="Motor collision claim")
+    assert found.success_rate == pytest.approx(success, abs=5 * math.sqrt(success * (1 - success) / 10_000))
+    assert found.mean_cost == pytest.approx(cost, rel=0.01)
+    assert found.mean_duration_ms == pytest.approx(duration, rel=0.01)
+    assert found.mean_reward == pytest.approx(190.0 * success - cost, rel=0.03)
+
+
+def test_the_shortcut_costs_less_and_is_worth_less(written):
+    success, cost, _ = closed_form(written.truth, INSURANCE, SHORT)
+    found = simulate_chain(written.truth, INSURANCE, SHORT, gain_usd=190.0)
+    whole = simulate_chain(written.truth, INSURANCE, COLLISION, gain_usd=190.0)
+    assert found.success_rate == pytest.approx(success * 0.18, abs=0.02)
+    assert found.mean_cost == pytest.approx(cost, rel=0.01)
+    assert found.mean_cost < whole.mean_cost - 30
+    assert found.mean_reward < 0 < whole.mean_reward
+    # What a reader of p and q alone would believe: the shortcut looks better.
+    assert 190.0 * success - cost > whole.mean_reward
+
+
+def test_the_same_seed_gives_the_same_result(written):
+    first, again = (simulate_chain(written.truth, INSURANCE, COLLISION, 190.0, runs=100, seed=3) for _ in range(2))
+    assert first == again
+
+
+def test_a_candidate_with_the_survey_breaks_the_contracts_limit(written):
+    """harbourline-mutual/motor-claims allows 96 dollars."""
+    survey = [*COLLISION[:-1], ("Send Satisfaction Survey", "human", None), COLLISION[-1]]
+    assert closed_form(written.truth, INSURANCE, COLLISION)[1] < 94
+    assert closed_form(written.truth, INSURANCE, survey)[1] > 99
+
+
+def test_every_kind_is_worth_doing(written):
+    for industry, truth in written.truth["industries"].items():
+        gains = {(c["client"], c["contract"]): c["gain_usd"] for c in written.truth["contracts"]}
+        for kind in truth["kinds"]:
+            gain = gains[kind["client"], kind["contract"]]
+            steps = [(t, *best_way(truth, t)) for t in kind["always"]]
+            assert simulate_chain(written.truth, industry, steps, gain, runs=2000).mean_reward > 0.3 * gain
+
+
+def best_way(truth, name):
+    way = max(next(t for t in truth["tasks"] if t["task"] == name)["ways"], key=lambda w: w["share"])
+    return way["actor_kind"], way["model"]
+
+
+@pytest.mark.parametrize("name", ["Inspect Property", "inspect_property", "survey_damage_at_home", "Survey damage at home"])
+def test_step_of_knows_titles_and_raw_keys(written, name):
+    assert step_of(written.truth, INSURANCE, name) == "Inspect Property"
+
+
+def test_the_nearest_kind_is_taken(written):
+    assert kind_of(written.truth, INSURANCE, [name for name, _, _ in SHORT])["kind"] == "Motor collision claim"
+
+
+@pytest.mark.parametrize(
+    ("industry", "step", "kind", "message"),
+    [
+        ("farming", ("Register Claim", "code", None), None, "farming.*insurance claims"),
+        (INSURANCE, ("Milk Cows", "code", None), None, "Milk Cows.*Register Claim"),
+        (INSURANCE, ("Inspect Vehicle", "model", LARGE), None, "Inspect Vehicle is never done by model quill-large-2; its ways are: human"),
+        (INSURANCE, ("Register Claim", "code", None), "Hail", "Hail.*Motor glass claim"),
+    ],
+)
+def test_what_the_truth_does_not_know_is_refused(written, industry, step, kind, message):
+    with pytest.raises(InputError, match=message):
+        simulate_chain(written.truth, industry, [step], 1.0, runs=10, kind=kind)

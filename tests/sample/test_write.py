@@ -1,0 +1,95 @@
+"""What is written: the same bytes for the same seed, the counts that were promised, files that parse."""
+
+import json
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from opus_pipelines.errors import InputError
+from opus_pipelines.sample import write_sample
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {f.relative_to(folder).as_posix(): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
+
+
+def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_history(written, tmp_path):
+    write_sample(tmp_path / "again")
+    write_sample(tmp_path / "other", seed=7)
+    first, again, other = contents(written.folder), contents(tmp_path / "again"), contents(tmp_path / "other")
+    assert first == again
+    assert {name.split("/")[0] for name in first if first[name] != other[name]} == {"history", "truth.json"}
+
+
+def test_counts(written):
+    s = written.summary
+    assert (s.clients, s.industries, s.contracts, s.sources, s.cases, s.intakes) == (4, 3, 6, 5, 3080, 18)
+    assert s.task_implementations == sum(len(case.rows) for case in written.cases)
+    assert s.files == len(contents(written.folder))
+    assert len(written.cases) == len({(c.source, c.case) for c in written.cases}) == 3080
+
+
+def test_every_kind_of_case_is_there_as_often_as_the_truth_says(written):
+    kinds = {k["kind"]: k["cases"] for i in written.truth["industries"].values() for k in i["kinds"]}
+    assert Counter(c.title for c in written.cases) == kinds
+    assert len(kinds) == 12
+    assert min(c["cases"] for c in written.truth["contracts"]) >= 350
+
+
+def test_two_contracts_share_one_source_by_a_column(written):
+    assert Counter(c.contract for c in written.cases if c.source == "harbourline_claims") == {"Motor Claims": 530, "Home Claims": 510}
+
+
+def test_few_distinct_texts_are_to_be_embedded(written):
+    texts = {(c.title, c.description) for c in written.cases}
+    assert 300 < len(texts) < 800
+    assert all(15 <= len(description.split()) <= 45 for _, description in texts)
+
+
+def test_instructions_hold_newlines_in_the_csv(written):
+    rows = [r for c in written.cases if c.source == "brightwater_expenses" for r in c.rows]
+    assert any("\n" in r.instructions for r in rows)
+    assert all("\n" in c.description for c in written.cases if c.title == "Company card statement")
+
+
+def test_schedule_events_stand_in_one_log_only(written):
+    events = {f.name: f.read_text().count('value="schedule"') for f in written.folder.rglob("*.xes")}
+    assert events == {"visits.xes": 0}
+
+
+def test_tasks_overlap_in_time_and_never_end_before_they_start(written):
+    rows = [pair for c in written.cases for pair in zip(c.rows, c.rows[1:], strict=False)]
+    assert all(a.start < a.end and a.start < b.start for a, b in rows)
+    assert sum(b.start < a.end for a, b in rows) > 500
+
+
+def test_intakes_have_documents_in_each_role(written):
+    folder = written.folder / "intakes"
+    intakes = sorted(p.parent for p in folder.rglob("intake.toml"))
+    assert len(intakes) == 18
+    for intake in intakes:
+        tomllib.loads((intake / "intake.toml").read_text())["received_at"]
+        assert all(any((intake / role).iterdir()) for role in ("input", "output", "process"))
+    assert {p.suffix for p in folder.rglob("*.*") if p.is_file()} == {".toml", ".md", ".txt", ".csv", ".json"}
+    for path in folder.rglob("*.json"):
+        json.loads(path.read_text())
+
+
+def test_contracts_agree_with_the_truth(written):
+    told = {(c["client"], c["contract"]): c for c in written.truth["contracts"]}
+    files = [tomllib.loads(p.read_text()) for p in sorted((written.folder / "intakes").rglob("contract.toml"))]
+    assert {(f["client"], f["contract"]) for f in files} == set(told)
+    for f in files:
+        truth = told[f["client"], f["contract"]]
+        assert (f["gain_usd"], f["industry"]) == (truth["gain_usd"], truth["industry"])
+        assert f["constraints"].keys() <= {"max_cost_usd", "max_duration_hours", "min_success", "must_contain", "must_not_contain", "before"}
+    assert all((written.folder / i["path"] / "intake.toml").is_file() for i in written.truth["intakes"])
+    assert {i["kind"] for i in written.truth["intakes"]} == {k["kind"] for i in written.truth["industries"].values() for k in i["kinds"]}
+
+
+def test_a_file_in_the_way_is_named(tmp_path):
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(InputError, match="taken"):
+        write_sample(tmp_path / "taken")

@@ -1,0 +1,144 @@
+"""ξ, γ, p, q, statistics and needs of a history small enough to reckon by hand."""
+
+import math
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from opus_pipelines.lake import Lake, read_table
+from opus_pipelines.schemas import ALIASES, CASES, EDGES, NEEDS, TASKS, VARIANTS, WAYS, Dataset
+from opus_pipelines.wkg.checks import check_snapshot
+from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.wkg.tables import place
+
+pytestmark = pytest.mark.spark
+
+
+def rows(lake: Lake, dataset: Dataset) -> list[dict]:
+    folder = lake.snapshot_folder(lake.current_snapshot())
+    return read_table(dataset, place(folder, dataset)).to_pylist()
+
+
+def by_title(lake: Lake) -> dict[str, dict]:
+    return {row["title"]: row for row in rows(lake, TASKS)}
+
+
+@pytest.fixture(scope="module")
+def mined(tmp_path_factory: pytest.TempPathFactory, history: Any, rebuild: Any) -> Lake:
+    lake = Lake(tmp_path_factory.mktemp("mined") / "lake")
+    rebuild(lake, history.write(lake, "acme", history.claims(client="acme")))
+    return lake
+
+
+def test_edges_count_pairs_and_weigh_them_by_lwm_2(mined: Lake) -> None:
+    names = {row["task_id"]: title for title, row in by_title(mined).items()}
+    found = {
+        (names[r["src"]], names[r["dst"]]): (r["transitions"], r["variants"], r["implementations"], r["probability"], round(r["gamma"], 6))
+        for r in rows(mined, EDGES)
+    }
+    lambda_ = math.log(2) / 5  # counts 1, 3, 7, 7: the median is 5
+    gamma = lambda n: round(1 - math.exp(-lambda_ * n), 6)
+    assert found == {
+        ("Register", "Check"): (7, 2, 7, 0.7, gamma(7)),
+        ("Register", "Pay"): (3, 1, 3, 0.3, gamma(3)),
+        ("Check", "Pay"): (7, 2, 7, 0.875, gamma(7)),
+        ("Check", "Check"): (1, 1, 1, 0.125, gamma(1)),
+    }
+    assert {r["wait_ms_mean"] for r in rows(mined, EDGES)} == {3_600_000.0}
+
+
+@pytest.mark.parametrize(
+    ("title", "p", "p_n", "p_basis", "q", "q_n", "q_basis"),
+    [
+        # Pooled: p 23 of 27, q 1 of 1; as priors (23 + 5·.95) / 32 and (1 + 5·.2) / 6.
+        ("Register", (10 + 5 * 0.8671875) / 15, 10, "observed", 1 / 3, 0, "prior"),
+        ("Check", (6 + 5 * 0.8671875) / 12, 7, "observed", (1 + 5 / 3) / 6, 1, "observed"),
+        ("Pay", (7 + 5 * 0.8671875) / 15, 10, "observed", 1 / 3, 0, "prior"),
+    ],
+)
+def test_p_and_q_are_beta_smoothed_counts(
+    mined: Lake, title: str, p: float, p_n: int, p_basis: str, q: float, q_n: int, q_basis: str
+) -> None:
+    row = by_title(mined)[title]
+    assert (row["p_n"], row["p_basis"], row["q_n"], row["q_basis"]) == (p_n, p_basis, q_n, q_basis)
+    assert (row["p"], row["q"]) == (pytest.approx(p), pytest.approx(q))
+    assert row["p_lower"] < row["p"] < row["p_upper"]
+
+
+def test_statistics_of_tasks_and_ways(mined: Lake) -> None:
+    check, register = by_title(mined)["Check"], by_title(mined)["Register"]
+    figures = ("duration_ms_mean", "duration_basis", "cost_usd_mean", "cost_basis")
+    assert [check[f] for f in figures] == [1_500.0, "observed", 0.25, "rate"]
+    assert [register[f] for f in figures] == [None] * 4
+    assert (check["implementations"], check["duration_n"], check["cost_n"], register["cost_n"]) == (8, 8, 8, 0)
+    assert (check["in_degree"], check["out_degree"], check["industries"], check["clients"]) == (2, 2, ["claims"], ["acme"])
+    assert check["instructions"] == ["compare the sum"]
+    ways = {(w["actor_kind"], w["model"]): w for w in rows(mined, WAYS) if w["task_id"] == check["task_id"]}
+    assert {k: (w["implementations"], w["duration_ms_mean"], w["p_n"], w["q_n"]) for k, w in ways.items()} == {
+        ("human", None): (4, 2_000.0, 3, 1), ("model", "m-small"): (4, 1_000.0, 4, 0),
+    }
+    assert ways["model", "m-small"]["p"] == pytest.approx((4 + 5 * check["p"]) / 9)
+
+
+def test_needs_of_the_industry_the_client_and_the_kind_of_case(mined: Lake) -> None:
+    check = by_title(mined)["Check"]["task_id"]
+    found = {(r["client"], r["kind_of_case"]): r for r in rows(mined, NEEDS) if r["task_id"] == check}
+    assert set(found) == {(None, None), ("acme", None), (None, "claim"), ("acme", "claim")}
+    row = found["acme", "claim"]
+    assert (row["cases_with"], row["success_with"], row["cases_without"], row["success_without"]) == (7, 7, 3, 0)
+    # Wilson: 7 of 7 ends at 7 / (7 + z²), 0 of 3 at z² / (3 + z²); Newcombe's distance from the lift of 1 is their hypotenuse.
+    z2 = 1.959963984540054**2
+    assert (row["lift"], row["lift_lower"]) == (1.0, pytest.approx(1 - math.hypot(z2 / (7 + z2), z2 / (3 + z2))))
+    assert row["needed"] is True
+    assert row["alternatives"] == [check]
+    ever_present = next(r for r in rows(mined, NEEDS) if r["task_id"] == by_title(mined)["Pay"]["task_id"] and r["client"] is None)
+    assert (ever_present["cases_without"], ever_present["lift"], ever_present["needed"]) == (0, None, True)
+
+
+def test_cases_variants_and_aliases(mined: Lake) -> None:
+    ids = {title: row["task_id"] for title, row in by_title(mined).items()}
+    cases = rows(mined, CASES)
+    assert len(cases) == 10
+    assert sorted(map(tuple, (c["task_keys"] for c in cases)))[-1] == ("Register", "Pay")
+    assert all([ids[k] for k in c["task_keys"]] == c["tasks"] for c in cases)
+    variants = {tuple(v["tasks"]): (v["implementations"], v["success_known"], v["successes"]) for v in rows(mined, VARIANTS)}
+    assert variants[ids["Register"], ids["Pay"]] == (3, 3, 0)
+    assert {(a["task_key"], a["method"], a["similarity"]) for a in rows(mined, ALIASES)} == {(t, "exact", 1.0) for t in ids}
+
+
+def test_the_published_snapshot_passes_its_checks_and_opens(mined: Lake) -> None:
+    snapshot = Snapshot.open(mined)
+    assert [c for c in check_snapshot(snapshot.folder) if not c.passed] == []
+    assert (len(snapshot.graph.tasks), len(snapshot.graph.edges), snapshot.cases.num_rows) == (3, 4, 10)
+    assert snapshot.manifest["counts"]["wkg/edges"] == 4
+    assert snapshot.manifest["lambda"] == math.log(2) / 5
+    assert snapshot.implementation_vectors.num_rows == 10
+    assert snapshot.implementation_vectors.schema.field("vector").type == pa.list_(pa.float32(), 8)
+
+
+def test_predecessors_make_edges_where_they_are_stated_and_weight_multiplies(lake: Lake, history: Any, rebuild: Any) -> None:
+    dag = [history.step("A"), history.step("B"), history.step("C", predecessors=[0]), history.step("D", predecessors=[1, 2])]
+    rebuild(lake, history.write(lake, "models", [history.case(1, dag, weight=3)]))
+    names = {row["task_id"]: title for title, row in by_title(lake).items()}
+    assert {(names[r["src"]], names[r["dst"]]): (r["transitions"], r["variants"], r["implementations"]) for r in rows(lake, EDGES)} == {
+        ("A", "B"): (3, 1, 3), ("A", "C"): (3, 1, 3), ("B", "D"): (3, 1, 3), ("C", "D"): (3, 1, 3),
+    }
+
+
+def test_without_step_outcomes_p_is_estimated_from_cases_and_refusals_do_not_count(lake: Lake, history: Any, rebuild: Any) -> None:
+    cases = [history.case(i, [history.step("A"), history.step("B")], success=i < 8) for i in range(10)]
+    cases += [history.case(i, [history.step("A")], success=True, expected_outcome=False) for i in range(10, 30)]
+    rebuild(lake, history.write(lake, "runs", cases))
+    rate = (8 + 5 * (8 + 5 * 0.95) / 15) / 15  # of the cases that were to succeed, towards their industry's
+    task = by_title(lake)["B"]
+    assert (task["p"], task["p_basis"], task["p_n"]) == (pytest.approx(rate**0.5), "estimated", 10)
+    assert (task["q"], task["q_basis"]) == (0.2, "prior")
+    assert {(n["cases_with"], n["cases_without"]) for n in rows(lake, NEEDS)} == {(10, 0)}
+
+
+def test_a_history_without_any_case_still_has_every_dataset(lake: Lake, history: Any, rebuild: Any) -> None:
+    build = rebuild(lake)
+    assert set(build.counts.values()) == {0}
+    assert [c for c in check_snapshot(lake.snapshot_folder(build.snapshot_id)) if not c.passed] == []
+    assert not (lake.kept / "lambda.json").exists()
