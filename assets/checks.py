@@ -77,7 +77,9 @@ RESULT_CHECKS = _blocking({
 })
 
 
-def reported(found: Iterable[CheckResult], declared: Iterable[dg.AssetCheckSpec], unseen: str | None = None) -> Iterator[dg.AssetCheckResult]:
+def reported(
+    found: Iterable[CheckResult], declared: Iterable[dg.AssetCheckSpec], unseen: str | None = None
+) -> Iterator[dg.AssetCheckResult]:
     """An outcome for every declared check; one without a result fails, unless `unseen` says why there is none."""
     results: dict[tuple[dg.AssetKey, str], list[CheckResult]] = {}
     for check in found:

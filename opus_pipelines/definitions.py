@@ -25,7 +25,7 @@ def build_defs(settings: Settings, resources: Mapping[str, Any] | None = None) -
         schedules=[rebuild.nightly(settings.schedule)],
         resources={
             "run": LakeRun.of(settings),
-            "spark": SparkResource.of(settings.spark),
+            "spark": SparkResource.of(settings),
             "encoder": EncoderResource.of(settings.encoder, Lake(settings.paths.lake)),
             **(resources or {}),
         },

@@ -47,21 +47,22 @@ def parquet(rows: duckdb.DuckDBPyRelation) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
-    """An aligned table on stdout; columns of numbers to the right. Without a terminal it is as wide as it needs to be."""
+    """An aligned table on stdout, numbers to the right: folded to a terminal's width, as wide as it needs to be everywhere else."""
     rows = [list(row) for row in rows]
-    made = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, header_style="bold")
+    if title:
+        click.echo(("" if title.startswith("Lake") else "\n") + title)
+    if not rows:
+        return
+    made = Table(box=None, pad_edge=False, header_style="bold")
     for i, column in enumerate(columns):
-        numeric = any(isinstance(row[i], int | float) and not isinstance(row[i], bool) for row in rows)
+        numeric = all(isinstance(row[i], int | float | None) and not isinstance(row[i], bool) for row in rows)
         made.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     for row in rows:
         made.add_row(*(_cell(value) for value in row))
-    console().print(made)
-
-
-def console() -> Console:
-    """Standard output: a terminal's own width, and no folding into a file or a pipe."""
-    terminal = sys.stdout.isatty()
-    return Console(markup=False, highlight=False, emoji=False, width=None if terminal else 220)
+    console = Console(markup=False, highlight=False, emoji=False, width=None if sys.stdout.isatty() else 10_000)
+    with console.capture() as written:
+        console.print(made)
+    click.echo("\n".join(line.rstrip() for line in written.get().splitlines()))
 
 
 def _cell(value: Any) -> str:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from opus_pipelines.intention.routing import Routed, nearest_cases
 from opus_pipelines.lwm.interface import NearCase
 
-SHARPNESS = 0.02  # a case this much less similar than the nearest weighs 1/e of it
+SHARPNESS = 0.02  # a case this much less similar than the nearest that did not fail weighs 1/e of it
 
 
 class CaseBook:
@@ -40,13 +40,14 @@ class CaseBook:
             return []
         where = {i: n for n, i in enumerate(self._ids)}
         rows = self._cases.take([where[h.id] for h in hits]).to_pylist()
-        return [_case(row, hit, hits[0]) for row, hit in zip(rows, hits, strict=True)]
+        model = next((hit for hit, row in zip(hits, rows, strict=True) if row["success"] is not False), hits[0])
+        return [_case(row, hit, model.similarity) for row, hit in zip(rows, hits, strict=True)]
 
 
-def _case(row: dict[str, Any], hit: Routed, nearest: Routed) -> NearCase:
+def _case(row: dict[str, Any], hit: Routed, near: float) -> NearCase:
     tasks: Sequence[str] = row["tasks"] or ()
     return NearCase(
-        implementation_id=hit.id, similarity=hit.similarity, weight=math.exp((hit.similarity - nearest.similarity) / SHARPNESS),
+        implementation_id=hit.id, similarity=hit.similarity, weight=min(1.0, math.exp((hit.similarity - near) / SHARPNESS)),
         success=row["success"], expected_outcome=row["expected_outcome"], client=row["client"], kind_of_case=row["kind_of_case"],
         tasks=tuple(tasks), task_keys=tuple(row["task_keys"] or ()), task_cost_usd=tuple(row["task_cost_usd"] or ()),
         task_duration_ms=tuple(row["task_duration_ms"] or ()), actor_kinds=tuple(row["actor_kinds"] or ()),

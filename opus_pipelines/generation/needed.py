@@ -12,7 +12,8 @@ from opus_pipelines.lwm.interface import NearCase
 
 MIN_SUCCESSES = 2.0   # weight of near successes from which the near cases decide
 MIN_WITHOUT = 1.0     # weight of near cases without a task below which there is no contrast
-ALWAYS = 0.98         # share of the successes that makes a task part of every success
+USUAL = 0.5           # share of the successes above which a task is what one does
+HARMLESS = 0.1        # a lift surely below this is no harm
 ALTERNATIVE_MARGIN = 0.1  # success that an alternative may give up against the task it stands in for
 _Z = 1.96
 
@@ -25,10 +26,11 @@ def needed_tasks(cases: Sequence[NearCase], needs: Iterable[Mapping[str, Any]], 
     return _needed_by_kind(cases, needs, client)
 
 
-def lift(with_: tuple[float, float], without: tuple[float, float]) -> tuple[float, float]:
-    """Difference of two success rates and the lower end of its 95 % interval; each (cases, successes), Jeffreys prior."""
+def lift(with_: tuple[float, float], without: tuple[float, float]) -> tuple[float, float, float]:
+    """Difference of two success rates and the ends of its 95 % interval; each (cases, successes), Jeffreys prior."""
     (m1, v1), (m0, v0) = (_posterior(*counts) for counts in (with_, without))
-    return m1 - m0, m1 - m0 - _Z * math.sqrt(v1 + v0)
+    half = _Z * math.sqrt(v1 + v0)
+    return m1 - m0, m1 - m0 - half, m1 - m0 + half
 
 
 def _needed_near(cases: list[NearCase]) -> list[frozenset[str]]:
@@ -36,15 +38,22 @@ def _needed_near(cases: list[NearCase]) -> list[frozenset[str]]:
 
     Looking at each task by itself would blame what a skipped check's cases happen to lack beside the check.
     """
-    _, right = _weights(cases)
     groups: list[frozenset[str]] = []
     left = cases
     while found := _surest(left, frozenset().union(*groups)):
         groups.append(_with_alternatives(found, left))
         left = [c for c in left if groups[-1] & set(c.tasks)]
     chosen = frozenset[str]().union(*groups)
-    always = [t for t, those in _having(cases).items() if t not in chosen and _weights(those)[1] >= ALWAYS * right]
-    return sorted([*groups, *(frozenset({t}) for t in always)], key=sorted)
+    usual = [t for t in _having(left) if t not in chosen and _usual(t, left)]
+    return sorted([*groups, *(frozenset({t}) for t in usual)], key=sorted)
+
+
+def _usual(task: str, cases: list[NearCase]) -> bool:
+    """Most successes did the task, and history does not show that leaving it out does no harm."""
+    n, right = _weights(cases)
+    those = _weights(_having(cases)[task])
+    without = n - those[0], max(0.0, right - those[1])
+    return those[1] > USUAL * right and lift(those, without)[2] > HARMLESS
 
 
 def _surest(cases: list[NearCase], without: frozenset[str]) -> str | None:

@@ -1,6 +1,5 @@
 """Which column means what: by `[columns]` in source.toml, else by the names that logs usually have."""
 
-import difflib
 import re
 
 from opus_pipelines.errors import InputError
@@ -22,6 +21,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "contract": ("contract",),
     "industry": ("industry",),
 }
+_GUESSES = {"case": r"case|id\b|nr|no\b|number|key", "activity": r"activ|task|step|event|action", "time": r"time|date|when|stamp|day"}
 
 
 def tell_columns(header: list[str], stated: Columns) -> dict[str, str]:
@@ -58,16 +58,15 @@ def _found(header: list[str]) -> str:
 
 
 def _refusal(header: list[str], names: dict[str, str]) -> str:
-    free = [name for name in header if name not in names.values()] or ["..."]
-    guess = {
-        "case": names.get("case") or next((n for n in free if re.search(r"id|nr|no|number|key", n, re.I)), free[0]),
-        "activity": names.get("activity") or _like("activity", free),
-        "time": names.get("time") or names.get("end") or _like("time", free),
-    }
+    free = [name for name in header if name not in names.values()]
+    guess = {field: names.get(field) or _guess(pattern, free) for field, pattern in _GUESSES.items()}
     lines = "\n".join(f'{field} = "{column}"' for field, column in guess.items())
     lacking = " and ".join(field for field in ("case", "activity") if field not in names)
     return f"it cannot be told which column is the {lacking}; {_found(header)}; under [columns] in source.toml say, corrected:\n{lines}"
 
 
-def _like(word: str, names: list[str]) -> str:
-    return (difflib.get_close_matches(word, names, n=1, cutoff=0.0) or names)[0]
+def _guess(pattern: str, free: list[str]) -> str:
+    """The likeliest of the columns that are left, which is then no longer left."""
+    found = next((name for name in free if re.search(pattern, name, re.IGNORECASE)), free[0] if free else "...")
+    free[:] = [name for name in free if name != found]
+    return found

@@ -5,6 +5,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, BinaryIO
 
 from opus_pipelines.errors import InputError
@@ -80,26 +81,21 @@ class _CsvReader:
 
 def _rows(file: BinaryIO) -> Iterator[Row]:
     """Line on which it starts, fields (None where it cannot be split), and why not."""
-    text = io.TextIOWrapper(file, encoding=_encoding(file), errors="surrogateescape", newline="")
-    first = text.readline(FIELD_BYTES)
-    delimiter = max(_DELIMITERS, key=lambda d: (len(next(csv.reader([first], delimiter=d), [])), -_DELIMITERS.index(d)))
-    lines = csv.reader(_chained(first, text), delimiter=delimiter, strict=True)
-    while True:
-        position = lines.line_num + 1
-        try:
-            row = next(lines)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            yield position, None, f"the row cannot be split: {error}"
-            continue
-        if row:
-            yield position, row, ""
-
-
-def _chained(first: str, rest: io.TextIOWrapper) -> Iterator[str]:
-    yield first
-    yield from rest
+    with io.TextIOWrapper(file, encoding=_encoding(file), errors="surrogateescape", newline="") as text:
+        first = text.readline(FIELD_BYTES)
+        delimiter = max(_DELIMITERS, key=lambda d: (len(next(csv.reader([first], delimiter=d), [])), -_DELIMITERS.index(d)))
+        lines = csv.reader(chain([first], text), delimiter=delimiter, strict=True)
+        while True:
+            position = lines.line_num + 1
+            try:
+                row = next(lines)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                yield position, None, f"the row cannot be split: {error}"
+                continue
+            if row:
+                yield position, row, ""
 
 
 def _encoding(file: BinaryIO) -> str:
@@ -111,6 +107,8 @@ def _header(first: Row | None) -> list[str]:
     """The column names; a nameless one is called by its place, a repeated one gets a number."""
     if first is None or first[1] is None:
         raise InputError("its first line is no header of columns" + (f" ({first[2]})" if first else ""))
+    if _UNDECODED.search("".join(first[1])):
+        raise InputError("its first line, the names of the columns, is not UTF-8")
     header: list[str] = []
     for place, name in enumerate(first[1], start=1):
         plain = name.strip() or f"column {place}"

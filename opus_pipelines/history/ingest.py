@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -25,6 +25,7 @@ from opus_pipelines.schemas import IMPLEMENTATIONS, REJECTS, SOURCES
 
 Progress = Callable[[str], None]
 _QUIET_SECONDS = 5.0
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNREADABLE = (InputError, OSError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError)
 
 
@@ -65,7 +66,7 @@ def read_history(lake: Lake, history: Path, now: datetime, force: bool = False, 
     A file rejected whole is a line in `failed`, and the rest goes on. Raises InputError where there is no history folder.
     """
     plans = plan_history(history)
-    before = {(row["source"], row["path"]): row for row in read_table(SOURCES, lake.folder(SOURCES)).to_pylist()}
+    before = {(row["source"], row["path"]): row for row in _rows_before(lake)}
     state = HistoryState(failed=strays(history))
     for plan in plans:
         rows, status = _source(lake, plan, before, now, force, progress)
@@ -85,6 +86,16 @@ def read_history(lake: Lake, history: Path, now: datetime, force: bool = False, 
     if state.files != [before[key] for key in sorted(before)] or not before:
         _write_sources(lake, state.files)
     return state
+
+
+def _rows_before(lake: Lake) -> list[dict[str, Any]]:
+    """The rows of history/sources. Times pass as numbers: Arrow's own way to Python times imports pandas, which takes a second or two."""
+    table = read_table(SOURCES, lake.folder(SOURCES))
+    for place, column in enumerate(SOURCES.columns):
+        if column.type_name == "ts":
+            table = table.set_column(place, column.name, table[column.name].cast(pa.int64()))
+    times = [c.name for c in SOURCES.columns if c.type_name == "ts"]
+    return [row | {name: _EPOCH + timedelta(microseconds=row[name]) for name in times} for row in table.to_pylist()]
 
 
 def _identity(row: dict[str, Any]) -> tuple[str, str, str]:
@@ -162,7 +173,7 @@ def _why(error: BaseException) -> str:
         return f"the gzip file is broken or cut off ({error}); fetch it again"
     if isinstance(error, UnicodeError):
         return f"it is not text in the encoding that it claims ({error})"
-    return str(error)
+    return str(error).encode("utf-8", "replace").decode()
 
 
 def _publish(lake: Lake, plan: SourcePlan, results: Iterable[_FileResult]) -> None:

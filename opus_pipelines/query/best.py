@@ -10,7 +10,7 @@ from opus_pipelines.errors import LakeError
 from opus_pipelines.query.sql import select
 from opus_pipelines.query.words import hours, number
 
-COLUMNS = ("intake", "rank", "workflow", "reward $", "success", "cost $", "history $", "time", "history", "observed", "verdict", "steps")
+COLUMNS = ("intake", "rank", "workflow", "reward $", "success", "cost $", "time", "history $", "history time", "constraints", "steps")
 
 
 def ranked(
@@ -28,17 +28,29 @@ def ranked(
 
 
 def by_contract(found: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]]:
-    """(title, columns, rows) a contract, as a person reads them."""
+    """(title, columns, rows) a contract, as a person reads them; a lower rank's steps are told by how they differ from the first's."""
     all_rows = (dict(zip(found.columns, row, strict=True)) for row in found.fetchall())
     for (client, contract), group in groupby(all_rows, key=lambda r: (r["client"], r["contract"])):
-        yield f"{client} / {contract}", COLUMNS, [_row(r) for r in group]
+        lines = []
+        for _, ranks in groupby(group, key=lambda r: r["intention_id"]):
+            alternatives = list(ranks)
+            lines += [_line(r, alternatives[0]) for r in alternatives]
+        yield f"{client} / {contract}", COLUMNS, lines
 
 
-def _row(r: dict[str, Any]) -> tuple[Any, ...]:
+def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
     return (
-        r["intake"] if r["rank"] == 1 else "", r["rank"], r["workflow_id"],
-        number(r["reward_usd"]), number(r["success_probability"], 3), number(r["cost_usd"]), number(r["baseline_cost_usd"]),
-        hours(r["duration_ms"]), hours(r["baseline_duration_ms"]), number(r["observed_share"]),
-        r["verdict"] if r["feasible"] else "infeasible: " + "; ".join(r["violations"] or ["?"]),
-        " > ".join(r["steps"] or []),
+        r["intake"] if r is first else "", r["rank"], r["workflow_id"],
+        number(r["reward_usd"]), number(r["success_probability"], 3), number(r["cost_usd"]), hours(r["duration_ms"]),
+        number(r["baseline_cost_usd"]), hours(r["baseline_duration_ms"]),
+        "met" if r["feasible"] else "; ".join(r["violations"] or ["violated"]),
+        f"{r['tasks']}" + ("" if r is first else _difference(r["steps"] or [], first["steps"] or [])),
     )
+
+
+def _difference(steps: list[str], first: list[str]) -> str:
+    """How a workflow's steps differ from the best one's."""
+    more, less = [s for s in steps if s not in first], [s for s in first if s not in steps]
+    parts = [f"with {', '.join(more)}" if more else "", f"without {', '.join(less)}" if less else ""]
+    said = ", ".join(part for part in parts if part) or ("in another order" if steps != first else "by other actors")
+    return f": {said}"

@@ -10,7 +10,9 @@ from opus_pipelines.query.sql import rows
 from opus_pipelines.query.words import grid, hours, number, share, usd
 
 Row = dict[str, Any]
-COMPARED = (("Reward", "reward_usd", usd), ("cost", "cost_usd", usd), ("success", "success_probability", share), ("time", "duration_ms", hours))
+COMPARED = (
+    ("Reward", "reward_usd", usd), ("cost", "cost_usd", usd), ("success", "success_probability", share), ("time", "duration_ms", hours),
+)
 
 
 def find_workflow(connection: duckdb.DuckDBPyConnection, text: str) -> str:
@@ -39,7 +41,7 @@ def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
 def _head(row: Row) -> list[str]:
     lines = [
         f"{row['workflow_id']}  {row['title'] or ''}".rstrip(),
-        f"rank {row['rank']} of {row['ranks']} for intake {row['intake']} of {row['client']} / {row['contract']}: {row['intake_title'] or 'untitled'}",
+        f"rank {row['rank']} of {row['ranks']} for intake {row['intake']} of {row['client']} / {row['contract']}",
     ]
     return lines + ([f"goal: {row['goal']}"] if row["goal"] else [])
 

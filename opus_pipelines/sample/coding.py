@@ -44,7 +44,7 @@ TASKS = by_name(
          {"code": "Run level_table: two of the three elements decide the level.",
           "model": "Combine data points, problem points and level of risk: two of three decide. State level and code, and which two "
                    "decided."},
-         (code(0.65, 0.985, 0.15, 1.4), large(0.35, 0.98, 0.3, 1400, 180))),
+         (code(0.65, 0.96, 0.15, 1.4), large(0.35, 0.965, 0.3, 1400, 180))),
     Task("Assign Diagnosis Codes", "Assign the diagnosis codes that support the level.",
          ("visit note", "problem points"), ("diagnosis codes",),
          {"model": "Assign the most specific diagnosis code for each problem addressed, in order of importance, and say which problem "
@@ -65,7 +65,7 @@ TASKS = by_name(
          ("visit level", "diagnosis codes"), ("edit result",),
          {"code": "Run payer_edits for the plan; each edit that fires names the pair of codes.",
           "human": "Go through the edits that fired, with the payer's manual, and decide each one."},
-         (code(0.6, 0.985, 0.45, 2.8), human(0.4, 0.985, 0.7, 10))),
+         (code(0.6, 0.985, 0.3, 2.8), human(0.4, 0.985, 0.5, 10))),
     Task("Release Charge", "Send the charge to billing.",
          ("edit result",), ("charge",),
          {"code": "Run charge_release with level, diagnosis codes and modifiers."},

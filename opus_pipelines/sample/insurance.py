@@ -32,7 +32,7 @@ TASKS = by_name(
          {"model": "Look at the photographs of the glass. A chip below 25 mm outside the driver's view is repaired; everything else is "
                    "replaced. State which, and why.",
           "human": "Measure the damage on the photographs and decide between repair and replacement by the glass rule."},
-         (large(0.65, 0.975, 0.30, 3800, 260), human(0.35, 0.98, 0.35, 8))),
+         (large(0.65, 0.95, 0.3, 3800, 260), human(0.35, 0.965, 0.35, 8))),
     Task("Book Glass Fitter", "Give the job to a fitter of the network and agree a time with the driver.",
          ("glass decision",), ("fitter booking",),
          {"code": "Run fitter_booking: offer the three nearest slots of the network and book the one that the driver takes.",
@@ -90,20 +90,20 @@ TASKS = by_name(
                    "article limit.",
           "human": "Price each item from current catalogues, apply wear where the policy says so, and mark items above the single "
                    "article limit."},
-         (large(0.6, 0.965, 0.15, 4700, 900), human(0.4, 0.97, 0.2, 34))),
+         (large(0.6, 0.94, 0.15, 4700, 900), human(0.4, 0.955, 0.2, 34))),
     Task("Estimate Repair Cost", "Price the repair from the inspection and the schedule of rates.",
          ("engineer report", "adjuster report"), ("repair estimate",),
          {"human": "Price each item of the report by the schedule of rates, add labour and materials, and state the total before and "
                    "after excess.",
           "code": "Run rate_card over the items of the report and return the total before and after excess."},
-         (human(0.65, 0.965, 0.25, 28), code(0.35, 0.94, 0.05, 7.0))),
+         (human(0.65, 0.94, 0.25, 28), code(0.35, 0.9, 0.05, 7.0))),
     Task("Review Settlement", "A second person goes through the file before anything is promised.",
          ("claim file",), ("review note",),
          {"human": "Go through coverage, liability, report and figures as if for the first time. Send the file back where a figure has "
                    "no support.",
           "model": "Check each figure of the settlement against the documents of the file. List every figure without support; answer "
                    "PASS only when there is none."},
-         (human(0.65, 0.985, 0.7, 24), large(0.35, 0.97, 0.55, 9800, 700))),
+         (human(0.65, 0.985, 0.5, 24), large(0.35, 0.97, 0.35, 9800, 700))),
     Task("Approve Settlement", "Approve the amount within the authority limits.",
          ("review note", "repair estimate", "valuation"), ("approval",),
          {"human": "Compare the amount with your authority limit, approve it or pass it up, and note the reason."},

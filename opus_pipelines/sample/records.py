@@ -4,7 +4,7 @@ from opus_pipelines.sample.cases import Case, Performed
 from opus_pipelines.sample.sources import Source
 
 
-def case_id(source: Source, case: Case) -> str:
+def case_id(case: Case) -> str:
     """An id that is unique in its source: initials of contract and kind, and a number."""
     initials = "".join(word[0] for word in f"{case.contract} {case.kind.title}".split()).upper()
     return f"{initials}-{case.number + 1:04d}"

@@ -1,6 +1,6 @@
 """truth.json: what the generative model says must be found, computed exactly, never counted in what was drawn."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import Any
 
 from opus_pipelines.sample.chain import Expected, expected, mixed, variants
@@ -96,9 +96,9 @@ def _edges(parts: list[tuple[Expected, Any]]) -> list[dict[str, Any]]:
     for e, name in parts:
         for (src, dst), transitions in e.transitions.items():
             counts[name(src), name(dst)] += transitions
-    out: Counter[str] = Counter()
+    out: dict[str, float] = defaultdict(float)
     for (src, _), transitions in counts.items():
-        out[src] += transitions  # type: ignore[assignment]
+        out[src] += transitions
     return [
         {"src": src, "dst": dst, "expected_transitions": _rounded(n), "probability": _rounded(n / out[src])}
         for (src, dst), n in sorted(counts.items())

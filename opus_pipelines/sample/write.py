@@ -5,7 +5,8 @@ The same seed gives the same bytes.
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,17 +61,19 @@ def write_sample(directory: Path, seed: int = 0) -> SampleSummary:
 
     Raises InputError where that cannot be.
     """
-    drawn = {s.name: [case for c in s.contracts for k in c.kinds for case in draw_cases(seed, s.industry, c.name, k)] for s in SOURCES}
+    with _writing_to(directory):
+        directory.mkdir(parents=True, exist_ok=True)
     contracts = all_contracts()
+    drawn = {s.name: _cases(seed, s) for s in SOURCES}
     contents = {"opus.toml": SETTINGS.encode(), "truth.json": _truth(seed, contracts)}
     for source in SOURCES:
-        cases = sorted(drawn[source.name], key=lambda case: case.performed[0].ready_ms)
         contents[f"history/{source.name}/source.toml"] = source.settings.encode()
-        contents[f"history/{source.name}/{source.file}"] = _packed(source.file, WRITERS[source.name](source, cases))
+        contents[f"history/{source.name}/{source.file}"] = _packed(source.file, WRITERS[source.name](source, drawn[source.name]))
     for files in contracts:
         contents |= {f"intakes/{files.folder}/{path}": text.encode() for path, text in files.texts.items()}
-    _write(directory, contents)
-    cases = [case for cases in drawn.values() for case in cases]
+    with _writing_to(directory):
+        _write(directory, contents)
+    cases = [case for found in drawn.values() for case in found]
     return SampleSummary(
         directory, directory / "history", directory / "intakes", directory / "truth.json",
         clients=len({c.client for s in SOURCES for c in s.contracts}), industries=len({s.industry.name for s in SOURCES}),
@@ -78,6 +81,12 @@ def write_sample(directory: Path, seed: int = 0) -> SampleSummary:
         sources=len(SOURCES), cases=len(cases), task_implementations=sum(len(c.performed) for c in cases),
         intakes=sum(len(files.kinds) for files in contracts), files=len(contents),
     )
+
+
+def _cases(seed: int, source: Source) -> list[Case]:
+    """The source's cases in order of arrival."""
+    cases = [case for c in source.contracts for k in c.kinds for case in draw_cases(seed, source.industry, c.name, k)]
+    return sorted(cases, key=lambda case: case.performed[0].ready_ms)
 
 
 def _truth(seed: int, contracts: list[ContractFiles]) -> bytes:
@@ -95,11 +104,16 @@ def _packed(name: str, data: bytes) -> bytes:
 
 
 def _write(directory: Path, contents: dict[str, bytes]) -> None:
+    for name, data in contents.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+@contextmanager
+def _writing_to(directory: Path) -> Iterator[None]:
     try:
-        for name, data in contents.items():
-            path = directory / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
+        yield
     except OSError as error:
-        raise InputError(f"the sample cannot be written to {directory}: {error.strerror or error}; name a folder that can be written "
-                          "to") from None
+        reason = error.strerror or error
+        raise InputError(f"the sample cannot be written to {directory}: {reason}; name a folder that can be written to") from None

@@ -37,7 +37,7 @@ def expenses(source: Source, cases: list[Case]) -> bytes:
 def _ledger_row(source: Source, case: Case, step: Performed) -> list[object]:
     human, model, compute = cost_parts(step)
     return [
-        case_id(source, case), case.kind.title, case.description, "1000" if case.number % 3 else "2000", source.key(step.task.name),
+        case_id(case), case.kind.title, case.description, "1000" if case.number % 3 else "2000", source.key(step.task.name),
         step.task.description, instructions(step), _iso(step.start_ms), _iso(step.end_ms), step.actor, CLASSES[step.way.actor_kind],
         step.way.model or "", step.tokens_in or "", step.tokens_out or "", usd(step), human, model, compute, "; ".join(step.task.inputs),
         "; ".join(step.task.outputs), "yes" if step.right else "no", outcome(source, case) or "",
@@ -47,7 +47,7 @@ def _ledger_row(source: Source, case: Case, step: Performed) -> list[object]:
 def _expense_row(source: Source, case: Case, step: Performed) -> list[object]:
     release = case.number % 4
     return [
-        case_id(source, case), case.kind.title, case.description.replace("; ", ";\n"), source.key(step.task.name), step.task.description,
+        case_id(case), case.kind.title, case.description.replace("; ", ";\n"), source.key(step.task.name), step.task.description,
         instructions(step), _released(step.start_ms, release), _released(step.end_ms, release), step.actor, step.way.actor_kind,
         step.way.model or "",
         step.tokens_in or "", step.tokens_out or "", "; ".join(step.task.inputs), "; ".join(step.task.outputs), str(step.right).lower(),

@@ -16,7 +16,7 @@ def claims(source: Source, cases: list[Case]) -> bytes:
 
 def _record(source: Source, case: Case) -> dict[str, Any]:
     return {
-        "claim": {"reference": case_id(source, case), "type": case.kind.title, "notice": case.description, "facts": case.facts},
+        "claim": {"reference": case_id(case), "type": case.kind.title, "notice": case.description, "facts": case.facts},
         "handling": {"procedure": case.kind.procedure, "steps": [_step(source, step) for step in case.performed]},
         "result": {"status": outcome(source, case)},
     }

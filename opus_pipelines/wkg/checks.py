@@ -45,7 +45,8 @@ def check_snapshot(folder: Path, datasets: tuple[Dataset, ...] = SNAPSHOT_DATASE
     if set(MINED_DATASETS) <= set(tables):
         found += _sums(tables)
     if EMBEDDINGS in tables:
-        found += [_equal("every task has a vector", EMBEDDINGS, tables[EMBEDDINGS].num_rows, tables[TASKS].num_rows), _index(folder, tables[EMBEDDINGS])]
+        found.append(_equal("every task has a vector", EMBEDDINGS, tables[EMBEDDINGS].num_rows, tables[TASKS].num_rows))
+        found.append(_index(folder, tables[EMBEDDINGS]))
     return [*schemas, *(check for check in found if check.dataset in {d.name for d in datasets})]
 
 

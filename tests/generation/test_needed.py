@@ -57,15 +57,15 @@ def test_without_near_successes_the_rows_of_the_kind_decide_the_clients_own_firs
 
 
 def test_lift_by_hand():
-    difference, lower = lift((9, 9), (9, 0))
+    difference, lower, upper = lift((9, 9), (9, 0))
     assert difference == pytest.approx(9 / 10)
-    assert 0.6 < lower < difference
+    assert 0.6 < lower < difference < upper
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
 def test_equal_evidence_never_makes_a_task_needed(n, s, m, t):
     s, t = min(s, n), min(t, m)
-    difference, lower = lift((n, s), (m, t))
-    assert lower < difference
+    difference, lower, upper = lift((n, s), (m, t))
+    assert lower < difference < upper
     assert -1 < difference < 1
     assert lift((n, s), (n, s))[1] < 0

@@ -42,7 +42,9 @@ class Bench:
         folders = sorted((self.lake.root / REJECTS.name).glob("*/*"))
         return read_table(REJECTS, *folders).to_pylist()
 
-    def one(self, name: str, content: str | bytes, settings: str = "") -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]], HistoryState]:
+    def one(
+        self, name: str, content: str | bytes, settings: str = ""
+    ) -> tuple[dict[str, dict[str, Any]], list[dict[str, Any]], HistoryState]:
         """Cases, rejects and state of a source `s` with one file."""
         self.put("s/source.toml", settings)
         self.put(f"s/{name}", content)

@@ -23,22 +23,30 @@ def shown(tasks: list[Task]) -> list[tuple[str, int | None, int | None, float | 
     return [(t.task_key, seconds(t.started_at), seconds(t.ended_at), t.duration_ms) for t in tasks]
 
 
-@pytest.mark.parametrize(("told", "has_work", "tasks", "not_work"), [
-    ([("a", "start", 1), ("a", "complete", 3)], True, [("a", 1, 3, 2000.0)], 0),
-    ([("a", "complete", 3)], True, [("a", 3, 3, None)], 0),
-    ([("a", "start", 1)], True, [("a", 1, None, None)], 0),
-    ([("a", "start", 1), ("a", "start", 2), ("a", "complete", 3), ("a", "complete", 5)], True, [("a", 1, 3, 2000.0), ("a", 2, 5, 3000.0)], 0),
-    ([("a", "start", 1), ("b", "complete", 2), ("a", "complete", 3)], True, [("a", 1, 3, 2000.0), ("b", 2, 2, None)], 0),
-    ([("a", "schedule", 1), ("a", "start", 2), ("a", "complete", 3)], True, [("a", 2, 3, 1000.0)], 1),
-    ([("a", "schedule", 1), ("b", "suspend", 2)], False, [("a", 1, 1, None), ("b", 2, 2, None)], 0),
-    ([("a", None, 1), ("b", "in progress", 2)], True, [("a", 1, 1, None), ("b", 2, 2, None)], 0),
-    ([("b", None, 2), ("a", None, 1)], True, [("a", 1, 1, None), ("b", 2, 2, None)], 0),
-    ([("b", None, 2), ("a", None, 2)], True, [("b", 2, 2, None), ("a", 2, 2, None)], 0),
-    ([("c", None, 3), ("x", None, None), ("a", None, 1)], True, [("a", 1, 1, None), ("c", 3, 3, None), ("x", None, None, None)], 0),
-    ([("x", None, None), ("a", None, 1)], True, [("x", None, None, None), ("a", 1, 1, None)], 0),
-    ([("a", "complete", 3), ("a", "start", 1)], True, [("a", 1, 3, 2000.0)], 0),
-    ([], True, [], 0),
-])
+@pytest.mark.parametrize(
+    ("told", "has_work", "tasks", "not_work"),
+    [
+        ([("a", "start", 1), ("a", "complete", 3)], True, [("a", 1, 3, 2000.0)], 0),
+        ([("a", "complete", 3)], True, [("a", 3, 3, None)], 0),
+        ([("a", "start", 1)], True, [("a", 1, None, None)], 0),
+        (
+            [("a", "start", 1), ("a", "start", 2), ("a", "complete", 3), ("a", "complete", 5)],
+            True,
+            [("a", 1, 3, 2000.0), ("a", 2, 5, 3000.0)],
+            0,
+        ),
+        ([("a", "start", 1), ("b", "complete", 2), ("a", "complete", 3)], True, [("a", 1, 3, 2000.0), ("b", 2, 2, None)], 0),
+        ([("a", "schedule", 1), ("a", "start", 2), ("a", "complete", 3)], True, [("a", 2, 3, 1000.0)], 1),
+        ([("a", "schedule", 1), ("b", "suspend", 2)], False, [("a", 1, 1, None), ("b", 2, 2, None)], 0),
+        ([("a", None, 1), ("b", "in progress", 2)], True, [("a", 1, 1, None), ("b", 2, 2, None)], 0),
+        ([("b", None, 2), ("a", None, 1)], True, [("a", 1, 1, None), ("b", 2, 2, None)], 0),
+        ([("b", None, 2), ("a", None, 2)], True, [("b", 2, 2, None), ("a", 2, 2, None)], 0),
+        ([("c", None, 3), ("x", None, None), ("a", None, 1)], True, [("a", 1, 1, None), ("c", 3, 3, None), ("x", None, None, None)], 0),
+        ([("x", None, None), ("a", None, 1)], True, [("x", None, None, None), ("a", 1, 1, None)], 0),
+        ([("a", "complete", 3), ("a", "start", 1)], True, [("a", 1, 3, 2000.0)], 0),
+        ([], True, [], 0),
+    ],
+)
 def test_rules(told: list[Told], has_work: bool, tasks: list[tuple[str, int, int, float]], not_work: int) -> None:
     found, idle = tasks_of(events(*told), has_work)
     assert shown(found) == tasks
@@ -72,7 +80,10 @@ def test_stated_predecessors_become_positions() -> None:
     log[2].task.predecessors = [0]
     tasks = tasks_of(log, True)[0]
     assert [(t.task_key, t.predecessors, t.wait_ms) for t in tasks] == [
-        ("a", None, None), ("c", [0], 3000.0), ("b", None, 2000.0), ("d", [1, 2], 4000.0),
+        ("a", None, None),
+        ("c", [0], 3000.0),
+        ("b", None, 2000.0),
+        ("d", [1, 2], 4000.0),
     ]
 
 

@@ -18,7 +18,9 @@ def test_no_file_and_an_empty_one_mean_the_same(tmp_path: Path) -> None:
 
 
 def test_everything_of_the_specification_is_read(tmp_path: Path) -> None:
-    settings = loaded(tmp_path, """
+    settings = loaded(
+        tmp_path,
+        """
         industry = "claims"
         client = { column = "customer.name" }
         kind = "executed"
@@ -42,7 +44,8 @@ def test_everything_of_the_specification_is_read(tmp_path: Path) -> None:
         [redact]
         drop = ["name"]
         mask_text = false
-    """)
+    """,
+    )
     assert settings.constant("industry") == "claims"
     assert settings.constant("client") is None
     assert settings.column_of("client") == "customer.name"
@@ -50,19 +53,22 @@ def test_everything_of_the_specification_is_read(tmp_path: Path) -> None:
     assert settings.redact.drop == ["name"]
 
 
-@pytest.mark.parametrize(("text", "complaint"), [
-    ('industri = "x"', "unknown key industri; did you mean industry?"),
-    ('[columns]\nactivty = "x"', "unknown key columns.activty; did you mean activity?"),
-    ('[record]\ntask = "x"', "unknown key record.task; did you mean tasks?"),
-    ('timezone = "Amsterdam"', "'Amsterdam' is no time zone"),
-    ('currency = "EUR"', "amounts must be in USD"),
-    ('format = "xlsx"', "format: Input should be 'xes', 'csv' or 'jsonl'"),
-    ('[success]\ncolumn = "a"', "column and equals go together"),
-    ('[success]\ncontains_activity = "a"\ncontains_none_of = "b"', "give one rule"),
-    ("[rates]\nhuman = -1", "must be a number of dollars"),
-    ("weight = 0", "weight"),
-    ("not toml", "source.toml"),
-])
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('industri = "x"', "unknown key industri; did you mean industry?"),
+        ('[columns]\nactivty = "x"', "unknown key columns.activty; did you mean activity?"),
+        ('[record]\ntask = "x"', "unknown key record.task; did you mean tasks?"),
+        ('timezone = "Amsterdam"', "'Amsterdam' is no time zone"),
+        ('currency = "EUR"', "amounts must be in USD"),
+        ('format = "xlsx"', "format: Input should be 'xes', 'csv' or 'jsonl'"),
+        ('[success]\ncolumn = "a"', "column and equals go together"),
+        ('[success]\ncontains_activity = "a"\ncontains_none_of = "b"', "give one rule"),
+        ("[rates]\nhuman = -1", "must be a number of dollars"),
+        ("weight = 0", "weight"),
+        ("not toml", "source.toml"),
+    ],
+)
 def test_refusals_name_file_and_key(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(SettingsError) as error:
         loaded(tmp_path, text)

@@ -85,8 +85,8 @@ def read_ledger(path: Path) -> list[ReadCase]:
                 "brightwater_invoices", r["Document No"], r["Document Type"], r["Header Text"], r["Result"] or None))
             kind = {"employee": "human", "program": "code", "llm": "model"}[r["Processor Class"]]
             tokens = int(r["Engine Tokens In"] or 0) + int(r["Engine Tokens Out"] or 0)
-            case.rows.append(Row(r["Step"], kind, r["Engine"] or None, moment(r["Begun"]), moment(r["Finished"]), r["Step Correct"] == "yes",
-                                 float(r["Charge USD"]), tokens, r["Work Instruction"]))
+            case.rows.append(Row(r["Step"], kind, r["Engine"] or None, moment(r["Begun"]), moment(r["Finished"]),
+                                 r["Step Correct"] == "yes", float(r["Charge USD"]), tokens, r["Work Instruction"]))
     return list(cases.values())
 
 
@@ -94,7 +94,8 @@ def read_expenses(path: Path) -> list[ReadCase]:
     cases: dict[str, ReadCase] = {}
     with gzip.open(path, "rt", newline="") as file:
         for r in csv.DictReader(file):
-            case = cases.setdefault(r["case"], ReadCase("brightwater_expenses", r["case"], r["title"], r["description"], r["outcome"] or None))
+            case = cases.setdefault(r["case"], ReadCase("brightwater_expenses", r["case"], r["title"], r["description"],
+                                                  r["outcome"] or None))
             tokens = int(r["tokens_in"] or 0) + int(r["tokens_out"] or 0)
             case.rows.append(Row(r["activity"], r["actor_kind"], r["model"] or None, moment(r["start"]), moment(r["end"]),
                                  r["task_success"] == "true", None, tokens, r["instructions"]))
@@ -105,11 +106,13 @@ def read_jsonl(path: Path) -> list[ReadCase]:
     cases = []
     for line in path.read_text().splitlines():
         r = json.loads(line)
-        case = ReadCase("castellan_household", r["claim"]["reference"], r["claim"]["type"], r["claim"]["notice"], r["result"]["status"])
+        claim = r["claim"]
+        case = ReadCase("castellan_household", claim["reference"], claim["type"], claim["notice"], r["result"]["status"])
         for s in r["handling"]["steps"]:
             tokens = sum(s["spend"].get("tokens", {}).values())
             start, end = (moment(s["timing"][name]) for name in ("from", "to"))
-            case.rows.append(Row(s["step"], s["by"]["kind"], s["by"]["model"], start, end, s["ok"], s["spend"]["usd"], tokens, s["told"][0]))
+            by = s["by"]
+            case.rows.append(Row(s["step"], by["kind"], by["model"], start, end, s["ok"], s["spend"]["usd"], tokens, s["told"][0]))
         cases.append(case)
     return cases
 
@@ -119,7 +122,8 @@ def read_xes(path: Path, title: str, description: str) -> list[ReadCase]:
     cases = []
     for trace in etree.fromstring(data).iter("{*}trace"):
         own = {a.get("key"): a.get("value") for a in trace if a.get("key")}
-        case = ReadCase(path.parent.name, own["concept:name"], own[title], own[description], own.get("outcome"), own.get("contract"))
+        told = (own[title], own[description], own.get("outcome"), own.get("contract"))
+        case = ReadCase(path.parent.name, own["concept:name"], *told)
         started: dict[str, datetime] = {}
         for event in trace.iter("{*}event"):
             e = defaultdict(str, {a.get("key"): a.get("value") for a in event})

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
+from itertools import pairwise
 
 import pytest
 
@@ -26,7 +27,7 @@ def ways(written, tasks):
     """(industry, task, kind, model) → rows with whether the task before was right."""
     found = defaultdict(list)
     for case in written.cases:
-        for before, row in zip([None, *case.rows], case.rows, strict=False):
+        for before, row in pairwise([None, *case.rows]):
             industry, task = tasks[case.source, row.key]
             found[industry, task["task"], row.kind, row.model].append((before is None or before.right, row))
     return found
@@ -94,7 +95,7 @@ def test_transitions(written, tasks, merged):
     for case in written.cases:
         industry = tasks[case.source, case.rows[0].key][0]
         names = [tasks[case.source, r.key][1]["task"] if merged == "edges" else normalise(r.key) for r in case.rows]
-        for src, dst in zip(names, names[1:], strict=False):
+        for src, dst in pairwise(names):
             found[industry, src, dst] += 1
             out[industry, src] += 1
     told = {(i, e["src"], e["dst"]): e for i, truth in written.truth["industries"].items() for e in truth[merged]}

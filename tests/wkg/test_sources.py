@@ -1,0 +1,158 @@
+"""What holds across sources: sums, names, ids, λ, bytes, retention."""
+
+import random
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from opus_pipelines.errors import CheckFailed
+from opus_pipelines.ids import file_hash
+from opus_pipelines.lake import Lake, read_json, read_table
+from opus_pipelines.schemas import ALIASES, CASES, EDGES, EMBEDDINGS, NEEDS, TASKS, VARIANTS, WAYS
+from opus_pipelines.settings import Settings
+from opus_pipelines.wkg.aggregates import SourcePart, mine_missing
+from opus_pipelines.wkg.build import embed, mine, prepare, publish
+from opus_pipelines.wkg.checks import CheckResult, check_snapshot
+from opus_pipelines.wkg.gamma import LambdaRule
+from opus_pipelines.wkg.names import count_names
+from opus_pipelines.wkg.resolve import Resolution, SourceNames, resolve
+from opus_pipelines.wkg.tables import place, write_tables
+
+pytestmark = pytest.mark.spark
+STRICT = (TASKS, WAYS, EDGES, NEEDS, VARIANTS)
+
+
+def no_spark() -> Any:
+    raise AssertionError("Spark was started though nothing had to be mined")
+
+
+def random_cases(history: Any, seed: int) -> list[dict[str, Any]]:
+    draw = random.Random(seed)
+
+    def steps() -> list[dict[str, Any]]:
+        return [
+            history.step(
+                draw.choice("ABCDE"), draw.choice([True, True, False, None]), duration_ms=draw.choice([None, draw.uniform(0, 1e7)]),
+                cost_usd=draw.choice([None, draw.uniform(0, 3)]), wait_ms=draw.uniform(0, 1e9), actor_kind=draw.choice(["human", "code"]),
+            )
+            for _ in range(draw.randint(1, 7))
+        ]
+
+    return [
+        history.case(i, steps(), success=draw.choice([True, False, None]), title=draw.choice(["x", "y", None]), weight=draw.randint(1, 3))
+        for i in range(40)
+    ]
+
+
+def tables_of(lake: Lake, parts: list[SourcePart], resolution: Resolution, folder: Path) -> dict[str, Any]:
+    write_tables(lake, parts, resolution, Settings(), LambdaRule(None, "transition", "", kept=False), folder)
+    tables = {dataset.name: read_table(dataset, place(folder, dataset)) for dataset in STRICT}
+    tables[TASKS.name] = tables[TASKS.name].drop_columns(["sources"])
+    return tables
+
+
+def test_the_sum_over_sources_is_mining_everything_at_once(lake: Lake, history: Any, spark: Any, tmp_path: Path) -> None:
+    groups = []
+    for seed in range(4):
+        cases, draw = random_cases(history, seed), random.Random(seed)
+        share = [draw.randrange(3) for _ in cases]
+        split = [[c for c, s in zip(cases, share, strict=True) if s == k] for k in range(3)]
+        whole = history.write(lake, f"whole{seed}", cases)
+        groups.append(([whole], [history.write(lake, f"part{seed}{k}", part) for k, part in enumerate(split) if part]))
+    sources = [source for group in groups for side in group for source in side]
+    resolution = resolve([SourceNames(s.source, True, counts(s.folder)) for s in sources], {}, "normalised")
+    parts = {s.source: SourcePart(s.source, s.content, s.folder, tuple(resolution.of_source(s.source))) for s in sources}
+    mine_missing(lake, parts.values(), lambda: spark)
+    for place_, (whole, split) in enumerate(groups):
+        one, many = (
+            tables_of(lake, [parts[s.source] for s in side], resolution, tmp_path / f"{place_}{len(side)}") for side in (whole, split)
+        )
+        assert one == many
+    assert mine_missing(lake, parts.values(), no_spark) == []
+
+
+def counts(folder: Path) -> dict[tuple[str | None, str, str], int]:
+    return {(r["industry"], r["task_key"], r["title"]): r["count"] for r in count_names(folder).to_pylist()}
+
+
+def test_two_lakes_of_the_same_inputs_hold_the_same_bytes(tmp_path: Path, history: Any, rebuild: Callable[..., Any]) -> None:
+    hashes = []
+    for name in ("one", "two"):
+        lake = Lake(tmp_path / name)
+        sources = [history.write(lake, s, random_cases(history, i)) for i, s in enumerate(["a", "b"])]
+        rebuild(lake, *(sources if name == "one" else reversed(sources)))
+        folder = lake.snapshot_folder(lake.current_snapshot() or "")
+        kept = [lake.kept / "ids.parquet", lake.kept / "lambda.json"]
+        files = sorted(f for f in folder.rglob("*") if f.is_file() and f.name != "manifest.json")
+        hashes.append({str(f.relative_to(lake.root)): file_hash(f) for f in [*files, *kept]})
+    assert len(hashes[0]) == 13  # nine datasets, the index's two files, two kept files
+    assert hashes[0] == hashes[1]
+
+
+def test_nights_ids_lambda_and_retention(lake: Lake, history: Any, rebuild: Callable[..., Any], spark: Any) -> None:
+    first = history.write(lake, "first", history.claims())
+    night_1 = rebuild(lake, first)
+    ids = titles(lake)
+    lambda_ = read_json(lake.kept / "lambda.json")["transition"]["lambda"]
+
+    again = prepare(lake, Settings(), history.of(first))
+    assert (again.snapshot_id, again.is_new, again.is_current) == (night_1.snapshot_id, False, True)
+
+    other = history.write(lake, "other", [history.case(1, [history.step("register"), history.step("PayOut")], title="claim")])
+    night_2 = rebuild(lake, first, other, now=history.now + timedelta(days=40))
+    assert night_2.mined == ["other"]
+    assert titles(lake) == ids | {"PayOut": titles(lake)["PayOut"]}
+    aliases = read_table(ALIASES, place(lake.snapshot_folder(night_2.snapshot_id), ALIASES)).to_pylist()
+    assert {(a["source"], a["task_key"]): a["method"] for a in aliases if a["task_id"] == ids["Register"]} == {
+        ("first", "Register"): "exact", ("other", "register"): "normalised",
+    }
+    assert lake.manifest(night_2.snapshot_id)["lambda"] == lambda_
+    assert prepare(lake, Settings(), history.of(first, other), reset_lambda=True).is_new
+
+    # A night without the second source is the first snapshot again: pointed to, nothing mined.
+    build = prepare(lake, Settings(), history.of(first))
+    assert (build.is_new, build.is_current) == (False, False)
+    assert publish(build, [], history.now + timedelta(days=40)) == night_1.snapshot_id == lake.current_snapshot()
+
+    # Everything is older than the settings allow, but for what is current.
+    late = {"retention": {"snapshots": 1, "days": 0, "grace_minutes": 0}}
+    mine_again = prepare(lake, Settings(**late, wkg={"lambda": 0.5}), history.of(first))
+    mine(mine_again, no_spark)
+    embed(mine_again, history.encoder())
+    publish(mine_again, check_snapshot(mine_again.folder), history.now + timedelta(days=9_999))
+    assert [f.name for f in sorted((lake.root / "wkg").glob("w*"))] == [mine_again.snapshot_id]
+    assert [f.name for f in (lake.root / "aggregates").iterdir()] == ["source_key=first"]
+    assert [f.name for f in (lake.root / "history" / "implementations").iterdir()] == ["source_key=first"]
+    assert lake.manifest(mine_again.snapshot_id)["lambda"] == 0.5
+
+
+def titles(lake: Lake) -> dict[str, str]:
+    tasks = read_table(TASKS, place(lake.snapshot_folder(lake.current_snapshot() or ""), TASKS))
+    return dict(zip(tasks["title"].to_pylist(), tasks["task_id"].to_pylist(), strict=True))
+
+
+def test_a_failed_check_publishes_nothing(lake: Lake, history: Any, spark: Any) -> None:
+    build = prepare(lake, Settings(), history.of(history.write(lake, "a", history.claims())))
+    mine(build, lambda: spark)
+    embed(build, history.encoder())
+    assert all(check.passed for check in check_snapshot(build.folder))
+    corrupted = {
+        EDGES: ("every task exists", lambda t: t.set_column(t.schema.get_field_index("dst"), "dst", [["t0000"] * t.num_rows])),
+        TASKS: ("probabilities lie in [0, 1]", lambda t: t.set_column(t.schema.get_field_index("p"), "p", [[1.5] * t.num_rows])),
+        CASES: ("task implementations add up to the cases'", lambda t: t.slice(1)),
+        WAYS: ("schema", lambda t: t.drop_columns(["basis"])),
+        EMBEDDINGS: ("every task has a vector", lambda t: t.slice(1)),
+    }
+    for dataset, (name, spoil) in corrupted.items():
+        file = place(build.folder, dataset) / "part-00000.parquet"
+        good = file.read_bytes()
+        pq.write_table(spoil(pq.ParquetFile(file).read()), file)
+        assert name in {check.name for check in check_snapshot(build.folder) if not check.passed}
+        file.write_bytes(good)
+    with pytest.raises(CheckFailed, match=r"nothing was published: range \(wkg/tasks\): p is 2"):
+        publish(build, [CheckResult("range", False, "p is 2", TASKS.name)], history.now)
+    assert lake.current_snapshot() is None
