@@ -2,4 +2,5 @@
 
 import dagster as dg
 
-CONTRACTS = dg.DynamicPartitionsDefinition(name="contract")
+CONTRACT = "contract"  # the name under which Dagster keeps the keys
+CONTRACTS = dg.DynamicPartitionsDefinition(name=CONTRACT)

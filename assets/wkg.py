@@ -81,8 +81,8 @@ def snapshot(run: LakeRun) -> dg.MaterializeResult:
     manifest = run.lake.manifest(run.build.snapshot_id)
     pointer = read_json(run.lake.root / "wkg" / "current.json") or {}
     facts = {name: manifest[name] for name in ("lambda", "counts", "timings", "engines") if name in manifest}
-    facts |= {"snapshot": run.build.snapshot_id, "published_at": pointer.get("published_at", "")}
-    return made("wkg/snapshot", run.build.snapshot_id, **facts)
+    published_at = pointer.get("published_at", "")
+    return made("wkg/snapshot", run.build.snapshot_id, snapshot=run.build.snapshot_id, published_at=published_at, **facts)
 
 
 def _checked(run: LakeRun, datasets: tuple[Dataset, ...], declared: list[dg.AssetCheckSpec]) -> Iterator[dg.AssetCheckResult]:

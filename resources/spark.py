@@ -56,7 +56,7 @@ class SparkResource(dg.ConfigurableResource):
             with _stderr_to(Path(self.log)):
                 session = builder.getOrCreate()
         except (PySparkRuntimeError, FileNotFoundError) as error:
-            raise SettingsError(f"Spark does not start ({error}): it needs Java 17 or later and the settings of [spark]; see {self.log}") from None
+            raise SettingsError(f"Spark does not start ({error}): it needs Java 17 or later; see {self.log}") from None
         session.sparkContext.setLogLevel("ERROR")
         return session
 

@@ -13,6 +13,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 
     os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers take `python3` from PATH otherwise
     conf = {
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # tests are over before the second compiler pays: half the time
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",

@@ -43,11 +43,9 @@ for command in (sample, rebuild, generate, best, explain, query, status, ui):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code: 0 done, 1 something failed, 2 wrong usage."""
-    options: list[Options] = []
     try:
         with opus.make_context("opus", list(sys.argv[1:] if arguments is None else arguments)) as context:
             opus.invoke(context)
-            options.append(context.obj)
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.UsageError as error:
@@ -89,20 +87,20 @@ def _keep_trace(arguments: Sequence[str] | None) -> Path:
 
 
 def _log_to_stderr() -> None:
-    """Progress of long stages on stderr, with the seconds since the start."""
+    """Progress of long stages on stderr."""
     logger = logging.getLogger("opus_pipelines")
-    if not logger.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(_Elapsed())
-        logger.addHandler(handler)
+    if not any(isinstance(handler, _Progress) for handler in logger.handlers):
+        logger.addHandler(_Progress())
     logger.setLevel(logging.INFO)
     logger.propagate = False
 
 
-class _Elapsed(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
+class _Progress(logging.Handler):
+    """A line a record, with the seconds since the process began."""
+
+    def emit(self, record: logging.LogRecord) -> None:
         mark = "" if record.levelno < logging.WARNING else f"{record.levelname.lower()}: "
-        return f"{record.relativeCreated / 1000:7.1f} s  {mark}{record.getMessage()}"
+        click.echo(f"{record.relativeCreated / 1000:7.1f} s  {mark}{record.getMessage()}", err=True)
 
 
 if __name__ == "__main__":

@@ -64,11 +64,11 @@ def _run(settings: Settings, job: str, tags_of: Callable[[Any], Iterable[dict[st
 
 def _spans(instance: "dg.DagsterInstance", keys: set[str]) -> Iterator[dict[str, str]]:
     """The tags of each run; keys that Dagster does not know yet are added in order."""
-    from assets.partitions import CONTRACTS
+    from assets.partitions import CONTRACT
 
-    known = set(instance.get_dynamic_partitions(CONTRACTS.name))
-    instance.add_dynamic_partitions(CONTRACTS.name, sorted(keys - known))
-    for first, last in ranges(instance.get_dynamic_partitions(CONTRACTS.name), keys):
+    known = set(instance.get_dynamic_partitions(CONTRACT))
+    instance.add_dynamic_partitions(CONTRACT, sorted(keys - known))
+    for first, last in ranges(instance.get_dynamic_partitions(CONTRACT), keys):
         yield {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
 
 

@@ -50,6 +50,8 @@ def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bo
     from opus_pipelines.cli.current import unchanged_history
 
     settings = options.settings(paths__history=history)
+    if not settings.paths.history.is_dir():
+        raise InputError(f"{settings.paths.history}: no such history folder; say where it is with --history or OPUS_HISTORY")
     unchanged = None if full or reset_lambda else unchanged_history(settings)
     if unchanged is None:
         runs.rebuild(settings, full, reset_lambda)

@@ -11,6 +11,7 @@ from itertools import pairwise
 from opus_pipelines.evaluation.reward import Evaluation, evaluate
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.names import Names
+from opus_pipelines.generation.order import breaks, forward
 from opus_pipelines.ids import make_id
 from opus_pipelines.optimization.constraints import violations
 from opus_pipelines.optimization.cost import NodeCost, node_cost
@@ -27,7 +28,7 @@ PATHS_PER_RANK = 4  # cheapest paths looked at for every workflow that is kept: 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One evaluated workflow. `transitions`: how often history went its way."""
+    """One evaluated workflow. `transitions`: how often the near cases went its way, in thousandths of a full vote."""
 
     id: str
     tasks: tuple[str, ...]
@@ -74,6 +75,8 @@ class Situation:
     wfg: WFG
     sequences: dict[str, tuple[str, ...]]
     needed: Sequence[frozenset[str]]
+    trodden: dict[tuple[str, str], int]
+    order: frozenset[tuple[str, str]]
     prices: Prices
     cost: Cost
     settings: Settings
@@ -88,17 +91,21 @@ def candidates(situation: Situation) -> list[tuple[int, Candidate]]:
     forbidden = frozenset[str]().union(*(names.tasks(name) for name in constraints.must_not_contain))
     found = _paths(situation, required, forbidden)
     found |= {tasks for tasks in situation.sequences.values() if all(group & set(tasks) for group in required)}
+    found = {tasks for tasks in found if not breaks(tasks, situation.order)} or found
     ordered = [c for _, c in rank([_candidate(situation, tasks) for tasks in sorted(found)], settings.reward.quantum_usd)]
     return list(enumerate(diverse(ordered, settings.generation.diversity)[: settings.generation.k], start=1))
 
 
 def _paths(situation: Situation, required: Sequence[frozenset[str]], forbidden: frozenset[str]) -> set[tuple[str, ...]]:
-    """The cheapest paths with all that is required and nothing forbidden; where there are none, without these demands in turn."""
+    """The cheapest paths in history's order with all that is required and nothing forbidden; where there are none, less is asked in turn."""
     k = situation.settings.generation.k * PATHS_PER_RANK
     costs, kappa = situation.prices.costs, situation.cost.kappa_usd
-    demands: list[tuple[Sequence[frozenset[str]], frozenset[str]]] = [(required, forbidden), (required, frozenset()), ((), frozenset())]
-    for groups, without in demands:
-        result = k_best(situation.wfg, lambda node: costs[node].path_cost_usd, kappa, k, groups, without)
+    ahead, whole = forward(situation.wfg, situation.order), situation.wfg
+    demands: list[tuple[WFG, Sequence[frozenset[str]], frozenset[str]]] = [
+        (ahead, required, forbidden), (whole, required, forbidden), (whole, required, frozenset()), (whole, (), frozenset()),
+    ]
+    for wfg, groups, without in demands:
+        result = k_best(wfg, lambda node: costs[node].path_cost_usd, kappa, k, groups, without)
         if result.paths:
             return {path.tasks for path in result.paths}
     return set()
@@ -113,11 +120,10 @@ def _candidate(situation: Situation, tasks: tuple[str, ...]) -> Candidate:
         for group in situation.needed if not group & set(tasks)
     ]
     broken = violations(intake.constraints, evaluation, [graph.tasks[t].title for t in tasks], situation.names.titles)
-    edges = [edge for pair in pairwise([INPUT, *tasks, OUTPUT]) if (edge := situation.wfg.edges.get(pair))]
     return Candidate(
         make_id("f", situation.intention_id, tasks), tasks, workflow, evaluation,
         path_cost_usd=sum(situation.prices.costs[t].path_cost_usd for t in tasks),
-        transitions=sum(e.transitions for e in edges),
+        transitions=sum(situation.trodden.get(pair, 0) for pair in pairwise([INPUT, *tasks, OUTPUT])),
         violations=(*lacking, *broken),
         sequence_ids=_behind(tasks, situation.sequences),
     )

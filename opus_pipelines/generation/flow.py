@@ -10,6 +10,7 @@ from opus_pipelines.generation.candidates import Candidate, Prices, Situation, c
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.needed import needed_tasks
+from opus_pipelines.generation.order import settled_order, trodden
 from opus_pipelines.ids import make_id
 from opus_pipelines.intention.encode import Intention, encode_intention
 from opus_pipelines.intention.routing import Routed, route
@@ -69,7 +70,8 @@ def generate(
     prices = Prices.of(graph, {n.task_id for n in wfg.nodes.values() if n.task_id}, cost, settings)
     situation = Situation(
         intake, intention_id, graph, wfg, {i: first_occurrences(s.tasks) for i, s in sequences.items()},
-        needed_tasks(cases, knowledge.needs_of(intake.industry), intake.client), prices, cost, settings, knowledge.names,
+        needed_tasks(cases, knowledge.needs_of(intake.industry), intake.client), trodden(cases), settled_order(cases),
+        prices, cost, settings, knowledge.names,
     )
     rows = [_row(c) for c in cases[:BASELINE_CASES]]
     return Generated(intention_id, intention, routed, cases, subgraphs, sequences, wfg, candidates(situation), prices, baseline(rows, cost))

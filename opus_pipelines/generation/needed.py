@@ -10,7 +10,7 @@ from typing import Any
 
 from opus_pipelines.lwm.interface import NearCase
 
-MIN_SUCCESSES = 2.0   # weight of near successes from which the near cases decide
+MIN_SUCCESSES = 0.5   # weight of near successes from which the near cases decide
 MIN_WITHOUT = 1.0     # weight of near cases without a task below which there is no contrast
 USUAL = 0.5           # share of the successes above which a task is what one does
 HARMLESS = 0.1        # a lift surely below this is no harm

@@ -4,7 +4,8 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, BinaryIO
 
@@ -21,7 +22,16 @@ from opus_pipelines.ids import canonical
 FIELD_BYTES = 1 << 22
 _DELIMITERS = ",;\t|"
 _UNDECODED = re.compile("[\ud800-\udfff]")  # what the decoder makes of bytes that are no text
-Row = tuple[int, list[str] | None, str]
+
+
+@dataclass(slots=True)
+class Row:
+    """The line on which it starts, its fields, or (None) why it cannot be split and how it stands there."""
+
+    position: int
+    fields: list[str] | None
+    complaint: str = ""
+    written: str = ""
 
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
@@ -30,8 +40,8 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
     with open_file() as file:
         reader = _CsvReader(file, settings, sink)
         reader.times.day_first = _day_first(open_file, reader)
-        for number, (position, row, complaint) in enumerate(reader.rows):
-            reader.row(position, row, complaint)
+        for number, row in enumerate(reader.rows):
+            reader.row(row)
             sink.passed(number)
     for case in reader.cases.values():
         if case.events:
@@ -53,19 +63,21 @@ class _CsvReader:
         self.cases: dict[str, Case] = {}
         self._sink = sink
 
-    def row(self, position: int, row: list[str] | None, complaint: str) -> None:
-        if row is None or len(row) != len(self.header):
-            complaint = complaint or f"{len(row or [])} fields, but the header has {len(self.header)}"
-            self._sink.reject(position, "bad_row", complaint, self._sink.redactor.raw(",".join(row or [])))
-            return
-        if _UNDECODED.search("".join(row)):
-            self._sink.reject(position, "encoding", "the row is not UTF-8", self._sink.redactor.raw(",".join(row)))
-            return
-        raw = self._sink.redactor.flat(dict(zip(self.header, row, strict=True)))
+    def row(self, row: Row) -> None:
+        fields = row.fields or []
+        if len(fields) != len(self.header):
+            complaint = row.complaint or f"{len(fields)} fields, but the header has {len(self.header)}"
+            return self._refuse_raw(row, "bad_row", complaint)
+        if _UNDECODED.search("".join(fields)):
+            return self._refuse_raw(row, "encoding", "the row is not UTF-8")
+        raw = self._sink.redactor.flat(dict(zip(self.header, fields, strict=True)))
         try:
-            self._event(position, raw)
+            self._event(row.position, raw)
         except BadValueError as error:
-            self._sink.reject(position, error.code, error.reason, canonical({k: v for k, v in raw.items() if v != ""}))
+            self._sink.reject(row.position, error.code, error.reason, canonical({k: v for k, v in raw.items() if v != ""}))
+
+    def _refuse_raw(self, row: Row, code: str, reason: str) -> None:
+        self._sink.reject(row.position, code, reason, self._sink.redactor.raw(row.written or ",".join(row.fields or [])))
 
     def _event(self, position: int, raw: dict[str, Any]) -> None:
         case_id = raw.get(self._case_key, "")
@@ -80,22 +92,30 @@ class _CsvReader:
 
 
 def _rows(file: BinaryIO) -> Iterator[Row]:
-    """Line on which it starts, fields (None where it cannot be split), and why not."""
+    """Every row that is not blank; after one that cannot be split it goes on with the next line."""
     with io.TextIOWrapper(file, encoding=_encoding(file), errors="surrogateescape", newline="") as text:
         first = text.readline(FIELD_BYTES)
         delimiter = max(_DELIMITERS, key=lambda d: (len(next(csv.reader([first], delimiter=d), [])), -_DELIMITERS.index(d)))
-        lines = csv.reader(chain([first], text), delimiter=delimiter, strict=True)
+        read_lines: list[str] = []
+        lines = csv.reader(_noted(chain([first], text), read_lines), delimiter=delimiter, strict=True)
         while True:
             position = lines.line_num + 1
+            read_lines.clear()
             try:
-                row = next(lines)
+                fields = next(lines)
             except StopIteration:
                 return
             except csv.Error as error:
-                yield position, None, f"the row cannot be split: {error}"
+                yield Row(position, None, f"the row cannot be split: {error}", "".join(read_lines))
                 continue
-            if row:
-                yield position, row, ""
+            if fields:
+                yield Row(position, fields)
+
+
+def _noted(lines: Iterable[str], notes: list[str]) -> Iterator[str]:
+    for line in lines:
+        notes.append(line)
+        yield line
 
 
 def _encoding(file: BinaryIO) -> str:
@@ -105,12 +125,12 @@ def _encoding(file: BinaryIO) -> str:
 
 def _header(first: Row | None) -> list[str]:
     """The column names; a nameless one is called by its place, a repeated one gets a number."""
-    if first is None or first[1] is None:
-        raise InputError("its first line is no header of columns" + (f" ({first[2]})" if first else ""))
-    if _UNDECODED.search("".join(first[1])):
+    if first is None or first.fields is None:
+        raise InputError("its first line is no header of columns" + (f" ({first.complaint})" if first else ""))
+    if _UNDECODED.search("".join(first.fields)):
         raise InputError("its first line, the names of the columns, is not UTF-8")
     header: list[str] = []
-    for place, name in enumerate(first[1], start=1):
+    for place, name in enumerate(first.fields, start=1):
         plain = name.strip() or f"column {place}"
         header.append(plain if plain not in header else f"{plain} ({place})")
     return header
@@ -128,6 +148,6 @@ def _day_first(open_file: Callable[[], BinaryIO], reader: _CsvReader) -> bool | 
 
 
 def _times(row: Row, columns: list[int]) -> list[str]:
-    return [row[1][c] for c in columns if row[1] is not None and c < len(row[1])]
+    return [row.fields[c] for c in columns if row.fields is not None and c < len(row.fields)]
 
 

@@ -44,8 +44,9 @@ def escape(path: Path, folder: Path) -> str | None:
 
 
 def printable(path: Path) -> str:
-    """A path as text that any table can hold."""
-    return os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
+    """A path as text that any table can hold and any line can show."""
+    text = os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def open_data(path: Path) -> BinaryIO:

@@ -10,7 +10,7 @@ from opus_pipelines.errors import InputError, SettingsError
 from opus_pipelines.history.files import data_files, escape, printable
 from opus_pipelines.history.formats import FORMATS, format_of
 from opus_pipelines.history.source_settings import FILE_NAME, SourceSettings, load_source
-from opus_pipelines.ids import digest, file_hash
+from opus_pipelines.ids import digest, file_hash, make_id
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def _plan_source(folder: Path) -> SourcePlan:
     toml = folder / FILE_NAME
     stated = file_hash(toml) if toml.is_file() and settings is not None else ""
     files = tuple(_plan_file(path, folder, settings, stated) for path in data_files(folder))
-    content = digest(code_hash(), stated, refused or "", [(f.path, f.content_hash) for f in files])[:16]
+    content = make_id("h", code_hash(), stated, refused or "", [(f.path, f.content_hash) for f in files])
     return SourcePlan(printable(Path(folder.name)), folder, settings, refused, files, content)
 
 

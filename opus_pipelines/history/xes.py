@@ -32,7 +32,7 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
         try:
             _stream(file, reader)
         except etree.XMLSyntaxError as error:
-            raise InputError(f"the XML is broken: {error.msg}") from None
+            raise InputError(f"the XML is broken: {' '.join(str(error.msg).split())}") from None
 
 
 def _stream(file: BinaryIO, reader: "_XesReader") -> None:

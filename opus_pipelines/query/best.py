@@ -8,7 +8,7 @@ import duckdb
 
 from opus_pipelines.errors import LakeError
 from opus_pipelines.query.sql import select
-from opus_pipelines.query.words import hours, number
+from opus_pipelines.query.words import hours
 
 COLUMNS = ("intake", "rank", "workflow", "reward $", "success", "cost $", "time", "history $", "history time", "constraints", "steps")
 
@@ -41,8 +41,8 @@ def by_contract(found: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, tuple[str
 def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
     return (
         r["intake"] if r is first else "", r["rank"], r["workflow_id"],
-        number(r["reward_usd"]), number(r["success_probability"], 3), number(r["cost_usd"]), hours(r["duration_ms"]),
-        number(r["baseline_cost_usd"]), hours(r["baseline_duration_ms"]),
+        r["reward_usd"], r["success_probability"], r["cost_usd"], hours(r["duration_ms"]),
+        r["baseline_cost_usd"], hours(r["baseline_duration_ms"]),
         "met" if r["feasible"] else "; ".join(r["violations"] or ["violated"]),
         f"{r['tasks']}" + ("" if r is first else _difference(r["steps"] or [], first["steps"] or [])),
     )

@@ -13,7 +13,7 @@ from opus_pipelines.lake import Lake, write_atomically
 from opus_pipelines.schemas import DATASETS
 
 _HEAD = """\
--- Every dataset of this lake as a view, named as the dataset with _ for /. Needs DuckDB 2.0 or later:
+-- Every dataset of this lake as a view, named as the dataset with _ for /. Needs DuckDB 1.5 or later:
 --   duckdb -init views.sql
 -- A lake that was moved: change the next line.
 SET VARIABLE lake = '{lake}';

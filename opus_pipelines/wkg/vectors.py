@@ -76,7 +76,7 @@ def recall(index: VectorIndex, vectors: "np.ndarray", k: int = 10) -> float:
         exact = np.sort(vectors @ query)[::-1][:k]
         hits += sum(similarity >= exact[-1] - 1e-6 for _, similarity in found)
         total += len(exact)
-    return hits / total if total else 1.0
+    return float(hits / total) if total else 1.0
 
 
 def _texts(sources: Iterable[Path]) -> Iterable[tuple[str, str | None, str | None, str | None]]:

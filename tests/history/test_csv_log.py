@@ -107,6 +107,7 @@ def test_rows_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench, keys)
     assert all(r["position_unit"] == "line" for r in rejects)
     assert 'timezone = "..."' in rejects[0]["reason"]
     assert "[email] [number] [account]" in rejects[6]["record"]
+    assert rejects[7]["record"] == '1,H,"2020"x,,1,bad quote\n'
     row = state.files[0]
     assert (row["records"], row["records_used"], row["records_rejected"]) == (11, 2, 9)
     assert state.failed == []

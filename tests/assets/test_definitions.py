@@ -1,0 +1,132 @@
+"""What Dagster is told, as literals: a change of the asset graph must show in review."""
+
+import warnings
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from opus_pipelines.schemas import DATASETS
+from opus_pipelines.settings import Paths, Settings
+
+DEPS = {
+    "history/implementations": [],
+    "history/rejects": [],
+    "history/sources": [],
+    "wkg/tasks": ["history/implementations"],
+    "wkg/task_implementations": ["history/implementations"],
+    "wkg/edges": ["history/implementations"],
+    "wkg/needs": ["history/implementations"],
+    "wkg/task_aliases": ["history/implementations"],
+    "wkg/variants": ["history/implementations"],
+    "wkg/cases": ["history/implementations"],
+    "wkg/embeddings": ["wkg/tasks"],
+    "wkg/implementation_vectors": ["history/implementations", "wkg/cases"],
+    "wkg/index": ["wkg/embeddings"],
+    "wkg/snapshot": [
+        "wkg/cases", "wkg/edges", "wkg/embeddings", "wkg/implementation_vectors", "wkg/index", "wkg/needs", "wkg/task_aliases",
+        "wkg/task_implementations", "wkg/tasks", "wkg/variants",
+    ],
+    "generation/intakes": ["wkg/snapshot"],
+    "generation/intentions": ["generation/intakes", "wkg/snapshot"],
+    "generation/neighbours": ["generation/intentions"],
+    "generation/subgraph_tasks": ["generation/intentions"],
+    "generation/subgraph_edges": ["generation/subgraph_tasks"],
+    "generation/sequences": ["generation/neighbours", "generation/subgraph_edges", "generation/subgraph_tasks"],
+    "generation/wfg_nodes": ["generation/sequences"],
+    "generation/wfg_edges": ["generation/sequences"],
+    "generation/runs": ["wkg/snapshot"],
+    "workflows/optimized": ["generation/wfg_edges", "generation/wfg_nodes"],
+    "workflows/tasks": ["workflows/optimized"],
+    "workflows/edges": ["workflows/optimized"],
+    "reports/cost": ["workflows/optimized", "workflows/tasks"],
+    "reports/reward": ["workflows/optimized"],
+    "workflows/current": [
+        "generation/runs", "reports/cost", "reports/reward", "workflows/edges", "workflows/optimized", "workflows/tasks",
+    ],
+}
+BLOCKING = {
+    "history/sources": ["implementations_as_counted", "records_add_up"],
+    "wkg/tasks": [
+        "every_task_has_a_name_in_history", "keys_are_unique", "probabilities_lie_in_0_1", "schema", "task_implementations_add_up_to_the_cases",
+    ],
+    "wkg/task_implementations": ["every_task_exists", "keys_are_unique", "probabilities_lie_in_0_1", "schema", "ways_add_up_to_the_cases"],
+    "wkg/edges": [
+        "every_task_exists", "keys_are_unique", "no_edge_has_more_implementations_than_transitions", "probabilities_lie_in_0_1",
+        "probabilities_out_of_a_task_add_up_to_1", "schema",
+    ],
+    "wkg/needs": ["every_task_exists", "keys_are_unique", "schema", "successes_are_among_the_cases"],
+    "wkg/task_aliases": ["every_task_exists", "keys_are_unique", "schema"],
+    "wkg/variants": ["every_task_exists", "keys_are_unique", "schema", "variants_add_up_to_the_cases"],
+    "wkg/cases": ["every_task_exists", "keys_are_unique", "schema"],
+    "wkg/embeddings": ["every_task_exists", "every_task_has_a_vector", "keys_are_unique", "schema", "the_index_holds_every_vector"],
+    "wkg/implementation_vectors": ["keys_are_unique", "schema"],
+    "generation/intakes": ["every_intake_has_a_row", "schema"],
+    "generation/intentions": ["schema"],
+    "generation/neighbours": ["schema"],
+    "generation/subgraph_tasks": ["schema"],
+    "generation/subgraph_edges": ["probabilities", "schema"],
+    "generation/sequences": ["schema"],
+    "generation/wfg_nodes": ["schema"],
+    "generation/wfg_edges": ["probabilities", "schema"],
+    "generation/runs": ["schema"],
+    "workflows/optimized": ["probabilities", "ranks_without_gaps", "schema"],
+    "workflows/tasks": ["probabilities", "schema"],
+    "workflows/edges": ["ends_are_nodes", "probabilities", "schema"],
+    "reports/cost": ["probabilities", "schema"],
+    "reports/reward": ["probabilities", "schema"],
+}
+
+
+@pytest.fixture(scope="module")
+def defs(tmp_path_factory: pytest.TempPathFactory) -> dg.Definitions:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # BackfillPolicy is still in beta
+        from opus_pipelines.definitions import build_defs
+
+    return build_defs(Settings(paths=Paths(lake=tmp_path_factory.mktemp("lake"))))
+
+
+@pytest.fixture(scope="module")
+def nodes(defs: dg.Definitions) -> dict[str, object]:
+    graph = defs.resolve_asset_graph()
+    return {node.key.to_user_string(): node for node in graph.asset_nodes}
+
+
+def test_definitions_load(defs: dg.Definitions) -> None:
+    dg.Definitions.validate_loadable(defs)
+
+
+def test_assets_and_lineage(nodes: dict) -> None:
+    assert {name: sorted(p.to_user_string() for p in node.parent_keys) for name, node in nodes.items()} == DEPS
+
+
+def test_every_dataset_is_an_asset_with_its_schema(nodes: dict) -> None:
+    assert set(DATASETS) <= set(nodes)
+    for name, dataset in DATASETS.items():
+        schema = nodes[name].metadata["dagster/column_schema"]
+        assert [(c.name, c.type) for c in schema.columns] == [(c.name, c.type_name) for c in dataset.columns]
+
+
+def test_owners_kinds_and_partitions(nodes: dict) -> None:
+    for name, node in nodes.items():
+        assert node.owners == ["team:opus"]
+        assert node.kinds
+        partitions = node.partitions_def.name if node.partitions_def else None
+        assert partitions == ("contract" if name.split("/")[0] in ("generation", "workflows", "reports") else None)
+
+
+def test_blocking_checks(defs: dg.Definitions) -> None:
+    found: dict[str, list[str]] = {}
+    for node in defs.resolve_asset_graph().asset_check_keys:
+        spec = defs.resolve_asset_graph().get_check_spec(node)
+        if spec.blocking:
+            found.setdefault(node.asset_key.to_user_string(), []).append(node.name)
+    assert {name: sorted(checks) for name, checks in found.items()} == BLOCKING
+
+
+def test_jobs_and_the_nightly_schedule(defs: dg.Definitions, tmp_path: Path) -> None:
+    assert {job.name for job in defs.resolve_all_job_defs()} == {"rebuild", "generate", "__ASSET_JOB"}
+    schedule = defs.resolve_schedule_def("nightly")
+    assert (schedule.cron_schedule, schedule.execution_timezone, schedule.job_name) == ("0 2 * * *", "UTC", "rebuild")
+    assert {job.executor_def.name for job in defs.resolve_all_job_defs()} == {"in_process"}

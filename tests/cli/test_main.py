@@ -1,0 +1,119 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opus_pipelines.cli import main as module
+from opus_pipelines.cli.main import main, opus
+from opus_pipelines.cli.options import Options
+from opus_pipelines.errors import SettingsError
+from opus_pipelines.lake import Lake
+from opus_pipelines.query.views import write_views_sql
+
+
+@pytest.fixture
+def empty_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    write_views_sql(Lake(tmp_path / "lake"))
+    return tmp_path / "lake"
+
+
+def test_the_commands_are_these() -> None:
+    assert sorted(opus.commands) == ["best", "explain", "generate", "query", "rebuild", "sample", "status", "ui"]
+
+
+@pytest.mark.parametrize("name", sorted(opus.commands))
+def test_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([name, "--help"]) == 0
+    assert f"Example:\n    opus {'--lake' if name in ('rebuild', 'generate', 'ui') else name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), [
+    ([], 2, "Usage: opus"),
+    (["frobnicate"], 2, "No such command 'frobnicate'"),
+    (["best", "--format", "xml"], 2, "'xml' is not one of"),
+    (["generate", "--contract", "x"], 2, "--contract needs --client"),
+    (["query", "--set", "x", "ranking"], 2, "'x' is not NAME=VALUE"),
+    (["--settings", "no.toml", "status"], 1, "opus: no.toml: no such settings file"),
+    (["best"], 1, "opus: no ranked workflows yet; `opus generate` makes them"),
+    (["explain", "f1"], 1, "opus: no current workflow is called 'f1'"),
+    (["rebuild", "--history", "nowhere"], 1, "nowhere: no such history folder"),
+    (["generate"], 1, "has no snapshot yet; `opus rebuild` makes one"),
+    (["rebuild", "--history", "lake/x"], 1, "lies inside the lake"),
+])
+def test_what_goes_wrong_is_one_line_and_an_exit_code(
+    empty_lake: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
+    assert main(arguments) == code
+    written = capsys.readouterr()
+    assert message in written.err + written.out
+    assert "Traceback" not in written.err
+
+
+def test_an_unexpected_error_is_a_line_and_its_trace_a_file(
+    empty_lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Options, "lake", lambda self: 1 / 0)
+    assert main(["status"]) == 1
+    log = empty_lake / ".dagster" / "opus-errors.log"
+    assert capsys.readouterr().err == f"opus: unexpected ZeroDivisionError: division by zero; the full trace is in {log}\n"
+    assert "Traceback" in log.read_text()
+
+
+def test_ctrl_c_is_a_line(empty_lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(self: Options) -> Lake:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Options, "lake", stopped)
+    assert main(["status"]) == module.FAILED
+    assert capsys.readouterr().err == "opus: stopped; what was published before stays as it is\n"
+
+
+@pytest.mark.parametrize(("form", "expected"), [
+    ("csv", "a,b,c\n1,,x\n"),
+    ("json", '[\n {\n  "a": 1,\n  "b": null,\n  "c": "x"\n }\n]\n'),
+    ("table", "a  b  c\n1  -  x\n"),
+])
+def test_query_writes_rows_to_stdout(empty_lake: Path, capsys: pytest.CaptureFixture[str], form: str, expected: str) -> None:
+    assert main(["query", "SELECT 1 AS a, NULL AS b, 'x' AS c", "--format", form]) == 0
+    assert capsys.readouterr() == (expected, "")
+
+
+def test_parquet_goes_to_stdout_as_bytes(empty_lake: Path) -> None:
+    command = [sys.executable, "-m", "opus_pipelines.cli.main", "query", "SELECT 1 AS a", "--format", "parquet"]
+    done = subprocess.run(command, capture_output=True, check=True, cwd=empty_lake.parent)
+    assert done.stdout[:4] == b"PAR1"
+
+
+def test_query_alone_lists_queries_and_views(empty_lake: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["query"]) == 0
+    out = capsys.readouterr().out
+    assert "saving_against_history" in out
+    assert "workflows_optimized" in out
+
+
+HEAVY = ("dagster", "torch", "pyspark", "transformers", "faiss")
+
+
+@pytest.mark.parametrize("arguments", [["status"], ["query", "ranking"], ["best"], ["explain", "f"]])
+def test_reading_verbs_load_nothing_heavy(empty_lake: Path, arguments: list[str]) -> None:
+    code = (
+        "import sys, json; from opus_pipelines.cli.main import main; "
+        f"main({arguments!r}); print(json.dumps([m for m in {HEAVY!r} if m in sys.modules]), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=empty_lake.parent)
+    assert json.loads(done.stderr.splitlines()[-1]) == []
+
+
+def test_the_command_line_wins_over_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPUS_LAKE", "from-environment")
+    assert Options().settings().paths.lake == tmp_path / "from-environment"
+    assert Options(Path("from-option")).settings().paths.lake == tmp_path / "from-option"
+
+
+def test_inputs_never_lie_inside_the_lake(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="lies inside the lake"):
+        Options(tmp_path).settings(paths__history=tmp_path / "history")

@@ -1,0 +1,121 @@
+"""The two jobs on a tiny history, on an ephemeral instance: what they publish, and what they leave alone when something fails."""
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pytest
+
+from opus_pipelines.lake import Lake
+from opus_pipelines.query.views import connect
+from opus_pipelines.settings import Paths, Settings
+from opus_pipelines.wkg.checks import CheckResult
+
+pytestmark = [pytest.mark.spark, pytest.mark.model]
+
+STEPS = (("Receive order", "code"), ("Check stock", "human"), ("Ship goods", "human"), ("Send invoice", "code"))
+QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
+
+
+def write_inputs(root: Path) -> Settings:
+    source = root / "history" / "orders"
+    source.mkdir(parents=True)
+    (source / "source.toml").write_text('industry = "retail"\nclient = "Acme"\n[columns]\nactor_kind = "who"\n')
+    lines = ["case,activity,start,end,who,cost"]
+    for case in range(6):
+        lines += [f"c{case},{task},2026-01-{case + 1:02}T0{n}:00:00Z,2026-01-{case + 1:02}T0{n}:30:00Z,{who},1.5" for n, (task, who) in enumerate(STEPS)]
+    (source / "orders.csv").write_text("\n".join(lines) + "\n")
+    for contract in ("Retail", "Wholesale"):
+        intake = root / "intakes" / "Acme" / contract / "order-1"
+        for role, text in (("input", "An order of ten chairs."), ("process", "Check stock, ship the goods, send the invoice.")):
+            (intake / role).mkdir(parents=True)
+            (intake / role / "text.txt").write_text(text)
+        (intake.parent / "contract.toml").write_text('industry = "retail"\n')
+        (intake.parent / "order-2").mkdir()
+    return Settings(paths=Paths(lake=root / "lake", history=root / "history", intakes=root / "intakes"))
+
+
+def run(settings: Settings, job: str, instance: dg.DagsterInstance, **more: Any) -> dg.ExecuteInProcessResult:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Dagster's own beta and deprecation notices
+        from opus_pipelines.definitions import build_defs
+
+        resolved = build_defs(settings).resolve_job_def(job)
+        return resolved.execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET, **more)
+
+
+def span(first: str, last: str) -> dict[str, str]:
+    return {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, spark: object) -> tuple[Settings, dg.DagsterInstance, dg.ExecuteInProcessResult]:
+    settings = write_inputs(tmp_path_factory.mktemp("job"))
+    instance = dg.DagsterInstance.ephemeral()
+    return settings, instance, run(settings, "rebuild", instance)
+
+
+def test_rebuild_publishes_what_was_checked(built: Any) -> None:
+    settings, _, result = built
+    assert result.success
+    evaluations = result.get_asset_check_evaluations()
+    assert evaluations
+    assert all(e.passed for e in evaluations)
+    tasks = connect(Lake(settings.paths.lake)).sql("SELECT title, implementations FROM wkg_tasks ORDER BY title").fetchall()
+    assert tasks == [("Check stock", 6), ("Receive order", 6), ("Send invoice", 6), ("Ship goods", 6)]
+
+
+def test_rebuild_reports_rows_and_version(built: Any) -> None:
+    settings, instance, _ = built
+    event = instance.get_latest_materialization_event(dg.AssetKey(["wkg", "edges"]))
+    assert event.asset_materialization.metadata["dagster/row_count"].value == 3
+    assert event.asset_materialization.tags["dagster/data_version"] == Lake(settings.paths.lake).current_snapshot()
+
+
+def test_a_failed_check_publishes_nothing(built: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings, instance, _ = built
+    changed = settings.model_copy(update={"priors": settings.priors.model_copy(update={"strength": 9.0})})
+    before = Lake(settings.paths.lake).current_snapshot()
+    monkeypatch.setattr("assets.wkg.check_snapshot", lambda folder, datasets: [CheckResult("schema", False, "column lost", "wkg/tasks")])
+    result = run(changed, "rebuild", instance)
+    assert not result.success
+    assert Lake(settings.paths.lake).current_snapshot() == before
+    assert not {"embed", "wkg__snapshot"} & {event.step_key for event in result.all_events if event.is_step_success}
+
+
+def test_a_lake_that_another_run_holds_is_left_alone(built: Any) -> None:
+    settings, instance, _ = built
+    with Lake(settings.paths.lake).lock():
+        result = run(settings, "rebuild", instance)
+    assert not result.success
+    assert "another run" in str([event.event_specific_data for event in result.all_events if event.is_failure])
+
+
+def test_a_dead_run_is_marked_as_failed(built: Any) -> None:
+    settings, instance, _ = built
+    dead = instance.create_run_for_job(_job(settings), status=dg.DagsterRunStatus.STARTED)
+    assert run(settings, "rebuild", instance).success
+    assert instance.get_run_by_id(dead.run_id).status == dg.DagsterRunStatus.FAILURE
+
+
+def _job(settings: Settings) -> dg.JobDefinition:
+    from opus_pipelines.definitions import build_defs
+
+    return build_defs(settings).resolve_job_def("rebuild")
+
+
+def test_generate_publishes_each_contract_and_a_failing_one_costs_only_itself(built: Any) -> None:
+    settings, instance, _ = built
+    instance.add_dynamic_partitions("contract", ["Acme__Gone", "Acme__Retail", "Acme__Wholesale"])
+    failed = run(settings, "generate", instance, tags=span("Acme__Gone", "Acme__Retail"))
+    assert not failed.success
+    assert instance.get_materialized_partitions(dg.AssetKey(["workflows", "current"])) == {"Acme__Retail"}
+    done = run(settings, "generate", instance, tags=span("Acme__Retail", "Acme__Wholesale"))
+    assert done.success
+    connection = connect(Lake(settings.paths.lake))
+    ranks = connection.sql("SELECT contract, min(rank), count(*) > 0 FROM workflows_optimized GROUP BY ALL ORDER BY ALL").fetchall()
+    assert ranks == [("Retail", 1, True), ("Wholesale", 1, True)]
+    refused = connection.sql("SELECT DISTINCT folder, status FROM generation_intakes WHERE status <> 'generated'").fetchall()
+    assert refused == [("order-2", "refused")]
+    assert connection.sql("SELECT count(DISTINCT run_id) FROM generation_runs").fetchall() == [(2,)]  # Retail was up to date the second time
