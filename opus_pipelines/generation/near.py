@@ -11,7 +11,10 @@ import pyarrow.compute as pc
 from opus_pipelines.intention.routing import Routed, nearest_cases
 from opus_pipelines.lwm.interface import NearCase
 
-SHARPNESS = 0.02  # a case this much less similar than the nearest that did not fail weighs 1/e of it
+# A case `sharpness` less similar than the nearest model weighs 1/e of it; models are cases that did not fail. The sharpness is
+# the distance to the ENOUGH-th model, within these bounds: one good text decides alone, many alike decide together.
+ENOUGH = 10
+SHARPEST, BLUNTEST = 0.005, 0.015
 
 
 class CaseBook:
@@ -40,14 +43,21 @@ class CaseBook:
             return []
         where = {i: n for n, i in enumerate(self._ids)}
         rows = self._cases.take([where[h.id] for h in hits]).to_pylist()
-        model = next((hit for hit, row in zip(hits, rows, strict=True) if row["success"] is not False), hits[0])
-        return [_case(row, hit, model.similarity) for row, hit in zip(rows, hits, strict=True)]
+        weights = _weights(hits, [row["success"] is not False for row in rows])
+        return [_case(row, hit, weight) for row, hit, weight in zip(rows, hits, weights, strict=True)]
 
 
-def _case(row: dict[str, Any], hit: Routed, near: float) -> NearCase:
+def _weights(hits: Sequence[Routed], is_model: Sequence[bool]) -> list[float]:
+    """A weight in ]0, 1] for every hit, nearest first; 1 down to the nearest model's similarity."""
+    models = [hit.similarity for hit, model in zip(hits, is_model, strict=True) if model] or [hits[0].similarity]
+    sharpness = min(max(models[0] - models[min(ENOUGH, len(models)) - 1], SHARPEST), BLUNTEST)
+    return [min(1.0, math.exp((hit.similarity - models[0]) / sharpness)) for hit in hits]
+
+
+def _case(row: dict[str, Any], hit: Routed, weight: float) -> NearCase:
     tasks: Sequence[str] = row["tasks"] or ()
     return NearCase(
-        implementation_id=hit.id, similarity=hit.similarity, weight=min(1.0, math.exp((hit.similarity - near) / SHARPNESS)),
+        implementation_id=hit.id, similarity=hit.similarity, weight=weight,
         success=row["success"], expected_outcome=row["expected_outcome"], client=row["client"], kind_of_case=row["kind_of_case"],
         tasks=tuple(tasks), task_keys=tuple(row["task_keys"] or ()), task_cost_usd=tuple(row["task_cost_usd"] or ()),
         task_duration_ms=tuple(row["task_duration_ms"] or ()), actor_kinds=tuple(row["actor_kinds"] or ()),
