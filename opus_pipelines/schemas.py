@@ -5,7 +5,17 @@ Each stage's tables are declared in `opus_pipelines.tables`. The Parquet files, 
 """
 
 from opus_pipelines.tables import DATASETS, DIMENSION, Column, Dataset
-from opus_pipelines.tables.generation import INTAKES, INTENTIONS, NEIGHBOURS, RUNS, SEQUENCES, SUBGRAPH_EDGES, SUBGRAPH_TASKS, WFG_EDGES, WFG_NODES
+from opus_pipelines.tables.generation import (
+    INTAKES,
+    INTENTIONS,
+    NEIGHBOURS,
+    RUNS,
+    SEQUENCES,
+    SUBGRAPH_EDGES,
+    SUBGRAPH_TASKS,
+    WFG_EDGES,
+    WFG_NODES,
+)
 from opus_pipelines.tables.history import IMPLEMENTATIONS, REJECTS, SOURCES, TASK_IMPLEMENTATION
 from opus_pipelines.tables.wkg import ALIASES, CASES, EDGES, EMBEDDINGS, IMPLEMENTATION_VECTORS, NEEDS, TASKS, VARIANTS, WAYS
 from opus_pipelines.tables.workflows import COST_REPORT, OPTIMIZED, REWARD_REPORT, WORKFLOW_EDGES, WORKFLOW_TASKS
@@ -14,10 +24,8 @@ __all__ = [
     "ALIASES",
     "CASES",
     "COST_REPORT",
-    "Column",
     "DATASETS",
     "DIMENSION",
-    "Dataset",
     "EDGES",
     "EMBEDDINGS",
     "IMPLEMENTATIONS",
@@ -42,4 +50,6 @@ __all__ = [
     "WFG_NODES",
     "WORKFLOW_EDGES",
     "WORKFLOW_TASKS",
+    "Column",
+    "Dataset",
 ]

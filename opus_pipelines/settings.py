@@ -18,9 +18,9 @@ from opus_pipelines.errors import SettingsError
 
 
 class Section(BaseModel):
-    """A table of a TOML file: unknown keys are errors, values never change."""
+    """A table of a TOML file: unknown keys are errors, values never change, a default has its key's type."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, validate_default=True)
 
 
 class Paths(Section):

@@ -21,7 +21,8 @@ README = Path(__file__).resolve().parents[1] / "README.md"
 def settings_reference() -> str:
     """A table a file: every key, its default, its meaning."""
     files = {"opus.toml": Settings, "source.toml": SourceSettings, "contract.toml": ContractSettings, "intake.toml": IntakeSettings}
-    return "\n\n".join("\n".join([f"### {name}", "", "| key | default | meaning |", "| --- | --- | --- |", *_keys(model)]) for name, model in files.items())
+    head = ["", "| key | default | meaning |", "| --- | --- | --- |"]
+    return "\n\n".join("\n".join([f"### {name}", *head, *_keys(model)]) for name, model in files.items())
 
 
 def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
@@ -49,7 +50,8 @@ def data_dictionary() -> str:
         + f"\n\n{_columns(d.columns)}"
         for d in DATASETS.values()
     ]
-    return "\n\n".join([*parts, f"### task_implementation\n\nan element of `tasks` in history/implementations\n\n{_columns(TASK_IMPLEMENTATION)}"])
+    inner = f"### task_implementation\n\nan element of `tasks` in history/implementations\n\n{_columns(TASK_IMPLEMENTATION)}"
+    return "\n\n".join([*parts, inner])
 
 
 def _columns(columns: tuple[Column, ...]) -> str:

@@ -1,4 +1,4 @@
-"""Dagster's home inside the lake: one dagster.yaml, copied there, and the variables that point to it. Dagster itself is not loaded here."""
+"""Dagster's home inside the lake: one dagster.yaml, copied there, and the variable that points to it. Dagster itself is not loaded here."""
 
 import os
 import shutil
@@ -18,5 +18,5 @@ def prepare(settings: Settings) -> Path:
         raise LakeError(f"{ROOT / 'dagster.yaml'} is missing: run opus from a checkout installed with `make`")
     home.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(ROOT / "dagster.yaml", home / "dagster.yaml")
-    os.environ |= {"DAGSTER_HOME": str(home), "OPUS_STATE": str(home), "DAGSTER_DISABLE_TELEMETRY": "1"}
+    os.environ["DAGSTER_HOME"] = str(home)
     return home

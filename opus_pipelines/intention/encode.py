@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opus_pipelines.embedding.attention import CONTEXT_WEIGHT, OUTPUT_WEIGHT, REQUEST_WEIGHT, attention, compose, passages, unit
+from opus_pipelines.embedding.attention import CONTEXT_WEIGHT, OUTPUT_WEIGHT, REQUEST_WEIGHT, attention, compose, passages, unit, words_of
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.intention.elements import Element, is_complete
 
@@ -35,14 +35,14 @@ class Intention:
     attention: dict[str, float]
 
 
-def passages_of(elements: Sequence[Element]) -> list[Passage]:
+def passages_of(elements: Sequence[Element], max_words: int) -> list[Passage]:
     """Every passage of every readable element, in order."""
-    return [Passage(e.element_id, _PARTS[e.role], text) for e in elements for text in passages(e.text)]
+    return [Passage(e.element_id, _PARTS[e.role], text) for e in elements for text in passages(e.text, max_words)]
 
 
 def encode_intention(elements: Sequence[Element], title: str | None, encoder: TextEncoder) -> Intention:
     """The Intention of an intake's elements. They must hold readable client input (`elements.missing` tells)."""
-    found = passages_of(elements)
+    found = passages_of(elements, words_of(encoder.max_tokens))
     vectors = encoder.encode([p.text for p in found])
     rows = {part: np.array([v for p, v in zip(found, vectors, strict=True) if p.part == part]) for part in ("input", "context", "output")}
     request = unit(rows["input"].mean(0))

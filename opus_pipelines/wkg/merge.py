@@ -95,7 +95,7 @@ def gamma_counts(edges: pa.Table, variants: Mapping[tuple[str, str], int], unit:
 
 def estimates(tasks: Iterable[Row], model: SuccessModel) -> dict[str, tuple[Estimate, Estimate]]:
     """(p, q) of every task."""
-    return {row["task_id"]: (model.p(row["task_id"], row["industry"], row), model.q(row["industry"], row)) for row in tasks}
+    return {row["task_id"]: (model.p(row["task_id"], row["industry"], row), model.q(row["task_id"], row["industry"], row)) for row in tasks}
 
 
 def mean(row: Row, measure: str, per: int) -> float | None:

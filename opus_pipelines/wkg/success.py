@@ -48,8 +48,14 @@ class SuccessModel:
             return rate.power(1 / record.mean_length)
         return smoothed(row["p_successes"], row["p_n"], self.p_prior.get(industry, self.priors.p), self.priors.strength)
 
-    def q(self, industry: str | None, row: Mapping[str, Any]) -> Estimate:
-        """P(task succeeds | at least one direct predecessor did not)."""
+    def q(self, task: str, industry: str | None, row: Mapping[str, Any]) -> Estimate:
+        """P(task succeeds | at least one direct predecessor did not).
+
+        Where p was estimated from whole cases q is 0 by the same estimate: the cases' rate is the product of their steps' p only
+        if no step mends what another broke.
+        """
+        if row["p_n"] == 0 and task in self.cases and row["q_n"] == 0:
+            return Estimate(0.0, 0.0, 1.0, "estimated", 0)
         return smoothed(row["q_successes"], row["q_n"], self.q_prior.get(industry, self.priors.q), self.priors.strength)
 
     def of_way(self, task: Estimate, successes: int, n: int) -> Estimate:

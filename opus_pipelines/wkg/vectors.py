@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from opus_pipelines.embedding.compose import case_vector, mean_vector, passages, words_of
+from opus_pipelines.embedding.attention import compose, passages, unit, words_of
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.ids import digest
@@ -42,20 +42,11 @@ def write_task_vectors(folder: Path, encoder: TextEncoder, progress: Progress | 
 
 def write_case_vectors(sources: Iterable[Path], folder: Path, encoder: TextEncoder, progress: Progress | None = None) -> dict[str, int]:
     """Write `implementation_vectors` of the implementations in `sources`; a case without any text has no row."""
-    requests: dict[str, int] = {}
-    contexts: dict[str, int] = {}
-    cases: list[tuple[str, int | None, int | None]] = []
-    for case, title, description, context in _texts(sources):
-        request = "\n\n".join(part for part in (title, description) if part and part.strip())
-        asked = requests.setdefault(request, len(requests)) if request else None
-        under = contexts.setdefault(context, len(contexts)) if context and context.strip() else None
-        cases.append((case, asked, under))
-    asked_vectors, under_vectors = _whole([*requests], [*contexts], encoder, progress)
-    pairs = {(a, u) for _, a, u in cases}
-    vector_of = {(a, u): case_vector(None if a is None else asked_vectors[a], None if u is None else under_vectors[u]) for a, u in pairs}
-    found = [(case, vector) for case, a, u in cases if (vector := vector_of[a, u]) is not None]
+    cases = [(case, _request(title, description), context or "") for case, title, description, context in _texts(sources)]
+    vector_of = _vectors(sorted({(request, context) for _, request, context in cases if request or context.strip()}), encoder, progress)
+    found = [(case, vector_of[request, context]) for case, request, context in cases if (request, context) in vector_of]
     ids = pa.array([case for case, _ in found], pa.string())
-    table = pa.table({"implementation_id": ids, "vector": _stacked([vector for _, vector in found], encoder)})
+    table = pa.table({"implementation_id": ids, "vector": _stacked([v for _, v in found], encoder)})
     write_table(IMPLEMENTATION_VECTORS, table, place(folder, IMPLEMENTATION_VECTORS))
     return {IMPLEMENTATION_VECTORS.name: len(found)}
 
@@ -87,15 +78,21 @@ def _texts(sources: Iterable[Path]) -> Iterable[tuple[str, str | None, str | Non
                 yield from zip(*(batch[name].to_pylist() for name in columns), strict=True)
 
 
-def _whole(
-    requests: list[str], contexts: list[str], encoder: TextEncoder, progress: Progress | None
-) -> "tuple[list[np.ndarray | None], ...]":
-    """The vectors of long texts: the mean over their passages, each distinct passage encoded once."""
+def _request(title: str | None, description: str | None) -> str:
+    """What a case was asked to do, as one text; empty where history does not tell."""
+    return ". ".join(part.strip() for part in (title, description) if part and part.strip())
+
+
+def _vectors(pairs: list[tuple[str, str]], encoder: TextEncoder, progress: Progress | None) -> "dict[tuple[str, str], np.ndarray]":
+    """The vector of every distinct (request, context), each distinct passage encoded once. A context without a request stands alone."""
+    import numpy as np
+
     words = words_of(encoder.max_tokens)
-    cut = [[passages(text, words) for text in texts] for texts in (requests, contexts)]
-    distinct = list(dict.fromkeys(passage for texts in cut for text in texts for passage in text))
+    cut = {text: passages(text, words) for pair in pairs for text in pair}
+    distinct = sorted({passage for found in cut.values() for passage in found})
     vectors = dict(zip(distinct, _encoded(distinct, encoder, progress), strict=True))
-    return tuple([mean_vector([vectors[passage] for passage in text]) for text in texts] for texts in cut)
+    rows = {text: np.array([vectors[p] for p in found]) for text, found in cut.items() if found}
+    return {(r, c): compose(rows[r].mean(0), rows.get(c)) if r in rows else unit(rows[c].mean(0)) for r, c in pairs}
 
 
 def _encoded(texts: list[str], encoder: TextEncoder, progress: Progress | None) -> "np.ndarray":

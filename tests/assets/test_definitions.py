@@ -48,7 +48,8 @@ DEPS = {
 BLOCKING = {
     "history/sources": ["implementations_as_counted", "records_add_up"],
     "wkg/tasks": [
-        "every_task_has_a_name_in_history", "keys_are_unique", "probabilities_lie_in_0_1", "schema", "task_implementations_add_up_to_the_cases",
+        "every_task_has_a_name_in_history", "keys_are_unique", "probabilities_lie_in_0_1", "schema",
+        "task_implementations_add_up_to_the_cases",
     ],
     "wkg/task_implementations": ["every_task_exists", "keys_are_unique", "probabilities_lie_in_0_1", "schema", "ways_add_up_to_the_cases"],
     "wkg/edges": [

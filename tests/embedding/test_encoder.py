@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from opus_pipelines.embedding.cache import MAX_FILES, CachedEncoder
-from opus_pipelines.embedding.compose import case_vector, mean_vector, passages
 from opus_pipelines.embedding.encoder import Encoder, locate
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.errors import LakeError, SettingsError
@@ -95,24 +94,3 @@ def test_an_index_of_nothing_finds_nothing_and_a_missing_one_says_so(tmp_path: P
     assert VectorIndex.build([], np.zeros((0, 4), np.float32)).search(np.ones((1, 4), np.float32), 3) == [[]]
     with pytest.raises(LakeError, match="holds no index"):
         VectorIndex.load(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a b\n\nc d", ["a b c d"]),
-        ("a b c\n\nd e", ["a b c", "d e"]),
-        ("a b c d e f", ["a b c d", "e f"]),
-        ("  \n\n ", []),
-    ],
-)
-def test_passages(text: str, expected: list[str]) -> None:
-    assert passages(text, 4) == expected
-
-
-def test_a_case_vector_weighs_request_and_context() -> None:
-    x, y = np.eye(2, dtype=np.float32)
-    assert case_vector(x, y) == pytest.approx(np.array([0.6, 0.4]) / np.hypot(0.6, 0.4))
-    assert case_vector(None, y) is y
-    assert case_vector(None, None) is None
-    assert mean_vector([x, -x]) is None

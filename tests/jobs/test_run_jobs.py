@@ -24,7 +24,8 @@ def write_inputs(root: Path) -> Settings:
     (source / "source.toml").write_text('industry = "retail"\nclient = "Acme"\n[columns]\nactor_kind = "who"\n')
     lines = ["case,activity,start,end,who,cost"]
     for case in range(6):
-        lines += [f"c{case},{task},2026-01-{case + 1:02}T0{n}:00:00Z,2026-01-{case + 1:02}T0{n}:30:00Z,{who},1.5" for n, (task, who) in enumerate(STEPS)]
+        day = f"2026-01-{case + 1:02}"
+        lines += [f"c{case},{task},{day}T0{n}:00:00Z,{day}T0{n}:30:00Z,{who},1.5" for n, (task, who) in enumerate(STEPS)]
     (source / "orders.csv").write_text("\n".join(lines) + "\n")
     for contract in ("Retail", "Wholesale"):
         intake = root / "intakes" / "Acme" / contract / "order-1"
@@ -118,4 +119,5 @@ def test_generate_publishes_each_contract_and_a_failing_one_costs_only_itself(bu
     assert ranks == [("Retail", 1, True), ("Wholesale", 1, True)]
     refused = connection.sql("SELECT DISTINCT folder, status FROM generation_intakes WHERE status <> 'generated'").fetchall()
     assert refused == [("order-2", "refused")]
-    assert connection.sql("SELECT count(DISTINCT run_id) FROM generation_runs").fetchall() == [(2,)]  # Retail was up to date the second time
+    runs = connection.sql("SELECT count(DISTINCT run_id) FROM generation_runs").fetchall()
+    assert runs == [(2,)], "Retail was up to date the second time"

@@ -33,17 +33,19 @@ def put(lake: Lake, dataset: Dataset, folder: Path, *rows: dict[str, Any]) -> No
 
 def workflow(workflow_id: str, rank: int, reward: float, **more: Any) -> dict[str, Any]:
     return HEAD | {
-        "workflow_id": workflow_id, "rank": rank, "title": "Settle a claim", "reward_usd": reward, "cost_usd": 10.0 - rank, "gain_usd": 20.0,
-        "success_probability": 0.9, "duration_ms": 3_600_000.0, "feasible": True, "violations": [], "tasks": 2, "sequence_ids": ["q1"],
-        "observed_share": 0.5, "in_history": True, "baseline_cost_usd": 12.0, "baseline_success": 0.75, "snapshot": "w1", "model_version": "m1",
+        "workflow_id": workflow_id, "rank": rank, "title": "Settle a claim", "reward_usd": reward, "cost_usd": 10.0 - rank,
+        "gain_usd": 20.0, "success_probability": 0.9, "duration_ms": 3_600_000.0, "feasible": True, "violations": [], "tasks": 2,
+        "sequence_ids": ["q1"],
+        "observed_share": 0.5, "in_history": True, "baseline_cost_usd": 12.0, "baseline_success": 0.75, "snapshot": "w1",
+        "model_version": "m1",
     } | more
 
 
 def step(workflow_id: str, node: str, position: int, title: str, **more: Any) -> dict[str, Any]:
     return HEAD | {
         "workflow_id": workflow_id, "node": node, "position": position, "kind": "task", "task_id": f"t{title[0].lower()}", "title": title,
-        "actor_kind": "human", "cost_usd": 2.0, "cost_basis": "rate", "duration_ms": 60_000.0, "duration_basis": "observed", "start_ms": 0.0,
-        "finish_ms": 60_000.0, "p": 0.95, "p_basis": "prior", "evidence": 2,
+        "actor_kind": "human", "cost_usd": 2.0, "cost_basis": "rate", "duration_ms": 60_000.0, "duration_basis": "observed",
+        "start_ms": 0.0, "finish_ms": 60_000.0, "p": 0.95, "p_basis": "prior", "evidence": 2,
     } | more
 
 
@@ -59,7 +61,7 @@ def lake(tmp_path: Path) -> Lake:
     put(lake, CASES, lake.snapshot_folder("w1") / "cases",
         {"implementation_id": "m1", "source": SOURCE, "tasks": ["tc", "tp"], "success": True},
         {"implementation_id": "m2", "source": SOURCE, "tasks": ["tc"], "success": False})
-    tasks = [{"position": 0, "task_key": "check it", "actor_kind": "human", "actor": "Ann", "duration_ms": 90_000.0, "cost_usd": 1.5, "success": True}]
+    tasks = [{"position": 0, "task_key": "check it", "actor_kind": "human", "actor": "Ann", "duration_ms": 90_000.0, "success": True}]
     for content in ("c0", "c1"):
         put(lake, IMPLEMENTATIONS, lake.folder(IMPLEMENTATIONS, source_key=SOURCE, content=content),
             *({"implementation_id": m, "source": SOURCE, "case_id": m.upper(), "path": "a.csv", "tasks": tasks} for m in ("m1", "m2")))
@@ -84,6 +86,7 @@ def lake(tmp_path: Path) -> Lake:
     put(lake, INTENTIONS, lake.folder(INTENTIONS, **where, result="r2"), HEAD | {"goal": "settle it"})
     put(lake, NEIGHBOURS, lake.folder(NEIGHBOURS, **where, result="r2"), HEAD | {"implementation_id": "m1", "similarity": 0.75})
     write_json(lake.pointer_path(CLIENT, CONTRACT), {
-        "client": CLIENT, "contract": CONTRACT, "result": "r2", "snapshot": "w1", "model_version": "m1", "published_at": "2026-01-02T03:04:05+00:00",
+        "client": CLIENT, "contract": CONTRACT, "result": "r2", "snapshot": "w1", "model_version": "m1",
+        "published_at": "2026-01-02T03:04:05+00:00",
     })
     return lake

@@ -133,7 +133,7 @@ def test_without_step_outcomes_p_is_estimated_from_cases_and_refusals_do_not_cou
     rate = (8 + 5 * (8 + 5 * 0.95) / 15) / 15  # of the cases that were to succeed, towards their industry's
     task = by_title(lake)["B"]
     assert (task["p"], task["p_basis"], task["p_n"]) == (pytest.approx(rate**0.5), "estimated", 10)
-    assert (task["q"], task["q_basis"]) == (0.2, "prior")
+    assert (task["q"], task["q_basis"]) == (0.0, "estimated")
     assert {(n["cases_with"], n["cases_without"]) for n in rows(lake, NEEDS)} == {(10, 0)}
 
 
