@@ -24,14 +24,15 @@ logger = logging.getLogger("opus_pipelines.cli")
 def rebuild(settings: Settings, full: bool, reset_lambda: bool) -> None:
     """Run the job `rebuild`; raises OpusError with the reason when it fails, or naming the files that were rejected whole."""
     config = {"read_history": {"config": {"full": full}}, "mine": {"config": {"reset_lambda": reset_lambda}}}
-    _run(settings, "rebuild", lambda _: [{}], {"ops": config})
+    problems = _run(settings, "rebuild", lambda _: [{}], {"ops": config})
     logger.info("snapshot %s is current", Lake(settings.paths.lake).current_snapshot())
+    _complain(problems)
 
 
 def generate(settings: Settings, wanted: list[ContractFolder]) -> None:
     """Run the job `generate` over the wanted contracts, one run for each span of them; raises OpusError naming what failed."""
     keys = {folder.key for folder in wanted}
-    _run(settings, "generate", lambda instance: _spans(instance, keys), {})
+    _complain(_run(settings, "generate", lambda instance: _spans(instance, keys), {}))
 
 
 def ranges(order: Iterable[str], wanted: set[str]) -> Iterator[tuple[str, str]]:
@@ -42,7 +43,8 @@ def ranges(order: Iterable[str], wanted: set[str]) -> Iterator[tuple[str, str]]:
             yield keys[0], keys[-1]
 
 
-def _run(settings: Settings, job: str, tags_of: Callable[[Any], Iterable[dict[str, str]]], config: dict[str, Any]) -> None:
+def _run(settings: Settings, job: str, tags_of: Callable[[Any], Iterable[dict[str, str]]], config: dict[str, Any]) -> list[str]:
+    """Run a job once for each set of tags; a line for each thing that failed or was left out."""
     prepare(settings)
     start = time.monotonic()
     problems: list[str] = []
@@ -58,6 +60,10 @@ def _run(settings: Settings, job: str, tags_of: Callable[[Any], Iterable[dict[st
                 result = resolved.execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET | config, tags=tags)
                 problems += _warnings(result) if result.success else [f"{_reason(result)} (its log: opus ui, run {result.run_id})"]
     logger.info("%s took %.1f s", job, time.monotonic() - start)
+    return problems
+
+
+def _complain(problems: list[str]) -> None:
     if problems:
         raise OpusError("; ".join(problems))
 

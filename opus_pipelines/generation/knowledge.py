@@ -39,6 +39,14 @@ class Knowledge:
         return Names(self.graph, self.snapshot.aliases.to_pylist())
 
     @cached_property
+    def raw_keys(self) -> dict[str, list[str]]:
+        """Raw keys of every task over all sources, sorted."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for row in self.snapshot.aliases.select(["task_id", "task_key"]).to_pylist():
+            found[row["task_id"]].add(row["task_key"])
+        return {task: sorted(keys) for task, keys in found.items()}
+
+    @cached_property
     def industries(self) -> list[str]:
         """Industries that have tasks."""
         return sorted({i for t in self.graph.tasks.values() for i in t.industries})

@@ -72,7 +72,7 @@ def _task(data: TaskNode, made: Generated, knowledge: Knowledge, keys: dict[str,
     kind = _INSTRUCTION_KINDS.get(data.actor_kind or "")
     figures = ("actor_kind", "model", "p", "p_basis", "q", "q_basis", "cost_usd", "cost_basis", "duration_ms", "duration_basis")
     return {name: getattr(data, name) for name in figures} | {
-        "task_id": data.task_id, "task_keys": keys.get(data.task_id, []), "description": task.description,
+        "task_id": data.task_id, "task_keys": keys.get(data.task_id) or knowledge.raw_keys[data.task_id], "description": task.description,
         "instructions": [{"kind": kind, "text": text} for text in way.instructions or task.instructions],
         "inputs": list(task.inputs), "outputs": list(task.outputs), "origin": node_origin(made, data.id),
         "evidence": way.implementations or task.implementations,

@@ -48,7 +48,7 @@ WORKFLOW_TASKS = result_dataset("workflows/tasks", "one row, one node of a ranke
     position             int32              in one topological order
     kind                 string             input, task, output or review
     task_id              id                 its task
-    task_keys            list<string>       raw keys in the nearest cases, most frequent first
+    task_keys            list<string>       raw keys in the nearest cases, most frequent first; of all sources where no near case did it
     title                string             its name
     description          string             what it does
     instructions         list<instruction>  kind (model inference, code, human) and text

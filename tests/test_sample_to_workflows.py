@@ -1,0 +1,263 @@
+"""The whole chain on the sample, held against the truth that the sample was drawn from."""
+
+import json
+import math
+import shutil
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from opus_pipelines.embedding.cache import CachedEncoder
+from opus_pipelines.evaluation.reward import evaluate
+from opus_pipelines.generation.candidates import chain_workflow
+from opus_pipelines.generation.contract import TABLES, generate_contract, publish_contract, result_id
+from opus_pipelines.generation.contract_settings import prices
+from opus_pipelines.generation.discover import discover
+from opus_pipelines.generation.intake import read_intake
+from opus_pipelines.generation.knowledge import Knowledge
+from opus_pipelines.generation.near import CaseBook
+from opus_pipelines.history.ingest import read_history
+from opus_pipelines.lake import Lake, read_table
+from opus_pipelines.optimization.paths import k_best
+from opus_pipelines.reports.contract import report_tables
+from opus_pipelines.sample import write_sample
+from opus_pipelines.sample.model import normalise
+from opus_pipelines.sample.simulate import simulate_chain, step_of
+from opus_pipelines.schemas import EDGES, OPTIMIZED, WAYS, WORKFLOW_TASKS
+from opus_pipelines.settings import Settings
+from opus_pipelines.wkg.build import build_snapshot
+from opus_pipelines.wkg.snapshot import Snapshot
+
+pytestmark = [pytest.mark.spark, pytest.mark.model]
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+SETTINGS = Settings()
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    return write_sample(tmp_path_factory.mktemp("sample") / "it")
+
+
+@pytest.fixture(scope="module")
+def truth(sample):
+    return json.loads(sample.truth.read_text())
+
+
+@pytest.fixture(scope="module")
+def lake(sample, tmp_path_factory, spark, encoder):
+    lake = Lake(tmp_path_factory.mktemp("lake"))
+    state = read_history(lake, sample.history, NOW)
+    assert state.failed == []
+    build_snapshot(lambda: spark, lake, SETTINGS, state, lambda: CachedEncoder(encoder, lake.kept / "embeddings"), NOW)
+    return lake
+
+
+@pytest.fixture(scope="module")
+def knowledge(lake):
+    return Knowledge(Snapshot.open(lake))
+
+
+@pytest.fixture(scope="module")
+def cached(lake, encoder):
+    return CachedEncoder(encoder, lake.kept / "embeddings")
+
+
+@pytest.fixture(scope="module")
+def results(sample, knowledge, cached):
+    found = [generate_contract(c, knowledge, SETTINGS, cached, "test", NOW) for c in discover(sample.intakes_folder)]
+    return {(r.client, r.contract): r for r in found}
+
+
+@pytest.fixture(scope="module")
+def kinds(truth):
+    return {(i["client"], i["contract"], i["intake"]): i["kind"] for i in truth["intakes"]}
+
+
+def kind_of(truth, industry, name):
+    return next(k for k in truth["industries"][industry]["kinds"] if k["kind"] == name)
+
+
+def every_best(results):
+    return [(key, intake, made, made.ranked[0][1]) for key, result in results.items() for intake, made in result.made]
+
+
+def test_every_intake_of_every_contract_gets_workflows(results):
+    assert len(results) == 6
+    assert sum(len(r.made) for r in results.values()) == 18
+    assert [r.failed + r.refused for r in results.values()] == [[]] * 6
+    assert all(best.feasible for _, _, _, best in every_best(results))
+
+
+def test_no_rank_one_workflow_leaves_out_what_its_kind_of_work_needs(results, kinds, truth):
+    for key, intake, _, best in every_best(results):
+        done = {step_of(truth, intake.industry, t.title) for t in best.workflow.tasks}
+        missing = set(kind_of(truth, intake.industry, kinds[*key, intake.folder])["always"]) - done
+        assert not missing, (key, intake.folder, missing)
+
+
+def test_the_shortcut_is_the_cheapest_path_and_does_not_win(results, truth, kinds, knowledge):
+    """Without needed tasks the search takes a path that leaves the planted check out; with them it never ranks first."""
+    trapped = 0
+    for key, intake, made, best in every_best(results):
+        needed = {n["task"] for n in kind_of(truth, intake.industry, kinds[*key, intake.folder])["needed"]}
+        cost = made.prices.costs
+        cheapest = k_best(made.wfg, lambda node, cost=cost: cost[node].path_cost_usd, SETTINGS.cost.kappa_usd, 1).paths[0]
+        titles = {step_of(truth, intake.industry, knowledge.graph.tasks[t].title) for t in cheapest.tasks}
+        assert sum(cost[t].path_cost_usd for t in cheapest.tasks) <= best.path_cost_usd
+        trapped += bool(needed - titles)
+    assert trapped >= 10
+
+
+@pytest.mark.parametrize("contract", ["Motor Claims", "Household Claims", "Visit Coding"])
+def test_the_reward_is_what_the_truth_earns(results, truth, kinds, contract):
+    """10,000 simulated runs of each rank-1 workflow: the mean Reward agrees with reward_usd within 5 %."""
+    for key, intake, _, best in every_best(results):
+        if key[1] == contract:
+            steps = [(t.title, t.actor_kind, t.model) for t in best.workflow.tasks]
+            simulated = simulate_chain(truth, intake.industry, steps, intake.gain_usd, kind=kinds[*key, intake.folder])
+            assert best.reward_usd == pytest.approx(simulated.mean_reward, rel=0.05)
+            assert best.evaluation.cost_usd == pytest.approx(simulated.mean_cost, rel=0.05)
+            assert best.evaluation.success_probability == pytest.approx(simulated.success_rate, abs=0.03)
+
+
+def test_mined_ways_agree_with_the_truth(lake, truth, knowledge):
+    """p, mean cost and mean duration of every way done at least 150 times, within 5 standard errors of the truth that made it."""
+    compared = 0
+    for row in read_table(WAYS, lake.snapshot_folder(knowledge.snapshot.id) / "task_implementations").to_pylist():
+        task = knowledge.graph.tasks[row["task_id"]]
+        known = next(t for t in truth["industries"][task.industries[0]]["tasks"] if t["task"] == step_of(truth, task.industries[0], task.title))
+        way = next(w for w in known["ways"] if (w["actor_kind"], w["model"]) == (row["actor_kind"], row["model"]))
+        if row["implementations"] < 150:
+            continue
+        compared += 1
+        pull = SETTINGS.priors.strength / row["p_n"]  # of the smoothing, at most the whole difference of two ways
+        assert abs(row["p"] - way["p"]) < 5 * math.sqrt(way["p"] * (1 - way["p"]) / row["p_n"]) + pull, (task.title, row["model"])
+        if row["cost_basis"] == "observed":
+            assert row["cost_usd_mean"] == pytest.approx(way["cost_usd_mean"], rel=5 * 0.25 / math.sqrt(row["cost_n"]) + 0.01)
+        assert row["duration_ms_mean"] == pytest.approx(way["duration_ms_mean"], rel=5 * 0.25 / math.sqrt(row["duration_n"]) + 0.01)
+    assert compared >= 60
+
+
+def test_mined_transitions_agree_with_the_truth(lake, truth, knowledge):
+    """Transition probabilities against the exact Markov chain's, within 5 standard errors; nothing that the truth excludes is there."""
+    titles = {t: (task.industries[0], normalise(task.title)) for t, task in knowledge.graph.tasks.items()}
+    expected = {
+        (industry, e["src"], e["dst"]): e for industry, i in truth["industries"].items() for e in i["normalised_edges"]
+    }
+    rows = read_table(EDGES, lake.snapshot_folder(knowledge.snapshot.id) / "edges").to_pylist()
+    out = {src: sum(r["transitions"] for r in rows if r["src"] == src) for src in {r["src"] for r in rows}}
+    for row in rows:
+        true = expected[*titles[row["src"]], titles[row["dst"]][1]]["probability"]
+        # cases of one kind go the same way together, so counts vary more than independent draws do
+        assert row["probability"] == pytest.approx(true, abs=0.01 + 8 * math.sqrt(true * (1 - true) / out[row["src"]]))
+
+
+def test_another_intakes_documents_lead_to_another_workflow(results, sample, knowledge, cached, tmp_path):
+    """The collision intake of the motor contract with the glass intake's documents in place of its own."""
+    folder = tmp_path / "intakes"
+    shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", folder / "harbourline-mutual" / "motor-claims")
+    (contract,) = discover(folder)
+    glass = next(f for f in contract.intakes if "windscreen" in f.name)
+    collision = next(f for f in contract.intakes if "roundabout" in f.name)
+    for role in ("input", "output", "process"):
+        shutil.rmtree(collision / role, ignore_errors=True)
+        if (glass / role).is_dir():
+            shutil.copytree(glass / role, collision / role)
+    changed = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
+    ranked = {i.folder: m.ranked[0][1].tasks for i, m in changed.made}
+    before = {i.folder: m.ranked[0][1].tasks for i, m in results["Harbourline Mutual", "Motor Claims"].made}
+    assert ranked[collision.name] != before[collision.name]
+    assert ranked[collision.name] == before[glass.name]
+    assert ranked[glass.name] == before[glass.name]
+
+
+def test_constraints_decide_feasibility_and_name_what_is_violated(sample, knowledge, cached, tmp_path):
+    shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
+    (contract,) = discover(tmp_path)
+    (contract.intakes[0] / "intake.toml").write_text('[constraints]\nmax_cost_usd = 1.0\nmust_not_contain = ["Verify Coverage"]\n')
+    result = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
+    best = result.made[0][1].ranked[0][1]
+    assert not best.feasible
+    assert [v.split(":")[0] for v in best.violations] == ["max_cost_usd", "must_not_contain"]
+    assert "exceeds 1.00 by" in best.violations[0]
+
+
+def test_a_broken_intake_costs_only_itself(sample, knowledge, cached, tmp_path):
+    shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
+    (contract,) = discover(tmp_path)
+    first, second, third = contract.intakes
+    (first / "intake.toml").write_text("gain = 3")
+    shutil.rmtree(second / "input")
+    result = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
+    assert [i.folder for i, _ in result.made] == [third.name]
+    assert "unknown key gain; did you mean gain_usd?" in result.failed[0]
+    assert "no readable client input" in result.refused[0]
+    assert result.tables["generation/intakes"]["status"].to_pylist().count("generated") == 1
+
+
+def test_an_industry_without_history_is_refused_with_the_nearest(sample, knowledge, cached, tmp_path):
+    shutil.copytree(sample.intakes_folder / "meridian-clinics", tmp_path / "meridian-clinics")
+    path = tmp_path / "meridian-clinics" / "visit-coding" / "contract.toml"
+    path.write_text(path.read_text().replace('"medical coding"', '"dental coding"'))
+    result = generate_contract(discover(tmp_path)[0], knowledge, SETTINGS, cached, "test", NOW)
+    assert result.failed == []
+    assert "no history of industry 'dental coding'; the nearest by name: medical coding" in result.refused[0]
+
+
+def test_the_same_inputs_give_the_same_rows_and_the_same_result(sample, lake, results, cached):
+    contract = next(c for c in discover(sample.intakes_folder) if c.contract == "Visit Coding")
+    again = generate_contract(contract, Knowledge(Snapshot.open(lake)), SETTINGS, cached, "another run", NOW)
+    before = results[contract.client, contract.contract]
+    assert again.result == before.result == result_id(contract, before.snapshot, SETTINGS)
+    assert all(again.tables[d.name].equals(before.tables[d.name]) for d in TABLES)
+
+
+def test_ranks_and_figures_hang_together(results):
+    for result in results.values():
+        tasks = result.tables[WORKFLOW_TASKS.name].to_pylist()
+        for row in result.tables[OPTIMIZED.name].to_pylist():
+            mine = [t for t in tasks if t["workflow_id"] == row["workflow_id"] and t["kind"] == "task"]
+            assert row["tasks"] == len(mine)
+            assert row["cost_usd"] == pytest.approx(sum(t["cost_usd"] for t in mine))
+            assert row["reward_usd"] == pytest.approx(row["gain_usd"] * row["success_probability"] - row["cost_usd"])
+            assert row["duration_ms"] == pytest.approx(sum(t["duration_ms"] for t in mine))
+            assert 0 <= row["observed_share"] <= 1
+            assert row["baseline_cost_usd"] > 0
+            assert all(t["task_keys"] for t in mine)
+
+
+def test_a_published_result_is_what_the_pointer_names(results, lake):
+    result = results["Meridian Clinics", "Visit Coding"]
+    result.tables |= report_tables(result)
+    publish_contract(lake, result, NOW)
+    (pointer,) = lake.results()
+    assert (pointer["contract"], pointer["result"]) == ("Visit Coding", result.result)
+    folder = lake.folder(OPTIMIZED, client_key=result.client, contract_key=result.contract, result=result.result)
+    assert read_table(OPTIMIZED, folder).num_rows == result.tables[OPTIMIZED.name].num_rows
+    cost = result.tables["reports/cost"].to_pylist()
+    assert sum(r["share"] for r in cost) == pytest.approx(1)
+    assert sum(r["cost_usd"] for r in cost) == pytest.approx(sum(m.ranked[0][1].evaluation.cost_usd for _, m in result.made))
+
+
+def test_prices_of_a_contract_change_what_unpriced_work_costs(sample, knowledge, results):
+    contract = next(c for c in discover(sample.intakes_folder) if c.contract == "Motor Claims")
+    intake = read_intake(contract, contract.intakes[0], SETTINGS)
+    made = results["Harbourline Mutual", "Motor Claims"].made[0][1]
+    dearer = prices(SETTINGS, contract.settings.model_copy(update={"prices": {"usd_per_hour_of_duration": 60.0}}), contract.folder)
+    workflow = chain_workflow(made.ranked[0][1].tasks, knowledge.graph, made.prices, intake)
+    plain, timed = (evaluate(workflow, cost, SETTINGS.reward) for cost in (SETTINGS.cost, dearer))
+    assert timed.cost_time_usd == pytest.approx(60 * plain.duration_ms / 3_600_000)
+    assert timed.cost_usd == pytest.approx(plain.cost_usd + timed.cost_time_usd)
+
+
+def test_near_cases_weigh_less_with_distance_and_refusals_are_left_out(knowledge):
+    vectors = knowledge.snapshot.implementation_vectors.slice(0, 50)
+    cases = knowledge.snapshot.cases
+    refusals = [False if n % 2 else None for n in range(len(cases))]
+    book = CaseBook(cases.set_column(cases.schema.get_field_index("expected_outcome"), "expected_outcome", [refusals]), vectors)
+    found = book.near(np.asarray(vectors["vector"][0].as_py(), np.float32), None)
+    assert 0 < len(found) < 50
+    assert [c.weight for c in found] == sorted((c.weight for c in found), reverse=True)
+    assert all(c.expected_outcome is None for c in found)
