@@ -19,7 +19,8 @@ def digest(*parts: Any) -> str:
     """32 hex digits of what `parts` say, in their order; strings and bytes as they are, the rest as canonical JSON."""
     hasher = hashlib.sha256()
     for part in parts:
-        data = part if isinstance(part, bytes) else part.encode("utf-8", "surrogatepass") if isinstance(part, str) else canonical(part).encode()
+        text = part if isinstance(part, bytes | str) else canonical(part)
+        data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
         hasher.update(len(data).to_bytes(8, "big"))
         hasher.update(data)
     return hasher.hexdigest()[:32]

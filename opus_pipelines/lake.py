@@ -101,14 +101,14 @@ class Lake:
         """Move a finished folder to where it will be read; a folder that is there already is left as it is."""
         final.parent.mkdir(parents=True, exist_ok=True)
         if not final.exists():
-            os.rename(staged, final)
+            staged.rename(final)
 
     def ensure_empty(self) -> None:
         """An empty typed file for every dataset, so that no view ever fails."""
         for dataset in DATASETS.values():
             path = self.root / ".empty" / f"{dataset.view}.parquet"
             if not path.exists():
-                write_atomically(path, lambda p, d=dataset: pq.write_table(d.schema.empty_table(), p))  # type: ignore[misc]
+                write_atomically(path, lambda p, d=dataset: pq.write_table(d.schema.empty_table(), p))
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -119,7 +119,8 @@ class Lake:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 file.seek(0)
-                raise LakeError(f"another run (process {file.read().strip() or '?'}) is writing to {self.root}; wait for it to end") from None
+                holder = file.read().strip() or "?"
+                raise LakeError(f"another run (process {holder}) is writing to {self.root}; wait for it to end") from None
             file.seek(0)
             file.truncate()
             file.write(str(os.getpid()))
@@ -187,6 +188,6 @@ def write_atomically(path: Path, write: Any) -> None:
         write(temporary)
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

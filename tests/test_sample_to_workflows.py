@@ -127,7 +127,8 @@ def test_mined_ways_agree_with_the_truth(lake, truth, knowledge):
     compared = 0
     for row in read_table(WAYS, lake.snapshot_folder(knowledge.snapshot.id) / "task_implementations").to_pylist():
         task = knowledge.graph.tasks[row["task_id"]]
-        known = next(t for t in truth["industries"][task.industries[0]]["tasks"] if t["task"] == step_of(truth, task.industries[0], task.title))
+        industry = task.industries[0]
+        known = next(t for t in truth["industries"][industry]["tasks"] if t["task"] == step_of(truth, industry, task.title))
         way = next(w for w in known["ways"] if (w["actor_kind"], w["model"]) == (row["actor_kind"], row["model"]))
         if row["implementations"] < 150:
             continue

@@ -97,7 +97,7 @@ def candidates(situation: Situation) -> list[tuple[int, Candidate]]:
 
 
 def _paths(situation: Situation, required: Sequence[frozenset[str]], forbidden: frozenset[str]) -> set[tuple[str, ...]]:
-    """The cheapest paths in history's order with all that is required and nothing forbidden; where there are none, less is asked in turn."""
+    """The cheapest paths in history's order with all that is required and nothing forbidden; where none is, less is asked in turn."""
     k = situation.settings.generation.k * PATHS_PER_RANK
     costs, kappa = situation.prices.costs, situation.cost.kappa_usd
     ahead, whole = forward(situation.wfg, situation.order), situation.wfg

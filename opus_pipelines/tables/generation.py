@@ -45,13 +45,15 @@ NEIGHBOURS = result_dataset("generation/neighbours", "one row, one near case", "
     similarity         float  cosine with the Intention
 """)
 
-SUBGRAPH_TASKS = result_dataset("generation/subgraph_tasks", "one row, one node of a SWKG", "intake_id intention_id subgraph_id task_id", """
+SUBGRAPH_TASKS = result_dataset("generation/subgraph_tasks", "one row, one node of a SWKG",
+                                "intake_id intention_id subgraph_id task_id", """
     subgraph_id  id      the SWKG, LWM (8)
     task_id      id      the task
     role         string  terminal or connector
 """)
 
-SUBGRAPH_EDGES = result_dataset("generation/subgraph_edges", "one row, one edge of a SWKG", "intake_id intention_id subgraph_id src dst", """
+SUBGRAPH_EDGES = result_dataset("generation/subgraph_edges", "one row, one edge of a SWKG",
+                                "intake_id intention_id subgraph_id src dst", """
     subgraph_id  id    the SWKG
     src          id    task
     dst          id    task after it

@@ -22,8 +22,8 @@ WHOLE = SubWKG(dict.fromkeys("abcd", "terminal"), tuple(GRAPH.edges.values()))
 
 
 def case(tasks, success=True, weight=1.0, number=0):
-    n = len(tasks)
-    return NearCase(f"i{number}{tasks}", 0.9, weight, success, None, None, "Claim", tuple(tasks), tuple(tasks), (None,) * n, (None,) * n, (None,) * n)
+    nothing = (None,) * len(tasks)
+    return NearCase(f"i{number}{tasks}", 0.9, weight, success, None, None, "Claim", tuple(tasks), tuple(tasks), nothing, nothing, nothing)
 
 
 def generate(cases, subgraphs=(WHOLE,)):
