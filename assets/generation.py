@@ -97,6 +97,8 @@ def _contract(
     """One contract's published result; None when the one that is there is up to date."""
     if contract is None:
         raise InputError(f"{partition}: no such contract in {run.typed.paths.intakes} any more")
+    if contract.problem:
+        raise InputError(contract.problem)
     if is_current(run.lake, contract, knowledge.snapshot.id, run.typed):
         logger.info("%s / %s: up to date, skipped", contract.client, contract.contract)
         return None

@@ -36,7 +36,7 @@ def sample(directory: Path, seed: int) -> None:
 
 @click.command()
 @click.option("--history", type=click.Path(path_type=Path), help="Folder of history, a folder a source (or OPUS_HISTORY).")
-@click.option("--full", is_flag=True, help="Read and mine everything again, even what did not change.")
+@click.option("--full", is_flag=True, help="Read every file of history again, even those that did not change.")
 @click.option("--reset-lambda", is_flag=True, help="Choose the lambda of gamma anew, so that the median edge has gamma 0.5.")
 @click.pass_obj
 def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bool) -> None:

@@ -9,4 +9,4 @@ from opus_pipelines.settings import Settings
 def is_current(lake: Lake, contract: ContractFolder, snapshot: str, settings: Settings) -> bool:
     """True when there is nothing to do for this contract. Hashes files; loads no model and no graph."""
     pointer = read_json(lake.pointer_path(contract.client, contract.contract))
-    return pointer is not None and pointer["result"] == result_id(contract, snapshot, settings)
+    return contract.problem is None and pointer is not None and pointer["result"] == result_id(contract, snapshot, settings)

@@ -1,9 +1,9 @@
 """Which contracts and intakes lie in the intakes folder. Names in paths are data: nothing here leaves its folder."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from opus_pipelines.errors import InputError
+from opus_pipelines.errors import InputError, OpusError
 from opus_pipelines.generation.contract_settings import ContractSettings, load_contract
 from opus_pipelines.ids import file_hash, make_id
 from opus_pipelines.lake import slug
@@ -13,13 +13,17 @@ DOCUMENTS = "documents"
 
 @dataclass(frozen=True)
 class ContractFolder:
-    """One contract: its names as written, where it lies, its settings, and its intakes' folders in order."""
+    """One contract: its names as written, where it lies, its settings, and its intakes' folders in order.
+
+    `problem`: why it cannot be worked on, in words for a person; its names are then its folders'.
+    """
 
     client: str
     contract: str
     folder: Path
     settings: ContractSettings
     intakes: tuple[Path, ...]
+    problem: str | None = None
 
     @property
     def key(self) -> str:
@@ -42,27 +46,31 @@ class ContractFolder:
 
 
 def discover(intakes: Path) -> list[ContractFolder]:
-    """Every contract folder below `intakes`, by client and contract; two folders of one name are an error."""
+    """Every contract folder below `intakes`, by client and contract. One that cannot be worked on says why and costs only itself."""
     if not intakes.is_dir():
         raise InputError(f"{intakes} is no folder; say where the intakes lie with --intakes DIR or OPUS_INTAKES")
     found: dict[str, ContractFolder] = {}
     for client in _folders(intakes):
         for folder in _folders(client):
             made = _contract(client.name, folder)
-            if made.key in found:
-                both = f"{folder} and {found[made.key].folder}"
-                raise InputError(f"{both} are both contract {made.contract!r} of client {made.client!r}; rename one")
-            found[made.key] = made
+            if twin := found.get(made.key):
+                problem = f"{folder} and {twin.folder} are both contract {made.contract!r} of client {made.client!r}; rename one"
+                found[made.key] = replace(twin, problem=problem)
+            else:
+                found[made.key] = made
     return [found[key] for key in sorted(found)]
 
 
 def _contract(client: str, folder: Path) -> ContractFolder:
-    settings = load_contract(folder)
-    names = settings.client or client, settings.contract or folder.name
-    for name in names:
-        if not name.strip() or name in {".", ".."} or any(ord(c) < 32 for c in name):
-            raise InputError(f"{folder / 'contract.toml'}: {name!r} is no name for a client or contract")
     intakes = tuple(f for f in _folders(folder) if f.name != DOCUMENTS)
+    try:
+        settings = load_contract(folder)
+        names = settings.client or client, settings.contract or folder.name
+        for name in names:
+            if not name.strip() or name in {".", ".."} or any(ord(c) < 32 for c in name):
+                raise InputError(f"{folder / 'contract.toml'}: {name!r} is no name for a client or contract")
+    except OpusError as error:
+        return ContractFolder(client, folder.name, folder, ContractSettings(), intakes, str(error))
     return ContractFolder(*names, folder, settings, intakes)
 
 

@@ -69,8 +69,8 @@ def test_a_wrong_key_is_named_with_the_nearest_known_one(contract, file, text, m
 @pytest.mark.parametrize("name", ["..", "a\\nb", " "])
 def test_a_name_that_is_no_name_is_refused(contract, tmp_path, name):
     write(contract / "contract.toml", f'client = "{name}"')
-    with pytest.raises(InputError, match="is no name"):
-        discover(tmp_path / "intakes")
+    (found,) = discover(tmp_path / "intakes")
+    assert "is no name" in found.problem
 
 
 def test_names_with_slashes_are_data(contract, tmp_path):
@@ -79,10 +79,17 @@ def test_names_with_slashes_are_data(contract, tmp_path):
     assert found.key == "_2e_2e_2fetc_2fpasswd__claims"
 
 
+def test_a_bad_contract_costs_only_itself(contract, tmp_path):
+    write(tmp_path / "intakes" / "Acme Ltd" / "other" / "contract.toml", "gian_usd = 3")
+    good, bad = discover(tmp_path / "intakes")
+    assert (good.contract, good.problem) == ("claims", None)
+    assert "did you mean gain_usd?" in bad.problem
+
+
 def test_two_folders_of_one_name_are_an_error(contract, tmp_path):
     write(tmp_path / "intakes" / "other" / "k" / "contract.toml", 'client = "Acme Ltd"\ncontract = "claims"')
-    with pytest.raises(InputError, match="rename one"):
-        discover(tmp_path / "intakes")
+    (found,) = discover(tmp_path / "intakes")
+    assert found.problem.endswith("rename one")
 
 
 def test_a_missing_folder_says_how_to_name_it(tmp_path):
