@@ -23,12 +23,14 @@ def words_of(max_tokens: int) -> int:
 
 
 def passages(text: str | None, max_words: int) -> list[str]:
-    """The paragraphs of a text (separated by blank lines); longer ones are cut at `max_words` words, nothing is dropped."""
-    found: list[str] = []
-    for paragraph in re.split(r"\n\s*\n", text or ""):
-        words = paragraph.split()
-        found += [" ".join(words[i : i + max_words]) for i in range(0, len(words), max_words)]
-    return found
+    """The paragraphs of a text (separated by blank lines), for attention to choose among; nothing is dropped."""
+    return [part for paragraph in re.split(r"\n\s*\n", text or "") for part in stretches(paragraph, max_words)]
+
+
+def stretches(text: str | None, max_words: int) -> list[str]:
+    """A text in stretches of `max_words` words, paragraphs or not: for what is asked, which is read as a whole."""
+    words = (text or "").split()
+    return [" ".join(words[i : i + max_words]) for i in range(0, len(words), max_words)]
 
 
 def attention(query: "np.ndarray", keys: "np.ndarray", temperature: float = TEMPERATURE) -> "np.ndarray":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opus_pipelines.embedding.attention import CONTEXT_WEIGHT, OUTPUT_WEIGHT, REQUEST_WEIGHT, attention, compose, passages, unit, words_of
+from opus_pipelines.embedding.attention import CONTEXT_WEIGHT, OUTPUT_WEIGHT, REQUEST_WEIGHT, attention, compose, passages, stretches, unit, words_of
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.intention.elements import Element, is_complete
 
@@ -37,7 +37,8 @@ class Intention:
 
 def passages_of(elements: Sequence[Element], max_words: int) -> list[Passage]:
     """Every passage of every readable element, in order."""
-    return [Passage(e.element_id, _PARTS[e.role], text) for e in elements for text in passages(e.text, max_words)]
+    cut = {"input": stretches, "output": stretches, "context": passages}
+    return [Passage(e.element_id, part, text) for e in elements for part in [_PARTS[e.role]] for text in cut[part](e.text, max_words)]
 
 
 def encode_intention(elements: Sequence[Element], title: str | None, encoder: TextEncoder) -> Intention:

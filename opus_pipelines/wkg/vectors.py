@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from opus_pipelines.embedding.attention import compose, passages, unit, words_of
+from opus_pipelines.embedding.attention import compose, passages, stretches, unit, words_of
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.ids import digest
@@ -88,11 +88,13 @@ def _vectors(pairs: list[tuple[str, str]], encoder: TextEncoder, progress: Progr
     import numpy as np
 
     words = words_of(encoder.max_tokens)
-    cut = {text: passages(text, words) for pair in pairs for text in pair}
-    distinct = sorted({passage for found in cut.values() for passage in found})
+    asked = {request: stretches(request, words) for request, _ in pairs}
+    under = {context: passages(context, words) for _, context in pairs}
+    distinct = sorted({passage for cut in (asked, under) for found in cut.values() for passage in found})
     vectors = dict(zip(distinct, _encoded(distinct, encoder, progress), strict=True))
-    rows = {text: np.array([vectors[p] for p in found]) for text, found in cut.items() if found}
-    return {(r, c): compose(rows[r].mean(0), rows.get(c)) if r in rows else unit(rows[c].mean(0)) for r, c in pairs}
+    rows = [{text: np.array([vectors[p] for p in found]) for text, found in cut.items() if found} for cut in (asked, under)]
+    requests, contexts = rows
+    return {(r, c): compose(requests[r].mean(0), contexts.get(c)) if r in requests else unit(contexts[c].mean(0)) for r, c in pairs}
 
 
 def _encoded(texts: list[str], encoder: TextEncoder, progress: Progress | None) -> "np.ndarray":
