@@ -65,7 +65,7 @@ def _run(settings: Settings, job: str, tags_of: Callable[[Any], Iterable[dict[st
 
 def _complain(problems: list[str]) -> None:
     if problems:
-        raise OpusError("; ".join(problems))
+        raise OpusError("\nopus: ".join(problems))
 
 
 def _spans(instance: "dg.DagsterInstance", keys: set[str]) -> Iterator[dict[str, str]]:

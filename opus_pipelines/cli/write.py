@@ -59,7 +59,7 @@ def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bo
     snapshot, state = unchanged
     note(f"nothing new: snapshot {snapshot} stays ({len(state.files)} files, settings and code are as they were)")
     if state.failed:
-        raise InputError("still rejected: " + "; ".join(state.failed))
+        raise InputError("\nopus: ".join(f"still rejected: {line}" for line in state.failed))
 
 
 @click.command()
