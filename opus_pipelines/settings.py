@@ -43,9 +43,9 @@ class Spark(Section):
 class Graph(Section):
     """Which engine does graph work."""
 
-    engine: Literal["auto", "local", "graphframes"] = Field("auto", description="local below local_max_edges")
-    local_max_edges: int = Field(5_000_000, ge=0, description="above it auto takes graphframes")
-    graphframes_package: str = Field("io.graphframes:graphframes-spark4_2.13:0.12.3", description="JVM half, by coordinates")
+    engine: Literal["auto", "local", "graphframes"] = Field("auto", description="local below local_max_edges (not used yet)")
+    local_max_edges: int = Field(5_000_000, ge=0, description="above it auto takes graphframes (not used yet)")
+    graphframes_package: str = Field("io.graphframes:graphframes-spark4_2.13:0.12.3", description="JVM half, by coordinates (not used yet)")
 
 
 class Wkg(Section):
@@ -54,7 +54,7 @@ class Wkg(Section):
     gamma_unit: Literal["transition", "variant"] = Field("transition", description="what |xi| counts")
     lambda_: float | None = Field(None, alias="lambda", gt=0, le=1, description="of LWM (2); kept from the first snapshot when not set")
     merge: Literal["normalised", "off"] = Field("normalised", description="how tasks are merged")
-    merge_threshold: float = Field(0.9, ge=-1, le=1, description="similarity above which names are one task")
+    merge_threshold: float = Field(0.9, ge=-1, le=1, description="similarity above which names are one task (not used yet)")
 
 
 class Encoder(Section):
@@ -69,9 +69,15 @@ class Generation(Section):
     """How one intake becomes ranked workflows."""
 
     k: int = Field(5, ge=1, description="workflows an Intention")
-    seed: int = Field(0, description="of everything random")
-    seconds_per_intake: float = Field(60, gt=0, description="time limit")
-    memory_mb_per_intake: int = Field(1024, ge=64, description="memory limit")
+    seed: int = Field(0, description="of everything random (the history backend draws nothing)")
+    seconds_per_intake: float = Field(60, gt=0, description="time limit (not used yet)")
+    memory_mb_per_intake: int = Field(1024, ge=64, description="memory limit (not used yet)")
+    routing_top_k: int = Field(12, ge=1, description="tasks that an Intention is routed to")
+    routing_threshold: float = Field(0.2, ge=-1, le=1, description="least cosine of such a task with the Intention")
+    near_cases: int = Field(200, ge=1, description="cases of history that are looked at")
+    usual_share: float = Field(0.5, ge=0, le=1, description="share of near successes above which a task is what one does")
+    harmless_lift: float = Field(0.1, ge=0, le=1, description="a task whose lift is surely below this may be left out all the same")
+    settled_share: float = Field(0.9, gt=0.5, le=1, description="share of near cases that settles the order of two tasks")
     diversity: float = Field(0.0, ge=0, le=1, description="least difference between two ranked workflows (Jaccard distance of their tasks)")
 
 
@@ -93,9 +99,9 @@ class Reward(Section):
     default_gain_usd: float = Field(1.0, description="gain where no one states one")
     quantum_usd: float = Field(0.0001, gt=0, description="step in which Rewards are compared, EVAL (13)")
     inference: Literal["product", "exact"] = Field("product", description="how success is inferred")
-    alpha: float = Field(0.5, ge=0, le=1, description="EVAL (8)")
-    beta: float = Field(0.5, ge=0, le=1, description="EVAL (9)")
-    lambda_: float = Field(0.5, alias="lambda", ge=0, le=1, description="EVAL (10)")
+    alpha: float = Field(0.5, ge=0, le=1, description="EVAL (8) (not used yet)")
+    beta: float = Field(0.5, ge=0, le=1, description="EVAL (9) (not used yet)")
+    lambda_: float = Field(0.5, alias="lambda", ge=0, le=1, description="EVAL (10) (not used yet)")
 
 
 class Priors(Section):

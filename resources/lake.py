@@ -14,8 +14,8 @@ from pydantic import PrivateAttr
 from opus_pipelines.history.ingest import HistoryState
 from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings, parse
-from opus_pipelines.wkg.build import SnapshotBuild
 from opus_pipelines.wkg.checks import CheckResult
+from opus_pipelines.wkg.staged import SnapshotBuild
 
 T = TypeVar("T")
 

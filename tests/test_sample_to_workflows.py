@@ -258,7 +258,7 @@ def test_near_cases_weigh_less_with_distance_and_refusals_are_left_out(knowledge
     cases = knowledge.snapshot.cases
     refusals = [False if n % 2 else None for n in range(len(cases))]
     book = CaseBook(cases.set_column(cases.schema.get_field_index("expected_outcome"), "expected_outcome", [refusals]), vectors)
-    found = book.near(np.asarray(vectors["vector"][0].as_py(), np.float32), None)
-    assert 0 < len(found) < 50
+    found = book.near(np.asarray(vectors["vector"][0].as_py(), np.float32), None, 40)
+    assert 0 < len(found) < 40
     assert [c.weight for c in found] == sorted((c.weight for c in found), reverse=True)
     assert all(c.expected_outcome is None for c in found)

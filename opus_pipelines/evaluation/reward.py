@@ -3,10 +3,10 @@
 import math
 from dataclasses import dataclass
 
-from opus_pipelines.errors import WorkflowError
 from opus_pipelines.evaluation.cost import workflow_cost
+from opus_pipelines.evaluation.exact import exact_success
 from opus_pipelines.evaluation.schedule import peaks, schedule
-from opus_pipelines.evaluation.success import product_is_exact, success_probabilities, workflow_success
+from opus_pipelines.evaluation.success import product_success
 from opus_pipelines.settings import Cost, Reward
 from opus_pipelines.workflow.model import Workflow
 
@@ -39,20 +39,18 @@ class Evaluation:
 def evaluate(workflow: Workflow, cost: Cost, reward: Reward) -> Evaluation:
     """EVAL (1)-(7). `gain_usd` is the sum of the outputs' gains, `reward_usd` the expected gain less the cost.
 
-    Success is the product form; with `inference = "exact"` a workflow for which the two differ is refused with a WorkflowError.
+    Success is inferred as `reward.inference` says: by the paper's product form, or exactly (`evaluation.exact`).
     """
-    if reward.inference == "exact" and not product_is_exact(workflow):
-        raise WorkflowError("branches of this workflow share an uncertain ancestor: set reward.inference = \"product\" to evaluate it")
-    success = success_probabilities(workflow)
+    success = exact_success(workflow) if reward.inference == "exact" else product_success(workflow)
     times = schedule(workflow)
     held = peaks(workflow, times)
     spent = workflow_cost(workflow, times.duration_ms, held, cost)
-    expected = math.fsum(n.gain_usd * success[n.id] for n in workflow.outputs)
+    expected = math.fsum(n.gain_usd * success.nodes[n.id] for n in workflow.outputs)
     return Evaluation(
         reward_usd=expected - spent.cost_usd,
         gain_usd=math.fsum(n.gain_usd for n in workflow.outputs),
         expected_gain_usd=expected,
-        success_probability=workflow_success(workflow, success),
+        success_probability=success.workflow,
         cost_usd=spent.cost_usd,
         cost_compute_usd=spent.cost_compute_usd,
         cost_model_usd=spent.cost_model_usd,
@@ -62,7 +60,7 @@ def evaluate(workflow: Workflow, cost: Cost, reward: Reward) -> Evaluation:
         duration_ms=times.duration_ms,
         peak_memory_gb=held.memory_gb,
         peak_threads=held.threads,
-        success=success,
+        success=success.nodes,
         start_ms=times.start_ms,
         finish_ms=times.finish_ms,
     )

@@ -1,8 +1,17 @@
 """Success probabilities of EVAL A2 in the paper's product form, and when that form is exact."""
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
+
+
+class Success(NamedTuple):
+    """P(S_v) of every node and P_succ(W)."""
+
+    nodes: dict[str, float]
+    workflow: float
 
 
 def success_probabilities(workflow: Workflow) -> dict[str, float]:
@@ -27,23 +36,31 @@ def workflow_success(workflow: Workflow, success: dict[str, float] | None = None
     return math.prod(known[n.id] for n in workflow.outputs)
 
 
+def product_success(workflow: Workflow) -> Success:
+    """Both at once, in the product form."""
+    nodes = success_probabilities(workflow)
+    return Success(nodes, workflow_success(workflow, nodes))
+
+
 def product_is_exact(workflow: Workflow) -> bool:
     """Whether no node, and no pair of outputs, hangs on one uncertain ancestor by two ways: then the product form is exact."""
     ancestors: dict[str, frozenset[str]] = {}
     for node in workflow.topological():
         above = [ancestors[u] for u in workflow.predecessors(node)]
-        if not _disjoint(above):
+        if not disjoint(above):
             return False
-        own = frozenset({node} if _uncertain(workflow, node) else ())
+        own = frozenset({node} if is_uncertain(workflow, node) else ())
         ancestors[node] = own.union(*above)
-    return _disjoint([ancestors[n.id] for n in workflow.outputs])
+    return disjoint([ancestors[n.id] for n in workflow.outputs])
 
 
-def _uncertain(workflow: Workflow, node: str) -> bool:
+def is_uncertain(workflow: Workflow, node: str) -> bool:
+    """Whether chance of its own decides the node; where π, p and q are all 0 or 1, its parents alone do."""
     data = workflow.by_id[node]
     shares = (data.prior,) if isinstance(data, InputNode) else () if isinstance(data, OutputNode) else (data.p, data.q)
     return any(0 < share < 1 for share in shares)
 
 
-def _disjoint(sets: list[frozenset[str]]) -> bool:
+def disjoint(sets: Sequence[frozenset[str]]) -> bool:
+    """Whether no two of the sets share an element."""
     return len(frozenset().union(*sets)) == sum(len(s) for s in sets)

@@ -28,7 +28,7 @@ PATHS_PER_RANK = 4  # cheapest paths looked at for every workflow that is kept: 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One evaluated workflow. `transitions`: how often the near cases went its way, in thousandths of a full vote."""
+    """One evaluated workflow. `transitions`: how often history went along its edges."""
 
     id: str
     tasks: tuple[str, ...]
@@ -75,7 +75,6 @@ class Situation:
     wfg: WFG
     sequences: dict[str, tuple[str, ...]]
     needed: Sequence[frozenset[str]]
-    trodden: dict[tuple[str, str], int]
     order: frozenset[tuple[str, str]]
     prices: Prices
     cost: Cost
@@ -123,7 +122,7 @@ def _candidate(situation: Situation, tasks: tuple[str, ...]) -> Candidate:
     return Candidate(
         make_id("f", situation.intention_id, tasks), tasks, workflow, evaluation,
         path_cost_usd=sum(situation.prices.costs[t].path_cost_usd for t in tasks),
-        transitions=sum(situation.trodden.get(pair, 0) for pair in pairwise([INPUT, *tasks, OUTPUT])),
+        transitions=sum(edge.transitions for pair in pairwise(tasks) if (edge := situation.wfg.edges.get(pair))),
         violations=(*lacking, *broken),
         sequence_ids=_behind(tasks, situation.sequences),
     )

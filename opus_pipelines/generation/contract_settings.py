@@ -32,8 +32,8 @@ class ContractSettings(Section):
     gain_usd: float | None = Field(None, description="worth of a right output")
     constraints: Constraints = Constraints()
     prices: dict[str, Any] = Field({}, description="as [cost] in opus.toml, for this contract")
-    review: Review = Review()
-    regenerate: Literal["nightly", "on_change", "never"] = Field("on_change", description="when results are made anew")
+    review: Review = Review()  # read and checked; the placing of reviews comes with the optimiser
+    regenerate: Literal["nightly", "on_change", "never"] = Field("on_change", description="when results are made anew (not used yet)")
 
 
 class IntakeSettings(Section):

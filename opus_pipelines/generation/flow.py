@@ -10,7 +10,7 @@ from opus_pipelines.generation.candidates import Candidate, Prices, Situation, c
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.needed import needed_tasks
-from opus_pipelines.generation.order import settled_order, trodden
+from opus_pipelines.generation.order import settled_order
 from opus_pipelines.ids import make_id
 from opus_pipelines.intention.encode import Intention, encode_intention
 from opus_pipelines.intention.routing import Routed, route
@@ -59,18 +59,19 @@ def generate(
     intention = encode_intention(intake.elements, intake.title, encoder)
     intention_id = make_id("n", intake.intake_id, 0)
     graph = knowledge.graph
-    routed = route(knowledge.index, graph, intention.vector, intake.industry)
-    cases = knowledge.cases.near(intention.vector, intake.industry)
+    knobs = settings.generation
+    routed = route(knowledge.index, graph, intention.vector, intake.industry, knobs.routing_top_k, knobs.routing_threshold)
+    cases = knowledge.cases.near(intention.vector, intake.industry, knobs.near_cases)
     subgraphs = _subgraphs(intention_id, knowledge, routed, cases)
     if not subgraphs:
         return Refused("nothing in the Work Knowledge Graph is near this intake: neither a task nor a case of history")
-    written = model.generate(LwmRequest(intention.vector, graph, [s for _, s in subgraphs], cases, settings.generation.seed))
+    written = model.generate(LwmRequest(intention.vector, graph, [s for _, s in subgraphs], cases, knobs.seed))
     sequences = {make_id("q", intention_id, s.subgraph, s.tasks): s for s in written}
     wfg = workflow_graph({i: chain(s.tasks) for i, s in sequences.items()}, graph)
     prices = Prices.of(graph, {n.task_id for n in wfg.nodes.values() if n.task_id}, cost, settings)
     situation = Situation(
         intake, intention_id, graph, wfg, {i: first_occurrences(s.tasks) for i, s in sequences.items()},
-        needed_tasks(cases, knowledge.needs_of(intake.industry), intake.client), trodden(cases), settled_order(cases),
+        needed_tasks(cases, knowledge.needs_of(intake.industry), intake.client, knobs), settled_order(cases, knobs.settled_share),
         prices, cost, settings, knowledge.names,
     )
     rows = [_row(c) for c in cases[:BASELINE_CASES]]

@@ -33,12 +33,12 @@ class CaseBook:
     def __len__(self) -> int:
         return len(self._ids)
 
-    def near(self, vector: np.ndarray, industry: str | None) -> list[NearCase]:
-        """The nearest cases of the industry, nearest first; cases where refusing was right are no models to follow."""
+    def near(self, vector: np.ndarray, industry: str | None, top: int) -> list[NearCase]:
+        """The `top` nearest cases of the industry, nearest first; cases where refusing was right are no models to follow."""
         if not self._ids:
             return []
         allowed = ~self._refusal if industry is None else ~self._refusal & (self._industry == industry)
-        hits = nearest_cases(self._ids, self._vectors, vector, allowed)
+        hits = nearest_cases(self._ids, self._vectors, vector, allowed, top)
         if not hits:
             return []
         where = {i: n for n, i in enumerate(self._ids)}

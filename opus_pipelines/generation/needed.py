@@ -9,20 +9,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from opus_pipelines.lwm.interface import NearCase
+from opus_pipelines.settings import Generation
 
 MIN_SUCCESSES = 0.5   # weight of near successes from which the near cases decide
 MIN_WITHOUT = 1.0     # weight of near cases without a task below which there is no contrast
-USUAL = 0.5           # share of the successes above which a task is what one does
-HARMLESS = 0.1        # a lift surely below this is no harm
 ALTERNATIVE_MARGIN = 0.1  # success that an alternative may give up against the task it stands in for
 _Z = 1.96
 
 
-def needed_tasks(cases: Sequence[NearCase], needs: Iterable[Mapping[str, Any]], client: str | None) -> list[frozenset[str]]:
-    """Groups of tasks, any one of a group must be done; in order of their ids."""
+def needed_tasks(
+    cases: Sequence[NearCase], needs: Iterable[Mapping[str, Any]], client: str | None, settings: Generation
+) -> list[frozenset[str]]:
+    """Groups of tasks, any one of a group must be done; in order of their ids. `needs` are rows of wkg/needs."""
     taught = [c for c in cases if c.counts and c.tasks]
     if sum(c.weight for c in taught if c.success) >= MIN_SUCCESSES:
-        return _needed_near(taught)
+        return _needed_near(taught, settings)
     return _needed_by_kind(cases, needs, client)
 
 
@@ -33,7 +34,7 @@ def lift(with_: tuple[float, float], without: tuple[float, float]) -> tuple[floa
     return m1 - m0, m1 - m0 - half, m1 - m0 + half
 
 
-def _needed_near(cases: list[NearCase]) -> list[frozenset[str]]:
+def _needed_near(cases: list[NearCase], settings: Generation) -> list[frozenset[str]]:
     """Groups by forward selection: the task with the surest lift first, the next among the cases that did it, and so on.
 
     Looking at each task by itself would blame what a skipped check's cases happen to lack beside the check.
@@ -44,16 +45,16 @@ def _needed_near(cases: list[NearCase]) -> list[frozenset[str]]:
         groups.append(_with_alternatives(found, left))
         left = [c for c in left if groups[-1] & set(c.tasks)]
     chosen = frozenset[str]().union(*groups)
-    usual = [t for t in _having(left) if t not in chosen and _usual(t, left)]
+    usual = [t for t in _having(left) if t not in chosen and _usual(t, left, settings)]
     return sorted([*groups, *(frozenset({t}) for t in usual)], key=sorted)
 
 
-def _usual(task: str, cases: list[NearCase]) -> bool:
+def _usual(task: str, cases: list[NearCase], settings: Generation) -> bool:
     """Most successes did the task, and history does not show that leaving it out does no harm."""
     n, right = _weights(cases)
     those = _weights(_having(cases)[task])
     without = n - those[0], max(0.0, right - those[1])
-    return those[1] > USUAL * right and lift(those, without)[2] > HARMLESS
+    return those[1] > settings.usual_share * right and lift(those, without)[2] > settings.harmless_lift
 
 
 def _surest(cases: list[NearCase], without: frozenset[str]) -> str | None:

@@ -1,4 +1,4 @@
-"""The order in which near history does things: which way it goes, and which of two tasks it always does first.
+"""The order in which near history does things: which of two tasks it always does first.
 
 A chain's Reward hardly tells orders apart (it is a product), so order is learnt: what near cases never do, no workflow does.
 """
@@ -6,35 +6,24 @@ A chain's Reward hardly tells orders apart (it is a product), so order is learnt
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations
 
 from opus_pipelines.lwm.history import first_occurrences
 from opus_pipelines.lwm.interface import NearCase
-from opus_pipelines.wfg.algorithm1 import INPUT, OUTPUT, WFG
+from opus_pipelines.wfg.algorithm1 import WFG
 
 Pair = tuple[str, str]
-SETTLED = 0.9      # share of the near cases with both tasks that must agree on their order
-MIN_WEIGHT = 0.5   # weight of such cases below which nothing is settled
+MIN_WEIGHT = 0.5  # weight of such cases below which nothing is settled
 
 
-def trodden(cases: Sequence[NearCase]) -> dict[Pair, int]:
-    """How often the near cases that did not fail went from one task to another, ends included, in thousandths of a full vote."""
-    votes: dict[Pair, float] = defaultdict(float)
-    for case in cases:
-        if case.success is not False and case.tasks:
-            for pair in pairwise([INPUT, *first_occurrences(case.tasks), OUTPUT]):
-                votes[pair] += case.weight
-    return {pair: round(1000 * weight) for pair, weight in votes.items()}
-
-
-def settled_order(cases: Sequence[NearCase]) -> frozenset[Pair]:
-    """Pairs (a, b) of which the near cases that did not fail do a first."""
+def settled_order(cases: Sequence[NearCase], share: float) -> frozenset[Pair]:
+    """Pairs (a, b) of which at least `share` of the near cases that did both and did not fail do a first."""
     votes: dict[Pair, float] = defaultdict(float)
     for case in cases:
         if case.success is not False:
             for pair in combinations(first_occurrences(case.tasks), 2):
                 votes[pair] += case.weight
-    return frozenset((a, b) for (a, b), v in votes.items() if (whole := v + votes.get((b, a), 0.0)) >= MIN_WEIGHT and v >= SETTLED * whole)
+    return frozenset((a, b) for (a, b), v in votes.items() if (whole := v + votes.get((b, a), 0.0)) >= MIN_WEIGHT and v >= share * whole)
 
 
 def breaks(tasks: Sequence[str], order: frozenset[Pair]) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 from opus_pipelines.history.builder import ImplementationBuilder
 from opus_pipelines.history.costs import price
 from opus_pipelines.history.events import has_work, tasks_of, undecided
+from opus_pipelines.history.formats import Format
 from opus_pipelines.history.mapping import OUTCOME
 from opus_pipelines.history.outcome import succeeded
 from opus_pipelines.history.records import Case, Counts, Reject, Task
@@ -20,16 +21,17 @@ class Assembler:
     """Of one file: readers call `case` and `reject`, and `known` before they read a case that would be refused."""
 
     def __init__(
-        self, source: str, path: str, settings: SourceSettings, seen: set[str], record_is_case: bool, tick: Callable[[int], None]
+        self, source: str, path: str, settings: SourceSettings, seen: set[str], kind: Format, tick: Callable[[int], None]
     ) -> None:
         self.redactor = Redactor(settings.redact)
         self.counts = Counts()
         self.rejects: list[Reject] = []
         self.builder = ImplementationBuilder()
         self.case_ids: set[str] = set()
-        self._source, self._path, self._settings = source, path, settings
+        self.path = path
+        self._source, self._settings, self._kind = source, settings, settings.kind or kind.kind
         self._seen = seen
-        self._record_is_case = record_is_case
+        self._record_is_case = kind.record_is_case
         self._tick = tick
         self._told = 0
         self._undecided: list[Case] = []
@@ -45,10 +47,15 @@ class Assembler:
         self.counts.rejected += 1
         self.rejects.append(Reject(position, code, self.redactor.reason(reason), self.redactor.record(record)))
 
+    def not_work(self, records: int) -> None:
+        """Records that stand in no case, because they are no work: notes, steps switched off, events of other objects."""
+        self._count(records)
+        self.counts.not_work += records
+
     def case(self, case: Case) -> None:
         """A case whose every event can be used. Its id must not be known."""
         self.case_ids.add(case.case_id)
-        self._count(1 if self._record_is_case else len(case.events))
+        self._count(1 if self._record_is_case else len(case.events) - case.shared)
         if not self._log_has_work and has_work(case.events):
             self._log_has_work = True
             self._settle()
@@ -82,7 +89,7 @@ class Assembler:
         if self._record_is_case:
             self.counts.used += 1
         else:
-            self.counts.used += len(case.events) - not_work
+            self.counts.used += len(case.events) - case.shared - not_work
             self.counts.not_work += not_work
         self.counts.implementations += 1
         self.counts.task_implementations += len(tasks)
@@ -98,8 +105,8 @@ class Assembler:
             "implementation_id": make_id("i", self._source, case.case_id),
             "source": self._source,
             "case_id": case.case_id,
-            "path": self._path,
-            "kind": settings.kind,
+            "path": self.path,
+            "kind": self._kind,
             "process_context": fields.get("process_context"),
             "expected_outcome": fields.get("expected_outcome"),
             "industry": settings.constant("industry") or fields.get("industry"),

@@ -7,7 +7,7 @@ record that it cannot use to `sink.reject`, and raises InputError where the file
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, cast
 
 if TYPE_CHECKING:
     from opus_pipelines.history.assembler import Assembler
@@ -29,6 +29,7 @@ class Format:
     module: str
     position_unit: str
     record_is_case: bool  # else a record is an event
+    kind: Literal["executed", "model"] = "executed"  # of its implementations, unless source.toml says otherwise
 
     def reader(self) -> Reader:
         """The module's `read`; imported only now, so that a night with nothing new loads no parser."""
@@ -39,6 +40,10 @@ FORMATS = (
     Format("xes", (".xes",), "opus_pipelines.history.xes", "record", False),
     Format("csv", (".csv", ".tsv"), "opus_pipelines.history.csv_log", "line", False),
     Format("jsonl", (".jsonl", ".ndjson"), "opus_pipelines.history.jsonl", "line", True),
+    Format("parquet", (".parquet",), "opus_pipelines.history.parquet_log", "record", False),
+    Format("bpmn", (".bpmn", ".bpmn20.xml"), "opus_pipelines.history.bpmn", "record", True, "model"),
+    Format("ocel", (".ocel.json",), "opus_pipelines.history.ocel", "record", False),
+    Format("n8n", (".json",), "opus_pipelines.history.n8n", "record", False, "model"),  # after every longer ending in .json
 )
 
 

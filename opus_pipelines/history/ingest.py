@@ -140,7 +140,7 @@ def _read_file(plan: SourcePlan, file: FilePlan, seen: set[str], progress: Progr
     if file.refused is not None or plan.settings is None:
         return _FileResult(Counts(), [], [], file.refused)
     kind = next(f for f in FORMATS if f.name == file.format)
-    sink = Assembler(plan.name, file.path, plan.settings, seen, kind.record_is_case, _ticker(f"{plan.name}/{file.path}", progress))
+    sink = Assembler(plan.name, file.path, plan.settings, seen, kind, _ticker(f"{plan.name}/{file.path}", progress))
     try:
         with _no_collection():
             kind.reader()(lambda: open_data(file.file), plan.settings, sink)

@@ -54,11 +54,15 @@ class Event:
 
 @dataclass(slots=True)
 class Case:
-    """One case, read: the values of its own under the names of `mapping.CASE_FIELDS`, and its events in file order."""
+    """One case, read: the values of its own under the names of `mapping.CASE_FIELDS`, and its events in file order.
+
+    `shared`: how many of its events stand in an earlier case too, and were counted there; none of them has a transition.
+    """
 
     case_id: str
     fields: dict[str, Any]
     events: list[Event]
+    shared: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from opus_pipelines.errors import SettingsError
+from opus_pipelines.history.formats import FORMATS
 from opus_pipelines.settings import Section, parse, read_toml
 
 FILE_NAME = "source.toml"
@@ -135,12 +136,13 @@ class SourceSettings(Section):
     industry: str | FromColumn | None = Field(None, description="of every case, or a column")
     client: str | FromColumn | None = Field(None, description="of every case, or a column")
     contract: str | FromColumn | None = Field(None, description="of every case, or a column")
-    format: Literal["xes", "csv", "jsonl"] | None = Field(None, description="where the file name does not tell")
-    kind: Literal["executed", "model"] = Field("executed", description="executed, or model for a process model")
+    format: str | None = Field(None, description="where the file name does not tell")
+    kind: Literal["executed", "model"] | None = Field(None, description="executed or model; default: model for BPMN and n8n, else executed")
     weight: int = Field(1, ge=1, description="runs that one case stands for")
     activity: str | None = Field(None, description='template of the task key, e.g. "{concept:name} {lifecycle:transition}"')
     timezone: str | None = Field(None, description="of times that state none, e.g. Europe/Amsterdam")
     time_format: Texts = Field([], description="strptime formats of times that are written in no usual way, e.g. %d/%m/%Y %H:%M")
+    object_type: str | None = Field(None, description="OCEL: the type of the objects that are the cases")
     currency: str | None = Field(None, description="of amounts; USD only")
     decimal: Literal[".", ","] | None = Field(None, description="decimal sign of amounts; the other one then groups thousands")
     merge: bool = Field(True, description="false keeps the source's tasks to itself")
@@ -150,6 +152,14 @@ class SourceSettings(Section):
     success: Success = Success()
     rates: dict[str, float | TokenPrice] = Field({}, description="$/h by actor or actor kind, $ per million tokens by model")
     redact: Redact = Redact()
+
+    @field_validator("format")
+    @classmethod
+    def _known_format(cls, value: str | None) -> str | None:
+        known = [f.name for f in FORMATS]
+        if value is not None and value not in known:
+            raise ValueError(f"{value!r} is no format that is read; known are {', '.join(known)}")
+        return value
 
     @field_validator("timezone")
     @classmethod

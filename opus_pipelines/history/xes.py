@@ -15,6 +15,7 @@ from opus_pipelines.history.records import Case, Event
 from opus_pipelines.history.source_settings import CaseNames, EventNames, SourceSettings
 from opus_pipelines.history.times import TimeParser
 from opus_pipelines.history.values import BadValueError
+from opus_pipelines.history.whole_file import SAFE_XML, broken_xml, refuse_doctype
 from opus_pipelines.ids import canonical
 
 _CASE_DEFAULTS = {"case": "concept:name", "title": "title", "description": "concept:description"}
@@ -32,17 +33,15 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
         try:
             _stream(file, reader)
         except etree.XMLSyntaxError as error:
-            raise InputError(f"the XML is broken: {' '.join(str(error.msg).split())}") from None
+            raise broken_xml(error) from None
 
 
 def _stream(file: BinaryIO, reader: "_XesReader") -> None:
-    parsed = etree.iterparse(
-        file, events=("start", "end"), tag=("{*}log", "{*}trace"), resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
-    )
+    parsed = etree.iterparse(file, events=("start", "end"), tag=("{*}log", "{*}trace"), **SAFE_XML)
     log = done = None
     for event, element in parsed:
         if log is None:
-            _refuse_doctype(element)
+            refuse_doctype(element)
             log = element
         if event == "end" and element is not log:
             reader.trace(element)
@@ -52,17 +51,11 @@ def _stream(file: BinaryIO, reader: "_XesReader") -> None:
             done = element
     root = parsed.root
     if root is not None:
-        _refuse_doctype(root)
+        refuse_doctype(root)
     if log is None or root is None or etree.QName(root).localname != "log":
         raise InputError("it is no event log: the XML has no <log>")
     for element in root.iterchildren("{*}event"):
         reader.stray(element)
-
-
-def _refuse_doctype(element: Any) -> None:
-    info = element.getroottree().docinfo
-    if info.doctype or info.internalDTD is not None:
-        raise InputError("it declares a document type, which no event log needs and entity bombs do; remove the <!DOCTYPE ...>")
 
 
 class _XesReader:

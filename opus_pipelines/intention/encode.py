@@ -8,7 +8,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opus_pipelines.embedding.attention import CONTEXT_WEIGHT, OUTPUT_WEIGHT, REQUEST_WEIGHT, attention, compose, passages, stretches, unit, words_of
+from opus_pipelines.embedding.attention import (
+    CONTEXT_WEIGHT,
+    OUTPUT_WEIGHT,
+    REQUEST_WEIGHT,
+    attention,
+    compose,
+    passages,
+    stretches,
+    unit,
+    words_of,
+)
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.intention.elements import Element, is_complete
 
@@ -48,7 +58,7 @@ def encode_intention(elements: Sequence[Element], title: str | None, encoder: Te
     rows = {part: np.array([v for p, v in zip(found, vectors, strict=True) if p.part == part]) for part in ("input", "context", "output")}
     request = unit(rows["input"].mean(0))
     vector = compose(request, rows["context"], rows["output"])
-    goal = title or next(p.text for p in found if p.part == "input")
+    goal = title or next(p for e in elements if e.role == "input" for p in passages(e.text, _GOAL_LENGTH))
     kind = "complete" if is_complete(list(elements)) else "incomplete"
     return Intention(kind, vector, " ".join(goal.split())[:_GOAL_LENGTH], _shares(found, request, rows))
 

@@ -8,9 +8,7 @@ import numpy as np
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.wkg.graph import WorkGraph
 
-TOP_TASKS = 12
-MIN_TASK_SIMILARITY = 0.2
-TOP_CASES = 200
+_SPARE = 8  # hits asked of the index for each task wanted, since those of other industries fall away
 
 
 @dataclass(frozen=True)
@@ -21,15 +19,14 @@ class Routed:
     similarity: float
 
 
-def route(index: VectorIndex, graph: WorkGraph, vector: np.ndarray, industry: str | None,
-          top: int = TOP_TASKS, threshold: float = MIN_TASK_SIMILARITY) -> list[Routed]:
+def route(index: VectorIndex, graph: WorkGraph, vector: np.ndarray, industry: str | None, top: int, threshold: float) -> list[Routed]:
     """V of LWM: tasks of the industry with cos(emb(v), Γ) >= threshold, the `top` nearest; nearest first, then by id."""
-    hits = index.search(vector[None, :], min(len(graph.tasks), top * 8))[0]
+    hits = index.search(vector[None, :], min(len(graph.tasks), top * _SPARE))[0]
     near = [Routed(i, s) for i, s in hits if s >= threshold and _belongs(graph, i, industry)]
     return sorted(near, key=lambda r: (-r.similarity, r.id))[:top]
 
 
-def nearest_cases(ids: Sequence[str], vectors: np.ndarray, vector: np.ndarray, allowed: np.ndarray, top: int = TOP_CASES) -> list[Routed]:
+def nearest_cases(ids: Sequence[str], vectors: np.ndarray, vector: np.ndarray, allowed: np.ndarray, top: int) -> list[Routed]:
     """The `top` cases [n, d] nearest to Γ among the allowed (boolean [n]); exact cosine, nearest first, then by id."""
     similarity = np.where(allowed, vectors @ vector, -np.inf).round(6)
     order = np.lexsort((np.asarray(ids), -similarity))[:top]

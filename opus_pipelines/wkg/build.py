@@ -1,11 +1,8 @@
 """A rebuild of the WKG in four steps that share one staged folder: prepare, mine, embed, publish."""
 
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +14,11 @@ from opus_pipelines.settings import Settings
 from opus_pipelines.wkg import manifest
 from opus_pipelines.wkg.aggregates import SourcePart, mine_missing
 from opus_pipelines.wkg.checks import CheckResult, check_snapshot
-from opus_pipelines.wkg.gamma import LambdaRule, lambda_rule
+from opus_pipelines.wkg.gamma import lambda_rule
 from opus_pipelines.wkg.names import names_of
 from opus_pipelines.wkg.resolve import Resolution, SourceNames, ledger_table, read_ledger, resolve
 from opus_pipelines.wkg.retention import prune
+from opus_pipelines.wkg.staged import SnapshotBuild
 from opus_pipelines.wkg.tables import write_tables
 from opus_pipelines.wkg.vectors import Progress, write_case_vectors, write_task_vectors
 
@@ -30,37 +28,6 @@ if TYPE_CHECKING:
     from opus_pipelines.history.ingest import HistoryState
 
 CODE = ("tables", "schemas.py", "lake.py", "ids.py", "history", "wkg", "embedding")
-
-
-@dataclass
-class SnapshotBuild:
-    """One rebuild under way. `folder` is staged until `publish`; the fields behind `timings` are what the steps hand on."""
-
-    snapshot_id: str
-    folder: Path
-    is_new: bool
-    timings: dict[str, float] = field(default_factory=dict)
-    lake: Lake = field(repr=False, kw_only=True)
-    settings: Settings = field(repr=False, kw_only=True)
-    parts: list[SourcePart] = field(repr=False, kw_only=True)
-    resolution: Resolution = field(repr=False, kw_only=True)
-    rule: LambdaRule = field(repr=False, kw_only=True)
-    lambda_: float | None = None
-    counts: dict[str, int] = field(default_factory=dict)
-    figures: dict[str, Any] = field(default_factory=dict)
-    mined: list[str] = field(default_factory=list)
-
-    @property
-    def is_current(self) -> bool:
-        """Is it published and pointed to already?"""
-        return not self.is_new and self.lake.current_snapshot() == self.snapshot_id
-
-    @contextmanager
-    def timed(self, stage: str) -> Iterator[None]:
-        """Add the seconds of a stage to `timings`."""
-        start = perf_counter()
-        yield
-        self.timings[stage] = round(self.timings.get(stage, 0.0) + perf_counter() - start, 3)
 
 
 def prepare(lake: Lake, settings: Settings, history: "HistoryState", reset_lambda: bool = False) -> SnapshotBuild:

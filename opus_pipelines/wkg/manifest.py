@@ -3,7 +3,7 @@
 import platform
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.parquet as pq
 
@@ -15,9 +15,7 @@ from opus_pipelines.wkg.checks import CheckResult
 from opus_pipelines.wkg.gamma import LambdaRule
 from opus_pipelines.wkg.names import names_place
 from opus_pipelines.wkg.resolve import Resolution, ledger_table, read_ledger
-
-if TYPE_CHECKING:
-    from opus_pipelines.wkg.build import SnapshotBuild
+from opus_pipelines.wkg.staged import SnapshotBuild
 
 
 def settings_that_matter(settings: Settings) -> dict[str, Any]:
@@ -29,7 +27,7 @@ def settings_that_matter(settings: Settings) -> dict[str, Any]:
     }
 
 
-def write(build: "SnapshotBuild", checks: list[CheckResult], now: datetime) -> None:
+def write(build: SnapshotBuild, checks: list[CheckResult], now: datetime) -> None:
     """manifest.json into the staged folder."""
     write_json(build.folder / "manifest.json", {
         "snapshot": build.snapshot_id,
@@ -73,7 +71,7 @@ def stamp(now: datetime) -> str:
     return now.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _source(build: "SnapshotBuild", part: SourcePart) -> dict[str, Any]:
+def _source(build: SnapshotBuild, part: SourcePart) -> dict[str, Any]:
     place = part.folder.relative_to(build.lake.root) if part.folder.is_relative_to(build.lake.root) else part.folder
     aggregates, names = part.place(build.lake), names_place(build.lake, part.source, part.content)
     return {

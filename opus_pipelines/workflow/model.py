@@ -60,6 +60,7 @@ class OutputNode:
     id: str
     title: str
     gain_usd: float
+    data_type: str | None = None
     kind = "output"
 
 

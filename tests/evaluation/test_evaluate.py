@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.errors import WorkflowError
 from opus_pipelines.evaluation.cost import split_cost
 from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.evaluation.schedule import peaks, schedule
@@ -99,12 +98,21 @@ def test_parallel_tasks_by_hand():
     assert result.reward_usd == pytest.approx(1.25 - 3.00001)
 
 
-def test_exact_inference_is_refused_where_it_would_differ():
-    assert product_is_exact(diamond(1.0, 0.5))
-    assert not product_is_exact(diamond(0.5, 0.5))
-    evaluate(diamond(1.0, 0.5), Cost(), Reward(inference="exact"))
-    with pytest.raises(WorkflowError, match="share an uncertain ancestor"):
-        evaluate(diamond(0.5, 0.5), Cost(), Reward(inference="exact"))
+def test_exact_inference_is_used_where_the_settings_say_so():
+    shared = diamond(0.5, 0.5)
+    assert not product_is_exact(shared)
+    product, exact = (evaluate(shared, Cost(), Reward(inference=way)) for way in ("product", "exact"))
+    assert product.success["out"] == product.success_probability == 0.25 * 0.25 * 0.5
+    assert exact.success["out"] == exact.success_probability == 0.5 * 0.25 * 0.5
+    assert (exact.expected_gain_usd, exact.reward_usd) == (0.625, 0.625 - exact.cost_usd)
+    assert exact.cost_usd == product.cost_usd
+
+
+@pytest.mark.parametrize("prior", [0.0, 1.0])
+def test_where_the_product_is_exact_both_say_the_same(prior):
+    workflow = diamond(prior, 0.3)
+    assert product_is_exact(workflow)
+    assert evaluate(workflow, PRICES, Reward(inference="exact")) == evaluate(workflow, PRICES, Reward())
 
 
 def test_two_outputs_of_one_uncertain_task_are_not_independent():

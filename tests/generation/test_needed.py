@@ -2,14 +2,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.generation.needed import lift, needed_tasks
+from opus_pipelines.generation.needed import lift
+from opus_pipelines.generation.needed import needed_tasks as needed_by
 from opus_pipelines.lwm.interface import NearCase
+from opus_pipelines.settings import Generation
 
 
 def cases(count, tasks, success, weight=1.0, expected=None, kind="Claim"):
     n = len(tasks)
     return [NearCase(f"i{tasks}{success}{k}", 0.9, weight, success, expected, "acme", kind, tuple(tasks), tuple(tasks),
                      (None,) * n, (None,) * n, (None,) * n) for k in range(count)]
+
+
+def needed_tasks(near, needs, client):
+    return needed_by(near, needs, client, Generation())
 
 
 def names(groups):

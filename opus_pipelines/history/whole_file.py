@@ -1,0 +1,64 @@
+"""Files that must be read whole, as XML and JSON documents are: bounded, and refused where they hide what could harm the reader."""
+
+import json
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from lxml import etree
+
+from opus_pipelines.errors import InputError
+
+XML_BYTES = 1 << 25   # a parsed document takes ten to twenty times its size
+SAFE_XML: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
+
+
+def read_bytes(open_file: Callable[[], BinaryIO], limit: int, advice: str) -> bytes:
+    """The file's content; raises InputError where it is larger than `limit`."""
+    with open_file() as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise InputError(f"it is larger than {limit >> 20} MiB, and this format must be read whole; {advice}")
+    return content
+
+
+def read_json(open_file: Callable[[], BinaryIO], limit: int, advice: str) -> Any:
+    """The file as JSON; raises InputError where it is none, or none that the lake could hold."""
+    content = read_bytes(open_file, limit, advice)
+    try:
+        text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+        value = json.loads(text)
+    except UnicodeDecodeError as error:
+        raise InputError(f"it is not UTF-8 (byte {error.start})") from None
+    except RecursionError:
+        raise InputError("the JSON is nested too deeply") from None
+    except ValueError as error:
+        raise InputError(f"it is not JSON: {error}") from None
+    if "\\ud" in text.lower():
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InputError("it holds half of a character (a lone surrogate)") from None
+    return value
+
+
+def read_xml(open_file: Callable[[], BinaryIO], advice: str) -> Any:
+    """The root element; raises InputError where the XML is broken or declares a document type."""
+    content = read_bytes(open_file, XML_BYTES, advice)
+    try:
+        root = etree.fromstring(content, etree.XMLParser(**SAFE_XML))
+    except etree.XMLSyntaxError as error:
+        raise broken_xml(error) from None
+    refuse_doctype(root)
+    return root
+
+
+def broken_xml(error: etree.XMLSyntaxError) -> InputError:
+    """What a person reads of a syntax error."""
+    return InputError(f"the XML is broken: {' '.join(str(error.msg).split())}")
+
+
+def refuse_doctype(element: Any) -> None:
+    """No log and no model needs a document type: that is where entity bombs and external entities live."""
+    info = element.getroottree().docinfo
+    if info.doctype or info.internalDTD is not None:
+        raise InputError("it declares a document type, which no log or model needs and entity bombs do; remove the <!DOCTYPE ...>")
