@@ -4,6 +4,7 @@ Every node is a binary variable: right with π (an input), with p if all its par
 its parents are (an output). Where parents share no uncertain ancestor their product is exact; elsewhere variables are eliminated.
 """
 
+import heapq
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ WIDEST = 20
 Factor = tuple[tuple[int, ...], NDArray[np.float64]]
 """Variables, ascending, and a table with one axis of two (wrong, right) for each."""
 
+_ONE: Factor = (), np.array(1.0)
 _BOTH = np.array([[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]])
 """1 where the third is "the first and the second"."""
 
@@ -106,25 +108,34 @@ def _network(workflow: Workflow, right: Collection[str], success: dict[str, floa
 
 
 def _sum_out(factors: list[Factor]) -> float:
-    """The sum of the factors' product over all variables, each eliminated where it has the fewest neighbours."""
+    """The sum of the factors' product over all variables, each eliminated when it has the fewest neighbours."""
+    holding: dict[int, list[int]] = {}
     near: dict[int, set[int]] = {}
-    for variables, _ in factors:
+    for i, (variables, _) in enumerate(factors):
         for variable in variables:
+            holding.setdefault(variable, []).append(i)
             near.setdefault(variable, set()).update(variables)
+    heap = [(len(around), variable) for variable, around in near.items()]
+    heapq.heapify(heap)
     while near:
-        variable = min(near, key=lambda v: (len(near[v]), v))
-        scope = sorted(near.pop(variable))
-        if len(scope) > WIDEST:
+        size, variable = heapq.heappop(heap)
+        if variable not in near or len(near[variable]) != size:
+            continue  # an older entry of a variable that is gone or has other neighbours by now
+        if size > WIDEST:
             raise WorkflowError(
-                f"exact success would need tables of 2^{len(scope)} numbers, at most 2^{WIDEST} are made: "
+                f"exact success would need a table of 2^{size} numbers, the most is 2^{WIDEST}: "
                 'too many uncertain branches cross each other; set reward.inference = "product"'
             )
-        touched = [f for f in factors if variable in f[0]]
+        scope = sorted(near.pop(variable))
         rest = tuple(v for v in scope if v != variable)
-        factors = [f for f in factors if variable not in f[0]]
-        factors.append((rest, _joined(touched, scope).sum(axis=scope.index(variable))))
+        touched = holding.pop(variable)
+        factors.append((rest, _joined([factors[i] for i in touched], scope).sum(axis=scope.index(variable))))
+        for i in touched:
+            factors[i] = _ONE  # what has been joined is let go
         for neighbour in rest:
             near[neighbour] = (near[neighbour] | set(rest)) - {variable}
+            holding[neighbour].append(len(factors) - 1)
+            heapq.heappush(heap, (len(near[neighbour]), neighbour))
     return math.prod(float(table) for _, table in factors)
 
 

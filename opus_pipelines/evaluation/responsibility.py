@@ -45,9 +45,9 @@ def target_atomicity(alpha: float) -> float:
     return 1 - alpha
 
 
-def is_single(atomicity: float, target: float, tolerance: float = 0.0) -> bool:
+def is_single(degree: float, target: float, tolerance: float = 0.0) -> bool:
     """SRP(v, W) of EVAL (22): γ_c equals γ*, or lies within the tolerance of it."""
-    return math.isclose(atomicity, target, rel_tol=0, abs_tol=tolerance + 1e-12)
+    return math.isclose(degree, target, rel_tol=0, abs_tol=tolerance + 1e-12)
 
 
 def responsibilities(workflow: Workflow, scores: Mapping[str, Scores], reward: Reward, tolerance: float = 0.1) -> dict[str, Responsibility]:

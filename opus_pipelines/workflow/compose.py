@@ -68,7 +68,6 @@ def second_renamed(first: Workflow, second: Workflow) -> tuple[Workflow, dict[st
     for node in second.nodes:
         if node.id in first.by_id:
             names[node.id] = next(name for k in count(2) if (name := f"{node.id}~{k}") not in taken)
-            taken.add(names[node.id])
     if not names:
         return second, names
     nodes = [replace(n, id=names.get(n.id, n.id)) for n in second.nodes]

@@ -1,5 +1,7 @@
 """EVAL (8)-(10): the printed figures of spec A6, bounds, the complement, refusals."""
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +18,7 @@ free = st.builds(Scores, share, share, share, share)
 def workflow(n: int) -> Workflow:
     tasks = [TaskNode(f"t{i}", "t", "T") for i in range(n)]
     ids = ["in", *(t.id for t in tasks), "out"]
-    return Workflow.of([InputNode("in", "In"), *tasks, OutputNode("out", "Out", 1.0)], zip(ids, ids[1:], strict=False))
+    return Workflow.of([InputNode("in", "In"), *tasks, OutputNode("out", "Out", 1.0)], itertools.pairwise(ids))
 
 
 @pytest.mark.parametrize(("first", "second", "printed"), [
@@ -40,7 +42,8 @@ def test_the_fitted_scores_give_table_1(coupling, observability, first, second, 
 
 @given(st.lists(free, max_size=8), share, share, share)
 def test_bounds_of_free_scores(scores, alpha, beta, lambda_):
-    found = penalties(workflow(len(scores)), {f"t{i}": s for i, s in enumerate(scores)}, Reward(alpha=alpha, beta=beta, **{"lambda": lambda_}))
+    weights = Reward(alpha=alpha, beta=beta, **{"lambda": lambda_})
+    found = penalties(workflow(len(scores)), {f"t{i}": s for i, s in enumerate(scores)}, weights)
     assert 0 <= found.cip <= 1
     assert 0 <= found.sip <= 1
     assert min(found.cip, found.sip) - 1e-12 <= found.penalty <= max(found.cip, found.sip) + 1e-12
@@ -63,6 +66,16 @@ def test_a_worse_score_never_lowers_the_penalty(scores, worse, name):
     better = min(getattr(scores, name), worse)
     lower, higher = ({"t0": Scores(**{**vars(scores), name: x})} for x in (better, max(getattr(scores, name), worse)))
     assert penalties(workflow(1), lower, Reward()).penalty <= penalties(workflow(1), higher, Reward()).penalty + 1e-12
+
+
+def test_each_weight_weighs_its_own_pair():
+    scores = {"t0": Scores(1.0, 0.0, 0.0, 1.0), "t1": Scores(0.5, 0.0, 0.0, 0.5)}
+    found = penalties(workflow(2), scores, Reward(alpha=0.8, beta=0.2, **{"lambda": 0.25}))
+    assert (found.cip, found.sip) == pytest.approx((0.8 * 0.625, 0.8 * 0.625))
+    scores["t1"] = Scores(0.5, 0.0, 0.0, 0.0)
+    found = penalties(workflow(2), scores, Reward(alpha=0.8, beta=0.2, **{"lambda": 0.25}))
+    assert (found.cip, found.sip) == pytest.approx((0.5, 0.4))
+    assert found.penalty == pytest.approx((0.25 * 0.25 + 0.75 * 0.16) ** 0.5)
 
 
 def test_best_and_worst():

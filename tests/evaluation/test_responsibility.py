@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 
 from opus_pipelines.errors import WorkflowError
 from opus_pipelines.evaluation.penalty import Scores, cip
-from opus_pipelines.evaluation.responsibility import Responsibility, atomicity, is_single, is_single_level, responsibilities, target_atomicity
+from opus_pipelines.evaluation.responsibility import (
+    Responsibility,
+    atomicity,
+    is_single,
+    is_single_level,
+    responsibilities,
+    target_atomicity,
+)
 from opus_pipelines.settings import Reward
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
