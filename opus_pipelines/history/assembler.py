@@ -1,6 +1,7 @@
 """Where readers hand over cases and rejects: lifecycles settled, cases priced and judged, records counted - one file at a time."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from opus_pipelines.history.builder import ImplementationBuilder
@@ -17,11 +18,19 @@ from opus_pipelines.ids import make_id
 TICK = 20_000  # records between two looks at the clock
 
 
+@dataclass
+class Seen:
+    """What the files of a source must know of those before them: the cases, and what each task key that may repeat was called."""
+
+    case_ids: set[str] = field(default_factory=set)
+    names: dict[str, str] = field(default_factory=dict)
+
+
 class Assembler:
     """Of one file: readers call `case` and `reject`, and `known` before they read a case that would be refused."""
 
     def __init__(
-        self, source: str, path: str, settings: SourceSettings, seen: set[str], kind: Format, tick: Callable[[int], None]
+        self, source: str, path: str, settings: SourceSettings, seen: Seen, kind: Format, tick: Callable[[int], None]
     ) -> None:
         self.redactor = Redactor(settings.redact)
         self.counts = Counts()
@@ -39,7 +48,11 @@ class Assembler:
 
     def known(self, case_id: str) -> bool:
         """Was a case of this id read before, in this file or another of the source?"""
-        return case_id in self._seen or case_id in self.case_ids
+        return case_id in self._seen.case_ids or case_id in self.case_ids
+
+    def own_key(self, key: str, name: str) -> str:
+        """A key that is told apart by its name where an earlier model of the source gave the same id to another task, as copies do."""
+        return key if key and self._seen.names.setdefault(key, name) == name else f"{key} {name}".strip()
 
     def reject(self, position: int, code: str, reason: str, record: str) -> None:
         """A record that cannot be used, and its text, which is redacted already where it could be taken apart."""

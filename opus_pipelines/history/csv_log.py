@@ -7,17 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from opus_pipelines.errors import InputError
 from opus_pipelines.history.assembler import Assembler
-from opus_pipelines.history.csv_columns import tell_columns
-from opus_pipelines.history.mapping import CaseMap, EventMap, case_names
-from opus_pipelines.history.records import Case, Event
-from opus_pipelines.history.source_settings import CaseNames, EventNames, SourceSettings
-from opus_pipelines.history.times import TimeParser, day_comes_first, is_numeric_date
-from opus_pipelines.history.values import BadValueError
-from opus_pipelines.ids import canonical
+from opus_pipelines.history.source_settings import SourceSettings
+from opus_pipelines.history.table_log import TableLog
+from opus_pipelines.history.times import day_comes_first, is_numeric_date
 
 FIELD_BYTES = 1 << 22
 _DELIMITERS = ",;\t|"
@@ -38,57 +34,26 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
     """Hand every case to `sink` once the file is read; raises InputError where the columns cannot be told."""
     csv.field_size_limit(FIELD_BYTES)
     with open_file() as file:
-        reader = _CsvReader(file, settings, sink)
-        reader.times.day_first = _day_first(open_file, reader)
-        for number, row in enumerate(reader.rows):
-            reader.row(row)
+        rows = _rows(file)
+        table = TableLog(_header(next(rows, None)), settings, sink)
+        table.times.day_first = _day_first(open_file, table.time_columns)
+        for number, row in enumerate(rows):
+            _take(row, table, sink)
             sink.passed(number)
-    for case in reader.cases.values():
-        if case.events:
-            sink.case(case)
+    table.finish()
 
 
-class _CsvReader:
-    def __init__(self, file: BinaryIO, settings: SourceSettings, sink: Assembler) -> None:
-        self.rows = _rows(file)
-        self.header = _header(next(self.rows, None))
-        names = tell_columns(self.header, settings.columns)
-        for_case = case_names(settings, {k: v for k, v in names.items() if k in CaseNames.model_fields or k == "success"})
-        self._case_key = for_case.pop("case")
-        for_event = {k: v for k, v in names.items() if k in EventNames.model_fields}
-        self.times = TimeParser(settings.timezone, settings.time_format)
-        self.time_columns = [self.header.index(for_event[name]) for name in ("start", "end", "time") if name in for_event]
-        case_map = CaseMap(for_case, settings.columns.attributes, settings.decimal)
-        self._events = EventMap(for_event | {"case": self._case_key}, case_map, settings, self.times)
-        self.cases: dict[str, Case] = {}
-        self._sink = sink
+def _take(row: Row, table: TableLog, sink: Assembler) -> None:
+    fields = row.fields or []
+    if len(fields) != len(table.header):
+        return _refuse(row, "bad_row", row.complaint or f"{len(fields)} fields, but the header has {len(table.header)}", sink)
+    if _UNDECODED.search("".join(fields)):
+        return _refuse(row, "encoding", "the row is not UTF-8", sink)
+    table.row(row.position, dict(zip(table.header, fields, strict=True)))
 
-    def row(self, row: Row) -> None:
-        fields = row.fields or []
-        if len(fields) != len(self.header):
-            complaint = row.complaint or f"{len(fields)} fields, but the header has {len(self.header)}"
-            return self._refuse_raw(row, "bad_row", complaint)
-        if _UNDECODED.search("".join(fields)):
-            return self._refuse_raw(row, "encoding", "the row is not UTF-8")
-        raw = self._sink.redactor.flat(dict(zip(self.header, fields, strict=True)))
-        try:
-            self._event(row.position, raw)
-        except BadValueError as error:
-            self._sink.reject(row.position, error.code, error.reason, canonical({k: v for k, v in raw.items() if v != ""}))
 
-    def _refuse_raw(self, row: Row, code: str, reason: str) -> None:
-        self._sink.reject(row.position, code, reason, self._sink.redactor.raw(row.written or ",".join(row.fields or [])))
-
-    def _event(self, position: int, raw: dict[str, Any]) -> None:
-        case_id = raw.get(self._case_key, "")
-        if not case_id.strip():
-            raise BadValueError("no_case", f"{self._case_key} is empty")
-        if self._sink.known(case_id):
-            raise BadValueError("duplicate_case", f"the case {case_id} stands in another file of the source")
-        case = self.cases.get(case_id) or Case(case_id, {}, [])
-        event: Event = self._events.event(raw, position, case.fields)
-        case.events.append(event)
-        self.cases[case_id] = case
+def _refuse(row: Row, code: str, reason: str, sink: Assembler) -> None:
+    sink.reject(row.position, code, reason, sink.redactor.raw(row.written or ",".join(row.fields or [])))
 
 
 def _rows(file: BinaryIO) -> Iterator[Row]:
@@ -136,15 +101,15 @@ def _header(first: Row | None) -> list[str]:
     return header
 
 
-def _day_first(open_file: Callable[[], BinaryIO], reader: _CsvReader) -> bool | None:
+def _day_first(open_file: Callable[[], BinaryIO], time_columns: list[int]) -> bool | None:
     """Whether 03/04/2020 is in April: asked of the whole file, and only where its first row has a date of that form."""
     with open_file() as file:
         rows = _rows(file)
         next(rows)
         first = next(rows, None)
-        if first is None or not any(is_numeric_date(value) for value in _times(first, reader.time_columns)):
+        if first is None or not any(is_numeric_date(value) for value in _times(first, time_columns)):
             return None
-        return day_comes_first(value for row in (first, *rows) for value in _times(row, reader.time_columns))
+        return day_comes_first(value for row in (first, *rows) for value in _times(row, time_columns))
 
 
 def _times(row: Row, columns: list[int]) -> list[str]:

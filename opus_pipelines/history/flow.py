@@ -91,8 +91,9 @@ def _nearest(is_work: Sequence[bool], towards: list[list[int]], order: Iterable[
     links = 0
     for node in order:
         for neighbour in towards[node]:
-            nearest[node] |= {neighbour} if is_work[neighbour] else nearest[neighbour]
-        links += len(nearest[node])
+            found = {neighbour} if is_work[neighbour] else nearest[neighbour]
+            nearest[node] |= found
+            links += len(found)
         if links > LINKS:
             raise TooManyLinksError(f"with its gateways folded it has more than {LINKS:,} links between tasks")
     return nearest

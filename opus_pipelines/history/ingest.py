@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opus_pipelines.errors import InputError
-from opus_pipelines.history.assembler import Assembler
+from opus_pipelines.history.assembler import Assembler, Seen
 from opus_pipelines.history.files import open_data
 from opus_pipelines.history.formats import FORMATS
 from opus_pipelines.history.plan import FilePlan, SourcePlan, plan_history, strays
@@ -126,7 +126,7 @@ def _unchanged(row: dict[str, Any]) -> str:
 
 
 def _read_source(plan: SourcePlan, progress: Progress) -> list[_FileResult]:
-    seen: set[str] = set()
+    seen = Seen()
     results = []
     for file in plan.files:
         result = _read_file(plan, file, seen, progress)
@@ -135,7 +135,7 @@ def _read_source(plan: SourcePlan, progress: Progress) -> list[_FileResult]:
     return results
 
 
-def _read_file(plan: SourcePlan, file: FilePlan, seen: set[str], progress: Progress) -> _FileResult:
+def _read_file(plan: SourcePlan, file: FilePlan, seen: Seen, progress: Progress) -> _FileResult:
     """All of a file or nothing: where it breaks off, what was read of it is dropped with it."""
     if file.refused is not None or plan.settings is None:
         return _FileResult(Counts(), [], [], file.refused)
@@ -147,7 +147,7 @@ def _read_file(plan: SourcePlan, file: FilePlan, seen: set[str], progress: Progr
             sink.finish()
     except _UNREADABLE as error:
         return _FileResult(Counts(), [], [], _why(error))
-    seen |= sink.case_ids
+    seen.case_ids |= sink.case_ids
     rows = [
         {"source": plan.name, "path": file.path, "position": r.position, "position_unit": kind.position_unit, "reason_code": r.code,
          "reason": r.reason, "record": r.record}

@@ -1,14 +1,16 @@
 """Files that must be read whole, as XML and JSON documents are: bounded, and refused where they hide what could harm the reader."""
 
+import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from lxml import etree
 
 from opus_pipelines.errors import InputError
 
-XML_BYTES = 1 << 25   # a parsed document takes ten to twenty times its size
+XML_BYTES = 1 << 23  # real models have up to one or two MiB; a parsed document takes ten to twenty times its size
 SAFE_XML: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
 
 
@@ -41,15 +43,26 @@ def read_json(open_file: Callable[[], BinaryIO], limit: int, advice: str) -> Any
     return value
 
 
-def read_xml(open_file: Callable[[], BinaryIO], advice: str) -> Any:
-    """The root element; raises InputError where the XML is broken or declares a document type."""
-    content = read_bytes(open_file, XML_BYTES, advice)
+@contextmanager
+def not_too_deep() -> Iterator[None]:
+    """What the JSON parser can follow may still be deeper than the code that walks through it."""
     try:
-        root = etree.fromstring(content, etree.XMLParser(**SAFE_XML))
+        yield
+    except RecursionError:
+        raise InputError("the JSON is nested too deeply") from None
+
+
+def read_xml(open_file: Callable[[], BinaryIO], root_name: str, advice: str) -> Any:
+    """The root element, None where it has another name; raises InputError where the XML is broken or declares a document type."""
+    content = io.BytesIO(read_bytes(open_file, XML_BYTES, advice))
+    parsed = etree.iterparse(content, events=("start",), tag="{*}" + root_name, **SAFE_XML)
+    try:
+        for _, element in parsed:  # the first is the root, and a document type stands before it: nothing of it is expanded yet
+            refuse_doctype(element)
     except etree.XMLSyntaxError as error:
         raise broken_xml(error) from None
-    refuse_doctype(root)
-    return root
+    root = parsed.root
+    return root if root is not None and etree.QName(root).localname == root_name else None
 
 
 def broken_xml(error: etree.XMLSyntaxError) -> InputError:

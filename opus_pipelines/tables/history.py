@@ -59,7 +59,7 @@ SOURCES = dataset("history/sources", "one row, one source file ever seen", "sour
     path                  string  the file, inside that folder
     content_hash          string  of the file's bytes and the source's settings
     bytes                 int64   size of the file
-    format                string  xes, csv, jsonl
+    format                string  xes, csv, jsonl, parquet, ocel, bpmn or n8n
     status                string  loaded, unchanged, rejected or gone
     records               int64   records read: used + not work + rejected
     records_used          int64   records that became part of an implementation

@@ -1,7 +1,10 @@
 """Whatever is done to a file: no crash, and every record is used, no work, or rejected."""
 
+import io
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +27,29 @@ XES = (
     )
     + b"</log>"
 )
+_PACKED = io.BytesIO()
+pq.write_table(pa.table({"case_id": ["1", "1", "2"], "activity": ["A", "B", None], "cost": [1.5, None, 2.0]}), _PACKED)
+PARQUET = _PACKED.getvalue()
+BPMN = (
+    b'<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"><process id="P"><task id="a" name="A"/><exclusiveGateway id="g"/>'
+    b'<subProcess id="s"><userTask id="b" name="B"/></subProcess><sequenceFlow sourceRef="a" targetRef="g"/>'
+    b'<sequenceFlow sourceRef="g" targetRef="s"/><sequenceFlow sourceRef="s" targetRef="a"/></process><process id="Q"/></definitions>'
+)
+N8N = json.dumps({
+    "name": "N",
+    "nodes": [{"name": f"n{n}", "type": "t", "disabled": n == 2, "parameters": {"model": "m"}, "notes": "é"} for n in range(4)],
+    "connections": {f"n{n}": {"main": [[{"node": f"n{(n + 1) % 4}"}]]} for n in range(4)},
+}).encode()
+OCEL = json.dumps({
+    "objects": [{"id": f"o{n}", "type": "order", "attributes": [{"name": "x", "value": n}]} for n in range(3)],
+    "events": [
+        {"id": f"e{n}", "type": "T", "time": f"2020-01-0{n + 1}T00:00:00Z", "relationships": [{"objectId": f"o{m}"} for m in range(n)]}
+        for n in range(4)
+    ],
+}).encode()
+LOGS = {
+    "log.csv": CSV, "log.jsonl": JSONL, "log.xes": XES, "log.bpmn": BPMN, "log.json": N8N, "log.ocel.json": OCEL, "log.parquet": PARQUET,
+}
 PIECES = st.sampled_from(
     [b"", b",", b'"', b"\n", b"\xff", b"\x00", b"-1", b"nan", b"1", b"\\u0000", b"\\ud800", b"[", b"}", b"<", b"&", b"2020-01-01", b"\r"]
 )
@@ -37,8 +63,8 @@ def mutated(content: bytes, mutations: list[tuple[int, int, bytes]]) -> bytes:
     return content
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(kind=st.sampled_from([("log.csv", CSV), ("log.jsonl", JSONL), ("log.xes", XES)]), mutations=MUTATIONS)
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(kind=st.sampled_from(sorted(LOGS.items())), mutations=MUTATIONS)
 def test_counts_add_up_on_mutated_files(make_bench, kind: tuple[str, bytes], mutations: list[tuple[int, int, bytes]]) -> None:
     bench = make_bench()
     name, content = kind

@@ -106,14 +106,14 @@ def test_what_is_taken_away_is_gone_and_may_come_back(bench) -> None:
 def test_a_refused_file_is_said_every_night_and_its_neighbours_go_on(bench) -> None:
     bench.put("s/a.csv", LOG)
     bench.put("s/b.csv", "")
-    bench.put("s/c.parquet", "x")
+    bench.put("s/c.doc", "x")
     bench.put("s/README.md", "notes")
     bench.put("s/.hidden.csv", "notes")
-    expected = {"s/a.csv": "loaded", "s/b.csv": "rejected", "s/c.parquet": "rejected"}
+    expected = {"s/a.csv": "loaded", "s/b.csv": "rejected", "s/c.doc": "rejected"}
     first = bench.read()
     assert statuses(first) == expected
     assert first.failed[0] == "s/b.csv: the file is empty"
-    assert first.failed[1].startswith("s/c.parquet: its name tells no format")
+    assert first.failed[1].startswith("s/c.doc: its name tells no format")
     second = bench.read()
     assert statuses(second) == expected | {"s/a.csv": "unchanged"}
     assert second.failed == first.failed

@@ -61,7 +61,7 @@ def test_everything_of_the_specification_is_read(tmp_path: Path) -> None:
         ('[record]\ntask = "x"', "unknown key record.task; did you mean tasks?"),
         ('timezone = "Amsterdam"', "'Amsterdam' is no time zone"),
         ('currency = "EUR"', "amounts must be in USD"),
-        ('format = "xlsx"', "format: Input should be 'xes', 'csv' or 'jsonl'"),
+        ('format = "xlsx"', "'xlsx' is no format that is read; known are xes, csv, jsonl"),
         ('[success]\ncolumn = "a"', "column and equals go together"),
         ('[success]\ncontains_activity = "a"\ncontains_none_of = "b"', "give one rule"),
         ("[rates]\nhuman = -1", "must be a number of dollars"),

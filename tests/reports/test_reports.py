@@ -1,3 +1,4 @@
+import itertools
 from types import SimpleNamespace
 
 import pytest
@@ -17,7 +18,7 @@ def case(tasks, costs):
 def generated(tasks, rewards=(5.0,), cases=(), baseline=None):
     nodes = [TaskNode(t, t, t.upper(), cost_usd=c, cost_human_usd=c, cost_basis="observed", duration_ms=1000.0) for t, c in tasks.items()]
     steps = ["input", *tasks, "output"]
-    workflow = Workflow.of([InputNode("input", "in"), *nodes, OutputNode("output", "out", 9.0)], zip(steps, steps[1:], strict=False))
+    workflow = Workflow.of([InputNode("input", "in"), *nodes, OutputNode("output", "out", 9.0)], itertools.pairwise(steps))
     ranked = [(n, SimpleNamespace(workflow=workflow, reward_usd=r, penalty=None, feasible=True)) for n, r in enumerate(rewards, start=1)]
     return SimpleNamespace(intention_id="n1", ranked=ranked, cases=list(cases), baseline=baseline or Baseline(2.0, 1000.0, 0.5))
 

@@ -1,0 +1,96 @@
+"""Event logs as Parquet: the columns mean what a CSV file's do. A record is a row, its position the count from 1."""
+
+import io
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opus_pipelines.errors import InputError
+from opus_pipelines.history.assembler import Assembler
+from opus_pipelines.history.source_settings import SourceSettings
+from opus_pipelines.history.table_log import TableLog
+
+BATCH_ROWS = 10_000
+UNPACKED_BYTES = 1 << 28          # of a .parquet.gz, which must lie in memory to be read
+BOMB_ROWS, BOMB_RATIO = 5_000_000, 20  # rows: runs of one value take no space, so a few bytes may claim billions
+_EPOCH = datetime(1970, 1, 1)
+
+
+def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
+    """Hand every case to `sink` once the file is read; raises InputError where it is broken or its columns cannot be told."""
+    with open_file() as file:
+        seekable = file if file.seekable() else _in_memory(file)
+        try:
+            _read(seekable, settings, sink)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"the Parquet file is broken or cut off ({' '.join(str(error).split())[:200]}); fetch it again") from None
+
+
+def _in_memory(file: BinaryIO) -> BinaryIO:
+    content = file.read(UNPACKED_BYTES + 1)
+    if len(content) > UNPACKED_BYTES:
+        raise InputError(f"it unpacks to more than {UNPACKED_BYTES >> 20} MiB; Parquet is packed already, so leave the .gz away")
+    return io.BytesIO(content)
+
+
+def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler) -> None:
+    size = file.seek(0, io.SEEK_END)
+    file.seek(0)
+    parquet = pq.ParquetFile(file)
+    if parquet.metadata.num_rows > max(BOMB_ROWS, BOMB_RATIO * size):
+        raise InputError(f"it claims {parquet.metadata.num_rows:,} rows in {size:,} bytes, as no log does; write it anew if it is one")
+    table = TableLog(_header(parquet.schema_arrow.names), settings, sink)
+    for position, fields in enumerate(_rows(parquet, table.header), start=1):
+        table.row(position, fields)
+        sink.passed(position)
+    table.finish()
+
+
+def _header(names: list[str]) -> list[str]:
+    """The column names; a repeated one gets its place as a number."""
+    header: list[str] = []
+    for place, name in enumerate(names, start=1):
+        header.append(name if name and name not in header else f"{name or 'column'} ({place})")
+    return header
+
+
+def _rows(parquet: pq.ParquetFile, header: list[str]) -> Iterator[dict[str, Any]]:
+    for batch in parquet.iter_batches(BATCH_ROWS):
+        for values in zip(*(_values(column) for column in batch.columns), strict=True):
+            yield dict(zip(header, values, strict=True))
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """A column as plain values: what text and JSON can say as it is, the rest as ISO text."""
+    kind = column.type
+    if pa.types.is_timestamp(kind):  # by numbers: Arrow's own way imports pandas and fails on years that Python has not
+        micros = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).to_pylist()
+        return [None if m is None else _moment(m, "" if kind.tz is None else "+00:00") for m in micros]
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_string(kind) or pa.types.is_floating(kind):
+        return column.to_pylist()
+    return [_plain(value) for value in column.to_pylist()]
+
+
+def _moment(micros: int, zone: str) -> str:
+    try:
+        return (_EPOCH + timedelta(microseconds=micros)).isoformat() + zone
+    except OverflowError:
+        return f"{micros} microseconds"
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat() if value.tzinfo else value.isoformat()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return str(value) if isinstance(value, Decimal | timedelta) else value
