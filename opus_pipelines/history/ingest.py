@@ -125,13 +125,20 @@ def _unchanged(row: dict[str, Any]) -> str:
     return "rejected" if row["status"] == "rejected" else "unchanged"
 
 
+FEW = 20  # files of a source up to which each has a line of progress of its own
+
+
 def _read_source(plan: SourcePlan, progress: Progress) -> list[_FileResult]:
     seen = Seen()
     results = []
     for file in plan.files:
         result = _read_file(plan, file, seen, progress)
         results.append(result)
-        progress(f"{plan.name}/{file.path}: " + (f"rejected: {result.reason}" if result.reason else _summary(result.counts)))
+        if result.reason or len(plan.files) <= FEW:
+            progress(f"{plan.name}/{file.path}: " + (f"rejected: {result.reason}" if result.reason else _summary(result.counts)))
+    if len(plan.files) > FEW:
+        whole, cases = sum(r.reason is not None for r in results), sum(r.counts.implementations for r in results)
+        progress(f"{plan.name}: {len(results):,} files ({whole:,} rejected whole), {cases:,} cases")
     return results
 
 
