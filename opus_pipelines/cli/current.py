@@ -7,8 +7,8 @@ from opus_pipelines.generation.current import is_current
 from opus_pipelines.generation.discover import ContractFolder, discover
 from opus_pipelines.history.ingest import HistoryState, read_history
 from opus_pipelines.history.plan import plan_history
-from opus_pipelines.lake import PART, Lake, read_table
-from opus_pipelines.schemas import IMPLEMENTATIONS, SOURCES
+from opus_pipelines.lake import PART, Lake, read_json, read_table
+from opus_pipelines.schemas import IMPLEMENTATIONS, INTAKES, SOURCES
 from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.build import prepare
 
@@ -32,6 +32,18 @@ def _files_unchanged(lake: Lake, settings: Settings) -> bool:
     before = {(row["source"], row["path"], row["content_hash"]) for row in rows if row["status"] != "gone"}
     folders = [lake.folder(IMPLEMENTATIONS, source_key=p.name, content=p.content) for p in plans if p.settings is not None and p.files]
     return now == before and all((folder / PART).is_file() for folder in folders)
+
+
+def still_failed(lake: Lake, contracts: list[ContractFolder]) -> list[str]:
+    """A line for each intake that failed when these contracts' current results were made: nothing has changed that could mend it."""
+    lines = []
+    for contract in contracts:
+        pointer = read_json(lake.pointer_path(contract.client, contract.contract)) or {}
+        where = {"client_key": contract.client, "contract_key": contract.contract, "result": pointer.get("result", "")}
+        for row in read_table(INTAKES, lake.folder(INTAKES, **where), columns=["folder", "status", "reason"]).to_pylist():
+            if row["status"] == "failed":
+                lines.append(f"still failed: {contract.client}/{contract.contract}/{row['folder']}: {row['reason']}")
+    return lines
 
 
 def split_stale(

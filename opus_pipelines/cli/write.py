@@ -9,6 +9,7 @@ import click
 from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.read import scoped
 from opus_pipelines.errors import InputError
+from opus_pipelines.lake import Lake
 
 
 def note(text: str) -> None:
@@ -77,7 +78,7 @@ def generate(options: Options, client: str | None, contract: str | None, intakes
     if contract and not client:
         raise click.UsageError("--contract needs --client: contracts are named within a client")
     from opus_pipelines.cli import runs
-    from opus_pipelines.cli.current import split_stale
+    from opus_pipelines.cli.current import split_stale, still_failed
 
     settings = options.settings(paths__intakes=intakes)
     wanted, current = split_stale(settings, client, contract, intake)
@@ -85,6 +86,8 @@ def generate(options: Options, client: str | None, contract: str | None, intakes
         note(f"up to date, skipped: {', '.join(f'{c.client} / {c.contract}' for c in current)}")
     if wanted:
         runs.generate(settings, wanted)
+    if lines := still_failed(Lake(settings.paths.lake), current):
+        raise InputError("\nopus: ".join(lines))
 
 
 @click.command()

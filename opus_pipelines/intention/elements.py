@@ -4,7 +4,7 @@ A document that cannot be read is not lost: its element says in `left_out` what 
 """
 
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 
 from opus_pipelines.errors import InputError
@@ -37,11 +37,6 @@ def read_elements(intake: Path, contract_documents: Path) -> list[Element]:
     return [_read(role, folder, path) for role, folder in found for path in _files(folder)]
 
 
-def text_elements(texts: dict[str, str]) -> list[Element]:
-    """Elements straight from texts by role: for programs that hold requests and procedures in one file."""
-    return [_element(role, f"{role}.txt", text.encode(), "text", "text/plain", text, None) for role, text in texts.items()]
-
-
 def missing(elements: list[Element]) -> str | None:
     """What to ask the client for, when the elements do not make an Intention (LWM 4.2): the input and one of the other two."""
     there = {e.role for e in elements if e.text and e.text.strip()}
@@ -70,21 +65,18 @@ def _files(folder: Path) -> list[Path]:
 def _read(role: str, folder: Path, path: Path) -> Element:
     name = path.relative_to(folder).as_posix()
     size = path.stat().st_size
-    data = path.read_bytes()
+    with path.open("rb") as file:
+        content = file_digest(file, "sha256").hexdigest()
     reader = READERS.get(path.suffix.lower())
+    text = None
     if reader is None:
-        reason = f"no reader for {path.suffix or 'files without a suffix'}; known: {', '.join(sorted(READERS))}"
-        return _element(role, name, data, "other", None, None, reason)
-    if size > MAX_BYTES:
-        reason = f"{size} bytes are more than the {MAX_BYTES} that are read"
-        return _element(role, name, data, reader.modality, reader.media_type, None, reason)
-    try:
-        text, left_out = reader.read(data)
-    except InputError as error:
-        return _element(role, name, data, reader.modality, reader.media_type, None, str(error))
-    return _element(role, name, data, reader.modality, reader.media_type, text, left_out)
-
-
-def _element(role: str, name: str, data: bytes, modality: str, media_type: str | None, text: str | None, left_out: str | None) -> Element:
-    content = sha256(data).hexdigest()
-    return Element(make_id("e", role, name, content), role, modality, name, media_type, text, len(data), content, left_out)
+        left_out: str | None = f"no reader for {path.suffix or 'files without a suffix'}; known: {', '.join(sorted(READERS))}"
+    elif size > MAX_BYTES:
+        left_out = f"{size} bytes are more than the {MAX_BYTES} that are read"
+    else:
+        try:
+            text, left_out = reader.read(path.read_bytes())
+        except InputError as error:
+            left_out = str(error)
+    modality, media_type = (reader.modality, reader.media_type) if reader else ("other", None)
+    return Element(make_id("e", role, name, content), role, modality, name, media_type, text, size, content, left_out)

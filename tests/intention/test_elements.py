@@ -3,7 +3,7 @@ import json
 import pytest
 
 from opus_pipelines.errors import InputError
-from opus_pipelines.intention.elements import is_complete, missing, read_elements, text_elements
+from opus_pipelines.intention.elements import is_complete, missing, read_elements
 from opus_pipelines.intention.readers import MAX_ROWS, decode, read_csv, read_json
 
 
@@ -34,7 +34,7 @@ def test_elements_come_by_role_with_the_contracts_documents_last(tmp_path):
     ({"input": "A claim."}, "neither client output nor process context"),
     ({"input": "A claim.", "output": "A letter."}, None),
 ])
-def test_what_is_missing_is_asked_for(texts, wanted):
+def test_what_is_missing_is_asked_for(texts, wanted, text_elements):
     reason = missing(text_elements(texts))
     assert (reason is None) if wanted is None else reason.startswith(wanted)
 

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from opus_pipelines.intention.elements import text_elements
 from opus_pipelines.intention.encode import encode_intention
 
 
@@ -14,7 +13,7 @@ class Axes:
         return np.array([np.eye(4, dtype=np.float32)["abcd".index(t[0])] for t in texts])
 
 
-def test_attention_shares_sum_to_one_and_follow_the_parts():
+def test_attention_shares_sum_to_one_and_follow_the_parts(text_elements):
     elements = text_elements({"input": "a", "output": "c", "process": "b\n\nd"})
     made = encode_intention(elements, "A claim", Axes())
     assert made.kind == "complete"
@@ -24,5 +23,5 @@ def test_attention_shares_sum_to_one_and_follow_the_parts():
     assert made.attention[elements[0].element_id] == pytest.approx(0.5 / 1.25)
 
 
-def test_without_a_title_the_goal_is_the_first_input_passage():
+def test_without_a_title_the_goal_is_the_first_input_passage(text_elements):
     assert encode_intention(text_elements({"input": "a b\n\nc", "process": "b"}), None, Axes()).goal == "a b"
