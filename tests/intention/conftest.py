@@ -11,7 +11,7 @@ def text_elements():
 
     def make(texts):
         return [
-            Element(f"e{role}", role, "text", f"{role}.txt", "text/plain", text, len(text.encode()), sha256(text.encode()).hexdigest(), None)
+            Element(f"e{role}", role, "text", role, "text/plain", text, len(text.encode()), sha256(text.encode()).hexdigest(), None)
             for role, text in texts.items()
         ]
 
