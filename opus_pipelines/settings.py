@@ -192,7 +192,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[tuple[str, str], Any]:
         for section, field in Settings.model_fields.items()
         for key in fields_of(field.annotation)  # type: ignore[arg-type]
     } | SHORTHANDS
-    return {known[name]: _plain(value) for name, value in sorted(environ.items()) if name in known}
+    return {known[name]: value if known[name][0] == "paths" else _plain(value) for name, value in sorted(environ.items()) if name in known}
 
 
 def _plain(value: str) -> Any:
