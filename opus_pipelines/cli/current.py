@@ -6,7 +6,7 @@ from opus_pipelines.errors import InputError, LakeError
 from opus_pipelines.generation.current import is_current
 from opus_pipelines.generation.discover import ContractFolder, discover
 from opus_pipelines.history.ingest import HistoryState, read_history
-from opus_pipelines.history.plan import plan_history
+from opus_pipelines.history.plan import SourcePlan, plan_history
 from opus_pipelines.lake import PART, Lake, read_json, read_table
 from opus_pipelines.schemas import IMPLEMENTATIONS, INTAKES, SOURCES
 from opus_pipelines.settings import Settings
@@ -16,16 +16,18 @@ from opus_pipelines.wkg.build import prepare
 def unchanged_history(settings: Settings) -> tuple[str, HistoryState] | None:
     """The snapshot that a rebuild would make, when it is the published one already, and history's state; else None."""
     lake = Lake(settings.paths.lake)
-    if lake.current_snapshot() is None or not _files_unchanged(lake, settings):
+    if lake.current_snapshot() is None:
+        return None
+    plans = plan_history(settings.paths.history)
+    if not _files_unchanged(lake, plans):
         return None
     with lake.lock():
-        state = read_history(lake, settings.paths.history, datetime.now(UTC))
+        state = read_history(lake, settings.paths.history, datetime.now(UTC), plans=plans)
         build = prepare(lake, settings, state)
     return (build.snapshot_id, state) if build.is_current else None
 
 
-def _files_unchanged(lake: Lake, settings: Settings) -> bool:
-    plans = plan_history(settings.paths.history)
+def _files_unchanged(lake: Lake, plans: list[SourcePlan]) -> bool:
     now = {(plan.name, file.path, file.content_hash) for plan in plans for file in plan.files}
     columns = ["source", "path", "content_hash", "status"]
     rows = read_table(SOURCES, lake.folder(SOURCES), columns=columns).to_pylist()

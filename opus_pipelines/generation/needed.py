@@ -45,16 +45,16 @@ def _needed_near(cases: list[NearCase], settings: Generation) -> list[frozenset[
         groups.append(_with_alternatives(found, left))
         left = [c for c in left if groups[-1] & set(c.tasks)]
     chosen = frozenset[str]().union(*groups)
-    usual = [t for t in _having(left) if t not in chosen and _usual(t, left, settings)]
+    usual = [t for t, those in _having(left).items() if t not in chosen and _usual(those, left, settings)]
     return sorted([*groups, *(frozenset({t}) for t in usual)], key=sorted)
 
 
-def _usual(task: str, cases: list[NearCase], settings: Generation) -> bool:
-    """Most successes did the task, and history does not show that leaving it out does no harm."""
+def _usual(those: list[NearCase], cases: list[NearCase], settings: Generation) -> bool:
+    """Most successes did the task (`those` are the cases that did), and history does not show that leaving it out does no harm."""
     n, right = _weights(cases)
-    those = _weights(_having(cases)[task])
-    without = n - those[0], max(0.0, right - those[1])
-    return those[1] > settings.usual_share * right and lift(those, without)[2] > settings.harmless_lift
+    done, succeeded = _weights(those)
+    without = n - done, max(0.0, right - succeeded)
+    return succeeded > settings.usual_share * right and lift((done, succeeded), without)[2] > settings.harmless_lift
 
 
 def _surest(cases: list[NearCase], without: frozenset[str]) -> str | None:

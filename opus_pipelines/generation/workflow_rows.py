@@ -1,7 +1,7 @@
 """Rows of `workflows/*`: the ranked workflows of one Intention, their nodes and their edges."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -30,9 +30,9 @@ def workflow_rows(intake: Intake, made: Generated, knowledge: Knowledge, model: 
             yield WORKFLOW_EDGES, ids | row
 
 
-def observed_share(candidate: Candidate) -> float:
-    """Share of a workflow's figures (p, q, cost, duration of each task) that were observed."""
-    bases = [b for t in candidate.workflow.tasks for b in (t.p_basis, t.q_basis, t.cost_basis, t.duration_basis)]
+def observed_share(tasks: Iterable[TaskNode]) -> float:
+    """Share of the tasks' figures (p, q, cost, duration of each) that were observed."""
+    bases = [basis for task in tasks for basis in task.bases]
     return sum(b == "observed" for b in bases) / len(bases)
 
 
@@ -46,7 +46,7 @@ def _optimized(rank: int, candidate: Candidate, intake: Intake, made: Generated,
         "workflow_id": candidate.id, "title": _title(candidate, intake), "rank": rank, "backend": model.name,
         "sequence_ids": list(candidate.sequence_ids), "path_cost_usd": candidate.path_cost_usd, "feasible": candidate.feasible,
         "violations": list(candidate.violations), "tasks": len(candidate.tasks), "reviews": 0, "new_tasks": 0,
-        "observed_share": observed_share(candidate), "in_history": knowledge.in_history(candidate.tasks),
+        "observed_share": observed_share(candidate.workflow.tasks), "in_history": knowledge.in_history(candidate.tasks),
         "baseline_cost_usd": base.cost_usd, "baseline_duration_ms": base.duration_ms, "baseline_success": base.success,
         "snapshot": knowledge.snapshot.id, "model_version": model.version,
     }

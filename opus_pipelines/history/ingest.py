@@ -3,7 +3,7 @@
 import gc
 import gzip
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -60,12 +60,16 @@ class _FileResult:
     reason: str | None = None
 
 
-def read_history(lake: Lake, history: Path, now: datetime, force: bool = False, progress: Progress = lambda line: None) -> HistoryState:
+def read_history(
+    lake: Lake, history: Path, now: datetime, force: bool = False, progress: Progress = lambda line: None,
+    plans: Sequence[SourcePlan] | None = None,
+) -> HistoryState:
     """Read what changed, leave the rest alone. `now` dates first_seen and last_read only; `force` reads unchanged sources too.
+    `plans`: what `plan_history` said, where it was asked already: it hashes every file.
 
     A file rejected whole is a line in `failed`, and the rest goes on. Raises InputError where there is no history folder.
     """
-    plans = plan_history(history)
+    plans = plan_history(history) if plans is None else plans
     before = {(row["source"], row["path"]): row for row in _rows_before(lake)}
     state = HistoryState(failed=strays(history))
     for plan in plans:

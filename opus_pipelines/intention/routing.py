@@ -1,6 +1,5 @@
 """Where an Intention leads: tasks of the WKG near Γ (LWM routing, by FAISS), and the cases of history near it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,7 @@ _SPARE = 8  # hits asked of the index for each task wanted, since those of other
 
 @dataclass(frozen=True)
 class Routed:
-    """A task or a case, and its cosine with Γ."""
+    """A task, and its cosine with Γ."""
 
     id: str
     similarity: float
@@ -26,11 +25,11 @@ def route(index: VectorIndex, graph: WorkGraph, vector: np.ndarray, industry: st
     return sorted(near, key=lambda r: (-r.similarity, r.id))[:top]
 
 
-def nearest_cases(ids: Sequence[str], vectors: np.ndarray, vector: np.ndarray, allowed: np.ndarray, top: int) -> list[Routed]:
-    """The `top` cases [n, d] nearest to Γ among the allowed (boolean [n]); exact cosine, nearest first, then by id."""
+def nearest_cases(vectors: np.ndarray, vector: np.ndarray, allowed: np.ndarray, top: int) -> list[tuple[int, float]]:
+    """Rows and cosines of the `top` cases [n, d] nearest to Γ among the allowed (boolean [n]); exact, nearest first, then by row."""
     similarity = np.where(allowed, vectors @ vector, -np.inf).round(6)
-    order = np.lexsort((np.asarray(ids), -similarity))[:top]
-    return [Routed(ids[i], float(similarity[i])) for i in order if np.isfinite(similarity[i])]
+    order = np.argsort(-similarity, kind="stable")[:top]
+    return [(int(row), float(similarity[row])) for row in order if np.isfinite(similarity[row])]
 
 
 def _belongs(graph: WorkGraph, task_id: str, industry: str | None) -> bool:

@@ -7,6 +7,7 @@ from opus_pipelines.evaluation.cost import split_cost
 from opus_pipelines.generation.flow import BASELINE_CASES, Generated
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.rows import Row
+from opus_pipelines.generation.workflow_rows import observed_share
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.workflow.model import TaskNode
 
@@ -26,13 +27,12 @@ def _row(task: str, nodes: list[tuple[TaskNode, Generated]], total: float) -> Ro
     cost = sum(n.cost_usd for n, _ in nodes)
     paid = [p for _, g in nodes if (p := paid_for(task, g.cases[:BASELINE_CASES])) is not None]
     baseline = sum(paid) if len(paid) == len(nodes) else None
-    bases = [b for n, _ in nodes for b in (n.p_basis, n.q_basis, n.cost_basis, n.duration_basis)]
     return {
         "task_id": task, "title": nodes[0][0].title, "workflows": len(nodes), "cost_usd": cost,
         "cost_compute_usd": sum(p.compute_usd for p in parts), "cost_model_usd": sum(p.model_usd for p in parts),
         "cost_human_usd": sum(p.human_usd for p in parts), "duration_ms": sum(n.duration_ms for n, _ in nodes),
         "share": cost / total if total else None, "baseline_cost_usd": baseline,
-        "saving_usd": None if baseline is None else baseline - cost, "observed_share": sum(b == "observed" for b in bases) / len(bases),
+        "saving_usd": None if baseline is None else baseline - cost, "observed_share": observed_share(n for n, _ in nodes),
     }
 
 

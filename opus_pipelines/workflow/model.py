@@ -52,6 +52,11 @@ class TaskNode:
     model: str | None = None
     kind: str = "task"
 
+    @property
+    def bases(self) -> tuple[str, str, str, str]:
+        """What its figures p, q, cost and duration rest on."""
+        return self.p_basis, self.q_basis, self.cost_basis, self.duration_basis
+
 
 @dataclass(frozen=True)
 class OutputNode:
