@@ -12,5 +12,8 @@ JOB = dg.define_asset_job(
 
 
 def nightly(schedule: Schedule) -> dg.ScheduleDefinition:
-    """The schedule of opus.toml."""
-    return dg.ScheduleDefinition(name="nightly", job=JOB, cron_schedule=schedule.nightly, execution_timezone=schedule.timezone)
+    """The schedule of opus.toml; on wherever the daemon runs, unless the settings say otherwise."""
+    status = dg.DefaultScheduleStatus.RUNNING if schedule.enabled else dg.DefaultScheduleStatus.STOPPED
+    return dg.ScheduleDefinition(
+        name="nightly", job=JOB, cron_schedule=schedule.nightly, execution_timezone=schedule.timezone, default_status=status
+    )

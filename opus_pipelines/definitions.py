@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 
 from assets import generation, history, wkg
-from jobs import generate, rebuild
+from jobs import generate, rebuild, watch
 from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings, load
 from resources.encoder import EncoderResource
@@ -18,11 +19,14 @@ from resources.spark import SparkResource
 
 def build_defs(settings: Settings, resources: Mapping[str, Any] | None = None) -> dg.Definitions:
     """Definitions for these settings; `resources` replaces single ones (tests)."""
+    fresh = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=settings.schedule.fresh_hours))
+    snapshot = wkg.snapshot.map_asset_specs(lambda spec: dg.apply_freshness_policy(spec, fresh))
     return dg.Definitions(
-        assets=[history.history, wkg.mine, wkg.embed, wkg.snapshot, generation.generate],
+        assets=[history.history, wkg.mine, wkg.embed, snapshot, generation.generate],
         asset_checks=[wkg.check_mined, wkg.check_embedded],
         jobs=[rebuild.JOB, generate.JOB],
         schedules=[rebuild.nightly(settings.schedule)],
+        sensors=[watch.history_changed(settings)],
         resources={
             "run": LakeRun.of(settings),
             "spark": SparkResource.of(settings),

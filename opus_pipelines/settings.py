@@ -122,10 +122,14 @@ class Retention(Section):
 
 
 class Schedule(Section):
-    """The nightly rebuild."""
+    """When a rebuild starts by itself, and how old a snapshot may grow."""
 
     nightly: str = Field("0 2 * * *", description="cron")
     timezone: str = Field("UTC", description="of the cron")
+    enabled: bool = Field(True, description="the nightly schedule runs wherever the daemon does (`opus ui`)")
+    watch_history: bool = Field(False, description="rebuild also when the history folder changed and has come to rest")
+    watch_seconds: int = Field(60, ge=5, description="between two looks at the history folder")
+    fresh_hours: float = Field(26, gt=0, description="age of the last successful rebuild beyond which Dagster reports it overdue")
 
 
 class Settings(Section):

@@ -58,6 +58,7 @@ def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bo
         runs.rebuild(settings, full, reset_lambda)
         return
     snapshot, state = unchanged
+    runs.record_unchanged(settings, snapshot)
     note(f"nothing new: snapshot {snapshot} stays ({len(state.files)} files, settings and code are as they were)")
     if state.failed:
         raise InputError("\nopus: ".join(f"still rejected: {line}" for line in state.failed))

@@ -1,6 +1,10 @@
+import warnings
+from pathlib import Path
+
 import pytest
 
-from opus_pipelines.cli.runs import ranges
+from opus_pipelines.cli.runs import ranges, record_unchanged
+from opus_pipelines.settings import Paths, Settings
 
 
 @pytest.mark.parametrize(("wanted", "expected"), [
@@ -11,3 +15,18 @@ from opus_pipelines.cli.runs import ranges
 ])
 def test_wanted_keys_become_contiguous_spans(wanted: set[str], expected: list[tuple[str, str]]) -> None:
     assert list(ranges(["a", "b", "c", "d"], wanted)) == expected
+
+
+def test_a_night_with_nothing_new_stands_in_dagsters_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        record_unchanged(Settings(paths=Paths(lake=tmp_path)), "w12")
+        import dagster as dg
+
+        with dg.DagsterInstance.get() as instance:
+            event = instance.get_latest_materialization_event(dg.AssetKey(["wkg", "snapshot"]))
+    assert event is not None
+    assert event.asset_materialization is not None
+    assert event.asset_materialization.metadata["snapshot"].value == "w12"
+    assert event.asset_materialization.tags == {"dagster/data_version": "w12"}
