@@ -1,15 +1,15 @@
 """Stage two: implementations become the Work Knowledge Graph, staged, checked, and then published as one snapshot."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from time import monotonic
 
 import dagster as dg
 
 from assets.checks import EMBEDDED_CHECKS, MINED_CHECKS, reported
 from assets.specs import key, made, spec
 from opus_pipelines.lake import read_json
+from opus_pipelines.progress import Ticker
 from opus_pipelines.schemas import Dataset
 from opus_pipelines.wkg import build
 from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, check_snapshot
@@ -50,7 +50,7 @@ def mine(config: Mine, run: LakeRun, spark: SparkResource) -> Iterator[dg.Materi
 )
 def embed(run: LakeRun, encoder: EncoderResource) -> Iterator[dg.MaterializeResult]:
     """Embeds tasks and cases; only texts that are new reach the encoder."""
-    counts = build.embed(run.build, encoder.encoder, _ticker()) if run.build.is_new else {}
+    counts = build.embed(run.build, encoder.encoder, Ticker("embedded passages", logger.info)) if run.build.is_new else {}
     for name in (*EMBEDDED, "index"):
         yield made(f"wkg/{name}", run.build.snapshot_id, counts.get(f"wkg/{name}"), new=run.build.is_new)
 
@@ -89,15 +89,3 @@ def _checked(run: LakeRun, datasets: tuple[Dataset, ...], declared: list[dg.Asse
     found = check_snapshot(run.build.folder, datasets) if run.build.is_new else []
     run.handed.checks += tuple(found)
     yield from reported(found, declared, unseen=None if run.build.is_new else "unchanged: checked when it was published")
-
-
-def _ticker() -> Callable[[int, int], None]:
-    """Says every ten seconds how many passages are encoded."""
-    said = [monotonic()]
-
-    def tick(done: int, of: int) -> None:
-        if monotonic() - said[0] >= 10 or done == of:
-            said[0] = monotonic()
-            logger.info("embedded %s of %s passages", f"{done:,}", f"{of:,}")
-
-    return tick

@@ -1,86 +1,62 @@
 #!/usr/bin/env python3
-"""Time and peak memory of `opus rebuild` over real event logs in one history folder, in a lake of its own.
+"""Time and peak memory of `opus rebuild` over real history: all of it together, and with --each every source in a lake of its own.
 
-    benchmarks/rebuild.py EVENT_LOGS [--logs helpdesk.xes.gz,...] [--work DIR]
+    benchmarks/rebuild.py FILE... [--each] [--work DIR]
 
-EVENT_LOGS holds the logs. Prints a table: each source's records, and the run's wall time and peak memory (the resident
-memory of the process and everything it started, summed and sampled four times a second), then the same for a second
-rebuild with nothing changed.
+FILE is an event log, or a .tar.gz of models or exports, which is unpacked; each becomes a source (and an industry) of its own. Prints a row
+a source: records used, put aside as no work, rejected; tasks, edges; seconds and peak memory (resident memory of the
+process and everything it started, sampled four times a second).
 """
 
 import argparse
-import json
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-LOGS = "helpdesk.xes.gz,bpic2012.xes.gz,bpic2013_incidents.xes.gz,real_start_end_BPIC_2017_W.csv.gz"
-ZONES = {"real_start_end_BPIC_2017_W.csv.gz": "Europe/Amsterdam"}
-PAGE = 4096
+sys.path.insert(0, str(Path(__file__).parent))
+from measuring import Measured, lay_out, manifest, opus, query
+
+COUNTS = """
+    select count(*) as files, sum(records) as records, sum(records_used) as used, sum(records_not_work) as not_work,
+           sum(records_rejected) as rejected, count(*) filter (status = 'rejected') as files_rejected, sum(implementations) as cases,
+           (select count(*) from wkg_tasks) as tasks, (select count(*) from wkg_edges) as edges
+    from history_sources
+"""
 
 
 def main() -> int:
-    """Lay out the history folder, rebuild twice, print what it took."""
+    """Lay out the history folders, rebuild, print what it took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("event_logs", type=Path)
-    parser.add_argument("--logs", default=LOGS, help="file names, comma-separated")
-    parser.add_argument("--work", type=Path, help="folder for lake and inputs, kept; default: a temporary one, removed")
+    parser.add_argument("files", type=Path, nargs="+")
+    parser.add_argument("--each", action="store_true", help="also every file alone")
+    parser.add_argument("--work", type=Path, help="folder for lakes and inputs, kept; default: a temporary one, removed")
     arguments = parser.parse_args()
     work = arguments.work or Path(tempfile.mkdtemp(prefix="opus-rebuild-"))
+    groups = [[file] for file in arguments.files] if arguments.each else []
+    if len(arguments.files) > 1 or not groups:
+        groups.append(arguments.files)
     try:
-        for name in arguments.logs.split(","):
-            source = work / "history" / name.split(".")[0]
-            source.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(arguments.event_logs / name, source / name)
-            if name in ZONES:
-                (source / "source.toml").write_text(f'timezone = "{ZONES[name]}"\n')
-        for label in ("rebuild", "rebuild, nothing changed"):
-            seconds, peak = measured(work)
-            print(f"{label}: {seconds:.1f} s, peak memory {peak / 2**20:,.0f} MiB")
-        report(work)
+        for group in groups:
+            name = group[0].name.split(".")[0] if len(group) == 1 else f"{len(group)} sources"
+            print(_row(name, work / name.replace(" ", "_"), group), flush=True)
     finally:
         if arguments.work is None:
             shutil.rmtree(work, ignore_errors=True)
     return 0
 
 
-def measured(work: Path) -> tuple[float, int]:
-    """Seconds and peak bytes of one `opus rebuild`."""
-    started, peak = time.monotonic(), 0
-    process = subprocess.Popen([sys.executable, "-m", "opus_pipelines.cli.main", "--lake", "lake", "rebuild"], cwd=work)
-    while process.poll() is None:
-        peak = max(peak, resident(process.pid))
-        time.sleep(0.25)
-    if process.returncode:
-        sys.exit(f"opus rebuild ended with {process.returncode}")
-    return time.monotonic() - started, peak
+def _row(name: str, work: Path, files: list[Path]) -> str:
+    for file in files:
+        lay_out(file, work / "history")
+    full, again = opus(work, "rebuild"), opus(work, "rebuild")
+    counts = query(work, COUNTS)[0]
+    stages = {k: v for k, v in manifest(work)["timings"].items() if k != "mined_sources"}
+    return f"{name}: {counts}\n    rebuild {_shown(full)}; unchanged {_shown(again)}; stages {stages}"
 
 
-def resident(pid: int) -> int:
-    """Resident bytes of a process and all its descendants; 0 for one that is gone."""
-    try:
-        own = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
-        children = [int(c) for task in Path(f"/proc/{pid}/task").iterdir() for c in (task / "children").read_text().split()]
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return own + sum(resident(child) for child in children)
-
-
-def report(work: Path) -> None:
-    """The sources' counts and the snapshot's, from the lake's own views."""
-    sql = """
-        select source, sum(records) as records, sum(records_used) as used, sum(records_not_work) as not_work,
-               sum(records_rejected) as rejected, sum(implementations) as cases
-        from history_sources group by source order by source
-    """
-    command = [sys.executable, "-m", "opus_pipelines.cli.main", "--lake", "lake", "query", sql]
-    print(subprocess.run(command, cwd=work, check=True, stdout=subprocess.PIPE, text=True).stdout)
-    pointer = json.loads((work / "lake" / "wkg" / "current.json").read_text())
-    manifest = json.loads((work / "lake" / "wkg" / pointer["snapshot"] / "manifest.json").read_text())
-    print(f"snapshot {pointer['snapshot']}: {manifest['counts']}\nseconds per stage: {manifest['timings']}")
+def _shown(found: Measured) -> str:
+    return f"{found.seconds:.1f} s ({found.cpu_seconds:.1f} CPU s), peak {found.peak_bytes / 2**20:,.0f} MiB"
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def history_changed(settings: Settings) -> dg.SensorDefinition:
 
 
 def _look(history: Path, cursor: str | None) -> dg.SensorResult | dg.SkipReason:
-    """`cursor`: what the last look saw, and what the last rebuild was asked for. The first look only remembers: a night may have run before.
+    """`cursor`: what the last look saw, and what the last rebuild was asked for. The first look only remembers.
 
     The request has no run key: Dagster would remember it for ever, and a folder that returned to an earlier state would never be read.
     """

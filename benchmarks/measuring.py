@@ -1,0 +1,82 @@
+"""What the benchmarks of whole runs share: real logs laid out as sources, and a child's seconds and peak memory."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tarfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ZONES = {
+    "real_start_end_BPIC_2017_W.csv.gz": "Europe/Amsterdam",
+    "eventdataR_hospital_billing.csv.gz": "Europe/Amsterdam",
+    "eventdataR_traffic_fines.csv.gz": "Europe/Rome",
+}
+PAGE = 4096
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One child: wall seconds, CPU seconds of it and its children, peak resident bytes of all of them together (four samples a second)."""
+
+    seconds: float
+    cpu_seconds: float
+    peak_bytes: int
+
+
+def lay_out(file: Path, history: Path, name: str | None = None) -> Path:
+    """A log or a tar archive as a source of its own; returns the source's folder. Archives are unpacked."""
+    source = history / (name or file.name.split(".")[0])
+    source.mkdir(parents=True)
+    if file.name.endswith(".tar.gz"):
+        with tarfile.open(file) as packed:
+            packed.extractall(source, filter="data")
+    else:
+        shutil.copyfile(file, source / file.name)
+    zone = f'timezone = "{ZONES[file.name]}"\n' if file.name in ZONES else ""
+    (source / "source.toml").write_text(f'industry = "{source.name}"\n{zone}')
+    return source
+
+
+def opus(work: Path, *arguments: str) -> Measured:
+    """Run `opus --lake lake ...` in `work`; exit code 1 (a file was rejected whole) is a result, any other a failure."""
+    command = [sys.executable, "-m", "opus_pipelines.cli.main", "--lake", "lake", *arguments]
+    started, peak, cpu = time.monotonic(), 0, 0.0
+    process = subprocess.Popen(command, cwd=work, stderr=(work / "log.txt").open("ab"))
+    while process.poll() is None:
+        resident, used = _of_tree(process.pid)
+        peak, cpu = max(peak, resident), max(cpu, used)
+        time.sleep(0.25)
+    if process.returncode not in (0, 1):
+        sys.exit(f"opus {' '.join(arguments)} ended with {process.returncode}; see {work / 'log.txt'}")
+    return Measured(time.monotonic() - started, cpu, peak)
+
+
+def manifest(work: Path) -> dict[str, Any]:
+    """The current snapshot's."""
+    pointer = json.loads((work / "lake" / "wkg" / "current.json").read_text())
+    found: dict[str, Any] = json.loads((work / "lake" / "wkg" / pointer["snapshot"] / "manifest.json").read_text())
+    return found
+
+
+def query(work: Path, sql: str) -> list[dict[str, Any]]:
+    """Rows of SQL over the lake's views."""
+    command = [sys.executable, "-m", "opus_pipelines.cli.main", "--lake", "lake", "query", sql, "--format", "json"]
+    rows: list[dict[str, Any]] = json.loads(subprocess.run(command, cwd=work, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return rows
+
+
+def _of_tree(pid: int) -> tuple[int, float]:
+    """Resident bytes and CPU seconds of a process and all its descendants; nothing of one that is gone."""
+    try:
+        own = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        children = [int(c) for task in Path(f"/proc/{pid}/task").iterdir() for c in (task / "children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0, 0.0
+    cpu = sum(int(fields[place]) for place in (11, 12, 13, 14)) / 100
+    below = [_of_tree(child) for child in children]
+    return own + sum(b for b, _ in below), cpu + sum(c for _, c in below)
