@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from opus_pipelines.errors import WorkflowError
 from opus_pipelines.evaluation.schedule import Peaks
 from opus_pipelines.settings import Cost
 from opus_pipelines.workflow.model import Workflow
@@ -55,12 +56,27 @@ def time_usd(duration_ms: float, settings: Cost) -> float:
 
 
 def workflow_cost(workflow: Workflow, duration_ms: float, held: Peaks, settings: Cost) -> WorkflowCost:
-    """C(W) = <w_g, R^(g)> + w_d D + <w_r, R^(r)>, EVAL (5), with (1) in dollars (w_g = 1)."""
+    """C(W) = <w_g, R^(g)> + w_d D + <w_r, R^(r)>, EVAL (5), with (1) in dollars (w_g = 1).
+
+    Further cumulative resources count to the compute part at the settings' price a unit; raises WorkflowError where one has no price.
+    """
     parts = [split_cost(t.cost_usd, t.cost_compute_usd, t.cost_model_usd, t.cost_human_usd, t.actor_kind) for t in workflow.tasks]
+    consumed = [_price(name, settings) * amount for task in workflow.tasks for name, amount in task.consumes.items()]
     return WorkflowCost(
-        math.fsum(p.compute_usd for p in parts),
+        math.fsum([*(p.compute_usd for p in parts), *consumed]),
         math.fsum(p.model_usd for p in parts),
         math.fsum(p.human_usd for p in parts),
         time_usd(duration_ms, settings),
-        settings.usd_per_gb_held * held.memory_gb + settings.usd_per_thread_held * held.threads,
+        math.fsum(_weights_held(settings).get(name, 0.0) * amount for name, amount in held.held.items()),
     )
+
+
+def _price(name: str, settings: Cost) -> float:
+    if name not in settings.usd_per_unit:
+        raise WorkflowError(f"the resource {name!r} has no price: set cost.usd_per_unit.{name} in opus.toml (0 where it costs nothing)")
+    return settings.usd_per_unit[name]
+
+
+def _weights_held(settings: Cost) -> dict[str, float]:
+    """w_r of EVAL (5) by name; what has no weight costs nothing to hold."""
+    return {"memory_gb": settings.usd_per_gb_held, "threads": settings.usd_per_thread_held, **settings.usd_per_held}

@@ -1,6 +1,7 @@
 """The as-soon-as-possible schedule: start and finish (16), (17), duration (2), peaks of what is held (3), (18)."""
 
 import heapq
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from opus_pipelines.workflow.model import TaskNode, Workflow
@@ -21,10 +22,19 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Peaks:
-    """R^(r)(W), EVAL (3): the most that is held at one moment, each resource by itself."""
+    """R^(r)(W), EVAL (3): the most that is held at one moment, each resource by itself; `held` has them all by name."""
 
-    memory_gb: float = 0.0
-    threads: float = 0.0
+    held: Mapping[str, float]
+
+    @property
+    def memory_gb(self) -> float:
+        """Gigabytes."""
+        return self.held.get("memory_gb", 0.0)
+
+    @property
+    def threads(self) -> float:
+        """Threads."""
+        return self.held.get("threads", 0.0)
 
 
 def schedule(workflow: Workflow) -> Schedule:
@@ -48,16 +58,17 @@ def peaks(workflow: Workflow, times: Schedule | None = None) -> Peaks:
     active = sorted((t for t in workflow.tasks if finish[t.id] > start[t.id]), key=lambda t: (start[t.id], t.id))
     running: list[tuple[float, str]] = []
     by_id = {t.id: t for t in active}
-    memory = threads = 0.0
-    best = Peaks()
+    names = sorted({name for task in active for name in task.held})
+    now, best = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
     for position, task in enumerate(active):
         while running and running[0][0] <= start[task.id]:
-            done = by_id[heapq.heappop(running)[1]]
-            memory, threads = memory - done.memory_gb, threads - done.threads
+            for name, amount in by_id[heapq.heappop(running)[1]].held.items():
+                now[name] -= amount
         if not running:
-            memory = threads = 0.0  # what rounding left behind
+            now = dict.fromkeys(names, 0.0)  # what rounding left behind
         heapq.heappush(running, (finish[task.id], task.id))
-        memory, threads = memory + task.memory_gb, threads + task.threads
+        for name, amount in task.held.items():
+            now[name] += amount
         if position + 1 == len(active) or start[active[position + 1].id] > start[task.id]:
-            best = Peaks(max(best.memory_gb, memory), max(best.threads, threads))
-    return best
+            best = {name: max(best[name], now[name]) for name in names}
+    return Peaks(best)

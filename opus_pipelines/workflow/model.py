@@ -6,8 +6,8 @@ What it is worth stands in `evaluation`; how one is found, in `optimization`.
 import heapq
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from opus_pipelines.errors import WorkflowError
@@ -29,7 +29,8 @@ class TaskNode:
     """One task, done in one way. The defaults are those of a deterministic task (EVAL A1).
 
     `p` and `q` are P(it succeeds) given that all its parents did, and that at least one did not. The three parts of
-    `cost_usd` may be unknown (None): `evaluation.cost.split_cost` tells what they count as then.
+    `cost_usd` may be unknown (None): `evaluation.cost.split_cost` tells what they count as then. `consumes` and `holds`: further
+    cumulative and releasable resources by name, r^(g) and r^(r), beside dollars, memory and threads.
     """
 
     id: str
@@ -51,11 +52,23 @@ class TaskNode:
     actor_kind: str | None = None
     model: str | None = None
     kind: str = "task"
+    consumes: Mapping[str, float] = field(default_factory=dict, hash=False)
+    holds: Mapping[str, float] = field(default_factory=dict, hash=False)
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    objective: str | None = None
+    success_criterion: str | None = None
+    instructions: tuple[str, ...] = ()
 
     @property
     def bases(self) -> tuple[str, str, str, str]:
         """What its figures p, q, cost and duration rest on."""
         return self.p_basis, self.q_basis, self.cost_basis, self.duration_basis
+
+    @property
+    def held(self) -> dict[str, float]:
+        """r^(r): every releasable resource by name, memory in GB and threads among them."""
+        return {"memory_gb": self.memory_gb, "threads": self.threads, **self.holds}
 
 
 @dataclass(frozen=True)
@@ -174,6 +187,7 @@ def _figures(node: Node) -> list[str]:
     defects = [f"{node.kind} {node.id!r}: {name} is {x}, not in [0, 1]" for name, x in shares.items() if not 0 <= x <= 1]
     if isinstance(node, TaskNode):
         amounts = {name: getattr(node, name) for name in _AMOUNTS}
+        amounts |= {f"{vector} {name}": x for vector in ("consumes", "holds") for name, x in getattr(node, vector).items()}
         defects += [
             f"{node.kind} {node.id!r}: {name} is {x}, not finite and at least 0"
             for name, x in amounts.items() if x is not None and not (math.isfinite(x) and x >= 0)

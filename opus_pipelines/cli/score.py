@@ -1,0 +1,121 @@
+"""`opus score`: workflow files in, every part of EVAL out. Needs no lake and loads nothing heavy."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from opus_pipelines.cli import show
+from opus_pipelines.cli.options import Options
+from opus_pipelines.evaluation.case_study import GAINS_USD, TABLE_1, case_study, figure, turning_gain_usd
+from opus_pipelines.evaluation.score import Score, ranked, score_file
+from opus_pipelines.workflow.files import read_file, schema
+
+PARTS = (
+    ("reward_usd", "(7)"), ("expected_gain_usd", "(6)"), ("gain_usd", ""), ("success_probability", "(4)"), ("cost_usd", "(5)"),
+    ("cost_compute_usd", "(1)"), ("cost_model_usd", "(1)"), ("cost_human_usd", "(1)"),
+    ("cost_time_usd", "w_d (2)"), ("cost_held_usd", "w_r (3)"),
+    ("duration_ms", "(2), (17)"), ("peak_memory_gb", "(3), (18)"), ("peak_threads", "(3), (18)"),
+)
+PENALTIES = (("penalty", "(10)"), ("cip", "(8)"), ("sip", "(9)"))
+
+
+@click.command()
+@click.argument("files", type=click.Path(path_type=Path, dir_okay=False), nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="For programs: every part, by workflow and by node.")
+@click.option("--schema", "show_schema", is_flag=True, help="The JSON Schema of a workflow file.")
+@click.option("--case-study", is_flag=True, help="The customer-support case: the paper's Table 1 beside ours.")
+@click.pass_obj
+def score(options: Options, files: tuple[Path, ...], as_json: bool, show_schema: bool, case_study: bool) -> None:
+    """Reward, Penalty and every part of the workflows in FILES (YAML or JSON); several are ranked against each other.
+
+    \b
+    Example:
+      opus score first.yaml second.yaml
+      opus score --case-study
+      opus score --schema > workflow.schema.json
+    """
+    if show_schema:
+        click.echo(json.dumps(schema(), indent=2, ensure_ascii=False))
+    elif case_study:
+        _case_study()
+    elif not files:
+        raise click.UsageError("name a workflow file, or use --case-study or --schema")
+    else:
+        _files(options, files, as_json)
+
+
+def _files(options: Options, files: Sequence[Path], as_json: bool) -> None:
+    settings = options.settings()
+    read = [(path, read_file(path)) for path in files]
+    scores = [score_file(file.title or path.stem, file, settings.cost, settings.reward) for path, file in read]
+    if as_json:
+        click.echo(json.dumps([_as_dict(found) for found in scores], indent=2, ensure_ascii=False))
+        return
+    _parts(scores)
+    for found in scores:
+        _tasks(found)
+    if len(scores) > 1:
+        rows = [(r.rank, r.score.title, r.score.parts.reward_usd, r.score.penalty, r.distance_usd) for r in
+                ranked(scores, settings.reward.quantum_usd)]
+        show.table(("rank (13)", "workflow", "reward_usd", "penalty", "to the next (14)"), rows, "Ranking")
+
+
+def _parts(scores: Sequence[Score]) -> None:
+    rows: list[tuple[Any, ...]] = [(name, number, *(getattr(s.parts, name) for s in scores)) for name, number in PARTS]
+    rows[4:4] = [("  by exact inference", "(4)", *(_exact(s) for s in scores))] if any(s.differences for s in scores) else []
+    rows += [(name, number, *(getattr(s.penalties, name) if s.penalties else None for s in scores)) for name, number in PENALTIES]
+    show.table(("part", "EVAL", *(s.title for s in scores)), rows)
+    if any(s.penalties is None for s in scores):
+        click.echo("no Penalty where tasks have no scores", err=True)
+
+
+def _exact(found: Score) -> float:
+    whole = [d.exact for d in found.differences if d.node is None]
+    return whole[0] if whole else found.parts.success_probability
+
+
+def _tasks(found: Score) -> None:
+    parts = found.parts
+    rows = [
+        (t.title, t.actor_kind, t.p, t.q, parts.success[t.id], t.cost_usd, t.duration_ms, parts.start_ms[t.id], parts.finish_ms[t.id])
+        for t in sorted(found.workflow.tasks, key=lambda t: found.workflow.topological().index(t.id))
+    ]
+    show.table(("task", "actor", "p", "q", "success", "cost_usd", "duration_ms", "start_ms", "finish_ms"), rows, found.title)
+
+
+def _as_dict(found: Score) -> dict[str, Any]:
+    whole = {name: getattr(found.parts, name) for name, _ in PARTS}
+    whole |= {name: getattr(found.penalties, name) if found.penalties else None for name, _ in PENALTIES}
+    nodes = {
+        node: {"success": found.parts.success[node], "start_ms": found.parts.start_ms[node], "finish_ms": found.parts.finish_ms[node]}
+        for node in found.workflow.topological()
+    }
+    exact = {d.node or "": {"product": d.product, "exact": d.exact} for d in found.differences}
+    return {"title": found.title, **whole, "nodes": nodes, "differs_from_exact": exact}
+
+
+def _case_study() -> None:
+    found = case_study()
+    rows = []
+    for row in TABLE_1:
+        printed = [None if p is None else round(p, row.digits) for p in row.printed]
+        ours = [round(figure(s, row.name), row.digits) for s in found]
+        rows.append((row.name, row.formula, *(x for pair in zip(printed, ours, strict=True) for x in pair), row.label))
+    columns = ("part", "EVAL", *(f"{s.title} {who}" for s in found for who in ("paper", "ours")), "label")
+    show.table(columns, [[_plain(value) for value in row] for row in rows], "Table 1, a small customer (gain $0.92)")
+    gains = [(who, gain, *_order(gain)) for who, gain in GAINS_USD.items()]
+    show.table(("customer", "gain_usd", "best", "then", "last", "best by $"), gains, "The order at other gains")
+    turn = turning_gain_usd(found[0], found[1])
+    click.echo(f"\nThe order turns at a gain of ${turn:.2f}: beyond it the dearer, more reliable W1 wins.")
+
+
+def _order(gain: float) -> tuple[Any, ...]:
+    places = ranked(case_study(gain), 0.0001)
+    return (*(p.score.title for p in places), places[0].distance_usd)
+
+
+def _plain(value: Any) -> Any:
+    return "-" if value is None else f"{value:g}" if isinstance(value, float) else value

@@ -1,0 +1,106 @@
+"""Everything EVAL says about a workflow, part by part with the formula's number, and several workflows ranked against each other."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from opus_pipelines.errors import WorkflowError
+from opus_pipelines.evaluation.exact import Difference, differences
+from opus_pipelines.evaluation.penalty import Penalties, Scores, penalties
+from opus_pipelines.evaluation.reward import Evaluation, evaluate
+from opus_pipelines.settings import Cost, Reward
+from opus_pipelines.workflow.files import WorkflowFile
+from opus_pipelines.workflow.model import Workflow
+
+
+@dataclass(frozen=True)
+class Score:
+    """One workflow with its parts; `penalties` is None where scores are missing. `differences`: where (4) and exact inference disagree."""
+
+    title: str
+    workflow: Workflow
+    parts: Evaluation
+    penalties: Penalties | None
+    differences: tuple[Difference, ...]
+
+    @property
+    def penalty(self) -> float | None:
+        """EVAL (10)."""
+        return self.penalties.penalty if self.penalties else None
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A place in the ranking by EVAL (13); `distance_usd` is (14) to the next rank, None for the last."""
+
+    rank: int
+    score: Score
+    distance_usd: float | None
+
+
+def score(title: str, workflow: Workflow, scores: Mapping[str, Scores], cost: Cost, reward: Reward) -> Score:
+    """EVAL (1)-(10) of one workflow; `scores` by node. A Penalty needs every task's scores: with some missing there is none."""
+    complete = all(task.id in scores for task in workflow.tasks) and bool(workflow.tasks)
+    found = penalties(workflow, scores, reward) if complete else None
+    return Score(title, workflow, evaluate(workflow, cost, reward), found, tuple(differences(workflow)))
+
+
+def score_file(title: str, file: WorkflowFile, cost: Cost, reward: Reward) -> Score:
+    """The same of a workflow file, with the scores that its tasks state."""
+    stated = {task.id: Scores.of(**task.scores.model_dump()) for task in file.tasks if task.scores is not None}
+    return score(title, file.workflow(), stated, cost, reward)
+
+
+def ranked(scores: Sequence[Score], quantum_usd: float) -> list[Ranked]:
+    """EVAL (13) on Rewards in steps of the quantum, an unmeasured Penalty last, then by title. Rewards of one step are 0 apart.
+
+    Raises WorkflowError where `reasons` finds any.
+    """
+    if why := reasons(scores):
+        raise WorkflowError("these workflows cannot be ranked against each other: " + "; ".join(why))
+    steps = {id(s): round(s.parts.reward_usd / quantum_usd) for s in scores}
+    ordered = sorted(scores, key=lambda s: (-steps[id(s)], s.penalty is None, s.penalty or 0.0, s.title))
+    gaps = [a.parts.reward_usd - b.parts.reward_usd if steps[id(a)] != steps[id(b)] else 0.0 for a, b in itertools.pairwise(ordered)]
+    return [Ranked(place, found, gap) for place, (found, gap) in enumerate(zip(ordered, [*gaps, None], strict=True), start=1)]
+
+
+def reasons(scores: Sequence[Score]) -> list[str]:
+    """Why these workflows must not be ranked: their inputs or outputs differ, or one task done in one way carries different parameters."""
+    found = []
+    for name in ("inputs", "outputs"):
+        ends = {s.title: _ends(s.workflow, name) for s in scores}
+        first_title, first = next(iter(ends.items()))
+        found += [
+            f"{first_title} and {title} have different {name} ({_only(first, own)} against {_only(own, first)})"
+            for title, own in ends.items() if own != first
+        ]
+    return found + _inconsistent(scores)
+
+
+def _ends(workflow: Workflow, name: str) -> dict[tuple[str, str | None], float]:
+    if name == "inputs":
+        return {(n.title, n.data_type): n.prior for n in workflow.inputs}
+    return {(n.title, n.data_type): n.gain_usd for n in workflow.outputs}
+
+
+def _only(mine: Mapping[tuple[str, str | None], float], other: Mapping[tuple[str, str | None], float]) -> str:
+    return ", ".join(f"{title} ({value:g})" for (title, kind), value in mine.items() if other.get((title, kind)) != value) or "nothing more"
+
+
+_WAY = ("task_id", "actor_kind", "model", "instructions")
+_PARAMETERS = ("p", "q", "cost_usd", "duration_ms", "memory_gb", "threads")
+
+
+def _inconsistent(scores: Sequence[Score]) -> list[str]:
+    """The same task done in the same way must be the same chance, cost and time wherever it stands."""
+    seen: dict[tuple[object, ...], tuple[str, tuple[float, ...]]] = {}
+    found = []
+    for s in scores:
+        for task in s.workflow.tasks:
+            way = tuple(getattr(task, name) for name in _WAY)
+            figures = tuple(getattr(task, name) for name in _PARAMETERS)
+            title, first = seen.setdefault(way, (s.title, figures))
+            off = [f"{n} {a:g} and {b:g}" for n, a, b in zip(_PARAMETERS, first, figures, strict=True) if a != b]
+            if off:
+                found.append(f"task {task.title!r} is done in one way but carries, in {title} and {s.title}, {', '.join(off)}")
+    return found

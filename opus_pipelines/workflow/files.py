@@ -1,0 +1,138 @@
+"""A workflow as a YAML or JSON file: what `opus score` reads. The typed models below are the schema that it documents.
+
+A file is untrusted: its size is bounded, YAML aliases (with which a small file unfolds into a huge one) are refused.
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import Field
+
+from opus_pipelines.errors import InputError
+from opus_pipelines.settings import Section, parse
+from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
+
+LARGEST_BYTES = 1 << 28
+_Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class InputEntry(Section):
+    """What the client gives."""
+
+    id: str = Field(description="unique in the file")
+    title: str | None = Field(None, description="default: the id")
+    prior: _Share = Field(1.0, description="π, the probability that it is right")
+    data_type: str | None = Field(None, description="its type; composition and comparison need equal ones")
+
+
+class Penalties(Section):
+    """The four scores of EVAL (8), (9); 0 is best. Of a pair, an absent one is the other's complement."""
+
+    cohesion: _Share | None = None
+    coupling: _Share | None = None
+    observability: _Share | None = None
+    hygiene: _Share | None = None
+
+
+class TaskEntry(Section):
+    """One task, done in one way."""
+
+    id: str = Field(description="unique in the file")
+    task_id: str | None = Field(None, description="which task it is: equal ones are the same task; default: the title")
+    title: str | None = Field(None, description="default: the id")
+    objective: str | None = Field(None, description="what it is for")
+    success_criterion: str | None = Field(None, description="when it has succeeded")
+    instructions: tuple[str, ...] = Field((), description="how it is done, step by step")
+    inputs: tuple[str, ...] = Field((), description="types of data it takes")
+    outputs: tuple[str, ...] = Field((), description="types of data it leaves")
+    actor_kind: str | None = Field(None, description="human, model or code")
+    model: str | None = Field(None, description="name of the AI model")
+    p: _Share = Field(1.0, description="P(it succeeds | all its parents did)")
+    q: _Share = Field(0.0, description="P(it succeeds | at least one parent did not)")
+    cost_usd: _Amount | None = Field(None, description="dollars used up; default: the sum of the three parts")
+    cost_compute_usd: _Amount | None = Field(None, description="of them for computing")
+    cost_model_usd: _Amount | None = Field(None, description="of them for model calls")
+    cost_human_usd: _Amount | None = Field(None, description="of them for people's time")
+    duration_ms: _Amount = Field(0.0, description="d, working time in milliseconds")
+    memory_gb: _Amount = Field(0.0, description="gigabytes held while it runs")
+    threads: _Amount = Field(0.0, description="threads held while it runs")
+    consumes: dict[str, _Amount] = Field({}, description="further resources used up, by name; priced by cost.usd_per_unit")
+    holds: dict[str, _Amount] = Field({}, description="further resources held while it runs, by name; weighed by cost.usd_per_held")
+    scores: Penalties | None = Field(None, description="what the Penalty is made of; without them it has none")
+
+
+class OutputEntry(Section):
+    """What the client receives."""
+
+    id: str = Field(description="unique in the file")
+    title: str | None = Field(None, description="default: the id")
+    gain_usd: float = Field(allow_inf_nan=False, description="g, earned if it is right")
+    data_type: str | None = Field(None, description="its type")
+
+
+class WorkflowFile(Section):
+    """One workflow: nodes and the edges between them."""
+
+    title: str | None = Field(None, description="default: the file's name")
+    inputs: tuple[InputEntry, ...] = ()
+    tasks: tuple[TaskEntry, ...] = ()
+    outputs: tuple[OutputEntry, ...] = ()
+    edges: tuple[tuple[str, str], ...] = Field((), description="pairs of node ids, the first before the second")
+
+    def workflow(self) -> Workflow:
+        """The nodes and edges as a checked Workflow; raises WorkflowError with every defect."""
+        inputs = [InputNode(n.id, n.title or n.id, n.prior, n.data_type) for n in self.inputs]
+        outputs = [OutputNode(n.id, n.title or n.id, n.gain_usd, n.data_type) for n in self.outputs]
+        return Workflow.of([*inputs, *map(_task, self.tasks), *outputs], self.edges)
+
+
+def read_file(path: Path) -> WorkflowFile:
+    """A workflow file by its name's ending: .yaml, .yml or .json. Raises InputError or SettingsError naming file and place."""
+    if path.suffix.lower() not in (".yaml", ".yml", ".json"):
+        raise InputError(f"{path}: a workflow is read from .yaml, .yml or .json")
+    try:
+        size = path.stat().st_size
+        if size > LARGEST_BYTES:
+            raise InputError(f"{path}: it has {size >> 20} MiB, more than a workflow may ({LARGEST_BYTES >> 20})")
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: it is not UTF-8 (byte {error.start})") from None
+    data = _json(text, path) if path.suffix.lower() == ".json" else _yaml(text, path)
+    if not isinstance(data, dict):
+        raise InputError(f"{path}: a workflow is a table with inputs, tasks, outputs and edges; `opus score --schema` shows it")
+    return parse(WorkflowFile, data, str(path))
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a workflow file."""
+    return WorkflowFile.model_json_schema()
+
+
+def _task(entry: TaskEntry) -> TaskNode:
+    figures = entry.model_dump(exclude={"id", "task_id", "title", "scores", "cost_usd"})
+    parts = (entry.cost_compute_usd, entry.cost_model_usd, entry.cost_human_usd)
+    cost = sum(part or 0.0 for part in parts) if entry.cost_usd is None else entry.cost_usd
+    return TaskNode(entry.id, entry.task_id or entry.title or entry.id, entry.title or entry.id, cost_usd=cost, **figures)
+
+
+def _json(text: str, path: Path) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: it is not JSON: {error}") from None
+
+
+def _yaml(text: str, path: Path) -> Any:
+    try:
+        for event in yaml.parse(text, yaml.CSafeLoader):
+            if isinstance(event, yaml.AliasEvent):
+                place = event.start_mark.line + 1
+                raise InputError(f"{path}: line {place}: aliases (*{event.anchor}) are not read; write the value out")
+        return yaml.load(text, yaml.CSafeLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise InputError(f"{path}: {' '.join(str(error).split()) or 'it is nested too deeply'}") from None
