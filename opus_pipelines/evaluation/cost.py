@@ -7,7 +7,7 @@ from typing import NamedTuple
 from opus_pipelines.errors import WorkflowError
 from opus_pipelines.evaluation.schedule import Peaks
 from opus_pipelines.settings import Cost
-from opus_pipelines.workflow.model import Workflow
+from opus_pipelines.workflow.model import TaskNode, Workflow
 
 MS_PER_HOUR = 3_600_000.0
 
@@ -61,7 +61,7 @@ def workflow_cost(workflow: Workflow, duration_ms: float, held: Peaks, settings:
     Further cumulative resources count to the compute part at the settings' price a unit; raises WorkflowError where one has no price.
     """
     parts = [split_cost(t.cost_usd, t.cost_compute_usd, t.cost_model_usd, t.cost_human_usd, t.actor_kind) for t in workflow.tasks]
-    consumed = [_price(name, settings) * amount for task in workflow.tasks for name, amount in task.consumes.items()]
+    consumed = [consumed_usd(task, settings) for task in workflow.tasks]
     return WorkflowCost(
         math.fsum([*(p.compute_usd for p in parts), *consumed]),
         math.fsum(p.model_usd for p in parts),
@@ -69,6 +69,11 @@ def workflow_cost(workflow: Workflow, duration_ms: float, held: Peaks, settings:
         time_usd(duration_ms, settings),
         math.fsum(_weights_held(settings).get(name, 0.0) * amount for name, amount in held.held.items()),
     )
+
+
+def consumed_usd(task: TaskNode, settings: Cost) -> float:
+    """What a task uses up beside its `cost_usd`, at the settings' prices; raises WorkflowError where a resource has none."""
+    return math.fsum(_price(name, settings) * amount for name, amount in task.consumes.items())
 
 
 def _price(name: str, settings: Cost) -> float:
