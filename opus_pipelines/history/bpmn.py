@@ -35,7 +35,7 @@ class _BpmnReader:
         self._pools = {p.get("processRef", "").rpartition(":")[2]: plain(p.get("name")) for p in pools}
         self._texts, self._notes = _annotations(root)
         self._free = self._said_in(e for c in children(root, "collaboration") for e in c)  # of all processes alike
-        self._model = ModelMap(settings)
+        self._model = ModelMap(settings, sink.money)
         self._sink = sink
 
     def process(self, process: Any, position: int) -> None:

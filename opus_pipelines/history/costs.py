@@ -1,47 +1,82 @@
-"""What a task cost: stated by the source, else time or tokens at the source's `[rates]`."""
+"""What a task cost: as the source states it, else its actor's rate x time, else the tokens of a model call x a price.
+
+A token price is that of the source's `[rates]`, else the shipped one of the model (`token_prices`).
+"""
 
 from collections.abc import Mapping
 
 from opus_pipelines.history.records import Task
 from opus_pipelines.history.source_settings import TokenPrice
+from opus_pipelines.history.token_prices import model_names, shipped_price
 
-_PARTS = {"human": "cost_human_usd", "model": "cost_model_usd", "code": "cost_compute_usd"}
-_MS_PER_HOUR = 3_600_000
+UNRATED = "unrated"  # stands for the basis of a cost that is stated, but in a currency without a rate, until the task is priced
+PARTS = {"human": "cost_human_usd", "model": "cost_model_usd", "code": "cost_compute_usd"}
+MS_PER_HOUR = 3_600_000
+
+Rates = Mapping[str, float | TokenPrice]
 
 
-def price(task: Task, rates: Mapping[str, float | TokenPrice]) -> None:
-    """Fill `cost_usd`, its parts and `cost_basis`; all stay NULL where neither the source nor a rate tells.
+def price(task: Task, rates: Rates) -> None:
+    """Fill `cost_usd`, its parts and `cost_basis`; all stay NULL where neither the source, a rate nor a token price tells.
 
-    A total that the source does not split counts as the part of the kind of actor that did the task.
+    A total that the source does not split counts as the part of the kind of actor that did the task. What the source states in a
+    currency without a rate stays unknown: time and tokens would give another figure than the one it states.
     """
     parts = [p for p in (task.cost_compute_usd, task.cost_model_usd, task.cost_human_usd) if p is not None]
+    unrated, task.cost_basis = task.cost_basis == UNRATED, None
+    if task.cost_usd is None and unrated:
+        return
     if task.cost_usd is None and not parts:
-        task.cost_usd = _tokens(task, rates)
-        if task.cost_usd is not None:
-            task.cost_model_usd, task.cost_basis = task.cost_usd, "rate"
-            return
-        task.cost_usd = _hours(task, rates)
-        task.cost_basis = None if task.cost_usd is None else "rate"
-    else:
-        task.cost_usd = sum(parts) if task.cost_usd is None else task.cost_usd
-        task.cost_basis = "observed"
-    if not parts and task.cost_usd is not None and task.actor_kind in _PARTS:
-        setattr(task, _PARTS[task.actor_kind], task.cost_usd)
+        _estimate(task, rates)
+        return
+    task.cost_usd = sum(parts) if task.cost_usd is None else task.cost_usd
+    task.cost_basis = "observed"
+    if not parts and not unrated:
+        _whole_part(task)
 
 
-def _tokens(task: Task, rates: Mapping[str, float | TokenPrice]) -> float | None:
-    rate = rates.get(task.model) if task.model else None
-    if rate is None or (task.tokens_in is None and task.tokens_out is None):
+def _estimate(task: Task, rates: Rates) -> None:
+    task.cost_usd = _hours(task, rates)
+    if task.cost_usd is not None:
+        task.cost_basis = "rate"
+        _whole_part(task)
+    elif (cost := _tokens(task, rates)) is not None:
+        task.cost_usd = task.cost_model_usd = cost
+        task.cost_basis = "rate"
+
+
+def _whole_part(task: Task) -> None:
+    if task.actor_kind in PARTS:
+        setattr(task, PARTS[task.actor_kind], task.cost_usd)
+
+
+def _hours(task: Task, rates: Rates) -> float | None:
+    """The actor's rate, else that of its kind; a number under the model's own name is a price of tokens."""
+    if task.duration_ms is None:
+        return None
+    for name in (task.actor, task.actor_kind):
+        rate = rates.get(name) if name and name != task.model else None
+        if isinstance(rate, float):
+            return task.duration_ms / MS_PER_HOUR * rate
+    return None
+
+
+def _tokens(task: Task, rates: Rates) -> float | None:
+    if not task.model or (task.tokens_in is None and task.tokens_out is None):
+        return None
+    rate = _of_model(task.model, rates)
+    if rate is None:
         return None
     paid = rate if isinstance(rate, TokenPrice) else TokenPrice(tokens_in=rate, tokens_out=rate)
     return ((task.tokens_in or 0) * paid.tokens_in + (task.tokens_out or 0) * paid.tokens_out) / 1e6
 
 
-def _hours(task: Task, rates: Mapping[str, float | TokenPrice]) -> float | None:
-    if task.duration_ms is None:
-        return None
-    for name in (task.actor, task.actor_kind):
-        rate = rates.get(name) if name else None
-        if isinstance(rate, float):
-            return task.duration_ms / _MS_PER_HOUR * rate
-    return None
+def _of_model(model: str, rates: Rates) -> float | TokenPrice | None:
+    """By the name as it is written, with its date, then without; the source's rates before the shipped prices."""
+    if model in rates:
+        return rates[model]
+    for name in model_names(model):
+        for key, rate in sorted(rates.items()) if rates else ():
+            if model_names(key)[0] == name:
+                return rate
+    return shipped_price(model)

@@ -16,6 +16,7 @@ USUAL: dict[str, tuple[str, ...]] = {
     "actor": ("resource", "org:resource", "actor", "performer", "user"),
     "actor_kind": ("actor_kind",),
     "model": ("model_name",),
+    "currency": ("currency", "currency_code", "cost_currency", "cost:currency"),
     "cost": ("cost_usd", "cost", "cost:total"),
     "client": ("client",),
     "contract": ("contract",),
@@ -54,13 +55,17 @@ def _plain(name: str) -> str:
 
 
 def _found(header: list[str]) -> str:
-    return "the columns found are " + ", ".join(header[:40]) + (", ..." if len(header) > 40 else "")
+    return "the columns found are " + ", ".join(map(_cut, header[:40])) + (", ..." if len(header) > 40 else "")
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= 60 else name[:57] + "..."
 
 
 def _refusal(header: list[str], names: dict[str, str]) -> str:
     free = [name for name in header if name not in names.values()]
     guess = {field: names.get(field) or _guess(pattern, free) for field, pattern in _GUESSES.items()}
-    lines = "\n".join(f'{field} = "{column}"' for field, column in guess.items())
+    lines = "\n".join(f'{field} = "{_cut(column)}"' for field, column in guess.items())
     lacking = " and ".join(field for field in ("case", "activity") if field not in names)
     return f"it cannot be told which column is the {lacking}; {_found(header)}; under [columns] in source.toml say, corrected:\n{lines}"
 

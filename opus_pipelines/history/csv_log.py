@@ -46,14 +46,14 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
 def _take(row: Row, table: TableLog, sink: Assembler) -> None:
     fields = row.fields or []
     if len(fields) != len(table.header):
-        return _refuse(row, "bad_row", row.complaint or f"{len(fields)} fields, but the header has {len(table.header)}", sink)
+        return _refuse(row, "bad_row", row.complaint or f"{len(fields)} fields, but the header has {len(table.header)}", table, sink)
     if _UNDECODED.search("".join(fields)):
-        return _refuse(row, "encoding", "the row is not UTF-8", sink)
+        return _refuse(row, "encoding", "the row is not UTF-8", table, sink)
     table.row(row.position, dict(zip(table.header, fields, strict=True)))
 
 
-def _refuse(row: Row, code: str, reason: str, sink: Assembler) -> None:
-    sink.reject(row.position, code, reason, sink.redactor.raw(row.written or ",".join(row.fields or [])))
+def _refuse(row: Row, code: str, reason: str, table: TableLog, sink: Assembler) -> None:
+    table.refuse(row.position, code, reason, sink.redactor.raw(row.written or ",".join(row.fields or [])))
 
 
 def _rows(file: BinaryIO) -> Iterator[Row]:
@@ -94,11 +94,13 @@ def _header(first: Row | None) -> list[str]:
         raise InputError("its first line is no header of columns" + (f" ({first.complaint})" if first else ""))
     if _UNDECODED.search("".join(first.fields)):
         raise InputError("its first line, the names of the columns, is not UTF-8")
-    header: list[str] = []
+    header: dict[str, None] = {}
     for place, name in enumerate(first.fields, start=1):
         plain = name.strip() or f"column {place}"
-        header.append(plain if plain not in header else f"{plain} ({place})")
-    return header
+        while plain in header:
+            plain = f"{plain} ({place})"
+        header[plain] = None
+    return list(header)
 
 
 def _day_first(open_file: Callable[[], BinaryIO], time_columns: list[int]) -> bool | None:

@@ -11,7 +11,8 @@ from opus_pipelines.errors import InputError
 from opus_pipelines.history.source_settings import FILE_NAME
 
 BUFFER = 1 << 18
-BOMB_BYTES, BOMB_RATIO = 1 << 28, 500  # real logs shrink 20 to 100 times
+BOMB_BYTES, BOMB_RATIO = 1 << 26, 200          # real logs shrink 20 to 100 times
+BOMB_LINES, LINES_A_BYTE = 2_000_000, 5        # a row of four letters takes half a kilobyte of memory; real logs have a line or two a byte
 _NOT_DATA = (".md", ".rst", ".bak", ".tmp", "~")
 _NOT_DATA_NAMES = frozenset({FILE_NAME, "readme", "readme.txt", "license", "license.txt", "thumbs.db", "desktop.ini"})
 
@@ -67,8 +68,9 @@ class _Unpacked(io.RawIOBase):
 
     def __init__(self, path: Path) -> None:
         self._gzip = gzip.GzipFile(path, "rb")
-        self._limit = max(BOMB_BYTES, BOMB_RATIO * path.stat().st_size)
-        self._read = 0
+        size = path.stat().st_size
+        self._limit, self._most_lines = max(BOMB_BYTES, BOMB_RATIO * size), max(BOMB_LINES, LINES_A_BYTE * size)
+        self._read = self._lines = 0
 
     def readable(self) -> bool:
         return True
@@ -76,9 +78,17 @@ class _Unpacked(io.RawIOBase):
     def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
         size = self._gzip.readinto(buffer)
         self._read += size
+        self._lines += bytes(buffer[:size]).count(b"\n")
+        if self._lines > self._most_lines:
+            raise InputError(f"it unpacks to more than {self._most_lines:,} lines, as no log of its size does; unpack it if it is one")
         if self._read > self._limit:
             raise InputError(f"it unpacks to more than {BOMB_RATIO} times its size, as no log does; unpack it by hand if it is one")
         return size
+
+    def fileno(self) -> int:
+        if self._gzip.fileobj is None:
+            raise ValueError("the file is closed")
+        return self._gzip.fileno()
 
     def close(self) -> None:
         self._gzip.close()

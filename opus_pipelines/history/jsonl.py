@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, BinaryIO
 
 from opus_pipelines.errors import InputError
+from opus_pipelines.history import values
 from opus_pipelines.history.assembler import Assembler
 from opus_pipelines.history.csv_columns import USUAL
 from opus_pipelines.history.mapping import CaseMap, EventMap, case_names
@@ -15,6 +17,7 @@ from opus_pipelines.history.values import BadValueError, at_path, flatten
 from opus_pipelines.ids import canonical
 
 LINE_BYTES = 1 << 26
+STEPS = 5_000_000  # of telling what a task follows: a second or two, and no process that people work by needs a thousandth of them
 PATIENCE = 100  # records that may pass before the names must be told
 _CASE_USUAL = ("case_id", "case", "id", "trace_id")
 _TASKS_USUAL = ("tasks", "steps", "events", "activities")
@@ -28,6 +31,8 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
     waiting: list[tuple[int, dict[str, Any]]] = []
     with open_file() as file:
         for position, line in _lines(file):
+            if sink.counts.hopeless(sink.counts.used):
+                raise InputError(f"hardly a line can be used of the first {position:,}")
             try:
                 record = sink.redactor.nested(_parsed(line))
             except BadValueError as error:
@@ -63,11 +68,10 @@ class _JsonReader:
         stated.setdefault("case", _usual("case", _CASE_USUAL, first) if settings.record.case is None else settings.record.case)
         names = case_names(settings, stated)
         self._id_path = names["case"]
-        self._case_map = CaseMap(names, settings.record.attributes, settings.decimal)
+        self._case_map = CaseMap({"currency": "currency"} | names, settings.record.attributes, sink.money)
         self._task_names = self._names_in_task(at_path(first, self._tasks_path), settings)
-        self._events = EventMap(
-            self._task_names, CaseMap({}, [], None), settings, TimeParser(settings.timezone, settings.time_format), settings.task.attributes
-        )
+        times = TimeParser(settings.timezone, settings.time_format)
+        self._events = EventMap(self._task_names, CaseMap({}, [], sink.money), settings, times, settings.task.attributes)
         self._dropped = frozenset(settings.record.drop_tasks)
         self._sink = sink
 
@@ -81,7 +85,7 @@ class _JsonReader:
             told_when = field in ("end", "time") and not {"end", "time"}.isdisjoint(names)
             if field not in names and found and not told_when:
                 names[field] = found
-        return {"activity": "activity"} | names
+        return {"activity": "activity", "currency": "currency"} | names
 
     def records(self, waiting: list[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
         """Hand over what waits; nothing waits then."""
@@ -105,11 +109,12 @@ class _JsonReader:
         case_id = fields.get("case")
         if not case_id:
             raise BadValueError("no_case", f"{self._id_path} is missing or empty")
+        values.name(case_id)
         if self._sink.known(case_id):
             raise BadValueError("duplicate_case", f"a case {case_id} was read before")
-        return Case(case_id, fields, self._read_tasks(tasks))
+        return Case(case_id, fields, self._read_tasks(tasks, self._case_map.currency(raw)))
 
-    def _read_tasks(self, tasks: list[Any]) -> list[Event]:
+    def _read_tasks(self, tasks: list[Any], currency: Any) -> list[Event]:
         events = []
         for place, task in enumerate(tasks):
             if isinstance(task, str):
@@ -117,7 +122,7 @@ class _JsonReader:
             if not isinstance(task, dict):
                 raise BadValueError("bad_task", f"task {place} is neither an object nor a name")
             try:
-                events.append(self._events.event(flatten(task), place))
+                events.append(self._events.event(flatten(task), place, currency=currency))
             except BadValueError as error:
                 raise BadValueError(error.code, f"task {place}: {error.reason}") from None
         return _without(events, self._dropped)
@@ -127,28 +132,45 @@ def _without(events: list[Event], dropped: frozenset[str]) -> list[Event]:
     """The tasks that are work; who follows one that is none, follows what that one followed."""
     before = {e.position: e.task.predecessors or [] for e in events if e.task.task_key in dropped}
     kept = [e for e in events if e.position not in before]
+    behind = _behind(before)
     for event in kept if before else []:
         if event.task.predecessors is not None:
-            event.task.predecessors = _through(event.task.predecessors, before)
+            places = [behind.get(place, {place}) for place in event.task.predecessors]
+            event.task.predecessors = sorted(set().union(*places))
     return kept
 
 
-def _through(places: list[int], before: dict[int, list[int]]) -> list[int]:
-    found, waiting, seen = [], list(places), set()
-    while waiting:
-        place = waiting.pop()
-        if place not in seen:
-            seen.add(place)
-            waiting += before.get(place, [])
-            found += [] if place in before else [place]
-    return sorted(found)
+def _behind(before: dict[int, list[int]]) -> dict[int, set[int]]:
+    """Dropped place → the places of work that it follows, through whatever is dropped. Of places that follow each other the first knows."""
+    found: dict[int, set[int]] = {}
+    steps = 0
+    for root in before:
+        way = [] if root in found else [(root, iter(before[root]))]
+        found.setdefault(root, set())
+        while way:
+            place, rest = way[-1]
+            ahead = next(rest, None)
+            if ahead is None:
+                way.pop()
+                ahead, place = place, way[-1][0] if way else place
+            if ahead not in before:
+                found[place].add(ahead)
+            elif ahead in found:
+                steps += 1 + len(found[ahead])
+                found[place] |= found[ahead]
+            else:
+                found[ahead] = set()
+                way.append((ahead, iter(before[ahead])))
+            if steps > STEPS:
+                raise BadValueError("too_many_links", f"it takes over {STEPS:,} steps to tell what its tasks follow without those dropped")
+    return found
 
 
 def _usual(what: str, names: tuple[str, ...], record: dict[str, Any]) -> str:
     found = next((name for name in names if name in record), None)
     if found is None:
-        example = f'[record]\n{what} = "{next(iter(record), "...")}"'
-        named = ", ".join(record)[:500]
+        example = f'[record]\n{what} = "{next(iter(record), "...")[:60]}"'
+        named = ", ".join(name[:60] for name in islice(record, 40))
         raise InputError(f"it cannot be told where a record has its {what}; the names found are {named}; say in source.toml:\n{example}")
     return found
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from opus_pipelines.history.flow import TooManyLinksError, unroll
 from opus_pipelines.history.mapping import CaseMap, EventMap, case_names
+from opus_pipelines.history.money import Money
 from opus_pipelines.history.records import Case
 from opus_pipelines.history.source_settings import CaseNames, EventNames, SourceSettings
 from opus_pipelines.history.times import TimeParser
@@ -21,12 +22,12 @@ _STEP = {
 class ModelMap:
     """Makes a case of a flow. Raw keys are those of `_CASE` and `_STEP` unless `[columns]` says otherwise; the rest are attributes."""
 
-    def __init__(self, settings: SourceSettings) -> None:
+    def __init__(self, settings: SourceSettings, money: Money) -> None:
         stated = {k: v for k, v in settings.columns.model_dump(exclude_none=True).items() if isinstance(v, str)}
         names = case_names(settings, _CASE | {k: v for k, v in stated.items() if k in CaseNames.model_fields and k != "case"})
-        self._case_map = CaseMap(names, settings.columns.attributes, settings.decimal)
+        self._case_map = CaseMap(names, settings.columns.attributes, money)
         of_steps = _STEP | {k: v for k, v in stated.items() if k in EventNames.model_fields}
-        self._events = EventMap(of_steps, CaseMap({}, [], None), settings, TimeParser(settings.timezone, settings.time_format))
+        self._events = EventMap(of_steps, CaseMap({}, [], money), settings, TimeParser(settings.timezone, settings.time_format))
 
     def case(
         self, case_id: str, own: Mapping[str, Any], steps: list[dict[str, Any] | None], links: Iterable[tuple[int, int]]

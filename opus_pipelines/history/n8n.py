@@ -49,7 +49,7 @@ def _refusal(content: Any) -> str:
 
 class _N8nReader:
     def __init__(self, settings: SourceSettings, sink: Assembler) -> None:
-        self._model = ModelMap(settings)
+        self._model = ModelMap(settings, sink.money)
         self._sink = sink
         self.position = 0
 

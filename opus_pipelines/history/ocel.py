@@ -15,7 +15,8 @@ from opus_pipelines.history.mapping import CaseMap, EventMap, case_names
 from opus_pipelines.history.records import Case
 from opus_pipelines.history.source_settings import CaseNames, EventNames, SourceSettings
 from opus_pipelines.history.times import TimeParser
-from opus_pipelines.history.values import BadValueError, text
+from opus_pipelines.history.values import BadValueError
+from opus_pipelines.history.values import name as checked
 from opus_pipelines.history.whole_file import not_too_deep, read_json
 from opus_pipelines.ids import canonical
 
@@ -23,7 +24,7 @@ JSON_BYTES, EVENTS = 1 << 26, 500_000  # so large a file of events that say anyt
 FAN_OUT = 20  # tasks an event on average, beyond which the type is no case: an order in every one of whose cases all events stand
 _TYPE, _TIME, _ID = "ocel:type", "ocel:time", "ocel:id"
 _ADVICE = "write the events of one object type as CSV or Parquet"
-_TOLD = ("actor", "actor_kind", "model", "cost")
+_TOLD = ("actor", "actor_kind", "model", "cost", "currency")
 
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
@@ -50,20 +51,20 @@ def _object_type(objects: list[dict[str, Any]], settings: SourceSettings) -> str
         return wanted
     if wanted is None and len(counts) == 1:
         return next(iter(counts))
-    types = ", ".join(f"{name} ({count:,})" for name, count in sorted(counts.items())[:40]) or "none"
+    types = ", ".join(f"{name[:60]} ({count:,})" for name, count in sorted(counts.items())[:40]) or "none"
     complaint = "it must be told which objects are the cases" if wanted is None else f"it has no object of the type {wanted}"
-    raise InputError(f'{complaint}; the types found are {types}; in source.toml say:\nobject_type = "{min(counts, default="...")}"')
+    raise InputError(f'{complaint}; the types found are {types}; in source.toml say:\nobject_type = "{min(counts, default="...")[:60]}"')
 
 
 class _OcelReader:
     def __init__(self, cases: list[dict[str, Any]], events: list[Any], settings: SourceSettings, sink: Assembler) -> None:
         stated = {k: v for k, v in settings.columns.model_dump(exclude_none=True).items() if isinstance(v, str)}
         of_case = {k: v for k, v in stated.items() if k in CaseNames.model_fields or k == "success"}
-        self._case_map = CaseMap(case_names(settings, of_case), settings.columns.attributes, settings.decimal)
+        self._case_map = CaseMap(case_names(settings, {"currency": "currency"} | of_case), settings.columns.attributes, sink.money)
         names = _told(events, stated) | {"activity": _TYPE, "time": _TIME}
         names |= {k: v for k, v in stated.items() if k in EventNames.model_fields and k not in ("transition", "instance")}
         times = TimeParser(settings.timezone, settings.time_format)
-        self._events = EventMap(names, CaseMap({}, [], None), settings, times)
+        self._events = EventMap(names, CaseMap({}, [], sink.money), settings, times)
         self._objects = {o["id"]: o for o in cases}
         self._cases: dict[str, Case] = {}
         self._sink = sink
@@ -99,6 +100,7 @@ class _OcelReader:
             case.shared += number > 0
 
     def _case(self, case_id: str) -> Case:
+        checked(case_id)
         if self._sink.known(case_id):
             raise BadValueError("duplicate_case", f"the case {case_id} stands in another file of the source")
         if case_id not in self._cases:
@@ -129,7 +131,7 @@ def _objects(listed: Any) -> list[dict[str, Any]]:
 def _attributes(element: dict[str, Any]) -> dict[str, Any]:
     """Name to value; of an attribute that changed, the first value: what was given."""
     values: dict[str, Any] = {}
-    for attribute in sorted(_objects(element.get("attributes")), key=lambda a: text(a.get("time", ""))):
+    for attribute in sorted(_objects(element.get("attributes")), key=lambda a: str(a.get("time", ""))):
         if isinstance(attribute.get("name"), str):
             values.setdefault(attribute["name"], attribute.get("value"))
     return values

@@ -1,16 +1,20 @@
 """`source.toml`: what a person may say about one source of history. An empty file and no file mean the same."""
 
+import difflib
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from opus_pipelines.errors import SettingsError
 from opus_pipelines.history.formats import FORMATS
-from opus_pipelines.settings import Section, parse, read_toml
+from opus_pipelines.history.values import MOST_RUNS
+from opus_pipelines.settings import Rates, Section, parse, read_toml
 
 FILE_NAME = "source.toml"
+MOST_USD = 1_000_000.0  # an hour, or a million tokens: what costs more is a slip of the pen
 
 
 def _listed(value: Any) -> Any:
@@ -45,6 +49,7 @@ class CaseNames(Section):
     client: str | None = Field(None, description="the case's client")
     contract: str | None = Field(None, description="the case's contract")
     case_cost: str | None = Field(None, description="what the whole case cost")
+    currency: str | None = Field(None, description="which currency the amounts beside it are in: three letters or a sign")
     attributes: Texts | None = Field(None, description="the case's own attributes; default: all that tell themselves apart as such")
 
 
@@ -61,6 +66,7 @@ class EventNames(Section):
     actor_kind: str | None = Field(None, description="human, model or code")
     model: str | None = Field(None, description="name of the AI model")
     cost: str | None = Field(None, description="what the task cost")
+    currency: str | None = Field(None, description="which currency the amounts beside it are in: three letters or a sign")
     cost_compute: str | None = Field(None, description="programs' and machines' part")
     cost_model: str | None = Field(None, description="AI models' part")
     cost_human: str | None = Field(None, description="people's part")
@@ -125,9 +131,9 @@ class Redact(Section):
     """`[redact]`: what never reaches the lake as it is."""
 
     drop: Texts = Field([], description="attributes left out")
-    hash: Texts = Field([], description="attributes replaced by a hash")
+    hash: Texts = Field([], description="attributes replaced by a hash, keyed with the lake's own key")
     mask: Texts = Field([], description="attributes replaced by ***")
-    mask_text: bool = Field(True, description="mask e-mail addresses, telephone and account numbers in rejected records")
+    mask_text: bool = Field(True, description="mask e-mail addresses, telephone and account numbers in free text and in rejected records")
 
 
 class SourceSettings(Section):
@@ -138,12 +144,13 @@ class SourceSettings(Section):
     contract: str | FromColumn | None = Field(None, description="of every case, or a column")
     format: str | None = Field(None, description="where the file name does not tell")
     kind: Literal["executed", "model"] | None = Field(None, description="executed or model; default: model for BPMN and n8n, else executed")
-    weight: int = Field(1, ge=1, description="runs that one case stands for")
+    weight: int | FromColumn = Field(1, description="runs that one case stands for, or a column of the case that tells")
     activity: str | None = Field(None, description='template of the task key, e.g. "{concept:name} {lifecycle:transition}"')
     timezone: str | None = Field(None, description="of times that state none, e.g. Europe/Amsterdam")
     time_format: Texts = Field([], description="strptime formats of times that are written in no usual way, e.g. %d/%m/%Y %H:%M")
     object_type: str | None = Field(None, description="OCEL: the type of the objects that are the cases")
-    currency: str | None = Field(None, description="of amounts; USD only")
+    currency: str | None = Field(None, description="of amounts that state none, e.g. EUR; default: USD")
+    usd_per_unit: Rates = Field({}, description="dollars a unit of a currency; wins over opus.toml's [currency]")
     decimal: Literal[".", ","] | None = Field(None, description="decimal sign of amounts; the other one then groups thousands")
     merge: bool = Field(True, description="false keeps the source's tasks to itself")
     columns: Columns = Columns()
@@ -168,33 +175,64 @@ class SourceSettings(Section):
             try:
                 ZoneInfo(value)
             except (KeyError, ValueError, OSError):
-                raise ValueError(f"{value!r} is no time zone; write it as Europe/Amsterdam or UTC") from None
+                raise ValueError(f"{value!r} is no time zone; did you mean {_nearest_zone(value)}?") from None
+        return value
+
+    @field_validator("time_format")
+    @classmethod
+    def _zones_by_offset(cls, value: list[str]) -> list[str]:
+        if any("%Z" in form.replace("%%", "") for form in value):
+            raise ValueError("%Z does not tell which zone is meant; %z reads an offset; else write the name itself, and timezone")
         return value
 
     @field_validator("currency")
     @classmethod
-    def _dollars(cls, value: str | None) -> str | None:
-        if value is not None and value.upper() != "USD":
-            raise ValueError(f"{value} is not read yet: amounts must be in USD, so convert them before or leave the cost column unmapped")
+    def _three_letters(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch("[A-Za-z]{3}", value):
+            raise ValueError(f"{value!r} is no currency; write its three letters, as in EUR")
+        return value and value.upper()
+
+    @field_validator("weight")
+    @classmethod
+    def _runs(cls, value: int | FromColumn) -> int | FromColumn:
+        if isinstance(value, int) and not 1 <= value <= MOST_RUNS:
+            raise ValueError(f"{value} is no number of runs: a whole number from 1 to {MOST_RUNS:,}")
         return value
 
     @field_validator("rates")
     @classmethod
     def _payable(cls, value: dict[str, float | TokenPrice]) -> dict[str, float | TokenPrice]:
-        bad = [name for name, rate in value.items() if isinstance(rate, float) and not 0 <= rate < float("inf")]
+        prices = [(name, p) for name, r in value.items() for p in ([r] if isinstance(r, float) else [r.tokens_in, r.tokens_out])]
+        bad = list(dict.fromkeys(name for name, price in prices if not 0 <= price <= MOST_USD))
         if bad:
-            raise ValueError(f"the rate of {', '.join(bad)} must be a number of dollars, 0 or more")
+            raise ValueError(f"the rate of {', '.join(bad)} must be a number of dollars from 0 to {MOST_USD:,.0f}")
         return value
 
     def column_of(self, name: str) -> str | None:
-        """The column that `name` (industry, client, contract) says `{ column = ... }` of, else that of `[columns]` or `[record]`."""
+        """The column of `name` (industry, client, contract, weight): of `{ column = ... }`, else of `[columns]` or `[record]`."""
         value = getattr(self, name)
-        return value.column if isinstance(value, FromColumn) else getattr(self.columns, name) or getattr(self.record, name)
+        if isinstance(value, FromColumn):
+            return value.column
+        return getattr(self.columns, name, None) or getattr(self.record, name, None)
 
     def constant(self, name: str) -> str | None:
         """The one value of `name` (industry, client, contract) for the whole source, where it is written so."""
         value = getattr(self, name)
         return value if isinstance(value, str) else None
+
+
+def _nearest_zone(value: str) -> str:
+    """The known zone that looks most like it: its place under another region, its whole name, or the place alone. No abbreviations."""
+    zones = {zone.lower(): zone for zone in sorted(available_timezones()) if "/" in zone and not zone.startswith("Etc/")} | {"utc": "UTC"}
+    places = {zone.rpartition("/")[2]: name for zone, name in zones.items()}
+    wanted = value.strip().lower().replace(" ", "_")
+    place = wanted.rpartition("/")[2]
+    if place in places:
+        return places[place]
+    near = difflib.get_close_matches(wanted, zones, n=1, cutoff=0.8)
+    if not near and len(place) > 4:
+        near = difflib.get_close_matches(place, places, n=1, cutoff=0.7)
+    return (zones | places)[near[0]] if near else "Europe/Amsterdam, or UTC"
 
 
 def load_source(folder: Path) -> SourceSettings:

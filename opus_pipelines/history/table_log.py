@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from opus_pipelines.errors import InputError
 from opus_pipelines.history import values
 from opus_pipelines.history.assembler import Assembler
 from opus_pipelines.history.csv_columns import tell_columns
@@ -21,13 +22,14 @@ class TableLog:
         for_case = case_names(settings, {k: v for k, v in names.items() if k in CaseNames.model_fields or k == "success"})
         for_event = {k: v for k, v in names.items() if k in EventNames.model_fields}
         self._case_key = for_case.pop("case")
-        case_map = CaseMap(for_case, settings.columns.attributes, settings.decimal)
+        case_map = CaseMap(for_case, settings.columns.attributes, sink.money)
         self.header = header
         self.times = TimeParser(settings.timezone, settings.time_format)
         self.time_columns = [header.index(for_event[name]) for name in ("start", "end", "time") if name in for_event]
         self._events = EventMap(for_event | {"case": self._case_key}, case_map, settings, self.times)
         self._cases: dict[str, Case] = {}
         self._sink = sink
+        self._used = 0
 
     def row(self, position: int, fields: dict[str, Any]) -> None:
         """One row by its columns' names; empty texts and None are no values."""
@@ -35,7 +37,15 @@ class TableLog:
         try:
             self._event(position, raw)
         except BadValueError as error:
-            self._sink.reject(position, error.code, error.reason, canonical({k: v for k, v in raw.items() if v not in ("", None)}))
+            self.refuse(position, error.code, error.reason, canonical({k: v for k, v in raw.items() if v not in ("", None)}))
+        else:
+            self._used += 1
+
+    def refuse(self, position: int, code: str, reason: str, record: str) -> None:
+        """A row that cannot be used; raises InputError where hardly any can."""
+        self._sink.reject(position, code, reason, record)
+        if self._sink.counts.hopeless(self._used):
+            raise InputError(f"hardly a row can be used of the first {position:,}; the last: {reason}")
 
     def finish(self) -> None:
         """The file is at its end: every case is whole."""
@@ -45,7 +55,7 @@ class TableLog:
 
     def _event(self, position: int, raw: dict[str, Any]) -> None:
         found = raw.get(self._case_key)
-        case_id = "" if found is None else values.text(found)
+        case_id = "" if found is None else values.name(found)
         if not case_id.strip():
             raise BadValueError("no_case", f"{self._case_key} is empty")
         if self._sink.known(case_id):

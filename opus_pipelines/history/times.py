@@ -1,7 +1,8 @@
 """Times as sources write them, to microseconds since 1970 in UTC.
 
 A time without zone is read in the source's `timezone`; without that key it is refused, never guessed. In the hour that
-a clock repeats the earlier reading is taken.
+a clock repeats in autumn the first reading is taken. In the hour that it skips in spring, by the offset before the gap: 02:30 is
+what the clock then shows as 03:30. Seconds, milliseconds and microseconds since 1970 are in UTC by definition.
 """
 
 import re
@@ -14,6 +15,7 @@ from opus_pipelines.history.values import BadValueError, shown
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_FIRST, _LAST = ((end - _EPOCH) // _MICROSECOND for end in (datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)))
 _CLOCK = r"(?:[T, ]+(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,6})\d*)?)?\s*([AaPp][Mm])?)?\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2})?"
 _NUMERIC = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2(\d{4})" + _CLOCK)
 _YEAR_FIRST = re.compile(r"(\d{4})([/.])(\d{1,2})\2(\d{1,2})" + _CLOCK)
@@ -39,7 +41,10 @@ class TimeParser:
                 if self._zone is None:
                     raise BadValueError("no_timezone", f'{shown(value)} states no time zone; timezone = "..." in source.toml says which')
                 moment = moment.replace(tzinfo=self._zone)
-            return (moment - _EPOCH) // _MICROSECOND
+            micros = (moment - _EPOCH) // _MICROSECOND
+            if not _FIRST <= micros <= _LAST:
+                raise OverflowError
+            return micros
         except (OverflowError, OSError):
             raise BadValueError("bad_time", f"{shown(value)} is out of the range of times") from None
 
