@@ -1,19 +1,25 @@
 """Where readers hand over cases and rejects: lifecycles settled, cases priced and judged, records counted - one file at a time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import fsum
 from typing import Any
 
+import pyarrow as pa
+
+from opus_pipelines.history.arrays import repeated, strings
 from opus_pipelines.history.builder import ImplementationBuilder
 from opus_pipelines.history.costs import price
 from opus_pipelines.history.events import has_work, tasks_of, undecided
+from opus_pipelines.history.forgotten import Forgotten
 from opus_pipelines.history.formats import Format
 from opus_pipelines.history.mapping import OUTCOME
+from opus_pipelines.history.money import Money
 from opus_pipelines.history.outcome import succeeded
 from opus_pipelines.history.records import Case, Counts, Reject, Task
 from opus_pipelines.history.redaction import Redactor
 from opus_pipelines.history.source_settings import SourceSettings
-from opus_pipelines.ids import make_id
+from opus_pipelines.ids import make_id, make_ids
 
 TICK = 20_000  # records between two looks at the clock
 
@@ -24,31 +30,55 @@ class Seen:
 
     case_ids: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
+    forgotten: Forgotten = field(default_factory=Forgotten)
+    left_out: set[str] = field(default_factory=set)  # forgotten clients that were met
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole cases of a log as columns of IMPLEMENTATIONS, but for those that the assembler knows itself. `records`: their events."""
+
+    columns: Mapping[str, pa.Array]
+    records: int
+    not_work: int
+    tasks: int
+    has_work: bool
 
 
 class Assembler:
     """Of one file: readers call `case` and `reject`, and `known` before they read a case that would be refused."""
 
     def __init__(
-        self, source: str, path: str, settings: SourceSettings, seen: Seen, kind: Format, tick: Callable[[int], None]
+        self, source: str, path: str, settings: SourceSettings, seen: Seen, kind: Format, tick: Callable[[int], None],
+        hand_on: Callable[[pa.RecordBatch], None], hand_on_reject: Callable[[Reject], None],
     ) -> None:
-        self.redactor = Redactor(settings.redact)
+        self.redactor = Redactor(settings.redact, seen.forgotten.key)
+        self.money = Money(settings)
         self.counts = Counts()
-        self.rejects: list[Reject] = []
-        self.builder = ImplementationBuilder()
+        self.builder = ImplementationBuilder(self.redactor.batch, hand_on)
         self.case_ids: set[str] = set()
+        self.asked: set[str] = set()  # ids that `known` was asked about
         self.path = path
         self._source, self._settings, self._kind = source, settings, settings.kind or kind.kind
-        self._seen = seen
+        self._seen, self._hand_on_reject = seen, hand_on_reject
         self._record_is_case = kind.record_is_case
         self._tick = tick
         self._told = 0
         self._undecided: list[Case] = []
-        self._log_has_work = False
+        self.log_has_work = False
 
     def known(self, case_id: str) -> bool:
         """Was a case of this id read before, in this file or another of the source?"""
+        self.asked.add(case_id)
         return case_id in self._seen.case_ids or case_id in self.case_ids
+
+    def any_known(self, case_ids: set[str]) -> bool:
+        """Was any of these cases read before?"""
+        return not (self.case_ids.isdisjoint(case_ids) and self._seen.case_ids.isdisjoint(case_ids))
+
+    def forgets(self, client: str | None) -> bool:
+        """Is this client forgotten?"""
+        return self._seen.forgotten.holds(client)
 
     def own_key(self, key: str, name: str) -> str:
         """A key that is told apart by its name where an earlier model of the source gave the same id to another task, as copies do."""
@@ -58,7 +88,9 @@ class Assembler:
         """A record that cannot be used, and its text, which is redacted already where it could be taken apart."""
         self._count(1)
         self.counts.rejected += 1
-        self.rejects.append(Reject(position, code, self.redactor.reason(reason), self.redactor.record(record)))
+        for client in self._seen.forgotten.names_in(record):
+            self.leaves_out(client)
+        self._hand_on_reject(Reject(position, code, self.redactor.reason(reason), self.redactor.record(record)))
 
     def not_work(self, records: int) -> None:
         """Records that stand in no case, because they are no work: notes, steps switched off, events of other objects."""
@@ -69,18 +101,37 @@ class Assembler:
         """A case whose every event can be used. Its id must not be known."""
         self.case_ids.add(case.case_id)
         self._count(1 if self._record_is_case else len(case.events) - case.shared)
-        if not self._log_has_work and has_work(case.events):
-            self._log_has_work = True
+        if not self.log_has_work and has_work(case.events):
+            self.log_has_work = True
             self._settle()
-        if not self._log_has_work and undecided(case.events):
+        if not self.log_has_work and undecided(case.events):
             self._undecided.append(case)
         else:
             self._add(case)
+
+    def block(self, block: Block) -> None:
+        """Whole cases at once, none of whose ids is known; while it is open whether the log has work, none that waits for the answer."""
+        if block.has_work and not self.log_has_work:
+            self.log_has_work = True
+            self._settle()
+        rows = len(block.columns["case_id"])
+        names: list[str] = block.columns["case_id"].to_pylist()
+        self.case_ids.update(names)
+        self.counts.used += block.records - block.not_work
+        self.counts.not_work += block.not_work
+        self.counts.implementations += rows
+        self.counts.task_implementations += block.tasks
+        settled = {"source": self._source, "path": self.path, "kind": self._kind}
+        own = {name: repeated(value, pa.string(), rows) for name, value in settled.items()}
+        own["implementation_id"] = strings(make_ids("i", self._source, names))
+        self.builder.block({**block.columns, **own})
+        self._count(block.records)
 
     def finish(self) -> None:
         """The file is at its end: what waited for a start or a complete has waited in vain."""
         self._settle()
         self.builder.flush()
+        self.counts.currencies = sorted(self.money.met)
 
     def _settle(self) -> None:
         waiting, self._undecided = self._undecided, []
@@ -97,8 +148,18 @@ class Assembler:
         self.counts.records += records
         self.passed(self.counts.records)
 
+    def leaves_out(self, client: str | None) -> bool:
+        """Is this client forgotten? It is remembered that one of its cases was met."""
+        if not self._seen.forgotten.holds(client):
+            return False
+        self._seen.left_out.add(str(client))
+        return True
+
     def _add(self, case: Case) -> None:
-        tasks, not_work = tasks_of(case.events, self._log_has_work)
+        if self.leaves_out(self._settings.constant("client") or case.fields.get("client")):
+            self.counts.not_work += 1 if self._record_is_case else len(case.events) - case.shared
+            return
+        tasks, not_work = tasks_of(case.events, self.log_has_work)
         if self._record_is_case:
             self.counts.used += 1
         else:
@@ -131,7 +192,7 @@ class Assembler:
             "started_at": min((t.started_at for t in tasks if t.started_at is not None), default=None),
             "ended_at": max((t.ended_at for t in tasks if t.ended_at is not None), default=None),
             "success": succeeded(settings.success, fields, fields.get(OUTCOME), tasks),
-            "weight": settings.weight,
-            "cost_usd": fields.get("case_cost", sum(costs) if costs else None),
+            "weight": settings.weight if isinstance(settings.weight, int) else fields.get("weight", 1),
+            "cost_usd": fields.get("case_cost", fsum(costs) if costs else None),
             "tasks": None,
         }

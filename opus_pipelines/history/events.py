@@ -17,7 +17,7 @@ NOT_WORK = frozenset({
 })  # the rest of the XES standard's transitional model
 _MERGED = (
     "title", "description", "instructions", "actor", "actor_kind", "model", "cost_usd", "cost_compute_usd", "cost_model_usd",
-    "cost_human_usd", "tokens_in", "tokens_out", "memory_gb", "threads", "success", "inputs", "outputs",
+    "cost_human_usd", "cost_basis", "tokens_in", "tokens_out", "memory_gb", "threads", "success", "inputs", "outputs",
 )
 
 

@@ -1,32 +1,29 @@
 """History into the lake: every changed source is read whole into a new immutable folder; history/sources says what became of each file."""
 
-import gc
-import gzip
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from opus_pipelines.errors import InputError
-from opus_pipelines.history.assembler import Assembler, Seen
-from opus_pipelines.history.files import open_data
-from opus_pipelines.history.formats import FORMATS
+from opus_pipelines.history.assembler import Seen
+from opus_pipelines.history.forgotten import WITHHELD, Forgotten, private_key
+from opus_pipelines.history.money import remark
 from opus_pipelines.history.plan import FilePlan, SourcePlan, plan_history, strays
+from opus_pipelines.history.read_file import FileResult, Progress
 from opus_pipelines.history.records import Counts
-from opus_pipelines.lake import PART, Lake, read_table, table_of, write_atomically, write_table
+from opus_pipelines.history.side_by_side import Reading
+from opus_pipelines.history.source_settings import SourceSettings
+from opus_pipelines.history.spool import write_sorted
+from opus_pipelines.ids import digest, make_id
+from opus_pipelines.lake import PART, Lake, read_table, table_of, write_atomically
 from opus_pipelines.schemas import IMPLEMENTATIONS, REJECTS, SOURCES
 
-Progress = Callable[[str], None]
-_QUIET_SECONDS = 5.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNREADABLE = (InputError, OSError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError)
 
 
 @dataclass
@@ -52,36 +49,34 @@ class HistoryState:
     failed: list[str] = field(default_factory=list)
 
 
-@dataclass
-class _FileResult:
-    counts: Counts
-    batches: list[pa.RecordBatch]
-    rejects: list[dict[str, Any]]
-    reason: str | None = None
-
-
 def read_history(
     lake: Lake, history: Path, now: datetime, force: bool = False, progress: Progress = lambda line: None,
-    plans: Sequence[SourcePlan] | None = None,
+    plans: Sequence[SourcePlan] | None = None, usd_per_unit: Mapping[str, float] | None = None,
+    processes: int = 0,
 ) -> HistoryState:
     """Read what changed, leave the rest alone. `now` dates first_seen and last_read only; `force` reads unchanged sources too.
-    `plans`: what `plan_history` said, where it was asked already: it hashes every file.
+    `plans`: what `plan_history` said, where it was asked already: it hashes every file. `usd_per_unit`: the rates of opus.toml.
+    `processes`: at most so many read files side by side (0: one a core); the result is the same.
 
     A file rejected whole is a line in `failed`, and the rest goes on. Raises InputError where there is no history folder.
     """
-    plans = plan_history(history) if plans is None else plans
+    private_key(lake)  # made by the first rebuild
+    plans = plan_history(history, usd_per_unit, lake) if plans is None else plans
     before = {(row["source"], row["path"]): row for row in _rows_before(lake)}
     state = HistoryState(failed=strays(history))
-    for plan in plans:
-        rows, status = _source(lake, plan, before, now, force, progress)
-        state.files += rows
-        state.failed += _failures(plan, rows)
-        state.changed |= status == "loaded"
-        count = sum(row["implementations"] for row in rows)
-        if count and plan.settings is not None:
-            folder = lake.folder(IMPLEMENTATIONS, source_key=plan.name, content=plan.content)
-            industry = plan.settings.constant("industry")
-            state.sources.append(SourceState(plan.name, folder, plan.content, industry, plan.settings.merge, status, count))
+    to_read = [plan for plan in plans if _is_to_read(lake, plan, before, force)]
+    with _reading(lake, to_read, processes, progress) as reading:
+        for plan in plans:
+            rows, status = _source(lake, plan, before, now, reading if plan in to_read else None, progress)
+            plan = _as_read(plan.leaving_out(Forgotten.of(lake)), rows)
+            state.files += rows
+            state.failed += _failures(plan, rows)
+            state.changed |= status == "loaded"
+            count = sum(row["implementations"] for row in rows)
+            if count and plan.settings is not None:
+                folder = lake.folder(IMPLEMENTATIONS, source_key=plan.name, content=plan.content)
+                industry = plan.settings.constant("industry")
+                state.sources.append(SourceState(plan.name, folder, plan.content, industry, plan.settings.merge, status, count))
     state.changed |= {_identity(row) for row in state.files} != {_identity(row) for row in before.values() if row["status"] != "gone"}
     seen = {(row["source"], row["path"]) for row in state.files}
     state.files += [row | {"status": "gone"} for key, row in before.items() if key not in seen]
@@ -106,103 +101,118 @@ def _identity(row: dict[str, Any]) -> tuple[str, str, str]:
     return row["source"], row["path"], row["content_hash"]
 
 
+def _is_to_read(lake: Lake, plan: SourcePlan, before: dict[tuple[str, str], dict[str, Any]], force: bool) -> bool:
+    if plan.settings is None or not plan.files:
+        return False
+    old = [(before.get((plan.name, f.path)), f.content_hash) for f in plan.files]
+    same = all(row is not None and row["content_hash"] == content and row["status"] != "gone" for row, content in old)
+    return force or not same or not (lake.folder(IMPLEMENTATIONS, source_key=plan.name, content=plan.content) / PART).exists()
+
+
+@contextmanager
+def _reading(lake: Lake, plans: list[SourcePlan], processes: int, progress: Progress) -> Iterator[Reading | None]:
+    if not plans:
+        yield None
+        return
+    with lake.staging() as folder:
+        reading = Reading(plans, Forgotten.of(lake), folder, processes, progress)
+        with reading.running():
+            yield reading
+
+
 def _source(
-    lake: Lake, plan: SourcePlan, before: dict[tuple[str, str], dict[str, Any]], now: datetime, force: bool, progress: Progress
+    lake: Lake, plan: SourcePlan, before: dict[tuple[str, str], dict[str, Any]], now: datetime, reading: Reading | None, progress: Progress
 ) -> tuple[list[dict[str, Any]], str]:
-    """The rows of history/sources of one source, and its status."""
+    """The rows of history/sources of one source, and its status. `reading`: None where it is not to be read."""
     old = {f.path: before.get((plan.name, f.path)) for f in plan.files}
     if plan.settings is None:
-        refused = _FileResult(Counts(), [], [], plan.refused)
+        refused = FileResult(reason=plan.refused)
         return [_row(plan, f, refused, old[f.path], now) for f in plan.files], "rejected"
-    folder = lake.folder(IMPLEMENTATIONS, source_key=plan.name, content=plan.content)
-    same = all((row := old[f.path]) is not None and row["content_hash"] == f.content_hash and row["status"] != "gone" for f in plan.files)
-    if same and not force and (folder / PART).exists():
-        return [row | {"status": _unchanged(row)} for row in old.values() if row is not None], "unchanged"
     if not plan.files:
         return [], "rejected"
-    results = _read_source(plan, progress)
-    _publish(lake, plan, results)
-    return [_row(plan, f, result, old[f.path], now) for f, result in zip(plan.files, results, strict=True)], "loaded"
+    if reading is None:
+        return [_unchanged(row, plan.settings) for row in old.values() if row is not None], "unchanged"
+    results, clients = _read_source(plan, Forgotten.of(lake), reading, progress)
+    plan = _leave_out(lake, plan, clients)
+    rows = [_row(plan, f, result, old[f.path], now) for f, result in zip(plan.files, results, strict=True)]
+    _publish(lake, _as_read(plan, rows), results, withheld=bool(clients))
+    return rows, "loaded"
 
 
-def _unchanged(row: dict[str, Any]) -> str:
-    return "rejected" if row["status"] == "rejected" else "unchanged"
+def _as_read(plan: SourcePlan, rows: list[dict[str, Any]]) -> SourcePlan:
+    """The plan with what is known of its files once they are read: the currencies of their amounts, and which of them were lost."""
+    plan = plan.in_currencies(code for row in rows for code in row.get("currencies") or ())
+    known = {f.path: f.content_hash for f in plan.files}
+    lost = sorted(row["path"] for row in rows if row["content_hash"] != known[row["path"]])
+    return replace(plan, content=make_id("h", plan.content, lost)) if lost else plan
+
+
+def _unchanged(row: dict[str, Any], settings: SourceSettings) -> dict[str, Any]:
+    """A row of a file that is as it was; which rates are lacking may have changed all the same, to and fro."""
+    if row["status"] == "rejected":
+        return row
+    return row | {"status": "unchanged", "reason": remark(row.get("currencies") or (), settings)}
 
 
 FEW = 20  # files of a source up to which each has a line of progress of its own
 
 
-def _read_source(plan: SourcePlan, progress: Progress) -> list[_FileResult]:
-    seen = Seen()
+def _read_source(plan: SourcePlan, forgotten: Forgotten, reading: Reading, progress: Progress) -> tuple[list[FileResult], set[str]]:
+    """What came of each file, and which forgotten clients were met."""
+    seen = Seen(forgotten=forgotten)
     results = []
     for file in plan.files:
-        result = _read_file(plan, file, seen, progress)
+        result = reading.read(plan, file, seen)
         results.append(result)
         if result.reason or len(plan.files) <= FEW:
             progress(f"{plan.name}/{file.path}: " + (f"rejected: {result.reason}" if result.reason else _summary(result.counts)))
+    if plan.settings and (said := remark((code for r in results for code in r.counts.currencies), plan.settings)):
+        progress(f"{plan.name}: {said}")
     if len(plan.files) > FEW:
         whole, cases = sum(r.reason is not None for r in results), sum(r.counts.implementations for r in results)
         progress(f"{plan.name}: {len(results):,} files ({whole:,} rejected whole), {cases:,} cases")
-    return results
+    return results, seen.left_out
 
 
-def _read_file(plan: SourcePlan, file: FilePlan, seen: Seen, progress: Progress) -> _FileResult:
-    """All of a file or nothing: where it breaks off, what was read of it is dropped with it."""
-    if file.refused is not None or plan.settings is None:
-        return _FileResult(Counts(), [], [], file.refused)
-    kind = next(f for f in FORMATS if f.name == file.format)
-    sink = Assembler(plan.name, file.path, plan.settings, seen, kind, _ticker(f"{plan.name}/{file.path}", progress))
-    try:
-        with _no_collection():
-            kind.reader()(lambda: open_data(file.file), plan.settings, sink)
-            sink.finish()
-    except _UNREADABLE as error:
-        return _FileResult(Counts(), [], [], _why(error))
-    seen.case_ids |= sink.case_ids
-    rows = [
-        {"source": plan.name, "path": file.path, "position": r.position, "position_unit": kind.position_unit, "reason_code": r.code,
-         "reason": r.reason, "record": r.record}
-        for r in sink.rejects
-    ]
-    return _FileResult(sink.counts, sink.builder.batches, rows)
+def _leave_out(lake: Lake, plan: SourcePlan, clients: set[str]) -> SourcePlan:
+    """Remember whom the source was read without."""
+    known = Forgotten.of(lake)
+    found = known.found_in(plan.name, clients)
+    if found != known:
+        found.save(lake)
+    return plan.leaving_out(found)
 
 
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Records hold no cycles; looking for some in millions of them takes a quarter of the time."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
+def _publish(lake: Lake, plan: SourcePlan, results: Sequence[FileResult], withheld: bool) -> None:
+    """Rejects before implementations: whoever finds the second finds the first.
 
-
-def _why(error: BaseException) -> str:
-    if isinstance(error, EOFError | zlib.error | gzip.BadGzipFile):
-        return f"the gzip file is broken or cut off ({error}); fetch it again"
-    if isinstance(error, UnicodeError):
-        return f"it is not text in the encoding that it claims ({error})"
-    return str(error).encode("utf-8", "replace").decode()
-
-
-def _publish(lake: Lake, plan: SourcePlan, results: Iterable[_FileResult]) -> None:
-    """Rejects before implementations: whoever finds the second finds the first."""
-    results = list(results)
-    implementations = pa.Table.from_batches([b for r in results for b in r.batches], schema=IMPLEMENTATIONS.schema)
-    rejects = table_of(REJECTS, [row for r in results for row in r.rejects])
-    for dataset, table in ((REJECTS, rejects), (IMPLEMENTATIONS, implementations)):
+    `withheld`: a forgotten client was met. A rejected record does not tell whose it is: no text of any is kept.
+    """
+    rejects = [r.rejects for r in results if r.rejects is not None]
+    implementations = [r.implementations for r in results if r.implementations is not None]
+    for dataset, spools in ((REJECTS, rejects), (IMPLEMENTATIONS, implementations)):
         with lake.staging() as staged:
-            write_table(dataset, table, staged / "new")
+            change = _withheld if withheld and dataset is REJECTS else None
+            write_sorted(dataset, spools, staged / "new", change)
             lake.publish(staged / "new", lake.folder(dataset, source_key=plan.name, content=plan.content))
+        for spool in spools:
+            spool.drop()
 
 
-def _row(plan: SourcePlan, file: FilePlan, result: _FileResult, old: dict[str, Any] | None, now: datetime) -> dict[str, Any]:
+def _withheld(rejects: pa.Table) -> pa.Table:
+    told = pa.repeat(pa.scalar(WITHHELD), len(rejects))
+    for name in ("reason", "record"):
+        rejects = rejects.set_column(rejects.schema.get_field_index(name), name, told)
+    return rejects
+
+
+def _row(plan: SourcePlan, file: FilePlan, result: FileResult, old: dict[str, Any] | None, now: datetime) -> dict[str, Any]:
+    reason = result.reason or (plan.settings and remark(result.counts.currencies, plan.settings))
+    content = digest("lost", file.content_hash) if result.lost else file.content_hash
     return {
-        "source": plan.name, "path": file.path, "content_hash": file.content_hash, "bytes": file.bytes, "format": file.format,
+        "source": plan.name, "path": file.path, "content_hash": content, "bytes": file.bytes, "format": file.format,
         "status": "rejected" if result.reason else "loaded", **result.counts.row(),
-        "first_seen": old["first_seen"] if old else now, "last_read": now, "reason": result.reason,
+        "first_seen": old["first_seen"] if old else now, "last_read": now, "reason": reason,
     }
 
 
@@ -222,19 +232,6 @@ def _summary(counts: Counts) -> str:
         f"{counts.records:,} records ({counts.used:,} used, {counts.not_work:,} no work, {counts.rejected:,} rejected), "
         f"{counts.implementations:,} cases"
     )
-
-
-def _ticker(name: str, progress: Progress) -> Callable[[int], None]:
-    """Says now and then how far a long file is."""
-    began = said = monotonic()
-
-    def tick(records: int) -> None:
-        nonlocal said
-        if (at := monotonic()) - said >= _QUIET_SECONDS:
-            said = at
-            progress(f"{name}: {records:,} records, {records / (at - began):,.0f} a second")
-
-    return tick
 
 
 __all__ = ["HistoryState", "SourceState", "plan_history", "read_history"]

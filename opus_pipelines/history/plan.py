@@ -1,6 +1,7 @@
 """What lies in the history folder and which version of it: names, sizes and hashes only, so that an unchanged night stays cheap."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -8,9 +9,13 @@ from opus_pipelines import settings as common
 from opus_pipelines import tables
 from opus_pipelines.errors import InputError, SettingsError
 from opus_pipelines.history.files import data_files, escape, printable
+from opus_pipelines.history.forgotten import Forgotten
 from opus_pipelines.history.formats import FORMATS, format_of
-from opus_pipelines.history.source_settings import FILE_NAME, SourceSettings, load_source
+from opus_pipelines.history.redaction import Redactor
+from opus_pipelines.history.source_settings import FILE_NAME, Redact, SourceSettings, load_source
 from opus_pipelines.ids import digest, file_hash, make_id
+from opus_pipelines.lake import Lake, read_table
+from opus_pipelines.schemas import SOURCES
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,11 @@ class FilePlan:
 
 @dataclass(frozen=True)
 class SourcePlan:
-    """One source: its settings (None where they cannot be followed, `refused` says why), its files and the hash of all that."""
+    """One source: its settings (None where they cannot be followed, `refused` says why), its files and the hash of all that.
+
+    `content` is `without_rates` and the common rates of the currencies that the source's amounts are in: which they are, is known
+    once it is read.
+    """
 
     name: str
     folder: Path
@@ -35,13 +44,40 @@ class SourcePlan:
     refused: str | None
     files: tuple[FilePlan, ...]
     content: str
+    without_rates: str = ""
+    of_all: str = ""  # the hash where no client is left out
+
+    def leaving_out(self, forgotten: Forgotten) -> "SourcePlan":
+        """The same plan with the clients left out that are known to be forgotten in it."""
+        content = forgotten.content(self.name, self.of_all)
+        return replace(self, content=content, without_rates=content)
+
+    def in_currencies(self, currencies: Iterable[str]) -> "SourcePlan":
+        """The same plan for a source whose amounts are in these currencies, dollars apart."""
+        rates = [(code, self.settings.usd_per_unit.get(code)) for code in sorted(set(currencies))] if self.settings else []
+        return replace(self, content=make_id("h", self.without_rates, rates) if rates else self.without_rates)
 
 
-def plan_history(history: Path) -> list[SourcePlan]:
-    """Every source of the history folder, by name; raises InputError where there is no such folder."""
+def plan_history(history: Path, usd_per_unit: Mapping[str, float] | None = None, lake: Lake | None = None) -> list[SourcePlan]:
+    """Every source of the history folder, by name; raises InputError where there is no such folder.
+
+    `usd_per_unit`: the rates of opus.toml, behind a source's own. `lake` tells in which currencies the amounts of its files are, and which
+    clients are forgotten: a source that says it is such a client's is left out.
+    """
     if not history.is_dir():
         raise InputError(f"{history}: no such history folder; make it, or say where it is with --history or OPUS_HISTORY")
-    return [_plan_source(folder) for folder in sorted(history.iterdir()) if folder.is_dir() and not folder.name.startswith(".")]
+    met = _met(lake) if lake is not None else {}
+    folders = [folder for folder in sorted(history.iterdir()) if folder.is_dir() and not folder.name.startswith(".")]
+    forgotten = Forgotten.of(lake) if lake is not None else Forgotten()
+    plans = [_plan_source(folder, usd_per_unit or {}, forgotten.key).leaving_out(forgotten) for folder in folders]
+    plans = [p for p in plans if p.settings is None or not forgotten.holds(p.settings.constant("client"))]
+    return [p.in_currencies(code for f in p.files for code in met.get((p.name, f.path, f.content_hash), ())) for p in plans]
+
+
+def _met(lake: Lake) -> dict[tuple[str, str, str], list[str]]:
+    """Source, path and hash → currencies that the file's amounts are in, of the files that have any (a lake of an older version: none)."""
+    rows = read_table(SOURCES, lake.folder(SOURCES)).drop_columns([c.name for c in SOURCES.columns if c.type_name == "ts"]).to_pylist()
+    return {(row["source"], row["path"], row["content_hash"]): row["currencies"] for row in rows if row.get("currencies")}
 
 
 def strays(history: Path) -> list[str]:
@@ -50,21 +86,23 @@ def strays(history: Path) -> list[str]:
     return [f"{printable(f.relative_to(history))}: it lies in no source; put it into a folder of its own below {history}" for f in files]
 
 
-def _plan_source(folder: Path) -> SourcePlan:
+def _plan_source(folder: Path, usd_per_unit: Mapping[str, float], key: bytes) -> SourcePlan:
     settings, refused = None, None
     try:
         settings = load_source(folder)
+        settings = settings.model_copy(update={"usd_per_unit": {**usd_per_unit, **settings.usd_per_unit}})
     except SettingsError as error:
         refused = str(error)
     toml = folder / FILE_NAME
     stated = file_hash(toml) if toml.is_file() and settings is not None else ""
-    files = tuple(_plan_file(path, folder, settings, stated) for path in data_files(folder))
+    redactor = Redactor(settings.redact if settings else Redact(), key)
+    files = tuple(_plan_file(path, folder, settings, stated, redactor) for path in data_files(folder))
     content = make_id("h", code_hash(), stated, refused or "", [(f.path, f.content_hash) for f in files])
-    return SourcePlan(printable(Path(folder.name)), folder, settings, refused, files, content)
+    return SourcePlan(printable(Path(folder.name)), folder, settings, refused, files, content, content, content)
 
 
-def _plan_file(path: Path, folder: Path, settings: SourceSettings | None, stated: str) -> FilePlan:
-    name = printable(path.relative_to(folder))
+def _plan_file(path: Path, folder: Path, settings: SourceSettings | None, stated: str, redactor: Redactor) -> FilePlan:
+    name = redactor.identity(printable(path.relative_to(folder)))
     refused = escape(path, folder)
     kind = format_of(path.name, settings.format if settings else None)
     if refused is None and kind is None:
@@ -79,5 +117,6 @@ def _plan_file(path: Path, folder: Path, settings: SourceSettings | None, stated
 def code_hash() -> str:
     """Hash of the code that reads history and declares its tables: another version reads everything again."""
     here = Path(__file__).parent
-    files = [*sorted(here.glob("*.py")), Path(str(common.__file__)), *sorted(Path(tables.__path__[0]).glob("history.py"))]
+    own = sorted(file for file in here.iterdir() if file.suffix in (".py", ".toml"))  # the shipped prices count as code
+    files = [*own, Path(str(common.__file__)), *sorted(Path(tables.__path__[0]).glob("history.py"))]
     return digest(*(part for file in files for part in (file.name, file.read_bytes())))

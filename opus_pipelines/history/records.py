@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+HOPELESS = 20_000  # rejected records: more of a file that has little else say nothing new
+
 
 @dataclass(slots=True)
 class Task:
@@ -77,7 +79,7 @@ class Reject:
 
 @dataclass
 class Counts:
-    """What became of a file's records."""
+    """What became of a file's records. `currencies`: those of its amounts, but for the dollar."""
 
     records: int = 0
     used: int = 0
@@ -85,10 +87,16 @@ class Counts:
     rejected: int = 0
     implementations: int = 0
     task_implementations: int = 0
+    currencies: list[str] = field(default_factory=list)
 
-    def row(self) -> Mapping[str, int]:
+    def hopeless(self, used: int) -> bool:
+        """Is it no log, but a file of another kind: so many records are rejected, and of a hundred not one is used?"""
+        return self.rejected > HOPELESS and self.rejected > 99 * used
+
+    def row(self) -> Mapping[str, Any]:
         """As columns of history/sources."""
         return {
             "records": self.records, "records_used": self.used, "records_not_work": self.not_work, "records_rejected": self.rejected,
             "implementations": self.implementations, "task_implementations": self.task_implementations,
+            "currencies": self.currencies,
         }

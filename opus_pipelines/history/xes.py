@@ -6,56 +6,26 @@ No part of a log needs a document type, so a file with one is refused: that is w
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from lxml import etree
-
-from opus_pipelines.errors import InputError
 from opus_pipelines.history.assembler import Assembler
+from opus_pipelines.history.columnar import ColumnarTraces
 from opus_pipelines.history.mapping import CaseMap, EventMap, case_names
 from opus_pipelines.history.records import Case, Event
 from opus_pipelines.history.source_settings import CaseNames, EventNames, SourceSettings
 from opus_pipelines.history.times import TimeParser
 from opus_pipelines.history.values import BadValueError
-from opus_pipelines.history.whole_file import SAFE_XML, broken_xml, refuse_doctype
+from opus_pipelines.history.xes_stream import read_stream
 from opus_pipelines.ids import canonical
 
-_CASE_DEFAULTS = {"case": "concept:name", "title": "title", "description": "concept:description"}
+_CASE_DEFAULTS = {"case": "concept:name", "title": "title", "description": "concept:description", "currency": "cost:currency"}
 _EVENT_DEFAULTS = {
     "activity": "concept:name", "time": "time:timestamp", "transition": "lifecycle:transition", "instance": "concept:instance",
-    "actor": "org:resource", "cost": "cost:total",
+    "actor": "org:resource", "cost": "cost:total", "currency": "cost:currency",
 }
-_CURRENCY = "cost:currency"
 
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
     """Hand every trace to `sink`; raises InputError where the XML is broken or no log."""
-    reader = _XesReader(settings, sink)
-    with open_file() as file:
-        try:
-            _stream(file, reader)
-        except etree.XMLSyntaxError as error:
-            raise broken_xml(error) from None
-
-
-def _stream(file: BinaryIO, reader: "_XesReader") -> None:
-    parsed = etree.iterparse(file, events=("start", "end"), tag=("{*}log", "{*}trace"), **SAFE_XML)
-    log = done = None
-    for event, element in parsed:
-        if log is None:
-            refuse_doctype(element)
-            log = element
-        if event == "end" and element is not log:
-            reader.trace(element)
-            element.clear()
-            if done is not None and (parent := done.getparent()) is not None:
-                parent.remove(done)
-            done = element
-    root = parsed.root
-    if root is not None:
-        refuse_doctype(root)
-    if log is None or root is None or etree.QName(root).localname != "log":
-        raise InputError("it is no event log: the XML has no <log>")
-    for element in root.iterchildren("{*}event"):
-        reader.stray(element)
+    read_stream(open_file, _XesReader(settings, sink))
 
 
 class _XesReader:
@@ -67,12 +37,18 @@ class _XesReader:
         self._id_key = names.pop("case")
         event_names = _EVENT_DEFAULTS | stated_event
         own = _without(names, {"title", "description"} - stated_case.keys())  # a trace's defaults mean other things in an event
-        self._trace_map = CaseMap(names | {"case": self._id_key}, settings.columns.attributes, settings.decimal)
-        own_map = CaseMap(own, settings.columns.attributes, settings.decimal)
+        self._trace_map = CaseMap(names | {"case": self._id_key}, settings.columns.attributes, sink.money)
+        own_map = CaseMap(own, settings.columns.attributes, sink.money)
         self._events = EventMap(event_names, own_map, settings, TimeParser(settings.timezone, settings.time_format))
-        self._drops_currency = "cost" not in stated_event
         self._sink = sink
         self._position = 0
+        self._columnar = ColumnarTraces(settings, self._trace_map, own_map, self._events, self._id_key, sink)
+
+    def plain(self, text: bytes) -> bool:
+        """Read whole traces by their columns; False where they must be read one by one. Nothing of them is read then."""
+        count = self._columnar.read(text)
+        self._position += count or 0
+        return count is not None
 
     def trace(self, element: Any) -> None:
         raw = self._sink.redactor.flat(_attributes(element))
@@ -88,22 +64,20 @@ class _XesReader:
             self._trace_map.collect_attributes(fields, raw)
         except BadValueError as error:
             return self._reject_all(events, error.code, f"its trace: {error.reason}")
-        read_events = self._read_events(events, fields)
+        read_events = self._read_events(events, fields, self._trace_map.currency(raw))
         if read_events or not events:
             self._sink.case(Case(case_id, fields, read_events))
 
     def stray(self, element: Any) -> None:
         self._reject_all([element], "no_case", "the event stands outside every trace")
 
-    def _read_events(self, elements: list[Any], fields: dict[str, Any]) -> list[Event]:
+    def _read_events(self, elements: list[Any], fields: dict[str, Any], currency: Any) -> list[Event]:
         found = []
         for element in elements:
             self._position += 1
             raw = self._sink.redactor.flat(_attributes(element))
-            if self._drops_currency and raw.get(_CURRENCY, "USD").upper() != "USD":
-                raw["cost"] = raw.pop("cost:total", "")
             try:
-                found.append(self._events.event(raw, self._position, fields))
+                found.append(self._events.event(raw, self._position, fields, currency))
             except BadValueError as error:
                 self._sink.reject(self._position, error.code, error.reason, canonical(raw))
         return found

@@ -162,3 +162,11 @@ def test_redacted_columns_never_reach_the_lake(bench) -> None:
     written = b"".join(f.read_bytes() for f in bench.lake.root.rglob("*.parquet")) + str([cases, rejects]).encode()
     assert b"Ann Smith" not in written
     assert b"ann@example" not in written
+
+
+def test_a_column_tells_how_many_runs_a_case_stands_for(bench) -> None:
+    rows = "1,A,3\n1,B,\n2,A,\n3,A,0\n4,A,2.5\n5,A,1e9\n"
+    cases, rejects, _ = bench.one("log.csv", "case,activity,runs\n" + rows, 'weight = { column = "runs" }')
+    assert {case_id: case["weight"] for case_id, case in cases.items()} == {"1": 3, "2": 1, "5": 1_000_000_000}
+    assert [(r["position"], r["reason_code"]) for r in rejects] == [(5, "bad_weight"), (6, "bad_weight")]
+    assert dict(cases["1"]["tasks"][0]["attributes"]) == {}

@@ -90,7 +90,15 @@ def test_times_are_read_without_pandas(tmp_path) -> None:
     code = (
         "import sys; from pathlib import Path; import pyarrow.parquet as pq; from opus_pipelines.history import parquet_log as p\n"
         f"file = pq.ParquetFile({str(tmp_path / 'log.parquet')!r})\n"
-        "print(list(p._rows(file, file.schema_arrow.names))[0]['timestamp'], 'pandas' in sys.modules)"
+        "print(list(p._rows(file, file.schema_arrow.names, 1 << 20))[0]['timestamp'], 'pandas' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "2020-01-01T12:00:00+00:00 False\n"
+
+
+def test_dates_that_python_has_not_are_refused_or_said(bench) -> None:
+    days, spans = pa.array([2**31 - 1, 18447], pa.date32()), pa.array([2**60, 1], pa.duration("s"))
+    content = packed(case_id=pa.array(["1", "2"]), activity=pa.array(["A", "A"]), time=days, x=spans)
+    cases, rejects, _ = bench.one("log.parquet", content, 'timezone = "UTC"')
+    assert cases.keys() == {"2"}
+    assert "'a date32[day] out of range' is no time" in rejects[0]["reason"]

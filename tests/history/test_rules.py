@@ -1,11 +1,16 @@
 """Costs, outcomes and masked text."""
 
+import shutil
+from pathlib import Path
+
 import pytest
 
+from opus_pipelines.history import plan
 from opus_pipelines.history.costs import price
 from opus_pipelines.history.outcome import succeeded
+from opus_pipelines.history.private_text import mask_text
 from opus_pipelines.history.records import Task
-from opus_pipelines.history.redaction import Redactor, mask_text
+from opus_pipelines.history.redaction import Redactor
 from opus_pipelines.history.source_settings import Redact, Success, TokenPrice
 
 RATES = {"human": 36.0, "Ann": 72.0, "small": 2.0, "large": TokenPrice(tokens_in=1.0, tokens_out=10.0)}
@@ -25,12 +30,30 @@ HOUR = 3_600_000.0
         (Task(model="small", tokens_in=500_000, actor_kind="model"), 1.0, (None, 1.0, None), "rate"),
         (Task(model="large", tokens_in=500_000, tokens_out=100_000), 1.5, (None, 1.5, None), "rate"),
         (Task(model="large", actor_kind="model"), None, (None, None, None), None),
+        (Task(model="vendor/Large-2024-05-01", tokens_in=500_000), 0.5, (None, 0.5, None), "rate"),
+        (Task(model="large", tokens_in=500_000, actor_kind="human", duration_ms=HOUR), 36.0, (None, None, 36.0), "rate"),
+        (Task(model="small", actor="small", tokens_in=500_000, duration_ms=HOUR), 1.0, (None, 1.0, None), "rate"),
+        (Task(model="openai/gpt-4o-mini-2024-07-18", tokens_in=1_000_000, tokens_out=1_000_000), 0.75, (None, 0.75, None), "rate"),
+        (Task(model="gpt-4o-2024-05-13", tokens_in=1_000_000), 5.0, (None, 5.0, None), "rate"),
+        (Task(model="gpt-4o:batch", tokens_in=1_000_000), None, (None, None, None), None),
+        (Task(model="gpt-4o"), None, (None, None, None), None),
+        (Task(model="gpt-4o", tokens_in=7, cost_basis="unrated"), None, (None, None, None), None),
+        (Task(cost_model_usd=2.0, cost_basis="unrated"), None, (None, 2.0, None), None),
     ],
 )
 def test_costs(task: Task, cost: float | None, parts: tuple, basis: str | None) -> None:
     price(task, RATES)
     assert (task.cost_usd, task.cost_basis) == (cost, basis)
     assert (task.cost_compute_usd, task.cost_model_usd, task.cost_human_usd) == parts
+
+
+def test_a_changed_price_makes_everything_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(Path(plan.__file__).parent, tmp_path / "history", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(plan, "__file__", str(tmp_path / "history" / "plan.py"))
+    before = plan.code_hash.__wrapped__()
+    prices = tmp_path / "history" / "token_prices.toml"
+    prices.write_text(prices.read_text().replace('"gpt-4o" = [2.50', '"gpt-4o" = [2.60'))
+    assert plan.code_hash.__wrapped__() != before
 
 
 @pytest.mark.parametrize(
@@ -63,7 +86,7 @@ def test_outcomes(rule: Success, fields: dict, stated: object, done: str, outcom
         ("write to ann.b+c@mail.example.org.", "write to [email]."),
         ("call +31 (0)20 123-4567 now", "call [number] now"),
         ("NL91 ABNA 0417 1643 00", "[account]"),
-        ("account 123456789", "account [number]"),
+        ("account 123456789", "account [account]"),
         ("2016-08-04T11:39:29 and 03/04/2020 10:00", "2016-08-04T11:39:29 and 03/04/2020 10:00"),
         ("case 173688, 12.50 USD", "case 173688, 12.50 USD"),
     ],

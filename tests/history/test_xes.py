@@ -111,7 +111,7 @@ def test_amounts_in_another_currency_are_no_dollars(bench) -> None:
     more = '<float key="cost:total" value="2"/><string key="cost:currency" value="EUR"/>'
     task = bench.one("log.xes", log(trace("c1", event("A", more=more))))[0]["c1"]["tasks"][0]
     assert task["cost_usd"] is None
-    assert dict(task["attributes"]) == {"cost": "2", "cost:currency": "EUR"}
+    assert dict(task["attributes"]) == {"cost_original": "2", "cost_currency": "EUR"}
 
 
 BOMB = (

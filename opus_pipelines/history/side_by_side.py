@@ -1,0 +1,62 @@
+"""The files of all sources that must be read: large ones side by side, where that pays, with exactly the result of one after the other."""
+
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from opus_pipelines.history.assembler import Seen
+from opus_pipelines.history.forgotten import Forgotten
+from opus_pipelines.history.plan import FilePlan, SourcePlan
+from opus_pipelines.history.read_file import FileResult, Progress, read_file
+from opus_pipelines.history.workers import Answer, Job, Workers
+
+_UNPACKED = 15  # times its size, about, that a packed log has
+_LARGE = 4 << 20  # unpacked bytes from which a file is worth handing out
+_MUCH = 48 << 20  # and of all such files together, from which processes are worth starting
+
+
+class Reading:
+    """Reads the files of sources, each file once; rows wait in `folder`."""
+
+    def __init__(self, plans: Sequence[SourcePlan], forgotten: Forgotten, folder: Path, processes: int, progress: Progress) -> None:
+        self._forgotten, self._folder, self._progress = forgotten, folder, progress
+        jobs = {
+            (plan.name, file.path): Job(plan.name, plan.settings, file, forgotten, folder)
+            for plan in plans if plan.settings is not None for file in plan.files if _size(file) >= _LARGE
+        }
+        count = processes or len(os.sched_getaffinity(0))
+        pays = count > 1 and len(jobs) > 1 and sum(_size(job.file) for job in jobs.values()) >= _MUCH
+        self._workers = Workers(count, jobs, progress) if pays else None
+
+    def running(self) -> AbstractContextManager[object]:
+        """While the files are read."""
+        return self._workers or nullcontext()
+
+    def read(self, plan: SourcePlan, file: FilePlan, seen: Seen) -> FileResult:
+        """The next file of a source. `seen`: what the files before it held; what this one holds is added."""
+        if plan.settings is None:
+            return FileResult(reason=plan.refused)
+        key = (plan.name, file.path)
+        if self._workers is not None and key in self._workers:
+            answer = self._workers.answer(key)
+            if _stands(answer, seen):
+                seen.case_ids |= answer.result.case_ids
+                seen.names |= answer.names
+                seen.left_out |= answer.left_out
+                return answer.result
+            answer.result.drop()
+        return read_file(plan.name, plan.settings, file, seen, self._folder, self._progress)
+
+
+def _stands(answer: Answer, seen: Seen) -> bool:
+    """Would the file have been read the same way after those before it?"""
+    result = answer.result
+    if not (seen.case_ids.isdisjoint(result.case_ids) and seen.case_ids.isdisjoint(result.asked)):
+        return False
+    return all(seen.names.get(key, name) == name for key, name in answer.names.items())
+
+
+def _size(file: FilePlan) -> int:
+    """About how much there is to read."""
+    return 0 if file.refused is not None else file.bytes * (_UNPACKED if file.path.lower().endswith(".gz") else 1)
