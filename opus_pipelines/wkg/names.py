@@ -1,4 +1,4 @@
-"""The raw names of a source's tasks, counted: what task resolution works on. Kept beside the source's aggregates."""
+"""The raw names of a source's tasks, counted, and what history shows of them: what task resolution works on. Kept beside the aggregates."""
 
 from pathlib import Path
 
@@ -8,8 +8,10 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.ids import code_version, digest
 from opus_pipelines.lake import Lake, slug
+from opus_pipelines.wkg.evidence import EVIDENCE, count_evidence
 
 SCHEMA = pa.schema([("industry", pa.string()), ("task_key", pa.string()), ("title", pa.string()), ("count", pa.int64())])
+CODE = ("wkg/names.py", "wkg/evidence.py")
 COLUMNS = ["industry", "weight", "tasks.list.element.task_key", "tasks.list.element.title"]
 
 
@@ -18,14 +20,21 @@ def names_of(lake: Lake, source: str, content: str, folder: Path) -> pa.Table:
     file = names_place(lake, source, content) / "names.parquet"
     if not file.exists():
         with lake.staging() as staged:
-            pq.write_table(count_names(folder), staged / file.name, compression="zstd")
+            for name, table in {"names": count_names(folder), **count_evidence(folder)}.items():
+                pq.write_table(table, staged / f"{name}.parquet", compression="zstd")
             lake.publish(staged, file.parent)
     return pq.ParquetFile(file).read()
 
 
+def evidence_of(lake: Lake, source: str, content: str) -> dict[str, pa.Table]:
+    """The tables of `wkg.evidence` of a source whose names were counted."""
+    place = names_place(lake, source, content)
+    return {name: pq.ParquetFile(place / f"{name}.parquet").read() for name in EVIDENCE}
+
+
 def names_place(lake: Lake, source: str, content: str) -> Path:
     """The folder of a source's counted names."""
-    return lake.root / "aggregates" / f"source_key={slug(source)}" / f"names={digest(content, code_version(('wkg/names.py',)))}"
+    return lake.root / "aggregates" / f"source_key={slug(source)}" / f"names={digest(content, code_version(CODE))}"
 
 
 def count_names(folder: Path) -> pa.Table:
