@@ -3,18 +3,17 @@
 The nearest cases decide where enough of them succeeded; elsewhere the rows of `wkg/needs` for their kind do.
 """
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.settings import Generation
+from opus_pipelines.wkg.statistics import lift, rate_of
 
 MIN_SUCCESSES = 0.5   # weight of near successes from which the near cases decide
 MIN_WITHOUT = 1.0     # weight of near cases without a task below which there is no contrast
 ALTERNATIVE_MARGIN = 0.1  # success that an alternative may give up against the task it stands in for
-_Z = 1.96
 
 
 def needed_tasks(
@@ -25,13 +24,6 @@ def needed_tasks(
     if sum(c.weight for c in taught if c.success) >= MIN_SUCCESSES:
         return _needed_near(taught, settings)
     return _needed_by_kind(cases, needs, client)
-
-
-def lift(with_: tuple[float, float], without: tuple[float, float]) -> tuple[float, float, float]:
-    """Difference of two success rates and the ends of its 95 % interval; each (cases, successes), Jeffreys prior."""
-    (m1, v1), (m0, v0) = (_posterior(*counts) for counts in (with_, without))
-    half = _Z * math.sqrt(v1 + v0)
-    return m1 - m0, m1 - m0 - half, m1 - m0 + half
 
 
 def _needed_near(cases: list[NearCase], settings: Generation) -> list[frozenset[str]]:
@@ -53,8 +45,8 @@ def _usual(those: list[NearCase], cases: list[NearCase], settings: Generation) -
     """Most successes did the task (`those` are the cases that did), and history does not show that leaving it out does no harm."""
     n, right = _weights(cases)
     done, succeeded = _weights(those)
-    without = n - done, max(0.0, right - succeeded)
-    return succeeded > settings.usual_share * right and lift((done, succeeded), without)[2] > settings.harmless_lift
+    harm = lift(succeeded, done, max(0.0, right - succeeded), max(0.0, n - done))[2]
+    return bool(succeeded > settings.usual_share * right and harm > settings.harmless_lift)
 
 
 def _surest(cases: list[NearCase], without: frozenset[str]) -> str | None:
@@ -64,7 +56,7 @@ def _surest(cases: list[NearCase], without: frozenset[str]) -> str | None:
     for task, those in sorted(_having(cases).items()):
         n, s = _weights(those)
         if task not in without and total - n >= MIN_WITHOUT:
-            lower = lift((n, s), (total - n, max(0.0, right - s)))[1]
+            lower = float(lift(s, n, max(0.0, right - s), total - n)[1])
             if lower > best:
                 best, found = lower, task
     return found
@@ -73,9 +65,9 @@ def _surest(cases: list[NearCase], without: frozenset[str]) -> str | None:
 def _with_alternatives(task: str, cases: list[NearCase]) -> frozenset[str]:
     """The task, and those that do as well in the cases without it."""
     group = {task}
-    rate = _posterior(*_weights(_having(cases)[task]))[0]
+    rate = _rate(_having(cases)[task])
     rest = [c for c in cases if task not in c.tasks]
-    while (other := _surest(rest, frozenset(group))) and _posterior(*_weights(_having(rest)[other]))[0] >= rate - ALTERNATIVE_MARGIN:
+    while (other := _surest(rest, frozenset(group))) and _rate(_having(rest)[other]) >= rate - ALTERNATIVE_MARGIN:
         group.add(other)
         rest = [c for c in rest if other not in c.tasks]
     return frozenset(group)
@@ -109,6 +101,6 @@ def _weights(cases: Iterable[NearCase]) -> tuple[float, float]:
     return sum(c.weight for c in cases), sum(c.weight for c in cases if c.success)
 
 
-def _posterior(n: float, s: float) -> tuple[float, float]:
-    a, b = s + 0.5, max(0.0, n - s) + 0.5
-    return a / (a + b), a * b / ((a + b) ** 2 * (a + b + 1))
+def _rate(cases: Iterable[NearCase]) -> float:
+    n, succeeded = _weights(cases)
+    return float(rate_of(succeeded, n))

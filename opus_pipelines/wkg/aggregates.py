@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,15 +15,33 @@ from opus_pipelines.ids import code_version, digest
 from opus_pipelines.lake import Lake, slug
 from opus_pipelines.schemas import CASES, IMPLEMENTATIONS
 from opus_pipelines.wkg.cases import cases_of, task_ids
-from opus_pipelines.wkg.columns import AGGREGATES, KEYS, VARIANTS
+from opus_pipelines.wkg.columns import AGGREGATES, BINNED, KEYS, VARIANTS
+from opus_pipelines.wkg.histograms import BORDERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+CASE_FIELDS = ("implementation_id", "source", "industry", "client", "title", "success", "expected_outcome", "weight")
 VALUES_KEPT = 64  # distinct descriptions, instructions, inputs, outputs of a source's way
-MINING_CODE = ("wkg/aggregates.py", "wkg/cases.py", "wkg/columns.py", "wkg/names.py")
-_TEXTS = {"description", "instructions", "inputs", "outputs"}
-_NOT_FIGURES = {"position", "title", "actor", "attributes"} | _TEXTS
+MINING_CODE = ("wkg/aggregates.py", "wkg/cases.py", "wkg/columns.py", "wkg/histograms.py", "wkg/names.py")
+WAY = ("actor_kind", "model", "actor_group")
+# A group of people is what the log says: the XES standard's group or role, or an attribute of that very name.
+ACTOR_GROUP = """IF(coalesce(t.actor_kind, 'human') = 'human',
+  coalesce(t.attributes['org:group'], t.attributes['org:role'], t.attributes['actor_group']), NULL)"""
+STEP_FIELDS = {  # of a step, what each query reads from disk
+    "ways": ("task_key", *WAY, "started_at", "ended_at", "cost_usd", "cost_basis", "success", "predecessors"),
+    "histograms": (
+        "task_key", *WAY, "duration_ms", "wait_ms", "cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd",
+        "tokens_in", "tokens_out", "memory_gb", "threads",
+    ),
+    "edges": ("task_key", "started_at", "ended_at", "wait_ms", "predecessors"),
+    "variants": ("task_key", "predecessors"),
+    "texts": ("task_key", *WAY, "description", "instructions", "inputs", "outputs"),
+}
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "histograms": {"borders": ",".join(map(str, BORDERS)), "binned": ",".join(BINNED)},
+    "texts": {"values_kept": VALUES_KEPT},
+}
 
 
 @dataclass(frozen=True)
@@ -71,15 +89,17 @@ def read_aggregate(lake: Lake, parts: Iterable[SourcePart], name: str) -> pa.Tab
 
 def _run_spark(spark: "SparkSession", parts: list[SourcePart]) -> dict[str, pa.Table]:
     paths = [str(file) for part in parts for file in sorted(part.folder.glob("*.parquet"))]
-    fields = {field.name for field in _step_fields()}
-    _view(spark, paths, fields - _NOT_FIGURES).createOrReplaceTempView("implementations")
-    _view(spark, paths, _TEXTS | {"task_key", "actor_kind", "model"}).createOrReplaceTempView("implementation_texts")
     rows = [(part.source, *alias) for part in parts for alias in part.aliases]
     names = ("source", "industry", "task_key", "task_id")
     schema = pa.schema([(name, pa.string()) for name in names])
     aliases = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=schema)
     spark.createDataFrame(aliases).createOrReplaceTempView("aliases")
-    return {name: spark.sql(query(name), args={"values_kept": VALUES_KEPT} if name == "texts" else {}).toArrow() for name in AGGREGATES}
+    return {name: _mined(spark, name, paths) for name in AGGREGATES}
+
+
+def _mined(spark: "SparkSession", name: str, paths: list[str]) -> pa.Table:
+    _view(spark, paths, STEP_FIELDS[name]).createOrReplaceTempView("implementations")
+    return spark.sql(query(name), args=PARAMETERS.get(name, {})).toArrow()
 
 
 def query(name: str) -> str:
@@ -87,18 +107,19 @@ def query(name: str) -> str:
     return (files("sql") / "wkg" / f"{name}.sql").read_text("utf-8")
 
 
-def _view(spark: "SparkSession", paths: list[str], fields: set[str]) -> "DataFrame":
-    """The implementations with these fields of their tasks: what is not named is not read from disk."""
+def _view(spark: "SparkSession", paths: list[str], fields: tuple[str, ...]) -> "DataFrame":
+    """The implementations with these fields of their steps: what is not named is not read from disk."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    step = pa.struct([field for field in _step_fields() if field.name in fields])
-    plain = ["implementation_id", "source", "industry", "client", "title", "success", "expected_outcome", "weight"]
-    schema = pa.schema([*(IMPLEMENTATIONS.schema.field(name) for name in plain), pa.field("tasks", pa.list_(step))])
-    return spark.read.schema(from_arrow_schema(schema, prefer_timestamp_ntz=False)).parquet(*paths)
-
-
-def _step_fields() -> list[pa.Field]:
-    return list(IMPLEMENTATIONS.schema.field("tasks").type.value_type)
+    stored = {"attributes" if name == "actor_group" else name for name in fields}
+    step = pa.struct([field for field in IMPLEMENTATIONS.schema.field("tasks").type.value_type if field.name in stored])
+    schema = pa.schema([*(IMPLEMENTATIONS.schema.field(name) for name in CASE_FIELDS), pa.field("tasks", pa.list_(step))])
+    rows = spark.read.schema(from_arrow_schema(schema, prefer_timestamp_ntz=False)).parquet(*paths)
+    if "actor_group" not in fields:
+        return rows
+    plain = ", ".join(f"'{name}', t.{name}" for name in fields if name != "actor_group")
+    tasks = f"transform(tasks, t -> named_struct({plain}, 'actor_group', {ACTOR_GROUP})) AS tasks"
+    return rows.selectExpr(*CASE_FIELDS, tasks)
 
 
 def _own(name: str, table: pa.Table, lookup: dict[tuple[str | None, str], str]) -> pa.Table:

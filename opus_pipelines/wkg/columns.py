@@ -7,15 +7,16 @@ SUM = pa.decimal128(38, 0)  # of microseconds, or of millionths of a dollar, gig
 COUNT = pa.int64()
 TIME = pa.timestamp("us", tz="UTC")
 TEXT = pa.string()
-MEASURES = ("duration", "wait", "cost", "compute", "model", "human", "tokens_in", "tokens_out", "memory", "threads")  # each <m>_sum, <m>_n
-RANGES = ("duration", "cost")  # each <m>_min, <m>_max
+MEASURES = ("duration", "wait", "cost", "compute", "model", "human", "tokens_in", "tokens_out", "memory", "threads")
+BINNED = ("duration", "cost")  # measures whose quantiles are asked for
 
+_WAY = [("task_id", TEXT), ("actor_kind", TEXT), ("model", TEXT), ("actor_group", TEXT)]
 WAYS = pa.schema([
-    ("industry", TEXT), ("client", TEXT), ("task_id", TEXT), ("actor_kind", TEXT), ("model", TEXT),
-    ("implementations", COUNT), ("first_seen", TIME), ("last_seen", TIME),
+    ("industry", TEXT), ("client", TEXT), *_WAY, ("implementations", COUNT), ("first_seen", TIME), ("last_seen", TIME),
     ("p_n", COUNT), ("p_successes", COUNT), ("q_n", COUNT), ("q_successes", COUNT), ("cost_rate_n", COUNT),
-    *((f"{m}_sum", SUM) for m in MEASURES), *((f"{m}_n", COUNT) for m in MEASURES),
-    *((f"{m}_{end}", SUM) for m in RANGES for end in ("min", "max")),
+])
+HISTOGRAMS = pa.schema([
+    *_WAY, ("measure", TEXT), ("bin", pa.int32()), ("count", COUNT), ("sum", SUM), ("value_min", COUNT), ("value_max", COUNT),
 ])
 EDGES = pa.schema([
     ("src", TEXT), ("dst", TEXT), ("transitions", COUNT), ("implementations", COUNT),
@@ -26,12 +27,13 @@ VARIANTS = pa.schema([
     ("tasks", pa.list_(TEXT)), ("predecessors", pa.list_(pa.list_(pa.int32()))),
     ("implementations", COUNT), ("success_known", COUNT), ("successes", COUNT),
 ])
-TEXTS = pa.schema([("task_id", TEXT), ("actor_kind", TEXT), ("model", TEXT), ("field", TEXT), ("value", TEXT), ("count", COUNT)])
-AGGREGATES = {"ways": WAYS, "edges": EDGES, "variants": VARIANTS, "texts": TEXTS}
+TEXTS = pa.schema([*_WAY, ("field", TEXT), ("value", TEXT), ("count", COUNT)])
+AGGREGATES = {"ways": WAYS, "histograms": HISTOGRAMS, "edges": EDGES, "variants": VARIANTS, "texts": TEXTS}
 KEYS = {
-    "ways": ("industry", "client", "task_id", "actor_kind", "model"),
+    "ways": ("industry", "client", "task_id", "actor_kind", "model", "actor_group"),
+    "histograms": ("task_id", "actor_kind", "model", "actor_group", "measure", "bin"),
     "edges": ("src", "dst"),
-    "texts": ("task_id", "actor_kind", "model", "field", "value"),
+    "texts": ("task_id", "actor_kind", "model", "actor_group", "field", "value"),
 }
 
 

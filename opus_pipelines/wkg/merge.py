@@ -1,21 +1,36 @@
 """The sum of the sources' aggregates, divided once: tasks, their ways, edges. Rows in the form of schemas.py."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from opus_pipelines.wkg.columns import KEYS, MEASURES, summed
+from opus_pipelines.wkg.columns import KEYS, summed
 from opus_pipelines.wkg.gamma import gamma
+from opus_pipelines.wkg.histograms import NOTHING, QUANTILES, Figures
 from opus_pipelines.wkg.statistics import Estimate
-from opus_pipelines.wkg.success import SuccessModel
 
 PER_MS, PER_UNIT = 1_000, 1_000_000  # microseconds a millisecond; millionths a dollar, gigabyte or thread
 TEXTS_SHOWN = {"instruction": 8, "input": 20, "output": 20}
 Row = dict[str, Any]
+Measures = Mapping[str, Figures]
+
+
+class WayKey(NamedTuple):
+    """What tells one way of carrying out a task from another."""
+
+    task_id: str
+    actor_kind: str | None
+    model: str | None
+    actor_group: str | None
+
+    @classmethod
+    def of(cls, row: Row) -> "WayKey":
+        """Of a row that has these columns."""
+        return cls(*(row[name] for name in cls._fields))
 
 
 @dataclass
@@ -23,7 +38,7 @@ class Said:
     """What is said of tasks and ways, counted by field and value."""
 
     by_task: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    by_way: dict[tuple[str, str | None, str | None], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    by_way: dict[WayKey, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     @classmethod
     def of(cls, texts: pa.Table) -> "Said":
@@ -32,7 +47,7 @@ class Said:
         for row in texts.to_pylist():
             said.by_task[row["task_id"], row["field"]][row["value"]] += row["count"]
             if row["field"] == "instruction":
-                said.by_way[row["task_id"], row["actor_kind"], row["model"]][row["value"]] += row["count"]
+                said.by_way[WayKey.of(row)][row["value"]] += row["count"]
         return said
 
     def most(self, task: str, what: str) -> list[str] | None:
@@ -46,36 +61,50 @@ def most_frequent(counts: Counter[str] | None, limit: int) -> list[str] | None:
 
 
 def ways_and_tasks(ways: pa.Table) -> tuple[list[Row], list[Row]]:
-    """The `ways` aggregate of all sources added up by way (industry, task, actor kind, model), and by task (industry, task)."""
-    drop = ("client",)
-    by_way = summed(ways.drop_columns(drop), tuple(k for k in KEYS["ways"] if k not in drop))
-    by_task = summed(by_way.drop_columns(["actor_kind", "model"]), ("industry", "task_id"))
-    return by_way.to_pylist(), by_task.to_pylist()
+    """The `ways` aggregate of all sources added up by way, and by task; each row with its task's `industry`, the first of `industries`."""
+    by_way = summed(ways.drop_columns(["client", "industry"]), WayKey._fields)
+    by_task = summed(by_way.drop_columns(WayKey._fields[1:]), WayKey._fields[:1])
+    industries = _industries(ways)
+    return tuple(  # type: ignore[return-value]
+        [row | {"industry": industries[row["task_id"]][0], "industries": industries[row["task_id"]]} for row in table.to_pylist()]
+        for table in (by_way, by_task)
+    )
 
 
-def task_row(row: Row, title: str, said: Said, clients: list[str], sources: list[str], p: Estimate, q: Estimate) -> Row:
+def _industries(ways: pa.Table) -> dict[str, list[str | None]]:
+    """Of every task, the most frequent first, ties by name."""
+    counts: dict[str, Counter[str | None]] = defaultdict(Counter)
+    for task, industry, n in zip(*(ways[c].to_pylist() for c in ("task_id", "industry", "implementations")), strict=True):
+        counts[task][industry] += n
+    return {task: sorted(of, key=lambda i: (-of[i], i is not None, i or "")) for task, of in counts.items()}
+
+
+def task_row(
+    row: Row, measures: Measures, title: str, said: Said, clients: list[str], sources: list[str], p: Estimate, q: Estimate
+) -> Row:
     """One row of wkg/tasks, but for what the graph says of it."""
     description = said.most(row["task_id"], "description")
     return {
         "task_id": row["task_id"], "title": title, "description": description[0] if description else None,
         "instructions": said.most(row["task_id"], "instruction"),
         "inputs": said.most(row["task_id"], "input"), "outputs": said.most(row["task_id"], "output"),
-        "industries": [row["industry"]] if row["industry"] is not None else [], "clients": clients, "sources": sources,
+        "industries": sorted(i for i in row["industries"] if i is not None), "clients": clients, "sources": sources,
         "implementations": row["implementations"], "first_seen": row["first_seen"], "last_seen": row["last_seen"],
-        **_estimate("p", p), **_estimate("q", q), **_duration(row), "wait_ms_mean": mean(row, "wait", PER_MS), **_cost(row),
+        **_estimate("p", p), **_estimate("q", q), **_spent(row, measures),
+        "wait_ms_mean": mean(measures, "wait", PER_MS), "wait_n": measures.get("wait", NOTHING).n,
     }
 
 
-def way_row(row: Row, said: Said, p: Estimate, q: Estimate) -> Row:
+def way_row(row: Row, measures: Measures, said: Said, p: Estimate, q: Estimate) -> Row:
     """One row of wkg/task_implementations."""
-    way = row["task_id"], row["actor_kind"], row["model"]
+    way = WayKey.of(row)
     return {
-        "task_id": way[0], "actor_kind": way[1], "model": way[2], "implementations": row["implementations"],
+        **way._asdict(), "implementations": row["implementations"],
         "instructions": most_frequent(said.by_way.get(way), TEXTS_SHOWN["instruction"]),
-        "p": p.value, "p_n": p.n, "q": q.value, "q_n": q.n, "basis": p.basis, **_duration(row), **_cost(row),
-        **{f"cost_{part}_usd": mean(row, part, PER_UNIT) for part in ("compute", "model", "human")},
-        **{name: mean(row, name, 1) for name in ("tokens_in", "tokens_out")},
-        "memory_gb": mean(row, "memory", PER_UNIT), "threads": mean(row, "threads", PER_UNIT),
+        **_estimate("p", p), **_estimate("q", q), "basis": p.basis, **_spent(row, measures),
+        **{f"cost_{part}_usd": mean(measures, part, PER_UNIT) for part in ("compute", "model", "human")},
+        **{name: mean(measures, name, 1) for name in ("tokens_in", "tokens_out")},
+        "memory_gb": mean(measures, "memory", PER_UNIT), "threads": mean(measures, "threads", PER_UNIT),
     }
 
 
@@ -93,24 +122,17 @@ def gamma_counts(edges: pa.Table, variants: Mapping[tuple[str, str], int], unit:
     return sorted(variants.values()) if unit == "variant" else sorted(summed(edges, KEYS["edges"])["transitions"].to_pylist())
 
 
-def estimates(tasks: Iterable[Row], model: SuccessModel) -> dict[str, tuple[Estimate, Estimate]]:
-    """(p, q) of every task."""
-    return {row["task_id"]: (model.p(row["task_id"], row["industry"], row), model.q(row["task_id"], row["industry"], row)) for row in tasks}
-
-
-def mean(row: Row, measure: str, per: int) -> float | None:
+def mean(measures: Measures, measure: str, per: int) -> float | None:
     """Mean of a measure's known values in its unit of datasets.md; None where none is known. The one division of its exact sum."""
-    if measure not in MEASURES:
-        raise KeyError(measure)
-    n = row[f"{measure}_n"]
-    return float(Decimal(row[f"{measure}_sum"]) / (n * per)) if n else None
+    figures = measures.get(measure, NOTHING)
+    return _divided(figures.total, figures.n * per)
 
 
 def _edge(row: Row, variants: int, unit: str, lambda_: float, out: int) -> Row:
     return {
         "src": row["src"], "dst": row["dst"], "transitions": row["transitions"], "variants": variants,
         "gamma": gamma(lambda_, variants if unit == "variant" else row["transitions"]),
-        "probability": row["transitions"] / out, "wait_ms_mean": mean(row, "wait", PER_MS),
+        "probability": row["transitions"] / out, "wait_ms_mean": _divided(row["wait_sum"], row["wait_n"] * PER_MS),
         "implementations": row["implementations"], "first_seen": row["first_seen"], "last_seen": row["last_seen"],
     }
 
@@ -122,12 +144,21 @@ def _estimate(name: str, estimate: Estimate) -> Row:
     }
 
 
-def _duration(row: Row) -> Row:
-    n = row["duration_n"]
-    return {"duration_ms_mean": mean(row, "duration", PER_MS), "duration_n": n, "duration_basis": "observed" if n else None}
+def _divided(total: Decimal, by: int) -> float | None:
+    return float(Decimal(total) / by) if by else None
 
 
-def _cost(row: Row) -> Row:
-    n = row["cost_n"]
-    basis = None if not n else "rate" if 2 * row["cost_rate_n"] >= n else "observed"
-    return {"cost_usd_mean": mean(row, "cost", PER_UNIT), "cost_n": n, "cost_basis": basis}
+def _spent(row: Row, measures: Measures) -> Row:
+    """Working time and cost, each with its count and basis: a cost is a `rate` where at least half of the costs behind it are."""
+    duration, cost = measures.get("duration", NOTHING), measures.get("cost", NOTHING)
+    return {
+        "duration_ms_mean": mean(measures, "duration", PER_MS), "cost_usd_mean": mean(measures, "cost", PER_UNIT),
+        **{f"duration_ms_{name}": _scaled(getattr(duration, name), PER_MS) for name in QUANTILES},
+        **{f"cost_usd_{name}": _scaled(getattr(cost, name), PER_UNIT) for name in QUANTILES},
+        "duration_n": duration.n, "duration_basis": "observed" if duration.n else None,
+        "cost_n": cost.n, "cost_basis": None if not cost.n else "rate" if 2 * row["cost_rate_n"] >= cost.n else "observed",
+    }
+
+
+def _scaled(value: float | None, per: int) -> float | None:
+    return None if value is None else value / per

@@ -2,25 +2,15 @@
 
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from opus_pipelines.wkg.contrast import MIN_CASES, Cases, Finding, find_needed, matrices
 from opus_pipelines.wkg.sequences import Sequences
-from opus_pipelines.wkg.statistics import newcombe
+from opus_pipelines.wkg.statistics import lift
 
-MIN_CASES = 5      # cases of known outcome that make a group, and the successes that let an ever-present task count as needed
-MIN_WITHOUT = 3    # cases without a task from which its absence can be judged
 Group = tuple[str | None, str | None, str | None]  # industry, client, kind of case; None for client and kind = all
-
-
-class Counts(NamedTuple):
-    """Cases with and without a task, and those of them that succeeded."""
-
-    cases_with: int
-    success_with: int
-    cases_without: int
-    success_without: int
 
 
 def needs(sequences: Sequences) -> list[dict[str, Any]]:
@@ -29,60 +19,65 @@ def needs(sequences: Sequences) -> list[dict[str, Any]]:
     A task of a group with several kinds of case is `needed` there only when every kind holds it: what one kind needs
     is found in that kind's own rows.
     """
-    rows = np.flatnonzero(sequences.known)
-    kinds = _kinds(sequences, rows)
+    kinds = _kinds(sequences)
     groups: dict[Group, list[int]] = defaultdict(list)
-    for row in rows.tolist():
-        for group in _groups_of(sequences.industry[row], sequences.client[row], kinds[row]):
+    for row, kind in kinds.items():
+        for group in _groups_of(sequences.industry[row], sequences.client[row], kind):
             groups[group].append(row)
-    held = _tasks_of_rows(sequences)
-    strata = {row: (sequences.client[row], kinds[row]) for row in rows.tolist()}
-    made = []
+    strata = _numbers([(sequences.client[row], kind) for row, kind in kinds.items()])
+    stratum = dict(zip(kinds, strata, strict=True))
+    made, shared = [], matrices(sequences)
     for group, members in groups.items():
         if sequences.known[members].sum() >= MIN_CASES:
-            made += _of_group(group, members, sequences, held, strata)
+            rows = np.array(members)
+            counts = sequences.known[rows], sequences.successes[rows]
+            cases = Cases(shared[0][rows], *counts, np.array([stratum[row] for row in members]), *shared[1:])
+            made += _rows(group, cases, find_needed(cases), sequences.tasks[0])
     return made
 
 
-def is_needed(counts: Counts, lift_lower: float | None) -> bool:
-    """Cases without it do worse beyond doubt; or too few lack it to tell, none of them succeeded, and many with it did."""
-    if counts.cases_without >= MIN_WITHOUT:
-        return lift_lower is not None and lift_lower > 0
-    return counts.success_without == 0 and counts.success_with >= MIN_CASES
+def lacking(sequences: Sequences, rows: Iterable[dict[str, Any]]) -> np.ndarray:
+    """Of each row of `sequences`: does it lack a task that its kind of case needs, by the narrowest group that `rows` know."""
+    needed: dict[Group, set[frozenset[str]]] = defaultdict(set)
+    for need in rows:
+        group = need["industry"], need["client"], need["kind_of_case"]
+        needed[group] |= {frozenset(need["alternatives"])} if need["needed"] else set()
+    kinds, found = _kinds(sequences), np.zeros(len(sequences.lengths), bool)
+    held = sequences.held
+    for row, kind in kinds.items():
+        for group in reversed(list(_groups_of(sequences.industry[row], sequences.client[row], kind))):
+            if group in needed:
+                found[row] = any(not alternatives & held[row] for alternatives in needed[group])
+                break
+    return found
 
 
-def _of_group(
-    group: Group, members: list[int], sequences: Sequences, held: dict[int, list[str]], strata: dict[int, tuple[str | None, str | None]]
-) -> list[dict[str, Any]]:
-    cases, successes = int(sequences.known[members].sum()), int(sequences.successes[members].sum())
-    sizes: dict[tuple[str | None, str | None], int] = defaultdict(int)
-    with_, success_with, places = defaultdict(int), defaultdict(int), defaultdict(set)  # type: ignore[var-annotated]
-    for row in members:
-        known, succeeded = int(sequences.known[row]), int(sequences.successes[row])
-        sizes[strata[row]] += known
-        for task in held[row]:
-            with_[task] += known
-            success_with[task] += succeeded
-            places[task].add(strata[row])
-    kinds = {stratum for stratum, size in sizes.items() if size >= MIN_CASES}
-    return [
-        _row(group, task, Counts(n, success_with[task], cases - n, successes - success_with[task]), everywhere=kinds <= places[task])
-        for task, n in sorted(with_.items())
-    ]
-
-
-def _row(group: Group, task: str, counts: Counts, everywhere: bool) -> dict[str, Any]:
-    lift = lower = upper = None
-    if counts.cases_without:
-        lift, lower, upper = newcombe(counts.success_with, counts.cases_with, counts.success_without, counts.cases_without)
+def _rows(group: Group, cases: Cases, finding: Finding, names: list[str]) -> list[dict[str, Any]]:
     industry, client, kind = group
-    return {
-        "industry": industry, "client": client, "kind_of_case": kind, "task_id": task, "alternatives": [task], **counts._asdict(),
-        "lift": lift, "lift_lower": lower, "lift_upper": upper, "needed": everywhere and is_needed(counts, lower),
-    }
+    with_, success_with = cases.with_each()
+    done = np.flatnonzero(with_)
+    counts = with_, success_with, cases.total - with_, cases.succeeded - success_with
+    marginal = lift(success_with, with_, counts[3], counts[2])
+    rows = []
+    for task in done.tolist():
+        n, s, m, t = (int(c[task]) for c in counts)
+        rows.append({
+            "industry": industry, "client": client, "kind_of_case": kind, "task_id": names[task],
+            "alternatives": [names[other] for other in finding.alternatives.get(task, (task,))],
+            "cases_with": n, "cases_without": m, "success_with": s, "success_without": t,
+            **_figures("lift", marginal, task, m > 0), "needed": task in finding.alternatives,
+            **_figures("adjusted", finding.adjusted, task, bool(finding.compared[task])),
+        })
+    return rows
+
+
+def _figures(name: str, figures: tuple[np.ndarray, np.ndarray, np.ndarray], task: int, known: bool) -> dict[str, float | None]:
+    names = name if name == "lift" else f"{name}_lift", f"{name}_lower", f"{name}_upper"
+    return {column: float(values[task]) if known else None for column, values in zip(names, figures, strict=True)}
 
 
 def _groups_of(industry: str | None, client: str | None, kind: str | None) -> Iterable[Group]:
+    """From the widest to the narrowest."""
     yield industry, None, None
     if client is not None:
         yield industry, client, None
@@ -92,17 +87,15 @@ def _groups_of(industry: str | None, client: str | None, kind: str | None) -> It
             yield industry, client, kind
 
 
-def _kinds(sequences: Sequences, rows: np.ndarray) -> dict[int, str | None]:
-    """The kind of case of each row; None where its industry has fewer than MIN_CASES of it: then titles are names, not kinds."""
+def _kinds(sequences: Sequences) -> dict[int, str | None]:
+    """The kind of case of each row of known outcome; None where its industry has fewer than MIN_CASES of it: then titles are names."""
+    rows = np.flatnonzero(sequences.known).tolist()
     cases: dict[tuple[str | None, str | None], int] = defaultdict(int)
-    for row in rows.tolist():
+    for row in rows:
         cases[sequences.industry[row], sequences.kind[row]] += int(sequences.known[row])
-    return {row: sequences.kind[row] if cases[sequences.industry[row], sequences.kind[row]] >= MIN_CASES else None for row in rows.tolist()}
+    return {row: sequences.kind[row] if cases[sequences.industry[row], sequences.kind[row]] >= MIN_CASES else None for row in rows}
 
 
-def _tasks_of_rows(sequences: Sequences) -> dict[int, list[str]]:
-    names, _ = sequences.tasks
-    held: dict[int, list[str]] = defaultdict(list)
-    for row, task in zip(*(a.tolist() for a in sequences.presence), strict=True):
-        held[row].append(names[task])
-    return held
+def _numbers(values: list[Any]) -> list[int]:
+    seen: dict[Any, int] = {}
+    return [seen.setdefault(value, len(seen)) for value in values]

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from opus_pipelines.ids import make_id
 from opus_pipelines.schemas import VARIANTS
 from opus_pipelines.wkg.columns import summed
+from opus_pipelines.wkg.hidden_chain import Paths
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,11 @@ class Sequences:
         return names, pc.index_in(flat, pa.array(names, pa.string())).to_numpy()
 
     @cached_property
+    def row_of_step(self) -> np.ndarray:
+        """The row of each of those numbers."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    @cached_property
     def variant_ids(self) -> list[str]:
         """Hash of each row's sequence."""
         return [make_id("v", tasks) for tasks in self.rows["tasks"].to_pylist()]
@@ -67,6 +73,20 @@ class Sequences:
         names, numbers = self.tasks
         cells = np.unique(np.repeat(np.arange(len(self.lengths)), self.lengths) * max(1, len(names)) + numbers)
         return np.divmod(cells, max(1, len(names)))
+
+    @cached_property
+    def held(self) -> list[frozenset[str]]:
+        """The tasks of each row."""
+        return [frozenset(tasks) for tasks in self.rows["tasks"].to_pylist()]
+
+    def paths(self, rows: np.ndarray) -> Paths:
+        """The distinct sequences of these rows (a truth value each) in order of their ids, with their known cases and successes."""
+        chosen = np.flatnonzero(rows)
+        ids, first, place = np.unique(np.array(self.variant_ids)[chosen], return_index=True, return_inverse=True)
+        known, successes = (np.bincount(place, values[chosen], len(ids)).astype(np.int64) for values in (self.known, self.successes))
+        lengths, starts = self.lengths[chosen[first]], (np.cumsum(self.lengths) - self.lengths)[chosen[first]]
+        at = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
+        return Paths.of(self.tasks[1][at], lengths, known, successes, len(self.tasks[0]))
 
     def edge_variants(self) -> dict[tuple[str, str], int]:
         """For every edge the number of distinct task sequences with it."""

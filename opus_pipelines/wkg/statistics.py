@@ -1,10 +1,13 @@
 """Counts as probabilities with intervals: Beta-smoothed rates, Wilson's interval of a rate, Newcombe's of a difference."""
 
-import math
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 CONFIDENCE = 0.95
 Z = 1.959963984540054  # normal quantile at 97.5 %
+LEAST_PULL = 2.0  # pseudo-counts of the prior that an interval keeps
 
 
 @dataclass(frozen=True)
@@ -17,16 +20,17 @@ class Estimate:
     basis: str
     n: int
 
-    def power(self, exponent: float) -> "Estimate":
-        """The estimate of value ** exponent, a monotone change of scale."""
-        return Estimate(self.value**exponent, self.lower**exponent, self.upper**exponent, self.basis, self.n)
-
 
 def smoothed(successes: int, n: int, prior: float, strength: float, basis: str = "observed") -> Estimate:
-    """Mean and 95 % interval of Beta(strength·prior + successes, strength·(1 − prior) + failures); basis `prior` where n = 0."""
-    a, b = strength * prior + successes, strength * (1 - prior) + n - successes
-    lower, upper = beta_interval(a, b)
-    return Estimate(a / (a + b), lower, upper, basis if n else "prior", n)
+    """Mean of Beta(strength·prior + successes, strength·(1 − prior) + failures), and a 95 % interval; basis `prior` where n = 0.
+
+    The interval leans on the prior less than the value does: as counts come in it keeps two pseudo-counts of it, and always half a
+    success and half a failure (Jeffreys), so that a count of 0 is no certainty and a task unlike its industry is not hidden by it.
+    """
+    value = (strength * prior + successes) / (strength + n)
+    pull = max(min(strength, LEAST_PULL), strength - n)
+    lower, upper = beta_interval(max(pull * prior, 0.5) + successes, max(pull * (1 - prior), 0.5) + n - successes)
+    return Estimate(value, min(lower, value), max(upper, value), basis if n else "prior", n)
 
 
 def beta_interval(a: float, b: float) -> tuple[float, float]:
@@ -39,18 +43,23 @@ def beta_interval(a: float, b: float) -> tuple[float, float]:
     return float(betaincinv(a, b, tail)), float(betaincinv(a, b, 1 - tail))
 
 
-def wilson(successes: int, n: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a rate, n > 0."""
-    rate, z2 = successes / n, Z * Z
-    middle = (rate + z2 / (2 * n)) / (1 + z2 / n)
-    half = Z * math.sqrt(rate * (1 - rate) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    return max(0.0, middle - half), min(1.0, middle + half)
+def wilson(successes: Any, n: Any, z: Any = Z) -> tuple[Any, Any]:
+    """Wilson's interval of a rate, 95 % unless `z` says otherwise; all of [0, 1] where n = 0. Numbers, whole or not, or arrays."""
+    rate, z2 = rate_of(successes, n), z * z
+    middle = (rate * n + z2 / 2) / (n + z2)
+    half = z * np.sqrt(np.maximum(rate * (1 - rate), 0.0) * n + z2 / 4) / (n + z2)
+    return np.maximum(0.0, middle - half), np.minimum(1.0, middle + half)
 
 
-def newcombe(successes_1: int, n_1: int, successes_2: int, n_2: int) -> tuple[float, float, float]:
-    """rate 1 − rate 2 with its 95 % interval (Newcombe 1998, method 10: from the two Wilson intervals)."""
-    rate_1, rate_2 = successes_1 / n_1, successes_2 / n_2
-    low_1, high_1 = wilson(successes_1, n_1)
-    low_2, high_2 = wilson(successes_2, n_2)
-    lift = rate_1 - rate_2
-    return lift, lift - math.hypot(rate_1 - low_1, high_2 - rate_2), lift + math.hypot(high_1 - rate_1, rate_2 - low_2)
+def lift(successes_1: Any, n_1: Any, successes_2: Any, n_2: Any, z: Any = Z) -> tuple[Any, Any, Any]:
+    """rate 1 - rate 2 with its 95 % interval (Newcombe 1998, method 10: from the two Wilson intervals). Numbers or arrays."""
+    rate_1, rate_2 = rate_of(successes_1, n_1), rate_of(successes_2, n_2)
+    low_1, high_1 = wilson(successes_1, n_1, z)
+    low_2, high_2 = wilson(successes_2, n_2, z)
+    difference = rate_1 - rate_2
+    return difference, difference - np.hypot(rate_1 - low_1, high_2 - rate_2), difference + np.hypot(high_1 - rate_1, rate_2 - low_2)
+
+
+def rate_of(successes: Any, n: Any) -> Any:
+    """successes / n; a half where nothing is known."""
+    return np.where(np.asarray(n) > 0, successes / np.where(np.asarray(n) > 0, n, 1), 0.5)[()]

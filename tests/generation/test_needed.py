@@ -1,8 +1,3 @@
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from opus_pipelines.generation.needed import lift
 from opus_pipelines.generation.needed import needed_tasks as needed_by
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.settings import Generation
@@ -60,18 +55,3 @@ def test_without_near_successes_the_rows_of_the_kind_decide_the_clients_own_firs
     assert names(needed_tasks(cases(3, "a", None), ROWS, "acme")) == ["xy"]
     assert names(needed_tasks(cases(3, "a", None), ROWS, None)) == ["xy", "z"]
     assert needed_tasks([], ROWS, "acme") == []
-
-
-def test_lift_by_hand():
-    difference, lower, upper = lift((9, 9), (9, 0))
-    assert difference == pytest.approx(9 / 10)
-    assert 0.6 < lower < difference < upper
-
-
-@given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
-def test_equal_evidence_never_makes_a_task_needed(n, s, m, t):
-    s, t = min(s, n), min(t, m)
-    difference, lower, upper = lift((n, s), (m, t))
-    assert lower < difference < upper
-    assert -1 < difference < 1
-    assert lift((n, s), (n, s))[1] < 0

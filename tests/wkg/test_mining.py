@@ -68,16 +68,23 @@ def test_p_and_q_are_beta_smoothed_counts(
 
 def test_statistics_of_tasks_and_ways(mined: Lake) -> None:
     check, register = by_title(mined)["Check"], by_title(mined)["Register"]
-    figures = ("duration_ms_mean", "duration_basis", "cost_usd_mean", "cost_basis")
-    assert [check[f] for f in figures] == [1_500.0, "observed", 0.25, "rate"]
+    figures = ("duration_ms_mean", "duration_ms_p50", "duration_ms_p90", "duration_basis")
+    assert [check[f] for f in figures] == [1_500.0, 1_500.0, 2_000.0, "observed"]
     assert [register[f] for f in figures] == [None] * 4
+    figures = ("cost_usd_mean", "cost_usd_p50", "cost_usd_p90", "cost_basis")
+    assert [check[f] for f in figures] == [0.25, 0.25, pytest.approx(0.4), "rate"]
+    assert [register[f] for f in figures] == [None] * 4
+    assert (check["wait_n"], check["wait_ms_mean"]) == (0, None)
     assert (check["implementations"], check["duration_n"], check["cost_n"], register["cost_n"]) == (8, 8, 8, 0)
     assert (check["in_degree"], check["out_degree"], check["industries"], check["clients"]) == (2, 2, ["claims"], ["acme"])
     assert check["instructions"] == ["compare the sum"]
     ways = {(w["actor_kind"], w["model"]): w for w in rows(mined, WAYS) if w["task_id"] == check["task_id"]}
-    assert {k: (w["implementations"], w["duration_ms_mean"], w["p_n"], w["q_n"]) for k, w in ways.items()} == {
-        ("human", None): (4, 2_000.0, 3, 1), ("model", "m-small"): (4, 1_000.0, 4, 0),
+    figures = ("implementations", "duration_ms_mean", "duration_ms_p50", "p_n", "p_basis", "q_n", "q_basis")
+    assert {k: tuple(w[f] for f in figures) for k, w in ways.items()} == {
+        ("human", None): (4, 2_000.0, 2_000.0, 3, "observed", 1, "observed"),
+        ("model", "m-small"): (4, 1_000.0, 1_000.0, 4, "observed", 0, "estimated"),
     }
+    assert all(w["p_lower"] < w["p"] < w["p_upper"] and w["q_lower"] < w["q"] < w["q_upper"] for w in ways.values())
     assert ways["model", "m-small"]["p"] == pytest.approx((4 + 5 * check["p"]) / 9)
 
 
@@ -91,6 +98,7 @@ def test_needs_of_the_industry_the_client_and_the_kind_of_case(mined: Lake) -> N
     z2 = 1.959963984540054**2
     assert (row["lift"], row["lift_lower"]) == (1.0, pytest.approx(1 - math.hypot(z2 / (7 + z2), z2 / (3 + z2))))
     assert row["needed"] is True
+    assert [row[f"adjusted_{end}"] for end in ("lift", "lower", "upper")] == [row["lift"], row["lift_lower"], row["lift_upper"]]
     assert row["alternatives"] == [check]
     ever_present = next(r for r in rows(mined, NEEDS) if r["task_id"] == by_title(mined)["Pay"]["task_id"] and r["client"] is None)
     assert (ever_present["cases_without"], ever_present["lift"], ever_present["needed"]) == (0, None, True)
@@ -130,11 +138,32 @@ def test_without_step_outcomes_p_is_estimated_from_cases_and_refusals_do_not_cou
     cases = [history.case(i, [history.step("A"), history.step("B")], success=i < 8) for i in range(10)]
     cases += [history.case(i, [history.step("A")], success=True, expected_outcome=False) for i in range(10, 30)]
     rebuild(lake, history.write(lake, "runs", cases))
-    rate = (8 + 5 * (8 + 5 * 0.95) / 15) / 15  # of the cases that were to succeed, towards their industry's
-    task = by_title(lake)["B"]
-    assert (task["p"], task["p_basis"], task["p_n"]) == (pytest.approx(rate**0.5), "estimated", 10)
-    assert (task["q"], task["q_basis"]) == (0.0, "estimated")
+    task, other = by_title(lake)["B"], by_title(lake)["A"]
+    # 8 of 10 cases that were to succeed, and 5 more at the settings' .95 twice: the root of it is the mean of p that both lean to
+    mean = ((8 + 5 * 0.95**2) / 15) ** 0.5
+    assert (task["p_basis"], task["p_n"], task["q"], task["q_basis"], task["q_n"]) == ("estimated", 10, 0.0, "estimated", 10)
+    assert 0.8 ** 0.5 < task["p"] < mean
+    assert task["p"] * other["p"] == pytest.approx(mean**2, abs=0.02)
+    assert task["p_lower"] < 0.8 < task["p"] < task["p_upper"] < 1
+    assert task["q_upper"] > 0.5
     assert {(n["cases_with"], n["cases_without"]) for n in rows(lake, NEEDS)} == {(10, 0)}
+
+
+def test_ways_of_people_are_told_apart_by_the_group_that_their_events_name(lake: Lake, history: Any, rebuild: Any) -> None:
+    person, program = {"actor_kind": "human"}, {"actor_kind": "code"}
+    steps = [
+        history.step("A", attributes={"org:group": "north", "org:role": "clerk"}, **person),
+        history.step("A", attributes={"org:role": "clerk"}, instructions=["by hand"], **person),
+        history.step("A", attributes={"actor_group": "night shift"}),
+        history.step("A", attributes={"org:group": "north"}, **program),
+        history.step("A", **person),
+    ]
+    rebuild(lake, history.write(lake, "runs", [history.case(1, steps)]))
+    ways = {(w["actor_kind"], w["actor_group"]): (w["implementations"], w["instructions"]) for w in rows(lake, WAYS)}
+    assert ways == {
+        ("human", "north"): (1, None), ("human", "clerk"): (1, ["by hand"]), (None, "night shift"): (1, None),
+        ("code", None): (1, None), ("human", None): (1, None),
+    }
 
 
 def test_a_history_without_any_case_still_has_every_dataset(lake: Lake, history: Any, rebuild: Any) -> None:

@@ -1,6 +1,7 @@
 """What holds across sources: sums, names, ids, λ, bytes, retention."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -14,10 +15,11 @@ from opus_pipelines.ids import file_hash
 from opus_pipelines.lake import Lake, read_json, read_table
 from opus_pipelines.schemas import ALIASES, CASES, EDGES, EMBEDDINGS, NEEDS, TASKS, VARIANTS, WAYS
 from opus_pipelines.settings import Settings
-from opus_pipelines.wkg.aggregates import SourcePart, mine_missing
+from opus_pipelines.wkg.aggregates import SourcePart, mine_missing, read_aggregate
 from opus_pipelines.wkg.build import embed, mine, prepare, publish
 from opus_pipelines.wkg.checks import CheckResult, check_snapshot
 from opus_pipelines.wkg.gamma import LambdaRule
+from opus_pipelines.wkg.histograms import BORDERS, bin_of
 from opus_pipelines.wkg.names import count_names
 from opus_pipelines.wkg.resolve import Resolution, SourceNames, resolve
 from opus_pipelines.wkg.tables import place, write_tables
@@ -73,6 +75,20 @@ def test_the_sum_over_sources_is_mining_everything_at_once(lake: Lake, history: 
         )
         assert one == many
     assert mine_missing(lake, parts.values(), no_spark) == []
+
+
+def test_spark_bins_integers_as_python_does(lake: Lake, history: Any, spark: Any) -> None:
+    near_borders = [b + d for b in BORDERS[::7] for d in (-1, 0, 1) if 0 <= b + d < 2**52]  # microseconds that a float of ms holds
+    steps = [history.step("A", duration_ms=value / 1000, wait_ms=5.0) for value in [0, 1, *near_borders]]
+    source = history.write(lake, "a", [history.case(1, steps, weight=3)])
+    resolution = resolve([SourceNames("a", True, counts(source.folder))], {}, "normalised")
+    part = SourcePart("a", source.content, source.folder, tuple(resolution.of_source("a")))
+    mine_missing(lake, [part], lambda: spark)
+    found = read_aggregate(lake, [part], "histograms").to_pylist()
+    durations = Counter(bin_of(value) for value in [0, 1, *near_borders])
+    assert {r["bin"]: r["count"] for r in found if r["measure"] == "duration"} == {b: 3 * n for b, n in durations.items()}
+    assert all(bin_of(r["value_min"]) == bin_of(r["value_max"]) == r["bin"] for r in found if r["measure"] == "duration")
+    assert [(r["bin"], r["count"], int(r["sum"])) for r in found if r["measure"] == "wait"] == [(None, 3 * len(steps), 15_000 * len(steps))]
 
 
 def counts(folder: Path) -> dict[tuple[str | None, str, str], int]:
