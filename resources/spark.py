@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,9 @@ from opus_pipelines.settings import Settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+JARS = "OPUS_GRAPHFRAMES_JARS"
+REMEDY = f'name another package there, or its jars in {JARS} (paths separated by commas), or set graph.engine = "local"'
+UNRESOLVED = "unresolved dependency"  # Ivy's words
 CONF = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -27,21 +30,46 @@ CONF = {
 
 
 class SparkResource(dg.ConfigurableResource):
-    """The settings' [spark] section; nothing is started before `session` is called. `log` takes what the JVM says."""
+    """The settings' [spark] section; nothing is started before a session is asked for. `log` takes what the JVM says."""
 
     master: str
     driver_memory: str
     shuffle_partitions: int
     conf: dict[str, str]
+    graph_engine: str
+    graphframes_package: str
     log: str
 
     @classmethod
     def of(cls, settings: Settings) -> "SparkResource":
         """The resource that these settings describe."""
-        return cls(**settings.spark.model_dump(), log=str(settings.paths.lake / ".dagster" / "spark.log"))
+        return cls(
+            **settings.spark.model_dump(), log=str(settings.paths.lake / ".dagster" / "spark.log"),
+            graph_engine=settings.graph.engine, graphframes_package=settings.graph.graphframes_package,
+        )
 
     def session(self) -> "SparkSession":
         """The process's session; raises SettingsError where it cannot be started."""
+        return self._start(with_graphframes=self.graph_engine == "graphframes")
+
+    def graph_session(self) -> "SparkSession":
+        """A session with GraphFrames' JVM half. One that was started without it, before `auto` knew the number of edges, is ended for it:
+        the classes of a JVM are settled at its start. Raises SettingsError where the JVM half cannot be had."""
+        from pyspark import SparkContext
+
+        from opus_pipelines.wkg.engines.graphframes import has_jvm_half
+
+        was_running = SparkContext._active_spark_context is not None
+        session = self._start(with_graphframes=True)
+        if was_running and not has_jvm_half(session):
+            end_jvm(session)
+            session = self._start(with_graphframes=True)
+        if not has_jvm_half(session):
+            end_jvm(session)
+            raise SettingsError(f"{self._jvm_half()} does not hold GraphFrames for this Spark: {REMEDY}")
+        return session
+
+    def _start(self, with_graphframes: bool) -> "SparkSession":
         from pyspark.errors import PySparkRuntimeError
         from pyspark.sql import SparkSession
 
@@ -50,15 +78,50 @@ class SparkResource(dg.ConfigurableResource):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = SparkSession.builder.master(self.master).appName("opus")
         conf = CONF | {"spark.driver.memory": self.driver_memory, "spark.sql.shuffle.partitions": str(self.shuffle_partitions)} | self.conf
-        for key, value in conf.items():
+        for key, value in (_and_graphframes(conf, self.graphframes_package) if with_graphframes else conf).items():
             builder = builder.config(key, value)
+        log = Path(self.log)
+        said_before = log.stat().st_size if log.exists() else 0
         try:
-            with _stderr_to(Path(self.log)):
+            with _stderr_to(log):
                 session = builder.getOrCreate()
         except (PySparkRuntimeError, FileNotFoundError) as error:
-            raise SettingsError(f"Spark does not start ({error}): it needs Java 17 or later; see {self.log}") from None
+            if with_graphframes and UNRESOLVED in _said_since(log, said_before):
+                raise SettingsError(f"{self._jvm_half()} cannot be fetched, so Spark does not start: {REMEDY}; see {log}") from None
+            raise SettingsError(f"Spark does not start ({error}): it needs Java 17 or later; see {log}") from None
         session.sparkContext.setLogLevel("ERROR")
         return session
+
+    def _jvm_half(self) -> str:
+        return f"{JARS}={os.environ[JARS]}" if os.environ.get(JARS) else f'graph.graphframes_package = "{self.graphframes_package}"'
+
+
+def end_jvm(session: "SparkSession") -> None:
+    """Stop the session and its JVM, so that the process's next session starts another. Spark keeps it: no public name ends it."""
+    from pyspark import SparkContext
+
+    session.stop()
+    gateway = SparkContext._gateway
+    SparkContext._gateway = SparkContext._jvm = None
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()  # the JVM ends with it
+        gateway.proc.wait(timeout=60)
+
+
+def _and_graphframes(conf: Mapping[str, str], package: str) -> dict[str, str]:
+    """The conf with GraphFrames' JVM half among its jars or packages; raises SettingsError for a jar that is not there."""
+    jars = [jar.strip() for jar in os.environ.get(JARS, "").split(",") if jar.strip()]
+    if missing := [jar for jar in jars if not Path(jar).is_file()]:
+        raise SettingsError(f"{JARS}: no such file {', '.join(missing)}")
+    key, value = ("spark.jars", ",".join(jars)) if jars else ("spark.jars.packages", package)
+    return {**conf, key: f"{conf[key]},{value}" if conf.get(key) else value}
+
+
+def _said_since(log: Path, offset: int) -> str:
+    with log.open("rb") as file:
+        file.seek(offset)
+        return file.read().decode("utf-8", "replace")
 
 
 @contextmanager

@@ -22,6 +22,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }
+    if jars := os.environ.get("OPUS_GRAPHFRAMES_JARS"):
+        conf["spark.jars"] = jars
     builder = SparkSession.builder.master("local[2]").appName("opus-tests")
     for key, value in conf.items():
         builder = builder.config(key, value)

@@ -1,0 +1,69 @@
+"""The Spark session and GraphFrames' JVM half: what a person reads where it cannot be had, and that the process can go on."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from opus_pipelines.errors import SettingsError
+from opus_pipelines.settings import Settings
+from resources.spark import SparkResource
+
+NOWHERE = "io.nowhere:nothing_2.13:0.0.1"
+# Each in a process of its own: the tests' shared session would be in the way.
+ASK = """
+import json, sys
+from opus_pipelines.errors import SettingsError
+from opus_pipelines.settings import Settings
+from resources.spark import SparkResource
+
+settings = Settings.model_validate(json.loads(sys.argv[1]))
+said = []
+try:
+    SparkResource.of(settings).graph_session()
+except SettingsError as error:
+    said.append(str(error))
+local = settings.model_copy(update={"graph": settings.graph.model_copy(update={"engine": "local"})})
+print(json.dumps([*said, SparkResource.of(local).session().range(3).count()]))
+"""
+
+
+def settings(lake: Path, **graph: str) -> Settings:
+    ivy = lake / "ivy.xml"
+    ivy.write_text(
+        '<ivysettings><settings defaultResolver="here"/><resolvers><filesystem name="here">'
+        f'<artifact pattern="{lake}/[artifact]-[revision].[ext]"/></filesystem></resolvers></ivysettings>'
+    )
+    conf = {"spark.jars.ivySettings": str(ivy), "spark.jars.ivy": str(lake / "ivy")}
+    spark = {"master": "local[1]", "driver_memory": "512m", "conf": conf}
+    return Settings.model_validate({"paths": {"lake": str(lake)}, "spark": spark, "graph": graph})
+
+
+@pytest.mark.spark
+def test_a_package_that_cannot_be_fetched_is_named_and_the_next_session_starts(tmp_path: Path) -> None:
+    asked = settings(tmp_path, engine="graphframes", graphframes_package=NOWHERE).model_dump(mode="json", by_alias=True)
+    done = subprocess.run([sys.executable, "-c", ASK, json.dumps(asked)], capture_output=True, text=True, timeout=300, check=True)
+    complaint, rows = json.loads(done.stdout.splitlines()[-1])
+    assert complaint.startswith(f'graph.graphframes_package = "{NOWHERE}" cannot be fetched, so Spark does not start: name another package')
+    assert 'OPUS_GRAPHFRAMES_JARS (paths separated by commas), or set graph.engine = "local"' in complaint
+    assert rows == 3
+
+
+@pytest.mark.spark
+def test_jars_without_graphframes_are_named_and_the_next_session_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty.jar").write_bytes(b"PK\x05\x06" + bytes(18))
+    monkeypatch.setenv("OPUS_GRAPHFRAMES_JARS", str(tmp_path / "empty.jar"))
+    asked = settings(tmp_path).model_dump(mode="json", by_alias=True)
+    done = subprocess.run([sys.executable, "-c", ASK, json.dumps(asked)], capture_output=True, text=True, timeout=300, check=True)
+    complaint, rows = json.loads(done.stdout.splitlines()[-1])
+    assert complaint.startswith(f"OPUS_GRAPHFRAMES_JARS={tmp_path}/empty.jar does not hold GraphFrames for this Spark: ")
+    assert rows == 3
+
+
+def test_a_jar_that_is_not_there_is_named_before_spark_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPUS_GRAPHFRAMES_JARS", f"{tmp_path}/a.jar, {tmp_path}/b.jar")
+    (tmp_path / "a.jar").touch()
+    with pytest.raises(SettingsError, match=f"^OPUS_GRAPHFRAMES_JARS: no such file {tmp_path}/b.jar$"):
+        SparkResource.of(settings(tmp_path, engine="graphframes")).session()
