@@ -48,19 +48,23 @@ DEPS = {
 BLOCKING = {
     "history/sources": ["implementations_as_counted", "records_add_up"],
     "wkg/tasks": [
-        "every_task_has_a_name_in_history", "keys_are_unique", "probabilities_lie_in_0_1", "schema",
-        "task_implementations_add_up_to_the_cases",
+        "drift_of_tasks", "every_task_has_a_name_in_history", "keys_are_unique", "no_industry_or_source_vanished",
+        "probabilities_lie_in_0_1", "schema", "task_implementations_add_up_to_the_cases",
     ],
     "wkg/task_implementations": ["every_task_exists", "keys_are_unique", "probabilities_lie_in_0_1", "schema", "ways_add_up_to_the_cases"],
     "wkg/edges": [
-        "every_task_exists", "keys_are_unique", "no_edge_has_more_implementations_than_transitions", "probabilities_lie_in_0_1",
+        "drift_of_edges", "drift_of_transition_shares", "every_task_exists", "keys_are_unique",
+        "no_edge_has_more_implementations_than_transitions", "probabilities_lie_in_0_1",
         "probabilities_out_of_a_task_add_up_to_1", "schema",
     ],
     "wkg/needs": ["every_task_exists", "keys_are_unique", "schema", "successes_are_among_the_cases"],
     "wkg/task_aliases": ["every_task_exists", "keys_are_unique", "schema"],
     "wkg/variants": ["every_task_exists", "keys_are_unique", "schema", "variants_add_up_to_the_cases"],
     "wkg/cases": ["every_task_exists", "keys_are_unique", "schema"],
-    "wkg/embeddings": ["every_task_exists", "every_task_has_a_vector", "keys_are_unique", "schema", "the_index_holds_every_vector"],
+    "wkg/embeddings": [
+        "every_task_exists", "every_task_has_a_vector", "keys_are_unique", "recall_at_10_against_exact_search", "schema",
+        "the_index_holds_every_vector",
+    ],
     "wkg/implementation_vectors": ["keys_are_unique", "schema"],
     "generation/intakes": ["every_intake_has_a_row", "schema"],
     "generation/intentions": ["schema"],

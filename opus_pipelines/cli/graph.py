@@ -1,0 +1,69 @@
+"""`opus graph`: a picture of the WKG. It only reads; neither Dagster nor Spark nor torch is loaded."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from opus_pipelines.cli.options import Options
+from opus_pipelines.errors import InputError, LakeError
+
+FORMS = {"svg": ".svg", "mermaid": ".mmd"}
+MOST_EDGES = 400
+
+
+@click.command()
+@click.option("--industry", help="Only tasks of this industry.")
+@click.option("--around", metavar="TASK", help="Only what lies around this task (title or id).")
+@click.option("--hops", type=click.IntRange(1, 10), default=1, show_default=True, help="How many steps from the task of --around.")
+@click.option("--edges", type=click.IntRange(1, MOST_EDGES), help="At most so many edges, the strongest. Default: graph.picture_edges, 40")
+@click.option("--to", "form", type=click.Choice([*FORMS]), help="Default: by the ending of -o, else svg")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="The file to write; - is stdout.")
+@click.pass_obj
+def graph(
+    options: Options, industry: str | None, around: str | None, hops: int, edges: int | None, form: str | None, output: Path | None
+) -> None:
+    """A picture of the Work Knowledge Graph: its strongest edges from left to right, width by gamma, colour by community.
+
+    Without -o it goes to stdout, or to wkg-SNAPSHOT.svg where stdout is a terminal.
+
+    \b
+    Example:
+      opus graph --industry "insurance claims" --edges 60 -o claims.svg
+      opus graph --around "Approve Payment" --hops 2 --to mermaid
+    """
+    from opus_pipelines.query.find import find_industry, find_task
+    from opus_pipelines.query.graph import Scale, strongest
+    from opus_pipelines.query.views import connect
+    from opus_pipelines.reports.graphs.mermaid import mermaid
+    from opus_pipelines.reports.graphs.svg import svg
+
+    settings = options.settings()
+    lake = options.lake()
+    snapshot = lake.current_snapshot()
+    if snapshot is None:
+        raise LakeError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
+    connection = connect(lake)
+    industry = find_industry(connection, industry) if industry else None
+    task = find_task(connection, around, industry) if around else None
+    scale = Scale.of(lake.manifest(snapshot))
+    picture = strongest(connection, snapshot, scale, edges or settings.graph.picture_edges, industry, task, hops)
+    form = form or _form(output)
+    _write(svg(picture) if form == "svg" else mermaid(picture), output, f"wkg-{snapshot}{FORMS[form]}")
+
+
+def _form(output: Path | None) -> str:
+    """By the file's ending."""
+    return "mermaid" if output is not None and output.suffix.casefold() in (".mmd", ".mermaid") else "svg"
+
+
+def _write(text: str, output: Path | None, otherwise: str) -> None:
+    if output is None and sys.stdout.isatty():
+        output = Path(otherwise)
+    if output is None or str(output) == "-":
+        click.echo(text.encode(), nl=False)  # bytes: a terminal's encoding may lack a title's letters
+        return
+    if not output.absolute().parent.is_dir():
+        raise InputError(f"{output.absolute().parent}: no such folder for the picture")
+    output.write_text(text, "utf-8")
+    click.echo(f"written: {output}", err=True)

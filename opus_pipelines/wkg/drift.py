@@ -1,0 +1,140 @@
+"""What changed between two snapshots: tasks, edges, and the shares of what follows a task, which λ does not touch."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from opus_pipelines.lake import read_table
+from opus_pipelines.schemas import EDGES, TASKS
+from opus_pipelines.wkg.tables import place
+
+MOVERS = 10
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Move:
+    """An edge whose share of what follows `src` changed; `effect` is the change times the share of all transitions that leave `src`."""
+
+    src: str
+    dst: str
+    titles: Pair
+    before: float
+    after: float
+    effect: float
+
+
+@dataclass(frozen=True)
+class Drift:
+    """The difference of two snapshots; ids and pairs sorted. `industries` and `sources` are those that hold no task any more."""
+
+    tasks: tuple[int, int]
+    edges: tuple[int, int]
+    transitions: tuple[int, int]
+    tasks_added: tuple[str, ...]
+    tasks_removed: tuple[str, ...]
+    tasks_renamed: tuple[tuple[str, str, str], ...]
+    edges_added: tuple[Pair, ...]
+    edges_removed: tuple[Pair, ...]
+    edge_share: float
+    moved: float
+    movers: tuple[Move, ...]
+    industries_gone: tuple[str, ...]
+    sources_gone: tuple[str, ...]
+
+    @property
+    def task_share(self) -> float:
+        """Tasks that came or went, of all that either snapshot has."""
+        changed = len(self.tasks_added) + len(self.tasks_removed)
+        return changed / (self.tasks[0] + len(self.tasks_added)) if changed else 0.0
+
+    @property
+    def transitions_ratio(self) -> float | None:
+        """Transitions now for each one before; None where there was none."""
+        return self.transitions[1] / self.transitions[0] if self.transitions[0] else None
+
+    @property
+    def is_empty(self) -> bool:
+        """Did nothing change that a picture would show?"""
+        return not (self.tasks_added or self.tasks_removed or self.edges_added or self.edges_removed or self.movers)
+
+    def figures(self) -> dict[str, Any]:
+        """For the manifest: counts and shares, the movers, no long lists."""
+        return {
+            "tasks_added": len(self.tasks_added), "tasks_removed": len(self.tasks_removed), "tasks_renamed": len(self.tasks_renamed),
+            "edges_added": len(self.edges_added), "edges_removed": len(self.edges_removed),
+            "task_share": round(self.task_share, 6), "edge_share": round(self.edge_share, 6), "moved": round(self.moved, 6),
+            "transitions_before": self.transitions[0], "transitions_after": self.transitions[1],
+            "industries_gone": list(self.industries_gone), "sources_gone": list(self.sources_gone),
+            "movers": [asdict(move) for move in self.movers],
+        }
+
+
+def compare(before: Path, after: Path, movers: int = MOVERS) -> Drift:
+    """What changed from the snapshot in folder `before` to that in `after`.
+
+    `edge_share`: transitions on edges that only one of the two has, of the transitions of both. `moved`: the total variation distance
+    ½ Σ_dst |share' - share| of what follows a task, averaged over the tasks with edges out of them in both, by their transitions in both.
+    """
+    old, new = _tasks(before), _tasks(after)
+    joined = _joined(before, after)
+    counts = [pc.fill_null(joined[f"transitions_{side}"], 0).to_pylist() for side in ("before", "after")]
+    pairs = list(zip(joined["src"].to_pylist(), joined["dst"].to_pylist(), strict=True))
+    total = sum(counts[0]), sum(counts[1])
+    alone = sum(b + a for b, a in zip(*counts, strict=True) if not b or not a)
+    titles = {task: row["title"] for tasks in (old, new) for task, row in tasks.items()}
+    both = sorted(set(old) & set(new))
+    moved, found = _moves(joined, pairs, counts, titles)
+    return Drift(
+        tasks=(len(old), len(new)), edges=(sum(1 for n in counts[0] if n), sum(1 for n in counts[1] if n)), transitions=total,
+        tasks_added=tuple(sorted(set(new) - set(old))), tasks_removed=tuple(sorted(set(old) - set(new))),
+        tasks_renamed=tuple((t, old[t]["title"], new[t]["title"]) for t in both if old[t]["title"] != new[t]["title"]),
+        edges_added=tuple(pair for pair, n in zip(pairs, counts[0], strict=True) if not n),
+        edges_removed=tuple(pair for pair, n in zip(pairs, counts[1], strict=True) if not n),
+        edge_share=alone / sum(total) if sum(total) else 0.0, moved=moved, movers=found[:movers],
+        industries_gone=_gone(old, new, "industries"), sources_gone=_gone(old, new, "sources"),
+    )
+
+
+def _tasks(folder: Path) -> dict[str, dict[str, Any]]:
+    table = read_table(TASKS, place(folder, TASKS), columns=["task_id", "title", "industries", "sources"])
+    return {row["task_id"]: row for row in table.to_pylist()}
+
+
+def _joined(before: Path, after: Path) -> pa.Table:
+    """Every edge of either, sorted: src, dst, then transitions and probability before and after, NULL where it is not."""
+    columns = ["src", "dst", "transitions", "probability"]
+    sides = [read_table(EDGES, place(folder, EDGES), columns=columns) for folder in (before, after)]
+    keys = ["src", "dst"]
+    joined = sides[0].join(sides[1], keys=keys, join_type="full outer", left_suffix="_before", right_suffix="_after", coalesce_keys=True)
+    return joined.sort_by([(key, "ascending") for key in keys])
+
+
+def _moves(
+    joined: pa.Table, pairs: list[Pair], counts: list[list[int]], titles: Mapping[str, str | None]
+) -> tuple[float, tuple[Move, ...]]:
+    """The mean distance, and every edge whose share moved: the farthest first, by its effect on the mean."""
+    leaving: tuple[dict[str, int], dict[str, int]] = {}, {}
+    for side, out in zip(counts, leaving, strict=True):
+        for (src, _), n in zip(pairs, side, strict=True):
+            out[src] = out.get(src, 0) + n
+    weights = {src: leaving[0][src] + leaving[1][src] for src in leaving[0] if leaving[0][src] and leaving[1][src]}
+    whole = sum(weights.values())
+    shares = [pc.fill_null(joined[f"probability_{side}"], 0.0).to_pylist() for side in ("before", "after")]
+    moves = [
+        Move(src, dst, (titles.get(src) or src, titles.get(dst) or dst), b, a, abs(a - b) * weights[src] / whole)
+        for (src, dst), b, a in zip(pairs, *shares, strict=True) if src in weights and abs(a - b) > 1e-9
+    ]
+    moves.sort(key=lambda move: (-move.effect, move.src, move.dst))
+    return math.fsum(move.effect for move in moves) / 2, tuple(moves)
+
+
+def _gone(old: Mapping[str, dict[str, Any]], new: Mapping[str, dict[str, Any]], column: str) -> tuple[str, ...]:
+    """What some task had before and none has now."""
+    names = [{name for row in tasks.values() for name in row[column] or ()} for tasks in (old, new)]
+    return tuple(sorted(names[0] - names[1]))
