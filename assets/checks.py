@@ -25,7 +25,8 @@ from opus_pipelines.schemas import (
     WORKFLOW_EDGES,
     Dataset,
 )
-from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, CheckResult
+from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, RECALL, CheckResult
+from opus_pipelines.wkg.drift_checks import DRIFT_CHECKS
 
 
 def check_name(text: str) -> str:
@@ -60,12 +61,14 @@ MINED_CHECKS = _blocking({
     "no edge has more implementations than transitions": [EDGES],
     "probabilities out of a task add up to 1": [EDGES],
     "successes are among the cases": [NEEDS],
+    **{name: [dataset] for name, dataset in DRIFT_CHECKS.items()},  # a result of severity WARN does not block, whatever the check is
 })
 EMBEDDED_CHECKS = _blocking({
     "schema": EMBEDDED_DATASETS,
     "keys are unique": EMBEDDED_DATASETS,
     "every task exists": [EMBEDDINGS],
     "every task has a vector": [EMBEDDINGS],
+    RECALL: [EMBEDDINGS],
     "the index holds every vector": [EMBEDDINGS],
 })
 RESULT_CHECKS = _blocking({
@@ -95,7 +98,11 @@ def _outcome(spec: dg.AssetCheckSpec, outcomes: list[CheckResult], unseen: str |
     passed = all(c.passed for c in outcomes) if outcomes else unseen is not None
     details = {c.detail for c in outcomes if c.passed == passed}
     said = "; ".join(sorted(details)) if outcomes else unseen or "not looked at, because of other failed checks"
-    return dg.AssetCheckResult(passed=passed, asset_key=spec.asset_key, check_name=spec.name, description=said or None)
+    warns = not passed and bool(outcomes) and not any(c.blocking for c in outcomes if not c.passed)
+    severity = dg.AssetCheckSeverity.WARN if warns else dg.AssetCheckSeverity.ERROR
+    return dg.AssetCheckResult(
+        passed=passed, asset_key=spec.asset_key, check_name=spec.name, severity=severity, description=said or None
+    )
 
 
 def warning(spec: dg.AssetCheckSpec, lines: list[str]) -> dg.AssetCheckResult:

@@ -12,13 +12,16 @@ import dagster as dg
 from assets.checks import FAILED_INTAKES, RESULT_CHECKS, reported, warning
 from assets.partitions import CONTRACTS
 from assets.specs import key, made, spec
+from opus_pipelines import disk
 from opus_pipelines.errors import CheckFailed, InputError, OpusError
 from opus_pipelines.generation.checks import check_result
 from opus_pipelines.generation.contract import ContractResult, generate_contract, publish_contract
 from opus_pipelines.generation.current import is_current
 from opus_pipelines.generation.discover import ContractFolder, discover
+from opus_pipelines.generation.forget import not_forgotten
 from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.retention import prune_results
+from opus_pipelines.generation.room import needed_for_contracts
 from opus_pipelines.ids import digest
 from opus_pipelines.reports.contract import report_tables
 from opus_pipelines.wkg.checks import CheckResult
@@ -62,7 +65,9 @@ def generate(
     context: dg.AssetExecutionContext, run: LakeRun, encoder: EncoderResource
 ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult | dg.AssetMaterialization]:
     """Every contract of the run: generated, checked, published, unless its result is up to date."""
-    contracts = {contract.key: contract for contract in discover(run.typed.paths.intakes)}
+    contracts = {contract.key: contract for contract in not_forgotten(run.lake, discover(run.typed.paths.intakes))}
+    needed = needed_for_contracts(contracts.get(partition) for partition in context.partition_keys)
+    disk.require(run.lake.root, needed, run.typed.disk.reserve_mb, "this generation")
     knowledge = Knowledge(Snapshot.open(run.lake))
     done: dict[str, ContractResult | None] = {}
     checks: list[CheckResult] = []

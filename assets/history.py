@@ -11,7 +11,9 @@ from assets.specs import made, spec
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.ids import digest
 from opus_pipelines.query.views import write_views_sql
+from opus_pipelines.wkg import remake
 from opus_pipelines.wkg.checks import check_history
+from opus_pipelines.wkg.room import plan_with_room
 from resources.lake import LakeRun
 
 GROUP = "history"
@@ -33,13 +35,17 @@ def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult 
     """Reads the sources whose files changed."""
     run.lake.ensure_empty()
     write_views_sql(run.lake)
-    state = read_history(run.lake, run.typed.paths.history, datetime.now(UTC), force=config.full, progress=logger.info)
+    run.handed.work = remake.begin(run.lake) if config.full else run.lake
+    rates = run.typed.currency.usd_per_unit
+    plans = plan_with_room(run.work, run.lake, run.typed)
+    processes = run.typed.history.processes
+    state = read_history(run.work, run.typed.paths.history, datetime.now(UTC), config.full, logger.info, plans, rates, processes)
     run.handed.history = state
     version = digest([(s.source, s.content) for s in state.sources])
     rejected = sum(row["records_rejected"] or 0 for row in state.files)
     yield made("history/implementations", version, sum(s.implementations for s in state.sources), sources=len(state.sources))
     yield made("history/rejects", version, rejected)
     yield made("history/sources", version, len(state.files))
-    run.handed.checks = tuple(check_history(run.lake, state))
+    run.handed.checks = tuple(check_history(run.work, state))
     yield from reported(run.handed.checks, HISTORY_CHECKS)
     yield warning(REJECTED_WHOLE, state.failed)

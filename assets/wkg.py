@@ -8,8 +8,10 @@ import dagster as dg
 
 from assets.checks import EMBEDDED_CHECKS, MINED_CHECKS, reported
 from assets.specs import key, made, spec
+from assets.summary import shown, summary
 from opus_pipelines.lake import read_json
 from opus_pipelines.progress import Ticker
+from opus_pipelines.query.pictures import snapshot_pictures
 from opus_pipelines.schemas import Dataset
 from opus_pipelines.wkg import build
 from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, check_snapshot
@@ -27,15 +29,18 @@ class Mine(dg.Config):
     """Options of mining."""
 
     reset_lambda: bool = False
+    publish: bool = False
 
 
 @dg.multi_asset(
     name="mine", specs=[spec(f"wkg/{name}", GROUP, ["history/implementations"], kinds=("spark", "parquet")) for name in MINED]
 )
-def mine(config: Mine, run: LakeRun, spark: SparkResource) -> Iterator[dg.MaterializeResult]:
+def mine(config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResource) -> Iterator[dg.MaterializeResult]:
     """Resolves tasks, then aggregates the sources that changed and merges all aggregates."""
-    run.handed.build = build.prepare(run.lake, run.typed, run.history, config.reset_lambda)
-    counts = build.mine(run.build, spark.session) if run.build.is_new else {}
+    run.handed.build = build.prepare(
+        run.work, run.typed, run.history, config.reset_lambda, config.publish, run.lake, lambda: encoder.of_lake(run.work)
+    )
+    counts = build.mine(run.build, spark.session, spark.graph_session) if run.build.is_new else {}
     for name in MINED:
         yield made(f"wkg/{name}", run.build.snapshot_id, counts.get(f"wkg/{name}"), new=run.build.is_new)
 
@@ -50,7 +55,7 @@ def mine(config: Mine, run: LakeRun, spark: SparkResource) -> Iterator[dg.Materi
 )
 def embed(run: LakeRun, encoder: EncoderResource) -> Iterator[dg.MaterializeResult]:
     """Embeds tasks and cases; only texts that are new reach the encoder."""
-    counts = build.embed(run.build, encoder.encoder, Ticker("embedded passages", logger.info)) if run.build.is_new else {}
+    counts = build.embed(run.build, encoder.of_lake(run.work), Ticker("embedded passages", logger.info)) if run.build.is_new else {}
     for name in (*EMBEDDED, "index"):
         yield made(f"wkg/{name}", run.build.snapshot_id, counts.get(f"wkg/{name}"), new=run.build.is_new)
 
@@ -74,18 +79,24 @@ def check_embedded(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
 )
 def snapshot(run: LakeRun) -> dg.MaterializeResult:
     """Publishes: manifest, rename, and the one pointer that readers follow."""
+    pictures: dict[str, str] = {}
     if run.build.is_current:
-        logger.info("nothing new: snapshot %s stays", run.build.snapshot_id)
+        logger.info(run.build.nothing_new)
     else:
+        pictures = snapshot_pictures(run.build)
         build.publish(run.build, list(run.handed.checks), datetime.now(UTC))
-    manifest = run.lake.manifest(run.build.snapshot_id)
+    current = run.lake.current_snapshot() or ""
+    manifest = run.lake.manifest(current)
     pointer = read_json(run.lake.root / "wkg" / "current.json") or {}
     facts = {name: manifest[name] for name in ("lambda", "counts", "timings", "engines") if name in manifest}
     published_at = pointer.get("published_at", "")
-    return made("wkg/snapshot", run.build.snapshot_id, snapshot=run.build.snapshot_id, published_at=published_at, **facts)
+    return made("wkg/snapshot", current, snapshot=current, published_at=published_at, **facts, **summary(manifest), **shown(pictures))
 
 
 def _checked(run: LakeRun, datasets: tuple[Dataset, ...], declared: list[dg.AssetCheckSpec]) -> Iterator[dg.AssetCheckResult]:
     found = check_snapshot(run.build.folder, datasets) if run.build.is_new else []
+    found += build.check(run.build, found, datasets)
     run.handed.checks += tuple(found)
+    for failed in (result for result in found if not result.passed and not result.blocking):
+        logger.warning("%s (%s): %s", failed.name, failed.dataset, failed.detail)
     yield from reported(found, declared, unseen=None if run.build.is_new else "unchanged: checked when it was published")

@@ -31,6 +31,19 @@ def make_id(letter: str, *parts: Any) -> str:
     return letter + digest(*parts)[:16]
 
 
+def make_ids(letter: str, part: str, texts: Iterable[str]) -> list[str]:
+    """The ids of many things of one kind that differ in the second of two parts: `make_id(letter, part, text)` of each."""
+    data = part.encode("utf-8", "surrogatepass")
+    first = hashlib.sha256(len(data).to_bytes(8, "big") + data)
+    found = []
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        hasher = first.copy()
+        hasher.update(len(data).to_bytes(8, "big") + data)
+        found.append(letter + hasher.hexdigest()[:16])
+    return found
+
+
 def file_hash(path: Path) -> str:
     """Hash of a file's bytes."""
     with path.open("rb") as file:

@@ -4,14 +4,13 @@ Nothing published is ever changed. `wkg/current.json` and `workflows/current/*.j
 each in one rename; readers resolve a pointer once and stay with what it names.
 """
 
-import fcntl
-import json
-import os
+import logging
 import re
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from opus_pipelines import lake_version
+from opus_pipelines.durable import full_disk_named, move_into_place, read_json, sweep, write_atomically, write_json
 from opus_pipelines.errors import LakeError
-from opus_pipelines.schemas import DATASETS, Dataset
+from opus_pipelines.lock import exclusive
+from opus_pipelines.schemas import DATASETS, SOURCES, Dataset
 
+__all__ = [
+    "PART", "Lake", "read_json", "read_table", "slug", "table_of", "unslug", "write_atomically", "write_empty", "write_json", "write_table",
+]
 PART = "part-00000.parquet"
+logger = logging.getLogger("opus_pipelines.lake")
 
 
 def slug(text: str) -> str:
@@ -66,9 +72,15 @@ class Lake:
     # --- pointers
 
     def current_snapshot(self) -> str | None:
-        """Id of the published snapshot, None before the first rebuild."""
+        """Id of the published snapshot, None before the first rebuild; LakeError where a newer version wrote the lake."""
+        lake_version.format_of(self.root)
         pointer = read_json(self.root / "wkg" / "current.json")
         return pointer["snapshot"] if pointer else None
+
+    def rolled_back_from(self) -> list[str]:
+        """The snapshots that a person rolled back from; empty where the newest is current."""
+        pointer = read_json(self.root / "wkg" / "current.json") or {}
+        return list(pointer.get("rolled_back_from", ()))
 
     def manifest(self, snapshot: str) -> dict[str, Any]:
         """A snapshot's manifest."""
@@ -87,46 +99,68 @@ class Lake:
 
     # --- writing
 
+    @property
+    def scratch(self) -> Path:
+        """Where everything is written before it is visible, on the lake's file system and outside every table's tree."""
+        return self.root / ".staging"
+
     @contextmanager
     def staging(self) -> Iterator[Path]:
-        """A scratch folder on the lake's file system, outside every table's tree; gone afterwards."""
-        folder = self.root / ".staging" / uuid.uuid4().hex
-        folder.mkdir(parents=True)
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        """A folder of its own in `scratch`; gone afterwards."""
+        folder = self.scratch / uuid.uuid4().hex
+        with full_disk_named(folder):
+            folder.mkdir(parents=True)
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def publish(self, staged: Path, final: Path) -> None:
-        """Move a finished folder to where it will be read; a folder that is there already is left as it is."""
-        final.parent.mkdir(parents=True, exist_ok=True)
+        """Move a finished folder to where it will be read, durably; a folder that is there already is left as it is."""
         if not final.exists():
-            staged.rename(final)
+            move_into_place(staged, final)
+
+    def remove(self, folder: Path) -> None:
+        """Take a published folder away in one step: half a folder is never where a whole one was. Its parent goes when it is empty."""
+        if not folder.exists():
+            return
+        with self.staging() as trash:
+            folder.rename(trash / folder.name)
+        if not any(folder.parent.iterdir()):
+            folder.parent.rmdir()
 
     def ensure_empty(self) -> None:
-        """An empty typed file for every dataset, so that no view ever fails."""
-        for dataset in DATASETS.values():
-            path = self.root / ".empty" / f"{dataset.view}.parquet"
-            if not path.exists():
-                write_atomically(path, lambda p, d=dataset: pq.write_table(d.schema.empty_table(), p))
+        """An empty typed file for every dataset, so that no view ever fails, and `lake.json`, which says what form the lake has."""
+        if (self.root / ".empty").is_dir() and lake_version.has_these_columns(self.root):
+            return
+        write_empty(self.root / ".empty")
+        lake_version.stamp(self.root)
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """The right to write; raises LakeError when another live process has it. The kernel drops a dead one's."""
+        """The right to write, for what a killed run left is cleaned up first. LakeError when another live process has it, or when the
+        lake is of a newer format; the kernel drops a dead one's."""
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / ".lock").open("a+") as file:
+        with exclusive(self.root / ".lock", self.root):
+            found = lake_version.format_of(self.root)
+            self._clean_up()
+            if found is None:
+                lake_version.stamp(self.root, with_columns=False)
+            elif found < lake_version.FORMAT:
+                logger.info("%s is of format %s, of an older version: taken over as format %s", self.root, found, lake_version.FORMAT)
+                self.ensure_empty()
             try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                file.seek(0)
-                holder = file.read().strip() or "?"
-                raise LakeError(f"another run (process {holder}) is writing to {self.root}; wait for it to end") from None
-            file.seek(0)
-            file.truncate()
-            file.write(str(os.getpid()))
-            file.flush()
-            shutil.rmtree(self.root / ".staging", ignore_errors=True)  # what a killed run left
-            yield
+                yield
+            finally:
+                shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _clean_up(self) -> None:
+        """Remove what killed writers left: the scratch folder, and temporary files beside the files that are replaced in place."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        caches = [f for f in (self.kept / "embeddings").glob("*") if f.is_dir()]
+        replaced = ("", ".empty", "wkg", "wkg/kept", "workflows/current", SOURCES.name, ".dagster")
+        for folder in (*(self.root / name for name in replaced), *caches):
+            sweep(folder)
 
 
 # --- tables
@@ -151,43 +185,37 @@ def write_table(dataset: Dataset, table: pa.Table, folder: Path) -> Path:
         table = table.take(pc.sort_indices(table, sort_keys=[(k, "ascending", "at_start") for k in dataset.key]))
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / PART
-    pq.write_table(table, path, compression="zstd", row_group_size=65_536)
+    with full_disk_named(folder):
+        pq.write_table(table, path, compression="zstd", row_group_size=65_536)
     return path
 
 
+def write_empty(folder: Path) -> None:
+    """An empty typed file for every dataset, called as its view."""
+    for dataset in DATASETS.values():
+        write_atomically(folder / f"{dataset.view}.parquet", partial(pq.write_table, dataset.schema.empty_table()))
+
+
 def read_table(dataset: Dataset, *folders: Path, columns: list[str] | None = None) -> pa.Table:
-    """The rows of the files in `folders`, in file order; an empty typed table where there are none."""
-    files = [f for folder in folders for f in sorted(folder.glob("*.parquet"))]
-    if not files:
-        return dataset.schema.empty_table().select(columns or dataset.schema.names)
-    return pa.concat_tables([pq.ParquetFile(f).read(columns=columns) for f in files])
+    """The rows of the files in `folders`, in file order, with the columns that this version declares: what an older file lacks is NULL,
+    what it has besides is left out. An empty typed table where there are no files."""
+    wanted = columns or dataset.schema.names
+    tables = [_read(dataset, file, wanted) for folder in folders for file in sorted(folder.glob("*.parquet"))]
+    return pa.concat_tables(tables) if tables else dataset.schema.empty_table().select(wanted)
 
 
-# --- small files
-
-def read_json(path: Path) -> dict[str, Any] | None:
-    """A JSON file's object, None where there is no file."""
-    try:
-        return json.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        return None
-    except json.JSONDecodeError as error:
-        raise LakeError(f"{path} is not JSON ({error}); was it edited by hand?") from None
-
-
-def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Replace a JSON file in one atomic step."""
-    write_atomically(path, lambda p: p.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", "utf-8"))
+def _read(dataset: Dataset, path: Path, columns: list[str]) -> pa.Table:
+    file = pq.ParquetFile(path)
+    there = [name for name in columns if name in file.schema_arrow.names]
+    table = file.read(columns=there)
+    fields = [_as_found(dataset.schema.field(name), table.schema) for name in columns]
+    for field in fields:
+        if field.name not in there:
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    return table.select(columns).cast(pa.schema(fields))
 
 
-def write_atomically(path: Path, write: Any) -> None:
-    """Let `write(temporary)` make the file, then rename it over `path`; durable before it is visible."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        write(temporary)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+def _as_found(field: pa.Field, found: pa.Schema) -> pa.Field:
+    """The field as declared, but vectors as long as the file's: their length is the encoder's."""
+    same = field.name in found.names and pa.types.is_fixed_size_list(field.type)
+    return found.field(field.name) if same else field

@@ -7,12 +7,13 @@ The settings of a source stand in `history.source_settings`, those of a contract
 import difflib
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from opus_pipelines.errors import SettingsError
 
@@ -23,12 +24,32 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, validate_default=True)
 
 
+def _rates(value: dict[str, float]) -> dict[str, float]:
+    for code, rate in value.items():
+        if not re.fullmatch("[A-Z]{3}", code):
+            raise ValueError(f"{code!r} is no currency; write its three letters, as in EUR")
+        if not 0 < rate < float("inf"):
+            raise ValueError(f"the rate of {code} must be a number of dollars above 0")
+    if value.get("USD", 1.0) != 1.0:
+        raise ValueError("USD needs no rate: a dollar is 1")
+    return value
+
+
+Rates = Annotated[dict[str, float], AfterValidator(_rates)]  # dollars a unit, by the currency's three letters
+
+
 class Paths(Section):
     """Where inputs and results lie."""
 
     lake: Path = Field(Path("lake"), description="everything that is written")
     history: Path = Field(Path("history"), description="a folder a source")
     intakes: Path = Field(Path("intakes"), description="client/contract/intake folders")
+
+
+class History(Section):
+    """How history is read."""
+
+    processes: int = Field(0, ge=0, description="that read large files side by side; 0: one a core, 1: none but the run itself")
 
 
 class Spark(Section):
@@ -43,9 +64,15 @@ class Spark(Section):
 class Graph(Section):
     """Which engine does graph work."""
 
-    engine: Literal["auto", "local", "graphframes"] = Field("auto", description="local below local_max_edges (not used yet)")
-    local_max_edges: int = Field(5_000_000, ge=0, description="above it auto takes graphframes (not used yet)")
-    graphframes_package: str = Field("io.graphframes:graphframes-spark4_2.13:0.12.3", description="JVM half, by coordinates (not used yet)")
+    engine: Literal["auto", "local", "graphframes"] = Field("auto", description="local up to local_max_edges; both give the same answer")
+    local_max_edges: int = Field(5_000_000, ge=0, description="edges above which auto takes graphframes")
+    graphframes_package: str = Field(
+        "io.graphframes:graphframes-spark4_2.13:0.12.3", description="JVM half, unless OPUS_GRAPHFRAMES_JARS is set"
+    )
+    pagerank_damping: float = Field(0.85, gt=0, lt=1, description="share of a task's rank that follows its edges")
+    pagerank_rounds: int = Field(50, ge=1, description="steps of PageRank; what is left to converge is below damping to this power")
+    community_rounds: int = Field(50, ge=1, description="most rounds of label propagation; it ends sooner when no task wants another label")
+    picture_edges: int = Field(40, ge=1, le=400, description="edges of a picture, the strongest")
 
 
 class Wkg(Section):
@@ -53,8 +80,9 @@ class Wkg(Section):
 
     gamma_unit: Literal["transition", "variant"] = Field("transition", description="what |xi| counts")
     lambda_: float | None = Field(None, alias="lambda", gt=0, le=1, description="of LWM (2); kept from the first snapshot when not set")
-    merge: Literal["normalised", "off"] = Field("normalised", description="how tasks are merged")
-    merge_threshold: float = Field(0.9, ge=-1, le=1, description="similarity above which names are one task (not used yet)")
+    merge: Literal["embedding", "normalised", "off"] = Field("embedding", description="how tasks are merged; each does more than the next")
+    merge_threshold: float = Field(0.85, gt=0, le=1, description="least cosine of the names, or of what is said, of one task")
+    merge_across_industries: bool = Field(False, description="merge tasks of different industries too, and of sources without one")
 
 
 class Encoder(Section):
@@ -88,6 +116,8 @@ class Cost(Section):
     usd_per_hour_of_duration: float = Field(0.0, ge=0, description="w_d of EVAL (5)")
     usd_per_gb_held: float = Field(0.0, ge=0, description="w_r of EVAL (5), memory")
     usd_per_thread_held: float = Field(0.0, ge=0, description="w_r of EVAL (5), threads")
+    usd_per_unit: dict[str, float] = Field({}, description="price of a unit of any further resource that is used up, by its name")
+    usd_per_held: dict[str, float] = Field({}, description="w_r of any further resource that is held and given back, by its name")
     kappa_usd: float = Field(0.0001, ge=0, description="dollars of 1 - gamma in the search")
     default_duration_ms: dict[str, float] = Field({"human": 600_000.0, "model": 5_000.0, "code": 1_000.0}, description="by actor kind")
     default_cost_usd: dict[str, float] = Field({}, description="by actor kind; else usd_per_hour times the duration")
@@ -112,6 +142,16 @@ class Priors(Section):
     strength: float = Field(5, gt=0, description="pseudo-counts behind them")
 
 
+class Checks(Section):
+    """What is checked before a snapshot is published, beyond what must always hold."""
+
+    drift: Literal["warn", "block", "off"] = Field("warn", description="what drift from the last snapshot does")
+    drift_tasks: float = Field(0.2, ge=0, le=1, description="share of the tasks that may come or go")
+    drift_edges: float = Field(0.2, ge=0, le=1, description="share of the transitions that may lie on edges that came or went")
+    drift_transitions: float = Field(0.1, ge=0, le=1, description="how far the shares of what follows a task may move (total variation)")
+    min_recall: float = Field(0.99, ge=0, le=1, description="least recall@10 of the FAISS index against exact search")
+
+
 class Retention(Section):
     """What is kept of the past."""
 
@@ -119,6 +159,12 @@ class Retention(Section):
     days: int = Field(30, ge=0, description="days they are kept at least")
     results: int = Field(2, ge=1, description="results a contract")
     grace_minutes: int = Field(60, ge=0, description="time for readers")
+
+
+class Disk(Section):
+    """The disk under the lake."""
+
+    reserve_mb: int = Field(200, ge=0, description="megabytes that must stay free; a run that would need them does not begin")
 
 
 class Schedule(Section):
@@ -132,19 +178,29 @@ class Schedule(Section):
     fresh_hours: float = Field(26, gt=0, description="age of the last successful rebuild beyond which Dagster reports it overdue")
 
 
+class Currency(Section):
+    """Money in history that is not in dollars."""
+
+    usd_per_unit: Rates = Field({}, description="dollars a unit of a currency, e.g. { EUR = 1.08 }; a source's own rates win")
+
+
 class Settings(Section):
     """The whole of `opus.toml`."""
 
     paths: Paths = Paths()
+    history: History = History()
     spark: Spark = Spark()
     graph: Graph = Graph()
     wkg: Wkg = Wkg()
     encoder: Encoder = Encoder()
     generation: Generation = Generation()
     cost: Cost = Cost()
+    currency: Currency = Currency()
     reward: Reward = Reward()
     priors: Priors = Priors()
+    checks: Checks = Checks()
     retention: Retention = Retention()
+    disk: Disk = Disk()
     schedule: Schedule = Schedule()
 
 

@@ -26,5 +26,12 @@ class EncoderResource(dg.ConfigurableResource):
     @cached_property
     def encoder(self) -> CachedEncoder:
         """The encoder; only texts that the cache lacks reach the model."""
-        settings = EncoderSettings(model=self.model, batch_size=self.batch_size, max_tokens=self.max_tokens)
-        return CachedEncoder(Encoder(settings), Lake(self.lake).kept / "embeddings")
+        return CachedEncoder(self._model, Lake(self.lake).kept / "embeddings")
+
+    def of_lake(self, lake: Lake) -> CachedEncoder:
+        """The encoder with the cache of this lake."""
+        return self.encoder if lake.root == Lake(self.lake).root else CachedEncoder(self._model, lake.kept / "embeddings")
+
+    @cached_property
+    def _model(self) -> Encoder:
+        return Encoder(EncoderSettings(model=self.model, batch_size=self.batch_size, max_tokens=self.max_tokens))

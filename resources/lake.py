@@ -4,6 +4,7 @@ Steps share state through this object because one run is one process (in-process
 """
 
 import contextlib
+import logging
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -13,17 +14,21 @@ from pydantic import PrivateAttr
 
 from opus_pipelines.history.ingest import HistoryState
 from opus_pipelines.lake import Lake
+from opus_pipelines.lock import is_alive
 from opus_pipelines.settings import Settings, parse
 from opus_pipelines.wkg.checks import CheckResult
 from opus_pipelines.wkg.staged import SnapshotBuild
 
 T = TypeVar("T")
+PROCESS = "opus/process"  # the tag of a run that names the process it runs in
+logger = logging.getLogger("opus_pipelines.lake")
 
 
 @dataclass
 class Handed:
     """What a step hands on to the later steps of its run."""
 
+    work: Lake | None = None
     history: HistoryState | None = None
     build: SnapshotBuild | None = None
     checks: tuple[CheckResult, ...] = ()
@@ -67,6 +72,11 @@ class LakeRun(dg.ConfigurableResource):
         return self._handed
 
     @property
+    def work(self) -> Lake:
+        """Where parts are made: the lake, or one in its scratch folder while everything is made again."""
+        return _present(self.handed.work)
+
+    @property
     def history(self) -> HistoryState:
         """What read_history found; an error when that step has not run in this process."""
         return _present(self.handed.history)
@@ -84,9 +94,12 @@ def _present(value: T | None) -> T:
 
 
 def fail_dead_runs(instance: dg.DagsterInstance, but: str) -> list[str]:
-    """Mark every run that a dead process left running as failed; returns their ids. Only the lock's holder may call this."""
-    alive = [dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING]
-    dead = [run for run in instance.get_runs(filters=dg.RunsFilter(statuses=alive)) if run.run_id != but]
+    """Mark every run that a dead process left unfinished as failed, and say so; returns their ids. Only the lock's holder may call this."""
+    unfinished = [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
+    runs = instance.get_runs(filters=dg.RunsFilter(statuses=unfinished))
+    dead = [run for run in runs if run.run_id != but and not is_alive(run.tags.get(PROCESS, ""))]
     for run in dead:
         instance.report_run_failed(run, message="Its process ended before it did; what it had not published is not visible.")
+        logger.warning("run %s (%s) had died before its end: it is marked as failed, and nothing unfinished of it is visible",
+                       run.run_id.partition("-")[0], run.job_name)
     return [run.run_id for run in dead]

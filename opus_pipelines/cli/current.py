@@ -5,26 +5,31 @@ from datetime import UTC, datetime
 from opus_pipelines.errors import InputError, LakeError
 from opus_pipelines.generation.current import is_current
 from opus_pipelines.generation.discover import ContractFolder, discover
+from opus_pipelines.generation.forget import not_forgotten
 from opus_pipelines.history.ingest import HistoryState, read_history
 from opus_pipelines.history.plan import SourcePlan, plan_history
 from opus_pipelines.lake import PART, Lake, read_json, read_table
 from opus_pipelines.schemas import IMPLEMENTATIONS, INTAKES, SOURCES
 from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.build import prepare
+from opus_pipelines.wkg.resolving import Resolving
+from opus_pipelines.wkg.staged import SnapshotBuild
 
 
-def unchanged_history(settings: Settings) -> tuple[str, HistoryState] | None:
-    """The snapshot that a rebuild would make, when it is the published one already, and history's state; else None."""
+def unchanged_history(settings: Settings) -> tuple[SnapshotBuild, HistoryState] | None:
+    """What a rebuild would make, and history's state, where there is nothing to do; else None."""
     lake = Lake(settings.paths.lake)
     if lake.current_snapshot() is None:
         return None
-    plans = plan_history(settings.paths.history)
+    plans = plan_history(settings.paths.history, settings.currency.usd_per_unit, lake)
     if not _files_unchanged(lake, plans):
         return None
     with lake.lock():
         state = read_history(lake, settings.paths.history, datetime.now(UTC), plans=plans)
+        if not Resolving(lake, settings, state.sources).is_known:
+            return None
         build = prepare(lake, settings, state)
-    return (build.snapshot_id, state) if build.is_current else None
+    return (build, state) if build.is_current else None
 
 
 def _files_unchanged(lake: Lake, plans: list[SourcePlan]) -> bool:
@@ -56,7 +61,7 @@ def split_stale(
     snapshot = lake.current_snapshot()
     if snapshot is None:
         raise LakeError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
-    found = discover(settings.paths.intakes)
+    found = not_forgotten(lake, discover(settings.paths.intakes))
     named = [
         c for c in found
         if client in (None, c.client) and contract in (None, c.contract) and (intake is None or intake in {i.name for i in c.intakes})

@@ -1,11 +1,10 @@
 """Dagster's home inside the lake: one dagster.yaml, copied there, and the variable that points to it. Dagster itself is not loaded here."""
 
 import os
-import shutil
 from pathlib import Path
 
 from opus_pipelines.errors import LakeError
-from opus_pipelines.lake import Lake
+from opus_pipelines.lake import Lake, write_atomically
 from opus_pipelines.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]  # dagster.yaml and workspace.yaml lie there in a checkout and in an editable install
@@ -16,7 +15,8 @@ def prepare(settings: Settings) -> Path:
     home = Lake(settings.paths.lake).dagster_home
     if not (ROOT / "dagster.yaml").is_file():
         raise LakeError(f"{ROOT / 'dagster.yaml'} is missing: run opus from a checkout installed with `make`")
-    home.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(ROOT / "dagster.yaml", home / "dagster.yaml")
+    text = (ROOT / "dagster.yaml").read_bytes()
+    if not (home / "dagster.yaml").is_file() or (home / "dagster.yaml").read_bytes() != text:
+        write_atomically(home / "dagster.yaml", lambda path: path.write_bytes(text))
     os.environ["DAGSTER_HOME"] = str(home)
     return home

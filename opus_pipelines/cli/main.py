@@ -10,10 +10,16 @@ from pathlib import Path
 
 import click
 
+from opus_pipelines.cli.admin import rollback
+from opus_pipelines.cli.forget import forget
+from opus_pipelines.cli.graph import graph
 from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.read import best, explain, query, status
+from opus_pipelines.cli.score import score
+from opus_pipelines.cli.tasks import tasks
 from opus_pipelines.cli.write import generate, rebuild, sample, ui
 from opus_pipelines.errors import OpusError
+from opus_pipelines.history.private_text import mask_text
 
 DONE, FAILED, USAGE = 0, 1, 2
 
@@ -37,7 +43,7 @@ def opus(context: click.Context, lake: Path | None, settings: Path | None) -> No
     _log_to_stderr()
 
 
-for command in (sample, rebuild, generate, best, explain, query, status, ui):
+for command in (sample, rebuild, generate, best, explain, graph, query, score, rollback, status, tasks, ui, forget):
     opus.add_command(command)
 
 
@@ -82,7 +88,7 @@ def _keep_trace(arguments: Sequence[str] | None) -> Path:
     folder.mkdir(exist_ok=True)
     path = folder / "opus-errors.log"
     with path.open("a", encoding="utf-8") as file:
-        file.write(traceback.format_exc() + "\n")
+        file.write(mask_text(traceback.format_exc()) + "\n")
     return path
 
 

@@ -1,5 +1,6 @@
 """The Dagster runs behind `opus rebuild` and `opus generate`: the same jobs that the schedule and the UI start."""
 
+import contextlib
 import itertools
 import logging
 import time
@@ -9,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from opus_pipelines import errors
 from opus_pipelines.cli.home import prepare
-from opus_pipelines.errors import OpusError
+from opus_pipelines.errors import LakeError, OpusError
 from opus_pipelines.generation.discover import ContractFolder
 from opus_pipelines.lake import Lake
+from opus_pipelines.lock import this_process
+from opus_pipelines.query.status import has_unfinished_runs
 from opus_pipelines.settings import Settings
 
 if TYPE_CHECKING:
@@ -21,9 +24,10 @@ QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}  # progr
 logger = logging.getLogger("opus_pipelines.cli")
 
 
-def rebuild(settings: Settings, full: bool, reset_lambda: bool) -> None:
+def rebuild(settings: Settings, full: bool, reset_lambda: bool, publish: bool = False) -> None:
     """Run the job `rebuild`; raises OpusError with the reason when it fails, or naming the files that were rejected whole."""
-    config = {"read_history": {"config": {"full": full}}, "mine": {"config": {"reset_lambda": reset_lambda}}}
+    mine = {"reset_lambda": reset_lambda, "publish": publish or full}
+    config = {"read_history": {"config": {"full": full}}, "mine": {"config": mine}}
     problems = _run(settings, "rebuild", lambda _: [{}], {"ops": config})
     logger.info("snapshot %s is current", Lake(settings.paths.lake).current_snapshot())
     _complain(problems)
@@ -56,6 +60,8 @@ def ranges(order: Iterable[str], wanted: set[str]) -> Iterator[tuple[str, str]]:
 
 def _run(settings: Settings, job: str, tags_of: Callable[[Any], Iterable[dict[str, str]]], config: dict[str, Any]) -> list[str]:
     """Run a job once for each set of tags; a line for each thing that failed or was left out."""
+    with Lake(settings.paths.lake).lock():
+        pass  # who writes already is found before anything heavy is loaded
     prepare(settings)
     start = time.monotonic()
     problems: list[str] = []
@@ -64,14 +70,35 @@ def _run(settings: Settings, job: str, tags_of: Callable[[Any], Iterable[dict[st
         import dagster as dg
 
         from opus_pipelines.definitions import build_defs
+        from resources.lake import PROCESS
 
         resolved = build_defs(settings).resolve_job_def(job)
         with dg.DagsterInstance.get() as instance:
-            for tags in tags_of(instance):
+            for tags in ({PROCESS: this_process()} | more for more in tags_of(instance)):
                 result = resolved.execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET | config, tags=tags)
                 problems += _warnings(result) if result.success else [f"{_reason(result)} (its log: opus ui, run {result.run_id})"]
     logger.info("%s took %.1f s", job, time.monotonic() - start)
     return problems
+
+
+def settle(settings: Settings) -> None:
+    """Have runs whose process died marked as failed, and what they left cleaned up, where no new run does it."""
+    lake = Lake(settings.paths.lake)
+    if not has_unfinished_runs(lake):
+        return
+    with warnings.catch_warnings(), contextlib.ExitStack() as held:
+        try:
+            held.enter_context(lake.lock())
+        except LakeError:
+            return  # a live run has the lake: it settled them when it began
+        prepare(settings)
+        warnings.simplefilter("ignore")  # as in _run
+        import dagster as dg
+
+        from resources.lake import fail_dead_runs
+
+        with dg.DagsterInstance.get() as instance:
+            fail_dead_runs(instance, "")
 
 
 def _complain(problems: list[str]) -> None:
@@ -92,7 +119,8 @@ def _spans(instance: "dg.DagsterInstance", keys: set[str]) -> Iterator[dict[str,
 def _warnings(result: "dg.ExecuteInProcessResult") -> list[str]:
     """What a run went on without: the lines of its failed checks."""
     failed = [check for check in result.get_asset_check_evaluations() if not check.passed]
-    return [str(line) for check in failed for line in check.metadata["lines"].value]  # type: ignore[union-attr]
+    told = [check.metadata["lines"] for check in failed if "lines" in check.metadata]  # the others were said while it ran
+    return [str(line) for lines in told for line in lines.value]  # type: ignore[union-attr]
 
 
 def _reason(result: "dg.ExecuteInProcessResult") -> str:

@@ -37,10 +37,11 @@ def sample(directory: Path, seed: int) -> None:
 
 @click.command()
 @click.option("--history", type=click.Path(path_type=Path), help="Folder of history, a folder a source (or OPUS_HISTORY).")
-@click.option("--full", is_flag=True, help="Read every file of history again, even those that did not change.")
+@click.option("--full", is_flag=True, help="Read, mine and embed everything again, and hold it against what is published.")
 @click.option("--reset-lambda", is_flag=True, help="Choose the lambda of gamma anew, so that the median edge has gamma 0.5.")
+@click.option("--publish", is_flag=True, help="Publish even what was rolled back from.")
 @click.pass_obj
-def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bool) -> None:
+def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bool, publish: bool) -> None:
     """The nightly job: read what changed, mine, embed, check, publish a snapshot of the Work Knowledge Graph.
 
     \b
@@ -53,13 +54,14 @@ def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bo
     settings = options.settings(paths__history=history)
     if not settings.paths.history.is_dir():
         raise InputError(f"{settings.paths.history}: no such history folder; say where it is with --history or OPUS_HISTORY")
-    unchanged = None if full or reset_lambda else unchanged_history(settings)
+    unchanged = None if full or reset_lambda or publish else unchanged_history(settings)
     if unchanged is None:
-        runs.rebuild(settings, full, reset_lambda)
+        runs.rebuild(settings, full, reset_lambda, publish)
         return
-    snapshot, state = unchanged
-    runs.record_unchanged(settings, snapshot)
-    note(f"nothing new: snapshot {snapshot} stays ({len(state.files)} files, settings and code are as they were)")
+    build, state = unchanged
+    runs.settle(settings)
+    runs.record_unchanged(settings, build.home.current_snapshot() or build.snapshot_id)
+    note(f"{build.nothing_new} ({len(state.files)} files, settings and code are as they were)")
     if state.failed:
         raise InputError("\nopus: ".join(f"still rejected: {line}" for line in state.failed))
 
@@ -87,6 +89,8 @@ def generate(options: Options, client: str | None, contract: str | None, intakes
         note(f"up to date, skipped: {', '.join(f'{c.client} / {c.contract}' for c in current)}")
     if wanted:
         runs.generate(settings, wanted)
+    else:
+        runs.settle(settings)
     if lines := still_failed(Lake(settings.paths.lake), current):
         raise InputError("\nopus: ".join(lines))
 

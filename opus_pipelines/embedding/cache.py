@@ -19,6 +19,23 @@ if TYPE_CHECKING:
 MAX_FILES = 32  # above it the next write makes one file of all
 
 
+def adopt_vectors(made: Path, folder: Path) -> None:
+    """Add the vectors of another cache whose texts this one lacks. Both are folders of models."""
+    for model in sorted(f for f in made.glob("*") if f.is_dir()):
+        known = {key for table in _tables(folder / model.name) for key in table["content_hash"].to_pylist()}
+        tables = [t.filter(pa.array([key not in known for key in t["content_hash"].to_pylist()], pa.bool_())) for t in _tables(model)]
+        if rows := [table for table in tables if table.num_rows]:
+            _add_file(folder / model.name, pa.concat_tables(rows))
+
+
+def _tables(folder: Path) -> list[pa.Table]:
+    return [pq.ParquetFile(file).read() for file in sorted(folder.glob("*.parquet"))]
+
+
+def _add_file(folder: Path, table: pa.Table) -> None:
+    write_atomically(folder / f"{uuid.uuid4().hex}.parquet", lambda path: pq.write_table(table, path, compression="zstd"))
+
+
 class CachedEncoder:
     """An Encoder that encodes only texts it has not seen; the vectors lie in `<folder>/<model and tokens>/*.parquet`."""
 
@@ -55,8 +72,7 @@ class CachedEncoder:
     @cached_property
     def _known(self) -> "dict[str, np.ndarray]":
         known: dict[str, np.ndarray] = {}
-        for file in sorted(self.folder.glob("*.parquet")):
-            table = pq.ParquetFile(file).read()
+        for table in _tables(self.folder):
             column = table["vector"].combine_chunks()
             rows = column.flatten().to_numpy().reshape(len(column), -1)
             known |= dict(zip(table["content_hash"].to_pylist(), rows, strict=True))
@@ -79,4 +95,4 @@ class CachedEncoder:
         flat = pa.array(np.concatenate([vector for _, vector in rows]), pa.float32())
         vectors = pa.FixedSizeListArray.from_arrays(flat, len(rows[0][1]))
         table = pa.table({"content_hash": [key for key, _ in rows], "vector": vectors})
-        write_atomically(self.folder / f"{uuid.uuid4().hex}.parquet", lambda path: pq.write_table(table, path, compression="zstd"))
+        _add_file(self.folder, table)

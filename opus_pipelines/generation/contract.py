@@ -79,7 +79,7 @@ def generate_contract(
         progress(f"{contract.client} / {contract.contract}: intake {number} of {len(contract.intakes)}, {folder.name}: {outcome}")
     run.rows[RUNS.name].append({
         "run_id": run_id, "generated_at": now, "seconds": [("generate", time.monotonic() - started)],
-        "code_version": code_version(CODE), "settings_hash": settings_hash(settings),
+        "snapshot": knowledge.snapshot.id, "code_version": code_version(CODE), "settings_hash": settings_hash(settings),
     })
     result = run.result
     result.tables = {d.name: result_table(result, d, run.rows[d.name]) for d in (*TABLES, RUNS)}
@@ -142,12 +142,13 @@ def result_table(result: ContractResult, dataset: Dataset, rows: list[Row]) -> p
 
 
 def publish_contract(lake: Lake, result: ContractResult, now: datetime) -> None:
-    """Write every table of the result aside, move all into place, then replace the contract's pointer: the one visible step."""
+    """Write every table of the result aside, move all into place, runs last (a result that has it is whole), then replace the contract's
+    pointer: the one visible step."""
     where = {"client_key": result.client, "contract_key": result.contract, "result": result.result}
     with lake.staging() as staged:
         for name, table in result.tables.items():
             write_table(DATASETS[name], table, staged / name)
-        for name in result.tables:
+        for name in sorted(result.tables, key=lambda name: name == RUNS.name):
             lake.publish(staged / name, lake.folder(DATASETS[name], **where))
     write_json(lake.pointer_path(result.client, result.contract), {
         "client": result.client, "contract": result.contract, "result": result.result, "snapshot": result.snapshot,

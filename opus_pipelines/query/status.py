@@ -21,7 +21,9 @@ def contracts(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
 
 def report(connection: duckdb.DuckDBPyConnection, lake: Lake) -> Iterator[Block]:
     """(title, columns, rows) of each block; an empty one says so in its title."""
-    yield _block(f"Lake {lake.root}: snapshot", select(connection, "snapshot"), "none yet; `opus rebuild` makes one")
+    left = ", ".join(lake.rolled_back_from())
+    held = f" (rolled back from {left}: `opus rebuild --publish` publishes it again)" if left else ""
+    yield _block(f"Lake {lake.root}: snapshot{held}", select(connection, "snapshot"), "none yet; `opus rebuild` makes one")
     yield _block("Sources", select(connection, "sources"), "none read yet")
     yield _block("Contracts", contracts(connection), "no results yet; `opus generate` makes them")
     yield _block("What could not be used", select(connection, "failures"), "nothing")
@@ -37,6 +39,16 @@ def last_runs(lake: Lake) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as runs:
         found = runs.execute("SELECT pipeline_name, status, start_time, end_time, run_id FROM runs ORDER BY id DESC LIMIT 5").fetchall()
     return [(job, status.lower(), _time(start), _seconds(start, end), run) for job, status, start, end, run in found]
+
+
+def has_unfinished_runs(lake: Lake) -> bool:
+    """Does Dagster's record know a run that has not ended: one under way now, or one whose process died?"""
+    path = lake.dagster_home / "history" / "runs.db"
+    if not path.is_file():
+        return False
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as runs:
+        unfinished = "('NOT_STARTED', 'STARTING', 'STARTED', 'CANCELING')"
+        return bool(runs.execute(f"SELECT 1 FROM runs WHERE status IN {unfinished} LIMIT 1").fetchall())
 
 
 def _block(title: str, found: duckdb.DuckDBPyRelation, nothing: str) -> Block:

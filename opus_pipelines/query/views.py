@@ -3,29 +3,40 @@
 The logic is SQL (`sql/views`): here it is put together into the one file an analyst runs, `<lake>/views.sql`.
 """
 
+import atexit
+import logging
+import shutil
+import tempfile
+from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from string import Template
 
 import duckdb
 
+from opus_pipelines import lake_version
 from opus_pipelines.errors import LakeError
-from opus_pipelines.lake import Lake, write_atomically
+from opus_pipelines.lake import Lake, write_atomically, write_empty
 from opus_pipelines.schemas import DATASETS
 
+logger = logging.getLogger("opus_pipelines.lake")
 _HEAD = """\
 -- Every dataset of this lake as a view, named as the dataset with _ for /. Needs DuckDB 1.5 or later:
 --   duckdb -init views.sql
 -- A lake that was moved: change the next line.
 SET VARIABLE lake = '{lake}';
+-- Typed files without rows: what a table of an older version lacks is NULL by them.
+SET VARIABLE empty = {empty};
 
 """
 
 
-def views_sql(lake: Lake) -> str:
-    """The SQL that makes all views: self-contained, resolving the pointers when it is run."""
+def views_sql(lake: Lake, empty: Path | None = None) -> str:
+    """The SQL that makes all views: self-contained, resolving the pointers when it is run. `empty`: typed files other than the lake's."""
     folder = files("sql") / "views"
     view = Template((folder / "dataset.sql").read_text("utf-8"))
-    parts = [_HEAD.format(lake=str(lake.root).replace("'", "''")), (folder / "current.sql").read_text("utf-8")]
+    place = f"'{_quoted(empty)}'" if empty else "getvariable('lake') || '/.empty'"
+    parts = [_HEAD.format(lake=_quoted(lake.root), empty=place), (folder / "current.sql").read_text("utf-8")]
     parts += [f"-- {dataset.about}\n{view.substitute(view=dataset.view)}" for dataset in DATASETS.values()]
     return "\n".join(parts)
 
@@ -40,10 +51,30 @@ def write_views_sql(lake: Lake) -> None:
 
 
 def connect(lake: Lake) -> duckdb.DuckDBPyConnection:
-    """A DuckDB in memory with every view of `lake`; it stays with what is published now. Raises LakeError where no lake is."""
-    if not (lake.root / ".empty").is_dir():
+    """A DuckDB in memory with every view of `lake`; it stays with what is published now. Raises LakeError where no lake is, or a newer one.
+
+    A lake of an older version is read as it is, with a line that says so: columns that it lacks are NULL.
+    """
+    if lake_version.format_of(lake.root) is None or not (lake.root / ".empty").is_dir():
         raise LakeError(f"{lake.root} is not a lake yet; `opus rebuild` makes one")
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
-    connection.execute(views_sql(lake))
+    if lake_version.has_these_columns(lake.root):
+        connection.execute(views_sql(lake))
+    else:
+        logger.info("%s was written by another version: columns that it lacks read as NULL; `opus rebuild` brings it up to date", lake.root)
+        connection.execute(views_sql(lake, _own_empty()))
     return connection
+
+
+@cache
+def _own_empty() -> Path:
+    """The empty typed files of this version, in a temporary folder of this process."""
+    folder = Path(tempfile.mkdtemp(prefix="opus-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    write_empty(folder)
+    return folder
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")

@@ -94,6 +94,7 @@ RUNS = result_dataset("generation/runs", "one row, one run of a contract: the on
     run_id         string   the run that made it
     generated_at   ts       when
     seconds        seconds  seconds per stage
+    snapshot       id       the snapshot it was made from
     code_version   string   hash of the package's files
     settings_hash  string   hash of the settings that matter
 """, head=RESULT)

@@ -63,13 +63,14 @@ SOURCES = dataset("history/sources", "one row, one source file ever seen", "sour
     status                string  loaded, unchanged, rejected or gone
     records               int64   records read: used + not work + rejected
     records_used          int64   records that became part of an implementation
-    records_not_work      int64   schedule, assign and the like: no task
+    records_not_work      int64   schedule, assign and the like, or of a forgotten client: no task
     records_rejected      int64   records in history/rejects
     implementations       int64   cases that came of it
     task_implementations  int64   tasks in them
     first_seen            ts      first rebuild that saw it
     last_read             ts      last rebuild that read it
-    reason                string  why it was rejected, NULL otherwise
+    reason                string  why it was rejected, or what its settings lack; NULL otherwise
+    currencies            list<string>  of its amounts, but for the dollar
 """)
 
 REJECTS = dataset("history/rejects", "one row, one record that could not be used", "source path position", """

@@ -30,7 +30,8 @@ TASKS = dataset("wkg/tasks", "one row, one node", "task_id", """
     duration_ms_p90   ms            90th percentile
     duration_basis    string        observed or prior
     duration_n        int64         count behind the duration
-    wait_ms_mean      ms            mean waiting time before it
+    wait_ms_mean      ms            mean waiting time before it, never part of its duration
+    wait_n            int64         count behind the waiting time; its basis is observed
     cost_usd_mean     usd           mean cost
     cost_usd_p50      usd           median cost
     cost_usd_p90      usd           90th percentile
@@ -47,17 +48,25 @@ WAYS = dataset("wkg/task_implementations", "one row, one way of carrying out a t
     task_id           id            the task
     actor_kind        string        human, model, code, or NULL
     model             string        name of the AI model
-    actor_group       string        group of actors, where known
+    actor_group       string        group or role of the people who did it, as the source's events have it; NULL where they have none
     implementations   int64         times it was done this way
     instructions      list<string>  the most frequent instructions of this way
     p                 prob          as in wkg/tasks, of this way alone
+    p_lower           prob          lower end of the 95 % interval
+    p_upper           prob          upper end
+    p_basis           string        observed, estimated (the task's) or prior
     p_n               int64         count behind p
     q                 prob          likewise
+    q_lower           prob          lower end of the 95 % interval
+    q_upper           prob          upper end
+    q_basis           string        observed, estimated (the task's) or prior
     q_n               int64         count behind q
     duration_ms_mean  ms            mean working time
     duration_ms_p50   ms            median working time
+    duration_ms_p90   ms            90th percentile
     cost_usd_mean     usd           mean cost
     cost_usd_p50      usd           median cost
+    cost_usd_p90      usd           90th percentile
     cost_compute_usd  usd           mean compute part
     cost_model_usd    usd           mean model part
     cost_human_usd    usd           mean human part
@@ -65,7 +74,7 @@ WAYS = dataset("wkg/task_implementations", "one row, one way of carrying out a t
     tokens_out        float         mean tokens written
     memory_gb         float         mean memory held
     threads           float         mean threads held
-    basis             string        of p: observed, estimated or prior
+    basis             string        of p, as p_basis
     duration_basis    string        observed or prior
     cost_basis        string        observed, rate or prior
     duration_n        int64         count behind the duration
@@ -98,7 +107,10 @@ NEEDS = dataset("wkg/needs", "what history needs", "industry client kind_of_case
     lift             float         difference of the two rates
     lift_lower       float         lower end of the 95 % interval
     lift_upper       float         upper end
-    needed           bool          must a workflow contain it
+    adjusted_lift    float         the same among cases that did what was found needed before it; of any of its alternatives
+    adjusted_lower   float         lower end of the 95 % interval
+    adjusted_upper   float         upper end
+    needed           bool          must a workflow contain it, or one of its alternatives
 """)
 
 ALIASES = dataset("wkg/task_aliases", "one row, one raw key of one source", "source industry task_key", """
@@ -107,8 +119,9 @@ ALIASES = dataset("wkg/task_aliases", "one row, one raw key of one source", "sou
     task_key    string  raw identity inside the source
     title       string  its most frequent title there
     task_id     id      the task it became
-    similarity  float   to the task's name; 1 for exact and normalised
+    similarity  float   to the task's name, or to what is said of that: 1 for exact and normalised, NULL where a pin alone says so
     method      string  exact, normalised, embedding or pinned
+    former_task_ids  list<string>  tasks that it was published as before a merge or a split
 """)
 
 VARIANTS = dataset("wkg/variants", "one row, one distinct task sequence of an industry and client", "industry client variant_id", """

@@ -1,25 +1,31 @@
 """A rebuild of the WKG in four steps that share one staged folder: prepare, mine, embed, publish."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.embedding.cache import CachedEncoder
+from opus_pipelines.embedding.encoder import Encoder, TextEncoder
 from opus_pipelines.errors import CheckFailed
 from opus_pipelines.ids import code_version, digest, make_id
 from opus_pipelines.lake import Lake, read_json
+from opus_pipelines.schemas import EDGES, EMBEDDINGS, Dataset
 from opus_pipelines.settings import Settings
-from opus_pipelines.wkg import manifest
+from opus_pipelines.wkg import manifest, remake
 from opus_pipelines.wkg.aggregates import SourcePart, mine_missing
-from opus_pipelines.wkg.checks import CheckResult, check_snapshot
+from opus_pipelines.wkg.checks import SNAPSHOT_DATASETS, CheckResult, check_recall, check_snapshot
+from opus_pipelines.wkg.drift import compare
+from opus_pipelines.wkg.drift_checks import check_drift
 from opus_pipelines.wkg.gamma import lambda_rule
-from opus_pipelines.wkg.names import names_of
-from opus_pipelines.wkg.resolve import Resolution, SourceNames, ledger_table, read_ledger, resolve
+from opus_pipelines.wkg.ledger import ledger_rows
+from opus_pipelines.wkg.pins import Pins
+from opus_pipelines.wkg.resolve import Resolution
+from opus_pipelines.wkg.resolving import Resolving
 from opus_pipelines.wkg.retention import prune
 from opus_pipelines.wkg.staged import SnapshotBuild
-from opus_pipelines.wkg.tables import write_tables
+from opus_pipelines.wkg.tables import write_metrics, write_tables
 from opus_pipelines.wkg.vectors import Progress, write_case_vectors, write_task_vectors
 
 if TYPE_CHECKING:
@@ -30,33 +36,44 @@ if TYPE_CHECKING:
 CODE = ("tables", "schemas.py", "lake.py", "ids.py", "history", "wkg", "embedding")
 
 
-def prepare(lake: Lake, settings: Settings, history: "HistoryState", reset_lambda: bool = False) -> SnapshotBuild:
-    """Resolve tasks, give ids, and say which snapshot this history makes; `is_new` is False when it is published already. No Spark."""
+def prepare(
+    lake: Lake, settings: Settings, history: "HistoryState", reset_lambda: bool = False, publish: bool = False, home: Lake | None = None,
+    encoder: Callable[[], TextEncoder] | None = None,
+) -> SnapshotBuild:
+    """Resolve tasks, give ids, and say which snapshot this history makes; `is_new` is False when it is published already. No Spark.
+    `publish`: even if it was rolled back from. `home`: where it is published, when `lake` is only where everything is made again.
+    `encoder`: asked only for names that were never compared; the settings' one, where none is given."""
     start = perf_counter()
     sources = sorted(history.sources, key=lambda s: s.source)
-    names = {s.source: names_of(lake, s.source, s.content, s.folder) for s in sources}
-    counted = [SourceNames(s.source, s.merge, _counts(names[s.source])) for s in sources]
-    resolution = resolve(counted, read_ledger(lake.kept / "ids.parquet"), settings.wkg.merge)
+    resolving = Resolving(lake, settings, sources)
+    resolution = resolving.resolution(encoder or (lambda: CachedEncoder(Encoder(settings.encoder), lake.kept / "embeddings")))
     parts = [SourcePart(s.source, s.content, s.folder, tuple(resolution.of_source(s.source))) for s in sources]
-    inputs = _inputs(settings, parts, resolution)
+    inputs = _inputs(settings, parts, resolution, resolving.pins)
     rule = lambda_rule(settings.wkg, read_json(lake.kept / "lambda.json"), inputs, reset_lambda)
     snapshot = make_id("w", inputs, rule.token)
+    home = home or lake
+    held = not publish and snapshot in home.rolled_back_from()
     build = SnapshotBuild(
-        snapshot, lake.root / ".staging" / "snapshot", not (lake.snapshot_folder(snapshot) / "manifest.json").exists(),
-        lake=lake, settings=settings, parts=parts, resolution=resolution, rule=rule,
+        snapshot, lake.scratch / "snapshot", not held and not (lake.snapshot_folder(snapshot) / "manifest.json").exists(),
+        lake=lake, settings=settings, parts=parts, resolution=resolution, rule=rule, home=home, is_held=held,
     )
     build.timings["prepare"] = round(perf_counter() - start, 3)
     return build
 
 
-def mine(build: SnapshotBuild, session: "Callable[[], SparkSession]") -> dict[str, int]:
-    """Write tasks, task_implementations, edges, needs, task_aliases, variants, cases; returns their rows. Spark only for what changed."""
+def mine(
+    build: SnapshotBuild, session: "Callable[[], SparkSession]", graph_session: "Callable[[], SparkSession] | None" = None
+) -> dict[str, int]:
+    """Write tasks, task_implementations, edges, needs, task_aliases, variants, cases; returns their rows. Spark only for what changed,
+    and for the graph's metrics where GraphFrames is their engine: `graph_session` then gives a session that has it (default: `session`)."""
     shutil.rmtree(build.folder, ignore_errors=True)
     build.folder.mkdir(parents=True)
     with build.timed("mine"):
         build.mined = mine_missing(build.lake, build.parts, session)
     with build.timed("merge"):
         counts, build.lambda_ = write_tables(build.lake, build.parts, build.resolution, build.settings, build.rule, build.folder)
+    with build.timed("graph"):
+        build.graph_engine = write_metrics(build.folder, build.settings.graph, graph_session or session)
     build.counts |= counts
     return counts
 
@@ -72,18 +89,38 @@ def embed(build: SnapshotBuild, encoder: TextEncoder, progress: Progress | None 
     return counts
 
 
+def check(build: SnapshotBuild, found: Sequence[CheckResult], datasets: Sequence[Dataset] = SNAPSHOT_DATASETS) -> list[CheckResult]:
+    """What is checked beyond the tables by themselves, and only where all of `found` holds: recall, and drift from the last snapshot."""
+    more: list[CheckResult] = []
+    if build.is_current or not all(result.passed for result in found):
+        return more
+    if EMBEDDINGS in datasets and "recall_at_10" in build.figures:
+        more.append(check_recall(build.figures["recall_at_10"], build.settings.checks.min_recall))
+    if EDGES in datasets:
+        with build.timed("drift"):
+            watched = build.settings.checks.drift != "off"
+            build.drift = compare(build.last, build.place) if watched and build.last else None
+        more += check_drift(build.drift, build.settings.checks)
+    return more
+
+
 def publish(build: SnapshotBuild, checks: list[CheckResult], now: datetime) -> str:
-    """Make the snapshot current; returns its id. Raises CheckFailed, with everything as before, when a check failed."""
-    if failed := [check for check in checks if not check.passed]:
+    """Make the snapshot current; returns its id. Raises CheckFailed, with everything as before, when a blocking check failed."""
+    if failed := [check for check in checks if not check.passed and check.blocking]:
         raise CheckFailed("nothing was published: " + "; ".join(f"{c.name} ({c.dataset}): {c.detail}" for c in failed))
     if build.is_new:
+        if build.lake is not build.home:
+            remake.compare(build.lake, build.home, build.snapshot_id, build.folder)
+            remake.adopt(build.lake, build.home)
         with build.timed("publish"):
-            manifest.keep(build.lake, build.resolution, build.rule, build.lambda_)
+            manifest.keep(build.home, build.resolution, build.rule, build.lambda_)
         manifest.write(build, checks, now)
-        build.lake.publish(build.folder, build.lake.snapshot_folder(build.snapshot_id))
-    if not build.is_current:
-        manifest.point(build.lake, build.snapshot_id, now)
-    prune(build.lake, build.settings.retention, now)
+        build.home.publish(build.folder, build.home.snapshot_folder(build.snapshot_id))
+    if build.home.current_snapshot() != build.snapshot_id:
+        # Which names are in use is kept, and changes also where an earlier snapshot is current again.
+        manifest.keep(build.home, build.resolution, build.rule, build.lambda_)
+        manifest.point(build.home, build.snapshot_id, now)
+    prune(build.home, build.settings.retention, now)
     return build.snapshot_id
 
 
@@ -91,26 +128,23 @@ def build_snapshot(
     session: "Callable[[], SparkSession]", lake: Lake, settings: Settings, history: "HistoryState",
     encoder: Callable[[], TextEncoder], now: datetime, reset_lambda: bool = False, progress: Progress | None = None,
 ) -> SnapshotBuild:
-    """All four steps, with the checks of `check_snapshot`: what the Dagster assets do one by one. Nothing where nothing changed."""
-    build = prepare(lake, settings, history, reset_lambda)
+    """All four steps with their checks: what the Dagster assets do one by one. Nothing where nothing changed."""
+    build = prepare(lake, settings, history, reset_lambda, encoder=encoder)
     checks: list[CheckResult] = []
     if build.is_new:
         mine(build, session)
         embed(build, encoder(), progress)
         checks = check_snapshot(build.folder)
+    checks += check(build, checks)
     if not build.is_current:
         publish(build, checks, now)
     return build
 
 
-def _counts(names: Any) -> dict[tuple[str | None, str, str], int]:
-    columns = (names[c].to_pylist() for c in ("industry", "task_key", "title", "count"))
-    return {(industry, key, title): count for industry, key, title, count in zip(*columns, strict=True)}
-
-
-def _inputs(settings: Settings, parts: list[SourcePart], resolution: Resolution) -> str:
+def _inputs(settings: Settings, parts: list[SourcePart], resolution: Resolution, pins: Pins) -> str:
     """Hash of everything a snapshot is made from, but for λ."""
     return digest(
         [(part.source, part.content, part.key) for part in parts],
-        ledger_table(resolution.ids).to_pylist(), manifest.settings_that_matter(settings), code_version(CODE),
+        ledger_rows(resolution.ids), resolution.rows, pins.model_dump(mode="json"),
+        manifest.settings_that_matter(settings), code_version(CODE),
     )

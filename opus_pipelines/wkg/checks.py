@@ -1,4 +1,4 @@
-"""Blocking checks on staged data: each names what it looked at and, where it failed, the first offenders."""
+"""Checks on staged data: each names what it looked at and, where it failed, the first offenders."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -18,17 +18,19 @@ if TYPE_CHECKING:
 
 MINED_DATASETS = (TASKS, WAYS, EDGES, NEEDS, ALIASES, VARIANTS, CASES)
 EMBEDDED_DATASETS = (EMBEDDINGS, IMPLEMENTATION_VECTORS)
+RECALL = "recall at 10 against exact search"
 SNAPSHOT_DATASETS = (*MINED_DATASETS, *EMBEDDED_DATASETS)
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One check: what it is called, whether it passed, what was seen, of which dataset."""
+    """One check: what it is called, whether it passed, what was seen, of which dataset; one that does not block only warns."""
 
     name: str
     passed: bool
     detail: str
     dataset: str
+    blocking: bool = True
 
     def as_dict(self) -> dict[str, Any]:
         """For the manifest."""
@@ -48,6 +50,12 @@ def check_snapshot(folder: Path, datasets: tuple[Dataset, ...] = SNAPSHOT_DATASE
         found.append(_equal("every task has a vector", EMBEDDINGS, tables[EMBEDDINGS].num_rows, tables[TASKS].num_rows))
         found.append(_index(folder, tables[EMBEDDINGS]))
     return [*schemas, *(check for check in found if check.dataset in {d.name for d in datasets})]
+
+
+def check_recall(found: float, least: float) -> CheckResult:
+    """Of the k nearest by exact search, the share that the index finds."""
+    off = [] if found >= least else [f"{found:.4f}, less than min_recall = {least:g}"]
+    return _result(RECALL, EMBEDDINGS, off, f"{found:.4f}")
 
 
 def check_history(lake: Lake, state: "HistoryState") -> list[CheckResult]:

@@ -13,15 +13,17 @@ from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.aggregates import SourcePart
 from opus_pipelines.wkg.checks import CheckResult
 from opus_pipelines.wkg.gamma import LambdaRule
+from opus_pipelines.wkg.ledger import added, ledger_rows, ledger_table, read_ledger
 from opus_pipelines.wkg.names import names_place
-from opus_pipelines.wkg.resolve import Resolution, ledger_table, read_ledger
+from opus_pipelines.wkg.resolve import Resolution
 from opus_pipelines.wkg.staged import SnapshotBuild
 
 
 def settings_that_matter(settings: Settings) -> dict[str, Any]:
-    """The settings a snapshot depends on; λ stands apart, and how many passages make a batch changes nothing."""
+    """The settings a snapshot depends on; λ stands apart, and neither the passages of a batch nor the graph engine change anything."""
     return {
         "wkg": settings.wkg.model_dump(mode="json", by_alias=True, exclude={"lambda_"}),
+        "graph": settings.graph.model_dump(mode="json", include={"pagerank_damping", "pagerank_rounds", "community_rounds"}),
         "priors": settings.priors.model_dump(mode="json"),
         "encoder": settings.encoder.model_dump(mode="json", exclude={"batch_size"}),
     }
@@ -34,13 +36,14 @@ def write(build: SnapshotBuild, checks: list[CheckResult], now: datetime) -> Non
         "published_at": stamp(now),
         "inputs": {
             "sources": [_source(build, part) for part in build.parts],
-            "ledger": digest(ledger_table(build.resolution.ids).to_pylist()),
+            "ledger": digest(ledger_rows(build.resolution.ids)),
         },
         "settings": settings_that_matter(build.settings),
         "lambda": build.lambda_, "lambda_kept": build.rule.kept, "gamma_unit": build.rule.unit,
         "counts": build.counts,
         "checks": [check.as_dict() for check in checks],
-        "engines": {"mining": "spark", "graph": None},
+        "drift": {"from": build.last.name, **build.drift.figures()} if build.last and build.drift else None,
+        "engines": {"mining": "spark", "graph": build.graph_engine},
         "versions": {"python": platform.python_version(), **{name: version(name) for name in ("pyspark", "pyarrow", "opus-pipelines")}},
         "code_version": code_version(),
         **build.figures,
@@ -49,21 +52,21 @@ def write(build: SnapshotBuild, checks: list[CheckResult], now: datetime) -> Non
 
 
 def keep(lake: Lake, resolution: Resolution, rule: LambdaRule, lambda_: float | None) -> None:
-    """Add to the id ledger, and set λ of its unit where this snapshot chose it. Written before the snapshot is visible: what is kept
-    without it is taken up again by the next run, which gives the same ids and the same λ."""
+    """Bring the id ledger up to date, and set λ of its unit where this snapshot chose it. Written before the snapshot is visible: what is
+    kept without it is taken up again by the next run, which gives the same ids and the same λ."""
     path = lake.kept / "ids.parquet"
     known = read_ledger(path)
-    if not set(resolution.ids) <= set(known):
-        table = ledger_table(known | resolution.ids)
+    if (ledger := added(known, resolution.ids)) != known:
+        table = ledger_table(ledger)
         write_atomically(path, lambda p: pq.write_table(table, p, compression="zstd"))
     if rule.value is None and lambda_ is not None:
         kept = read_json(lake.kept / "lambda.json") or {}
         write_json(lake.kept / "lambda.json", kept | {rule.unit: {"lambda": lambda_, "chosen_from": rule.token}})
 
 
-def point(lake: Lake, snapshot: str, now: datetime) -> None:
-    """Make a snapshot the current one."""
-    write_json(lake.root / "wkg" / "current.json", {"snapshot": snapshot, "published_at": stamp(now)})
+def point(lake: Lake, snapshot: str, now: datetime, **more: Any) -> None:
+    """Make a snapshot the current one; `more` stands in the pointer beside it."""
+    write_json(lake.root / "wkg" / "current.json", {"snapshot": snapshot, "published_at": stamp(now), **more})
 
 
 def stamp(now: datetime) -> str:

@@ -1,36 +1,45 @@
 """The mined datasets of a snapshot, put together from the aggregates of its sources and written into its folder."""
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.lake import Lake, table_of, write_table
+from opus_pipelines.lake import Lake, read_table, table_of, write_table
 from opus_pipelines.schemas import ALIASES, CASES, EDGES, NEEDS, TASKS, VARIANTS, WAYS, Dataset
-from opus_pipelines.settings import Settings
-from opus_pipelines.wkg import merge
+from opus_pipelines.settings import Graph, Settings
+from opus_pipelines.wkg import engines, merge
 from opus_pipelines.wkg.aggregates import SourcePart, read_aggregate
 from opus_pipelines.wkg.gamma import LambdaRule, choose_lambda
-from opus_pipelines.wkg.needs import needs
+from opus_pipelines.wkg.histograms import figures
+from opus_pipelines.wkg.needs import lacking, needs
 from opus_pipelines.wkg.resolve import Resolution
 from opus_pipelines.wkg.sequences import Sequences
-from opus_pipelines.wkg.success import SuccessModel, case_records
+from opus_pipelines.wkg.success import SuccessModel, from_cases
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 def write_tables(
     lake: Lake, parts: Sequence[SourcePart], resolution: Resolution, settings: Settings, rule: LambdaRule, folder: Path
 ) -> tuple[dict[str, int], float | None]:
     """Write tasks, task_implementations, edges, needs, task_aliases, variants, cases; returns their rows, and λ (None: no edge)."""
-    ways, edges, texts = (read_aggregate(lake, parts, name) for name in ("ways", "edges", "texts"))
+    ways, histograms, edges, texts = (read_aggregate(lake, parts, name) for name in ("ways", "histograms", "edges", "texts"))
     sequences = Sequences(read_aggregate(lake, parts, "variants"))
     edge_variants = sequences.edge_variants()
     lambda_ = rule.value or choose_lambda(merge.gamma_counts(edges, edge_variants, rule.unit))
     edge_table = table_of(EDGES, merge.edge_rows(edges, edge_variants, rule.unit, lambda_ or 1.0))
-    tasks, way_table = _tasks_and_ways(ways, texts, sequences, resolution, settings, edge_table)
+    needed = needs(sequences)
+    by_way, by_task = merge.ways_and_tasks(ways)
+    model = SuccessModel(settings.priors, by_task, from_cases(sequences, lacking(sequences, needed), by_task, settings.priors))
+    said = merge.Said.of(texts)
     tables: dict[Dataset, pa.Table] = {
-        TASKS: tasks, WAYS: way_table, EDGES: edge_table, NEEDS: table_of(NEEDS, needs(sequences)),
+        TASKS: _tasks(by_task, ways, histograms, said, model, resolution),
+        WAYS: _ways(by_way, by_task, histograms, said, model), EDGES: edge_table, NEEDS: table_of(NEEDS, needed),
         ALIASES: resolution.aliases, VARIANTS: sequences.table(), CASES: read_aggregate(lake, parts, "cases"),
     }
     for dataset, table in tables.items():
@@ -38,33 +47,39 @@ def write_tables(
     return {dataset.name: table.num_rows for dataset, table in tables.items()}, lambda_
 
 
+def write_metrics(folder: Path, rules: Graph, session: "Callable[[], SparkSession]") -> str:
+    """What the graph says of each task, into the written tasks; returns the engine's name. `session` has GraphFrames' JVM half."""
+    tasks = read_table(TASKS, place(folder, TASKS))
+    edges = read_table(EDGES, place(folder, EDGES), columns=["src", "dst", "transitions"])
+    engine = engines.choose(edges.num_rows, rules, session)
+    metrics = engines.task_metrics(tasks["task_id"], edges, rules, engine)
+    of_task = metrics.take(pc.index_in(tasks["task_id"], metrics["task_id"]))
+    for name in metrics.schema.names:
+        tasks = tasks.set_column(tasks.schema.names.index(name), name, of_task[name])
+    write_table(TASKS, tasks, place(folder, TASKS))
+    return engine.name
+
+
 def place(folder: Path, dataset: Dataset) -> Path:
     """A dataset's folder inside a snapshot's."""
     return folder / dataset.name.removeprefix("wkg/")
 
 
-def _tasks_and_ways(
-    ways: pa.Table, texts: pa.Table, sequences: Sequences, resolution: Resolution, settings: Settings, edges: pa.Table
-) -> tuple[pa.Table, pa.Table]:
-    by_way, by_task = merge.ways_and_tasks(ways)
-    model = SuccessModel(settings.priors, by_task, case_records(sequences, settings.priors))
-    estimates = merge.estimates(by_task, model)
-    said, clients, sources = merge.Said.of(texts), _clients(ways), _sources(resolution)
-    in_degree, out_degree = Counter(edges["dst"].to_pylist()), Counter(edges["src"].to_pylist())
-    task_rows = [
-        merge.task_row(row, resolution.titles[task], said, clients[task], sources[task], *estimates[task])
-        | {"in_degree": in_degree[task], "out_degree": out_degree[task]}
-        for row in by_task if (task := row["task_id"])
-    ]
-    way_rows = [
-        merge.way_row(
-            row, said,
-            model.of_way(estimates[row["task_id"]][0], row["p_successes"], row["p_n"]),
-            model.of_way(estimates[row["task_id"]][1], row["q_successes"], row["q_n"]),
-        )
-        for row in by_way
-    ]
-    return table_of(TASKS, task_rows), table_of(WAYS, way_rows)
+def _tasks(
+    rows: list[merge.Row], ways: pa.Table, histograms: pa.Table, said: merge.Said, model: SuccessModel, resolution: Resolution,
+) -> pa.Table:
+    measures, clients, sources = figures(histograms, ("task_id",)), _clients(ways), _sources(resolution)
+    return table_of(TASKS, [
+        merge.task_row(row, measures[task,], resolution.titles[task], said, clients[task], sources[task], *model.of_task(row))
+        for row in rows if (task := row["task_id"])
+    ])
+
+
+def _ways(rows: list[merge.Row], tasks: list[merge.Row], histograms: pa.Table, said: merge.Said, model: SuccessModel) -> pa.Table:
+    measures, of_task = figures(histograms, merge.WayKey._fields), {row["task_id"]: model.of_task(row) for row in tasks}
+    return table_of(WAYS, [
+        merge.way_row(row, measures[merge.WayKey.of(row)], said, *model.of_way(row, of_task[row["task_id"]])) for row in rows
+    ])
 
 
 def _clients(ways: pa.Table) -> dict[str, list[str]]:

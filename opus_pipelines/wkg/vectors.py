@@ -51,6 +51,16 @@ def write_case_vectors(sources: Iterable[Path], folder: Path, encoder: TextEncod
     return {IMPLEMENTATION_VECTORS.name: len(found)}
 
 
+def case_passages(sources: Iterable[Path], max_tokens: int) -> set[str]:
+    """Every passage that the cases' vectors are made of."""
+    words = words_of(max_tokens)
+    found: set[str] = set()
+    for _, title, description, context in _texts(sources):
+        found.update(stretches(_request(title, description), words))
+        found.update(passages(context or "", words))
+    return found
+
+
 def task_text(title: str, description: str | None, industries: Sequence[str] | None, instructions: Sequence[str] | None) -> str:
     """The text of a task that is embedded."""
     parts = [title, description, ", ".join(industries or ()), *(instructions or ())]

@@ -35,7 +35,7 @@ SET VARIABLE files = (
         -- Sources whose every file is rejected are in no snapshot: their latest rejects are shown all the same.
         seen AS (
             SELECT source FROM read_parquet(
-                list_prepend(getvariable('lake') || '/.empty/history_sources.parquet', getvariable('history_sources'))
+                list_prepend(getvariable('empty') || '/history_sources.parquet', getvariable('history_sources'))
             ) WHERE status <> 'gone'
         ),
         history AS (

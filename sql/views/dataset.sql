@@ -1,5 +1,5 @@
 CREATE OR REPLACE VIEW $view AS
 FROM read_parquet(
-    list_prepend(getvariable('lake') || '/.empty/$view.parquet', coalesce(getvariable('files')['$view'], [])),
+    list_prepend(getvariable('empty') || '/$view.parquet', coalesce(getvariable('files')['$view'], [])),
     union_by_name = true, hive_partitioning = false
 );

@@ -21,7 +21,7 @@ def empty_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_commands_are_these() -> None:
-    assert sorted(opus.commands) == ["best", "explain", "generate", "query", "rebuild", "sample", "status", "ui"]
+    assert sorted(opus.commands) == ["best", "explain", "generate", "graph", "query", "rebuild", "sample", "status", "ui"]
 
 
 @pytest.mark.parametrize("name", sorted(opus.commands))
@@ -97,7 +97,7 @@ def test_query_alone_lists_queries_and_views(empty_lake: Path, capsys: pytest.Ca
 HEAVY = ("dagster", "torch", "pyspark", "transformers", "faiss")
 
 
-@pytest.mark.parametrize("arguments", [["status"], ["query", "ranking"], ["best"], ["explain", "f"]])
+@pytest.mark.parametrize("arguments", [["status"], ["graph"], ["query", "ranking"], ["best"], ["explain", "f"]])
 def test_reading_verbs_load_nothing_heavy(empty_lake: Path, arguments: list[str]) -> None:
     code = (
         "import sys, json; from opus_pipelines.cli.main import main; "

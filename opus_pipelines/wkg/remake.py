@@ -1,0 +1,97 @@
+"""`opus rebuild --full`: everything made again, in a lake of its own inside the scratch folder, then held against what is published.
+
+Nothing published is trusted, used or changed: only what is kept (id ledger, λ) is an input, as ever. The same inputs must
+give the same content; where they do not, nothing is published and the datasets that differ are named.
+"""
+
+import logging
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opus_pipelines.embedding.cache import adopt_vectors
+from opus_pipelines.errors import CheckFailed
+from opus_pipelines.lake import PART, Lake, write_atomically
+from opus_pipelines.schemas import SOURCES
+from opus_pipelines.wkg.merging import MERGES
+
+_PARTS = ("history/rejects/*/*", "history/implementations/*/*", "aggregates/*/*")
+logger = logging.getLogger(__name__)
+_TOLERANCE = 1e-5  # a batch's make-up moves a vector's last digits: datasets.md, "The same bytes"
+
+
+def begin(home: Lake) -> Lake:
+    """An empty lake in the scratch folder of `home` with its kept files, but for what is reckoned: vectors, and which names are one."""
+    scratch = Lake(home.scratch / "full")
+    kept = (f for place in (home.kept, home.folder(SOURCES)) for f in place.glob("*") if f.is_file() and f.name != MERGES)
+    for file in kept:
+        copy = scratch.root / file.relative_to(home.root)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy)  # with its mode: the private key is the owner's alone
+    return scratch
+
+
+def compare(scratch: Lake, home: Lake, snapshot: str, staged: Path) -> None:
+    """Hold what was made again against what is published; raises CheckFailed naming what differs."""
+    pairs = [*_parts(scratch, home), (staged, home.snapshot_folder(snapshot))]
+    if different := sorted(place for made, there in pairs if there.exists() for place in _differences(made, there, home.root)):
+        raise CheckFailed(
+            f"the same inputs gave other content than what is published in {len(different)} files: {', '.join(different[:5])}. Nothing was "
+            "changed: compare them with a backup; without one, remove the folders named and run `opus rebuild`"
+        )
+    there = sum(place.exists() for _, place in pairs)
+    logger.info("everything was made again: %s of %s parts were published before, with the same content", there, len(pairs))
+
+
+def adopt(scratch: Lake, home: Lake) -> None:
+    """Publish the parts that `home` does not have yet, and its history/sources."""
+    for made, there in _parts(scratch, home):
+        home.publish(made, there)
+    for file in sorted(f for f in scratch.kept.glob("*") if f.is_file()):
+        _replace(home.kept / file.name, file)
+    adopt_vectors(scratch.kept / "embeddings", home.kept / "embeddings")
+    sources = scratch.folder(SOURCES) / PART
+    if sources.is_file():
+        _replace(home.folder(SOURCES) / PART, sources)
+
+
+def _replace(path: Path, by: Path) -> None:
+    if not path.is_file() or path.read_bytes() != by.read_bytes():
+        write_atomically(path, lambda temporary: shutil.copy(by, temporary))
+
+
+def _parts(scratch: Lake, home: Lake) -> list[tuple[Path, Path]]:
+    made = sorted(folder for pattern in _PARTS for folder in scratch.root.glob(pattern))
+    return [(folder, home.root / folder.relative_to(scratch.root)) for folder in made]
+
+
+def _differences(made: Path, there: Path, root: Path) -> Iterator[str]:
+    """The tables of two folders that do not say the same, as paths in the lake. The index follows from them, the manifest has a clock."""
+    names = {f.relative_to(folder) for folder in (made, there) for f in folder.rglob("*.parquet")}
+    for name in sorted(names):
+        files = [folder / name for folder in (made, there)]
+        if not all(f.is_file() for f in files) or not _same(files):
+            yield (there / name).relative_to(root).as_posix()
+
+
+def _same(files: Iterable[Path]) -> bool:
+    first, second = files
+    if first.read_bytes() == second.read_bytes():
+        return True
+    try:
+        one, other = (pq.ParquetFile(file).read() for file in (first, second))
+    except (pa.ArrowInvalid, OSError):
+        return False  # one of them is no Parquet file any more
+    return one.schema == other.schema and one.num_rows == other.num_rows and all(_alike(one[c], other[c]) for c in one.column_names)
+
+
+def _alike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    if not pa.types.is_fixed_size_list(one.type):
+        return one.equals(other)
+    import numpy as np
+
+    flat = [column.combine_chunks().flatten().to_numpy(zero_copy_only=False) for column in (one, other)]
+    return bool(np.abs(flat[0] - flat[1]).max(initial=0) <= _TOLERANCE)
