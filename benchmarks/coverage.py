@@ -28,10 +28,10 @@ from opus_pipelines.settings import Settings
 from opus_pipelines.wkg import merge
 from opus_pipelines.wkg.aggregates import mine_missing, read_aggregate
 from opus_pipelines.wkg.build import prepare
-from opus_pipelines.wkg.needs import lacking, needs
+from opus_pipelines.wkg.estimates.needs import lacking, needs
+from opus_pipelines.wkg.estimates.statistics import Estimate
+from opus_pipelines.wkg.estimates.success import COUNTS, SuccessModel, from_cases
 from opus_pipelines.wkg.sequences import Sequences
-from opus_pipelines.wkg.statistics import Estimate
-from opus_pipelines.wkg.success import COUNTS, SuccessModel, from_cases
 from resources.spark import SparkResource
 
 Row = dict[str, Any]

@@ -38,13 +38,13 @@ OURS = """
 import json, resource, sys, tempfile, time
 from datetime import UTC, datetime
 from pathlib import Path
-import opus_pipelines.history.xes
+import opus_pipelines.history.readers.xes
 from opus_pipelines.history.assembler import Seen
-from opus_pipelines.history.forgotten import Forgotten
+from opus_pipelines.history.privacy.forgotten import Forgotten
 from opus_pipelines.history.plan import FilePlan, SourcePlan
 from opus_pipelines.history.side_by_side import Reading
 from opus_pipelines.history.source_settings import SourceSettings
-from opus_pipelines.history.xes_scan import scan
+from opus_pipelines.history.columnar.scan import scan
 from opus_pipelines.history import columnar
 
 def spent():

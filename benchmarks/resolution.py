@@ -29,7 +29,7 @@ from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake, read_table, write_table
 from opus_pipelines.schemas import IMPLEMENTATIONS
 from opus_pipelines.settings import Settings
-from opus_pipelines.wkg.resolving import Resolving
+from opus_pipelines.wkg.resolution.resolving import Resolving
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 Tasks = dict[str, str]  # source/task key → task

@@ -12,7 +12,7 @@ from opus_pipelines.lake import PART, Lake, read_json, read_table
 from opus_pipelines.schemas import IMPLEMENTATIONS, INTAKES, SOURCES
 from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.build import prepare
-from opus_pipelines.wkg.resolving import Resolving
+from opus_pipelines.wkg.resolution.resolving import Resolving
 from opus_pipelines.wkg.staged import SnapshotBuild
 
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from opus_pipelines.lake import Lake, slug
-from opus_pipelines.wkg.lake_search import Finding, Word, search, unpacked
+from opus_pipelines.wkg.forgetting.lake_search import Finding, Word, search, unpacked
 
 _SEARCHED = ("runs.db", "index.db", "schedules.db")
 _KEPT_ROWS = "asset_keys"  # a row an asset: what it says of its last event goes, the asset stays

@@ -9,12 +9,12 @@ from opus_pipelines.cli import show
 from opus_pipelines.cli.write import note
 from opus_pipelines.errors import InputError, LakeError, OpusError
 from opus_pipelines.generation import forget as results
-from opus_pipelines.history.forgotten import Forgotten, private_key
+from opus_pipelines.history.privacy.forgotten import Forgotten, private_key
 from opus_pipelines.lake import Lake, read_json, slug, write_json
 from opus_pipelines.settings import Settings
-from opus_pipelines.wkg import forget as wkg
-from opus_pipelines.wkg.lake_search import Finding, Word, search
-from opus_pipelines.wkg.take_out import take_out
+from opus_pipelines.wkg.forgetting import forget as wkg
+from opus_pipelines.wkg.forgetting.lake_search import Finding, Word, search
+from opus_pipelines.wkg.forgetting.take_out import take_out
 
 _NAME = 4  # letters from which a name is looked for as a word; a shorter one only where it is a client's
 _OF_OTHERS = ("history/implementations/", "generation/", "workflows/", "reports/", "wkg/w")

@@ -19,7 +19,7 @@ from opus_pipelines.cli.score import score
 from opus_pipelines.cli.tasks import tasks
 from opus_pipelines.cli.write import generate, rebuild, sample, ui
 from opus_pipelines.errors import OpusError
-from opus_pipelines.history.private_text import mask_text
+from opus_pipelines.history.privacy.text import mask_text
 
 DONE, FAILED, USAGE = 0, 1, 2
 

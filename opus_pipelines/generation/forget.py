@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from opus_pipelines.generation.discover import ContractFolder, discover
-from opus_pipelines.history.forgotten import Forgotten
+from opus_pipelines.history.privacy.forgotten import Forgotten
 from opus_pipelines.lake import Lake, read_json, read_table, slug, unslug
 from opus_pipelines.schemas import DATASETS, INTAKES, NEIGHBOURS
-from opus_pipelines.wkg.lake_search import Word, search
+from opus_pipelines.wkg.forgetting.lake_search import Word, search
 
 _OF_RESULTS = tuple(dataset for dataset in DATASETS.values() if "result" in dataset.partitions)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.settings import Generation
-from opus_pipelines.wkg.statistics import lift, rate_of
+from opus_pipelines.wkg.estimates.statistics import lift, rate_of
 
 MIN_SUCCESSES = 0.5   # weight of near successes from which the near cases decide
 MIN_WITHOUT = 1.0     # weight of near cases without a task below which there is no contrast

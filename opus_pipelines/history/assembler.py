@@ -7,17 +7,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from opus_pipelines.history.arrays import repeated, strings
 from opus_pipelines.history.builder import ImplementationBuilder
+from opus_pipelines.history.columnar.arrays import repeated, strings
 from opus_pipelines.history.costs import price
 from opus_pipelines.history.events import has_work, tasks_of, undecided
-from opus_pipelines.history.forgotten import Forgotten
 from opus_pipelines.history.formats import Format
 from opus_pipelines.history.mapping import OUTCOME
 from opus_pipelines.history.money import Money
 from opus_pipelines.history.outcome import succeeded
+from opus_pipelines.history.privacy.forgotten import Forgotten
+from opus_pipelines.history.privacy.redaction import Redactor
 from opus_pipelines.history.records import Case, Counts, Reject, Task
-from opus_pipelines.history.redaction import Redactor
 from opus_pipelines.history.source_settings import SourceSettings
 from opus_pipelines.ids import make_id, make_ids
 

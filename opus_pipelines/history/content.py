@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from opus_pipelines.history.arrays import Ints, Longs, numbers, validity
+from opus_pipelines.history.columnar.arrays import Ints, Longs, numbers, validity
 
 Hashes = npt.NDArray[np.uint64]  # a row a seed
 _SEEDS = np.array([[0x243F6A8885A308D3], [0x13198A2E03707344]], np.uint64)

@@ -37,13 +37,13 @@ class Format:
 
 
 FORMATS = (
-    Format("xes", (".xes",), "opus_pipelines.history.xes", "record", False),
-    Format("csv", (".csv", ".tsv"), "opus_pipelines.history.csv_log", "line", False),
-    Format("jsonl", (".jsonl", ".ndjson"), "opus_pipelines.history.jsonl", "line", True),
-    Format("parquet", (".parquet",), "opus_pipelines.history.parquet_log", "record", False),
-    Format("bpmn", (".bpmn", ".bpmn20.xml"), "opus_pipelines.history.bpmn", "record", True, "model"),
-    Format("ocel", (".ocel.json",), "opus_pipelines.history.ocel", "record", False),
-    Format("n8n", (".json",), "opus_pipelines.history.n8n", "record", False, "model"),  # after every longer ending in .json
+    Format("xes", (".xes",), "opus_pipelines.history.readers.xes", "record", False),
+    Format("csv", (".csv", ".tsv"), "opus_pipelines.history.readers.csv_log", "line", False),
+    Format("jsonl", (".jsonl", ".ndjson"), "opus_pipelines.history.readers.jsonl", "line", True),
+    Format("parquet", (".parquet",), "opus_pipelines.history.readers.parquet_log", "record", False),
+    Format("bpmn", (".bpmn", ".bpmn20.xml"), "opus_pipelines.history.readers.bpmn", "record", True, "model"),
+    Format("ocel", (".ocel.json",), "opus_pipelines.history.readers.ocel", "record", False),
+    Format("n8n", (".json",), "opus_pipelines.history.readers.n8n", "record", False, "model"),  # after every longer ending in .json
 )
 
 

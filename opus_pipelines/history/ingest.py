@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opus_pipelines.history.assembler import Seen
-from opus_pipelines.history.forgotten import WITHHELD, Forgotten, private_key
 from opus_pipelines.history.money import remark
 from opus_pipelines.history.plan import FilePlan, SourcePlan, plan_history, strays
+from opus_pipelines.history.privacy.forgotten import WITHHELD, Forgotten, private_key
 from opus_pipelines.history.read_file import FileResult, Progress
 from opus_pipelines.history.records import Counts
 from opus_pipelines.history.side_by_side import Reading

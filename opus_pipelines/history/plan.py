@@ -9,9 +9,9 @@ from opus_pipelines import settings as common
 from opus_pipelines import tables
 from opus_pipelines.errors import InputError, SettingsError
 from opus_pipelines.history.files import data_files, escape, printable
-from opus_pipelines.history.forgotten import Forgotten
 from opus_pipelines.history.formats import FORMATS, format_of
-from opus_pipelines.history.redaction import Redactor
+from opus_pipelines.history.privacy.forgotten import Forgotten
+from opus_pipelines.history.privacy.redaction import Redactor
 from opus_pipelines.history.source_settings import FILE_NAME, Redact, SourceSettings, load_source
 from opus_pipelines.ids import digest, file_hash, make_id
 from opus_pipelines.lake import Lake, read_table
@@ -117,6 +117,6 @@ def _plan_file(path: Path, folder: Path, settings: SourceSettings | None, stated
 def code_hash() -> str:
     """Hash of the code that reads history and declares its tables: another version reads everything again."""
     here = Path(__file__).parent
-    own = sorted(file for file in here.iterdir() if file.suffix in (".py", ".toml"))  # the shipped prices count as code
+    own = sorted(file for file in here.rglob("*") if file.suffix in (".py", ".toml"))  # the shipped prices count as code
     files = [*own, Path(str(common.__file__)), *sorted(Path(tables.__path__[0]).glob("history.py"))]
-    return digest(*(part for file in files for part in (file.name, file.read_bytes())))
+    return digest(*(part for file in files for part in (file.relative_to(here.parent).as_posix(), file.read_bytes())))

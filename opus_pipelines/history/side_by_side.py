@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from opus_pipelines.history.assembler import Seen
-from opus_pipelines.history.forgotten import Forgotten
 from opus_pipelines.history.plan import FilePlan, SourcePlan
+from opus_pipelines.history.privacy.forgotten import Forgotten
 from opus_pipelines.history.read_file import FileResult, Progress, read_file
 from opus_pipelines.history.workers import Answer, Job, Workers
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from opus_pipelines.history.arrays import Longs, array, numbers
+from opus_pipelines.history.columnar.arrays import Longs, array, numbers
 from opus_pipelines.lake import PART
 from opus_pipelines.schemas import Dataset
 

@@ -16,8 +16,8 @@ from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import Any
 
-from opus_pipelines.history.forgotten import Forgotten
 from opus_pipelines.history.plan import FilePlan
+from opus_pipelines.history.privacy.forgotten import Forgotten
 from opus_pipelines.history.read_file import FileResult
 from opus_pipelines.history.source_settings import SourceSettings
 

@@ -16,14 +16,14 @@ from opus_pipelines.lake import Lake, slug
 from opus_pipelines.schemas import CASES, IMPLEMENTATIONS
 from opus_pipelines.wkg.cases import cases_of, task_ids
 from opus_pipelines.wkg.columns import AGGREGATES, BINNED, KEYS, VARIANTS
-from opus_pipelines.wkg.histograms import BORDERS
+from opus_pipelines.wkg.estimates.histograms import BORDERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CASE_FIELDS = ("implementation_id", "source", "industry", "client", "title", "success", "expected_outcome", "weight")
 VALUES_KEPT = 64  # distinct descriptions, instructions, inputs, outputs of a source's way
-MINING_CODE = ("wkg/aggregates.py", "wkg/cases.py", "wkg/columns.py", "wkg/histograms.py", "wkg/names.py")
+MINING_CODE = ("wkg/aggregates.py", "wkg/cases.py", "wkg/columns.py", "wkg/estimates/histograms.py", "wkg/resolution/names.py")
 WAY = ("actor_kind", "model", "actor_group")
 # A group of people is what the log says: the XES standard's group or role, or an attribute of that very name.
 ACTOR_GROUP = """IF(coalesce(t.actor_kind, 'human') = 'human',

@@ -19,10 +19,10 @@ from opus_pipelines.wkg.checks import SNAPSHOT_DATASETS, CheckResult, check_reca
 from opus_pipelines.wkg.drift import compare
 from opus_pipelines.wkg.drift_checks import check_drift
 from opus_pipelines.wkg.gamma import lambda_rule
-from opus_pipelines.wkg.ledger import ledger_rows
-from opus_pipelines.wkg.pins import Pins
-from opus_pipelines.wkg.resolve import Resolution
-from opus_pipelines.wkg.resolving import Resolving
+from opus_pipelines.wkg.resolution.ledger import ledger_rows
+from opus_pipelines.wkg.resolution.pins import Pins
+from opus_pipelines.wkg.resolution.resolve import Resolution
+from opus_pipelines.wkg.resolution.resolving import Resolving
 from opus_pipelines.wkg.retention import prune
 from opus_pipelines.wkg.staged import SnapshotBuild
 from opus_pipelines.wkg.tables import write_metrics, write_tables

@@ -13,9 +13,9 @@ from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.aggregates import SourcePart
 from opus_pipelines.wkg.checks import CheckResult
 from opus_pipelines.wkg.gamma import LambdaRule
-from opus_pipelines.wkg.ledger import added, ledger_rows, ledger_table, read_ledger
-from opus_pipelines.wkg.names import names_place
-from opus_pipelines.wkg.resolve import Resolution
+from opus_pipelines.wkg.resolution.ledger import added, ledger_rows, ledger_table, read_ledger
+from opus_pipelines.wkg.resolution.names import names_place
+from opus_pipelines.wkg.resolution.resolve import Resolution
 from opus_pipelines.wkg.staged import SnapshotBuild
 
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from opus_pipelines.wkg.columns import KEYS, summed
+from opus_pipelines.wkg.estimates.histograms import NOTHING, QUANTILES, Figures
+from opus_pipelines.wkg.estimates.statistics import Estimate
 from opus_pipelines.wkg.gamma import gamma
-from opus_pipelines.wkg.histograms import NOTHING, QUANTILES, Figures
-from opus_pipelines.wkg.statistics import Estimate
 
 PER_MS, PER_UNIT = 1_000, 1_000_000  # microseconds a millisecond; millionths a dollar, gigabyte or thread
 TEXTS_SHOWN = {"instruction": 8, "input": 20, "output": 20}

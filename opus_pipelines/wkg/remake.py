@@ -16,7 +16,7 @@ from opus_pipelines.embedding.cache import adopt_vectors
 from opus_pipelines.errors import CheckFailed
 from opus_pipelines.lake import PART, Lake, write_atomically
 from opus_pipelines.schemas import SOURCES
-from opus_pipelines.wkg.merging import MERGES
+from opus_pipelines.wkg.resolution.merging import MERGES
 
 _PARTS = ("history/rejects/*/*", "history/implementations/*/*", "aggregates/*/*")
 logger = logging.getLogger(__name__)

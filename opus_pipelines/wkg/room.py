@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from opus_pipelines import disk
-from opus_pipelines.history.forgotten import private_key
 from opus_pipelines.history.plan import FilePlan, SourcePlan, plan_history
+from opus_pipelines.history.privacy.forgotten import private_key
 from opus_pipelines.lake import PART, Lake
 from opus_pipelines.schemas import IMPLEMENTATIONS
 from opus_pipelines.settings import Settings

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from opus_pipelines.ids import make_id
 from opus_pipelines.schemas import VARIANTS
 from opus_pipelines.wkg.columns import summed
-from opus_pipelines.wkg.hidden_chain import Paths
+from opus_pipelines.wkg.estimates.hidden_chain import Paths
 
 
 @dataclass(frozen=True)

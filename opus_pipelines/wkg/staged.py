@@ -12,7 +12,7 @@ from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.aggregates import SourcePart
 from opus_pipelines.wkg.gamma import LambdaRule
-from opus_pipelines.wkg.resolve import Resolution
+from opus_pipelines.wkg.resolution.resolve import Resolution
 
 if TYPE_CHECKING:
     from opus_pipelines.wkg.drift import Drift

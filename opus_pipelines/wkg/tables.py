@@ -13,12 +13,12 @@ from opus_pipelines.schemas import ALIASES, CASES, EDGES, NEEDS, TASKS, VARIANTS
 from opus_pipelines.settings import Graph, Settings
 from opus_pipelines.wkg import engines, merge
 from opus_pipelines.wkg.aggregates import SourcePart, read_aggregate
+from opus_pipelines.wkg.estimates.histograms import figures
+from opus_pipelines.wkg.estimates.needs import lacking, needs
+from opus_pipelines.wkg.estimates.success import SuccessModel, from_cases
 from opus_pipelines.wkg.gamma import LambdaRule, choose_lambda
-from opus_pipelines.wkg.histograms import figures
-from opus_pipelines.wkg.needs import lacking, needs
-from opus_pipelines.wkg.resolve import Resolution
+from opus_pipelines.wkg.resolution.resolve import Resolution
 from opus_pipelines.wkg.sequences import Sequences
-from opus_pipelines.wkg.success import SuccessModel, from_cases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,13 +21,15 @@ def empty_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_commands_are_these() -> None:
-    assert sorted(opus.commands) == ["best", "explain", "generate", "graph", "query", "rebuild", "sample", "status", "ui"]
+    assert sorted(opus.commands) == [
+        "best", "explain", "forget", "generate", "graph", "query", "rebuild", "rollback", "sample", "score", "status", "tasks", "ui",
+    ]
 
 
 @pytest.mark.parametrize("name", sorted(opus.commands))
 def test_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "--help"]) == 0
-    assert f"Example:\n    opus {'--lake' if name in ('rebuild', 'generate', 'ui') else name}" in capsys.readouterr().out
+    assert f"Example:\n    opus {'--lake' if name in ('rebuild', 'generate', 'ui', 'forget') else name}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("arguments", "code", "message"), [

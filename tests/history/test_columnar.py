@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.history import events
-from opus_pipelines.history.columnar_tasks import COMPLETE, NO_WORK, OTHER, START, TooLongError, tasks_of, waits
-from opus_pipelines.history.columnar_times import NO_TIME, microseconds
+from opus_pipelines.history.columnar.tasks import COMPLETE, NO_WORK, OTHER, START, TooLongError, tasks_of, waits
+from opus_pipelines.history.columnar.times import NO_TIME, microseconds
 from opus_pipelines.history.records import Event, Task
 from opus_pipelines.history.times import TimeParser
 from opus_pipelines.history.values import BadValueError

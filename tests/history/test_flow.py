@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.history.flow import LINKS, TooManyLinksError, unroll
+from opus_pipelines.history.readers.flow import LINKS, TooManyLinksError, unroll
 
 
 @pytest.mark.parametrize(

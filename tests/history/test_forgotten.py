@@ -5,8 +5,8 @@ import stat
 import pytest
 
 from opus_pipelines.errors import LakeError
-from opus_pipelines.history.forgotten import WITHHELD, Forgotten, private_key
 from opus_pipelines.history.plan import plan_history
+from opus_pipelines.history.privacy.forgotten import WITHHELD, Forgotten, private_key
 from opus_pipelines.lake import Lake
 
 TWO = (

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from opus_pipelines.history import files, records
-from opus_pipelines.history.jsonl import _behind
+from opus_pipelines.history.readers.jsonl import _behind
 from opus_pipelines.history.values import BadValueError
 
 HEAD = "case,activity,note\n"

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.history.private_names import ACCOUNT, HARMLESS, PHONE, is_number, meaning_of
-from opus_pipelines.history.private_text import is_card, is_iban, mask_text
-from opus_pipelines.history.redaction import Redactor
+from opus_pipelines.history.privacy.names import ACCOUNT, HARMLESS, PHONE, is_number, meaning_of
+from opus_pipelines.history.privacy.redaction import Redactor
+from opus_pipelines.history.privacy.text import is_card, is_iban, mask_text
 from opus_pipelines.history.source_settings import Redact
 from opus_pipelines.ids import make_id
 from opus_pipelines.schemas import IMPLEMENTATIONS

@@ -8,9 +8,9 @@ import pytest
 from opus_pipelines.history import plan
 from opus_pipelines.history.costs import price
 from opus_pipelines.history.outcome import succeeded
-from opus_pipelines.history.private_text import mask_text
+from opus_pipelines.history.privacy.redaction import Redactor
+from opus_pipelines.history.privacy.text import mask_text
 from opus_pipelines.history.records import Task
-from opus_pipelines.history.redaction import Redactor
 from opus_pipelines.history.source_settings import Redact, Success, TokenPrice
 
 RATES = {"human": 36.0, "Ann": 72.0, "small": 2.0, "large": TokenPrice(tokens_in=1.0, tokens_out=10.0)}

@@ -14,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.errors import InputError
-from opus_pipelines.history import xes, xes_stream
 from opus_pipelines.history.assembler import Assembler, Seen
-from opus_pipelines.history.columnar import ColumnarTraces
+from opus_pipelines.history.columnar import stream
+from opus_pipelines.history.columnar.traces import ColumnarTraces
 from opus_pipelines.history.formats import FORMATS
+from opus_pipelines.history.readers import xes
 from opus_pipelines.history.records import Reject
 from opus_pipelines.history.source_settings import SourceSettings
 from opus_pipelines.schemas import IMPLEMENTATIONS
@@ -41,7 +42,7 @@ class Read:
         typed = parse(SourceSettings, stated, "source.toml")
         sink = Assembler("s", "log.xes", typed, seen or Seen(), FORMATS[0], lambda n: None, batches.append, self.rejects.append)
         self.reason = None
-        small = patch.multiple(xes_stream, _BLOCK=block, _SMALLEST=200)
+        small = patch.multiple(stream, _BLOCK=block, _SMALLEST=200)
         with patch.object(ColumnarTraces, "read", read), small:
             try:
                 xes.read(lambda: io.BytesIO(content), typed, sink)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.wkg.blame import Blame, Judged, Prior, blame
-from opus_pipelines.wkg.hidden_chain import Paths, scores
+from opus_pipelines.wkg.estimates.blame import Blame, Judged, Prior, blame
+from opus_pipelines.wkg.estimates.hidden_chain import Paths, scores
 
 PRIOR = Prior(0.95, 0.2, 5)
 

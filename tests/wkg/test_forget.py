@@ -5,10 +5,10 @@ import pytest
 
 from opus_pipelines.lake import read_table
 from opus_pipelines.schemas import TASKS
-from opus_pipelines.wkg.forget import clients_of, find, words_of
+from opus_pipelines.wkg.forgetting.forget import clients_of, find, words_of
+from opus_pipelines.wkg.forgetting.take_out import take_out
 from opus_pipelines.wkg.retention import manifests_of
 from opus_pipelines.wkg.tables import place
-from opus_pipelines.wkg.take_out import take_out
 
 pytestmark = pytest.mark.spark
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.wkg.columns import HISTOGRAMS
-from opus_pipelines.wkg.histograms import BORDERS, bin_of, figures
+from opus_pipelines.wkg.estimates.histograms import BORDERS, bin_of, figures
 
 WIDTH = 2 ** (1 / 32) - 1
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opus_pipelines.lake import Lake, slug
-from opus_pipelines.wkg.lake_search import Word, appears_in, search, unpacked
+from opus_pipelines.wkg.forgetting.lake_search import Word, appears_in, search, unpacked
 
 NAME = Word("client", "Ménage & Söhne")
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from opus_pipelines.wkg.columns import VARIANTS
-from opus_pipelines.wkg.needs import lacking, needs
+from opus_pipelines.wkg.estimates.needs import lacking, needs
 from opus_pipelines.wkg.sequences import Sequences
 
 

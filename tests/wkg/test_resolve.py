@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.wkg.ledger import Entry, Ledger, added, ledger_table
-from opus_pipelines.wkg.nodes import SourceNames, normalise
-from opus_pipelines.wkg.pins import Pins
-from opus_pipelines.wkg.resolve import Resolution, resolve
+from opus_pipelines.wkg.resolution.ledger import Entry, Ledger, added, ledger_table
+from opus_pipelines.wkg.resolution.nodes import SourceNames, normalise
+from opus_pipelines.wkg.resolution.pins import Pins
+from opus_pipelines.wkg.resolution.resolve import Resolution, resolve
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake
 from opus_pipelines.sample.write import write_sample
 from opus_pipelines.settings import Settings
-from opus_pipelines.wkg.resolve import Resolution
-from opus_pipelines.wkg.resolving import Resolving
+from opus_pipelines.wkg.resolution.resolve import Resolution
+from opus_pipelines.wkg.resolution.resolving import Resolving
 
 pytestmark = pytest.mark.model
 Resolve = Callable[..., Resolution]

@@ -6,7 +6,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.wkg.components import components, tasks_of
+from opus_pipelines.wkg.resolution.components import components, tasks_of
 
 Pairs = dict[tuple[int, int], float]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.errors import SettingsError
-from opus_pipelines.wkg.pins import Pins, read_pins
+from opus_pipelines.wkg.resolution.pins import Pins, read_pins
 
 
 def read(tmp_path: Path, text: str) -> Pins:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from opus_pipelines.wkg.words import Contrasts, opposed, same_form, same_words, unmatched
+from opus_pipelines.wkg.resolution.words import Contrasts, opposed, same_form, same_words, unmatched
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ import pytest
 from opus_pipelines.errors import LakeError
 from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings
-from opus_pipelines.wkg import evidence
 from opus_pipelines.wkg.build import prepare
-from opus_pipelines.wkg.ledger import Entry, ledger_table, read_ledger
-from opus_pipelines.wkg.nodes import SourceNames
-from opus_pipelines.wkg.resolve import resolve
-from opus_pipelines.wkg.resolving import Resolving
+from opus_pipelines.wkg.resolution import evidence
+from opus_pipelines.wkg.resolution.ledger import Entry, ledger_table, read_ledger
+from opus_pipelines.wkg.resolution.nodes import SourceNames
+from opus_pipelines.wkg.resolution.resolve import resolve
+from opus_pipelines.wkg.resolution.resolving import Resolving
 
 
 class Letters:

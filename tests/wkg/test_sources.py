@@ -18,10 +18,10 @@ from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.aggregates import SourcePart, mine_missing, read_aggregate
 from opus_pipelines.wkg.build import embed, mine, prepare, publish
 from opus_pipelines.wkg.checks import CheckResult, check_snapshot
+from opus_pipelines.wkg.estimates.histograms import BORDERS, bin_of
 from opus_pipelines.wkg.gamma import LambdaRule
-from opus_pipelines.wkg.histograms import BORDERS, bin_of
-from opus_pipelines.wkg.names import count_names
-from opus_pipelines.wkg.resolve import Resolution, SourceNames, resolve
+from opus_pipelines.wkg.resolution.names import count_names
+from opus_pipelines.wkg.resolution.resolve import Resolution, SourceNames, resolve
 from opus_pipelines.wkg.tables import place, write_tables
 
 pytestmark = pytest.mark.spark

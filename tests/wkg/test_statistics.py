@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.settings import Retention, Wkg
+from opus_pipelines.wkg.estimates.statistics import beta_interval, lift, rate_of, smoothed, wilson
 from opus_pipelines.wkg.gamma import choose_lambda, gamma, lambda_rule
 from opus_pipelines.wkg.retention import expired
-from opus_pipelines.wkg.statistics import beta_interval, lift, rate_of, smoothed, wilson
 
 
 def test_wilson_and_newcombe_give_the_values_of_newcombe_1998() -> None:

@@ -1,0 +1,1 @@
+"""What must not reach the lake: named attributes, private text, forgotten clients."""
