@@ -112,8 +112,8 @@ class Opus:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(seconds)
         process.kill()
-        process.wait()
-        return process
+        with process:  # its pipe is closed, whatever its JVM still holds of it
+            return process
 
     def unfinished(self) -> int:
         """Runs that Dagster's record believes to be running."""

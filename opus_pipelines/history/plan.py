@@ -118,5 +118,6 @@ def code_hash() -> str:
     """Hash of the code that reads history and declares its tables: another version reads everything again."""
     here = Path(__file__).parent
     own = sorted(file for file in here.rglob("*") if file.suffix in (".py", ".toml"))  # the shipped prices count as code
-    files = [*own, Path(str(common.__file__)), *sorted(Path(tables.__path__[0]).glob("history.py"))]
-    return digest(*(part for file in files for part in (file.relative_to(here.parent).as_posix(), file.read_bytes())))
+    parts = [(file.relative_to(here).as_posix(), file.read_bytes()) for file in own]
+    others = (Path(str(common.__file__)), *sorted(Path(tables.__path__[0]).glob("history.py")))
+    return digest(*(part for pair in [*parts, *((file.name, file.read_bytes()) for file in others)] for part in pair))

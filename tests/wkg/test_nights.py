@@ -65,16 +65,20 @@ class World:
         style = self.random.choice([str, str.upper, lambda name: name.lower().replace(" ", "_")])
         folder = self.history / f"source{self.nights}"
         folder.mkdir()
-        (folder / "source.toml").write_text(f'industry = "{self.random.choice(["claims", "claims", "orders"])}"\n')
+        industry = self.random.choice(["claims", "claims", "orders"])
+        (folder / "source.toml").write_text(f'industry = "{industry}"\n[success]\ncolumn = "ended"\nequals = "well"\n')
         self.write(folder / "cases.jsonl", style)
 
     def write(self, file: Path, style: Callable[[str], str] = str) -> None:
-        cases = []
-        for number in range(self.random.randint(3, 8)):
-            steps = self.random.sample(NAMES, self.random.randint(2, 4))
-            figures = [{"duration_ms": self.random.uniform(0, 1e6), "success": self.random.random() < 0.9} for _ in steps]
+        cases, draw = [], self.random
+        for number in range(draw.randint(6, 12)):
+            steps = draw.sample(NAMES, draw.randint(2, 4))
+            figures = [
+                {"duration_ms": draw.uniform(0, 1e6), "cost": draw.uniform(0, 9), "actor_kind": draw.choice(["human", "code"])} for _ in steps
+            ]
             tasks = [{"task_key": style(step)} | figure for step, figure in zip(steps, figures, strict=True)]
-            cases.append({"case_id": f"{file.stem}{number}", "title": "claim", "success": self.random.random() < 0.8, "tasks": tasks})
+            ended = draw.choice(["well", "well", "ill"])
+            cases.append({"case_id": f"{file.stem}{number}", "title": "claim", "ended": ended, "tasks": tasks})
         file.write_text("".join(json.dumps(case) + "\n" for case in cases))
 
     def change(self) -> None:
