@@ -74,7 +74,8 @@ class World:
         for number in range(draw.randint(6, 12)):
             steps = draw.sample(NAMES, draw.randint(2, 4))
             figures = [
-                {"duration_ms": draw.uniform(0, 1e6), "cost": draw.uniform(0, 9), "actor_kind": draw.choice(["human", "code"])} for _ in steps
+                {"duration_ms": draw.uniform(0, 1e6), "cost": draw.uniform(0, 9), "actor_kind": draw.choice(["human", "code"])}
+                for _ in steps
             ]
             tasks = [{"task_key": style(step)} | figure for step, figure in zip(steps, figures, strict=True)]
             ended = draw.choice(["well", "well", "ill"])
