@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from opus_pipelines.evaluation.cost import MS_PER_HOUR, consumed_usd
+from opus_pipelines.evaluation.cost import MS_PER_HOUR, consumed_usd, weights_held
 from opus_pipelines.settings import Cost
 from opus_pipelines.workflow.model import Node, Workflow
 
@@ -130,7 +130,7 @@ def _pass(shape: _Shape, figures: Figures, rows: int, cost: Cost) -> tuple[Float
 
 def _held_usd(figures: Figures, start_of: Mapping[int, Floats], rows: int, cost: Cost) -> Floats:
     """<w_r, R^(r)> by (3), (18): the most that is held at any task's start; only resources with a weight are looked at."""
-    weights = {"memory_gb": cost.usd_per_gb_held, "threads": cost.usd_per_thread_held, **cost.usd_per_held}
+    weights = weights_held(cost)
     found = np.zeros(rows)
     took = figures.duration_ms
     for name, amounts in figures.held.items():

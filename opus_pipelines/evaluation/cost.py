@@ -62,12 +62,13 @@ def workflow_cost(workflow: Workflow, duration_ms: float, held: Peaks, settings:
     """
     parts = [split_cost(t.cost_usd, t.cost_compute_usd, t.cost_model_usd, t.cost_human_usd, t.actor_kind) for t in workflow.tasks]
     consumed = [consumed_usd(task, settings) for task in workflow.tasks]
+    weights = weights_held(settings)
     return WorkflowCost(
         math.fsum([*(p.compute_usd for p in parts), *consumed]),
         math.fsum(p.model_usd for p in parts),
         math.fsum(p.human_usd for p in parts),
         time_usd(duration_ms, settings),
-        math.fsum(_weights_held(settings).get(name, 0.0) * amount for name, amount in held.held.items()),
+        math.fsum(weights.get(name, 0.0) * amount for name, amount in held.held.items()),
     )
 
 
@@ -82,6 +83,6 @@ def _price(name: str, settings: Cost) -> float:
     return settings.usd_per_unit[name]
 
 
-def _weights_held(settings: Cost) -> dict[str, float]:
+def weights_held(settings: Cost) -> dict[str, float]:
     """w_r of EVAL (5) by name; what has no weight costs nothing to hold."""
     return {"memory_gb": settings.usd_per_gb_held, "threads": settings.usd_per_thread_held, **settings.usd_per_held}

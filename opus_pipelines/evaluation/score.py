@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from opus_pipelines.errors import WorkflowError
 from opus_pipelines.evaluation.exact import Difference, differences
 from opus_pipelines.evaluation.penalty import Penalties, Scores, penalties
+from opus_pipelines.evaluation.ranking import merit, quantised
 from opus_pipelines.evaluation.reward import Evaluation, evaluate
 from opus_pipelines.settings import Cost, Reward
 from opus_pipelines.workflow.files import WorkflowFile
@@ -58,9 +59,9 @@ def ranked(scores: Sequence[Score], quantum_usd: float) -> list[Ranked]:
     """
     if why := reasons(scores):
         raise WorkflowError("these workflows cannot be ranked against each other: " + "; ".join(why))
-    steps = {id(s): round(s.parts.reward_usd / quantum_usd) for s in scores}
-    ordered = sorted(scores, key=lambda s: (-steps[id(s)], s.penalty is None, s.penalty or 0.0, s.title))
-    gaps = [a.parts.reward_usd - b.parts.reward_usd if steps[id(a)] != steps[id(b)] else 0.0 for a, b in itertools.pairwise(ordered)]
+    ordered = sorted(scores, key=lambda s: (*merit(s.parts.reward_usd, s.penalty, quantum_usd), s.title))
+    rewards = [s.parts.reward_usd for s in ordered]
+    gaps = [a - b if quantised(a, quantum_usd) != quantised(b, quantum_usd) else 0.0 for a, b in itertools.pairwise(rewards)]
     return [Ranked(place, found, gap) for place, (found, gap) in enumerate(zip(ordered, [*gaps, None], strict=True), start=1)]
 
 

@@ -14,7 +14,7 @@ from itertools import combinations, pairwise
 import numpy as np
 
 from opus_pipelines.evaluation.batch import Batch, Figures, Floats, evaluate_batch
-from opus_pipelines.evaluation.cost import consumed_usd, time_usd
+from opus_pipelines.evaluation.cost import consumed_usd, time_usd, weights_held
 from opus_pipelines.optimization.envelope import best_on_chain
 from opus_pipelines.settings import Cost
 from opus_pipelines.workflow.model import TaskNode, Workflow
@@ -52,7 +52,7 @@ def best_choice(workflow: Workflow, options: Options, cost: Cost, allowed: Allow
     sizes = [len(options[name]) for name in names]
     if math.prod(sizes) <= COMBINATIONS:
         picks, exact = table.best_of(_all(sizes), allowed), True
-    elif allowed is None and _is_chain(workflow) and not _weighs_held(cost):
+    elif allowed is None and _is_chain(workflow) and not any(weights_held(cost).values()):
         picks, exact = _on_chain(workflow, names, options, cost), True
     else:
         picks, exact = _greedy(table, sizes, allowed), False
@@ -156,10 +156,6 @@ def _is_chain(workflow: Workflow) -> bool:
         len(workflow.inputs) == 1 and len(workflow.outputs) == 1
         and all(workflow.predecessors(b) == [a] for a, b in pairwise(nodes))
     )
-
-
-def _weighs_held(cost: Cost) -> bool:
-    return any((cost.usd_per_gb_held, cost.usd_per_thread_held, *cost.usd_per_held.values()))
 
 
 def _on_chain(workflow: Workflow, names: Sequence[str], options: Options, cost: Cost) -> "np.ndarray":

@@ -1,10 +1,9 @@
 """Ranking by EVAL (13), distance by (14), and the least difference between two ranked workflows."""
 
-import math
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
 
-from opus_pipelines.errors import WorkflowError
+from opus_pipelines.evaluation.ranking import merit
 
 
 class Rankable(Protocol):
@@ -35,17 +34,10 @@ class HasTasks(Protocol):
 T = TypeVar("T", bound=HasTasks)
 
 
-def quantised(reward_usd: float, quantum: float) -> int:
-    """The Reward in whole steps of the quantum, half to even: raw floats break ties by rounding errors, a tolerance is not transitive."""
-    if not math.isfinite(reward_usd):
-        raise WorkflowError(f"a Reward of {reward_usd} cannot be ranked")
-    return round(reward_usd / quantum)
-
-
 def order(candidate: Rankable, quantum: float) -> tuple[bool, int, float, int, str]:
     """The key of the ranking: feasible first, Reward down, Penalty up (unmeasured last), transitions down, id."""
-    penalty = math.inf if candidate.penalty is None else candidate.penalty
-    return not candidate.feasible, -quantised(candidate.reward_usd, quantum), penalty, -candidate.transitions, candidate.id
+    worth = merit(candidate.reward_usd, candidate.penalty, quantum)
+    return not candidate.feasible, *worth, -candidate.transitions, candidate.id
 
 
 def rank(candidates: Sequence[C], quantum: float) -> list[tuple[int, C]]:

@@ -108,17 +108,16 @@ def publish(build: SnapshotBuild, checks: list[CheckResult], now: datetime) -> s
     """Make the snapshot current; returns its id. Raises CheckFailed, with everything as before, when a blocking check failed."""
     if failed := [check for check in checks if not check.passed and check.blocking]:
         raise CheckFailed("nothing was published: " + "; ".join(f"{c.name} ({c.dataset}): {c.detail}" for c in failed))
+    if build.is_new and build.lake is not build.home:
+        remake.compare(build.lake, build.home, build.snapshot_id, build.folder)
+        remake.adopt(build.lake, build.home)
+    with build.timed("publish"):
+        # Which names are in use is kept, and changes also where an earlier snapshot is current again.
+        manifest.keep(build.home, build.resolution, build.rule, build.lambda_)
     if build.is_new:
-        if build.lake is not build.home:
-            remake.compare(build.lake, build.home, build.snapshot_id, build.folder)
-            remake.adopt(build.lake, build.home)
-        with build.timed("publish"):
-            manifest.keep(build.home, build.resolution, build.rule, build.lambda_)
         manifest.write(build, checks, now)
         build.home.publish(build.folder, build.home.snapshot_folder(build.snapshot_id))
     if build.home.current_snapshot() != build.snapshot_id:
-        # Which names are in use is kept, and changes also where an earlier snapshot is current again.
-        manifest.keep(build.home, build.resolution, build.rule, build.lambda_)
         manifest.point(build.home, build.snapshot_id, now)
     prune(build.home, build.settings.retention, now)
     return build.snapshot_id

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.errors import WorkflowError
-from opus_pipelines.optimization.ranking import distance, diverse, jaccard_distance, order, quantised, rank
+from opus_pipelines.evaluation.ranking import quantised
+from opus_pipelines.optimization.ranking import distance, diverse, jaccard_distance, order, rank
 
 
 @dataclass(frozen=True)
