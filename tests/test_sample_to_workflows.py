@@ -10,13 +10,13 @@ import pytest
 
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.evaluation.reward import evaluate
-from opus_pipelines.generation.candidates import chain_workflow
 from opus_pipelines.generation.contract import TABLES, generate_contract, publish_contract, result_id
 from opus_pipelines.generation.contract_settings import prices
 from opus_pipelines.generation.discover import discover
 from opus_pipelines.generation.intake import read_intake
 from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.near import CaseBook
+from opus_pipelines.generation.plans import chain_workflow
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake, read_table
 from opus_pipelines.optimization.paths import k_best
@@ -246,7 +246,7 @@ def test_prices_of_a_contract_change_what_unpriced_work_costs(sample, knowledge,
     intake = read_intake(contract, contract.intakes[0], SETTINGS)
     made = results["Harbourline Mutual", "Motor Claims"].made[0][1]
     dearer = prices(SETTINGS, contract.settings.model_copy(update={"prices": {"usd_per_hour_of_duration": 60.0}}), contract.folder)
-    workflow = chain_workflow(made.ranked[0][1].tasks, knowledge.graph, made.prices, intake)
+    workflow = chain_workflow(made.ranked[0][1].tasks, made.prices, intake)
     plain, timed = (evaluate(workflow, cost, SETTINGS.reward) for cost in (SETTINGS.cost, dearer))
     assert timed.cost_time_usd == pytest.approx(60 * plain.duration_ms / 3_600_000)
     assert timed.cost_usd == pytest.approx(plain.cost_usd + timed.cost_time_usd)

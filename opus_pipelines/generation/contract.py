@@ -108,7 +108,7 @@ class _Run:
         except OpusError as error:
             return self._failed(name, broken_row(self.contract.intake_id(folder), folder.name, str(error)))
         try:
-            made = generate(intake, self.knowledge, self.encoder, self.model, self.cost, self.settings)
+            made = generate(intake, self.knowledge, self.encoder, self.model, self.cost, self.settings, self.contract.settings.review)
         except Exception as error:  # one intake's fault must not cost the others theirs: it is logged, counted and shown
             logger.exception("%s failed", name)
             return self._failed(name, intake_row(intake, "failed", f"{type(error).__name__}: {error}"))

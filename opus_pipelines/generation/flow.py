@@ -6,11 +6,14 @@ The flow of DESIGN section 2, composed; every step is a function of the package 
 from dataclasses import dataclass
 
 from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.generation.candidates import Candidate, Prices, Situation, candidates
+from opus_pipelines.generation.candidates import candidates
+from opus_pipelines.generation.contract_settings import Review
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.needed import needed_tasks
 from opus_pipelines.generation.order import settled_order
+from opus_pipelines.generation.prices import Prices
+from opus_pipelines.generation.situation import Candidate, Situation
 from opus_pipelines.ids import make_id
 from opus_pipelines.intention.encode import Intention, encode_intention
 from opus_pipelines.intention.routing import Routed, route
@@ -51,7 +54,8 @@ class Refused:
 
 
 def generate(
-    intake: Intake, knowledge: Knowledge, encoder: TextEncoder, model: LargeWorkModel, cost: Cost, settings: Settings
+    intake: Intake, knowledge: Knowledge, encoder: TextEncoder, model: LargeWorkModel, cost: Cost, settings: Settings,
+    review: Review | None = None,
 ) -> Generated | Refused:
     """Ranked workflows of an intake, or why there are none. Deterministic: the same inputs give the same rows."""
     if reason := intake.refusal or knowledge.strangeness(intake.industry):
@@ -70,9 +74,9 @@ def generate(
     wfg = workflow_graph({i: chain(s.tasks) for i, s in sequences.items()}, graph)
     prices = Prices.of(graph, {n.task_id for n in wfg.nodes.values() if n.task_id}, cost, settings)
     situation = Situation(
-        intake, intention_id, graph, wfg, {i: first_occurrences(s.tasks) for i, s in sequences.items()},
+        intake, intention_id, graph, wfg, cases, {i: first_occurrences(s.tasks) for i, s in sequences.items()},
         needed_tasks(cases, knowledge.needs_of(intake.industry), intake.client, knobs), settled_order(cases, knobs.settled_share),
-        prices, cost, settings, knowledge.names,
+        intake.constraints, review or Review(), prices, cost, settings, knowledge.names,
     )
     rows = [_row(c) for c in cases[:BASELINE_CASES]]
     return Generated(intention_id, intention, routed, cases, subgraphs, sequences, wfg, candidates(situation), prices, baseline(rows, cost))

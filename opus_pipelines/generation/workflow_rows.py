@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from opus_pipelines.generation.candidates import Candidate
 from opus_pipelines.generation.flow import Generated
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.rows import Row, Rows, node_origin
+from opus_pipelines.generation.situation import Candidate
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.schemas import OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
 from opus_pipelines.workflow.model import TaskNode
@@ -68,7 +68,7 @@ def _node(node: str, candidate: Candidate, made: Generated, knowledge: Knowledge
 
 
 def _task(data: TaskNode, made: Generated, knowledge: Knowledge, keys: dict[str, list[str]]) -> dict[str, Any]:
-    task, way = knowledge.graph.tasks[data.task_id], made.prices.ways[data.task_id]
+    task, way = knowledge.graph.tasks[data.task_id], made.prices.way(data)
     kind = _INSTRUCTION_KINDS.get(data.actor_kind or "")
     figures = ("actor_kind", "model", "p", "p_basis", "q", "q_basis", "cost_usd", "cost_basis", "duration_ms", "duration_basis")
     return {name: getattr(data, name) for name in figures} | {

@@ -1,11 +1,11 @@
-"""Which way of carrying out a task a workflow takes."""
+"""The ways of carrying out a task."""
 
 from opus_pipelines.wkg.graph import Task, Way
 
 
-def choose_way(task: Task) -> Way:
-    """The most frequent way; ties by actor kind, model and group. A task never carried out gets a way of which nothing is known."""
-    return min(task.ways, key=_order, default=Way())
+def ways_of(task: Task) -> tuple[Way, ...]:
+    """Most frequent first; ties by actor kind, model and group. A task never carried out has one way, of which nothing is known."""
+    return tuple(sorted(task.ways, key=_order)) or (Way(),)
 
 
 def _order(way: Way) -> tuple[int, str, str, str]:

@@ -59,6 +59,7 @@ class TaskNode:
     objective: str | None = None
     success_criterion: str | None = None
     instructions: tuple[str, ...] = ()
+    actor_group: str | None = None
 
     @property
     def bases(self) -> tuple[str, str, str, str]:

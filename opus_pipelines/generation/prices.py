@@ -1,0 +1,57 @@
+"""The figures of every task of a Workflow Graph in each way it has been done, LWM (12): computed once an intake."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from opus_pipelines.optimization.cost import NodeCost, node_cost
+from opus_pipelines.optimization.ways import ways_of
+from opus_pipelines.settings import Cost, Settings
+from opus_pipelines.wkg.graph import Way, WorkGraph
+from opus_pipelines.workflow.model import TaskNode
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Per task its ways, most frequent first, with the cost of each and the node that does the task so. The three run in step."""
+
+    ways: dict[str, tuple[Way, ...]]
+    costs: dict[str, tuple[NodeCost, ...]]
+    nodes: dict[str, tuple[TaskNode, ...]]
+
+    @classmethod
+    def of(cls, graph: WorkGraph, tasks: Collection[str], cost: Cost, settings: Settings) -> "Prices":
+        """Every way of these tasks."""
+        ways = {t: ways_of(graph.tasks[t]) for t in sorted(tasks)}
+        costs = {t: tuple(node_cost(graph.tasks[t], way, cost, settings.priors) for way in found) for t, found in ways.items()}
+        nodes = {t: tuple(_node(graph, t, way, c) for way, c in zip(ways[t], costs[t], strict=True)) for t in ways}
+        return cls(ways, costs, nodes)
+
+    def usual(self, task: str) -> TaskNode:
+        """The task in its most frequent way."""
+        return self.nodes[task][0]
+
+    def way(self, node: TaskNode) -> Way:
+        """The way in which a node made here does its task."""
+        return self.ways[node.task_id][self._place(node)]
+
+    def path_cost_usd(self, node: TaskNode) -> float:
+        """C(t) of LWM (12)."""
+        return self.costs[node.task_id][self._place(node)].path_cost_usd
+
+    def _place(self, node: TaskNode) -> int:
+        key = _key(node)
+        return next(i for i, other in enumerate(self.nodes[node.task_id]) if _key(other) == key)
+
+
+def _key(node: TaskNode) -> tuple[str | None, str | None, str | None]:
+    return node.actor_kind, node.model, node.actor_group
+
+
+def _node(graph: WorkGraph, task: str, way: Way, figures: NodeCost) -> TaskNode:
+    known = graph.tasks[task]
+    return TaskNode(
+        task, task, known.title, figures.p, figures.p_basis, figures.q, figures.q_basis,
+        figures.cost_usd, figures.cost_compute_usd, figures.cost_model_usd, figures.cost_human_usd, figures.cost_basis,
+        figures.duration_ms, figures.duration_basis, way.memory_gb or 0.0, way.threads or 0.0, way.actor_kind, way.model,
+        actor_group=way.actor_group, inputs=known.inputs, outputs=known.outputs, instructions=way.instructions or known.instructions,
+    )
