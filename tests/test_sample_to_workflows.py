@@ -102,9 +102,9 @@ def test_the_shortcut_is_the_cheapest_path_and_does_not_win(results, truth, kind
     for key, intake, made, best in every_best(results):
         needed = {n["task"] for n in kind_of(truth, intake.industry, kinds[*key, intake.folder])["needed"]}
         cost = made.prices.costs
-        cheapest = k_best(made.wfg, lambda node, cost=cost: cost[node].path_cost_usd, SETTINGS.cost.kappa_usd, 1).paths[0]
+        cheapest = k_best(made.wfg, lambda node, cost=cost: cost[node][0].path_cost_usd, SETTINGS.cost.kappa_usd, 1).paths[0]
         titles = {step_of(truth, intake.industry, knowledge.graph.tasks[t].title) for t in cheapest.tasks}
-        assert sum(cost[t].path_cost_usd for t in cheapest.tasks) <= best.path_cost_usd
+        assert sum(cost[t][0].path_cost_usd for t in cheapest.tasks) <= best.path_cost_usd
         trapped += bool(needed - titles)
     assert trapped >= 10
 
