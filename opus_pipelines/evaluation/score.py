@@ -47,7 +47,8 @@ def score(title: str, workflow: Workflow, scores: Mapping[str, Scores], cost: Co
 
 
 def score_file(title: str, file: WorkflowFile, cost: Cost, reward: Reward) -> Score:
-    """The same of a workflow file, with the scores that its tasks state."""
+    """The same of a workflow file, with the scores that its tasks state; its own weights win over the settings'."""
+    cost, reward = file.weights.over(cost, reward) if file.weights else (cost, reward)
     stated = {task.id: Scores.of(**task.scores.model_dump()) for task in file.tasks if task.scores is not None}
     return score(title, file.workflow(), stated, cost, reward)
 

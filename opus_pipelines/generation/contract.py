@@ -14,16 +14,16 @@ from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.errors import OpusError
 from opus_pipelines.generation.contract_settings import prices
 from opus_pipelines.generation.discover import ContractFolder
-from opus_pipelines.generation.flow import Generated, Refused, generate
+from opus_pipelines.generation.flow import Generated
 from opus_pipelines.generation.intake import Intake, read_intake
 from opus_pipelines.generation.knowledge import Knowledge
-from opus_pipelines.generation.rows import DATASETS_OF_GENERATION, Row, broken_row, generation_rows, intake_row
-from opus_pipelines.generation.workflow_rows import workflow_rows
+from opus_pipelines.generation.outcome import Outcome, Terms, failed_outcome, outcome_of, unread_outcome
+from opus_pipelines.generation.rows import DATASETS_OF_GENERATION, Row
 from opus_pipelines.ids import code_version, digest, make_id
 from opus_pipelines.lake import Lake, table_of, write_json, write_table
 from opus_pipelines.lwm.history import HistoryBackend
 from opus_pipelines.lwm.interface import LargeWorkModel
-from opus_pipelines.schemas import DATASETS, INTAKES, OPTIMIZED, RUNS, WORKFLOW_EDGES, WORKFLOW_TASKS, Dataset
+from opus_pipelines.schemas import DATASETS, OPTIMIZED, RUNS, WORKFLOW_EDGES, WORKFLOW_TASKS, Dataset
 from opus_pipelines.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -48,6 +48,12 @@ class ContractResult:
     made: list[tuple[Intake, Generated]] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
+
+    def note(self, intake: str, outcome: Outcome) -> None:
+        """Remember what a person must be told of an intake."""
+        lines = {"failed": self.failed, "refused": self.refused}.get(outcome.status)
+        if lines is not None:
+            lines.append(f"{intake}: {outcome.said.split(': ', 1)[1]}")
 
     @property
     def counts(self) -> dict[str, int]:
@@ -93,7 +99,7 @@ class _Run:
         self, contract: ContractFolder, knowledge: Knowledge, settings: Settings, encoder: TextEncoder, model: LargeWorkModel
     ) -> None:
         self.contract, self.knowledge, self.settings, self.encoder, self.model = contract, knowledge, settings, encoder, model
-        self.cost = prices(settings, contract.settings, contract.folder)
+        self.terms = Terms(prices(settings, contract.settings, contract.folder), contract.settings.review)
         snapshot = knowledge.snapshot.id
         self.result = ContractResult(
             contract.client, contract.contract, result_id(contract, snapshot, settings, model), snapshot, model.version, {}
@@ -106,32 +112,20 @@ class _Run:
         try:
             intake = read_intake(self.contract, folder, self.settings)
         except OpusError as error:
-            return self._failed(name, broken_row(self.contract.intake_id(folder), folder.name, str(error)))
+            return self._keep(name, None, unread_outcome(self.contract.intake_id(folder), folder.name, str(error)))
         try:
-            made = generate(intake, self.knowledge, self.encoder, self.model, self.cost, self.settings, self.contract.settings.review)
+            return self._keep(name, intake, outcome_of(intake, self.terms, self.knowledge, self.encoder, self.model, self.settings))
         except Exception as error:  # one intake's fault must not cost the others theirs: it is logged, counted and shown
             logger.exception("%s failed", name)
-            return self._failed(name, intake_row(intake, "failed", f"{type(error).__name__}: {error}"))
-        if isinstance(made, Refused):
-            self.result.refused.append(f"{name}: {made.reason}")
-            self.rows[INTAKES.name].append(intake_row(intake, "refused", made.reason))
-            return f"refused: {made.reason}"
-        return self._keep(intake, made)
+            return self._keep(name, intake, failed_outcome(intake, error))
 
-    def _keep(self, intake: Intake, made: Generated) -> str:
-        self.rows[INTAKES.name].append(intake_row(intake, "generated", None))
-        for dataset, row in generation_rows(intake, made, self.knowledge.graph, self.model):
-            self.rows[dataset.name].append(row)
-        for dataset, row in workflow_rows(intake, made, self.knowledge, self.model):
-            self.rows[dataset.name].append(row)
-        self.result.made.append((intake, made))
-        best = made.ranked[0][1]
-        return f"{len(made.ranked)} workflows, the best earns {best.reward_usd:.2f} USD in {len(best.tasks)} tasks"
-
-    def _failed(self, name: str, row: Row) -> str:
-        self.rows[INTAKES.name].append(row)
-        self.result.failed.append(f"{name}: {row['reason']}")
-        return f"failed: {row['reason']}"
+    def _keep(self, name: str, intake: Intake | None, outcome: Outcome) -> str:
+        for dataset, row in outcome.rows:
+            self.rows[dataset].append(row)
+        if intake is not None:
+            self.result.made += [(intake, made) for made in outcome.made]
+        self.result.note(name, outcome)
+        return outcome.said
 
 
 def result_table(result: ContractResult, dataset: Dataset, rows: list[Row]) -> pa.Table:

@@ -25,6 +25,7 @@ from opus_pipelines.subgraph.neighbourhoods import neighbourhoods
 from opus_pipelines.subgraph.steiner import SubWKG, steiner
 from opus_pipelines.wfg.algorithm1 import WFG, workflow_graph
 from opus_pipelines.wfg.dag import chain
+from opus_pipelines.workflow.files import Weights
 
 BASELINE_CASES = 25
 ENDS_OF_CASES = 3  # near cases whose first and last task a subgraph must reach, so that a sequence in it can begin and end
@@ -44,6 +45,7 @@ class Generated:
     ranked: list[tuple[int, Candidate]]
     prices: Prices
     baseline: Baseline
+    weights: Weights
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,10 @@ def generate(
         intake.constraints, review or Review(), prices, cost, settings, knowledge.names,
     )
     rows = [_row(c) for c in cases[:BASELINE_CASES]]
-    return Generated(intention_id, intention, routed, cases, subgraphs, sequences, wfg, candidates(situation), prices, baseline(rows, cost))
+    return Generated(
+        intention_id, intention, routed, cases, subgraphs, sequences, wfg, candidates(situation), prices, baseline(rows, cost),
+        Weights.of(cost, settings.reward),
+    )
 
 
 def _subgraphs(intention_id: str, knowledge: Knowledge, routed: list[Routed], cases: list[NearCase]) -> list[tuple[str, SubWKG]]:

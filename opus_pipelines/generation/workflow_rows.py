@@ -12,7 +12,7 @@ from opus_pipelines.generation.rows import Row, Rows, node_origin
 from opus_pipelines.generation.situation import Candidate
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.schemas import OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
-from opus_pipelines.workflow.model import TaskNode
+from opus_pipelines.workflow.model import OutputNode, TaskNode
 
 _INSTRUCTION_KINDS = {"model": "model inference", "code": "code", "human": "human"}
 
@@ -48,6 +48,7 @@ def _optimized(rank: int, candidate: Candidate, intake: Intake, made: Generated,
         "violations": list(candidate.violations), "tasks": len(candidate.tasks), "reviews": 0, "new_tasks": 0,
         "observed_share": observed_share(candidate.workflow.tasks), "in_history": knowledge.in_history(candidate.tasks),
         "baseline_cost_usd": base.cost_usd, "baseline_duration_ms": base.duration_ms, "baseline_success": base.success,
+        "weights": made.weights.model_dump_json(exclude_none=True, by_alias=True),
         "snapshot": knowledge.snapshot.id, "model_version": model.version,
     }
 
@@ -64,13 +65,18 @@ def _node(node: str, candidate: Candidate, made: Generated, knowledge: Knowledge
         "kind": data.kind, "title": data.title, "success_probability": worth.success[node],
         "start_ms": worth.start_ms[node], "finish_ms": worth.finish_ms[node],
     }
+    if isinstance(data, OutputNode):
+        return common | {"gain_usd": data.gain_usd}
     return common | _task(data, made, knowledge, keys) if isinstance(data, TaskNode) else common
 
 
 def _task(data: TaskNode, made: Generated, knowledge: Knowledge, keys: dict[str, list[str]]) -> dict[str, Any]:
     task, way = knowledge.graph.tasks[data.task_id], made.prices.way(data)
     kind = _INSTRUCTION_KINDS.get(data.actor_kind or "")
-    figures = ("actor_kind", "model", "p", "p_basis", "q", "q_basis", "cost_usd", "cost_basis", "duration_ms", "duration_basis")
+    figures = (
+        "actor_kind", "model", "actor_group", "p", "p_basis", "q", "q_basis", "cost_usd", "cost_compute_usd", "cost_model_usd",
+        "cost_human_usd", "cost_basis", "duration_ms", "duration_basis", "memory_gb", "threads",
+    )
     return {name: getattr(data, name) for name in figures} | {
         "task_id": data.task_id, "task_keys": keys.get(data.task_id) or knowledge.raw_keys[data.task_id], "description": task.description,
         "instructions": [{"kind": kind, "text": text} for text in way.instructions or task.instructions],

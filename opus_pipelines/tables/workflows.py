@@ -38,6 +38,7 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     baseline_cost_usd     usd           median cost of the nearest cases, by the same EVAL (5)
     baseline_duration_ms  ms            their median duration
     baseline_success      prob          their rate of success
+    weights               string        w_d, w_r, alpha, beta, lambda and prices of EVAL (5)-(10) in force, as JSON
     snapshot              id            WKG it was made from
     model_version         string        model that made it
 """)
@@ -56,15 +57,22 @@ WORKFLOW_TASKS = result_dataset("workflows/tasks", "one row, one node of a ranke
     outputs              list<string>       data it leaves
     actor_kind           string             who does it
     model                string             which AI model
+    actor_group          string             group or role of the people, where history has it
     p                    prob               P(it succeeds, given that all before it did)
     p_basis              string             observed, estimated or prior
     q                    prob               P(it succeeds, given that one before it did not)
     q_basis              string             observed, estimated or prior
     success_probability  prob               P(S_v), EVAL A2
     cost_usd             usd                expected cost
+    cost_compute_usd     usd                part; NULL where history does not tell, what is then left over counts to the actor's kind
+    cost_model_usd       usd                part
+    cost_human_usd       usd                part
     cost_basis           string             observed, rate or prior
     duration_ms          ms                 expected working time
     duration_basis       string             observed or prior
+    memory_gb            float              held while it runs
+    threads              float              held while it runs
+    gain_usd             usd                what it earns if it is right, of an output
     start_ms             ms                 EVAL (16)
     finish_ms            ms                 EVAL (17)
     cohesion             float              score, 0 best

@@ -5,18 +5,21 @@ A file is untrusted: its size is bounded, YAML aliases (with which a small file 
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import Field
 
 from opus_pipelines.errors import InputError
-from opus_pipelines.settings import Section, parse
+from opus_pipelines.settings import Cost, Reward, Section, parse
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 LARGEST_BYTES = 1 << 28
 _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Basis = Literal["observed", "rate", "estimated", "prior"]
+_COST = ("usd_per_hour_of_duration", "usd_per_gb_held", "usd_per_thread_held", "usd_per_unit", "usd_per_held")
+_REWARD = ("inference", "alpha", "beta", "lambda_")
 
 
 class InputEntry(Section):
@@ -41,8 +44,10 @@ class TaskEntry(Section):
     """One task, done in one way."""
 
     id: str = Field(description="unique in the file")
+    kind: Literal["task", "review"] = Field("task", description="a review looks at what the steps before it left")
     task_id: str | None = Field(None, description="which task it is: equal ones are the same task; default: the title")
     title: str | None = Field(None, description="default: the id")
+    description: str | None = Field(None, description="what it does, for people")
     objective: str | None = Field(None, description="what it is for")
     success_criterion: str | None = Field(None, description="when it has succeeded")
     instructions: tuple[str, ...] = Field((), description="how it is done, step by step")
@@ -50,13 +55,18 @@ class TaskEntry(Section):
     outputs: tuple[str, ...] = Field((), description="types of data it leaves")
     actor_kind: str | None = Field(None, description="human, model or code")
     model: str | None = Field(None, description="name of the AI model")
+    actor_group: str | None = Field(None, description="group or role of the people")
     p: _Share = Field(1.0, description="P(it succeeds | all its parents did)")
+    p_basis: _Basis = Field("prior", description="what p rests on")
     q: _Share = Field(0.0, description="P(it succeeds | at least one parent did not)")
+    q_basis: _Basis = Field("prior", description="what q rests on")
     cost_usd: _Amount | None = Field(None, description="dollars used up; default: the sum of the three parts")
     cost_compute_usd: _Amount | None = Field(None, description="of them for computing")
     cost_model_usd: _Amount | None = Field(None, description="of them for model calls")
     cost_human_usd: _Amount | None = Field(None, description="of them for people's time")
+    cost_basis: _Basis = Field("prior", description="what the cost rests on")
     duration_ms: _Amount = Field(0.0, description="d, working time in milliseconds")
+    duration_basis: _Basis = Field("prior", description="what the duration rests on")
     memory_gb: _Amount = Field(0.0, description="gigabytes held while it runs")
     threads: _Amount = Field(0.0, description="threads held while it runs")
     consumes: dict[str, _Amount] = Field({}, description="further resources used up, by name; priced by cost.usd_per_unit")
@@ -73,10 +83,37 @@ class OutputEntry(Section):
     data_type: str | None = Field(None, description="its type")
 
 
+class Weights(Section):
+    """What EVAL (5)-(10) weighs with; what stands here wins over opus.toml."""
+
+    usd_per_hour_of_duration: _Amount | None = Field(None, description="w_d of (5)")
+    usd_per_gb_held: _Amount | None = Field(None, description="w_r of (5), memory")
+    usd_per_thread_held: _Amount | None = Field(None, description="w_r of (5), threads")
+    usd_per_unit: dict[str, _Amount] | None = Field(None, description="price of a unit of any further resource that is used up")
+    usd_per_held: dict[str, _Amount] | None = Field(None, description="w_r of any further resource that is held")
+    inference: Literal["product", "exact"] | None = Field(None, description="how success is inferred")
+    alpha: _Share | None = Field(None, description="of (8)")
+    beta: _Share | None = Field(None, description="of (9)")
+    lambda_: _Share | None = Field(None, alias="lambda", description="of (10)")
+
+    @classmethod
+    def of(cls, cost: Cost, reward: Reward) -> "Weights":
+        """Those of the settings in force; tables without an entry are left out."""
+        found = cost.model_dump(include=set(_COST)) | reward.model_dump(include=set(_REWARD))
+        return cls(**{name: value for name, value in found.items() if value != {}})
+
+    def over(self, cost: Cost, reward: Reward) -> tuple[Cost, Reward]:
+        """The settings with what stands here in the place of theirs."""
+        stated = self.model_dump(exclude_none=True)
+        mine = {name: stated[name] for name in _COST if name in stated}
+        return cost.model_copy(update=mine), reward.model_copy(update={name: stated[name] for name in _REWARD if name in stated})
+
+
 class WorkflowFile(Section):
     """One workflow: nodes and the edges between them."""
 
     title: str | None = Field(None, description="default: the file's name")
+    weights: Weights | None = Field(None, description="what its cost and Penalty are weighed with; default: opus.toml")
     inputs: tuple[InputEntry, ...] = ()
     tasks: tuple[TaskEntry, ...] = ()
     outputs: tuple[OutputEntry, ...] = ()
@@ -114,7 +151,7 @@ def schema() -> dict[str, Any]:
 
 
 def _task(entry: TaskEntry) -> TaskNode:
-    figures = entry.model_dump(exclude={"id", "task_id", "title", "scores", "cost_usd"})
+    figures = entry.model_dump(exclude={"id", "task_id", "title", "description", "scores", "cost_usd"})
     parts = (entry.cost_compute_usd, entry.cost_model_usd, entry.cost_human_usd)
     cost = sum(part or 0.0 for part in parts) if entry.cost_usd is None else entry.cost_usd
     return TaskNode(entry.id, entry.task_id or entry.title or entry.id, entry.title or entry.id, cost_usd=cost, **figures)

@@ -88,4 +88,4 @@ def test_the_schema_says_what_each_key_means() -> None:
     task = schema()["$defs"]["TaskEntry"]["properties"]
     assert task["p"]["description"] == "P(it succeeds | all its parents did)"
     assert task["p"]["maximum"] == 1
-    assert set(schema()["properties"]) == {"title", "inputs", "tasks", "outputs", "edges"}
+    assert set(schema()["properties"]) == {"title", "weights", "inputs", "tasks", "outputs", "edges"}

@@ -1,0 +1,34 @@
+"""The process behind `Server`: `python -m opus_pipelines.generation.bulk.serve FD`. It has one thread, and ends when its server does."""
+
+import pickle
+import signal
+import sys
+from multiprocessing.connection import Connection
+from typing import Any
+
+from opus_pipelines.errors import OpusError
+
+
+def main() -> None:
+    """Do what comes through the connection, one job after the other. A setup makes the bench, a bench does the jobs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run that started it ends it
+    connection = Connection(int(sys.argv[1]))
+    try:
+        with pickle.loads(connection.recv_bytes()).bench() as bench:
+            while True:
+                connection.send(_answer(bench, pickle.loads(connection.recv_bytes())))
+    except EOFError:
+        return
+
+
+def _answer(bench: Any, job: Any) -> tuple[bool, Any]:
+    try:
+        return True, job.done_at(bench)
+    except OpusError as error:
+        return False, str(error)
+    except Exception as error:  # the run that asked says what failed, and with what
+        return False, f"{job}: {type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    main()

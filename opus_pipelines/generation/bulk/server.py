@@ -1,0 +1,66 @@
+"""A process that does a run's jobs, started afresh: the run itself has threads and a JVM, from which nothing may be forked."""
+
+import os
+import pickle
+import subprocess
+import sys
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+from typing import Any
+
+from opus_pipelines.errors import OpusError
+
+_PACKAGE_ROOT = str(Path(__file__).resolve().parents[3])
+_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+
+class Server:
+    """`python -m opus_pipelines.generation.bulk.serve`, which answers job after job; a context, at whose end it is gone.
+
+    `setup` is what it is told first. A job that fails raises OpusError with the reason; so does one whose server died, and the next job
+    starts another.
+    """
+
+    def __init__(self, setup: Any) -> None:
+        self.setup = setup
+        self._running: tuple[subprocess.Popen[bytes], Connection] | None = None
+
+    def __enter__(self) -> "Server":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def do(self, job: Any) -> Any:
+        """What the job comes to."""
+        process, connection = self._running = self._running or self._started()
+        try:
+            connection.send_bytes(pickle.dumps(job))
+            went_well, said = connection.recv()
+        except (EOFError, OSError):
+            self.end()
+            raise OpusError(f"the process that worked on {job} ended with {process.returncode}: too little memory, perhaps") from None
+        if not went_well:
+            raise OpusError(said)
+        return said
+
+    def end(self) -> None:
+        """End the process, if there is one; what it does is lost."""
+        if self._running is not None:
+            process, connection = self._running
+            self._running = None
+            connection.close()
+            process.kill()
+            process.wait()
+
+    def _started(self) -> tuple[subprocess.Popen[bytes], Connection]:
+        ours, theirs = Pipe()
+        paths = os.pathsep.join(filter(None, (_PACKAGE_ROOT, os.environ.get("PYTHONPATH"))))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "opus_pipelines.generation.bulk.serve", str(theirs.fileno())],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": paths},
+        )
+        theirs.close()
+        ours.send_bytes(pickle.dumps(self.setup))
+        return process, ours

@@ -1,0 +1,64 @@
+"""What becomes of one intake, whoever works on it: rows of every dataset, a status, and a line for a person."""
+
+from dataclasses import dataclass, field
+
+from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.errors import OpusError
+from opus_pipelines.generation.contract_settings import Review
+from opus_pipelines.generation.flow import Generated, Refused, generate
+from opus_pipelines.generation.intake import Intake
+from opus_pipelines.generation.knowledge import Knowledge
+from opus_pipelines.generation.rows import Row, broken_row, generation_rows, intake_row
+from opus_pipelines.generation.workflow_rows import workflow_rows
+from opus_pipelines.lwm.interface import LargeWorkModel
+from opus_pipelines.schemas import INTAKES
+from opus_pipelines.settings import Cost, Settings
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a contract settles for all of its intakes beside their constraints."""
+
+    cost: Cost
+    review: Review
+
+
+@dataclass
+class Outcome:
+    """`status` is generated, refused or failed; `rows` go by dataset name; `said`: what came of it, in words."""
+
+    status: str
+    said: str
+    rows: list[tuple[str, Row]] = field(default_factory=list)
+    made: list[Generated] = field(default_factory=list)
+
+
+def outcome_of(
+    intake: Intake, terms: Terms, knowledge: Knowledge, encoder: TextEncoder, model: LargeWorkModel, settings: Settings
+) -> Outcome:
+    """Generate for one intake. Raises what generating raises."""
+    made = generate(intake, knowledge, encoder, model, terms.cost, settings, terms.review)
+    if isinstance(made, Refused):
+        return Outcome("refused", f"refused: {made.reason}", [(INTAKES.name, intake_row(intake, "refused", made.reason))])
+    rows = [(INTAKES.name, intake_row(intake, "generated", None))]
+    rows += [(dataset.name, row) for dataset, row in generation_rows(intake, made, knowledge.graph, model)]
+    rows += [(dataset.name, row) for dataset, row in workflow_rows(intake, made, knowledge, model)]
+    best = made.ranked[0][1]
+    return Outcome(
+        "generated", f"{len(made.ranked)} workflows, the best earns {best.reward_usd:.2f} USD in {len(best.tasks)} tasks", rows, [made]
+    )
+
+
+def failed_outcome(intake: Intake, error: Exception) -> Outcome:
+    """An intake that could be read and not be worked on."""
+    ours = isinstance(error, OpusError)
+    return _failed(intake_row(intake, "failed", str(error) if ours else f"{type(error).__name__}: {error}"))
+
+
+def unread_outcome(intake_id: str, folder: str, reason: str) -> Outcome:
+    """An intake whose settings or documents could not even be read."""
+    return _failed(broken_row(intake_id, folder, reason))
+
+
+def _failed(row: Row) -> Outcome:
+    return Outcome("failed", f"failed: {row['reason']}", [(INTAKES.name, row)])
