@@ -6,6 +6,7 @@ One step makes all of a contract's datasets: what is finished is visible at once
 import logging
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 
 import dagster as dg
 
@@ -14,12 +15,13 @@ from assets.partitions import CONTRACTS
 from assets.specs import key, made, spec
 from opus_pipelines import disk
 from opus_pipelines.errors import CheckFailed, InputError, OpusError
+from opus_pipelines.generation.bulk.encode import SpreadEncoder
+from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.checks import check_result
-from opus_pipelines.generation.contract import ContractResult, generate_contract, publish_contract
+from opus_pipelines.generation.contract import ContractResult, publish_contract
 from opus_pipelines.generation.current import is_current
 from opus_pipelines.generation.discover import ContractFolder, discover
 from opus_pipelines.generation.forget import not_forgotten
-from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.retention import prune_results
 from opus_pipelines.generation.room import needed_for_contracts
 from opus_pipelines.ids import digest
@@ -28,6 +30,7 @@ from opus_pipelines.wkg.checks import CheckResult
 from opus_pipelines.wkg.snapshot import Snapshot
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
+from resources.spark import SparkResource
 
 logger = logging.getLogger("opus_pipelines.generate")
 
@@ -62,24 +65,28 @@ SPECS = [
     name="generate_contracts", specs=SPECS, check_specs=[*RESULT_CHECKS, FAILED_INTAKES], backfill_policy=dg.BackfillPolicy.single_run(),
 )
 def generate(
-    context: dg.AssetExecutionContext, run: LakeRun, encoder: EncoderResource
+    context: dg.AssetExecutionContext, run: LakeRun, encoder: EncoderResource, spark: SparkResource
 ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult | dg.AssetMaterialization]:
     """Every contract of the run: generated, checked, published, unless its result is up to date."""
     contracts = {contract.key: contract for contract in not_forgotten(run.lake, discover(run.typed.paths.intakes))}
     needed = needed_for_contracts(contracts.get(partition) for partition in context.partition_keys)
     disk.require(run.lake.root, needed, run.typed.disk.reserve_mb, "this generation")
-    knowledge = Knowledge(Snapshot.open(run.lake))
     done: dict[str, ContractResult | None] = {}
     checks: list[CheckResult] = []
     failures: list[str] = []
-    for partition in context.partition_keys:
-        try:
-            done[partition] = _contract(contracts.get(partition), partition, run, encoder, knowledge, context.run_id, checks)
-        except OpusError as error:
-            failures.append(str(error))
-        except Exception as error:  # one contract's fault must not cost the others theirs: it is logged, and the run fails at its end
-            logger.exception("%s failed", partition)
-            failures.append(f"{partition}: {type(error).__name__}: {error}")
+    snapshot = Snapshot.open(run.lake).id
+    with run.lake.staging() as scratch:
+        model = SpreadEncoder(run.typed.encoder, spark.session, scratch / "encoding")
+        with BulkRun(run.lake, snapshot, run.typed, encoder.around(model), spark.session, logger.info) as bulk:
+            for number, partition in enumerate(context.partition_keys):
+                try:
+                    folder = scratch / str(number)
+                    done[partition] = _contract(contracts.get(partition), partition, run, bulk, folder, context.run_id, checks)
+                except OpusError as error:
+                    failures.append(str(error))
+                except Exception as error:  # one contract's fault costs only itself: it is logged, and the run fails at its end
+                    logger.exception("%s failed", partition)
+                    failures.append(f"{partition}: {type(error).__name__}: {error}")
     intakes_failed = [line for result in done.values() if result for line in result.failed]
     if failures:
         yield from (_finished(name, partition, result) for partition, result in done.items() for name in LINEAGE)
@@ -96,20 +103,19 @@ def generate(
 
 
 def _contract(
-    contract: ContractFolder | None, partition: str, run: LakeRun, encoder: EncoderResource, knowledge: Knowledge, run_id: str,
-    checks: list[CheckResult],
+    contract: ContractFolder | None, partition: str, run: LakeRun, bulk: BulkRun, folder: Path, run_id: str, checks: list[CheckResult],
 ) -> ContractResult | None:
     """One contract's published result; None when the one that is there is up to date."""
     if contract is None:
         raise InputError(f"{partition}: no such contract in {run.typed.paths.intakes} any more")
     if contract.problem:
         raise InputError(contract.problem)
-    if is_current(run.lake, contract, knowledge.snapshot.id, run.typed):
+    if is_current(run.lake, contract, bulk.snapshot, run.typed):
         logger.info("%s / %s: up to date, skipped", contract.client, contract.contract)
         return None
     now = datetime.now(UTC)
-    result = generate_contract(contract, knowledge, run.typed, encoder.encoder, run_id, now, progress=logger.info)
-    result.tables |= report_tables(result)
+    result = bulk.generate(contract, folder, run_id, now)
+    result.tables.update(report_tables(result, run.typed.reward.clear_share))
     found = check_result(result, len(contract.intakes))
     checks += found
     if wrong := [c for c in found if not c.passed]:

@@ -21,7 +21,7 @@ from resources.spark import SparkResource
 
 GROUP = "wkg"
 MINED = ("tasks", "task_implementations", "edges", "needs", "task_aliases", "variants", "cases")
-EMBEDDED = ("embeddings", "implementation_vectors")
+EMBEDDED = ("embeddings", "implementation_vectors", "procedures", "procedure_vectors")
 logger = logging.getLogger("opus_pipelines.rebuild")
 
 
@@ -50,6 +50,8 @@ def mine(config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResou
     specs=[
         spec("wkg/embeddings", GROUP, ["wkg/tasks"]),
         spec("wkg/implementation_vectors", GROUP, ["wkg/cases", "history/implementations"]),
+        spec("wkg/procedures", GROUP, ["history/implementations"]),
+        spec("wkg/procedure_vectors", GROUP, ["wkg/procedures", "wkg/tasks"]),
         spec("wkg/index", GROUP, ["wkg/embeddings"], about="the FAISS index over the tasks, with its id map", kinds=("faiss",)),
     ],
 )

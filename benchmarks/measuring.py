@@ -1,6 +1,7 @@
 """What the benchmarks of whole runs share: real logs laid out as sources, and a child's seconds and peak memory."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -67,6 +68,17 @@ def query(work: Path, sql: str) -> list[dict[str, Any]]:
     command = [sys.executable, "-m", "opus_pipelines.cli.main", "--lake", "lake", "query", sql, "--format", "json"]
     rows: list[dict[str, Any]] = json.loads(subprocess.run(command, cwd=work, check=True, stdout=subprocess.PIPE, text=True).stdout)
     return rows
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process and all its descendants so far."""
+    return _of_tree(os.getpid())[1]
+
+
+def machine() -> str:
+    """What a figure was taken on."""
+    memory = int(Path("/proc/meminfo").read_text().split()[1]) >> 20
+    return f"{len(os.sched_getaffinity(0))} cores, {memory} GB, Python {sys.version.split()[0]}"
 
 
 def _of_tree(pid: int) -> tuple[int, float]:

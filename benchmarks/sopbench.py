@@ -6,7 +6,8 @@
 HISTORY and INTAKES have the form that the benchmark's own script writes (a run a line; an intake a line with exactly
 task_key, domain, request, procedure). The runs become one history source through settings alone, every intake a folder
 (request = client input, procedure = process context); `opus rebuild` and `opus generate` do the rest. A prediction is
-the raw task keys of the rank-1 workflow, in order. Nothing of an intake's own runs or gold graph is seen.
+the raw task keys of the rank-1 workflow, in order; a step that history never did goes by the name that the procedure gives it.
+Nothing of an intake's own runs or gold graph is seen.
 """
 
 import argparse
@@ -20,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from opus_pipelines.ids import make_id
 from opus_pipelines.lake import slug
 
 SOURCE = """\
@@ -104,16 +106,17 @@ def opus(work: Path, verb: str, *more: str) -> str:
 
 
 def predict(work: Path) -> dict[str, list[str]]:
-    """Raw task keys of the rank-1 workflow by intake folder, in order."""
+    """Raw task keys of the rank-1 workflow of each intake folder's first Intention, in order; a new step's title."""
     sql = """
-        select i.folder, list(t.task_keys[1] order by t.position) as actions
+        select i.folder, o.intake_id, o.intention_id, list(coalesce(t.task_keys[1], t.title) order by t.position) as actions
         from workflows_optimized o
         join generation_intakes i using (intake_id)
         join workflows_tasks t using (workflow_id)
         where o.rank = 1 and t.kind = 'task'
-        group by i.folder
+        group by all
     """
-    return {row["folder"]: [a for a in row["actions"] if a] for row in json.loads(opus(work, "query", sql, "--format", "json"))}
+    rows = json.loads(opus(work, "query", sql, "--format", "json"))
+    return {r["folder"]: [a for a in r["actions"] if a] for r in rows if r["intention_id"] == make_id("n", r["intake_id"], 0)}
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:

@@ -4,6 +4,7 @@ import dagster as dg
 
 from opus_pipelines.settings import Schedule
 
+NIGHTLY = "nightly"  # the schedule's name
 JOB = dg.define_asset_job(
     "rebuild",
     selection=dg.AssetSelection.groups("history", "wkg"),
@@ -15,5 +16,5 @@ def nightly(schedule: Schedule) -> dg.ScheduleDefinition:
     """The schedule of opus.toml; on wherever the daemon runs, unless the settings say otherwise."""
     status = dg.DefaultScheduleStatus.RUNNING if schedule.enabled else dg.DefaultScheduleStatus.STOPPED
     return dg.ScheduleDefinition(
-        name="nightly", job=JOB, cron_schedule=schedule.nightly, execution_timezone=schedule.timezone, default_status=status
+        name=NIGHTLY, job=JOB, cron_schedule=schedule.nightly, execution_timezone=schedule.timezone, default_status=status
     )

@@ -9,7 +9,7 @@ from typing import Any
 import dagster as dg
 
 from assets import generation, history, wkg
-from jobs import generate, rebuild, watch
+from jobs import generate, rebuild, watch_history, watch_intakes
 from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings, load
 from resources.encoder import EncoderResource
@@ -26,7 +26,7 @@ def build_defs(settings: Settings, resources: Mapping[str, Any] | None = None) -
         asset_checks=[wkg.check_mined, wkg.check_embedded],
         jobs=[rebuild.JOB, generate.JOB],
         schedules=[rebuild.nightly(settings.schedule)],
-        sensors=[watch.history_changed(settings)],
+        sensors=[watch_history.history_changed(settings), watch_intakes.intakes_changed(settings), generate.after_the_night(settings)],
         resources={
             "run": LakeRun.of(settings),
             "spark": SparkResource.of(settings),

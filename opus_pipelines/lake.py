@@ -175,7 +175,7 @@ def table_of(dataset: Dataset, rows: Iterable[Mapping[str, Any]], schema: pa.Sch
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
 
 
-def write_table(dataset: Dataset, table: pa.Table, folder: Path) -> Path:
+def write_table(dataset: Dataset, table: pa.Table, folder: Path, name: str = PART) -> Path:
     """One sorted file in `folder` (made here), cast to the dataset's schema; returns its path. Not atomic: stage it."""
     if table.schema.names != dataset.schema.names:
         table = table.select(dataset.schema.names)
@@ -184,7 +184,7 @@ def write_table(dataset: Dataset, table: pa.Table, folder: Path) -> Path:
     if table.num_rows:
         table = table.take(pc.sort_indices(table, sort_keys=[(k, "ascending", "at_start") for k in dataset.key]))
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / PART
+    path = folder / name
     with full_disk_named(folder):
         pq.write_table(table, path, compression="zstd", row_group_size=65_536)
     return path

@@ -17,7 +17,19 @@ from opus_pipelines.tables.generation import (
     WFG_NODES,
 )
 from opus_pipelines.tables.history import IMPLEMENTATIONS, REJECTS, SOURCES, TASK_IMPLEMENTATION
-from opus_pipelines.tables.wkg import ALIASES, CASES, EDGES, EMBEDDINGS, IMPLEMENTATION_VECTORS, NEEDS, TASKS, VARIANTS, WAYS
+from opus_pipelines.tables.wkg import (
+    ALIASES,
+    CASES,
+    EDGES,
+    EMBEDDINGS,
+    IMPLEMENTATION_VECTORS,
+    NEEDS,
+    PROCEDURE_VECTORS,
+    PROCEDURES,
+    TASKS,
+    VARIANTS,
+    WAYS,
+)
 from opus_pipelines.tables.workflows import COST_REPORT, OPTIMIZED, REWARD_REPORT, WORKFLOW_EDGES, WORKFLOW_TASKS
 
 __all__ = [
@@ -35,6 +47,8 @@ __all__ = [
     "NEEDS",
     "NEIGHBOURS",
     "OPTIMIZED",
+    "PROCEDURES",
+    "PROCEDURE_VECTORS",
     "REJECTS",
     "REWARD_REPORT",
     "RUNS",

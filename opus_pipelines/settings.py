@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from opus_pipelines.errors import SettingsError
 
@@ -98,8 +98,8 @@ class Generation(Section):
 
     k: int = Field(5, ge=1, description="workflows an Intention")
     seed: int = Field(0, description="of everything random (the history backend draws nothing)")
-    seconds_per_intake: float = Field(60, gt=0, description="time limit (not used yet)")
-    memory_mb_per_intake: int = Field(1024, ge=64, description="memory limit (not used yet)")
+    seconds_per_intake: float = Field(60, gt=0, description="time limit; an intake that takes longer fails, the others go on")
+    memory_mb_per_intake: int = Field(1024, ge=64, description="memory limit, likewise")
     routing_top_k: int = Field(12, ge=1, description="tasks that an Intention is routed to")
     routing_threshold: float = Field(0.2, ge=-1, le=1, description="least cosine of such a task with the Intention")
     near_cases: int = Field(200, ge=1, description="cases of history that are looked at")
@@ -129,9 +129,48 @@ class Reward(Section):
     default_gain_usd: float = Field(1.0, description="gain where no one states one")
     quantum_usd: float = Field(0.0001, gt=0, description="step in which Rewards are compared, EVAL (13)")
     inference: Literal["product", "exact"] = Field("product", description="how success is inferred")
-    alpha: float = Field(0.5, ge=0, le=1, description="EVAL (8) (not used yet)")
-    beta: float = Field(0.5, ge=0, le=1, description="EVAL (9) (not used yet)")
-    lambda_: float = Field(0.5, alias="lambda", ge=0, le=1, description="EVAL (10) (not used yet)")
+    draws: int = Field(1_000, ge=100, description="of each Reward, behind its interval and beats_next")
+    clear_share: float = Field(0.8, ge=0.5, le=1, description="beats_next below which a rank is undecided: four to one")
+    alpha: float = Field(0.5, ge=0, le=1, description="of EVAL (8): weight of Cohesion, 1 - alpha that of Coupling")
+    beta: float = Field(0.5, ge=0, le=1, description="of EVAL (9): weight of Observability, 1 - beta that of Information Hygiene")
+    lambda_: float = Field(0.5, alias="lambda", ge=0, le=1, description="of EVAL (10): weight of CIP, 1 - lambda that of SIP")
+
+
+class TaskScores(Section):
+    """Scores of one task that are stated, not measured."""
+
+    cohesion: float | None = Field(None, ge=0, le=1)
+    coupling: float | None = Field(None, ge=0, le=1)
+    observability: float | None = Field(None, ge=0, le=1)
+    hygiene: float | None = Field(None, ge=0, le=1)
+
+
+def _rule(name: str) -> AfterValidator:
+    """A score's rule by name, `complement`, or a number of [0, 1]."""
+
+    def check(value: str | float) -> str | float:
+        if value in (name, "complement") or (not isinstance(value, str) and 0 <= value <= 1):
+            return value
+        raise ValueError(f"{value!r} is none of: {name!r} (measured), 'complement' (1 less the other of its pair), a number from 0 to 1")
+
+    return AfterValidator(check)
+
+
+class ScoreRules(Section):
+    """How a task's four Penalty scores (EVAL A3, 0 best, 1 worst) come about: a rule's name, "complement", or a number for all tasks."""
+
+    cohesion: Annotated[str | float, _rule("words")] = Field("words", description="how unlike what it is told to do is to each other")
+    coupling: Annotated[str | float, _rule("community")] = Field("community", description="what of its edges and data leaves its community")
+    observability: Annotated[str | float, _rule("trace")] = Field("trace", description="how little of what it does leaves a trace")
+    hygiene: Annotated[str | float, _rule("signals")] = Field("signals", description="what it emits that it should not")
+    tasks: dict[str, TaskScores] = Field({}, description="scores of a task's own, by its title: `[scores.tasks.Audit]`, `hygiene = 0.1`")
+
+    @model_validator(mode="after")
+    def _one_of_each_pair(self) -> "ScoreRules":
+        for first, second in (("cohesion", "coupling"), ("observability", "hygiene")):
+            if getattr(self, first) == getattr(self, second) == "complement":
+                raise ValueError(f"{first} and {second} cannot both be the complement of each other; give one of them a rule or a number")
+        return self
 
 
 class Priors(Section):
@@ -174,7 +213,8 @@ class Schedule(Section):
     timezone: str = Field("UTC", description="of the cron")
     enabled: bool = Field(True, description="the nightly schedule runs wherever the daemon does (`opus ui`)")
     watch_history: bool = Field(False, description="rebuild also when the history folder changed and has come to rest")
-    watch_seconds: int = Field(60, ge=5, description="between two looks at the history folder")
+    watch_intakes: bool = Field(False, description="generate the contracts whose folders are new or changed and have come to rest")
+    watch_seconds: int = Field(60, ge=5, description="between two looks at a watched folder")
     fresh_hours: float = Field(26, gt=0, description="age of the last successful rebuild beyond which Dagster reports it overdue")
 
 
@@ -197,6 +237,7 @@ class Settings(Section):
     cost: Cost = Cost()
     currency: Currency = Currency()
     reward: Reward = Reward()
+    scores: ScoreRules = ScoreRules()
     priors: Priors = Priors()
     checks: Checks = Checks()
     retention: Retention = Retention()

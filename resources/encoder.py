@@ -32,6 +32,10 @@ class EncoderResource(dg.ConfigurableResource):
         """The encoder with the cache of this lake."""
         return self.encoder if lake.root == Lake(self.lake).root else CachedEncoder(self._model, lake.kept / "embeddings")
 
+    def around(self, model: Encoder) -> CachedEncoder:
+        """The lake's cache before another encoder of the same model."""
+        return CachedEncoder(model, Lake(self.lake).kept / "embeddings")
+
     @cached_property
     def _model(self) -> Encoder:
         return Encoder(EncoderSettings(model=self.model, batch_size=self.batch_size, max_tokens=self.max_tokens))

@@ -3,6 +3,8 @@
 import os
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -37,3 +39,27 @@ def encoder() -> object:
     from opus_pipelines.embedding.encoder import Encoder
 
     return Encoder()
+
+
+@pytest.fixture(scope="session")
+def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The sample as `opus sample` writes it. Shared: copy what a test changes."""
+    from opus_pipelines.sample import write_sample
+
+    return write_sample(tmp_path_factory.mktemp("sample") / "it")
+
+
+@pytest.fixture(scope="session")
+def sample_lake(sample_files: Any, tmp_path_factory: pytest.TempPathFactory, spark: Any, encoder: Any) -> Any:
+    """The sample's history mined once, with default settings. Shared: tests only read it, or publish results of contracts of their own."""
+    from opus_pipelines.embedding.cache import CachedEncoder
+    from opus_pipelines.history.ingest import read_history
+    from opus_pipelines.lake import Lake
+    from opus_pipelines.settings import Settings
+    from opus_pipelines.wkg.build import build_snapshot
+
+    lake, now = Lake(tmp_path_factory.mktemp("lake")), datetime(2026, 1, 31, tzinfo=UTC)
+    state = read_history(lake, sample_files.history, now)
+    assert state.failed == []
+    build_snapshot(lambda: spark, lake, Settings(), state, lambda: CachedEncoder(encoder, lake.kept / "embeddings"), now)
+    return lake

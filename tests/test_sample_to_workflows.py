@@ -3,13 +3,16 @@
 import json
 import math
 import shutil
+import tomllib
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.evaluation.reward import evaluate
+from opus_pipelines.evaluation.score import score_file
 from opus_pipelines.generation.contract import TABLES, generate_contract, publish_contract, result_id
 from opus_pipelines.generation.contract_settings import prices
 from opus_pipelines.generation.discover import discover
@@ -17,26 +20,31 @@ from opus_pipelines.generation.intake import read_intake
 from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.near import CaseBook
 from opus_pipelines.generation.plans import chain_workflow
-from opus_pipelines.history.ingest import read_history
-from opus_pipelines.lake import Lake, read_table
+from opus_pipelines.ids import make_id
+from opus_pipelines.lake import read_table
 from opus_pipelines.optimization.paths import k_best
+from opus_pipelines.query.shipped import run
+from opus_pipelines.query.views import connect, write_views_sql
+from opus_pipelines.query.workflows import read_workflow
 from opus_pipelines.reports.contract import report_tables
-from opus_pipelines.sample import write_sample
-from opus_pipelines.sample.simulate import simulate_chain, step_of
+from opus_pipelines.sample.simulate import one_after_the_other, simulate_chain, simulate_workflow, step_of
 from opus_pipelines.schemas import EDGES, OPTIMIZED, WAYS, WORKFLOW_TASKS
 from opus_pipelines.settings import Settings
-from opus_pipelines.wkg.build import build_snapshot
 from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.workflow.faces.bpmn import as_bpmn
+from opus_pipelines.workflow.faces.bpmn_reader import read_bpmn
+from opus_pipelines.workflow.faces.described import Described
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 SETTINGS = Settings()
+HOSTILE = tomllib.loads((Path(__file__).parent / "hostile_documents.toml").read_text())
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory):
-    return write_sample(tmp_path_factory.mktemp("sample") / "it")
+def sample(sample_files):
+    return sample_files
 
 
 @pytest.fixture(scope="module")
@@ -45,12 +53,8 @@ def truth(sample):
 
 
 @pytest.fixture(scope="module")
-def lake(sample, tmp_path_factory, spark, encoder):
-    lake = Lake(tmp_path_factory.mktemp("lake"))
-    state = read_history(lake, sample.history, NOW)
-    assert state.failed == []
-    build_snapshot(lambda: spark, lake, SETTINGS, state, lambda: CachedEncoder(encoder, lake.kept / "embeddings"), NOW)
-    return lake
+def lake(sample_lake):
+    return sample_lake
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +74,11 @@ def results(sample, knowledge, cached):
 
 
 @pytest.fixture(scope="module")
-def kinds(truth):
-    return {(i["client"], i["contract"], i["intake"]): i["kind"] for i in truth["intakes"]}
+def kinds(truth, results):
+    """Kind of case by Intention: a mixed intake asks for several, in their order."""
+    wanted = {(i["client"], i["contract"], i["intake"]): i["kinds"] for i in truth["intakes"]}
+    made = [(key, intake) for key, result in results.items() for intake in {i.folder: i for i, _ in result.made}.values()]
+    return {make_id("n", i.intake_id, n): kind for key, i in made for n, kind in enumerate(wanted[*key, i.folder])}
 
 
 def kind_of(truth, industry, name):
@@ -82,25 +89,54 @@ def every_best(results):
     return [(key, intake, made, made.ranked[0][1]) for key, result in results.items() for intake, made in result.made]
 
 
+def test_a_mixed_intake_has_an_intention_for_each_of_its_goals_and_no_other_intake_has(results):
+    every = [(intake.folder, made.intention) for r in results.values() for intake, made in r.made]
+    goals = {(folder, intention.goal[:35]) for folder, intention in every if len(intention.requests) == 1}
+    assert goals == {
+        ("2025-09-15-two-losses", "Thieves forced the kitchen window a"), ("2025-09-15-two-losses", "In the bathroom a pipe burst behind"),
+    }
+
+
+def test_rules_of_the_documents_bind_with_their_sentences(results):
+    found = {
+        (intake.folder, d.kind, d.value, d.place)
+        for r in results.values() for intake, made in r.made for d in made.demands.all if d.holds and d.sentence
+    }
+    assert ("enc-204502-diabetes-follow-up", "must_contain", "Audit Code Level", "process/established_patients.md, line 4") in found
+    assert ("inv-88213-packaging", "before", "Approve Payment before Post to Ledger", "contract/accounts_payable_sop.md, line 7") in found
+
+
+def test_documents_that_try_to_steer_change_no_constraint_cost_or_rank(sample, results, knowledge, cached, tmp_path):
+    shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
+    (contract,) = discover(tmp_path)
+    for folder in (contract.documents, contract.intakes[0] / "process"):
+        for name, text in HOSTILE.items():
+            (folder / f"x_{name}").write_text(text)
+    steered = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
+    facts = lambda made: (made.demands.constraints, [(c.tasks, c.evaluation, c.violations) for _, c in made.ranked])
+    before = results["Harbourline Mutual", "Motor Claims"].made
+    assert [facts(made) for _, made in steered.made] == [facts(made) for _, made in before]
+
+
 def test_every_intake_of_every_contract_gets_workflows(results):
     assert len(results) == 6
-    assert sum(len(r.made) for r in results.values()) == 18
+    assert sum(len(r.made) for r in results.values()) == 20
     assert [r.failed + r.refused for r in results.values()] == [[]] * 6
     assert all(best.feasible for _, _, _, best in every_best(results))
 
 
 def test_no_rank_one_workflow_leaves_out_what_its_kind_of_work_needs(results, kinds, truth):
-    for key, intake, _, best in every_best(results):
+    for key, intake, made, best in every_best(results):
         done = {step_of(truth, intake.industry, t.title) for t in best.workflow.tasks}
-        missing = set(kind_of(truth, intake.industry, kinds[*key, intake.folder])["always"]) - done
+        missing = set(kind_of(truth, intake.industry, kinds[made.intention_id])["always"]) - done
         assert not missing, (key, intake.folder, missing)
 
 
 def test_the_shortcut_is_the_cheapest_path_and_does_not_win(results, truth, kinds, knowledge):
     """Without needed tasks the search takes a path that leaves the planted check out; with them it never ranks first."""
     trapped = 0
-    for key, intake, made, best in every_best(results):
-        needed = {n["task"] for n in kind_of(truth, intake.industry, kinds[*key, intake.folder])["needed"]}
+    for _, intake, made, best in every_best(results):
+        needed = {n["task"] for n in kind_of(truth, intake.industry, kinds[made.intention_id])["needed"]}
         cost = made.prices.costs
         cheapest = k_best(made.wfg, lambda node, cost=cost: cost[node][0].path_cost_usd, SETTINGS.cost.kappa_usd, 1).paths[0]
         titles = {step_of(truth, intake.industry, knowledge.graph.tasks[t].title) for t in cheapest.tasks}
@@ -112,10 +148,10 @@ def test_the_shortcut_is_the_cheapest_path_and_does_not_win(results, truth, kind
 @pytest.mark.parametrize("contract", ["Motor Claims", "Household Claims", "Visit Coding"])
 def test_the_reward_is_what_the_truth_earns(results, truth, kinds, contract):
     """10,000 simulated runs of each rank-1 workflow: the mean Reward agrees with reward_usd within 5 %."""
-    for key, intake, _, best in every_best(results):
+    for key, intake, made, best in every_best(results):
         if key[1] == contract:
             steps = [(t.title, t.actor_kind, t.model) for t in best.workflow.tasks]
-            simulated = simulate_chain(truth, intake.industry, steps, intake.gain_usd, kind=kinds[*key, intake.folder])
+            simulated = simulate_chain(truth, intake.industry, steps, intake.gain_usd, kind=kinds[made.intention_id])
             assert best.reward_usd == pytest.approx(simulated.mean_reward, rel=0.05)
             assert best.evaluation.cost_usd == pytest.approx(simulated.mean_cost, rel=0.05)
             assert best.evaluation.success_probability == pytest.approx(simulated.success_rate, abs=0.03)
@@ -176,12 +212,14 @@ def test_another_intakes_documents_lead_to_another_workflow(results, sample, kno
 def test_constraints_decide_feasibility_and_name_what_is_violated(sample, knowledge, cached, tmp_path):
     shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
     (contract,) = discover(tmp_path)
-    (contract.intakes[0] / "intake.toml").write_text('[constraints]\nmax_cost_usd = 1.0\nmust_not_contain = ["Verify Coverage"]\n')
+    (contract.intakes[0] / "intake.toml").write_text('[constraints]\nmax_cost_usd = 0.01\nmust_not_contain = ["Verify Coverage"]\n')
     result = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
     best = result.made[0][1].ranked[0][1]
     assert not best.feasible
-    assert [v.split(":")[0] for v in best.violations] == ["max_cost_usd", "must_not_contain"]
-    assert "exceeds 1.00 by" in best.violations[0]
+    said = [v.split(":")[0] for v in best.violations]
+    assert said[:3] == ["max_cost_usd", "must_not_contain", "conflict"]
+    assert set(said[3:]) <= {"conflict", "relax"}
+    assert "exceeds 0.01 by" in best.violations[0]
 
 
 def test_a_broken_intake_costs_only_itself(sample, knowledge, cached, tmp_path):
@@ -230,7 +268,7 @@ def test_ranks_and_figures_hang_together(results):
 
 def test_a_published_result_is_what_the_pointer_names(results, lake):
     result = results["Meridian Clinics", "Visit Coding"]
-    result.tables |= report_tables(result)
+    result.tables |= report_tables(result, SETTINGS.reward.clear_share)
     publish_contract(lake, result, NOW)
     (pointer,) = lake.results()
     assert (pointer["contract"], pointer["result"]) == ("Visit Coding", result.result)
@@ -239,6 +277,25 @@ def test_a_published_result_is_what_the_pointer_names(results, lake):
     cost = result.tables["reports/cost"].to_pylist()
     assert sum(r["share"] for r in cost) == pytest.approx(1)
     assert sum(r["cost_usd"] for r in cost) == pytest.approx(sum(m.ranked[0][1].evaluation.cost_usd for _, m in result.made))
+
+
+def test_what_is_published_is_exported_audited_and_has_no_orphans(results, lake):
+    for result in results.values():
+        result.tables |= report_tables(result, SETTINGS.reward.clear_share)
+        publish_contract(lake, result, NOW)
+    write_views_sql(lake)
+    connection = connect(lake)
+    for _, _, _, best in every_best(results):
+        file = read_workflow(connection, best.id).file
+        assert file.workflow().edges == best.workflow.edges
+        score = score_file("exported", file, SETTINGS.cost, SETTINGS.reward)
+        assert (score.parts.reward_usd, score.penalty) == (best.reward_usd, best.penalty)
+        assert read_bpmn(as_bpmn(Described(file)), "w.bpmn").workflow() == file.workflow()
+        links = run(connection, "audit", {"workflow": best.id})
+        assert links.filter("len(lost) > 0").fetchall() == []
+    orphans = run(connection, "orphans")
+    assert orphans.filter("orphans > 0").fetchall() == []
+    assert orphans.filter("rows = 0").fetchall() == []
 
 
 def test_prices_of_a_contract_change_what_unpriced_work_costs(sample, knowledge, results):
@@ -261,3 +318,56 @@ def test_near_cases_weigh_less_with_distance_and_refusals_are_left_out(knowledge
     assert 0 < len(found) < 40
     assert [c.weight for c in found] == sorted((c.weight for c in found), reverse=True)
     assert all(c.expected_outcome is None for c in found)
+
+
+def test_the_intervals_of_rewards_hold_what_the_truth_earns(results, truth, kinds):
+    """40,000 simulated runs of every ranked workflow, done one step after the other as the truth has it."""
+    held = []
+    for result in results.values():
+        for intake, made in result.made:
+            for _, candidate in made.ranked:
+                order = one_after_the_other(candidate.workflow, candidate.evaluation.start_ms)
+                earned = simulate_workflow(truth, intake.industry, candidate.workflow, kinds[made.intention_id], order, 40_000).mean_reward
+                sure = candidate.sureness
+                assert sure.reward_usd_p05 <= candidate.reward_usd <= sure.reward_usd_p95
+                held.append(sure.reward_usd_p05 <= earned <= sure.reward_usd_p95)
+    assert len(held) >= 40
+    assert np.mean(held) >= 0.85
+
+
+def test_every_ranking_says_how_sure_it_is(results):
+    for result in results.values():
+        rows = result.tables[OPTIMIZED.name].to_pylist()
+        for intention in {row["intention_id"] for row in rows}:
+            ranked = sorted((row for row in rows if row["intention_id"] == intention), key=lambda row: row["rank"])
+            assert sum(row["best_share"] for row in ranked) == pytest.approx(1)
+            assert [row["beats_next"] is None for row in ranked] == [False] * (len(ranked) - 1) + [True]
+            for row in ranked[:-1]:
+                assert row["verdict"] == ("clear" if row["beats_next"] >= SETTINGS.reward.clear_share else "undecided")
+
+
+def test_a_stated_review_stands_in_the_tables_and_in_the_reports(sample, knowledge, cached, tmp_path):
+    shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
+    (contract,) = discover(tmp_path)
+    with (contract.folder / "contract.toml").open("a") as file:
+        file.write('\n[review]\nactor_kind = "human"\np = 0.99\nq = 0.8\ncost_usd = 0.5\nduration_ms = 60000\n')
+    (contract,) = discover(tmp_path)
+    result = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
+    assert result.failed == []
+    steps = result.tables[WORKFLOW_TASKS.name].to_pylist()
+    for row in result.tables[OPTIMIZED.name].to_pylist():
+        mine = [s for s in steps if s["workflow_id"] == row["workflow_id"]]
+        reviews = [s for s in mine if s["kind"] == "review"]
+        assert row["reviews"] == len(reviews) > 0
+        assert row["tasks"] == sum(s["kind"] == "task" for s in mine)
+        assert {(s["task_id"], s["origin"], s["q"], s["cost_usd"]) for s in reviews} == {(None, "review", 0.8, 0.5)}
+        assert [s["title"] for s in reviews] == [f"Review: {mine[s['position'] - 1]['title']}" for s in reviews]
+        assert sum(c["kind"] == "review" and c["earned_usd"] > 0 for c in row["choices"]) == row["reviews"]
+        edges = [e for e in result.tables["workflows/edges"].to_pylist() if e["workflow_id"] == row["workflow_id"]]
+        assert len(edges) == len(mine) - 1
+        assert {e["origin"] for e in edges if "_review" in e["src"] + e["dst"]} == {"review"}
+    cost = report_tables(result, SETTINGS.reward.clear_share)["reports/cost"].to_pylist()
+    (line,) = [r for r in cost if r["task_id"] == "review"]
+    best = [m.ranked[0][1] for _, m in result.made]
+    assert line["cost_usd"] == pytest.approx(0.5 * sum(t.kind == "review" for c in best for t in c.workflow.tasks))
+    assert sum(r["cost_usd"] for r in cost) == pytest.approx(sum(c.evaluation.cost_usd for c in best))

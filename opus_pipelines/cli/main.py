@@ -11,10 +11,12 @@ from pathlib import Path
 import click
 
 from opus_pipelines.cli.admin import rollback
+from opus_pipelines.cli.export import export
 from opus_pipelines.cli.forget import forget
 from opus_pipelines.cli.graph import graph
 from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.read import best, explain, query, status
+from opus_pipelines.cli.report import report
 from opus_pipelines.cli.score import score
 from opus_pipelines.cli.tasks import tasks
 from opus_pipelines.cli.write import generate, rebuild, sample, ui
@@ -43,7 +45,7 @@ def opus(context: click.Context, lake: Path | None, settings: Path | None) -> No
     _log_to_stderr()
 
 
-for command in (sample, rebuild, generate, best, explain, graph, query, score, rollback, status, tasks, ui, forget):
+for command in (sample, rebuild, generate, best, explain, export, report, graph, query, score, rollback, status, tasks, ui, forget):
     opus.add_command(command)
 
 

@@ -1,14 +1,20 @@
 """Commands that only read: best, explain, query, status. None of them loads Dagster, Spark or torch."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from opus_pipelines.cli import show
+from opus_pipelines.cli.export import write
 from opus_pipelines.cli.options import Options
 from opus_pipelines.errors import InputError
 
+if TYPE_CHECKING:
+    import duckdb
+
+PICTURE = click.Path(path_type=Path, dir_okay=False)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -45,8 +51,10 @@ def best(options: Options, client: str | None, contract: str | None, intake: str
 @click.argument("workflow")
 @click.option("--evidence", metavar="TASK", help="List the cases of history behind this task (title or id).")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many cases --evidence lists.")
+@click.option("--svg", type=PICTURE, metavar="FILE", help="Its picture instead of words: a lane an actor, time running down; - is stdout.")
+@click.option("--mermaid", type=PICTURE, metavar="FILE", help="Its picture as Mermaid text; - is stdout.")
 @click.pass_obj
-def explain(options: Options, workflow: str, evidence: str | None, limit: int) -> None:
+def explain(options: Options, workflow: str, evidence: str | None, limit: int, svg: Path | None, mermaid: Path | None) -> None:
     """One workflow: its steps, why it ranks where it does, and where each figure came from.
 
     WORKFLOW is an id that `opus best` shows, or the beginning of one.
@@ -54,6 +62,7 @@ def explain(options: Options, workflow: str, evidence: str | None, limit: int) -
     \b
     Example:
       opus explain f3a9 --evidence "Check invoice"
+      opus explain f3a9 --svg claim.svg
     """
     from opus_pipelines.query.evidence import evidence_of
     from opus_pipelines.query.explain import explanation, find_workflow
@@ -61,8 +70,22 @@ def explain(options: Options, workflow: str, evidence: str | None, limit: int) -
 
     connection = connect(options.lake())
     workflow_id = find_workflow(connection, workflow)
+    if svg or mermaid:
+        _pictures(connection, workflow_id, svg, mermaid)
+        return
     text = evidence_of(connection, workflow_id, evidence, limit) if evidence else explanation(connection, workflow_id)
     click.echo(text)
+
+
+def _pictures(connection: "duckdb.DuckDBPyConnection", workflow: str, svg: Path | None, mermaid: Path | None) -> None:
+    from opus_pipelines.query.workflows import read_workflow
+    from opus_pipelines.reports.graphs.swimlane_svg import swimlane_svg
+    from opus_pipelines.workflow.faces.mermaid import as_mermaid
+
+    found = read_workflow(connection, workflow)
+    for out, draw in ((svg, swimlane_svg), (mermaid, as_mermaid)):
+        if out is not None:
+            write(draw(found).encode(), out)
 
 
 @click.command()

@@ -1,7 +1,6 @@
 """The Dagster runs behind `opus rebuild` and `opus generate`: the same jobs that the schedule and the UI start."""
 
 import contextlib
-import itertools
 import logging
 import time
 import warnings
@@ -48,14 +47,6 @@ def generate(settings: Settings, wanted: list[ContractFolder]) -> None:
     """Run the job `generate` over the wanted contracts, one run for each span of them; raises OpusError naming what failed."""
     keys = {folder.key for folder in wanted}
     _complain(_run(settings, "generate", lambda instance: _spans(instance, keys), {}))
-
-
-def ranges(order: Iterable[str], wanted: set[str]) -> Iterator[tuple[str, str]]:
-    """First and last key of each span of wanted keys that is contiguous in `order`: a Dagster run covers one span."""
-    for hit, span in itertools.groupby(order, key=wanted.__contains__):
-        if hit:
-            keys = list(span)
-            yield keys[0], keys[-1]
 
 
 def _run(settings: Settings, job: str, tags_of: Callable[[Any], Iterable[dict[str, str]]], config: dict[str, Any]) -> list[str]:
@@ -109,11 +100,12 @@ def _complain(problems: list[str]) -> None:
 def _spans(instance: "dg.DagsterInstance", keys: set[str]) -> Iterator[dict[str, str]]:
     """The tags of each run; keys that Dagster does not know yet are added in order."""
     from assets.partitions import CONTRACT
+    from jobs.spans import order_with, ranges, tags
 
-    known = set(instance.get_dynamic_partitions(CONTRACT))
-    instance.add_dynamic_partitions(CONTRACT, sorted(keys - known))
-    for first, last in ranges(instance.get_dynamic_partitions(CONTRACT), keys):
-        yield {"dagster/asset_partition_range_start": first, "dagster/asset_partition_range_end": last}
+    order, new = order_with(instance.get_dynamic_partitions(CONTRACT), keys)
+    instance.add_dynamic_partitions(CONTRACT, new)
+    for first, last in ranges(order, keys):
+        yield tags(first, last)
 
 
 def _warnings(result: "dg.ExecuteInProcessResult") -> list[str]:

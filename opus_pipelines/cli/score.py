@@ -19,6 +19,7 @@ PARTS = (
     ("cost_time_usd", "w_d (2)"), ("cost_held_usd", "w_r (3)"),
     ("duration_ms", "(2), (17)"), ("peak_memory_gb", "(3), (18)"), ("peak_threads", "(3), (18)"),
 )
+MOST_SHOWN = 200  # tasks of a workflow
 PENALTIES = (("penalty", "(10)"), ("cip", "(8)"), ("sip", "(9)"))
 
 
@@ -70,6 +71,9 @@ def _parts(scores: Sequence[Score]) -> None:
     show.table(("part", "EVAL", *(s.title for s in scores)), rows)
     if any(s.penalties is None for s in scores):
         click.echo("no Penalty where tasks have no scores", err=True)
+    for found in scores:
+        if found.uncompared:
+            click.echo(f"{found.title}: the product form was not compared: {found.uncompared}", err=True)
 
 
 def _exact(found: Score) -> float:
@@ -79,11 +83,15 @@ def _exact(found: Score) -> float:
 
 def _tasks(found: Score) -> None:
     parts = found.parts
+    place = {node: i for i, node in enumerate(found.workflow.topological())}
+    tasks = sorted(found.workflow.tasks, key=lambda t: place[t.id])
     rows = [
         (t.title, t.actor_kind, t.p, t.q, parts.success[t.id], t.cost_usd, t.duration_ms, parts.start_ms[t.id], parts.finish_ms[t.id])
-        for t in sorted(found.workflow.tasks, key=lambda t: found.workflow.topological().index(t.id))
+        for t in tasks[:MOST_SHOWN]
     ]
     show.table(("task", "actor", "p", "q", "success", "cost_usd", "duration_ms", "start_ms", "finish_ms"), rows, found.title)
+    if len(tasks) > MOST_SHOWN:
+        click.echo(f"and {len(tasks) - MOST_SHOWN:,} more tasks: --json has them all")
 
 
 def _as_dict(found: Score) -> dict[str, Any]:
@@ -94,7 +102,7 @@ def _as_dict(found: Score) -> dict[str, Any]:
         for node in found.workflow.topological()
     }
     exact = {d.node or "": {"product": d.product, "exact": d.exact} for d in found.differences}
-    return {"title": found.title, **whole, "nodes": nodes, "differs_from_exact": exact}
+    return {"title": found.title, **whole, "nodes": nodes, "differs_from_exact": exact, "uncompared": found.uncompared}
 
 
 def _case_study() -> None:

@@ -14,7 +14,8 @@ REQUEST_WEIGHT = 0.5   # title and description, or the client input: what is ask
 CONTEXT_WEIGHT = 0.5   # the procedure it is carried out under
 OUTPUT_WEIGHT = 0.25   # what must come out
 TEMPERATURE = 0.02     # of the attention: cosines this much apart weigh e to 1
-WORDS_PER_TOKEN = 0.7  # English prose under WordPiece, on the safe side
+WORDS_PER_TOKEN = 0.7  # English prose under WordPiece; what has more tokens than this is read in windows by the encoder
+LONG_WORD = 32         # characters above which a word counts as many: writing without spaces, base64
 
 
 def words_of(max_tokens: int) -> int:
@@ -28,9 +29,22 @@ def passages(text: str | None, max_words: int) -> list[str]:
 
 
 def stretches(text: str | None, max_words: int) -> list[str]:
-    """A text in stretches of `max_words` words, paragraphs or not: for what is asked, which is read as a whole."""
-    words = (text or "").split()
-    return [" ".join(words[i : i + max_words]) for i in range(0, len(words), max_words)]
+    """A text in stretches of `max_words` words, paragraphs or not: for what is asked, which is read as a whole.
+
+    A word of more than LONG_WORD characters counts as one a character, and is cut where it alone is too long.
+    """
+    found: list[list[str]] = []
+    room = 0
+    for word in (text or "").split():
+        pieces = [word] if len(word) <= LONG_WORD else [word[i : i + max_words] for i in range(0, len(word), max_words)]
+        for piece in pieces:
+            weight = 1 if len(word) <= LONG_WORD else len(piece)
+            if weight > room:
+                found.append([])
+                room = max_words
+            found[-1].append(piece)
+            room -= weight
+    return [" ".join(words) for words in found]
 
 
 def attention(query: "np.ndarray", keys: "np.ndarray", temperature: float = TEMPERATURE) -> "np.ndarray":

@@ -31,6 +31,8 @@ class TextEncoder(Protocol):
 class Encoder:
     """Mean of the token vectors under the attention mask, at unit length. Torch is loaded by the first `encode`.
 
+    A text longer than the model reads at once is read in windows of that length, and the mean is over the tokens of all: nothing is cut off
+    (most passages of tables, of technical text and of languages that the model does not know have more tokens than words suggest).
     A row's last digits (about 1e-7) depend on what else is in its batch; everything else is reproducible.
     """
 
@@ -44,7 +46,7 @@ class Encoder:
 
     @property
     def max_tokens(self) -> int:
-        """Tokens of a passage that are read; the rest is cut off."""
+        """Tokens that are read at once; a longer text is read in several windows."""
         return self.settings.max_tokens
 
     @property
@@ -69,12 +71,20 @@ class Encoder:
         import torch
 
         tokenizer, model = self._loaded
-        tokens = tokenizer(texts, padding=True, truncation=True, max_length=self.settings.max_tokens, return_tensors="pt")
-        with torch.inference_mode():
-            hidden = model(**tokens).last_hidden_state
-        mask = tokens["attention_mask"].unsqueeze(-1).to(hidden.dtype)
-        mean = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
-        return torch.nn.functional.normalize(mean, dim=1).numpy()
+        windows = tokenizer(
+            texts, padding=True, truncation=True, max_length=self.settings.max_tokens, return_overflowing_tokens=True, return_tensors="pt"
+        )
+        text_of = windows.pop("overflow_to_sample_mapping")
+        sums, counts = torch.zeros(len(texts), self.dimension), torch.zeros(len(texts), 1)
+        for start in range(0, len(text_of), self.settings.batch_size):
+            rows = slice(start, start + self.settings.batch_size)
+            tokens = {name: tensor[rows] for name, tensor in windows.items()}
+            with torch.inference_mode():
+                hidden = model(**tokens).last_hidden_state
+            mask = tokens["attention_mask"].unsqueeze(-1).to(hidden.dtype)
+            sums.index_add_(0, text_of[rows], (hidden * mask).sum(1))
+            counts.index_add_(0, text_of[rows], mask.sum(1))
+        return torch.nn.functional.normalize(sums / counts.clamp(min=1e-9), dim=1).numpy()
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:

@@ -6,18 +6,20 @@ its parents are (an output). Where parents share no uncertain ancestor their pro
 
 import heapq
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opus_pipelines.errors import WorkflowError
-from opus_pipelines.evaluation.success import Success, disjoint, is_uncertain, product_success
+from opus_pipelines.evaluation.success import Forks, Success, disjoint, product_success
 from opus_pipelines.workflow.model import InputNode, TaskNode, Workflow
 
 WIDEST = 20
 """The most variables that one table of the elimination may hold: 2^20 numbers, 8 MB."""
+LONGEST = 2_000_000
+"""The most nodes that all eliminations of one workflow may look at together: half a minute."""
 
 Factor = tuple[tuple[int, ...], NDArray[np.float64]]
 """Variables, ascending, and a table with one axis of two (wrong, right) for each."""
@@ -47,36 +49,36 @@ def differences(workflow: Workflow, tolerance: float = 1e-12) -> list[Difference
 def exact_success(workflow: Workflow) -> Success:
     """P(S_v) of every node and P_succ(W) = P(all outputs are right), EVAL (4), without assumption (i) and without independent outputs.
 
-    Raises WorkflowError where the branches are too entangled for it (`WIDEST`).
+    Raises WorkflowError where the branches are too entangled for it (`WIDEST`), or too many of too large a workflow meet (`LONGEST`).
     """
     success: dict[str, float] = {}
-    above: dict[str, frozenset[str]] = {}
+    forks = Forks(workflow)
+    number = {node: i for i, node in enumerate(workflow.topological())}
     for node in workflow.topological():
         parents = workflow.predecessors(node)
         data = workflow.by_id[node]
         if isinstance(data, InputNode):
             success[node] = data.prior
         else:
-            all_right = _all_right(workflow, parents, success, above)
+            all_right = _all_right(workflow, parents, success, forks, number)
             # As in the product form, so that the two agree to the last bit wherever that one is exact.
             success[node] = min(1.0, data.p * all_right + data.q * (1 - all_right)) if isinstance(data, TaskNode) else all_right
-        above[node] = frozenset({node} if is_uncertain(workflow, node) else ()).union(*(above[u] for u in parents))
-    return Success(success, _all_right(workflow, [n.id for n in workflow.outputs], success, above))
+    return Success(success, _all_right(workflow, [n.id for n in workflow.outputs], success, forks, number))
 
 
-def _all_right(workflow: Workflow, nodes: Sequence[str], success: dict[str, float], above: dict[str, frozenset[str]]) -> float:
-    """P(all these nodes are right), given every P(S_u) up to them and their uncertain ancestors."""
-    if disjoint([above[u] for u in nodes]):
+def _all_right(workflow: Workflow, nodes: Sequence[str], success: dict[str, float], forks: Forks, number: Mapping[str, int]) -> float:
+    """P(all these nodes are right), given every P(S_u) up to them; `number` is every node's place in the order."""
+    if disjoint([forks.above(u) for u in nodes]):
         return math.prod(success[u] for u in nodes)
-    return min(1.0, _sum_out(_network(workflow, nodes, success)))
+    forks.spend(max(number[u] for u in nodes), LONGEST)
+    return min(1.0, _sum_out(_network(workflow, nodes, success, number)))
 
 
-def _network(workflow: Workflow, right: Collection[str], success: dict[str, float]) -> list[Factor]:
+def _network(workflow: Workflow, right: Collection[str], success: dict[str, float], number: Mapping[str, int]) -> list[Factor]:
     """The factors of these nodes and their ancestors, these nodes being right; what is right for sure is left out.
 
     A node of many parents would need a table of 2^parents: its condition is built parent by parent, each step a variable of its own.
     """
-    number = {node: i for i, node in enumerate(workflow.topological())}
     fresh = len(number)
     factors: list[Factor] = []
     seen, waiting = set(right), list(right)

@@ -19,7 +19,8 @@ class Scores:
     hygiene: float
 
     def __post_init__(self) -> None:
-        if wrong := [f"{name} is {x}" for name, x in asdict(self).items() if not 0 <= x <= 1]:
+        if not (0 <= self.cohesion <= 1 and 0 <= self.coupling <= 1 and 0 <= self.observability <= 1 and 0 <= self.hygiene <= 1):
+            wrong = [f"{name} is {x}" for name, x in asdict(self).items() if not 0 <= x <= 1]
             raise WorkflowError(f"a score lies in [0, 1]: {', '.join(wrong)}")
 
     @classmethod

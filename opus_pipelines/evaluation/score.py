@@ -16,13 +16,17 @@ from opus_pipelines.workflow.model import Workflow
 
 @dataclass(frozen=True)
 class Score:
-    """One workflow with its parts; `penalties` is None where scores are missing. `differences`: where (4) and exact inference disagree."""
+    """One workflow with its parts; `penalties` is None where scores are missing.
+
+    `differences`: where (4) and exact inference disagree; `uncompared`: why that is not known, where it would take too much.
+    """
 
     title: str
     workflow: Workflow
     parts: Evaluation
     penalties: Penalties | None
     differences: tuple[Difference, ...]
+    uncompared: str | None = None
 
     @property
     def penalty(self) -> float | None:
@@ -43,7 +47,11 @@ def score(title: str, workflow: Workflow, scores: Mapping[str, Scores], cost: Co
     """EVAL (1)-(10) of one workflow; `scores` by node. A Penalty needs every task's scores: with some missing there is none."""
     complete = all(task.id in scores for task in workflow.tasks) and bool(workflow.tasks)
     found = penalties(workflow, scores, reward) if complete else None
-    return Score(title, workflow, evaluate(workflow, cost, reward), found, tuple(differences(workflow)))
+    parts = evaluate(workflow, cost, reward)
+    try:
+        return Score(title, workflow, parts, found, tuple(differences(workflow)))
+    except WorkflowError as error:  # in the product form, as the settings have it, the workflow has its Reward all the same
+        return Score(title, workflow, parts, found, (), str(error))
 
 
 def score_file(title: str, file: WorkflowFile, cost: Cost, reward: Reward) -> Score:

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from opus_pipelines.errors import WorkflowError
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 
@@ -44,14 +45,43 @@ def product_success(workflow: Workflow) -> Success:
 
 def product_is_exact(workflow: Workflow) -> bool:
     """Whether no node, and no pair of outputs, hangs on one uncertain ancestor by two ways: then the product form is exact."""
-    ancestors: dict[str, frozenset[str]] = {}
-    for node in workflow.topological():
-        above = [ancestors[u] for u in workflow.predecessors(node)]
-        if not disjoint(above):
-            return False
-        own = frozenset({node} if is_uncertain(workflow, node) else ())
-        ancestors[node] = own.union(*above)
-    return disjoint([ancestors[n.id] for n in workflow.outputs])
+    forks = Forks(workflow)
+    return all(disjoint([forks.above(u) for u in workflow.predecessors(node)]) for node in workflow.topological()) and disjoint(
+        [forks.above(n.id) for n in workflow.outputs]
+    )
+
+
+class Forks:
+    """Of every node the forks at or above it that hang on something uncertain; a fork is a node that leads to two or more.
+
+    Two nodes share an uncertain ancestor exactly where they share such a fork: where their ways from it part. Without forks nothing is
+    kept, so that a long chain costs no more than its length.
+    """
+
+    MOST = 20_000_000  # entries kept together, some gigabytes: beyond them no answer is to be had here
+
+    def __init__(self, workflow: Workflow) -> None:
+        self._above: dict[str, frozenset[str]] = {}
+        self._spent, shaky = 0, dict[str, bool]()
+        for node in workflow.topological():
+            parents = workflow.predecessors(node)
+            shaky[node] = is_uncertain(workflow, node) or any(shaky[u] for u in parents)
+            sets = {id(s): s for s in (self._above[u] for u in parents) if s}
+            if shaky[node] and workflow.has_fork(node):
+                sets[0] = frozenset({node})
+            self._above[node] = next(iter(sets.values())) if len(sets) == 1 else frozenset().union(*sets.values())
+            self.spend(len(self._above[node]) if len(sets) > 1 else 0, self.MOST)
+        self._spent = 0
+
+    def above(self, node: str) -> frozenset[str]:
+        """The forks at or above a node."""
+        return self._above[node]
+
+    def spend(self, steps: int, most: int) -> None:
+        """Count work on one workflow; raises WorkflowError where it comes to more than `most`."""
+        self._spent += steps
+        if self._spent > most:
+            raise WorkflowError('too many branches meet in so large a workflow for exact success: set reward.inference = "product"')
 
 
 def is_uncertain(workflow: Workflow, node: str) -> bool:

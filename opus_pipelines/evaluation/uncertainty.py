@@ -1,49 +1,65 @@
-"""How sure a Reward is: drawn from what is believed of p, q and cost of each task, seeded, many draws in one pass.
+"""How sure a Reward is: drawn from what is believed of p, q, cost and time of each task, seeded, many draws in one pass.
 
 What two workflows do alike they do alike in every draw: a task done in one way has one draw for all of them, so that
-the probability that one beats the other rests on their differences alone.
+the probability that one beats the other rests on their differences alone. The rule is this project's own; the formulas are EVAL's.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
 from opus_pipelines.evaluation.batch import Figures, Floats, evaluate_batch
+from opus_pipelines.evaluation.cost import weights_held
 from opus_pipelines.ids import digest
 from opus_pipelines.settings import Cost
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
-DRAWS = 2_000
-Z = 1.959963984540054           # normal quantile at 97.5 %
-LEAST_STRENGTH = 2.0  # of a Beta: the uniform distribution's; less would be two peaks at 0 and 1
+DRAWS = 1_000
+Z = 1.959963984540054  # normal quantile at 97.5 %
+LEAST_STRENGTH = 2.0   # of a Beta made from an interval: the uniform distribution's; less would be two peaks at 0 and 1
+KEPT = 1_024           # tasks' draws kept: many intakes ask for the same ones
 
 
 @dataclass(frozen=True)
 class Share:
-    """A probability with its 95 % interval."""
+    """A probability believed to be Beta(value·strength, (1 - value)·strength): `strength` counts, of evidence and prior; inf: sure."""
 
     value: float
-    lower: float
-    upper: float
+    strength: float = math.inf
+
+    @classmethod
+    def within(cls, value: float, lower: float, upper: float) -> "Share":
+        """Of this mean, with the standard deviation of a normal distribution whose central 95 % are as wide as lower..upper."""
+        deviation = (upper - lower) / (2 * Z)
+        if deviation <= 0:
+            return cls(value)
+        return cls(value, max(LEAST_STRENGTH, value * (1 - value) / deviation**2 - 1))
+
+    @property
+    def is_sure(self) -> bool:
+        """Every draw is the value: 0 and 1 stay, for a Beta has no other of that mean."""
+        return not 0 < self.value < 1 or math.isinf(self.strength)
 
     def draws(self, random: np.random.Generator, n: int) -> Floats:
-        """From the Beta of this mean and of the interval's width; the value itself where it is 0 or 1, or the interval has no width."""
-        deviation = (self.upper - self.lower) / (2 * Z)
-        if not 0 < self.value < 1 or deviation <= 0:
+        """(n,)."""
+        if self.is_sure:
             return np.full(n, self.value)
-        strength = max(LEAST_STRENGTH, self.value * (1 - self.value) / deviation**2 - 1)
-        return random.beta(self.value * strength, (1 - self.value) * strength, n)
+        return random.beta(self.value * self.strength, (1 - self.value) * self.strength, n)
 
 
 @dataclass(frozen=True)
 class Belief:
-    """What is believed of one task done in one way. `cost_deviation_usd`: standard deviation of its mean cost, 0 where that is sure."""
+    """What is believed of one task done in one way. The deviations are standard deviations of its *mean* cost and *mean* time, 0 where
+    they are sure; `paid_by_time`: its cost is its time at a price, so that both are one draw."""
 
     p: Share
     q: Share
     cost_deviation_usd: float = 0.0
+    duration_deviation_ms: float = 0.0
+    paid_by_time: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,15 +71,17 @@ class Interval:
 
 
 def reward_draws(workflow: Workflow, beliefs: Mapping[str, Belief], cost: Cost, seed: int, n: int = DRAWS) -> Floats:
-    """n Rewards, EVAL (7), of the workflow; `beliefs` by node, a node without one is taken as sure. Costs are drawn log-normal."""
-    columns = [_drawn(task, beliefs.get(task.id), seed, n) for task in workflow.tasks]
+    """n Rewards, EVAL (7) in the product form; `beliefs` by node, a node without one is taken as sure. Costs and times are log-normal."""
     figures = Figures.of(workflow, cost)
-    if columns:
-        p, q, spent = (np.column_stack(c) for c in zip(*columns, strict=True))
-        further = figures.cost_usd - np.array([[t.cost_usd for t in workflow.tasks]])
-        figures = replace(figures, p=p, q=q, cost_usd=spent + further)
-    found = evaluate_batch(workflow, figures, cost).reward_usd
-    return found if len(found) == n else np.full(n, found[0])
+    tasks = workflow.tasks
+    if not any(task.id in beliefs for task in tasks):
+        return np.full(n, evaluate_batch(workflow, figures, cost).reward_usd[0])
+    drawn = [_drawn(_Drawn.of(task), beliefs.get(task.id), seed, n) for task in tasks]
+    timed = cost.usd_per_hour_of_duration > 0 or any(weights_held(cost).values())
+    p, q, spent, *took = (np.stack(column).T for column in zip(*(d if timed else d[:3] for d in drawn), strict=True))
+    further = figures.cost_usd - np.array([[t.cost_usd for t in tasks]])
+    figures = replace(figures, p=p, q=q, cost_usd=spent + further, duration_ms=took[0] if timed else figures.duration_ms)
+    return evaluate_batch(workflow, figures, cost).reward_usd
 
 
 def interval(draws: Floats) -> Interval:
@@ -72,19 +90,48 @@ def interval(draws: Floats) -> Interval:
     return Interval(float(low), float(high))
 
 
-def beats(first: Floats, second: Floats) -> float:
-    """The share of draws in which the first earns more; draws in which they earn the same count half."""
-    return float(np.mean(first > second) + np.mean(first == second) / 2)
+def beats(first: Floats, second: Floats, quantum: float = 0.0, in_a_tie: float = 0.5) -> float:
+    """The share of draws in which the first earns more. Draws in which both earn the same count `in_a_tie`: the same to the last bit, or
+    in one step of the quantum, as EVAL (13) compares them."""
+    if quantum:
+        first, second = np.rint(first / quantum), np.rint(second / quantum)
+    return float(np.mean(first > second) + np.mean(first == second) * in_a_tie)
 
 
-def _drawn(task: TaskNode, belief: Belief | None, seed: int, n: int) -> tuple[Floats, Floats, Floats]:
+@dataclass(frozen=True)
+class _Drawn:
+    """Of a task, all that its draws depend on beside the belief."""
+
+    way: tuple[str | None, ...]
+    p: float
+    q: float
+    cost_usd: float
+    duration_ms: float
+
+    @classmethod
+    def of(cls, task: TaskNode) -> "_Drawn":
+        return cls((task.task_id, task.actor_kind, task.model, task.actor_group), task.p, task.q, task.cost_usd, task.duration_ms)
+
+
+@lru_cache(KEPT)
+def _drawn(task: _Drawn, belief: Belief | None, seed: int, n: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """p, q, cost and time, each (n,), not to be written to."""
     if belief is None:
-        return np.full(n, task.p), np.full(n, task.q), np.full(n, task.cost_usd)
-    random = np.random.default_rng(int(digest("reward", seed, task.task_id, task.actor_kind, task.model)[:12], 16))
-    return belief.p.draws(random, n), belief.q.draws(random, n), _costs(task.cost_usd, belief.cost_deviation_usd, random, n)
+        found = tuple(np.full(n, value) for value in (task.p, task.q, task.cost_usd, task.duration_ms))
+    else:
+        random = np.random.default_rng(int(digest("reward", seed, task.way)[:12], 16))
+        p, q = belief.p.draws(random, n), belief.q.draws(random, n)
+        took = _log_normal(task.duration_ms, belief.duration_deviation_ms, random, n)
+        if belief.paid_by_time and task.duration_ms > 0:
+            found = p, q, took * (task.cost_usd / task.duration_ms), took
+        else:
+            found = p, q, _log_normal(task.cost_usd, belief.cost_deviation_usd, random, n), took
+    for values in found:
+        values.setflags(write=False)
+    return found  # type: ignore[return-value]
 
 
-def _costs(mean: float, deviation: float, random: np.random.Generator, n: int) -> Floats:
+def _log_normal(mean: float, deviation: float, random: np.random.Generator, n: int) -> Floats:
     if mean <= 0 or deviation <= 0:
         return np.full(n, mean)
     sigma2 = math.log1p((deviation / mean) ** 2)

@@ -1,12 +1,13 @@
 """Blocking checks on a contract's tables before they are written: what fails here is never visible."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from opus_pipelines.generation.contract import ContractResult
+from opus_pipelines.generation.staged import columns_of, schemas_of
 from opus_pipelines.schemas import DATASETS, INTAKES, OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
 from opus_pipelines.wkg.checks import CheckResult
 
@@ -15,33 +16,41 @@ def check_result(result: ContractResult, intakes: int) -> list[CheckResult]:
     """Schemas, keys, probabilities, ranks, ends of edges, and that each of the contract's `intakes` has its row."""
     tables = result.tables
     return [
-        *(_schema(name, table) for name, table in tables.items()),
-        *(_probabilities(name, table) for name, table in tables.items() if _probability_columns(name)),
-        _ranks(tables[OPTIMIZED.name]),
-        _ends(tables[WORKFLOW_EDGES.name], tables[WORKFLOW_TASKS.name]),
-        _intakes(tables[INTAKES.name].num_rows, intakes),
+        *(_schema(name, schemas_of(tables, name)) for name in tables),
+        *(_probabilities(name, tables) for name in tables if _probability_columns(name)),
+        _ranks(columns_of(tables, OPTIMIZED.name, ["intake_id", "intention_id", "rank"])),
+        _ends(*(columns_of(tables, d.name, ends) for d, ends in _ENDS.items())),
+        _intakes(result.counts[INTAKES.name], intakes),
     ]
 
 
-def _schema(name: str, table: pa.Table) -> CheckResult:
+_ENDS = {WORKFLOW_EDGES: ["workflow_id", "src", "dst"], WORKFLOW_TASKS: ["workflow_id", "node"]}
+
+
+def _schema(name: str, schemas: Iterable[pa.Schema]) -> CheckResult:
     dataset = DATASETS[name]
-    vectors = {f.type.list_size for f in table.schema if pa.types.is_fixed_size_list(f.type)}
-    expected = dataset.with_dimension(vectors.pop()) if len(vectors) == 1 else dataset.schema
-    return _said("schema", name, [f.name for f in expected if f not in list(table.schema)])
+    wrong = set()
+    for schema in schemas:
+        vectors = {f.type.list_size for f in schema if pa.types.is_fixed_size_list(f.type)}
+        expected = dataset.with_dimension(vectors.pop()) if len(vectors) == 1 else dataset.schema
+        wrong |= {f.name for f in expected if f not in list(schema)}
+    return _said("schema", name, sorted(wrong))
 
 
 def _probability_columns(name: str) -> list[str]:
     return [c.name for c in DATASETS[name].columns if c.type_name == "prob"]
 
 
-def _probabilities(name: str, table: pa.Table) -> CheckResult:
-    ends = {column: pc.min_max(table[column]).as_py() for column in _probability_columns(name)}
+def _probabilities(name: str, tables: Mapping[str, pa.Table]) -> CheckResult:
+    columns = _probability_columns(name)
+    table = columns_of(tables, name, columns)
+    ends = {column: pc.min_max(table[column]).as_py() for column in columns}
     return _said("probabilities", name, [c for c, e in ends.items() if e["min"] is not None and not 0 <= e["min"] <= e["max"] <= 1])
 
 
 def _ranks(optimized: pa.Table) -> CheckResult:
     found: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for row in optimized.select(["intake_id", "intention_id", "rank"]).to_pylist():
+    for row in optimized.to_pylist():
         found[row["intake_id"], row["intention_id"]].append(row["rank"])
     off = [key for key, ranks in found.items() if sorted(ranks) != list(range(1, len(ranks) + 1))]
     return _said("ranks_without_gaps", OPTIMIZED.name, off)

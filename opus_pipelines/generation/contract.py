@@ -3,9 +3,10 @@
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,8 +20,10 @@ from opus_pipelines.generation.intake import Intake, read_intake
 from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.outcome import Outcome, Terms, failed_outcome, outcome_of, unread_outcome
 from opus_pipelines.generation.rows import DATASETS_OF_GENERATION, Row
+from opus_pipelines.generation.staged import Heading, StagedTables
 from opus_pipelines.ids import code_version, digest, make_id
-from opus_pipelines.lake import Lake, table_of, write_json, write_table
+from opus_pipelines.intention.elements import Element, contract_elements
+from opus_pipelines.lake import Lake, write_json, write_table
 from opus_pipelines.lwm.history import HistoryBackend
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.schemas import DATASETS, OPTIMIZED, RUNS, WORKFLOW_EDGES, WORKFLOW_TASKS, Dataset
@@ -30,40 +33,47 @@ logger = logging.getLogger(__name__)
 
 CODE = (
     "tables", "ids.py", "lake.py", "workflow", "evaluation", "embedding", "wkg/graph.py", "intention", "subgraph", "lwm", "wfg",
-    "optimization", "generation", "reports",
+    "optimization", "generation", "reports", "history/privacy/names.py",
 )
 TABLES = (*DATASETS_OF_GENERATION, OPTIMIZED, WORKFLOW_TASKS, WORKFLOW_EDGES)
 
 
 @dataclass
 class ContractResult:
-    """All that a contract's intakes led to. `failed` and `refused`: a line each for a person."""
+    """All that a contract's intakes led to, its tables in memory or staged on disk. `failed` and `refused`: a line each for a person.
+
+    `memory_mb`: the most that a process which worked on it took; `texts_missed`: passages that nobody had encoded before the work began.
+    """
 
     client: str
     contract: str
     result: str
     snapshot: str
     model_version: str
-    tables: dict[str, pa.Table]
+    tables: MutableMapping[str, pa.Table]
     made: list[tuple[Intake, Generated]] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
-    def note(self, intake: str, outcome: Outcome) -> None:
-        """Remember what a person must be told of an intake."""
-        lines = {"failed": self.failed, "refused": self.refused}.get(outcome.status)
-        if lines is not None:
-            lines.append(f"{intake}: {outcome.said.split(': ', 1)[1]}")
+    memory_mb: float = 0.0
+    texts_missed: int = 0
 
-    @property
+    def tell(self, status: str, intake: str, reason: str) -> None:
+        """Remember what a person must be told of an intake (its folder's name)."""
+        lines = {"failed": self.failed, "refused": self.refused}.get(status)
+        if lines is not None:
+            lines.append(f"{self.client}/{self.contract}/{intake}: {reason}")
+
+    @cached_property
     def counts(self) -> dict[str, int]:
-        """Rows by dataset."""
-        return {name: table.num_rows for name, table in self.tables.items()}
+        """Rows by dataset; first asked for before the tables are published, for staged ones are moved then."""
+        staged = self.tables
+        return {name: staged.rows(name) if isinstance(staged, StagedTables) else staged[name].num_rows for name in staged}
 
 
 def settings_hash(settings: Settings) -> str:
     """Hash of the settings that a result depends on."""
-    return digest([settings.model_dump(include={"generation", "cost", "reward", "priors", "encoder"})])
+    return digest([settings.model_dump(include={"generation", "cost", "reward", "scores", "priors", "encoder"})])
 
 
 def result_id(contract: ContractFolder, snapshot: str, settings: Settings, model: LargeWorkModel | None = None) -> str:
@@ -77,7 +87,11 @@ def generate_contract(
     contract: ContractFolder, knowledge: Knowledge, settings: Settings, encoder: TextEncoder, run_id: str, now: datetime,
     model: LargeWorkModel | None = None, progress: Callable[[str], None] = logger.info,
 ) -> ContractResult:
-    """Every intake of a contract; one that fails costs only itself. `now` stands in generation/runs alone."""
+    """Every intake of a contract in this process, its tables in memory: what `bulk.BulkRun` does with processes and files, for a few.
+
+    An intake that fails costs only itself; one that hangs or kills its process is not guarded against. `now` stands in generation/runs
+    alone.
+    """
     run = _Run(contract, knowledge, settings, encoder, model or HistoryBackend())
     started = time.monotonic()
     for number, folder in enumerate(contract.intakes, start=1):
@@ -106,43 +120,51 @@ class _Run:
         )
         self.rows: dict[str, list[Row]] = defaultdict(list)
 
+    @cached_property
+    def inherited(self) -> tuple[Element, ...]:
+        """The contract's own documents, read once for all its intakes."""
+        return contract_elements(self.contract.documents)
+
     def work_on(self, folder: Path) -> str:
         """Generate for one intake; its rows are kept, what came of it comes back in words."""
-        name = f"{self.contract.client}/{self.contract.contract}/{folder.name}"
+        name = folder.name
         try:
-            intake = read_intake(self.contract, folder, self.settings)
+            intake = read_intake(self.contract, folder, self.settings, self.inherited)
         except OpusError as error:
             return self._keep(name, None, unread_outcome(self.contract.intake_id(folder), folder.name, str(error)))
         try:
             return self._keep(name, intake, outcome_of(intake, self.terms, self.knowledge, self.encoder, self.model, self.settings))
         except Exception as error:  # one intake's fault must not cost the others theirs: it is logged, counted and shown
-            logger.exception("%s failed", name)
-            return self._keep(name, intake, failed_outcome(intake, error))
+            logger.exception("%s / %s / %s failed", self.contract.client, self.contract.contract, name)
+            return self._keep(name, intake, failed_outcome(intake, f"{type(error).__name__}: {error}"))
 
     def _keep(self, name: str, intake: Intake | None, outcome: Outcome) -> str:
         for dataset, row in outcome.rows:
             self.rows[dataset].append(row)
         if intake is not None:
             self.result.made += [(intake, made) for made in outcome.made]
-        self.result.note(name, outcome)
+        if outcome.status != "generated":
+            self.result.tell(outcome.status, name, outcome.said.split(": ", 1)[1])
         return outcome.said
 
 
 def result_table(result: ContractResult, dataset: Dataset, rows: list[Row]) -> pa.Table:
     """Rows as a table of a result's dataset, each with its client, contract and result."""
-    head = {"client": result.client, "contract": result.contract, "result": result.result}
-    vectors = [len(row["vector"]) for row in rows if "vector" in row]
-    return table_of(dataset, [head | row for row in rows], dataset.with_dimension(vectors[0]) if vectors else None)
+    return Heading(result.client, result.contract, result.result).table(dataset, rows)
 
 
 def publish_contract(lake: Lake, result: ContractResult, now: datetime) -> None:
-    """Write every table of the result aside, move all into place, runs last (a result that has it is whole), then replace the contract's
-    pointer: the one visible step."""
+    """Write every table of the result aside, where it is not staged there yet, move all into place, runs last (a result that has it is
+    whole), then replace the contract's pointer: the one visible step."""
     where = {"client_key": result.client, "contract_key": result.contract, "result": result.result}
-    with lake.staging() as staged:
-        for name, table in result.tables.items():
-            write_table(DATASETS[name], table, staged / name)
-        for name in sorted(result.tables, key=lambda name: name == RUNS.name):
+    assert result.counts is not None  # counted while the tables are there
+    with lake.staging() as scratch:
+        tables = result.tables
+        staged = tables.folder if isinstance(tables, StagedTables) else scratch
+        for name in tables:
+            if not (staged / name).is_dir():  # in memory, or staged without a row
+                write_table(DATASETS[name], tables[name], staged / name)
+        for name in sorted(tables, key=lambda name: name == RUNS.name):
             lake.publish(staged / name, lake.folder(DATASETS[name], **where))
     write_json(lake.pointer_path(result.client, result.contract), {
         "client": result.client, "contract": result.contract, "result": result.result, "snapshot": result.snapshot,

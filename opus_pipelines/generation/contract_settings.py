@@ -12,14 +12,14 @@ from opus_pipelines.workflow.constraints import Constraints
 
 
 class Review(Section):
-    """How reviews are done under a contract."""
+    """Who reviews under a contract, and how well. Nothing stated: no review is placed. Without p or q: those of history's reviews."""
 
     actor_kind: str | None = Field(None, description="human, model or code")
     model: str | None = Field(None, description="AI model that reviews")
     p: float | None = Field(None, ge=0, le=1, description="P(right after the review | right before)")
     q: float | None = Field(None, ge=0, le=1, description="P(right after the review | wrong before)")
-    cost_usd: float | None = Field(None, ge=0, description="of one review")
-    duration_ms: float | None = Field(None, ge=0, description="of one review")
+    cost_usd: float | None = Field(None, ge=0, description="of one review; unstated: the settings' price")
+    duration_ms: float | None = Field(None, ge=0, description="of one review; unstated: the settings' default")
     allowed: bool = Field(True, description="may reviews be placed")
 
 
@@ -32,8 +32,10 @@ class ContractSettings(Section):
     gain_usd: float | None = Field(None, description="worth of a right output")
     constraints: Constraints = Constraints()
     prices: dict[str, Any] = Field({}, description="as [cost] in opus.toml, for this contract")
-    review: Review = Review()  # read and checked; the placing of reviews comes with the optimiser
-    regenerate: Literal["nightly", "on_change", "never"] = Field("on_change", description="when results are made anew (not used yet)")
+    review: Review = Review()
+    regenerate: Literal["nightly", "on_change", "never"] = Field(
+        "on_change", description="what makes stale results anew without a person: the night too, a change that is watched, nothing",
+    )
 
 
 class IntakeSettings(Section):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from opus_pipelines.errors import InputError, OpusError
 from opus_pipelines.generation.contract_settings import ContractSettings, load_contract
-from opus_pipelines.ids import file_hash, make_id
+from opus_pipelines.ids import digest, file_hash, make_id
 from opus_pipelines.lake import slug
 
 DOCUMENTS = "documents"
@@ -38,6 +38,12 @@ class ContractFolder:
     def intake_id(self, intake: Path) -> str:
         """Hash of client, contract and folder."""
         return make_id("k", self.client, self.contract, intake.name)
+
+    def fingerprint(self) -> str:
+        """Hash of path, size and modification time of every file: cheap enough to be asked every minute."""
+        files = sorted(p for p in self.folder.rglob("*") if p.is_file())
+        facts = [(p.relative_to(self.folder).as_posix(), p.stat()) for p in files]
+        return digest([(path, found.st_size, found.st_mtime_ns) for path, found in facts])
 
     def content(self) -> list[tuple[str, str]]:
         """Every file of the contract with its hash, in order: what a result is made from."""

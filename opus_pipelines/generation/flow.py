@@ -5,26 +5,33 @@ The flow of DESIGN section 2, composed; every step is a function of the package 
 
 from dataclasses import dataclass
 
+from opus_pipelines.embedding.attention import unit
 from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.generation.asking import completed, demanded, intentions
 from opus_pipelines.generation.candidates import candidates
 from opus_pipelines.generation.contract_settings import Review
+from opus_pipelines.generation.demands import Demands
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.needed import needed_tasks
-from opus_pipelines.generation.order import settled_order
+from opus_pipelines.generation.order import predecessors, settled_order
 from opus_pipelines.generation.prices import Prices
+from opus_pipelines.generation.reading import nearest_tasks, needed_by, order_by, reading_of, with_new_steps
 from opus_pipelines.generation.situation import Candidate, Situation
 from opus_pipelines.ids import make_id
-from opus_pipelines.intention.encode import Intention, encode_intention
+from opus_pipelines.intention.encode import Intention
 from opus_pipelines.intention.routing import Routed, route
 from opus_pipelines.lwm.history import first_occurrences
 from opus_pipelines.lwm.interface import LargeWorkModel, LwmRequest, NearCase, TaskSequence
-from opus_pipelines.optimization.baseline import Baseline, baseline
+from opus_pipelines.lwm.reading import Reading
+from opus_pipelines.optimization.baseline import Baseline, baseline, paid
 from opus_pipelines.settings import Cost, Settings
 from opus_pipelines.subgraph.neighbourhoods import neighbourhoods
 from opus_pipelines.subgraph.steiner import SubWKG, steiner
 from opus_pipelines.wfg.algorithm1 import WFG, workflow_graph
+from opus_pipelines.wfg.algorithm2 import joined
 from opus_pipelines.wfg.dag import chain
+from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.files import Weights
 
 BASELINE_CASES = 25
@@ -33,7 +40,11 @@ ENDS_OF_CASES = 3  # near cases whose first and last task a subgraph must reach,
 
 @dataclass(frozen=True)
 class Generated:
-    """Everything one Intention led to. `sequences` carry their ids; subgraphs are numbered from 0."""
+    """Everything one Intention led to. `sequences` carry their ids; subgraphs go from 0 on; `paid`: by task, by the nearest cases.
+
+    `graph`: the WKG with the steps that only the intake's procedure has; `nearest`: of each of them the known task it is priced like;
+    `predecessors`: of each sequence's places those that it waits for.
+    """
 
     intention_id: str
     intention: Intention
@@ -45,7 +56,13 @@ class Generated:
     ranked: list[tuple[int, Candidate]]
     prices: Prices
     baseline: Baseline
+    paid: dict[str, float]
     weights: Weights
+    demands: Demands
+    graph: WorkGraph
+    reading: Reading | None
+    nearest: dict[str, str]
+    predecessors: dict[str, list[list[int]]]
 
 
 @dataclass(frozen=True)
@@ -58,32 +75,52 @@ class Refused:
 def generate(
     intake: Intake, knowledge: Knowledge, encoder: TextEncoder, model: LargeWorkModel, cost: Cost, settings: Settings,
     review: Review | None = None,
-) -> Generated | Refused:
-    """Ranked workflows of an intake, or why there are none. Deterministic: the same inputs give the same rows."""
+) -> list[Generated] | Refused:
+    """Ranked workflows of an intake, an entry an Intention, or why there are none. The same inputs give the same rows."""
     if reason := intake.refusal or knowledge.strangeness(intake.industry):
         return Refused(reason)
-    intention = encode_intention(intake.elements, intake.title, encoder)
-    intention_id = make_id("n", intake.intake_id, 0)
+    asked = intentions(intake, knowledge, encoder)
+    made = []
+    for number, intention in enumerate(asked):
+        intention_id = make_id("n", intake.intake_id, number)
+        one = _generate(intake, intention_id, intention, len(asked) == 1, knowledge, encoder, model, cost, settings, review or Review())
+        if isinstance(one, Refused):
+            return one
+        made.append(one)
+    return made
+
+
+def _generate(
+    intake: Intake, intention_id: str, intention: Intention, alone: bool, knowledge: Knowledge, encoder: TextEncoder, model: LargeWorkModel,
+    cost: Cost, settings: Settings, review: Review,
+) -> Generated | Refused:
     graph = knowledge.graph
     knobs = settings.generation
-    routed = route(knowledge.index, graph, intention.vector, intake.industry, knobs.routing_top_k, knobs.routing_threshold)
     cases = knowledge.cases.near(intention.vector, intake.industry, knobs.near_cases)
+    intention = completed(intention, cases, knowledge)
+    routed = route(knowledge.index, graph, intention.vector, intake.industry, knobs.routing_top_k, knobs.routing_threshold)
     subgraphs = _subgraphs(intention_id, knowledge, routed, cases)
     if not subgraphs:
         return Refused("nothing in the Work Knowledge Graph is near this intake: neither a task nor a case of history")
-    written = model.generate(LwmRequest(intention.vector, graph, [s for _, s in subgraphs], cases, knobs.seed))
+    reading = reading_of(intake.elements, unit(intention.parts["input"].mean(0)), intake.industry, knowledge.procedures, encoder)
+    written = model.generate(LwmRequest(intention.vector, graph, [s for _, s in subgraphs], cases, knobs.seed, reading))
     sequences = {make_id("q", intention_id, s.subgraph, s.tasks): s for s in written}
-    wfg = workflow_graph({i: chain(s.tasks) for i, s in sequences.items()}, graph)
+    wfg = joined(workflow_graph({i: chain(s.tasks) for i, s in sequences.items()}, graph), graph, knowledge.alike)
+    nearest = nearest_tasks(reading.steps, graph, knowledge.index, intake.industry, encoder) if reading else {}
+    graph = with_new_steps(graph, reading.steps, nearest) if reading else graph
     prices = Prices.of(graph, {n.task_id for n in wfg.nodes.values() if n.task_id}, cost, settings)
+    needed = needed_by(reading, needed_tasks(cases, knowledge.needs_of(intake.industry), intake.client, knobs))
+    settled = order_by(reading, settled_order(cases, knobs.settled_share), prices.ways)
+    demands = demanded(intake, intention, alone, knowledge, graph, wfg, cases, needed, settled)
     situation = Situation(
-        intake, intention_id, graph, wfg, cases, {i: first_occurrences(s.tasks) for i, s in sequences.items()},
-        needed_tasks(cases, knowledge.needs_of(intake.industry), intake.client, knobs), settled_order(cases, knobs.settled_share),
-        intake.constraints, review or Review(), prices, cost, settings, knowledge.names,
+        intake, intention_id, graph, wfg, cases, {i: first_occurrences(s.tasks) for i, s in sequences.items()}, needed,
+        demands.order(settled), demands.constraints, review, prices, cost, settings, knowledge.names, demands, reading,
     )
     rows = [_row(c) for c in cases[:BASELINE_CASES]]
     return Generated(
-        intention_id, intention, routed, cases, subgraphs, sequences, wfg, candidates(situation), prices, baseline(rows, cost),
-        Weights.of(cost, settings.reward),
+        intention_id, intention, routed, cases, subgraphs, sequences, wfg, candidates(situation), prices, baseline(rows, cost), paid(rows),
+        Weights.of(cost, settings.reward), demands, graph, reading, nearest,
+        predecessors(situation.sequences, cases, graph, situation.order),
     )
 
 
@@ -100,6 +137,6 @@ def _subgraphs(intention_id: str, knowledge: Knowledge, routed: list[Routed], ca
 
 def _row(case: NearCase) -> dict[str, object]:
     return {
-        "task_cost_usd": case.task_cost_usd, "task_duration_ms": case.task_duration_ms, "actor_kinds": case.actor_kinds,
-        "success": case.success,
+        "tasks": case.tasks, "task_cost_usd": case.task_cost_usd, "task_duration_ms": case.task_duration_ms,
+        "actor_kinds": case.actor_kinds, "success": case.success,
     }

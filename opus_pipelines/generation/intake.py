@@ -41,15 +41,18 @@ class Intake:
         return f"{reason} (not read: {'; '.join(unread)})" if reason and unread else reason
 
 
-def read_intake(contract: ContractFolder, folder: Path, settings: Settings) -> Intake:
-    """The intake in `folder`; raises SettingsError or InputError where its settings or documents cannot be followed."""
+def read_intake(contract: ContractFolder, folder: Path, settings: Settings, inherited: Sequence[Element] | None = None) -> Intake:
+    """The intake in `folder`; raises SettingsError or InputError where its settings cannot be followed.
+
+    `inherited`: the contract's documents where they are read already (`contract_elements`), as for many intakes they should be.
+    """
     own = load_intake(folder)
     stated = own.gain_usd if own.gain_usd is not None else contract.settings.gain_usd
     return Intake(
         intake_id=contract.intake_id(folder),
         folder=folder.name,
         title=own.title,
-        elements=read_elements(folder, contract.documents),
+        elements=read_elements(folder, contract.documents if inherited is None else inherited),
         industry=own.industry or contract.settings.industry,
         client=contract.client,
         received_at=own.received_at,

@@ -3,13 +3,17 @@
 import difflib
 from collections import defaultdict
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.generation.names import Names
 from opus_pipelines.generation.near import CaseBook
+from opus_pipelines.lwm.procedures import Procedures
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Knowledge:
@@ -17,6 +21,13 @@ class Knowledge:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
+
+    def load(self) -> None:
+        """Load everything now: a process that is about to fork shares it with its children."""
+        first = self.graph, self.index, self.cases, self.names, self.task_vectors
+        for part in (*first, self.raw_keys, self.industries, self._variants, self._needs):
+            assert part is not None
+        self.procedures.load()
 
     @property
     def graph(self) -> WorkGraph:
@@ -34,9 +45,28 @@ class Knowledge:
         return CaseBook(self.snapshot.cases, self.snapshot.implementation_vectors)
 
     @cached_property
+    def procedures(self) -> Procedures:
+        """What history teaches about reading procedures."""
+        kept = self.snapshot
+        return Procedures(kept.procedures, kept.procedure_vectors, kept.cases, self.graph, self.names.tasks)
+
+    @cached_property
     def names(self) -> Names:
         """Tasks by name."""
         return Names(self.graph, self.snapshot.aliases.to_pylist())
+
+    @cached_property
+    def task_vectors(self) -> "dict[str, np.ndarray]":
+        """Unit vector of every task's text."""
+        table = self.snapshot.embeddings
+        column = table["vector"].combine_chunks()
+        rows = column.flatten().to_numpy().reshape(len(column), -1).astype("float32") if len(column) else []
+        return dict(zip(table["task_id"].to_pylist(), rows, strict=True))
+
+    def alike(self, one: str, other: str) -> float:
+        """Cosine of two tasks' vectors; a trained graph attention network's similarity would take its place. 0 for a task without one."""
+        vectors = self.task_vectors
+        return float(vectors[one] @ vectors[other]) if one in vectors and other in vectors else 0.0
 
     @cached_property
     def raw_keys(self) -> dict[str, list[str]]:

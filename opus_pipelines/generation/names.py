@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from opus_pipelines.intention.words import stems
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import folded
 
@@ -14,12 +15,18 @@ class Names:
     def __init__(self, graph: WorkGraph, aliases: Iterable[Mapping[str, Any]]) -> None:
         self._graph = graph
         self._tasks: dict[str, set[str]] = defaultdict(set)
+        self._names: dict[str, set[str]] = defaultdict(set)
+        self._stems: dict[str, tuple[tuple[str, ...], ...]] = {}
         for task in graph.tasks.values():
-            self._tasks[folded(task.title)].add(task.task_id)
+            self._add(task.title, task.task_id)
         for row in aliases:
             for name in (row["title"], row["task_key"]):
                 if name and row["task_id"] in graph.tasks:
-                    self._tasks[folded(name)].add(row["task_id"])
+                    self._add(name, row["task_id"])
+
+    def _add(self, name: str, task: str) -> None:
+        self._tasks[folded(name)].add(task)
+        self._names[task].add(folded(name))
 
     def tasks(self, name: str) -> frozenset[str]:
         """The tasks that go by this name."""
@@ -28,3 +35,9 @@ class Names:
     def titles(self, name: str) -> list[str]:
         """The titles of the tasks that go by this name."""
         return sorted(self._graph.tasks[t].title for t in self.tasks(name))
+
+    def stems(self, task: str) -> tuple[tuple[str, ...], ...]:
+        """The stems of each of a task's names, for finding it in running text; worked out when first asked for."""
+        if task not in self._stems:
+            self._stems[task] = tuple(sorted({stems(name) for name in self._names.get(task, ())}))
+        return self._stems[task]

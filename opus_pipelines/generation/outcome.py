@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 
 from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.errors import OpusError
 from opus_pipelines.generation.contract_settings import Review
 from opus_pipelines.generation.flow import Generated, Refused, generate
 from opus_pipelines.generation.intake import Intake
@@ -41,18 +40,18 @@ def outcome_of(
     if isinstance(made, Refused):
         return Outcome("refused", f"refused: {made.reason}", [(INTAKES.name, intake_row(intake, "refused", made.reason))])
     rows = [(INTAKES.name, intake_row(intake, "generated", None))]
-    rows += [(dataset.name, row) for dataset, row in generation_rows(intake, made, knowledge.graph, model)]
-    rows += [(dataset.name, row) for dataset, row in workflow_rows(intake, made, knowledge, model)]
-    best = made.ranked[0][1]
-    return Outcome(
-        "generated", f"{len(made.ranked)} workflows, the best earns {best.reward_usd:.2f} USD in {len(best.tasks)} tasks", rows, [made]
-    )
+    for one in made:
+        rows += [(dataset.name, row) for dataset, row in generation_rows(intake, one, knowledge.graph, model)]
+        rows += [(dataset.name, row) for dataset, row in workflow_rows(intake, one, knowledge, model)]
+    best = [(len(m.ranked), m.ranked[0][1]) for m in made]
+    said = [f"{number} workflows, the best earns {b.reward_usd:.2f} USD in {len(b.tasks)} tasks" for number, b in best]
+    goals = f"{len(made)} goals: " if len(made) > 1 else ""
+    return Outcome("generated", goals + "; ".join(said), rows, made)
 
 
-def failed_outcome(intake: Intake, error: Exception) -> Outcome:
+def failed_outcome(intake: Intake, reason: str) -> Outcome:
     """An intake that could be read and not be worked on."""
-    ours = isinstance(error, OpusError)
-    return _failed(intake_row(intake, "failed", str(error) if ours else f"{type(error).__name__}: {error}"))
+    return _failed(intake_row(intake, "failed", reason))
 
 
 def unread_outcome(intake_id: str, folder: str, reason: str) -> Outcome:

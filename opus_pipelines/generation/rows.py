@@ -65,11 +65,15 @@ def generation_rows(intake: Intake, made: Generated, graph: WorkGraph, model: La
 def node_origin(made: Generated, node: str) -> str | None:
     """Where a node of the WFG came from; None for input and output.
 
-    history: a near case did it; connector: only a walk did, through a task that the SWKG added; lwm: only a walk did.
+    history: a near case did it; connector: only a walk did, through a task that the SWKG added; lwm: only a walk did, or only the
+    intake's procedure asks for it; algorithm2: it joins what else falls apart; new: the procedure asks for it, and nobody in history
+    did it.
     """
     found = made.wfg.nodes[node]
     if found.task_id is None:
         return None
+    if found.origin in ("new", "algorithm2"):
+        return found.origin
     origin = _written_by(made, found.sequence_ids)
     roles = {s.tasks.get(found.task_id) for _, s in made.subgraphs}
     return "connector" if origin == "lwm" and "connector" in roles else origin
@@ -86,6 +90,13 @@ def _intention(made: Generated) -> Row:
         "kind": found.kind, "vector": found.vector.tolist(), "goal": found.goal,
         "routed": [{"task_id": r.id, "similarity": r.similarity} for r in made.routed],
         "attention": [{"element_id": e, "weight": w} for e, w in found.attention.items()],
+        "inputs": [asdict(s) for s in found.decoded.inputs], "outputs": [asdict(s) for s in found.decoded.outputs],
+        "rules": [{"text": r.sentence.text, "element_id": r.sentence.element_id, "place": r.sentence.place} for r in found.decoded.rules],
+        "constraints": [
+            {"kind": d.kind, "value": d.value, "sentence": d.sentence, "element_id": d.element_id, "place": d.place, "effect": d.effect}
+            for d in made.demands.all
+        ],
+        "resolved": {"part": found.resolved[0], "implementation_ids": list(found.resolved[1:])} if found.resolved else None,
     }
 
 
@@ -98,12 +109,15 @@ def _subgraphs(made: Generated) -> Rows:
 
 
 def _sequences(made: Generated, graph: WorkGraph, model: LargeWorkModel) -> Iterator[Row]:
+    said = {s.task_id: s.sentence for s in made.reading.steps} if made.reading else {}
     for sequence_id, sequence in made.sequences.items():
         for position, task in enumerate(sequence.tasks):
             yield {
                 "sequence_id": sequence_id, "subgraph_id": made.subgraphs[sequence.subgraph][0], "position": position, "task_id": task,
-                "title": graph.tasks[task].title, "instructions": list(graph.tasks[task].instructions), "score": sequence.score,
-                "is_new": False, "backend": model.name, "model_version": model.version,
+                "predecessors": made.predecessors[sequence_id][position],
+                "title": made.graph.tasks[task].title, "instructions": list(made.graph.tasks[task].instructions), "score": sequence.score,
+                "sentence": said.get(task) if sequence.source == "procedure" else None,
+                "is_new": task not in graph.tasks, "backend": model.name, "model_version": model.version,
             }
 
 

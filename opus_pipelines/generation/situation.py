@@ -2,14 +2,20 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from opus_pipelines.evaluation.penalty import Penalties, Scores
 from opus_pipelines.evaluation.reward import Evaluation
 from opus_pipelines.generation.contract_settings import Review
+from opus_pipelines.generation.demands import Demands
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.names import Names
+from opus_pipelines.generation.penalised import FactBook
 from opus_pipelines.generation.prices import Prices
 from opus_pipelines.lwm.interface import NearCase
+from opus_pipelines.lwm.reading import Reading
+from opus_pipelines.optimization.refine import Refined
+from opus_pipelines.optimization.reviews import REVIEW, review_id
 from opus_pipelines.settings import Cost, Settings
 from opus_pipelines.wfg.algorithm1 import WFG
 from opus_pipelines.wkg.graph import WorkGraph
@@ -35,6 +41,13 @@ class Situation:
     cost: Cost
     settings: Settings
     names: Names
+    demands: Demands | None = None
+    reading: Reading | None = None
+
+    @cached_property
+    def facts(self) -> FactBook:
+        """What the four scores are measured from, by step."""
+        return FactBook(self.graph)
 
     @property
     def required(self) -> list[frozenset[str]]:
@@ -52,12 +65,14 @@ class Situation:
 class Proposal:
     """Tasks in an order that the WFG allows. `nodes`: the way the search chose for a task, the usual one where it chose none.
 
-    `gap_usd`: how much more another path may be worth, 0 where the search was exact, None where it cannot tell.
+    `gap_usd`: how much more another path may be worth, 0 where the search was exact, None where it cannot tell. `notes`: where no path
+    keeps all that is demanded, which demands conflict and what would mend it; they join the violations of what comes of it.
     """
 
     tasks: tuple[str, ...]
     nodes: Mapping[str, TaskNode] = field(default_factory=dict)
     gap_usd: float | None = 0.0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,23 +86,41 @@ class Edit:
 
 @dataclass(frozen=True)
 class Plan:
-    """A proposal worked out: shape, ways, reviews. `tasks` are its tasks in one topological order, reviews not among them."""
+    """A proposal worked out: shape, ways, reviews. `tasks` are its tasks in one topological order, reviews not among them.
+
+    `edits`: what turned the proposed chain into it; their earnings add up to the Reward gained. `exact`: no other ways and reviews on its
+    tasks in its shape earn more. `choices`: what each review and each dearer way earns. `binding`: the limits that cost Reward.
+    `notes`: the proposal's.
+    """
 
     workflow: Workflow
     tasks: tuple[str, ...]
     edits: tuple[Edit, ...] = ()
     exact: bool = True
     gap_usd: float | None = 0.0
+    choices: tuple[Edit, ...] = ()
+    binding: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    found: Refined | None = None
+    is_refined: bool = False
+
+    @property
+    def nodes(self) -> list[str]:
+        """Its nodes in the order of its tasks, each review behind its task."""
+        reviews = {n.id for n in self.workflow.tasks if n.kind == REVIEW}
+        inside = [n for t in self.tasks for n in (t, review_id(t)) if n == t or n in reviews]
+        return [*(n.id for n in self.workflow.inputs), *inside, *(n.id for n in self.workflow.outputs)]
 
 
 @dataclass(frozen=True)
 class Sureness:
-    """How sure a candidate's Reward and its place are; the last rank beats nobody."""
+    """How sure a candidate's Reward and its place are; the last rank beats nobody. `best_share`: P(it is the best of the ranked)."""
 
     reward_usd_p05: float
     reward_usd_p95: float
     beats_next: float | None
     verdict: str | None
+    best_share: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from dataclasses import asdict
 from typing import Any
 
 from opus_pipelines.generation.flow import Generated
@@ -11,8 +11,9 @@ from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.rows import Row, Rows, node_origin
 from opus_pipelines.generation.situation import Candidate
 from opus_pipelines.lwm.interface import LargeWorkModel
+from opus_pipelines.optimization.reviews import REVIEW
 from opus_pipelines.schemas import OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
-from opus_pipelines.workflow.model import OutputNode, TaskNode
+from opus_pipelines.workflow.model import OutputNode, TaskNode, Workflow
 
 _INSTRUCTION_KINDS = {"model": "model inference", "code": "code", "human": "human"}
 
@@ -23,7 +24,7 @@ def workflow_rows(intake: Intake, made: Generated, knowledge: Knowledge, model: 
     keys = _task_keys(made)
     for rank, candidate in made.ranked:
         yield OPTIMIZED, ids | _optimized(rank, candidate, intake, made, knowledge, model)
-        for position, node in enumerate(candidate.workflow.topological()):
+        for position, node in enumerate(candidate.plan.nodes):
             row = {"workflow_id": candidate.id, "node": node, "position": position}
             yield WORKFLOW_TASKS, ids | row | _node(node, candidate, made, knowledge, keys)
         for row in _edges(candidate, made):
@@ -45,16 +46,34 @@ def _optimized(rank: int, candidate: Candidate, intake: Intake, made: Generated,
     return {name: getattr(worth, name) for name in figures} | {
         "workflow_id": candidate.id, "title": _title(candidate, intake), "rank": rank, "backend": model.name,
         "sequence_ids": list(candidate.sequence_ids), "path_cost_usd": candidate.path_cost_usd, "feasible": candidate.feasible,
-        "violations": list(candidate.violations), "tasks": len(candidate.tasks), "reviews": 0, "new_tasks": 0,
+        "violations": list(candidate.violations), "tasks": len(candidate.tasks), "reviews": _reviews(candidate),
+        "new_tasks": sum(t not in knowledge.graph.tasks for t in candidate.tasks),
         "observed_share": observed_share(candidate.workflow.tasks), "in_history": knowledge.in_history(candidate.tasks),
         "baseline_cost_usd": base.cost_usd, "baseline_duration_ms": base.duration_ms, "baseline_success": base.success,
         "weights": made.weights.model_dump_json(exclude_none=True, by_alias=True),
-        "snapshot": knowledge.snapshot.id, "model_version": model.version,
+        "snapshot": knowledge.snapshot.id, "model_version": model.version, **_sureness(candidate),
+        **(asdict(candidate.penalties) if candidate.penalties else {}), **_why(candidate),
     }
 
 
+def _why(candidate: Candidate) -> Row:
+    plan = candidate.plan
+    return {
+        "edits": [asdict(edit) for edit in plan.edits], "choices": [asdict(choice) for choice in plan.choices],
+        "binding": list(plan.binding), "gap_usd": plan.gap_usd, "exact": plan.exact,
+    }
+
+
+def _reviews(candidate: Candidate) -> int:
+    return sum(task.kind == REVIEW for task in candidate.workflow.tasks)
+
+
+def _sureness(candidate: Candidate) -> Row:
+    return asdict(candidate.sureness) if candidate.sureness else {}
+
+
 def _title(candidate: Candidate, intake: Intake) -> str:
-    titles = [t.title for t in candidate.workflow.tasks]
+    titles = [candidate.workflow.by_id[t].title for t in candidate.tasks]
     steps = titles if len(titles) <= 2 else [titles[0], f"{len(titles) - 2} more", titles[-1]]
     return f"{intake.title or intake.folder}: {' → '.join(steps)}"
 
@@ -67,28 +86,55 @@ def _node(node: str, candidate: Candidate, made: Generated, knowledge: Knowledge
     }
     if isinstance(data, OutputNode):
         return common | {"gain_usd": data.gain_usd}
-    return common | _task(data, made, knowledge, keys) if isinstance(data, TaskNode) else common
+    scores = asdict(candidate.scores[node]) if node in candidate.scores else {}
+    return common | scores | _task(data, made, knowledge, keys) if isinstance(data, TaskNode) else common
 
 
 def _task(data: TaskNode, made: Generated, knowledge: Knowledge, keys: dict[str, list[str]]) -> dict[str, Any]:
-    task, way = knowledge.graph.tasks[data.task_id], made.prices.way(data)
     kind = _INSTRUCTION_KINDS.get(data.actor_kind or "")
     figures = (
         "actor_kind", "model", "actor_group", "p", "p_basis", "q", "q_basis", "cost_usd", "cost_compute_usd", "cost_model_usd",
         "cost_human_usd", "cost_basis", "duration_ms", "duration_basis", "memory_gb", "threads",
     )
-    return {name: getattr(data, name) for name in figures} | {
-        "task_id": data.task_id, "task_keys": keys.get(data.task_id) or knowledge.raw_keys[data.task_id], "description": task.description,
-        "instructions": [{"kind": kind, "text": text} for text in way.instructions or task.instructions],
-        "inputs": list(task.inputs), "outputs": list(task.outputs), "origin": node_origin(made, data.id),
-        "evidence": way.implementations or task.implementations,
+    row = {name: getattr(data, name) for name in figures} | {
+        "instructions": [{"kind": kind, "text": text} for text in data.instructions],
+        "inputs": list(data.inputs), "outputs": list(data.outputs),
+    }
+    if data.kind == REVIEW:
+        return row | {"origin": REVIEW}
+    task, way = made.graph.tasks[data.task_id], made.prices.way(data)
+    return row | {
+        "task_id": data.task_id, "task_keys": keys.get(data.task_id) or knowledge.raw_keys.get(data.task_id, []),
+        "description": task.description, "origin": node_origin(made, data.id), "evidence": way.implementations or task.implementations,
+        "baseline_cost_usd": made.paid.get(data.task_id), "nearest_task_id": made.nearest.get(data.task_id),
     }
 
 
 def _edges(candidate: Candidate, made: Generated) -> Iterator[Row]:
-    for pair in pairwise(candidate.workflow.topological()):
-        edge = made.wfg.edges[pair]
-        yield {"workflow_id": candidate.id, "src": pair[0], "dst": pair[1], "gamma": edge.gamma, "origin": edge.origin}
+    """Every edge with what flows along it, where data that the one leaves is taken by the other."""
+    workflow = candidate.workflow
+    for src, dst in workflow.edges:
+        known, edge = made.wfg.edges.get((src, dst)), made.graph.edges.get((src, dst))
+        reviewed = any(isinstance(n, TaskNode) and n.kind == REVIEW for n in (workflow.by_id[src], workflow.by_id[dst]))
+        yield {
+            "workflow_id": candidate.id, "src": src, "dst": dst, "data_type": _flows(workflow, src, dst),
+            "gamma": known.gamma if known else edge.gamma if edge else None,
+            "origin": known.origin if known else REVIEW if reviewed else "dependency",
+        }
+
+
+def _flows(workflow: Workflow, src: str, dst: str) -> str | None:
+    """A review hands on what its task leaves."""
+    def of(node: str) -> TaskNode | None:
+        data = workflow.by_id[node]
+        return data if isinstance(data, TaskNode) else None
+
+    a, b = of(src), of(dst)
+    if a is not None and a.kind == REVIEW:
+        a = of(workflow.predecessors(src)[0])
+    if a is None or b is None:
+        return None
+    return ", ".join(sorted(a.outputs if b.kind == REVIEW else set(a.outputs) & set(b.inputs))) or None
 
 
 def _task_keys(made: Generated) -> dict[str, list[str]]:

@@ -3,20 +3,27 @@
 A document that cannot be read is not lost: its element says in `left_out` what was left out and why.
 """
 
+import unicodedata
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import file_digest
 from pathlib import Path
 
-from opus_pipelines.errors import InputError
 from opus_pipelines.ids import make_id
-from opus_pipelines.intention.readers import MAX_BYTES, READERS
+from opus_pipelines.intention.readers.document import Document, Reading, cut
+from opus_pipelines.intention.readers.limits import MAX_CHARACTERS_OF_ALL, MAX_DEPTH, MAX_DOCUMENTS
+from opus_pipelines.intention.readers.preprocess import preprocess
 
 ROLES = ("input", "output", "process")
+READABLE = "text, Markdown, HTML, e-mail, CSV, Excel, JSON, XML, DOCX, PPTX, or PDF with a text layer"
+_NO_LETTERS = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, turned writing, halves of characters: a name shows none of them
 
 
 @dataclass(frozen=True)
 class Element:
-    """One document in its role (input, output, process, contract). `text` is None where nothing could be read."""
+    """One document in its role (input, output, process, contract). `text` is None where nothing could be read.
+
+    An attachment is an element named `mail.eml/attachment.pdf`. `left_out` says what is not in the text, or how it was read, in words.
+    """
 
     element_id: str
     role: str
@@ -29,54 +36,126 @@ class Element:
     left_out: str | None
 
 
-def read_elements(intake: Path, contract_documents: Path) -> list[Element]:
-    """Every element of an intake, its own first, in the order of role and name; the contract's documents are inherited."""
-    found = [(role, folder) for role in ROLES if (folder := intake / role).is_dir()]
-    if contract_documents.is_dir():
-        found.append(("contract", contract_documents))
-    return [_read(role, folder, path) for role, folder in found for path in _files(folder)]
+def read_elements(intake: Path, contract_documents: Path | Sequence[Element]) -> list[Element]:
+    """Every element of an intake, its own first, in the order of role and name; the contract's documents are inherited.
+
+    `contract_documents`: their folder, or what `contract_elements` made of it, so that many intakes read them once.
+    """
+    shelf = _Shelf()
+    own = [e for role in ROLES for e in _of_folder(role, intake / role, shelf)]
+    inherited = contract_elements(contract_documents) if isinstance(contract_documents, Path) else contract_documents
+    return [*own, *inherited]
 
 
-def missing(elements: list[Element]) -> str | None:
+def contract_elements(documents: Path) -> tuple[Element, ...]:
+    """The contract's own documents, which each of its intakes inherits."""
+    return tuple(_of_folder("contract", documents, _Shelf()))
+
+
+def missing(elements: Sequence[Element]) -> str | None:
     """What to ask the client for, when the elements do not make an Intention (LWM 4.2): the input and one of the other two."""
-    there = {e.role for e in elements if e.text and e.text.strip()}
+    there = _readable_roles(elements)
     if "input" not in there:
-        return "no readable client input; put what the client gives under input/ (text, Markdown, CSV or JSON)"
+        return f"no readable client input; ask the client for what they give, and put it under input/ ({READABLE})"
     if not there & {"output", "process", "contract"}:
-        return "neither client output nor process context; say what must come out (output/) or how it is to be done (process/)"
+        return (
+            "neither client output nor process context; ask the client what must come out, and put it under output/, "
+            "or how it is to be done, and put it under process/"
+        )
     return None
 
 
-def is_complete(elements: list[Element]) -> bool:
+def is_complete(elements: Sequence[Element]) -> bool:
     """Input, output and process context are all there; the contract's documents are process context."""
-    there = {e.role for e in elements if e.text and e.text.strip()}
+    there = _readable_roles(elements)
     return {"input", "output"} <= there and bool(there & {"process", "contract"})
 
 
-def _files(folder: Path) -> list[Path]:
+def _readable_roles(elements: Sequence[Element]) -> set[str]:
+    return {e.role for e in elements if e.text and e.text.strip()}
+
+
+@dataclass
+class _Shelf:
+    """How much more may be read for one intake, or one contract."""
+
+    documents: int = MAX_DOCUMENTS
+    characters: int = MAX_CHARACTERS_OF_ALL
+
+
+def _of_folder(role: str, folder: Path, shelf: _Shelf) -> Iterator[Element]:
+    """The elements of a role's folder; nothing where there is none."""
+    if folder.is_symlink():
+        yield _unread(role, folder.name, "the folder is a link; copy the documents instead of linking them")
+        return
+    if not folder.is_dir():
+        return
     root = folder.resolve()
-    files = sorted(p for p in folder.rglob("*") if p.is_file() and not p.name.startswith("."))
-    for path in files:
-        if not path.resolve().is_relative_to(root):
-            raise InputError(f"{path} points outside {folder}; copy the document instead of linking it")
-    return files
+    for path in sorted(p for p in folder.rglob("*") if not p.name.startswith(".")):
+        name = path.relative_to(folder).as_posix()
+        reason = _no_document(path, root)
+        if reason:
+            yield _unread(role, name, reason)
+        elif path.is_file():
+            yield from _of_document(role, name, Document.of_file(path), shelf)
 
 
-def _read(role: str, folder: Path, path: Path) -> Element:
-    name = path.relative_to(folder).as_posix()
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        content = file_digest(file, "sha256").hexdigest()
-    reader = READERS.get(path.suffix.lower())
-    text = None
-    if reader is None:
-        left_out: str | None = f"no reader for {path.suffix or 'files without a suffix'}; known: {', '.join(sorted(READERS))}"
-    elif size > MAX_BYTES:
-        left_out = f"{size} bytes are more than the {MAX_BYTES} that are read"
-    else:
-        try:
-            text, left_out = reader.read(path.read_bytes())
-        except InputError as error:
-            left_out = str(error)
-    modality, media_type = (reader.modality, reader.media_type) if reader else ("other", None)
-    return Element(make_id("e", role, name, content), role, modality, name, media_type, text, size, content, left_out)
+def _no_document(path: Path, root: Path) -> str | None:
+    """Why a path in the folder is no document to open; None for a file and for a folder."""
+    try:
+        place = path.resolve(strict=True)
+    except (OSError, RuntimeError):
+        return "it is a link that leads nowhere"
+    if path.is_symlink() and (path.is_dir() or not place.is_relative_to(root)):
+        return "it points outside its folder; copy the document instead of linking it"
+    return None if path.is_file() or path.is_dir() else "it is no regular file"
+
+
+def _of_document(role: str, name: str, document: Document, shelf: _Shelf) -> Iterator[Element]:
+    """A document's element, then those of the documents in it."""
+    shelf.documents -= 1
+    try:
+        content = document.sha256()
+    except OSError as error:
+        yield _unread(role, name, f"it cannot be opened: {error.strerror}", document.size)
+        return
+    kind, reading = preprocess(document) if shelf.documents >= 0 else (None, _one_too_many())
+    text, left_out = _shelved(reading, shelf)
+    yield Element(
+        make_id("e", role, name, content), role, kind.modality if kind else "other", _shown(name), kind.media_type if kind else None,
+        text, document.size, content, "; ".join(left_out) or None,
+    )
+    for part in reading.parts:
+        inner = f"{name}/{part.name}"
+        if part.depth > MAX_DEPTH:
+            yield _unread(role, inner, f"it lies in {MAX_DEPTH} e-mails inside each other, and deeper is not read", part.size)
+        else:
+            yield from _of_document(role, inner, part, shelf)
+
+
+def _one_too_many() -> Reading:
+    return Reading(None, (f"there are more than the {MAX_DOCUMENTS:,} documents that are read of one intake or contract",))
+
+
+def _shelved(reading: Reading, shelf: _Shelf) -> tuple[str | None, list[str]]:
+    """The text as far as there is room for it, and all that was left out."""
+    said = list(reading.left_out)
+    if reading.text is None:
+        return None, said
+    text, beyond = cut(reading.text, shelf.characters)
+    shelf.characters -= len(text)
+    if beyond:
+        said.append(f"{beyond}: the documents of one intake or contract may hold {MAX_CHARACTERS_OF_ALL:,}")
+    return text, said
+
+
+def _unread(role: str, name: str, reason: str, size: int = 0) -> Element:
+    return Element(make_id("e", role, name, ""), role, "other", _shown(name), None, None, size, _NOTHING, reason)
+
+
+_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # SHA-256 of no bytes: none were read
+
+
+def _shown(name: str) -> str:
+    """A name that can be shown and stored: it is the client's, and may hold anything."""
+    return "".join("\ufffd" if unicodedata.category(c) in _NO_LETTERS else c for c in name)

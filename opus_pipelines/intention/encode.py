@@ -1,10 +1,12 @@
 """Γ: the encoded Intention, LWM (4) and (5), here a weighted mean of the passages of its elements with the client input as query.
 
-A trained Intention encoder later takes the place of `encode_intention`; what it must give stays `Intention`.
+Keys are the passages of the process context, values too; where a client output is there, it joins with its own weight. A part that
+the client did not give is put in later (`intention.resolve`). A trained Intention encoder later takes the place of
+`encode_intention`; what it must give stays `Intention`.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,15 +22,17 @@ from opus_pipelines.embedding.attention import (
     words_of,
 )
 from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.intention.decode import Decoded, decode
 from opus_pipelines.intention.elements import Element, is_complete
+from opus_pipelines.intention.requests import Request, requests_of
+from opus_pipelines.intention.rules import clauses_of, rules_of
 
 _PARTS = {"input": "input", "output": "output", "process": "context", "contract": "context"}
-_GOAL_LENGTH = 300
 
 
 @dataclass(frozen=True)
 class Passage:
-    """One passage of an element, and the part it plays: input, output or context."""
+    """One passage of an element, and the part it plays: input, output or context of Γ; or a request or a rule's clause, which do not."""
 
     element_id: str
     part: str
@@ -37,18 +41,29 @@ class Passage:
 
 @dataclass(frozen=True)
 class Intention:
-    """An encoded Intention: `kind` complete or incomplete; `vector` is Γ, unit length; `attention` gives each element's share of it."""
+    """An encoded Intention: `kind` complete or incomplete; `vector` is Γ, unit length; `attention` gives each element's share of it.
+
+    `parts`: the rows [n, d] of input, context and output that Γ was made of; `texts`: vectors of requests and rules' clauses by text;
+    `resolved`: the part that history gave, with the ids of its cases, where one was missing.
+    """
 
     kind: str
     vector: np.ndarray
     goal: str
     attention: dict[str, float]
+    decoded: Decoded
+    requests: tuple[Request, ...] = ()
+    parts: Mapping[str, np.ndarray] = field(default_factory=dict)
+    texts: Mapping[str, np.ndarray] = field(default_factory=dict)
+    resolved: tuple[str, ...] = ()
 
 
 def passages_of(elements: Sequence[Element], max_words: int) -> list[Passage]:
-    """Every passage of every readable element, in order."""
+    """Every text of the readable elements that must be encoded, in order: one call of the encoder does for them all."""
     cut = {"input": stretches, "output": stretches, "context": passages}
-    return [Passage(e.element_id, part, text) for e in elements for part in [_PARTS[e.role]] for text in cut[part](e.text, max_words)]
+    found = [Passage(e.element_id, part, text) for e in elements for part in [_PARTS[e.role]] for text in cut[part](e.text, max_words)]
+    found += [Passage(r.element_id, "request", r.text) for r in requests_of(elements)]
+    return found + [Passage("", "clause", text) for text in clauses_of(rules_of(elements))]
 
 
 def encode_intention(elements: Sequence[Element], title: str | None, encoder: TextEncoder) -> Intention:
@@ -58,9 +73,10 @@ def encode_intention(elements: Sequence[Element], title: str | None, encoder: Te
     rows = {part: np.array([v for p, v in zip(found, vectors, strict=True) if p.part == part]) for part in ("input", "context", "output")}
     request = unit(rows["input"].mean(0))
     vector = compose(request, rows["context"], rows["output"])
-    goal = title or next(p for e in elements if e.role == "input" for p in passages(e.text, _GOAL_LENGTH))
+    decoded = decode(elements, title)
+    texts = {p.text: v for p, v in zip(found, vectors, strict=True) if p.part in ("request", "clause")}
     kind = "complete" if is_complete(list(elements)) else "incomplete"
-    return Intention(kind, vector, " ".join(goal.split())[:_GOAL_LENGTH], _shares(found, request, rows))
+    return Intention(kind, vector, decoded.goal, _shares(found, request, rows), decoded, tuple(requests_of(elements)), rows, texts)
 
 
 def _shares(found: list[Passage], request: np.ndarray, rows: dict[str, np.ndarray]) -> dict[str, float]:
@@ -72,6 +88,8 @@ def _shares(found: list[Passage], request: np.ndarray, rows: dict[str, np.ndarra
     taken = dict.fromkeys(there, 0)
     for passage in found:
         part = passage.part
+        if part not in there:
+            continue
         share = there[part] / sum(there.values()) * float(spread[part][taken[part]])
         shares[passage.element_id] = shares.get(passage.element_id, 0.0) + share
         taken[part] += 1

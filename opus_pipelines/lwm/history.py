@@ -7,6 +7,7 @@ sequences that may be in no case at all.
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 
 from opus_pipelines.ids import code_version
 from opus_pipelines.lwm.interface import LwmRequest, NearCase, TaskSequence
@@ -29,7 +30,7 @@ class HistoryBackend:
         return f"history-{code_version(('lwm', 'subgraph'))[:8]}"
 
     def generate(self, request: LwmRequest) -> list[TaskSequence]:
-        """For every subgraph its best near sequences, then its likeliest walks that no near case took."""
+        """What the procedure asks for, and for every subgraph its best near sequences, then its likeliest walks that no near case took."""
         near = _near_sequences(request.cases)
         found: list[TaskSequence] = []
         for number, subgraph in enumerate(request.subgraphs):
@@ -38,12 +39,22 @@ class HistoryBackend:
             known = {tasks for tasks, _ in near}
             walks = [w for w in beam(request.graph, subgraph, request.cases) if w.tasks not in known][:BEAMS_PER_SUBGRAPH]
             found += [TaskSequence(number, w.tasks, math.exp(w.log_probability) * _PRIOR_WEIGHT, "lwm") for w in walks]
+        if request.reading:
+            found = _with_reading(found, request.reading.tasks, request.subgraphs)
         return sorted(found, key=lambda s: (-s.score, s.subgraph, s.tasks))
 
 
 def first_occurrences(tasks: Sequence[str]) -> tuple[str, ...]:
     """A case's tasks, each once where it first came: a loop is planned once."""
     return tuple(dict.fromkeys(tasks))
+
+
+def _with_reading(found: list[TaskSequence], tasks: tuple[str, ...], subgraphs: Sequence[SubWKG]) -> list[TaskSequence]:
+    """The sequences with the one that was read as the best of them; a near case's, where one is the same."""
+    best = 1 + max((s.score for s in found), default=0.0)
+    if same := [s for s in found if s.tasks == tasks]:
+        return [replace(s, score=best) if s is same[0] else s for s in found]
+    return [*found, TaskSequence(_home(tasks, subgraphs), tasks, best, "procedure")]
 
 
 def _near_sequences(cases: Sequence[NearCase]) -> list[tuple[tuple[str, ...], float]]:

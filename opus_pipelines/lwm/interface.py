@@ -6,6 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
+from opus_pipelines.lwm.reading import Reading
 from opus_pipelines.subgraph.steiner import SubWKG
 from opus_pipelines.wkg.graph import WorkGraph
 
@@ -38,18 +39,22 @@ class NearCase:
 
 @dataclass(frozen=True)
 class LwmRequest:
-    """What a backend may look at: Γ, the graph, one SWKG a neighbourhood, and the nearest cases."""
+    """What a backend may look at: Γ, the graph, one SWKG a neighbourhood, the nearest cases, and the intake's procedure as it was read."""
 
     vector: np.ndarray
     graph: WorkGraph
     subgraphs: Sequence[SubWKG]
     cases: Sequence[NearCase]
     seed: int = 0
+    reading: Reading | None = None
 
 
 @dataclass(frozen=True)
 class TaskSequence:
-    """One sequence written for one subgraph (its index); `score` orders a backend's sequences, best highest."""
+    """One sequence written for one subgraph (its index); `score` orders a backend's sequences, best highest.
+
+    `source`: history (a near case's), lwm (a walk) or procedure (read from the intake's own).
+    """
 
     subgraph: int
     tasks: tuple[str, ...]
@@ -67,5 +72,5 @@ class LargeWorkModel(Protocol):
     def version(self) -> str: ...
 
     def generate(self, request: LwmRequest) -> list[TaskSequence]:
-        """Sequences for every subgraph, best first; tasks are of the graph's catalogue."""
+        """Sequences for every subgraph, best first; tasks are of the graph's catalogue, but for the reading's new steps."""
         ...

@@ -1,7 +1,8 @@
 """How this kind of work was carried out in history: what a generated workflow is held against."""
 
+import math
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,19 @@ def baseline(cases: Iterable[Mapping[str, Any]], settings: Cost) -> Baseline:
         statistics.median(duration for _, duration in costed),
         statistics.fmean(known) if known else None,
     )
+
+
+def paid(cases: Collection[Mapping[str, Any]]) -> dict[str, float]:
+    """Mean dollars that a case paid for each task, repetitions included; a task for which none states a cost is left out.
+
+    Rows have `tasks` and `task_cost_usd` in step.
+    """
+    costs: dict[str, list[float]] = {}
+    for case in cases:
+        for task, cost in zip(case["tasks"], case["task_cost_usd"], strict=True):
+            if cost is not None:
+                costs.setdefault(task, []).append(cost)
+    return {task: math.fsum(found) / len(cases) for task, found in costs.items()}
 
 
 def _costed(row: Mapping[str, Any], settings: Cost) -> tuple[float, float]:

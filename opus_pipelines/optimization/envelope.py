@@ -5,9 +5,10 @@ options, a straight line in s, and for the best options the maximum of such line
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 Option = tuple[float, float, float]  # p, q, cost in dollars
+L = TypeVar("L", bound="tuple[Any, ...]")  # slope, height at 0, and whatever the line stands for
 
 
 class _Line(NamedTuple):
@@ -21,7 +22,7 @@ def best_on_chain(steps: Sequence[Sequence[Option]], prior: float, gain_usd: flo
     """The number of the option taken at each step, so that gain · (success at the end) - costs is the most; ties go to earlier options."""
     lines = [_Line(gain_usd, 0.0, 0, None)]
     for options in reversed(steps):
-        lines = _envelope([
+        lines = upper([
             _Line(line.slope * (p - q), line.height + line.slope * q - cost, number, line)
             for number, (p, q, cost) in enumerate(options) for line in lines
         ])
@@ -34,24 +35,29 @@ def best_on_chain(steps: Sequence[Sequence[Option]], prior: float, gain_usd: flo
     return taken
 
 
-def _envelope(lines: Sequence[_Line]) -> list[_Line]:
-    """The lines that are the highest somewhere in [0, 1], from left to right; of equal ones the first."""
-    kept: list[_Line] = []
+def upper(lines: Sequence[L], end: float = 1.0) -> list[L]:
+    """The lines that are the highest somewhere in [0, end], from left to right; of equal ones the first."""
+    if len(lines) == 1:
+        return list(lines)
+    kept: list[L] = []
     start: list[float] = []
-    for line in sorted(lines, key=lambda x: (x.slope, x.height)):
+    for line in sorted(lines, key=_steepness):
+        slope, height = line[0], line[1]
         while kept:
             top = kept[-1]
-            if line.slope == top.slope:
-                cross = float("-inf") if line.height > top.height else float("inf")
-            else:
-                cross = (top.height - line.height) / (line.slope - top.slope)
+            higher = height > top[1]
+            cross = (top[1] - height) / (slope - top[0]) if slope != top[0] else float("-inf") if higher else float("inf")
             if cross > start[-1]:
                 break
             kept.pop()
             start.pop()
         else:
             cross = 0.0
-        if cross < 1.0 or not kept:
+        if cross < end or not kept:
             kept.append(line)
             start.append(max(0.0, cross))
     return kept
+
+
+def _steepness(line: "tuple[Any, ...]") -> tuple[float, float]:
+    return line[0], line[1]

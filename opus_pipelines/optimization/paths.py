@@ -11,12 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from opus_pipelines.errors import WorkflowError
+from opus_pipelines.optimization.large import cheapest_tasks
 from opus_pipelines.optimization.search import Cost, Found, Group, Search, Steps, reverse
 from opus_pipelines.wfg.algorithm1 import INPUT, OUTPUT, WFG, WfgEdge
 
 UNIT_USD = 1e-12
 _TRODDEN = 10**12
 MAX_EXPANSIONS = 50_000
+LARGE = 20_000
 
 
 @dataclass(frozen=True)
@@ -52,8 +54,12 @@ def k_best(
     states within MAX_STATES guide it, the smallest first; all are kept to: more of them cost time, never correctness.
     The search stops after `max_expansions` partial paths (`complete` False): the paths found by then are the cheapest; a second, greedy
     search as long and the sequences' own ways fill up to k with fitting paths that may not be the next cheapest.
+    The one cheapest path of a graph of more than LARGE edges, nothing required, is found over flat arrays (`large`), by the same rule.
     Raises WorkflowError for a cost that is negative or not finite.
     """
+    if k == 1 and not required and len(wfg.edges) > LARGE:
+        found = cheapest_tasks(wfg, node_cost, kappa, forbidden)
+        return PathResult([] if found is None else [Path(*found, _transitions(wfg, found[0]))], True)
     steps = _steps(wfg, node_cost, kappa, frozenset(forbidden))
     alive = _reached(steps, INPUT) & _reached(reverse(steps), OUTPUT)
     groups = [frozenset(group) & alive for group in required]
@@ -116,5 +122,8 @@ def _telling(steps: Steps, groups: Iterable[Group]) -> list[Group]:
 
 
 def _path(wfg: WFG, nodes: tuple[str, ...], cost: Cost) -> Path:
-    transitions = sum(wfg.edges[pair].transitions for pair in itertools.pairwise(nodes))
-    return Path(nodes, cost[0] * UNIT_USD, transitions)
+    return Path(nodes, cost[0] * UNIT_USD, _transitions(wfg, nodes))
+
+
+def _transitions(wfg: WFG, nodes: Sequence[str]) -> int:
+    return sum(wfg.edges[pair].transitions for pair in itertools.pairwise(nodes))

@@ -8,9 +8,12 @@ import duckdb
 
 from opus_pipelines.errors import LakeError
 from opus_pipelines.query.sql import select
-from opus_pipelines.query.words import hours
+from opus_pipelines.words import hours, share, within
 
-COLUMNS = ("intake", "rank", "workflow", "reward $", "success", "cost $", "time", "history $", "history time", "constraints", "steps")
+COLUMNS = (
+    "intake", "rank", "workflow", "reward $", "90 % within", "holds", "success", "cost $", "time", "history $", "history time",
+    "constraints", "steps",
+)
 
 
 def ranked(
@@ -41,11 +44,17 @@ def by_contract(found: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, tuple[str
 def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
     return (
         r["intake"] if r is first else "", r["rank"], r["workflow_id"],
-        r["reward_usd"], r["success_probability"], r["cost_usd"], hours(r["duration_ms"]),
+        r["reward_usd"], within(r["reward_usd_p05"], r["reward_usd_p95"]), _holds(r["beats_next"], r["verdict"]),
+        r["success_probability"], r["cost_usd"], hours(r["duration_ms"]),
         r["baseline_cost_usd"], hours(r["baseline_duration_ms"]),
         "met" if r["feasible"] else "; ".join(r["violations"] or ["violated"]),
         f"{r['tasks']}" + ("" if r is first else _difference(r["steps"] or [], first["steps"] or [])),
     )
+
+
+def _holds(beats_next: float | None, verdict: str | None) -> str:
+    """Whether a rank holds against the next, with the chance of it; a dash where no next one is."""
+    return " ".join(filter(None, (verdict, f"({share(beats_next)})" if beats_next is not None else ""))) or "-"
 
 
 def _difference(steps: list[str], first: list[str]) -> str:

@@ -6,13 +6,17 @@ from typing import Any
 import duckdb
 
 from opus_pipelines.errors import InputError
+from opus_pipelines.query.find import nearest
 from opus_pipelines.query.sql import rows
-from opus_pipelines.query.words import grid, hours, number, share, usd
+from opus_pipelines.safe_text import clean
+from opus_pipelines.words import grid, hours, number, share, usd, within
 
 Row = dict[str, Any]
 COMPARED = (
     ("Reward", "reward_usd", usd), ("cost", "cost_usd", usd), ("success", "success_probability", share), ("time", "duration_ms", hours),
+    ("Penalty", "penalty", lambda x: number(x, 4)),
 )
+SCORES = ("cohesion", "coupling", "observability", "hygiene")
 
 
 def find_workflow(connection: duckdb.DuckDBPyConnection, text: str) -> str:
@@ -25,7 +29,15 @@ def find_workflow(connection: duckdb.DuckDBPyConnection, text: str) -> str:
         return text if text in ids else ids[0]
     if ids:
         raise InputError(f"{text!r} begins several workflows: {', '.join(ids[:5])}{', ...' if len(ids) > 5 else ''}")
-    raise InputError(f"no current workflow is called {text!r}; `opus best` lists them with their ids")
+    raise InputError(f"no current workflow is called {text!r}; {_near(connection, text)}")
+
+
+def _near(connection: duckdb.DuckDBPyConnection, text: str) -> str:
+    """The workflows whose ids or titles are most like it, in words."""
+    found = connection.execute("SELECT workflow_id, title FROM workflows_optimized ORDER BY intake_id, intention_id, rank").fetchall()
+    names = {name: workflow for workflow, title in found for name in (title, workflow) if name}
+    near = dict.fromkeys(names[name] for name in nearest(text, names))
+    return f"the nearest: {', '.join(near)}" if near else "`opus best` lists them with their ids"
 
 
 def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
@@ -34,7 +46,10 @@ def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
     steps = rows(connection, "steps", workflow=workflow)
     rivals = rows(connection, "rivals", workflow=workflow)
     near = rows(connection, "neighbours", intake_id=row["intake_id"], intention_id=row["intention_id"])[0]
-    parts = [_head(row), _figures(row), _steps(steps), _ranking(row, rivals), _constraints(row), _sources(row, steps, near), _made(row)]
+    parts = [
+        _head(row), _figures(row), _steps(steps), _scores(steps), _ranking(row, rivals), _why(row), _constraints(row),
+        _sources(row, steps, near), _made(row),
+    ]
     return "\n\n".join("\n".join(part) for part in parts)
 
 
@@ -49,7 +64,7 @@ def _head(row: Row) -> list[str]:
 def _figures(row: Row) -> list[str]:
     stated = " (a prior: the client states none)" if row["gain_basis"] == "prior" else ""
     gain = f"a right output is worth {usd(row['gain_usd'])}{stated}"
-    interval = "" if row["reward_usd_p05"] is None else f" (90 % within {usd(row['reward_usd_p05'])} to {usd(row['reward_usd_p95'])})"
+    interval = "" if row["reward_usd_p05"] is None else f" (90 % within {within(row['reward_usd_p05'], row['reward_usd_p95'])})"
     consumed = ", ".join(
         f"{name} {usd(row[column])}"
         for name, column in (
@@ -63,6 +78,7 @@ def _figures(row: Row) -> list[str]:
         ["cost", f"{usd(row['cost_usd'])} ({consumed or 'nothing'}); the nearest cases of history: {usd(row['baseline_cost_usd'])}"],
         ["time", f"{hours(row['duration_ms'])}; the nearest cases of history: {hours(row['baseline_duration_ms'])}"],
         ["success", f"{share(row['success_probability'])}; the nearest cases of history: {share(row['baseline_success'])}"],
+        ["Penalty", f"{number(row['penalty'], 4)} (CIP {number(row['cip'], 4)}, SIP {number(row['sip'], 4)}): decides where Rewards tie"],
     ])]
 
 
@@ -80,6 +96,13 @@ def _steps(steps: list[Row]) -> list[str]:
     return ["Steps", *grid([head, *body])]
 
 
+def _scores(steps: list[Row]) -> list[str]:
+    """What each step adds to the Penalty."""
+    known = [s for s in steps if s["cohesion"] is not None]
+    body = [[str(s["position"]), s["title"] or s["task_id"] or "?", *(number(s[name]) for name in SCORES)] for s in known]
+    return ["Penalty scores (0 best, 1 worst)", *(grid([["#", "step", *SCORES], *body]) if body else ["  none are known"])]
+
+
 def _ranking(row: Row, rivals: list[Row]) -> list[str]:
     lines = [f"Why rank {row['rank']}"]
     if not rivals:
@@ -88,7 +111,8 @@ def _ranking(row: Row, rivals: list[Row]) -> list[str]:
     for rival in around:
         lines += _against(row, rival)
     if row["beats_next"] is not None:
-        lines.append(f"  it beats the next rank with probability {number(row['beats_next'])}: {row['verdict'] or 'no verdict'}")
+        best = "" if row["best_share"] is None else f"; it is the best of all ranked with {number(row['best_share'])}"
+        lines.append(f"  it beats the next rank with probability {number(row['beats_next'])}: {row['verdict'] or 'no verdict'}{best}")
     return lines
 
 
@@ -110,16 +134,48 @@ def _reason(row: Row, rival: Row) -> str:
         return "one of the Rewards is unknown"
     gap = row["reward_usd"] - rival["reward_usd"]
     if abs(gap) < 5e-5:
-        return "the Rewards tie; the more trodden transitions go first"
+        if row["penalty"] is not None and rival["penalty"] is not None and row["penalty"] != rival["penalty"]:
+            return f"the Rewards tie, and its Penalty is {'lower' if row['penalty'] < rival['penalty'] else 'higher'}"
+        return "the Rewards and Penalties tie; the more trodden transitions go first"
     return f"its Reward is {usd(abs(gap))} {'higher' if gap > 0 else 'lower'}"
 
 
+def _why(row: Row) -> list[str]:
+    """What turned the proposal into this workflow, what its reviews and dearer ways earn, and what keeps it from earning more."""
+    lines = ["Why done so"]
+    for words, edits in (("changed", row["edits"]), ("worth it", row["choices"])):
+        lines += [f"  {words}: {edit['what']}: {_earned(edit['earned_usd'])}" for edit in edits or []]
+    lines += [f"  bound by {limit}" for limit in row["binding"] or []]
+    if row["gap_usd"] is None:
+        lines.append("  whether another path earns more is not known")
+    elif row["gap_usd"] > 0:
+        lines.append(f"  another path may earn up to {usd(row['gap_usd'])} more: the search was cut short")
+    if row["exact"] is not None:
+        said = "no other ways and reviews of these steps earn more"
+        lines.append(f"  {said}" if row["exact"] else f"  {said}, as far as greedy changes tell: not all were tried")
+    return lines
+
+
+def _earned(earned: float) -> str:
+    return f"earned {usd(earned)}" if earned >= 0 else f"cost {usd(-earned)}"
+
+
 def _constraints(row: Row) -> list[str]:
+    demands = row["demands"] or []
+    held, idle = ([d for d in demands if (d["effect"] == "in force") is holds] for holds in (True, False))
     stated = row["constraints"] if row["constraints"] not in (None, "", "{}") else None
-    lines = ["Constraints", f"  {stated or 'none stated'}"]
+    lines = ["Constraints", *(line for d in held for line in _demand(d))] if held else ["Constraints", f"  {stated or 'none stated'}"]
+    if idle:
+        lines += ["  read, without effect:", *(line for d in idle for line in (*_demand(d), f"      {d['effect']}"))]
     if row["feasible"]:
         return [*lines, "  all are met"]
     return [*lines, *(f"  violated: {violation}" for violation in row["violations"] or ["unnamed"])]
+
+
+def _demand(demand: Row) -> list[str]:
+    """A constraint, or what was read as one, with its place and its sentence."""
+    lines = [f"    {clean(demand['kind'])}: {clean(demand['value'])} ({clean(demand['place'])})"]
+    return [*lines, f"      “{clean(demand['sentence'])}”"] if demand["sentence"] else lines
 
 
 def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:

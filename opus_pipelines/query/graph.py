@@ -9,8 +9,8 @@ from typing import Any
 import duckdb
 
 from opus_pipelines.query.sql import rows
-from opus_pipelines.query.words import hours, number, share, usd
 from opus_pipelines.reports.graphs.model import Picture, PictureEdge, PictureNode
+from opus_pipelines.words import hours, number, share, usd
 
 Row = dict[str, Any]
 SHORT_BASIS = {"observed": "", "estimated": " est.", "prior": " prior"}

@@ -11,12 +11,12 @@ import duckdb
 from opus_pipelines.lake import read_json
 from opus_pipelines.query.graph import Scale, edge_words, many, node, strongest
 from opus_pipelines.query.sql import rows
-from opus_pipelines.query.words import share
 from opus_pipelines.reports.graphs.model import Change, Picture, PictureEdge, PictureNode
 from opus_pipelines.reports.graphs.palette import SIGNS
 from opus_pipelines.reports.graphs.svg import svg
 from opus_pipelines.wkg.drift import Drift
 from opus_pipelines.wkg.staged import SnapshotBuild
+from opus_pipelines.words import share
 
 GRAPH, CHANGES = "graph.svg", "changes.svg"
 MOST_BYTES = 145_000  # of a file: as a data URI, a third longer, it stays below 200 kB

@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 
 from opus_pipelines.query.sql import select
-from opus_pipelines.query.words import grid, number
+from opus_pipelines.words import grid, number
 
 COLUMNS = ("task", "id", "industries", "implementations", "sources", "names")
 HOW_TO_PIN = """\

@@ -1,42 +1,44 @@
 """reports/cost: where a contract's money goes, task by task over its rank-1 workflows, against what history paid."""
 
+import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from opus_pipelines.evaluation.cost import split_cost
-from opus_pipelines.generation.flow import BASELINE_CASES, Generated
-from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.rows import Row
-from opus_pipelines.generation.workflow_rows import observed_share
-from opus_pipelines.lwm.interface import NearCase
-from opus_pipelines.workflow.model import TaskNode
+
+OPTIMIZED_COLUMNS = ("workflow_id", "rank")
+TASK_COLUMNS = (
+    "workflow_id", "kind", "task_id", "title", "cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd", "duration_ms",
+    "baseline_cost_usd", "actor_kind", "p_basis", "q_basis", "cost_basis", "duration_basis",
+)
+_SUMMED = ("cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd", "duration_ms")
+_BASES = ("p_basis", "q_basis", "cost_basis", "duration_basis")
 
 
-def cost_rows(made: Sequence[tuple[Intake, Generated]]) -> list[Row]:
-    """A row a task that stands in some rank-1 workflow. Costs and durations are sums over those workflows."""
-    found: dict[str, list[tuple[TaskNode, Generated]]] = defaultdict(list)
-    for _, generated in made:
-        for node in generated.ranked[0][1].workflow.tasks if generated.ranked else ():
-            found[node.task_id].append((node, generated))
-    total = sum(node.cost_usd for nodes in found.values() for node, _ in nodes)
-    return [_row(task, nodes, total) for task, nodes in sorted(found.items())]
+def cost_rows(optimized: Iterable[Row], tasks: Iterable[Row]) -> list[Row]:
+    """A row a task that stands in some rank-1 workflow, from rows of workflows/optimized and workflows/tasks (`*_COLUMNS`).
+
+    Costs and durations are sums over those workflows, exactly rounded: they depend on no order. Reviews that were placed are of no task:
+    they make one row, `review`.
+    """
+    best = {row["workflow_id"] for row in optimized if row["rank"] == 1}
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in tasks:
+        if row["kind"] in ("task", "review") and row["workflow_id"] in best:
+            found[row["task_id"] or row["kind"]].append(row)
+    total = math.fsum(row["cost_usd"] for rows in found.values() for row in rows)
+    return [_row(task, rows, total) for task, rows in sorted(found.items())]
 
 
-def _row(task: str, nodes: list[tuple[TaskNode, Generated]], total: float) -> Row:
-    parts = [split_cost(n.cost_usd, n.cost_compute_usd, n.cost_model_usd, n.cost_human_usd, n.actor_kind) for n, _ in nodes]
-    cost = sum(n.cost_usd for n, _ in nodes)
-    paid = [p for _, g in nodes if (p := paid_for(task, g.cases[:BASELINE_CASES])) is not None]
-    baseline = sum(paid) if len(paid) == len(nodes) else None
-    return {
-        "task_id": task, "title": nodes[0][0].title, "workflows": len(nodes), "cost_usd": cost,
-        "cost_compute_usd": sum(p.compute_usd for p in parts), "cost_model_usd": sum(p.model_usd for p in parts),
-        "cost_human_usd": sum(p.human_usd for p in parts), "duration_ms": sum(n.duration_ms for n, _ in nodes),
-        "share": cost / total if total else None, "baseline_cost_usd": baseline,
-        "saving_usd": None if baseline is None else baseline - cost, "observed_share": observed_share(n for n, _ in nodes),
+def _row(task: str, rows: Sequence[Row], total: float) -> Row:
+    sums = {name: math.fsum(row[name] or 0.0 for row in rows) for name in _SUMMED}
+    paid = [row["baseline_cost_usd"] for row in rows]
+    baseline = None if None in paid else math.fsum(paid)
+    bases = [row[name] for row in rows for name in _BASES]
+    return sums | {
+        "task_id": task, "title": "Reviews" if task == "review" else min(row["title"] for row in rows),
+        "workflows": len({row["workflow_id"] for row in rows}),
+        "share": sums["cost_usd"] / total if total else None, "baseline_cost_usd": baseline,
+        "saving_usd": None if baseline is None else baseline - sums["cost_usd"],
+        "observed_share": bases.count("observed") / len(bases),
     }
-
-
-def paid_for(task: str, cases: Sequence[NearCase]) -> float | None:
-    """Mean dollars that a near case paid for the task, repetitions included; None where no near case states a cost for it."""
-    costs = [c for case in cases for t, c in zip(case.tasks, case.task_cost_usd, strict=True) if t == task and c is not None]
-    return sum(costs) / len(cases) if costs else None

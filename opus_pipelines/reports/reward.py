@@ -1,27 +1,42 @@
 """reports/reward: what each Intention's best workflow earns, against the runner-up and against history."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable
 
-from opus_pipelines.generation.flow import Generated
-from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.rows import Row
-from opus_pipelines.optimization.ranking import distance
+
+COLUMNS = (
+    "intake_id", "intention_id", "rank", "reward_usd", "penalty", "feasible", "best_share", "gain_usd", "baseline_cost_usd",
+    "baseline_success", "tasks", "new_tasks",
+)
 
 
-def reward_rows(made: Sequence[tuple[Intake, Generated]]) -> list[Row]:
-    """A row an Intention; distance by EVAL (14)."""
-    return [_row(intake, generated) for intake, generated in made if generated.ranked]
+def reward_rows(optimized: Iterable[Row], clear_share: float) -> list[Row]:
+    """A row an Intention, from rows of workflows/optimized (`COLUMNS`); distance by EVAL (14).
+
+    Its ranking is undecided where rank 1 is the best of the ranked with a probability below `clear_share`.
+    """
+    ranked: dict[str, dict[int, Row]] = defaultdict(dict)
+    for row in optimized:
+        if row["rank"] <= 2:
+            ranked[row["intention_id"]][row["rank"]] = row
+    return [_row(found[1], found.get(2), clear_share) for _, found in sorted(ranked.items())]
 
 
-def _row(intake: Intake, made: Generated) -> Row:
-    best = made.ranked[0][1]
-    second = made.ranked[1][1] if len(made.ranked) > 1 else None
-    base = made.baseline
-    known = base.cost_usd is not None and base.success is not None
-    earned = intake.gain_usd * base.success - base.cost_usd if known else None  # type: ignore[operator]
+def _row(best: Row, second: Row | None, clear_share: float) -> Row:
+    known = best["baseline_cost_usd"] is not None and best["baseline_success"] is not None
+    earned = best["gain_usd"] * best["baseline_success"] - best["baseline_cost_usd"] if known else None
     return {
-        "intake_id": intake.intake_id, "intention_id": made.intention_id, "reward_usd": best.reward_usd, "penalty": best.penalty,
-        "rank2_reward_usd": second.reward_usd if second else None, "distance": distance(best, second) if second else None,
-        "baseline_reward_usd": earned, "uplift_usd": None if earned is None else best.reward_usd - earned,
-        "feasible": best.feasible, "wkg_coverage": 1.0,
+        "intake_id": best["intake_id"], "intention_id": best["intention_id"], "reward_usd": best["reward_usd"], "penalty": best["penalty"],
+        "rank2_reward_usd": second["reward_usd"] if second else None,
+        "distance": abs(best["reward_usd"] - second["reward_usd"]) if second else None,
+        "baseline_reward_usd": earned, "uplift_usd": None if earned is None else best["reward_usd"] - earned,
+        "feasible": best["feasible"], "wkg_coverage": 1 - best["new_tasks"] / best["tasks"] if best["tasks"] else None,
+        "verdict": _verdict(best["best_share"], clear_share),
     }
+
+
+def _verdict(best_share: float | None, clear_share: float) -> str | None:
+    if best_share is None:
+        return None
+    return "clear" if best_share >= clear_share else "undecided"

@@ -10,12 +10,12 @@ from opus_pipelines.sample.sources import SOURCES, Contract
 
 @dataclass(frozen=True)
 class ContractFiles:
-    """A contract's folder, the texts of all files under it by path, and which kind of case each intake is."""
+    """A contract's folder, the texts of all files under it by path, and the kinds of case that each intake asks for."""
 
     contract: Contract
     folder: str
     texts: dict[str, str]
-    kinds: dict[str, str]
+    kinds: dict[str, list[str]]
 
 
 def all_contracts() -> list[ContractFiles]:
@@ -29,4 +29,5 @@ def _read(contract: Contract) -> ContractFiles:
     texts = dict(data["files"])
     for intake in data["intakes"]:
         texts |= {f"{intake['name']}/{path}": text for path, text in intake["files"].items()}
-    return ContractFiles(contract, data["folder"], texts, {intake["name"]: intake["kind"] for intake in data["intakes"]})
+    kinds = {i["name"]: i["kind"] if isinstance(i["kind"], list) else [i["kind"]] for i in data["intakes"]}
+    return ContractFiles(contract, data["folder"], texts, kinds)

@@ -91,9 +91,10 @@ def _cases(seed: int, source: Source) -> list[Case]:
 
 def _truth(seed: int, contracts: list[ContractFiles]) -> bytes:
     intakes = [
-        {"client": f.contract.client, "contract": f.contract.name, "intake": name, "kind": kind, "path": f"intakes/{f.folder}/{name}"}
+        {"client": f.contract.client, "contract": f.contract.name, "intake": name, "kind": kinds[0], "kinds": kinds,
+         "path": f"intakes/{f.folder}/{name}"}
         for f in contracts
-        for name, kind in f.kinds.items()
+        for name, kinds in f.kinds.items()
     ]
     return (json.dumps(truth(seed) | {"intakes": intakes}, indent=1, ensure_ascii=False) + "\n").encode()
 

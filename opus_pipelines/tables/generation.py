@@ -10,6 +10,11 @@ STRUCTS["element"] = pa.struct([
     ("media_type", pa.string()), ("text", pa.string()), ("bytes", pa.int64()), ("sha256", pa.string()), ("left_out", pa.string()),
 ])
 STRUCTS["stated"] = pa.struct([("text", pa.string()), ("element_id", pa.string()), ("place", pa.string())])
+STRUCTS["demanded"] = pa.struct([
+    ("kind", pa.string()), ("value", pa.string()), ("sentence", pa.string()), ("element_id", pa.string()), ("place", pa.string()),
+    ("effect", pa.string()),
+])
+STRUCTS["resolved"] = pa.struct([("part", pa.string()), ("implementation_ids", pa.list_(pa.string()))])
 STRUCTS["routed"] = pa.struct([("task_id", pa.string()), ("similarity", pa.float64())])
 STRUCTS["attention"] = pa.struct([("element_id", pa.string()), ("weight", pa.float64())])
 STRUCTS["instruction"] = pa.struct([("kind", pa.string()), ("text", pa.string())])
@@ -30,14 +35,16 @@ INTAKES = result_dataset("generation/intakes", "one row, one intake", "intake_id
 """, head=INTAKE)
 
 INTENTIONS = result_dataset("generation/intentions", "one row, one Intention", "intake_id intention_id", """
-    kind       string           complete or incomplete
-    vector     vector           the encoded Intention, unit length
-    goal       string           what is to be reached
-    inputs     list<stated>     input elements, with element and place
-    outputs    list<stated>     output elements
-    rules      list<stated>     rules of the process context
-    routed     list<routed>     tasks near the Intention, LWM routing
-    attention  list<attention>  weight of each element
+    kind         string           complete or incomplete
+    vector       vector           the encoded Intention, unit length
+    goal         string           what is to be reached
+    inputs       list<stated>     sentences of the client input, with element and place
+    outputs      list<stated>     likewise of the wanted output; place names the cases where history had to tell
+    rules        list<stated>     normative sentences of the process context
+    constraints  list<demanded>   every demand, stated or read; effect: in force, or why not; sentence NULL where stated in TOML
+    resolved     resolved         the part that the client did not give, context or output, and the cases it was resolved from
+    routed       list<routed>     tasks near the Intention, LWM routing
+    attention    list<attention>  weight of each element, and of each case that a missing part was resolved from
 """)
 
 NEIGHBOURS = result_dataset("generation/neighbours", "one row, one near case", "intake_id intention_id implementation_id", """
@@ -71,6 +78,7 @@ SEQUENCES = result_dataset("generation/sequences", "one row, one task of a gener
     instructions   list<string>  how to do it
     score          float         the backend's score of the sequence
     is_new         bool          not in the catalogue
+    sentence       string        the sentence of the intake's procedure that asks for it; NULL where none does
     backend        string        history, pointer, causal_lm or http
     model_version  string        what wrote it
 """)

@@ -64,9 +64,11 @@ WAYS = dataset("wkg/task_implementations", "one row, one way of carrying out a t
     duration_ms_mean  ms            mean working time
     duration_ms_p50   ms            median working time
     duration_ms_p90   ms            90th percentile
+    duration_ms_deviation  ms       standard deviation of one doing's; NULL where fewer than two are known
     cost_usd_mean     usd           mean cost
     cost_usd_p50      usd           median cost
     cost_usd_p90      usd           90th percentile
+    cost_usd_deviation  usd         standard deviation of one doing's; NULL where fewer than two are known
     cost_compute_usd  usd           mean compute part
     cost_model_usd    usd           mean model part
     cost_human_usd    usd           mean human part
@@ -161,4 +163,20 @@ EMBEDDINGS = dataset("wkg/embeddings", "one row, one node's vector", "task_id", 
 IMPLEMENTATION_VECTORS = dataset("wkg/implementation_vectors", "one row, one case's vector", "implementation_id", """
     implementation_id  id      the case
     vector             vector  of title, description and process context, unit length
+""")
+
+PROCEDURES = dataset("wkg/procedures", "one row, one part of a distinct procedure of history", "procedure_id part", """
+    procedure_id     id            hash of the procedure's text
+    part             int32         which part of it, in order
+    head             string        its heading; NULL where it has none
+    is_title         bool          it heads a section, not a step
+    sentences        list<string>  what it says
+    either           list<int32>   in step with sentences: of those with one number one has to hold; NULL: it has to hold by itself
+    implementations  list<string>  cases that were carried out under the procedure and asked for this part
+    requests         list<string>  what they asked, the first 24 by text
+""")
+
+PROCEDURE_VECTORS = dataset("wkg/procedure_vectors", "one row, one text of wkg/procedures, or one task's name", "text", """
+    text    string  the text, as it was embedded
+    vector  vector  unit length
 """)

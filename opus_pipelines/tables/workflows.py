@@ -1,6 +1,13 @@
 """Ranked workflows, their nodes and edges, and the reports made of them."""
 
+from opus_pipelines.tables import struct
 from opus_pipelines.tables.results import RESULT, result_dataset
+
+struct("edit", """
+    kind        string  way, review, parallel, wait, drop, merge, split, or joint where several earn only together
+    what        string  the change in words
+    earned_usd  usd     what it earned
+""")
 
 OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow", "intake_id intention_id rank", """
     workflow_id           id            contains the Intention
@@ -14,7 +21,8 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     gain_usd              usd           worth of a right output
     success_probability   prob          EVAL (4)
     beats_next            prob          P(it beats the next rank)
-    verdict               string        clear or undecided
+    verdict               string        clear, or undecided where beats_next is below reward.clear_share; of the last of several: NULL
+    best_share            prob          P(it is the best of the Intention's ranked workflows)
     cost_usd              usd           EVAL (5)
     cost_compute_usd      usd           part
     cost_model_usd        usd           part
@@ -34,6 +42,11 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     reviews               int64         reviews in it
     new_tasks             int64         tasks that the catalogue lacks
     observed_share        prob          share of its figures whose basis is observed
+    edits                 list<edit>    what turned the proposed chain into it; their earnings add up to the Reward gained
+    choices               list<edit>    what the Reward would lose without each review, and with a task done in a cheaper way
+    binding               list<string>  constraints that keep it, or the Intention's best, from earning more, and what they cost
+    gap_usd               usd           how much more another path may earn, 0 where the search was exact, NULL where it cannot tell
+    exact                 bool          no other ways and reviews on its tasks in its shape earn more
     in_history            bool          this very sequence was once carried out
     baseline_cost_usd     usd           median cost of the nearest cases, by the same EVAL (5)
     baseline_duration_ms  ms            their median duration
@@ -81,6 +94,8 @@ WORKFLOW_TASKS = result_dataset("workflows/tasks", "one row, one node of a ranke
     hygiene              float              score, 0 best
     origin               string             history, lwm, connector, algorithm1, algorithm2, review or new
     evidence             int64              implementations behind it
+    baseline_cost_usd    usd                mean of what the nearest cases paid for the task, repetitions included
+    nearest_task_id      id                 of a new step the known task whose figures it has, as estimates; NULL of any other
 """)
 
 WORKFLOW_EDGES = result_dataset("workflows/edges", "one row, one edge of a ranked workflow", "workflow_id src dst", """
@@ -89,7 +104,7 @@ WORKFLOW_EDGES = result_dataset("workflows/edges", "one row, one edge of a ranke
     dst          id      node after it
     data_type    string  what flows, where known
     gamma        prob    of the WKG's edge
-    origin       string  history, algorithm1, algorithm2
+    origin       string  history, algorithm1, algorithm2, review, or dependency: a wait that no sequence has next to each other
 """)
 
 COST_REPORT = result_dataset("reports/cost", "one row, one task over a contract's rank-1 workflows", "task_id", """
@@ -116,5 +131,5 @@ REWARD_REPORT = result_dataset("reports/reward", "one row, one Intention", "inta
     uplift_usd           usd     reward less baseline
     feasible             bool    of its rank-1 workflow
     wkg_coverage         prob    share of its tasks found in the WKG
-    verdict              string  clear or undecided
+    verdict              string  of its ranking: clear, or undecided where rank 1's best_share is below reward.clear_share
 """)

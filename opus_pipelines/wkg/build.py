@@ -19,6 +19,7 @@ from opus_pipelines.wkg.checks import SNAPSHOT_DATASETS, CheckResult, check_reca
 from opus_pipelines.wkg.drift import compare
 from opus_pipelines.wkg.drift_checks import check_drift
 from opus_pipelines.wkg.gamma import lambda_rule
+from opus_pipelines.wkg.procedures import write_procedures
 from opus_pipelines.wkg.resolution.ledger import ledger_rows
 from opus_pipelines.wkg.resolution.pins import Pins
 from opus_pipelines.wkg.resolution.resolve import Resolution
@@ -79,12 +80,17 @@ def mine(
 
 
 def embed(build: SnapshotBuild, encoder: TextEncoder, progress: Progress | None = None) -> dict[str, int]:
-    """Write embeddings, index and implementation_vectors; returns their rows. `progress(done, of)` counts passages."""
+    """Write embeddings, index, implementation_vectors, procedures and procedure_vectors; returns their rows.
+
+    `progress(done, of)` counts texts.
+    """
     with build.timed("embed"):
         figures = write_task_vectors(build.folder, encoder, progress)
         build.figures = {"recall_at_10": figures.pop("recall_at_10"), "encoder": encoder.name, "dimension": encoder.dimension}
         counts = {name: int(n) for name, n in figures.items()}
-        counts |= write_case_vectors([part.folder for part in build.parts], build.folder, encoder, progress)
+        folders = [part.folder for part in build.parts]
+        counts |= write_case_vectors(folders, build.folder, encoder, progress)
+        counts |= write_procedures(folders, build.folder, encoder, progress)
     build.counts |= counts
     return counts
 

@@ -10,14 +10,28 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.lake import Lake, read_json, read_table
-from opus_pipelines.schemas import ALIASES, CASES, EDGES, EMBEDDINGS, IMPLEMENTATION_VECTORS, NEEDS, SOURCES, TASKS, VARIANTS, WAYS, Dataset
+from opus_pipelines.schemas import (
+    ALIASES,
+    CASES,
+    EDGES,
+    EMBEDDINGS,
+    IMPLEMENTATION_VECTORS,
+    NEEDS,
+    PROCEDURE_VECTORS,
+    PROCEDURES,
+    SOURCES,
+    TASKS,
+    VARIANTS,
+    WAYS,
+    Dataset,
+)
 from opus_pipelines.wkg.tables import place
 
 if TYPE_CHECKING:
     from opus_pipelines.history.ingest import HistoryState
 
 MINED_DATASETS = (TASKS, WAYS, EDGES, NEEDS, ALIASES, VARIANTS, CASES)
-EMBEDDED_DATASETS = (EMBEDDINGS, IMPLEMENTATION_VECTORS)
+EMBEDDED_DATASETS = (EMBEDDINGS, IMPLEMENTATION_VECTORS, PROCEDURES, PROCEDURE_VECTORS)
 RECALL = "recall at 10 against exact search"
 SNAPSHOT_DATASETS = (*MINED_DATASETS, *EMBEDDED_DATASETS)
 

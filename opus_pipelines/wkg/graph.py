@@ -19,13 +19,21 @@ class Way:
     implementations: int = 0
     instructions: tuple[str, ...] = ()
     p: float | None = None
+    p_lower: float | None = None
+    p_upper: float | None = None
     p_n: int = 0
     q: float | None = None
+    q_lower: float | None = None
+    q_upper: float | None = None
     q_n: int = 0
     basis: str | None = None
     duration_ms_mean: float | None = None
+    duration_ms_deviation: float | None = None
+    duration_n: int = 0
     duration_basis: str | None = None
     cost_usd_mean: float | None = None
+    cost_usd_deviation: float | None = None
+    cost_n: int = 0
     cost_compute_usd: float | None = None
     cost_model_usd: float | None = None
     cost_human_usd: float | None = None
@@ -53,6 +61,7 @@ class Task:
     q: float | None = None
     q_basis: str | None = None
     q_n: int = 0
+    community: str | None = None
     ways: tuple[Way, ...] = ()
 
 

@@ -95,13 +95,15 @@ def task_row(
     }
 
 
-def way_row(row: Row, measures: Measures, said: Said, p: Estimate, q: Estimate) -> Row:
+def way_row(row: Row, measures: Measures, deviations: Mapping[str, float], said: Said, p: Estimate, q: Estimate) -> Row:
     """One row of wkg/task_implementations."""
     way = WayKey.of(row)
     return {
         **way._asdict(), "implementations": row["implementations"],
         "instructions": most_frequent(said.by_way.get(way), TEXTS_SHOWN["instruction"]),
         **_estimate("p", p), **_estimate("q", q), "basis": p.basis, **_spent(row, measures),
+        "duration_ms_deviation": _scaled(deviations.get("duration"), PER_MS),
+        "cost_usd_deviation": _scaled(deviations.get("cost"), PER_UNIT),
         **{f"cost_{part}_usd": mean(measures, part, PER_UNIT) for part in ("compute", "model", "human")},
         **{name: mean(measures, name, 1) for name in ("tokens_in", "tokens_out")},
         "memory_gb": mean(measures, "memory", PER_UNIT), "threads": mean(measures, "threads", PER_UNIT),

@@ -9,7 +9,17 @@ import pyarrow as pa
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.errors import LakeError
 from opus_pipelines.lake import Lake, read_table
-from opus_pipelines.schemas import ALIASES, CASES, EMBEDDINGS, IMPLEMENTATION_VECTORS, NEEDS, VARIANTS, Dataset
+from opus_pipelines.schemas import (
+    ALIASES,
+    CASES,
+    EMBEDDINGS,
+    IMPLEMENTATION_VECTORS,
+    NEEDS,
+    PROCEDURE_VECTORS,
+    PROCEDURES,
+    VARIANTS,
+    Dataset,
+)
 from opus_pipelines.wkg import graph
 from opus_pipelines.wkg.tables import place
 
@@ -69,6 +79,16 @@ class Snapshot:
     def implementation_vectors(self) -> pa.Table:
         """wkg/implementation_vectors."""
         return self._read(IMPLEMENTATION_VECTORS)
+
+    @cached_property
+    def procedures(self) -> pa.Table:
+        """wkg/procedures."""
+        return self._read(PROCEDURES)
+
+    @cached_property
+    def procedure_vectors(self) -> pa.Table:
+        """wkg/procedure_vectors."""
+        return self._read(PROCEDURE_VECTORS)
 
     @cached_property
     def index(self) -> VectorIndex:

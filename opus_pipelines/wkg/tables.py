@@ -15,6 +15,7 @@ from opus_pipelines.wkg import engines, merge
 from opus_pipelines.wkg.aggregates import SourcePart, read_aggregate
 from opus_pipelines.wkg.estimates.histograms import figures
 from opus_pipelines.wkg.estimates.needs import lacking, needs
+from opus_pipelines.wkg.estimates.spread import deviations
 from opus_pipelines.wkg.estimates.success import SuccessModel, from_cases
 from opus_pipelines.wkg.gamma import LambdaRule, choose_lambda
 from opus_pipelines.wkg.resolution.resolve import Resolution
@@ -77,8 +78,10 @@ def _tasks(
 
 def _ways(rows: list[merge.Row], tasks: list[merge.Row], histograms: pa.Table, said: merge.Said, model: SuccessModel) -> pa.Table:
     measures, of_task = figures(histograms, merge.WayKey._fields), {row["task_id"]: model.of_task(row) for row in tasks}
+    spread = deviations(histograms, merge.WayKey._fields)
     return table_of(WAYS, [
-        merge.way_row(row, measures[merge.WayKey.of(row)], said, *model.of_way(row, of_task[row["task_id"]])) for row in rows
+        merge.way_row(row, measures[way], spread.get(way, {}), said, *model.of_way(row, of_task[row["task_id"]]))
+        for row in rows if (way := merge.WayKey.of(row))
     ])
 
 

@@ -10,11 +10,13 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import Field
 
-from opus_pipelines.errors import InputError
+from opus_pipelines.errors import InputError, SettingsError
 from opus_pipelines.settings import Cost, Reward, Section, parse
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
+from opus_pipelines.workflow.units import foreign_units
 
 LARGEST_BYTES = 1 << 28
+LONGEST_YAML = 1 << 25
 _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Basis = Literal["observed", "rate", "estimated", "prior"]
@@ -127,13 +129,20 @@ class WorkflowFile(Section):
 
 
 def read_file(path: Path) -> WorkflowFile:
-    """A workflow file by its name's ending: .yaml, .yml or .json. Raises InputError or SettingsError naming file and place."""
-    if path.suffix.lower() not in (".yaml", ".yml", ".json"):
-        raise InputError(f"{path}: a workflow is read from .yaml, .yml or .json")
+    """A workflow file by its name's ending: .yaml, .yml, .json, or .bpmn as `opus export` writes it.
+
+    Raises InputError or SettingsError naming file and place.
+    """
+    if path.suffix.lower() not in (".yaml", ".yml", ".json", ".bpmn"):
+        raise InputError(f"{path}: a workflow is read from .yaml, .yml, .json or .bpmn")
     try:
         size = path.stat().st_size
         if size > LARGEST_BYTES:
             raise InputError(f"{path}: it has {size >> 20} MiB, more than a workflow may ({LARGEST_BYTES >> 20})")
+        if path.suffix.lower() == ".bpmn":
+            from opus_pipelines.workflow.faces.bpmn_reader import read_bpmn
+
+            return read_bpmn(path.read_bytes(), str(path))
         text = path.read_text("utf-8")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
@@ -142,6 +151,8 @@ def read_file(path: Path) -> WorkflowFile:
     data = _json(text, path) if path.suffix.lower() == ".json" else _yaml(text, path)
     if not isinstance(data, dict):
         raise InputError(f"{path}: a workflow is a table with inputs, tasks, outputs and edges; `opus score --schema` shows it")
+    if mixed := foreign_units(data):
+        raise SettingsError(f"{path}: " + "; ".join(mixed))
     return parse(WorkflowFile, data, str(path))
 
 
@@ -150,8 +161,11 @@ def schema() -> dict[str, Any]:
     return WorkflowFile.model_json_schema()
 
 
+_FIGURES = tuple(n for n in TaskEntry.model_fields if n not in ("id", "task_id", "title", "description", "scores", "cost_usd"))
+
+
 def _task(entry: TaskEntry) -> TaskNode:
-    figures = entry.model_dump(exclude={"id", "task_id", "title", "description", "scores", "cost_usd"})
+    figures = {name: getattr(entry, name) for name in _FIGURES}
     parts = (entry.cost_compute_usd, entry.cost_model_usd, entry.cost_human_usd)
     cost = sum(part or 0.0 for part in parts) if entry.cost_usd is None else entry.cost_usd
     return TaskNode(entry.id, entry.task_id or entry.title or entry.id, entry.title or entry.id, cost_usd=cost, **figures)
@@ -165,8 +179,10 @@ def _json(text: str, path: Path) -> Any:
 
 
 def _yaml(text: str, path: Path) -> Any:
+    if len(text) > LONGEST_YAML:
+        raise InputError(f"{path}: YAML of {len(text) >> 20} MiB takes too long to read; write it as JSON")
     try:
-        for event in yaml.parse(text, yaml.CSafeLoader):
+        for event in yaml.parse(text, yaml.CSafeLoader) if "&" in text else ():  # without anchors there are no aliases
             if isinstance(event, yaml.AliasEvent):
                 place = event.start_mark.line + 1
                 raise InputError(f"{path}: line {place}: aliases (*{event.anchor}) are not read; write the value out")

@@ -144,6 +144,10 @@ class Workflow:
         """The nodes that v leads to, sorted by id."""
         return list(self._children.get(node, ()))
 
+    def has_fork(self, node: str) -> bool:
+        """Whether it leads to two nodes or more."""
+        return len(self._children.get(node, ())) > 1
+
     @cached_property
     def _order(self) -> tuple[str, ...]:
         waiting = {n: sum(u in self.by_id for u in self.predecessors(n)) for n in self.by_id}

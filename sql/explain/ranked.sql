@@ -1,7 +1,7 @@
 -- The ranked workflows of a client, a contract or an intake (NULL = all), down to a rank.
 SELECT
     o.client, o.contract, i.folder AS intake, o.intention_id, o.rank, o.workflow_id, o.title AS workflow,
-    o.reward_usd, o.success_probability, o.cost_usd, o.baseline_cost_usd, o.duration_ms, o.baseline_duration_ms,
+    o.reward_usd, o.reward_usd_p05, o.reward_usd_p95, o.beats_next, o.best_share, o.success_probability, o.cost_usd, o.baseline_cost_usd, o.duration_ms, o.baseline_duration_ms,
     o.feasible, o.violations, o.verdict, o.in_history, o.tasks, o.observed_share,
     (
         SELECT list(t.title ORDER BY t.position)

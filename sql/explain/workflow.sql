@@ -1,6 +1,6 @@
 -- One workflow with its intake, its Intention and the pointer that shows it.
 SELECT
-    o.*, i.folder AS intake, i.title AS intake_title, i.content_hash AS intake_hash, i.gain_basis, i.constraints, n.goal,
+    o.*, i.folder AS intake, i.title AS intake_title, i.content_hash AS intake_hash, i.gain_basis, i.constraints, n.constraints AS demands, n.resolved, n.goal,
     r.published_at,
     count(*) OVER () AS found,
     (SELECT max(rank) FROM workflows_optimized AS a WHERE a.intention_id = o.intention_id AND a.intake_id = o.intake_id) AS ranks

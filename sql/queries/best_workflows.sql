@@ -2,7 +2,7 @@
 -- opus query best_workflows
 SELECT
     o.client, o.contract, i.folder AS intake, o.title AS workflow, o.workflow_id,
-    o.reward_usd, o.success_probability, o.cost_usd, o.baseline_cost_usd, o.duration_ms,
+    o.reward_usd, o.reward_usd_p05, o.reward_usd_p95, o.success_probability, o.cost_usd, o.baseline_cost_usd, o.duration_ms,
     o.feasible, o.verdict, o.tasks, o.observed_share
 FROM workflows_optimized AS o
 JOIN generation_intakes AS i USING (client, contract, intake_id)

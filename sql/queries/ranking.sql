@@ -3,6 +3,7 @@
 SELECT
     o.client, o.contract, i.folder AS intake, o.intention_id, o.rank, o.workflow_id, o.title AS workflow,
     o.reward_usd, o.reward_usd - first_value(o.reward_usd) OVER alternatives AS behind_best_usd,
+    o.reward_usd_p05, o.reward_usd_p95, o.beats_next, o.verdict,
     o.success_probability, o.cost_usd, o.duration_ms, o.feasible, o.violations, o.in_history
 FROM workflows_optimized AS o
 JOIN generation_intakes AS i USING (client, contract, intake_id)

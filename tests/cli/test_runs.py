@@ -3,7 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from opus_pipelines.cli.runs import ranges, record_unchanged
+from jobs.spans import ranges
+from opus_pipelines.cli.runs import record_unchanged
 from opus_pipelines.settings import Paths, Settings
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from opus_pipelines.embedding.attention import attention, compose, passages, unit, words_of
+from opus_pipelines.embedding.attention import attention, compose, passages, stretches, unit, words_of
 
 
 def test_the_passage_that_answers_the_request_outweighs_the_others():
@@ -21,6 +21,11 @@ def test_composition_by_hand():
 def test_passages_are_paragraphs_cut_at_the_limit():
     assert passages("one two\n\n three four five ", 2) == ["one two", "three four", "five"]
     assert passages(None, 9) == []
+
+
+def test_writing_without_spaces_is_cut_by_its_characters():
+    assert stretches("保険金" * 20 + " a b", 40) == ["保険金" * 13 + "保", "険金" + "保険金" * 6 + " a b"]
+    assert stretches("a" * 32 + " b", 2) == ["a" * 32 + " b"]
 
 
 def test_words_of_a_token_limit():

@@ -46,6 +46,17 @@ def test_the_encoder_is_the_masked_mean_at_unit_length(encoder: Encoder) -> None
 
 
 @pytest.mark.model
+def test_a_text_longer_than_a_window_is_read_to_its_end(encoder: Encoder) -> None:
+    start = "Verify the cover. " * 70
+    whole = start + "The windscreen is paid at once. " * 30
+    alone, with_end = encoder.encode([start, whole])
+    in_batch = encoder.encode(["Pay", whole])[1]
+    end = encoder.encode(["The windscreen is paid at once."])[0]
+    assert with_end @ end > alone @ end + 0.1
+    assert np.abs(with_end - in_batch).max() < 1e-6
+
+
+@pytest.mark.model
 def test_a_vector_does_not_depend_on_its_batch(encoder: Encoder) -> None:
     many = encoder.encode([*SENTENCES, *(f"step {i}" * i for i in range(1, 40))])
     assert np.abs(many[:3] - encoder.encode(SENTENCES)).max() < 1e-6

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from opus_pipelines.errors import WorkflowError
+from opus_pipelines.evaluation import exact
 from opus_pipelines.evaluation.exact import Difference, differences, exact_success
-from opus_pipelines.evaluation.success import product_is_exact, product_success
+from opus_pipelines.evaluation.success import disjoint, is_uncertain, product_is_exact, product_success
 from opus_pipelines.workflow.model import InputNode, Node, OutputNode, TaskNode, Workflow
 
 
@@ -110,3 +111,34 @@ def test_a_long_ladder_is_done_and_a_wide_tangle_is_refused():
     with pytest.raises(WorkflowError, match=r'reward\.inference = "product"'):
         exact_success(tangle)
     assert math.isfinite(product_success(tangle).workflow)
+
+
+def by_all_ancestors(workflow: Workflow) -> bool:
+    """`product_is_exact` by its definition: the sets of all uncertain ancestors."""
+    above: dict[str, frozenset[str]] = {}
+    for node in workflow.topological():
+        sets = [above[u] for u in workflow.predecessors(node)]
+        if not disjoint(sets):
+            return False
+        above[node] = frozenset({node} if is_uncertain(workflow, node) else ()).union(*sets)
+    return disjoint([above[n.id] for n in workflow.outputs])
+
+
+def test_forks_tell_the_same_as_all_ancestors_on_500_random_workflows():
+    rng = random.Random(6)
+    found = [(product_is_exact(w), by_all_ancestors(w)) for w in (any_workflow(rng) for _ in range(500))]
+    assert all(a == b for a, b in found)
+    assert 50 < sum(a for a, _ in found) < 450
+
+
+def test_a_chain_of_10000_keeps_nothing_and_a_large_mesh_is_refused(monkeypatch):
+    names = ["in", *(f"t{i}" for i in range(10_000)), "out"]
+    ends = InputNode("in", "In"), OutputNode("out", "Out", 1.0)
+    tasks = [TaskNode(n, "t", "T", p=0.9999) for n in names[1:-1]]
+    line = Workflow.of([*ends, *tasks], itertools.pairwise(names))
+    assert differences(line) == []
+    mesh = Workflow.of([*ends, *tasks[:40]], [*itertools.pairwise([*names[:41], "out"]), *((names[i], names[i + 2]) for i in range(39))])
+    assert len(differences(mesh)) > 30
+    monkeypatch.setattr(exact, "LONGEST", 500)
+    with pytest.raises(WorkflowError, match="too many branches meet"):
+        exact_success(mesh)

@@ -6,6 +6,7 @@ from itertools import pairwise
 import pytest
 
 from opus_pipelines.errors import WorkflowError
+from opus_pipelines.evaluation import exact
 from opus_pipelines.evaluation.case_study import GAINS_USD, TABLE_1, case_study, figure, turning_gain_usd
 from opus_pipelines.evaluation.penalty import Scores
 from opus_pipelines.evaluation.score import ranked, reasons, score
@@ -82,3 +83,17 @@ def test_further_resources_are_consumed_and_held_by_name() -> None:
     assert score("w", one_after_the_other, {}, prices, Reward()).parts.cost_held_usd == 3.0 + 1.0
     with pytest.raises(WorkflowError, match=r"the resource 'kwh' has no price: set cost\.usd_per_unit\.kwh"):
         score("w", side_by_side, {}, Cost(), Reward())
+
+
+def test_where_exact_inference_takes_too_much_the_workflow_is_scored_all_the_same(monkeypatch) -> None:
+    tasks = [TaskNode(i, i, i, p=0.9) for i in ("a", "b", "c")]
+    ends = InputNode("in", "Request"), OutputNode("out", "Answer", 1.0)
+    crossing = Workflow.of([*ends, *tasks], [("in", "a"), ("a", "b"), ("a", "c"), ("b", "out"), ("c", "out")])
+    found = score("w", crossing, {}, Cost(), Reward())
+    assert ([d.node for d in found.differences], found.uncompared) == (["out", None], None)
+    monkeypatch.setattr(exact, "LONGEST", 1)
+    again = score("w", crossing, {}, Cost(), Reward())
+    assert (again.parts, again.differences) == (found.parts, ())
+    assert "too many branches meet" in (again.uncompared or "")
+    with pytest.raises(WorkflowError, match="too many branches meet"):
+        score("w", crossing, {}, Cost(), Reward(inference="exact"))

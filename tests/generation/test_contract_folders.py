@@ -45,11 +45,12 @@ def test_contract_prices_are_laid_over_the_settings_key_by_key(contract):
 
 
 def test_an_intake_without_input_is_refused_with_what_to_ask_for(contract, tmp_path):
-    (contract / "c-1" / "input" / "claim.txt").rename(contract / "c-1" / "input" / "claim.pdf")
+    (contract / "c-1" / "input" / "claim.txt").rename(contract / "c-1" / "input" / "claim.doc")
     (found,) = discover(tmp_path / "intakes")
     assert read_intake(found, found.intakes[0], Settings()).refusal == (
-        "no readable client input; put what the client gives under input/ (text, Markdown, CSV or JSON) "
-        "(not read: input/claim.pdf: no reader for .pdf; known: .csv, .json, .markdown, .md, .text, .tsv, .txt)"
+        "no readable client input; ask the client for what they give, and put it under input/ "
+        "(text, Markdown, HTML, e-mail, CSV, Excel, JSON, XML, DOCX, PPTX, or PDF with a text layer) "
+        "(not read: input/claim.doc: it is an old binary Word document; save it as .docx)"
     )
 
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.optimization import choice
-from opus_pipelines.optimization.choice import best_choice, review_place
+from opus_pipelines.optimization.choice import best_choice
 from opus_pipelines.optimization.envelope import best_on_chain
+from opus_pipelines.optimization.reviews import review_place, with_places
 from opus_pipelines.settings import Cost, Reward
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
@@ -85,6 +86,23 @@ def test_greedy_stays_within_one_percent_of_exact(seed: int, tasks: int) -> None
     assert exact - found.reward_usd <= 0.01 * max(1.0, abs(exact))
 
 
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 8), st.booleans())
+def test_greedy_reviews_stay_within_one_percent_of_exact(seed: int, tasks: int, dear: bool) -> None:
+    """Every place of a branching workflow may hold a review: 2^places combinations, and the same without looking at them all."""
+    workflow, _ = random_problem(seed, tasks, straight=False, most=1)
+    reviewer = TaskNode("review", "review", "Review", p=0.99, q=0.7, cost_usd=2.0 if dear else 0.5, actor_kind="human", kind="review")
+    whole, places = with_places(workflow, [reviewer])
+    exact = best_choice(whole, places, PRICES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(choice, "COMBINATIONS", 0)
+        greedy = best_choice(whole, places, PRICES)
+    assert exact is not None
+    assert greedy is not None
+    assert exact.exact
+    assert exact.reward_usd - greedy.reward_usd <= 0.01 * max(1.0, abs(exact.reward_usd))
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 5), st.floats(0, 12))
 def test_a_budget_is_kept_or_nothing_is_chosen(seed: int, tasks: int, limit: float) -> None:
@@ -111,15 +129,15 @@ def test_a_long_chain_is_solved_exactly_and_fast_enough_to_test() -> None:
 def test_a_review_goes_where_it_earns_more_than_it_costs() -> None:
     shaky = TaskNode("write", "write", "Write", p=0.7)
     sure = TaskNode("send", "send", "Send", p=0.999, q=0.5)
-    places = [review_place("after write", "Review Write"), review_place("after send", "Review Send")]
+    places = [review_place("write", "Write"), review_place("send", "Send")]
     options = {p.id: [p, replace(p, p=0.99, q=0.8, cost_usd=1.0, actor_kind="human")] for p in places}
     found = best_choice(chain([shaky, places[0], sure, places[1]]), options, Cost())
     assert found is not None
-    assert [t.id for t in found.workflow.tasks if t.kind == "review" and t.actor_kind] == ["after write"]
+    assert [t.id for t in found.workflow.tasks if t.kind == "review" and t.actor_kind] == ["write_review"]
     before = 0.99 * 0.7 + 0.8 * 0.3
     with_review, without = (0.999 * before + 0.5 * (1 - before)) * 20 - 1.0, (0.999 * 0.7 + 0.5 * 0.3) * 20
     assert found.reward_usd == pytest.approx(with_review)
-    assert found.earned_usd == {"after write": pytest.approx(with_review - without)}
+    assert found.earned_usd == {"write_review": pytest.approx(with_review - without)}
 
 
 def test_ties_go_to_the_earlier_option() -> None:

@@ -16,6 +16,7 @@ from opus_pipelines.schemas import (
     NEIGHBOURS,
     OPTIMIZED,
     REJECTS,
+    REWARD_REPORT,
     SOURCES,
     TASKS,
     WORKFLOW_EDGES,
@@ -73,7 +74,8 @@ def lake(tmp_path: Path) -> Lake:
     where = {"client_key": CLIENT, "contract_key": CONTRACT}
     put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where, result="r1"), workflow("f_old", 1, 99.0, result="r1"))
     put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where, result="r2"),
-        workflow("fa1", 1, 8.0), workflow("fa2", 2, 7.5, feasible=False, violations=["max_cost_usd: 8.00 exceeds 7.00 by 1.00"]))
+        workflow("fa1", 1, 8.0, reward_usd_p05=7.25, reward_usd_p95=8.5, beats_next=0.75, verdict="undecided", best_share=0.7),
+        workflow("fa2", 2, 7.5, best_share=0.0, feasible=False, violations=["max_cost_usd: 8.00 exceeds 7.00 by 1.00"]))
     put(lake, WORKFLOW_TASKS, lake.folder(WORKFLOW_TASKS, **where, result="r2"),
         step("fa1", "n0", 0, "Start", kind="input", task_id=None), step("fa1", "n1", 1, "Check"), step("fa1", "n2", 2, "Pay"),
         step("fa2", "n1", 1, "Check"))
@@ -83,6 +85,7 @@ def lake(tmp_path: Path) -> Lake:
     put(lake, INTAKES, lake.folder(INTAKES, **where, result="r2"),
         intake | {"folder": "claim-1", "title": "A claim", "status": "generated", "gain_basis": "prior", "constraints": "{}"},
         intake | {"intake_id": "k2", "folder": "claim-2", "title": "Nothing", "status": "refused", "reason": "no input: ask the client"})
+    put(lake, REWARD_REPORT, lake.folder(REWARD_REPORT, **where, result="r2"), HEAD | {"reward_usd": 8.0, "verdict": "undecided"})
     put(lake, INTENTIONS, lake.folder(INTENTIONS, **where, result="r2"), HEAD | {"goal": "settle it"})
     put(lake, NEIGHBOURS, lake.folder(NEIGHBOURS, **where, result="r2"), HEAD | {"implementation_id": "m1", "similarity": 0.75})
     write_json(lake.pointer_path(CLIENT, CONTRACT), {

@@ -7,6 +7,8 @@ from opus_pipelines.query.evidence import evidence_of
 from opus_pipelines.query.explain import explanation, find_workflow
 from opus_pipelines.query.status import report
 from opus_pipelines.query.views import connect
+from opus_pipelines.schemas import OPTIMIZED, WORKFLOW_TASKS
+from tests.query.conftest import CLIENT, CONTRACT, put, step, workflow
 
 
 def test_explanation_says_why_it_ranks_first(lake: Lake) -> None:
@@ -25,6 +27,24 @@ def test_explanation_says_why_it_ranks_first(lake: Lake) -> None:
 
 def test_explanation_of_an_infeasible_one_names_the_violation(lake: Lake) -> None:
     assert "violated: max_cost_usd: 8.00 exceeds 7.00 by 1.00" in explanation(connect(lake), "fa2")
+
+
+def test_of_equal_rewards_the_least_penalty_is_named(lake: Lake) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where),
+        workflow("fa1", 1, 8.0, penalty=0.25, cip=0.3, sip=0.125), workflow("fa2", 2, 8.0, penalty=0.5))
+    scores = {"cohesion": 0.625, "coupling": 0.5, "observability": 0.25, "hygiene": 0.0}
+    put(lake, WORKFLOW_TASKS, lake.folder(WORKFLOW_TASKS, **where), step("fa1", "n1", 1, "Check", **scores))
+    text = explanation(connect(lake), "fa1")
+    for line in (
+        "ahead of rank 2 (fa2): the Rewards tie, and its Penalty is lower",
+        "Penalty 0.2500 against 0.5000",
+        "0.2500 (CIP 0.3000, SIP 0.1250): decides where Rewards tie",
+    ):
+        assert line in text
+    assert "1  Check  0.62      0.50      0.25           0.00" in text
+    assert "its Penalty is higher" in explanation(connect(lake), "fa2")
+    assert "none are known" in explanation(connect(lake), "fa2")
 
 
 @pytest.mark.parametrize(("text", "expected"), [
@@ -72,3 +92,41 @@ def test_status_names_what_failed(lake: Lake) -> None:
         ("intake refused", "../Nord/wind 50% / 007 / claim-2", "no input: ask the client"),
     ]
     assert blocks["Last runs: none"] == []
+
+
+def test_best_and_explain_say_how_sure_they_are(lake: Lake) -> None:
+    [(_, columns, rows)] = by_contract(ranked(connect(lake), None, None, None, None))
+    first, second = (dict(zip(columns, row, strict=True)) for row in rows)
+    assert (first["90 % within"], first["holds"]) == ("$7.25 to $8.50", "undecided (75.0 %)")
+    assert (second["90 % within"], second["holds"]) == ("-", "-")
+    text = explanation(connect(lake), "fa1")
+    assert "(90 % within $7.25 to $8.50)" in text
+    assert "it beats the next rank with probability 0.75: undecided; it is the best of all ranked with 0.70" in text
+
+
+def test_explanation_tells_what_changed_what_is_worth_it_and_what_binds(lake: Lake) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    edits = [{"kind": "review", "what": "review of 'Check' by human", "earned_usd": 1.5}]
+    choices = [{"kind": "way", "what": "'Pay' by human instead of code", "earned_usd": 0.25}]
+    put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where),
+        workflow(
+            "fa1", 1, 8.0, edits=edits, choices=choices, binding=["max_cost_usd 7: tight, it stands at 6.95"], gap_usd=0.5, exact=False,
+        ))
+    text = explanation(connect(lake), "fa1")
+    for line in (
+        "changed: review of 'Check' by human: earned $1.50",
+        "worth it: 'Pay' by human instead of code: earned $0.2500",
+        "bound by max_cost_usd 7: tight, it stands at 6.95",
+        "another path may earn up to $0.5000 more: the search was cut short",
+        "no other ways and reviews of these steps earn more, as far as greedy changes tell: not all were tried",
+    ):
+        assert line in text
+
+
+def test_an_edit_that_a_limit_forced_is_said_to_have_cost(lake: Lake) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    edits = [{"kind": "parallel", "what": "'Pay' no longer waits for 'Check'", "earned_usd": -2.0}]
+    put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where), workflow("fa1", 1, 8.0, edits=edits, gap_usd=0.0, exact=True))
+    text = explanation(connect(lake), "fa1")
+    assert "changed: 'Pay' no longer waits for 'Check': cost $2.00" in text
+    assert "no other ways and reviews of these steps earn more\n" in text

@@ -29,6 +29,7 @@ def test_what_the_queries_answer(lake: Lake) -> None:
     assert column("rejects_by_reason", "records") == [1]
     assert column("refused_intakes", "reason") == ["no input: ask the client"]
     assert column("cases_behind", "case_id") == ["M1"]
+    assert column("undecided", "workflow_id") == ["fa1"]
     assert column("tasks_of_workflow", "task") == ["Start", "Check", "Pay"]
 
 
@@ -39,7 +40,7 @@ def test_a_variable_reaches_the_query(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize(("text", "message"), [
-    ("best_workflow", "no shipped query 'best_workflow'; there are: best_workflows"),
+    ("best_workflow", "no shipped query 'best_workflow'; there are: .*best_workflows"),
     ("SELECT nothing FROM wkg_tasks", "the query failed: Binder Error"),
     ("SELEC 1", "the query failed: Parser Error"),
 ])

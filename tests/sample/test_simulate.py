@@ -1,11 +1,12 @@
-"""simulate_chain against EVAL's closed form of a chain, and its refusals."""
+"""simulate_chain against EVAL's closed form of a chain, workflows of other shapes, and refusals."""
 
 import math
 
 import pytest
 
 from opus_pipelines.errors import InputError
-from opus_pipelines.sample.simulate import kind_of, simulate_chain, step_of, way_of
+from opus_pipelines.sample.simulate import kind_of, one_after_the_other, simulate_chain, simulate_workflow, step_of, way_of
+from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 LARGE = "quill-large-2"
 INSURANCE = "insurance claims"
@@ -95,3 +96,50 @@ def test_the_nearest_kind_is_taken(written):
 def test_what_the_truth_does_not_know_is_refused(written, industry, step, kind, message):
     with pytest.raises(InputError, match=message):
         simulate_chain(written.truth, industry, [step], 1.0, runs=10, kind=kind)
+
+
+def test_a_chain_as_a_workflow_earns_what_the_chain_earns(written):
+    chain = [("Receive Invoice", "code", None), ("Extract Invoice Fields", "model", "quill-small-2"), ("Archive Document", "code", None)]
+    nodes = [TaskNode(f"t{i}", f"t{i}", name, actor_kind=kind, model=model) for i, (name, kind, model) in enumerate(chain)]
+    workflow = Workflow.of(
+        [InputNode("in", "In"), *nodes, OutputNode("out", "Out", 60.0)], [("in", "t0"), ("t0", "t1"), ("t1", "t2"), ("t2", "out")],
+    )
+    kind = written.truth["industries"]["accounts payable"]["kinds"][0]["kind"]
+    one = simulate_workflow(written.truth, "accounts payable", workflow, kind, runs=200_000)
+    other = simulate_chain(written.truth, "accounts payable", chain, 60.0, 200_000, kind=kind)
+    assert one.mean_reward == pytest.approx(other.mean_reward, abs=0.2)
+    assert one.mean_cost == pytest.approx(other.mean_cost, rel=0.01)
+    assert one.success_rate == pytest.approx(other.success_rate, abs=0.005)
+    assert one.mean_duration_ms == pytest.approx(other.mean_duration_ms, rel=0.01)
+
+
+def test_work_side_by_side_is_seen_as_a_graph_or_in_the_order_of_its_starts(written):
+    """A person's second look mends what the program before it spoilt only where it comes after it."""
+    nodes = [
+        TaskNode("a", "a", "Assign Ledger Account", actor_kind="model", model="quill-small-2", duration_ms=5.0),
+        TaskNode("b", "b", "Review Posting", actor_kind="human", duration_ms=9.0),
+    ]
+    edges = [("in", "a"), ("in", "b"), ("a", "out"), ("b", "out")]
+    workflow = Workflow.of([InputNode("in", "In"), *nodes, OutputNode("out", "Out", 60.0)], edges)
+    kind = written.truth["industries"]["accounts payable"]["kinds"][0]
+    order = one_after_the_other(workflow, {"a": 0.0, "b": 1.0})
+    assert order == {"a": [], "b": ["a"], "out": ["b"]}
+    graph, line = (
+        simulate_workflow(written.truth, "accounts payable", workflow, kind["kind"], parents, 200_000).success_rate
+        for parents in (None, order)
+    )
+    whole = math.prod(1 - needed["damage"] for needed in kind["needed"])
+    assert graph == pytest.approx(whole * 0.91 * 0.985, abs=0.005)
+    assert line == pytest.approx(whole * (0.91 * 0.985 + 0.09 * 0.5), abs=0.005)
+
+
+def test_a_review_unknown_to_the_truth_has_its_own_figures_and_another_task_is_refused(written):
+    def workflow(kind):
+        node = TaskNode("r", "r", "Look again at everything", p=0.5, q=0.0, cost_usd=3.0, duration_ms=7.0, kind=kind)
+        return Workflow.of([InputNode("in", "In"), node, OutputNode("out", "Out", 10.0)], [("in", "r"), ("r", "out")])
+
+    kinds = written.truth["industries"]["medical coding"]["kinds"]
+    found = simulate_workflow(written.truth, "medical coding", workflow("review"), kinds[0]["kind"])
+    assert (found.mean_cost, found.mean_duration_ms) == (3.0, 7.0)
+    with pytest.raises(InputError, match="'Look again at everything' is no task of medical coding"):
+        simulate_workflow(written.truth, "medical coding", workflow("task"), kinds[0]["kind"])

@@ -33,7 +33,7 @@ def test_another_seed_gives_other_cases_of_the_same_kinds():
 
 def test_counts(written):
     s = written.summary
-    assert (s.clients, s.industries, s.contracts, s.sources, s.cases, s.intakes) == (4, 3, 6, 5, 3080, 18)
+    assert (s.clients, s.industries, s.contracts, s.sources, s.cases, s.intakes) == (4, 3, 6, 5, 3080, 19)
     assert s.task_implementations == sum(len(case.rows) for case in written.cases)
     assert s.files == len(contents(written.folder))
     assert len(written.cases) == len({(c.source, c.case) for c in written.cases}) == 3080
@@ -76,7 +76,7 @@ def test_tasks_overlap_in_time_and_never_end_before_they_start(written):
 def test_intakes_have_documents_in_each_role(written):
     folder = written.folder / "intakes"
     intakes = sorted(p.parent for p in folder.rglob("intake.toml"))
-    assert len(intakes) == 18
+    assert len(intakes) == 19
     for intake in intakes:
         tomllib.loads((intake / "intake.toml").read_text())["received_at"]
         assert all(any((intake / role).iterdir()) for role in ("input", "output", "process"))
@@ -103,6 +103,9 @@ def test_contracts_agree_with_the_truth(written):
     assert all((written.folder / i["path"] / "intake.toml").is_file() for i in written.truth["intakes"])
     kinds = {k["kind"] for i in written.truth["industries"].values() for k in i["kinds"]}
     assert {i["kind"] for i in written.truth["intakes"]} == kinds
+    assert {i["intake"]: i["kinds"] for i in written.truth["intakes"] if len(i["kinds"]) > 1} == {
+        "2025-09-15-two-losses": ["Burglary claim", "Water damage claim"],
+    }
 
 
 def test_a_file_in_the_way_is_named(tmp_path):

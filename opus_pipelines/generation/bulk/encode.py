@@ -1,5 +1,6 @@
 """Many texts encoded side by side by Spark, the encoder loaded once per worker; few are encoded where one stands."""
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ class Encoding:
     texts: tuple[str, ...]
     into: Path
 
-    def done_at(self, encoder: Encoder) -> None:
+    def done_at(self, encoder: Encoder, _tell: Callable[[str], None]) -> None:
         """Write the vectors."""
         import numpy as np
 
@@ -52,7 +53,7 @@ class SpreadEncoder(Encoder):
 
     def __init__(self, settings: EncoderSettings, session: "Callable[[], SparkSession]", scratch: Path) -> None:
         super().__init__(settings)
-        self._session, self._scratch = session, scratch
+        self._session, self._scratch, self._calls = session, scratch, itertools.count()
 
     def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> "np.ndarray":
         """As `Encoder.encode`."""
@@ -63,11 +64,12 @@ class SpreadEncoder(Encoder):
         order = sorted(range(len(texts)), key=lambda i: (len(texts[i]), i))  # alike lengths a job: little padding, and jobs of one kind
         parts = [order[start : start + TEXTS_A_JOB] for start in range(0, len(order), TEXTS_A_JOB)]
         parts.reverse()  # the longest first, so that no worker is left with them at the end
-        rows = self._scratch / "rows"
+        folder = self._scratch / str(next(self._calls))
+        rows = folder / "rows"
         rows.mkdir(parents=True)
         jobs = [Encoding(tuple(texts[i] for i in part), rows / f"{number}.npy") for number, part in enumerate(parts)]
         tell = progress or (lambda done, of: None)
-        on_spark(self._session(), EncodingSetup(self.settings), jobs, self._scratch / "jobs", lambda n: tell(n * TEXTS_A_JOB, len(texts)))
+        on_spark(self._session(), EncodingSetup(self.settings), jobs, folder / "jobs", lambda n: tell(n * TEXTS_A_JOB, len(texts)))
         found = [np.load(job.into) for job in jobs]
         vectors = np.zeros((len(texts), found[0].shape[1]), np.float32)
         for part, made in zip(parts, found, strict=True):

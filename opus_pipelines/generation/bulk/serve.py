@@ -3,6 +3,7 @@
 import pickle
 import signal
 import sys
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -16,14 +17,14 @@ def main() -> None:
     try:
         with pickle.loads(connection.recv_bytes()).bench() as bench:
             while True:
-                connection.send(_answer(bench, pickle.loads(connection.recv_bytes())))
+                connection.send(_answer(bench, pickle.loads(connection.recv_bytes()), connection.send))
     except EOFError:
         return
 
 
-def _answer(bench: Any, job: Any) -> tuple[bool, Any]:
+def _answer(bench: Any, job: Any, tell: Callable[[str], None]) -> tuple[bool, Any]:
     try:
-        return True, job.done_at(bench)
+        return True, job.done_at(bench, tell)
     except OpusError as error:
         return False, str(error)
     except Exception as error:  # the run that asked says what failed, and with what

@@ -4,6 +4,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,12 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 class Server:
     """`python -m opus_pipelines.generation.bulk.serve`, which answers job after job; a context, at whose end it is gone.
 
-    `setup` is what it is told first. A job that fails raises OpusError with the reason; so does one whose server died, and the next job
-    starts another.
+    `setup` is what it is told first; `progress` takes what it says meanwhile. A job that fails raises OpusError with the reason; so does
+    one whose server died, and the next job starts another.
     """
 
-    def __init__(self, setup: Any) -> None:
-        self.setup = setup
+    def __init__(self, setup: Any, progress: Callable[[str], None] = lambda line: None) -> None:
+        self.setup, self._progress = setup, progress
         self._running: tuple[subprocess.Popen[bytes], Connection] | None = None
 
     def __enter__(self) -> "Server":
@@ -36,10 +37,12 @@ class Server:
         process, connection = self._running = self._running or self._started()
         try:
             connection.send_bytes(pickle.dumps(job))
-            went_well, said = connection.recv()
+            while isinstance(answer := connection.recv(), str):
+                self._progress(answer)
         except (EOFError, OSError):
             self.end()
             raise OpusError(f"the process that worked on {job} ended with {process.returncode}: too little memory, perhaps") from None
+        went_well, said = answer
         if not went_well:
             raise OpusError(said)
         return said

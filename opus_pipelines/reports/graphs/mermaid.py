@@ -1,15 +1,12 @@
 """A picture as Mermaid text, for places that draw it themselves: a README, an issue, a wiki."""
 
-import re
 from collections.abc import Iterator
 
-from opus_pipelines.reports.graphs import palette, text
+from opus_pipelines.reports.graphs import palette
 from opus_pipelines.reports.graphs.model import Change, Picture, PictureNode
 from opus_pipelines.reports.graphs.palette import CHANGES, LINE, OTHER, SIGNS, Colour
 from opus_pipelines.reports.graphs.route import line_width
-
-# All that Mermaid, Markdown or the page around it could take for more than a letter.
-_SPECIAL = re.compile(r"[\"'#&;<>%{}\[\]()`|\\*_~$]")
+from opus_pipelines.safe_text import mermaid_comment, mermaid_text
 
 
 def mermaid(picture: Picture) -> str:
@@ -17,21 +14,16 @@ def mermaid(picture: Picture) -> str:
     return "\n".join(_lines(picture)) + "\n"
 
 
-def quoted(words: str) -> str:
-    """One line of text between quotes, what could be syntax as character codes."""
-    return '"' + _SPECIAL.sub(lambda found: f"#{ord(found[0])};", text.clean(words)) + '"'
-
-
 def _lines(picture: Picture) -> Iterator[str]:
     names = {node.key: f"n{i}" for i, node in enumerate(picture.nodes)}
-    yield f"%% {_comment(picture.title)}"
-    yield from (f"%% {_comment(line)}" for line in picture.subtitle.splitlines())
+    yield f"%% {mermaid_comment(picture.title)}"
+    yield from (f"%% {mermaid_comment(line)}" for line in picture.subtitle.splitlines())
     yield "flowchart LR"
     for node in picture.nodes:
         yield f"    {names[node.key]}[{_box(node)}]"
     for edge in picture.edges:
         arrow = "-.->" if edge.change is Change.REMOVED else "-->"
-        label = f"|{quoted(edge.label)}|" if edge.label else ""
+        label = f"|{mermaid_text(edge.label)}|" if edge.label else ""
         yield f"    {names[edge.src]} {arrow}{label} {names[edge.dst]}"
     colours = palette.colours(picture.groups)
     groups = {node.key: node.change if node.change in CHANGES else node.group if node.group in colours else None for node in picture.nodes}
@@ -46,14 +38,9 @@ def _lines(picture: Picture) -> Iterator[str]:
 
 def _box(node: PictureNode) -> str:
     sign = f"{SIGNS[node.change]} " if SIGNS[node.change] else ""
-    figures = f"<br/>{quoted(node.figures)[1:-1]}" if node.figures else ""
-    return f'"{sign}{quoted(node.title)[1:-1]}{figures}"'
+    figures = f"<br/>{mermaid_text(node.figures)[1:-1]}" if node.figures else ""
+    return f'"{sign}{mermaid_text(node.title)[1:-1]}{figures}"'
 
 
 def _style(colour: Colour) -> str:
     return f"fill:{colour.fill},stroke:{colour.border},color:{palette.INK}"
-
-
-def _comment(words: str) -> str:
-    """A comment cannot hold a directive."""
-    return re.sub(r"[{}]", "", text.clean(words))

@@ -6,6 +6,8 @@ Widths are those of DejaVu Sans, the widest of the fonts that a browser takes fo
 import re
 import unicodedata
 
+from opus_pipelines.safe_text import clean
+
 ELLIPSIS = "…"
 _WIDTHS = {  # in em, by DejaVu Sans
     0.28: "ijl'", 0.32: " .,", 0.34: ":;|", 0.36: "fI-/\\", 0.40: "tr()[]!", 0.45: "\"", 0.53: "csz_", 0.56: "kvxyJ", 0.60: "eao*?",
@@ -13,16 +15,7 @@ _WIDTHS = {  # in em, by DejaVu Sans
 }
 _WIDTH = {char: width for width, chars in _WIDTHS.items() for char in chars}
 _UNSEEN = ("Mn", "Me", "Cf")
-# Not allowed in XML, or able to turn the direction of what follows on a page.
-_FORBIDDEN = re.compile(
-    "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"
-)
 _PLACES = re.compile(r"(?<=[_\-/.:,;|])(?=\w)|(?<=[a-z])(?=[A-Z][a-z])")
-
-
-def clean(text: str) -> str:
-    """One line of text that XML may hold, without control characters and direction overrides; an empty one as a dash."""
-    return " ".join(_FORBIDDEN.sub(" ", text).split()) or "–"
 
 
 def width(text: str, size: float) -> float:

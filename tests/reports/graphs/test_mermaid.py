@@ -1,7 +1,8 @@
 from typing import Any
 
-from opus_pipelines.reports.graphs.mermaid import mermaid, quoted
+from opus_pipelines.reports.graphs.mermaid import mermaid
 from opus_pipelines.reports.graphs.model import Change, Picture
+from opus_pipelines.safe_text import mermaid_text
 
 
 def test_a_flowchart_from_left_to_right(draws: Any) -> None:
@@ -18,7 +19,7 @@ def test_a_flowchart_from_left_to_right(draws: Any) -> None:
 
 
 def test_what_could_be_syntax_is_spelled_as_codes() -> None:
-    assert quoted('"]--> x%%{init}%% <b>#') == '"#34;#93;--#62; x#37;#37;#123;init#125;#37;#37; #60;b#62;#35;"'
+    assert mermaid_text('"]--> x%%{init}%% <b>#') == '"#34;#93;--#62; x#37;#37;#123;init#125;#37;#37; #60;b#62;#35;"'
 
 
 def test_a_title_cannot_hold_a_directive(hostile: Picture) -> None:

@@ -10,7 +10,7 @@ import dagster as dg
 import pytest
 
 from jobs.rebuild import nightly
-from jobs.watch import history_changed
+from jobs.watch_history import history_changed
 from opus_pipelines.history.fingerprint import fingerprint
 from opus_pipelines.settings import Paths, Schedule, Settings
 

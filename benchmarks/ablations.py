@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Does every part matter? The whole against it with one part spoilt (DESIGN 5), beside look-ups, each with a bootstrap 95 % interval.
+
+    benchmarks/ablations.py sopbench WORK INTAKES.jsonl SCORER.py DATA [--by key] [--fold 0] [--every N]
+    benchmarks/ablations.py sample WORK
+
+WORK is a folder with a lake and intakes: of `benchmarks/sopbench.py --work WORK`, or of `opus sample`, `opus rebuild` there. The
+snapshot is mined once; each variant generates anew, in this process:
+
+    gamma shuffled    the figures of the WKG's edges (counts, gamma, probability) change places
+    no WKG            no edges, and nothing known of tasks but their names and who does them
+    Intention const.  every intake has the mean Intention and the mean request
+    other's context   every intake has the process context of another one of its industry, a different one where there is any
+
+`changed` is the share of intakes whose rank-1 workflow is another. SOPBench is scored by its own script; the sample by the Reward
+simulated from the truth that it was drawn from.
+"""
+
+import argparse
+import contextlib
+import importlib.util
+import json
+import random
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from opus_pipelines.embedding.attention import unit
+from opus_pipelines.embedding.cache import CachedEncoder
+from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.generation import flow
+from opus_pipelines.generation.asking import intentions
+from opus_pipelines.generation.contract_settings import prices
+from opus_pipelines.generation.discover import discover
+from opus_pipelines.generation.flow import Generated, Refused, generate
+from opus_pipelines.generation.intake import Intake, read_intake
+from opus_pipelines.generation.knowledge import Knowledge
+from opus_pipelines.intention.encode import Intention
+from opus_pipelines.lake import Lake
+from opus_pipelines.lwm.history import HistoryBackend, first_occurrences
+from opus_pipelines.lwm.interface import NearCase
+from opus_pipelines.sample.simulate import simulate_chain, simulate_workflow
+from opus_pipelines.settings import Settings, load
+from opus_pipelines.wkg.graph import Task, Way, WorkGraph
+from opus_pipelines.wkg.snapshot import Snapshot
+
+VARIANTS = ("whole", "gamma shuffled", "no WKG", "Intention const.", "other's context")
+LOOKUPS = ("look-up: nearest success", "look-up: best of 10 nearest")
+DRAWS = 2_000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One intake of a contract, with what its contract says of prices."""
+
+    intake: Intake
+    contract: Any
+    kind: str | None = None
+
+
+class Altered(Knowledge):
+    """A snapshot's knowledge with another graph."""
+
+    def __init__(self, snapshot: Snapshot, graph: WorkGraph) -> None:
+        super().__init__(snapshot)
+        self._altered = graph
+
+    @property
+    def graph(self) -> WorkGraph:
+        """The altered one."""
+        return self._altered
+
+
+class Bench:
+    """A mined lake and the intakes beside it."""
+
+    def __init__(self, work: Path) -> None:
+        self.settings: Settings = load(work / "opus.toml") if (work / "opus.toml").is_file() else Settings()
+        lake = Lake(work / "lake")
+        self.snapshot = Snapshot.open(lake)
+        self.encoder = CachedEncoder(Encoder(self.settings.encoder), lake.kept / "embeddings")
+        self.knowledge = Knowledge(self.snapshot)
+        self.asked = [
+            Asked(read_intake(c, folder, self.settings), c) for c in discover(work / "intakes") for folder in c.intakes
+        ]
+
+    def made(self, variant: str, asked: Asked) -> Generated | None:
+        """What the variant generates for an intake's first Intention."""
+        intake = self.strange(asked.intake) if variant == "other's context" else asked.intake
+        knowledge = {"gamma shuffled": self.shuffled, "no WKG": self.empty}.get(variant, lambda: self.knowledge)()
+        cost = prices(self.settings, asked.contract.settings, asked.contract.folder)
+        held = self.held_constant() if variant == "Intention const." else contextlib.nullcontext()
+        with held:
+            found = generate(intake, knowledge, self.encoder, HistoryBackend(), cost, self.settings, asked.contract.settings.review)
+        return None if isinstance(found, Refused) else found[0]
+
+    def shuffled(self) -> Knowledge:
+        """The figures of all edges change places."""
+        if not hasattr(self, "_shuffled"):
+            graph, order = self.knowledge.graph, random.Random(0)
+            edges = list(graph.edges.values())
+            mixed = order.sample(edges, len(edges))
+            moved = [replace(m, src=e.src, dst=e.dst) for e, m in zip(edges, mixed, strict=True)]
+            self._shuffled = Altered(self.snapshot, WorkGraph.of(list(graph.tasks.values()), moved))
+        return self._shuffled
+
+    def empty(self) -> Knowledge:
+        """Names of tasks, and nothing more."""
+        if not hasattr(self, "_empty"):
+            bare = [
+                Task(
+                    t.task_id, t.title, industries=t.industries, clients=t.clients,
+                    ways=tuple(Way(w.actor_kind, w.model, w.actor_group) for w in t.ways[:1]),
+                )
+                for t in self.knowledge.graph.tasks.values()
+            ]
+            self._empty = Altered(self.snapshot, WorkGraph.of(bare, []))
+        return self._empty
+
+    @contextlib.contextmanager
+    def held_constant(self) -> Iterator[None]:
+        """Every Intention has the mean vector and the mean request."""
+        if not hasattr(self, "_mean"):
+            own = [self.intention(a.intake) for a in self.asked]
+            self._mean = unit(np.mean([i.vector for i in own], 0)), unit(np.mean([unit(i.parts["input"].mean(0)) for i in own], 0))
+        vector, request = self._mean
+
+        def same(intake: Intake, knowledge: Knowledge, encoder: Any) -> list[Intention]:
+            first = intentions(intake, knowledge, encoder)[0]
+            return [replace(first, vector=vector, parts={**first.parts, "input": request[None, :]})]
+
+        with mock.patch.object(flow, "intentions", same):
+            yield
+
+    def intention(self, intake: Intake) -> Intention:
+        """The intake's first Intention."""
+        return intentions(intake, self.knowledge, self.encoder)[0]
+
+    def strange(self, intake: Intake) -> Intake:
+        """The intake with the process context of another one of its industry."""
+        others = [a.intake for a in self.asked if a.intake.industry == intake.industry and a.intake.intake_id != intake.intake_id]
+        different = [o for o in others if _context(o) != _context(intake)] or others
+        if not different:
+            return intake
+        other = random.Random(intake.intake_id).choice(different)
+        own = [e for e in intake.elements if e.role in ("input", "output")]
+        return replace(intake, elements=[*own, *(e for e in other.elements if e.role not in ("input", "output"))])
+
+    def looked_up(self, name: str, intake: Intake) -> NearCase | None:
+        """The nearest case that succeeded; or of the ten nearest ones the most frequent sequence's."""
+        near = self.knowledge.cases.near(self.intention(intake).vector, intake.industry, self.settings.generation.near_cases)
+        right = [c for c in near if c.success is not False and c.tasks]
+        if name == LOOKUPS[0] or not right:
+            return right[0] if right else None
+        votes = [first_occurrences(c.tasks) for c in right[:10]]
+        best = max(votes, key=lambda tasks: (votes.count(tasks), -votes.index(tasks)))
+        return right[votes.index(best)]
+
+
+def sopbench(arguments: argparse.Namespace) -> None:
+    """The scorer's own table, a row a variant."""
+    bench = Bench(arguments.work)
+    scorer = _module(arguments.scorer)
+    keys = {json.loads(line)["task_key"] for line in arguments.intakes.read_text().splitlines() if line.strip()}
+    tasks = scorer.load(arguments.data)
+    asked = {a.intake.folder: a for a in bench.asked[:: arguments.every] if a.intake.folder in keys}
+    rows: dict[str, dict[str, list[str]]] = {}
+    for name in LOOKUPS:
+        rows[name] = {k: _keys(bench.looked_up(name, a.intake)) for k, a in asked.items()}
+    for name in VARIANTS:
+        rows[name] = {k: _actions(bench, bench.made(name, a)) for k, a in asked.items()}
+        print(f"{name}: done", file=sys.stderr, flush=True)
+    title = f"held out by {arguments.by}, fold {arguments.fold}"
+    scorer.table(title, tasks, list(asked), {name: (lambda k, found=found: found[k]) for name, found in rows.items()})
+    _changed({name: {k: tuple(v) for k, v in rows[name].items()} for name in VARIANTS})
+
+
+def sample(arguments: argparse.Namespace) -> None:
+    """Reward simulated from the truth, a row a variant, and what no case of history is."""
+    bench = Bench(arguments.work)
+    truth = json.loads((arguments.work / "truth.json").read_text())
+    kinds = {(i["client"], i["contract"], i["intake"]): i["kind"] for i in truth["intakes"]}
+    asked = [replace(a, kind=kinds[a.contract.client, a.contract.contract, a.intake.folder]) for a in bench.asked]
+    rewards: dict[str, list[float]] = {}
+    chosen: dict[str, dict[str, tuple[str, ...]]] = {}
+    for name in LOOKUPS:
+        rewards[name] = [_looked_up_reward(truth, a, bench.looked_up(name, a.intake), bench) for a in asked]
+    for name in VARIANTS:
+        made = [bench.made(name, a) for a in asked]
+        rewards[name] = [_reward(truth, a, m) for a, m in zip(asked, made, strict=True)]
+        chosen[name] = {a.intake.intake_id: _ids(m) for a, m in zip(asked, made, strict=True)}
+        if name == "whole":
+            new = [n for n, m in enumerate(made) if m and not bench.knowledge.in_history(m.ranked[0][1].tasks)]
+    print(f"\nsample: Reward simulated from the truth, USD an intake, n = {len(asked)}")
+    for name, values in rewards.items():
+        low, high = _interval(values)
+        print(f"{name:34}{np.mean(values):10.3f} [{low:.3f}, {high:.3f}]")
+    whole, base = np.array(rewards["whole"]), np.maximum(*(np.array(rewards[name]) for name in LOOKUPS))
+    for name in (*LOOKUPS, *VARIANTS[1:]):
+        low, high = _interval(list(whole - np.array(rewards[name])))
+        print(f"whole less {name:23}{(whole - np.array(rewards[name])).mean():10.3f} [{low:.3f}, {high:.3f}]")
+    _changed(chosen)
+    better = sum(whole[n] > base[n] for n in new)
+    print(f"rank-1 workflows in no case of history: {len(new)} of {len(asked)}; of these {better} earn more than the best look-up, "
+          f"on average {float(np.mean(whole[new] - base[new])) if new else 0.0:.3f} USD more")
+
+
+def _reward(truth: dict[str, Any], asked: Asked, made: Generated | None) -> float:
+    if made is None:
+        return 0.0
+    return simulate_workflow(truth, str(asked.intake.industry), made.ranked[0][1].workflow, str(asked.kind)).mean_reward
+
+
+def _looked_up_reward(truth: dict[str, Any], asked: Asked, case: NearCase | None, bench: Bench) -> float:
+    """Its tasks in their usual way, as history mostly does them."""
+    if case is None:
+        return 0.0
+    tasks = [bench.knowledge.graph.tasks[t] for t in first_occurrences(case.tasks)]
+    steps = [(t.title, str(t.ways[0].actor_kind), t.ways[0].model) for t in tasks]
+    return simulate_chain(truth, str(asked.intake.industry), steps, asked.intake.gain_usd, kind=asked.kind).mean_reward
+
+
+def _actions(bench: Bench, made: Generated | None) -> list[str]:
+    """Raw keys of the rank-1 workflow's tasks, in order."""
+    if made is None:
+        return []
+    near: dict[str, list[str]] = {}
+    for case in made.cases:
+        for task, key in zip(case.tasks, case.task_keys, strict=True):
+            near.setdefault(task, []).append(key)
+    raw = bench.knowledge.raw_keys
+    named = lambda t: max(sorted(set(near[t])), key=near[t].count) if t in near else raw.get(t, [made.graph.tasks[t].title])[0]
+    return [named(t) for t in _ids(made)]
+
+
+def _ids(made: Generated | None) -> tuple[str, ...]:
+    if made is None:
+        return ()
+    workflow = made.ranked[0][1].workflow
+    known = {t.id: t.task_id for t in workflow.tasks if t.kind != "review"}
+    return tuple(known[n] for n in workflow.topological() if n in known)
+
+
+def _keys(case: NearCase | None) -> list[str]:
+    return list(dict.fromkeys(case.task_keys)) if case else []
+
+
+def _context(intake: Intake) -> list[str | None]:
+    return [e.text for e in intake.elements if e.role == "process"]
+
+
+def _changed(chosen: dict[str, dict[str, tuple[str, ...]]]) -> None:
+    whole = chosen["whole"]
+    for name in VARIANTS[1:]:
+        print(f"changed by {name:23}{np.mean([chosen[name][k] != whole[k] for k in whole]):10.2f}")
+
+
+def _interval(values: list[float]) -> tuple[float, float]:
+    """95 %, bootstrap over intakes."""
+    draws = np.random.default_rng(0).integers(0, len(values), (DRAWS, len(values)))
+    low, high = np.percentile(np.array(values)[draws].mean(1), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def _module(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location("scorer", path)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def main() -> int:
+    """One of the two benchmarks."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    kinds = parser.add_subparsers(required=True)
+    first = kinds.add_parser("sopbench")
+    first.add_argument("work", type=Path)
+    first.add_argument("intakes", type=Path)
+    first.add_argument("scorer", type=Path, help="the script that scores: it has load() and table()")
+    first.add_argument("data", type=Path)
+    first.add_argument("--by", default="key")
+    first.add_argument("--fold", default="0")
+    first.add_argument("--every", type=int, default=1, help="only every n-th intake")
+    first.set_defaults(run=sopbench)
+    second = kinds.add_parser("sample")
+    second.add_argument("work", type=Path)
+    second.set_defaults(run=sample)
+    arguments = parser.parse_args()
+    run: Callable[[argparse.Namespace], None] = arguments.run
+    run(arguments)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

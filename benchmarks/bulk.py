@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Intakes a second in bulk: 100, 1,000 and 10,000 intakes like the sample's under one contract, through the processes of a real run.
+
+    benchmarks/bulk.py [--counts 100 1000 10000] [--lake LAKE --intakes DIR] [--work DIR]
+
+Mines the sample (or takes a lake that was made from it, and its intakes), writes N intakes of about 150 tokens of their own (the sample's
+with other figures and one more sentence each, seeded), and generates them as `opus generate` does: read, encoded, worked on, checked,
+published. Prints intakes per second, the share of each stage, CPU seconds and the largest process.
+"""
+
+import argparse
+import random
+import re
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from measuring import cpu_seconds, machine
+
+from opus_pipelines.embedding.cache import CachedEncoder
+from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.generation.bulk.encode import SpreadEncoder
+from opus_pipelines.generation.bulk.run import BulkRun
+from opus_pipelines.generation.checks import check_result
+from opus_pipelines.generation.contract import publish_contract
+from opus_pipelines.generation.discover import ContractFolder, discover
+from opus_pipelines.history.ingest import read_history
+from opus_pipelines.lake import Lake
+from opus_pipelines.reports.contract import report_tables
+from opus_pipelines.sample import write_sample
+from opus_pipelines.settings import Settings
+from opus_pipelines.wkg.build import build_snapshot
+from resources.spark import SparkResource
+
+WORDS = ("invoice", "garage", "photo", "witness", "letter", "policy", "kitchen", "receipt", "repair", "morning", "driver", "statement")
+
+
+def write_intakes(base: ContractFolder, count: int, into: Path) -> ContractFolder:
+    """`count` variations of the contract's intakes in a contract folder of their own."""
+    folder = into / base.folder.parent.name / base.folder.name
+    intakes = {intake.name for intake in base.intakes}
+    shutil.copytree(base.folder, folder, ignore=lambda where, names: intakes & set(names) if Path(where) == base.folder else set())
+    for number in range(count):
+        source = base.intakes[number % len(base.intakes)]
+        made = folder / f"intake-{number:06d}"
+        shutil.copytree(source, made)
+        dice = random.Random(f"{number}")
+        for path in sorted((made / "input").glob("*")):
+            text = re.sub(r"\d", lambda _, dice=dice: str(dice.randrange(10)), path.read_text("utf-8"))
+            if path.suffix == ".txt":
+                text += f"Mentioned beside: {', '.join(dice.sample(WORDS, 3))}, number {dice.randrange(10**6)}.\n"
+            path.write_text(text, "utf-8")
+    return discover(into)[0]
+
+
+def own_tokens(contract: ContractFolder, settings: Settings) -> float:
+    """Mean tokens of an intake's own documents."""
+    tokenizer = Encoder(settings.encoder)._loaded[0]
+    texts = ["\n".join(p.read_text("utf-8") for role in ("input", "output", "process") for p in sorted((i / role).glob("*")))
+             for i in contract.intakes[:50]]
+    return statistics.fmean(len(tokenizer(text)["input_ids"]) for text in texts)
+
+
+def run(contract: ContractFolder, lake: Lake, settings: Settings, spark: SparkResource, work: Path) -> str:
+    """One measured run as a line of the table."""
+    now = datetime.now(UTC)
+    wall, cpu = time.monotonic(), cpu_seconds()
+    snapshot = lake.current_snapshot()
+    assert snapshot is not None
+    encoder = CachedEncoder(SpreadEncoder(settings.encoder, spark.session, work / "encoding"), work / "cache")
+    with BulkRun(lake, snapshot, settings, encoder, spark.session, _say) as bulk:
+        result = bulk.generate(contract, work / "result", "bulk", now)
+    seconds = dict(result.tables["generation/runs"]["seconds"].to_pylist()[0])
+    began = time.monotonic()
+    result.tables.update(report_tables(result, settings.reward.clear_share))
+    assert all(check.passed for check in check_result(result, len(contract.intakes)))
+    publish_contract(Lake(work / "lake"), result, now)
+    seconds["check, publish"] = time.monotonic() - began
+    wall, cpu = time.monotonic() - wall, cpu_seconds() - cpu
+    n = len(contract.intakes)
+    shares = ", ".join(f"{name} {100 * s / wall:.0f} %" for name, s in seconds.items())
+    failed = f", {len(result.failed)} failed" if result.failed else ""
+    missed = f", {result.texts_missed} texts encoded late" if result.texts_missed else ""
+    return f"| {n:,} | {wall:.1f} | {cpu:.1f} | {n / wall:.1f} | {1000 * cpu / n:.0f} | {result.memory_mb:.0f} | {shares}{failed}{missed} |"
+
+
+def _say(line: str) -> None:
+    if ": intake " not in line:
+        print(line, file=sys.stderr)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--counts", type=int, nargs="+", default=[100, 1_000, 10_000])
+    parser.add_argument("--lake", type=Path)
+    parser.add_argument("--intakes", type=Path)
+    parser.add_argument("--contract", default="Motor Claims")
+    parser.add_argument("--work", type=Path)
+    options = parser.parse_args()
+    work = options.work or Path(tempfile.mkdtemp(prefix="bulk-"))
+    settings = Settings()
+    lake = Lake(options.lake or work / "lake")
+    spark = SparkResource.of(settings.model_copy(update={"paths": settings.paths.model_copy(update={"lake": lake.root})}))
+    intakes = options.intakes
+    if options.lake is None:
+        sample = write_sample(work / "sample")
+        intakes = sample.intakes_folder
+        now = datetime.now(UTC)
+        encoder = CachedEncoder(Encoder(settings.encoder), lake.kept / "embeddings")
+        build_snapshot(spark.session, lake, settings, read_history(lake, sample.history, now), lambda: encoder, now)
+    base = next(c for c in discover(intakes) if c.contract == options.contract)
+    print(machine())
+    print("| intakes | wall s | CPU s | a second | CPU ms an intake | largest process MB | share of wall |")
+    print("| --- " * 7 + "|")
+    for count in options.counts:
+        place = work / f"n{count}"
+        contract = write_intakes(base, count, place / "intakes")
+        if count == options.counts[0]:
+            print(f"about {own_tokens(contract, settings):.0f} tokens of its own an intake", file=sys.stderr)
+        print(run(contract, lake, settings, spark, place), flush=True)
+
+
+if __name__ == "__main__":
+    main()

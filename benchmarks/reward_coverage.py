@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Do the 90 % intervals of Rewards hold the Reward that the truth earns: measured on every ranked workflow of the sample.
+
+    benchmarks/reward_coverage.py [--seeds N] [--first SEED] [--runs R] [--work DIR]
+
+For each seed: writes the sample, mines it, generates for every intake, simulates every ranked workflow from the truth, and prints how
+many intervals hold the simulated mean, how wide they are against the gain, on which side the others lie, how far off Rewards are (root
+mean square, in widths: 0.30 of a normal distribution), and how often beats_next is right. Work in parallel is simulated twice: done one
+after the other in the order of its starts, as the sample's truth and its history have it, and as EVAL reads a graph. Last, by how much
+product form and exact inference disagree. A folder named by --work is kept and used again.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opus_pipelines.embedding.cache import CachedEncoder
+from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.errors import InputError
+from opus_pipelines.evaluation.exact import exact_success
+from opus_pipelines.evaluation.success import product_success
+from opus_pipelines.generation.contract import ContractResult, generate_contract
+from opus_pipelines.generation.discover import discover
+from opus_pipelines.generation.knowledge import Knowledge
+from opus_pipelines.generation.situation import Candidate, Sureness
+from opus_pipelines.history.ingest import read_history
+from opus_pipelines.lake import Lake
+from opus_pipelines.sample import write_sample
+from opus_pipelines.sample.simulate import one_after_the_other, simulate_workflow
+from opus_pipelines.settings import Settings
+from opus_pipelines.wkg.build import build_snapshot
+from opus_pipelines.wkg.snapshot import Snapshot
+from resources.spark import SparkResource
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+Truth = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One ranked workflow: its Reward with interval, what the truth earns with it, and what product form and exact inference say."""
+
+    intention: str
+    rank: int
+    candidate: Candidate
+    gain_usd: float
+    true_usd: float
+    as_graph_usd: float
+    product: float
+    exact: float
+
+    @property
+    def width_usd(self) -> float:
+        """Of the interval."""
+        return self.sure.reward_usd_p95 - self.sure.reward_usd_p05
+
+    @property
+    def sure(self) -> Sureness:
+        """Every ranked workflow has one."""
+        assert self.candidate.sureness is not None
+        return self.candidate.sureness
+
+    @property
+    def side(self) -> int:
+        """0: the interval holds the truth; -1: the truth earns less; 1: more."""
+        return int(self.true_usd > self.sure.reward_usd_p95) - int(self.true_usd < self.sure.reward_usd_p05)
+
+
+def main() -> None:
+    """A line a seed, then all of them together."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=1, help="how many samples")
+    parser.add_argument("--first", type=int, default=0, help="seed of the first")
+    parser.add_argument("--runs", type=int, default=40_000, help="simulated a workflow")
+    parser.add_argument("--work", type=Path, help="folder for samples and lakes, kept; default: a temporary one, removed")
+    arguments = parser.parse_args()
+    seeds = range(arguments.first, arguments.first + arguments.seeds)
+    if arguments.work:
+        measure(arguments.work, seeds, arguments.runs)
+        return
+    with tempfile.TemporaryDirectory() as work:
+        measure(Path(work), seeds, arguments.runs)
+
+
+def measure(work: Path, seeds: Sequence[int], runs: int) -> None:
+    """Every seed in a folder of its own."""
+    encoder, everything = Encoder(), []
+    print("seed  workflows  hold the truth  of rank 1  truth below  above  width / gain  error / width  beats_next  was right  CPU s")
+    for seed in seeds:
+        began = time.process_time()
+        truth, results = generated(work / f"s{seed}", seed, encoder)
+        found = list(seen(truth, results, runs))
+        everything += found
+        report(str(seed), found, time.process_time() - began)
+    report("all", everything, time.process_time())
+    show_inference(everything)
+
+
+def generated(work: Path, seed: int, encoder: Encoder) -> tuple[Truth, list[ContractResult]]:
+    """The sample, mined, and the results of all its contracts."""
+    sample = write_sample(work / "sample", seed)
+    lake, settings = Lake(work / "lake"), Settings(paths={"lake": work / "lake"})
+    cached = CachedEncoder(encoder, lake.kept / "embeddings")
+    state = read_history(lake, sample.history, NOW)
+    build_snapshot(SparkResource.of(settings).session, lake, settings, state, lambda: cached, NOW)
+    knowledge = Knowledge(Snapshot.open(lake))
+    results = [generate_contract(c, knowledge, settings, cached, "benchmark", NOW) for c in discover(sample.intakes_folder)]
+    return json.loads(sample.truth.read_text()), results
+
+
+def seen(truth: Truth, results: Sequence[ContractResult], runs: int) -> Iterator[Seen]:
+    """Every ranked workflow, simulated; one that the truth cannot carry out is named and left out. Intentions come as the kinds do."""
+    kinds = {(i["client"], i["contract"], i["intake"]): iter(i["kinds"]) for i in truth["intakes"]}
+    for result in results:
+        for intake, made in result.made:
+            kind = next(kinds[result.client, result.contract, intake.folder])
+            for rank, candidate in made.ranked:
+                workflow, industry = candidate.workflow, str(intake.industry)
+                order = one_after_the_other(workflow, candidate.evaluation.start_ms)
+                try:
+                    earned, as_graph = (simulate_workflow(truth, industry, workflow, kind, way, runs).mean_reward for way in (order, None))
+                except InputError as error:
+                    print(f"  {intake.folder}, rank {rank}: {error}")
+                    continue
+                gain = sum(node.gain_usd for node in workflow.outputs)
+                product, exact = product_success(workflow).workflow, exact_success(workflow).workflow
+                yield Seen(made.intention_id, rank, candidate, gain, earned, as_graph, product, exact)
+
+
+def report(name: str, found: Sequence[Seen], seconds: float) -> None:
+    """One line."""
+    side = np.array([s.side for s in found])
+    first = side[[s.rank == 1 for s in found]]
+    width = np.median([s.width_usd / s.gain_usd for s in found])
+    error = np.sqrt(np.mean([((s.candidate.reward_usd - s.true_usd) / s.width_usd) ** 2 for s in found]))
+    said, right = beaten(found)
+    print(
+        f"{name:>4}  {len(found):9d}  {np.mean(side == 0):14.3f}  {np.mean(first == 0):9.3f}  {np.mean(side < 0):11.3f}  "
+        f"{np.mean(side > 0):5.3f}  {width:12.4f}  {error:13.4f}  {said:10.3f}  {right:9.3f}  {seconds:5.0f}", flush=True,
+    )
+    apart = np.array([s.true_usd - s.as_graph_usd for s in found])
+    if np.abs(apart).max() > 0:
+        print(f"      done one after the other less done as a graph: mean {apart.mean():+.3f} USD, at most {np.abs(apart).max():.3f}")
+
+
+def beaten(found: Sequence[Seen]) -> tuple[float, float]:
+    """The mean of beats_next, and how often the truth has the rank earn more than the next."""
+    at = {(s.intention, s.rank): s for s in found}
+    pairs = [(s, at[s.intention, s.rank + 1]) for s in found if (s.intention, s.rank + 1) in at and s.sure.beats_next is not None]
+    if not pairs:
+        return np.nan, np.nan
+    return float(np.mean([a.sure.beats_next for a, _ in pairs])), float(np.mean([a.true_usd > b.true_usd for a, b in pairs]))
+
+
+def show_inference(found: Sequence[Seen]) -> None:
+    """Product form against exact inference, and both against the truth."""
+    off = np.array([s.product - s.exact for s in found])
+    differ = np.abs(off) > 1e-9
+    print(f"product form and exact inference differ in {differ.sum()} of {len(found)} workflows", end="")
+    if differ.any():
+        low, middle, high = np.quantile(off[differ], [0, 0.5, 1])
+        moved = np.max(np.abs(off) * np.array([s.gain_usd for s in found]))
+        print(f": product - exact from {low:+.5f} to {high:+.5f}, median {middle:+.5f}; at most {moved:.3f} USD of Reward", end="")
+    print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""The sensor that generates contracts whose folders are new or changed; off unless the settings or a person in the UI turn it on."""
+
+import json
+
+import dagster as dg
+
+from assets.partitions import CONTRACT
+from jobs.generate import JOB, requests
+from opus_pipelines.generation.discover import ContractFolder, discover
+from opus_pipelines.generation.forget import not_forgotten
+from opus_pipelines.lake import Lake
+from opus_pipelines.settings import Settings
+
+Seen = dict[str, dict[str, str]]
+
+
+def intakes_changed(settings: Settings) -> dg.SensorDefinition:
+    """Asks for a contract once for each state of its folder that two looks in a row found the same: half-copied folders wait."""
+
+    @dg.sensor(
+        name="intakes_changed", job=JOB, minimum_interval_seconds=settings.schedule.watch_seconds,
+        default_status=dg.DefaultSensorStatus.RUNNING if settings.schedule.watch_intakes else dg.DefaultSensorStatus.STOPPED,
+        description="Generate the contracts whose folders are new or changed, once they have come to rest.",
+    )
+    def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        return _look(settings, context)
+
+    return sensor
+
+
+def _look(settings: Settings, context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+    """The cursor holds for each contract what the last look saw, and what a run was last asked for. A contract that was never looked at
+    counts as asked for where it has a result: `opus generate` made that."""
+    lake, intakes = Lake(settings.paths.lake), settings.paths.intakes
+    if not intakes.is_dir():
+        return dg.SkipReason(f"{intakes}: no such folder of intakes")
+    if lake.current_snapshot() is None:
+        return dg.SkipReason(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
+    contracts = not_forgotten(lake, discover(intakes))
+    before: Seen = json.loads(context.cursor) if context.cursor else {}
+    after = {c.key: _seen(c, before.get(c.key), lake) for c in contracts if c.settings.regenerate != "never"}
+    wanted = [key for key, now in after.items() if now["seen"] == before.get(key, {}).get("seen") and now["seen"] != now["asked"]]
+    for contract in contracts:
+        if contract.problem and contract.key in wanted:
+            wanted.remove(contract.key)
+            context.log.warning(contract.problem)
+    if not wanted:
+        changing = [key for key, now in after.items() if now["seen"] != now["asked"]]
+        return dg.SensorResult(skip_reason="files are still changing" if changing else "nothing changed", cursor=json.dumps(after))
+    for key in wanted:
+        after[key]["asked"] = after[key]["seen"]
+    runs, new = requests(context.instance.get_dynamic_partitions(CONTRACT), wanted)
+    return dg.SensorResult(run_requests=runs, dynamic_partitions_requests=new, cursor=json.dumps(after))
+
+
+def _seen(contract: ContractFolder, before: dict[str, str] | None, lake: Lake) -> dict[str, str]:
+    now = contract.fingerprint()
+    if before is not None:
+        return {"seen": now, "asked": before["asked"]}
+    return {"seen": now, "asked": now if lake.pointer_path(contract.client, contract.contract).is_file() else ""}

@@ -1,0 +1,132 @@
+"""A run over contracts, few intakes or many: what they share is loaded once, each contract's result is staged by itself.
+
+Below `MANY` intakes one server does the chunks of a contract; from there on Spark does them, a server in each of its workers.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.generation.bulk.chunks import GenerationSetup, ReadChunk, WorkChunk, Worked
+from opus_pipelines.generation.bulk.server import Server
+from opus_pipelines.generation.bulk.spread import on_spark, one_by_one
+from opus_pipelines.generation.bulk.vectors import write_vectors
+from opus_pipelines.generation.contract import CODE, TABLES, ContractResult, result_id, settings_hash
+from opus_pipelines.generation.discover import ContractFolder
+from opus_pipelines.generation.staged import Heading, StagedTables, write_part
+from opus_pipelines.ids import code_version
+from opus_pipelines.lake import PART, Lake
+from opus_pipelines.lwm.history import HistoryBackend
+from opus_pipelines.progress import Ticker
+from opus_pipelines.schemas import RUNS
+from opus_pipelines.settings import Settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MANY = 500  # intakes of a contract from which starting Spark pays
+CHUNK = 125  # intakes a file: a worker's rows of one chunk are some 50 MB before they are written
+Progress = Callable[[str], None]
+
+
+class BulkRun:
+    """Generates contract after contract from one snapshot; a context, at whose end no process is left."""
+
+    def __init__(
+        self, lake: Lake, snapshot: str, settings: Settings, encoder: TextEncoder, session: "Callable[[], SparkSession]",
+        progress: Progress, setup: GenerationSetup | None = None, many: int = MANY,
+    ) -> None:
+        self.lake, self.snapshot, self.settings, self.encoder = lake, snapshot, settings, encoder
+        self._session, self._progress = session, progress
+        self._setup, self._many = setup or GenerationSetup(lake.root, snapshot, settings), many
+        self._server = Server(self._setup, progress)
+        self._held = ExitStack()
+
+    def __enter__(self) -> "BulkRun":
+        self._held.enter_context(self._server)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
+
+    def generate(self, contract: ContractFolder, folder: Path, run_id: str, now: datetime) -> ContractResult:
+        """A contract's result, its tables staged in `folder`. `now` stands in generation/runs alone. Raises OpusError where a whole chunk
+        is lost; an intake that fails costs only itself."""
+        model = HistoryBackend()
+        heading = Heading(contract.client, contract.contract, result_id(contract, self.snapshot, self.settings, model))
+        tables = StagedTables(folder / "tables", [d.name for d in (*TABLES, RUNS)])
+        result = ContractResult(contract.client, contract.contract, heading.result, self.snapshot, model.version, tables)
+        stages = _Stages()
+        chunks = self._read(contract, folder, stages)
+        worked = self._work(contract, heading, folder, chunks, stages)
+        for part in worked:
+            for status, name, reason in part.lines:
+                result.tell(status, name, reason)
+        result.memory_mb = max((part.memory_mb for part in worked), default=0.0)
+        result.texts_missed = sum(part.texts_missed for part in worked)
+        write_part(heading, {RUNS.name: [{
+            "run_id": run_id, "generated_at": now, "seconds": list(stages.seconds.items()), "snapshot": self.snapshot,
+            "code_version": code_version(CODE), "settings_hash": settings_hash(self.settings),
+        }]}, tables.folder, PART)
+        shutil.rmtree(folder / "work")
+        return result
+
+    def _read(self, contract: ContractFolder, folder: Path, stages: "_Stages") -> list[ReadChunk]:
+        """Every intake read, in the order of its id, and every passage encoded."""
+        work = folder / "work"
+        work.mkdir(parents=True)
+        intakes = sorted(contract.intakes, key=contract.intake_id)
+        cuts = range(0, len(intakes), CHUNK)
+        jobs = [ReadChunk(contract, tuple(intakes[i : i + CHUNK]), work / f"read-{i}.pkl") for i in cuts]
+        with stages("read"):
+            found = self._do(contract, jobs, work / "read", "intakes read")
+            texts = list(dict.fromkeys(text for part in found for text in part))
+        with stages("encode"):
+            ticker = Ticker("passages encoded", self._progress)
+            write_vectors(work / "vectors", texts, self.encoder.encode(texts, ticker))
+        return jobs
+
+    def _work(
+        self, contract: ContractFolder, heading: Heading, folder: Path, chunks: Sequence[ReadChunk], stages: "_Stages"
+    ) -> list[Worked]:
+        work = folder / "work"
+        jobs = [
+            WorkChunk(
+                contract, heading, chunk.into, work / "vectors", folder / "tables", f"part-{number:05d}.parquet",
+                count_from=1 + number * CHUNK, count_of=len(contract.intakes),
+            )
+            for number, chunk in enumerate(chunks)
+        ]
+        with stages("work"):
+            return self._do(contract, jobs, work / "work", "intakes done")
+
+    def _do(self, contract: ContractFolder, jobs: Sequence[Any], folder: Path, what: str) -> list[Any]:
+        of = len(contract.intakes)
+        if of < self._many:
+            return list(one_by_one(self._server, jobs))
+        self._server.end()  # its memory is for Spark's
+        ticker = Ticker(f"{contract.client} / {contract.contract}: {what}", self._progress)
+        return on_spark(self._session(), self._setup, jobs, folder, lambda done: ticker(min(done * CHUNK, of), of))
+
+
+class _Stages:
+    """Seconds by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._name, self._began = "", 0.0
+
+    def __call__(self, name: str) -> "_Stages":
+        self._name = name
+        return self
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds[self._name] = time.monotonic() - self._began

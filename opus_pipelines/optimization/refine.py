@@ -1,0 +1,247 @@
+"""From a chain of tasks to the best workflow that small changes lead to: Reward, EVAL (7), then Penalty (10), as (13) orders them.
+
+First ways and reviews are chosen together (`choice`), on the chain and, where time counts, on the shape in which nothing waits that need
+not. Then single edits are tried - drop a task, merge two, split one, let a step wait or not, another way, a review more or less - and
+the best that helps is taken until none does. In the product form, with p at least q, waiting never lowers the success of
+a chain, so shapes are only tried where a duration has a price or the chain takes longer than it may.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from opus_pipelines.evaluation.ranking import quantised
+from opus_pipelines.evaluation.reward import evaluate
+from opus_pipelines.optimization.choice import best_picks
+from opus_pipelines.optimization.drafts import Draft, Move, Space, Tasks, kind_of, row
+from opus_pipelines.optimization.limits import keeps, within
+from opus_pipelines.optimization.shape import Order, shaped
+from opus_pipelines.optimization.table import Picks, Table
+from opus_pipelines.wfg.algorithm1 import INPUT, OUTPUT
+from opus_pipelines.workflow.model import Workflow
+
+EDITS = 8    # that one workflow may undergo beside the first choice of ways and reviews
+SHAPES = 40  # changes of shape that are looked at for one of them
+LEVEL = 4    # swaps, and edits that leave the Reward as it is, that are looked at
+
+
+@dataclass(frozen=True)
+class Step:
+    """An accepted change: its moves, in order, in words, and what they earned together in dollars of Reward."""
+
+    moves: tuple[Move, ...]
+    what: str
+    earned_usd: float
+
+    @property
+    def kind(self) -> str:
+        """Of its moves; `joint` where they are of several kinds."""
+        kinds = {move.kind for move in self.moves}
+        return kinds.pop() if len(kinds) == 1 else "joint"
+
+
+@dataclass(frozen=True)
+class Refined:
+    """A draft with what led to it. `keeps`: it is within the limits; `exact`: no other ways and reviews on its shape earn more."""
+
+    draft: Draft
+    reward_usd: float
+    keeps: bool
+    exact: bool
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass
+class Refiner:
+    """One space being searched; tables are made once an order."""
+
+    space: Space
+    _tables: dict[Order, Table] = field(default_factory=dict)
+
+    def table(self, order: Order) -> Table:
+        """The options of an order."""
+        if order not in self._tables:
+            self._tables[order] = self.space.table(order)
+        return self._tables[order]
+
+    def workflow(self, draft: Draft) -> Workflow:
+        """The draft as a checked workflow; raises WorkflowError where it is none."""
+        drawn = self.space.drawn(draft)
+        return Workflow.of(drawn.nodes, drawn.edges)
+
+    def start(self, draft: Draft) -> Refined:
+        """The draft as it stands."""
+        worth = evaluate(self.space.drawn(draft), self.space.cost, self.space.reward)
+        return Refined(draft, worth.reward_usd, keeps(self.space.limits, worth), exact=False)
+
+    def chosen(self, tasks: Tasks, picks: dict[str, int]) -> Refined:
+        """The best ways and reviews for the tasks, as a chain or where time counts in the shape that waits least; from the chain on."""
+        begin = self.start(Draft(Order.chain(tasks), picks))
+        best = self.settled(begin)
+        if self._time_counts(best) and (frees := _freeing(begin.draft.order, shaped(tasks, self.space.facts))):
+            best = min(best, self.settled(self._moved(begin, frees)), key=self._merit)
+        return best
+
+    def settled(self, now: Refined) -> Refined:
+        """The best ways and reviews on the draft's shape; within the limits where any choice is."""
+        table = self.table(now.draft.order)
+        picks, exact = self.best(table, self.space.limits)
+        target = dict(zip(table.options, picks.tolist(), strict=True))
+        done = self._stepwise(now, target)
+        return replace(done, exact=exact) if self._merit(done) <= self._merit(now) else now
+
+    def refined(self, now: Refined) -> Refined:
+        """A local optimum from here on; never worse, at most EDITS edits away."""
+        for _ in range(EDITS):
+            better = self._next(now)
+            if better is None:
+                return now
+            now = better
+        return now
+
+    def _next(self, now: Refined) -> Refined | None:
+        """The best of the edits that help; where none raises the Reward, the one that lowers the Penalty most at the same Reward."""
+        tried = [self._tried(now, move) for move in self._edits(now)]
+        best = min(tried, key=self._merit, default=now)
+        if self._merit(best)[:2] < self._merit(now)[:2]:
+            return self.settled(best)
+        measure = self.space.penalty
+        level = [found for found in tried if self._merit(found)[:2] == self._merit(now)[:2]][:LEVEL]
+        if measure is None or not level:
+            return None
+        found, penalty = min(((f, measure(self.workflow(f.draft))) for f in level), key=lambda pair: pair[1])
+        return found if penalty < measure(self.workflow(now.draft)) else None
+
+    def _tried(self, now: Refined, move: Move) -> Refined:
+        """The edit, with other tasks the ways and reviews that fit them."""
+        found = self._moved(now, [move])
+        return self.settled(found) if found.draft.tasks != now.draft.tasks else found
+
+    def _edits(self, now: Refined) -> list[Move]:
+        draft, space = now.draft, self.space
+        found = [*self._swaps(now), *_drops(draft, space), *_merges(draft, space), *_splits(draft, space)]
+        return found + (_shapes(draft, space)[:SHAPES] if self._time_counts(now) else [])
+
+    def _swaps(self, now: Refined) -> list[Move]:
+        """Single changes of way or review that raise the Reward, or leave its step as it is where a Penalty can tell: one pass."""
+        table = self.table(now.draft.order)
+        mine = row(table, now.draft.picks)
+        moves = [
+            (i, Move(kind_of(node, self.space), (node,), to))
+            for i, (node, options) in enumerate(table.options.items()) for to in range(len(options)) if to != mine[i]
+        ]
+        if not moves:
+            return []
+        rows = np.repeat(mine[None, :], len(moves) + 1, axis=0)
+        for n, (i, move) in enumerate(moves):
+            rows[n, i] = move.to
+        rewards = table.by_product_form(rows).reward_usd
+        step = self.space.reward.quantum_usd
+        least = rewards[-1] + (step / 2 if self.space.penalty is None else -step / 2)
+        likely = np.argsort(-rewards[:-1], kind="stable")[:LEVEL]
+        return [moves[n][1] for n in likely if rewards[n] > least]
+
+    def _moved(self, now: Refined, moves: Sequence[Move]) -> Refined:
+        """All moves as one step."""
+        draft, said = now.draft, []
+        for move in moves:
+            said.append(self.space.said(move, draft))
+            draft = self.space.after(move, draft)
+        found = self.start(draft)
+        step = Step(tuple(moves), "; ".join(said), found.reward_usd - now.reward_usd)
+        return replace(found, steps=(*now.steps, step))
+
+    def _stepwise(self, now: Refined, target: dict[str, int]) -> Refined:
+        """To other options of the same shape, the change that earns the most first; those that earn nothing by themselves in one step."""
+        table = self.table(now.draft.order)
+        place = {node: i for i, node in enumerate(table.options)}
+        left = [n for n, to in target.items() if to != now.draft.picks.get(n, 0)]
+        while left:
+            mine = row(table, now.draft.picks)
+            rows = np.repeat(mine[None, :], len(left), axis=0)
+            for n, node in enumerate(left):
+                rows[n, place[node]] = target[node]
+            rewards = table.scored(rows).reward_usd
+            top = int(np.argmax(rewards))
+            these = [left[top]] if rewards[top] > now.reward_usd else left
+            now = self._moved(now, [Move(kind_of(node, self.space), (node,), target[node]) for node in these])
+            left = [node for node in left if node not in these]
+        return now
+
+    def best(self, table: Table, limits: Mapping[str, float]) -> tuple[Picks, bool]:
+        """The best options under these limits, or where none keeps them without; and whether none is better."""
+        found = best_picks(table, (lambda batch: within(limits, batch)) if limits else None) or best_picks(table)
+        assert found is not None
+        return found
+
+    def _time_counts(self, now: Refined) -> bool:
+        too_long = not now.keeps and "max_duration_hours" in self.space.limits
+        return self.space.cost.usd_per_hour_of_duration > 0 or too_long or not now.draft.order.is_chain
+
+    def _merit(self, found: Refined) -> tuple[bool, int, float]:
+        """Least first: within the limits, Reward in steps; the Penalty is looked at only where these tie (`_next`)."""
+        return not found.keeps, -quantised(found.reward_usd, self.space.reward.quantum_usd), -found.reward_usd
+
+
+def _freeing(order: Order, target: Order) -> list[Move]:
+    """The moves that take away every wait which the target lacks: of a wait too many there is always one that is direct."""
+    wanted = set(target.pairs())
+    moves = []
+    while extra := [pair for pair in order.covers() if pair not in wanted]:
+        moves.append(Move("parallel", extra[0]))
+        order = order.freed(*extra[0])
+    return moves
+
+
+def _shapes(draft: Draft, space: Space) -> list[Move]:
+    waits = [Move("parallel", pair) for pair in draft.order.covers() if not space.facts.waits(*pair)]
+    return waits + [Move("wait", pair) for pair in draft.order.apart()]
+
+
+def _drops(draft: Draft, space: Space) -> list[Move]:
+    """Tasks that may be missing, that history has gone without at this place, and whose data nobody behind them lacks then."""
+    around = [INPUT, *draft.tasks, OUTPUT]
+    return [
+        Move("drop", (task,))
+        for before, task, behind in zip(around, around[1:], around[2:], strict=False)
+        if space.follows(before, behind)
+        and space.permitted(rest := tuple(t for t in draft.tasks if t != task)) and _supplied(task, rest, draft.tasks, space)
+    ]
+
+
+def _supplied(task: str, rest: Tasks, tasks: Tasks, space: Space) -> bool:
+    """Is all that tasks take from this one left by another task before them."""
+    place = tasks.index(task)
+    for i, later in enumerate(rest[place:], start=place):
+        others = frozenset[str]().union(*(space.facts.leaves.get(t, frozenset()) for t in rest[:i]))
+        if space.facts.flows(task, later) - others:
+            return False
+    return True
+
+
+def _merges(draft: Draft, space: Space) -> list[Move]:
+    leaves = space.facts.leaves
+    found = []
+    for a, b in pairwise(draft.tasks):
+        both = leaves.get(a, frozenset()) | leaves.get(b, frozenset())
+        if leaves.get(a) and leaves.get(b):
+            found += [
+                Move("merge", (a, b, c)) for c in space.ways
+                if c not in draft.tasks and both <= leaves.get(c, frozenset())
+                and space.permitted(tuple(dict.fromkeys(c if t in (a, b) else t for t in draft.tasks)))
+            ]
+    return found
+
+
+def _splits(draft: Draft, space: Space) -> list[Move]:
+    leaves = space.facts.leaves
+    found = []
+    for c in draft.tasks:
+        parts = [t for t in space.ways if t not in draft.tasks and leaves.get(t) and leaves[t] < leaves.get(c, frozenset())]
+        for a, b in ((x, y) for pair in combinations(parts, 2) for x, y in (pair, pair[::-1])):
+            if leaves[a] | leaves[b] >= leaves[c] and not space.facts.flows(b, a):
+                tasks = tuple(new for t in draft.tasks for new in ((a, b) if t == c else (t,)))
+                found += [Move("split", (c, a, b))] if space.permitted(tasks) else []
+    return found

@@ -1,0 +1,94 @@
+"""What a contract's page shows, worked out from rows of the lake: tiles, tables, bars and intervals on common scales."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from opus_pipelines.workflow.faces.described import Described
+
+Row = dict[str, Any]
+MOST_INTENTIONS, MOST_PICTURES = 200, 8
+
+
+@dataclass(frozen=True)
+class ContractPage:
+    """Rows of the contract's tables: `workflows` by intake, Intention and rank; `pictures` by workflow id, of the best first."""
+
+    head: Row
+    workflows: Sequence[Row]
+    costs: Sequence[Row]
+    refused: Sequence[Row]
+    sources: Sequence[Row]
+    pictures: Mapping[str, Described]
+
+    @property
+    def best(self) -> list[Row]:
+        """The rank-1 workflows, as many as a page can hold: those with the largest Reward, in the order of their intakes."""
+        first = [row for row in self.workflows if row["rank"] == 1]
+        largest = sorted(first, key=lambda r: -(r["reward_usd"] or 0.0))[:MOST_INTENTIONS]
+        shown = {row["workflow_id"] for row in largest}
+        return [row for row in first if row["workflow_id"] in shown]
+
+    @property
+    def shown(self) -> list[Row]:
+        """Every ranked workflow of the Intentions that are shown."""
+        intentions = {row["intention_id"] for row in self.best}
+        return [row for row in self.workflows if row["intention_id"] in intentions]
+
+    @property
+    def undecided(self) -> list[tuple[Row, Row]]:
+        """Rank-1 workflows whose lead is not sure, each with the one that it leads."""
+        second = {row["intention_id"]: row for row in self.workflows if row["rank"] == 2}
+        return [(row, second[row["intention_id"]]) for row in self.best if row["verdict"] == "undecided" and row["intention_id"] in second]
+
+    @property
+    def judged(self) -> bool:
+        """Is it known of any rank how sure it is?"""
+        return any(row["verdict"] for row in self.best)
+
+    @property
+    def infeasible(self) -> list[Row]:
+        """Rank-1 workflows that break a constraint: nothing that keeps all of them was found."""
+        return [row for row in self.best if row["feasible"] is False]
+
+
+def largest_intentions(workflows: Iterable[Row]) -> list[str]:
+    """The workflows whose pictures a page shows: the rank-1 ones with the largest Reward."""
+    first = sorted((row for row in workflows if row["rank"] == 1), key=lambda r: (-(r["reward_usd"] or 0.0), r["workflow_id"]))
+    return [row["workflow_id"] for row in first[:MOST_PICTURES]]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Dollars to per cent of a bar's width, zero always on it."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, *values: float | None) -> "Scale":
+        """That holds all values that are known."""
+        known = [v for v in values if v is not None]
+        return cls(min([0.0, *known]), max([0.0, *known]))
+
+    def at(self, value: float) -> float:
+        """Where a value stands, 0 to 100."""
+        return 100 * (value - self.low) / (self.high - self.low) if self.high > self.low else 0.0
+
+
+def total(rows: Iterable[Row], column: str) -> float | None:
+    """Sum of a column; unknown as soon as one value is."""
+    values = [row[column] for row in rows]
+    return None if not values or any(v is None for v in values) else sum(values)
+
+
+def paired(rows: Sequence[Row], column: str, against: str) -> tuple[float, float, int] | None:
+    """Sums of two columns over the rows that know both, and how many those are; None where none does."""
+    both = [(row[column], row[against]) for row in rows if row[column] is not None and row[against] is not None]
+    return (sum(a for a, _ in both), sum(b for _, b in both), len(both)) if both else None
+
+
+def mean(rows: Sequence[Row], column: str) -> float | None:
+    """Mean over the rows that know it."""
+    known = [row[column] for row in rows if row[column] is not None]
+    return sum(known) / len(known) if known else None

@@ -1,0 +1,44 @@
+"""Figures as a person reads them; unknown is a dash, never 0."""
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A number with so many decimals."""
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def usd(value: float | None) -> str:
+    """Dollars; small amounts keep their digits."""
+    if value is None:
+        return "-"
+    return ("-" if value < 0 else "") + (f"${abs(value):,.2f}" if abs(value) >= 1 or value == 0 else f"${abs(value):.4f}")
+
+
+def within(low: float | None, high: float | None) -> str:
+    """An interval of dollars."""
+    return "-" if low is None or high is None else f"{usd(low)} to {usd(high)}"
+
+
+def share(value: float | None) -> str:
+    """A share in per cent."""
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def chance(p: float) -> str:
+    """A probability: three decimals, and none that says it is certain when it is not."""
+    return f"{p:.0f}" if p in (0, 1) else f"{min(max(p, 0.001), 0.999):.3f}"
+
+
+def hours(value_ms: float | None) -> str:
+    """Milliseconds in the unit that suits them."""
+    if value_ms is None:
+        return "-"
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)):
+        if value_ms >= size:
+            return f"{value_ms / size:.1f} {unit}"
+    return f"{value_ms:.0f} ms"
+
+
+def grid(rows: list[list[str]], indent: str = "  ") -> list[str]:
+    """Columns aligned by their widest cell, the last one free."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)] if rows else []
+    return [indent + "  ".join([*(c.ljust(w) for c, w in zip(row, widths, strict=False)), row[-1]]).rstrip() for row in rows]

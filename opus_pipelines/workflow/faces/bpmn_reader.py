@@ -1,0 +1,66 @@
+"""A BPMN file of our own back to the workflow that it was written from. Those of others are history: `history/readers/bpmn.py`."""
+
+from collections import defaultdict
+from typing import Any
+
+from lxml import etree
+
+from opus_pipelines.errors import InputError
+from opus_pipelines.settings import parse
+from opus_pipelines.workflow.faces.bpmn_fields import from_xml, own
+from opus_pipelines.workflow.faces.bpmn_names import bpmn
+from opus_pipelines.workflow.files import WorkflowFile
+
+LARGEST_BYTES = 1 << 24
+_KINDS = {"input": "inputs", "task": "tasks", "output": "outputs"}
+
+
+def read_bpmn(content: bytes, name: str) -> WorkflowFile:
+    """The workflow file, its flows folded back to edges; `name` is what errors call it. Raises InputError or SettingsError."""
+    root = _root(content, name)
+    process = root.find(bpmn("process"))
+    head = None if process is None else process.find(f"{bpmn('extensionElements')}/{own('workflow')}")
+    if process is None or head is None:
+        raise InputError(f"{name}: no workflow that `opus export` wrote; other BPMN is history, which `opus rebuild` reads")
+    data: dict[str, Any] = from_xml(head)
+    nodes: dict[str, str] = {}
+    for element in process:
+        for kind, table in _KINDS.items():
+            entry = element.find(f"{bpmn('extensionElements')}/{own(kind)}")
+            if entry is not None:
+                data.setdefault(table, []).append(from_xml(entry))
+                nodes[element.get("id", "")] = entry.get("id", "")
+    data["edges"] = _edges(process, nodes)
+    return parse(WorkflowFile, data, name)
+
+
+def _edges(process: Any, nodes: dict[str, str]) -> list[tuple[str, str]]:
+    """From each node to those that flows lead to past nothing but gateways and events without a node."""
+    after = defaultdict(list)
+    for flow in process.iter(bpmn("sequenceFlow")):
+        after[flow.get("sourceRef")].append(flow.get("targetRef"))
+    found = set()
+    for element, node in nodes.items():
+        seen, waiting = set(), list(after[element])
+        while waiting:
+            here = waiting.pop()
+            if here in nodes:
+                found.add((node, nodes[here]))
+            elif here not in seen:
+                seen.add(here)
+                waiting += after[here]
+    return sorted(found)
+
+
+def _root(content: bytes, name: str) -> Any:
+    if len(content) > LARGEST_BYTES:
+        raise InputError(f"{name}: it has more than {LARGEST_BYTES >> 20} MiB, more than a BPMN file may")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    try:
+        root = etree.fromstring(content, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise InputError(f"{name}: the XML is broken: {' '.join(str(error).split())}") from None
+    info: Any = root.getroottree().docinfo
+    if info.doctype or info.internalDTD is not None:
+        raise InputError(f"{name}: it declares a document type, which no BPMN file needs; remove the <!DOCTYPE ...>")
+    return root

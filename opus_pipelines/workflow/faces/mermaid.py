@@ -1,0 +1,47 @@
+"""A workflow as a Mermaid flowchart: a box an actor, a node a step, for places that draw it themselves."""
+
+from collections.abc import Iterator
+
+from opus_pipelines.safe_text import mermaid_comment, mermaid_text
+from opus_pipelines.workflow.faces.described import Described
+from opus_pipelines.workflow.files import TaskEntry
+
+
+def as_mermaid(described: Described) -> str:
+    """The text; equal workflows give equal text. Whatever could be syntax in a title is spelled as a character code."""
+    return "\n".join(_lines(described)) + "\n"
+
+
+def _lines(described: Described) -> Iterator[str]:
+    order = described.workflow.topological()
+    names = {node: f"n{i}" for i, node in enumerate(order)}
+    yield f"%% {mermaid_comment(described.title)}"
+    yield "flowchart LR"
+    for i, lane in enumerate(described.lanes()):
+        yield f"    subgraph lane{i}[{mermaid_text(lane)}]"
+        yield from (f"        {names[n]}{_node(described, n)}" for n in order if described.lane_of(n) == lane)
+        yield "    end"
+    for src, dst in described.workflow.edges:
+        data = described.data_types.get((src, dst))
+        yield f"    {names[src]} -->{f'|{mermaid_text(data)}|' if data else ''} {names[dst]}"
+    reviews = [names[n] for n in order if (task := described.tasks.get(n)) and task.kind == "review"]
+    if reviews:
+        yield "    classDef review stroke-width:3px,stroke-dasharray:6 3"
+        yield f"    class {','.join(reviews)} review"
+
+
+def _node(described: Described, node: str) -> str:
+    title, task = mermaid_text(described.title_of(node))[1:-1], described.tasks.get(node)
+    if task is None:
+        return f'(["{title}"])'
+    mark = "Review: " if task.kind == "review" else ""
+    return f'["{mark}{title}<br/>{", ".join(_figures(described, task))}"]'
+
+
+def _figures(described: Described, task: TaskEntry) -> Iterator[str]:
+    cost = described.workflow.by_id[task.id].cost_usd  # type: ignore[union-attr]  # it is a task's
+    yield f"{cost:.4f} USD" if 0 < cost < 1 else f"{cost:.2f} USD"
+    yield f"{task.duration_ms / 60_000:.1f} min" if task.duration_ms >= 60_000 else f"{task.duration_ms / 1000:.1f} s"
+    if task.id in described.evidence:
+        count = described.evidence[task.id]
+        yield f"{count} case{'' if count == 1 else 's'}"

@@ -1,0 +1,15 @@
+-- Every ranked workflow of a contract with its intake, its goal and what history's way earns.
+SELECT
+    o.*, i.folder AS intake, coalesce(i.title, i.folder) AS intake_title, i.gain_basis, n.goal,
+    w.baseline_reward_usd, w.uplift_usd, w.distance, w.wkg_coverage,
+    (
+        SELECT list(t.title ORDER BY t.position)
+        FROM workflows_tasks AS t
+        WHERE t.workflow_id = o.workflow_id AND t.kind IN ('task', 'review')
+    ) AS steps
+FROM workflows_optimized AS o
+JOIN generation_intakes AS i USING (client, contract, intake_id)
+LEFT JOIN generation_intentions AS n USING (client, contract, intake_id, intention_id)
+LEFT JOIN reports_reward AS w USING (client, contract, intake_id, intention_id)
+WHERE o.client = $client AND o.contract = $contract
+ORDER BY i.folder, o.intention_id, o.rank

@@ -1,0 +1,57 @@
+"""A forked child is only safe in a process of one thread: each test asks such a process."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import json, os, sys, time
+from opus_pipelines.generation.bulk.killable import Killable, Lost
+
+def work(item):
+    if item == "hangs":
+        time.sleep(60)
+    if item == "eats":
+        return len([bytearray(1 << 20) for _ in range(2000)])
+    if item == "dies":
+        os.kill(os.getpid(), 9)
+    if item == "leaves":
+        os._exit(3)
+    if item == "raises":
+        raise ValueError("no such thing")
+    if item == "large":
+        return "x" * (8 << 20)
+    return item * 2
+
+said = []
+with Killable(work, seconds=2.0, memory_mb=256) as killable:
+    for item in json.loads(sys.argv[1]):
+        try:
+            said.append(killable.do(item))
+        except Lost as lost:
+            said.append(f"lost: {lost}")
+children = os.path.exists(f"/proc/{os.getpid()}/task") and open(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read().split()
+print(json.dumps([said[i][:80] if isinstance(said[i], str) else said[i] for i in range(len(said))] + [children]))
+"""
+
+
+def done(*items):
+    found = subprocess.run([sys.executable, "-c", SCRIPT, json.dumps(items)], capture_output=True, text=True, timeout=100, check=True)
+    return json.loads(found.stdout)
+
+
+@pytest.mark.parametrize(("poison", "reason"), [
+    ("hangs", "lost: it took more than 2 s (generation.seconds_per_intake)"),
+    ("eats", "lost: it needed more than 256 MB (generation.memory_mb_per_intake)"),
+    ("dies", "lost: its process was ended by signal 9"),
+    ("leaves", "lost: its process ended with 3"),
+    ("raises", "lost: ValueError: no such thing"),
+])
+def test_a_poisonous_item_costs_only_itself_and_leaves_no_child(poison, reason):
+    assert done("a", poison, "b") == ["aa", reason, "bb", []]
+
+
+def test_a_large_answer_comes_back_whole():
+    assert done("large", "c") == ["x" * 80, "cc", []]

@@ -1,0 +1,27 @@
+import pytest
+
+from opus_pipelines.query.explain import _constraints
+
+STATED = {
+    "kind": "max_cost_usd", "value": "96", "sentence": None, "element_id": None, "place": "contract.toml or intake.toml",
+    "effect": "in force",
+}
+READ = STATED | {
+    "kind": "must_contain", "value": "Audit", "sentence": "The audit is not\x1b[2J to be left out.", "place": "process/a.md, line 4",
+}
+IDLE = READ | {"value": "refunds approved", "effect": "no step of the catalogue is surely meant by 'refunds approved'"}
+
+
+@pytest.mark.parametrize(("row", "text"), [
+    ({"demands": [STATED, READ, IDLE], "feasible": True}, [
+        "Constraints", "    max_cost_usd: 96 (contract.toml or intake.toml)", "    must_contain: Audit (process/a.md, line 4)",
+        "      “The audit is not [2J to be left out.”", "  read, without effect:",
+        "    must_contain: refunds approved (process/a.md, line 4)", "      “The audit is not [2J to be left out.”",
+        "      no step of the catalogue is surely meant by 'refunds approved'", "  all are met",
+    ]),
+    ({"demands": None, "feasible": True}, ["Constraints", "  none stated", "  all are met"]),
+    ({"demands": [], "feasible": False, "violations": ["needed: 'Pay' is left out"]},
+     ["Constraints", "  none stated", "  violated: needed: 'Pay' is left out"]),
+])
+def test_each_constraint_is_shown_with_its_sentence_and_what_has_no_effect_with_the_reason(row, text):
+    assert _constraints({"constraints": "{}"} | row) == text

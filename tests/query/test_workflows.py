@@ -1,0 +1,105 @@
+"""A workflow read back from the lake and written out again: the same figures, the same Reward."""
+
+from pathlib import Path
+
+import pytest
+
+from opus_pipelines.cli.main import main
+from opus_pipelines.errors import LakeError
+from opus_pipelines.lake import Lake
+from opus_pipelines.query.views import connect
+from opus_pipelines.query.workflows import described, read_workflow
+from opus_pipelines.workflow.files import Weights
+
+HEAD = {"workflow_id": "f1", "title": "Settle", "gain_usd": 20.0, "weights": '{"usd_per_hour_of_duration":3.0,"lambda":0.25}'}
+COLUMNS = (
+    "kind", "task_id", "title", "description", "inputs", "outputs", "instructions", "actor_kind", "model", "actor_group",
+    "p", "p_basis", "q", "q_basis", "cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd", "cost_basis",
+    "duration_ms", "duration_basis", "memory_gb", "threads", "gain_usd", "success_probability",
+    "cohesion", "coupling", "observability", "hygiene", "start_ms", "finish_ms", "evidence", "origin",
+)
+
+
+def row(node: str, **known: object) -> dict[str, object]:
+    return dict.fromkeys(COLUMNS) | {"node": node} | known
+
+
+NODES = [
+    row("input", kind="input", title="Claim", success_probability=0.9),
+    row("a", kind="task", task_id="tc", title="Check", p=0.95, q=0.1, cost_usd=0.3, cost_human_usd=0.25, cost_basis="observed",
+        duration_ms=6e4, instructions=[{"kind": "human", "text": "Look."}, {"kind": "human", "text": None}], cohesion=0.25,
+        observability=0.5, evidence=3, memory_gb=0.5, start_ms=0.0, finish_ms=6e4),
+    row("r", kind="review", title="Second look", p=0.99, q=0.8, cost_usd=1.0, duration_ms=1e4, origin="review"),
+    row("output", kind="output", title="Letter", gain_usd=20.0),
+]
+LINKS = [{"src": s, "dst": d, "data_type": t} for s, d, t in (("input", "a", None), ("a", "r", "note"), ("r", "output", None))]
+
+
+def test_rows_become_the_workflow_with_its_scores_weights_and_times() -> None:
+    found = described(HEAD, NODES, LINKS)
+    check, review = found.workflow.tasks
+    assert (check.p, check.q, check.memory_gb) == (0.95, 0.1, 0.5)
+    assert (check.cost_usd, check.cost_human_usd, check.cost_model_usd) == (0.3, 0.25, None)
+    assert (check.cost_basis, check.p_basis, check.instructions) == ("observed", "prior", ("Look.",))
+    assert (review.kind, review.id, review.task_id) == ("review", "r", "Second look")
+    assert (found.workflow.inputs[0].prior, found.workflow.outputs[0].gain_usd) == (0.9, 20.0)
+    assert found.workflow.edges == (("a", "r"), ("input", "a"), ("r", "output"))
+    scores = found.tasks["a"].scores
+    assert scores is not None
+    assert (scores.cohesion, scores.coupling, scores.observability, scores.hygiene) == (0.25, None, 0.5, None)
+    assert found.file.weights == Weights(usd_per_hour_of_duration=3.0, **{"lambda": 0.25})
+    assert (found.start_ms, found.evidence, found.data_types) == ({"a": 0.0}, {"a": 3}, {("a", "r"): "note"})
+
+
+def test_a_result_of_an_older_version_has_its_gain_from_the_whole() -> None:
+    old = [*NODES[:-1], row("output", kind="output", title="Letter")]
+    assert described(HEAD | {"weights": None}, old, LINKS).workflow.outputs[0].gain_usd == 20.0
+    with pytest.raises(LakeError, match="f1: the gain of output output is not in the lake"):
+        described(HEAD, [*old, row("two", kind="output", title="Copy")], LINKS)
+
+
+def test_a_row_that_is_no_task_is_named() -> None:
+    with pytest.raises(LakeError, match="workflow f1 cannot be read back from the lake: 1 validation error for TaskEntry"):
+        described(HEAD, [row("a", kind="task", title="Check", p=1.5)], [])
+
+
+def test_from_the_lake(lake: Lake) -> None:
+    found = read_workflow(connect(lake), "fa1")
+    assert [t.title for t in found.workflow.tasks] == ["Check", "Pay"]
+    assert found.workflow.edges == (("n0", "n1"), ("n1", "n2"))
+
+
+@pytest.mark.parametrize(("form", "begins"), [
+    ("bpmn", b"<?xml version='1.0' encoding='UTF-8'?>"), ("mermaid", b"%% Settle a claim"), ("json", b'{\n  "title": "Settle a claim"'),
+    ("yaml", b"title: Settle a claim"), (None, b"title: Settle a claim"),
+])
+def test_to_stdout(lake: Lake, capfdbinary: pytest.CaptureFixture[bytes], form: str | None, begins: bytes) -> None:
+    assert main(["--lake", str(lake.root), "export", "fa1", *(["--to", form] if form else [])]) == 0
+    assert capfdbinary.readouterr().out.startswith(begins)
+
+
+@pytest.mark.parametrize("name", ["w.bpmn", "w.json", "w.yaml"])
+def test_what_is_exported_is_scored(lake: Lake, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert main(["--lake", str(lake.root), "export", "fa1", "--out", str(tmp_path / name)]) == 0
+    assert f"written: {tmp_path / name}" in capsys.readouterr().err
+    assert main(["score", str(tmp_path / name)]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "cost_usd (5) 4.00" in lines
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), [
+    (["export", "fa"], 1, "'fa' begins several workflows: fa1, fa2"),
+    (["export", "fa3"], 1, "no current workflow is called 'fa3'; the nearest: fa2, fa1"),
+    (["export", "fa1", "--to", "visio"], 2, "'visio' is not one of"),
+    (["export", "fa1", "--out", "/nowhere/x.bpmn"], 1, "/nowhere: no such folder for x.bpmn"),
+    (["report", "--client", "Nobody"], 1, "no results for that; there are results of: ../Nord/wind 50% / 007"),
+])
+def test_what_goes_wrong(lake: Lake, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str) -> None:
+    assert main(["--lake", str(lake.root), *arguments]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_explain_draws(lake: Lake, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["--lake", str(lake.root), "explain", "fa1", "--svg", str(tmp_path / "w.svg"), "--mermaid", "-"]) == 0
+    assert (tmp_path / "w.svg").read_text("utf-8").startswith("<svg ")
+    assert capfd.readouterr().out.startswith("%% Settle a claim\nflowchart LR\n")

@@ -1,0 +1,52 @@
+from xml.etree import ElementTree
+
+import pytest
+
+from opus_pipelines.reports.graphs.swimlane_svg import swimlane_svg
+from opus_pipelines.workflow.faces.described import Described
+from opus_pipelines.workflow.files import InputEntry, OutputEntry, TaskEntry, WorkflowFile
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def workflow(title: str = "Check") -> Described:
+    tasks = (
+        TaskEntry(id="a", title=title, actor_kind="code", cost_usd=0.5, duration_ms=2000.0, p=0.9996),
+        TaskEntry(id="r", kind="review", title="Look", actor_kind="human", cost_usd=3.0, duration_ms=60_000.0, p=0.99),
+    )
+    file = WorkflowFile(
+        title=title, inputs=(InputEntry(id="i", title="Claim"),), tasks=tasks, outputs=(OutputEntry(id="o", title="Letter", gain_usd=9.0),),
+        edges=(("i", "a"), ("a", "r"), ("r", "o")),
+    )
+    return Described(file, "f1", {"a": 0.0, "r": 2000.0, "o": 62_000.0}, {"a": 2000.0, "r": 62_000.0}, {"a": 1}, {}, {("a", "r"): "file"})
+
+
+def words(text: str) -> list[str]:
+    return [e.text or "" for e in ElementTree.fromstring(text).iter(f"{SVG}text")]
+
+
+def test_lanes_times_costs_evidence_and_reviews() -> None:
+    text = swimlane_svg(workflow())
+    assert words(text) == [
+        "Client", "Software", "People", "starts at", "0 ms", "2.0 s", "1.0 min", "file", "Claim", "Check", "$0.5000 · 2.0 s",
+        "1 case · p 0.999", "✓ REVIEW", "Look", "$3.00 · 1.0 min", "no case behind it · p 0.990", "Letter",
+    ]
+    assert 'aria-label="Check: 2 steps by 3 actors"' in text
+    assert text.count('class="review"') == 1
+
+
+def test_equal_workflows_give_equal_bytes() -> None:
+    assert swimlane_svg(workflow()) == swimlane_svg(workflow())
+
+
+@pytest.mark.parametrize("title", ['</text><script>alert("x")</script>', 'a"b onload="x', "\x00\u202e", "W" * 300])
+def test_hostile_titles_stay_text(title: str) -> None:
+    text = swimlane_svg(workflow(title))
+    root = ElementTree.fromstring(text)
+    assert {e.tag.removeprefix(SVG) for e in root.iter()} == {"svg", "title", "rect", "text", "path", "g"}
+    assert not [name for e in root.iter() for name in e.attrib if name.startswith("on")]
+    assert "\u202e" not in text
+
+
+def test_nothing_at_all_is_drawn_as_nothing() -> None:
+    ElementTree.fromstring(swimlane_svg(Described(WorkflowFile(title="Empty"))))

@@ -1,0 +1,51 @@
+"""A page made by hand: two intakes, one of them with a name that a page must not trust."""
+
+from typing import Any
+
+import pytest
+
+from opus_pipelines.reports.page.contract import ContractPage
+from opus_pipelines.workflow.faces.described import Described
+from opus_pipelines.workflow.files import InputEntry, OutputEntry, TaskEntry, WorkflowFile
+
+HOSTILE = '<script>alert("x")</script>'
+
+
+def ranked(workflow: str, intention: str, rank: int, reward: float | None, **more: Any) -> dict[str, Any]:
+    return {
+        "workflow_id": workflow, "intention_id": intention, "rank": rank, "intake": f"in-{intention}", "intake_title": f"Claim {intention}",
+        "goal": "settle it", "steps": ["Check", "Pay"], "reviews": 1, "new_tasks": 0, "reward_usd": reward, "reward_usd_p05": None,
+        "reward_usd_p95": None, "success_probability": 0.9, "cost_usd": 10.0, "baseline_cost_usd": 12.5, "duration_ms": 3_600_000.0,
+        "baseline_duration_ms": None, "baseline_success": 0.75, "observed_share": 0.5, "feasible": True, "violations": [], "verdict": None,
+        "beats_next": None, "penalty": None, "baseline_reward_usd": None, "uplift_usd": None, "in_history": False, "edits": None,
+        "binding": None,
+    } | more
+
+
+def described(title: str) -> Described:
+    file = WorkflowFile(
+        title=title, inputs=(InputEntry(id="i", title="Claim"),), tasks=(TaskEntry(id="a", title=title, cost_usd=1.0),),
+        outputs=(OutputEntry(id="o", title="Letter", gain_usd=9.0),), edges=(("i", "a"), ("a", "o")),
+    )
+    return Described(file, "f1")
+
+
+@pytest.fixture
+def page() -> ContractPage:
+    head = {
+        "client": HOSTILE, "contract": "007 & sons", "result": "r2", "snapshot": "w1", "model_version": "m1", "stale": True,
+        "published_at": "2026-01-02 03:04:05+00:00", "intakes": 3, "generated": 2, "refused": 1, "failed": 0, "code_version": "c",
+        "settings_hash": None,
+    }
+    workflows = [
+        ranked("f1", "n1", 1, 8.0, reward_usd_p05=7.0, reward_usd_p95=9.0, beats_next=0.6, verdict="undecided", intake_title=HOSTILE,
+               edits=[{"kind": "review", "what": "a review after Check", "earned_usd": 1.5}], binding=["max_cost_usd 10: costs 0.40 USD"]),
+        ranked("f2", "n1", 2, 7.9, violations=["max_cost_usd: 8.00 exceeds 7.00 by 1.00"], feasible=False),
+        ranked("f3", "n2", 1, -1.0, feasible=False, violations=["must_contain: Audit <b>"], baseline_cost_usd=None),
+    ]
+    costs = [{
+        "title": HOSTILE, "workflows": 2, "cost_usd": 9.0, "share": 0.9, "baseline_cost_usd": None, "saving_usd": None,
+        "cost_human_usd": 9.0, "cost_model_usd": 0.0, "cost_compute_usd": 0.0, "duration_ms": 1000.0, "observed_share": 1.0,
+    }]
+    refused = [{"intake": "../x", "status": "refused", "reason": f"no input: {HOSTILE}"}]
+    return ContractPage(head, workflows, costs, refused, [{"source": "a & b", "cases": 7, "nearest": 0.5}], {"f1": described(HOSTILE)})
