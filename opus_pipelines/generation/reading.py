@@ -24,9 +24,9 @@ PROCEDURAL = ("process", "contract")
 Pair = tuple[str, str]
 
 
-def texts_to_encode(elements: Sequence[Element], procedures: Procedures) -> list[str]:
-    """Every text that reading an intake's procedure may need the vector of; none where history has no procedure to learn from."""
-    return texts_of(_parts(elements)) if procedures else []
+def texts_to_encode(elements: Sequence[Element], industry: str | None, procedures: Procedures) -> list[str]:
+    """Every text that reading an intake's procedure may need the vector of; none where the industry has no procedure to learn from."""
+    return texts_of(_parts(elements)) if procedures.lessons(industry) else []
 
 
 def reading_of(

@@ -62,7 +62,8 @@ class Reading:
 
 def texts_of(parts: Sequence[Part]) -> list[str]:
     """Every text whose vector a reading may ask for."""
-    texts = {t for part in parts for t in (part.name, part.text, *(s.text for s in part.sentences))}
+    texts = {s.text for part in parts for s in part.sentences}
+    texts |= {t for part in parts if part.name for t in (part.name, part.text)}
     return sorted(texts - {""})
 
 

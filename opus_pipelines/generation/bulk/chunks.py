@@ -115,7 +115,7 @@ class ReadChunk:
             found.append((folder.name, intake))
             if not intake.refusal:
                 texts |= dict.fromkeys(p.text for p in passages_of(intake.elements, words))
-                texts |= dict.fromkeys(texts_to_encode(intake.elements, bench.knowledge.procedures))
+                texts |= dict.fromkeys(texts_to_encode(intake.elements, intake.industry, bench.knowledge.procedures))
         self.into.write_bytes(pickle.dumps(found))
         return list(texts)
 
