@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
+from pydantic import Field
 
 from assets.checks import FAILED_INTAKES, RESULT_CHECKS, reported, warning
 from assets.partitions import CONTRACTS
@@ -19,7 +20,7 @@ from opus_pipelines.generation.bulk.encode import SpreadEncoder
 from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.checks import check_result
 from opus_pipelines.generation.contract import ContractResult, publish_contract
-from opus_pipelines.generation.current import is_current
+from opus_pipelines.generation.current import failed_intakes, is_current, next_attempt
 from opus_pipelines.generation.discover import ContractFolder, discover
 from opus_pipelines.generation.forget import not_forgotten
 from opus_pipelines.generation.retention import prune_results
@@ -61,11 +62,17 @@ SPECS = [
 ]
 
 
+class GenerateConfig(dg.Config):
+    """What a person may ask of one run."""
+
+    retry_failed: bool = Field(False, description="do contracts again whose current results have failed intakes")
+
+
 @dg.multi_asset(
     name="generate_contracts", specs=SPECS, check_specs=[*RESULT_CHECKS, FAILED_INTAKES], backfill_policy=dg.BackfillPolicy.single_run(),
 )
 def generate(
-    context: dg.AssetExecutionContext, run: LakeRun, encoder: EncoderResource, spark: SparkResource
+    context: dg.AssetExecutionContext, config: GenerateConfig, run: LakeRun, encoder: EncoderResource, spark: SparkResource
 ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult | dg.AssetMaterialization]:
     """Every contract of the run: generated, checked, published, unless its result is up to date."""
     contracts = {contract.key: contract for contract in not_forgotten(run.lake, discover(run.typed.paths.intakes))}
@@ -81,7 +88,9 @@ def generate(
             for number, partition in enumerate(context.partition_keys):
                 try:
                     folder = scratch / str(number)
-                    done[partition] = _contract(contracts.get(partition), partition, run, bulk, folder, context.run_id, checks)
+                    contract = _workable(contracts.get(partition), partition, run)
+                    skipped = _is_done(contract, run, bulk.snapshot, config.retry_failed)
+                    done[partition] = None if skipped else _contract(contract, run, bulk, folder, context.run_id, checks)
                 except OpusError as error:
                     failures.append(str(error))
                 except Exception as error:  # one contract's fault costs only itself: it is logged, and the run fails at its end
@@ -102,24 +111,35 @@ def generate(
     yield warning(FAILED_INTAKES, intakes_failed)
 
 
-def _contract(
-    contract: ContractFolder | None, partition: str, run: LakeRun, bulk: BulkRun, folder: Path, run_id: str, checks: list[CheckResult],
-) -> ContractResult | None:
-    """One contract's published result; None when the one that is there is up to date."""
+def _workable(contract: ContractFolder | None, partition: str, run: LakeRun) -> ContractFolder:
     if contract is None:
         raise InputError(f"{partition}: no such contract in {run.typed.paths.intakes} any more")
     if contract.problem:
         raise InputError(contract.problem)
-    if is_current(run.lake, contract, bulk.snapshot, run.typed):
-        logger.info("%s / %s: up to date, skipped", contract.client, contract.contract)
-        return None
+    return contract
+
+
+def _is_done(contract: ContractFolder, run: LakeRun, snapshot: str, retry_failed: bool) -> bool:
+    if not is_current(run.lake, contract, snapshot, run.typed) or (retry_failed and failed_intakes(run.lake, contract)):
+        return False
+    logger.info("%s / %s: up to date, skipped", contract.client, contract.contract)
+    return True
+
+
+def _contract(
+    contract: ContractFolder, run: LakeRun, bulk: BulkRun, folder: Path, run_id: str, checks: list[CheckResult]
+) -> ContractResult:
+    """One contract's result, published."""
+    if not contract.intakes:
+        logger.warning("%s / %s: %s has no intakes; its result is empty", contract.client, contract.contract, contract.folder)
     now = datetime.now(UTC)
-    result = bulk.generate(contract, folder, run_id, now)
+    attempt = next_attempt(run.lake, contract, bulk.snapshot, run.typed)
+    result = bulk.generate(contract, folder, run_id, now, attempt)
     result.tables.update(report_tables(result, run.typed.reward.clear_share))
     found = check_result(result, len(contract.intakes))
     checks += found
     if wrong := [c for c in found if not c.passed]:
-        raise CheckFailed(f"{partition} was not published: " + "; ".join(f"{c.name} ({c.dataset}): {c.detail}" for c in wrong))
+        raise CheckFailed(f"{contract.key} was not published: " + "; ".join(f"{c.name} ({c.dataset}): {c.detail}" for c in wrong))
     publish_contract(run.lake, result, now)
     prune_results(run.lake, contract.client, contract.contract, run.typed.retention, now)
     return result

@@ -3,13 +3,13 @@
 from datetime import UTC, datetime
 
 from opus_pipelines.errors import InputError, LakeError
-from opus_pipelines.generation.current import is_current
+from opus_pipelines.generation.current import failed_intakes, is_current
 from opus_pipelines.generation.discover import ContractFolder, discover
 from opus_pipelines.generation.forget import not_forgotten
 from opus_pipelines.history.ingest import HistoryState, read_history
 from opus_pipelines.history.plan import SourcePlan, plan_history
-from opus_pipelines.lake import PART, Lake, read_json, read_table
-from opus_pipelines.schemas import IMPLEMENTATIONS, INTAKES, SOURCES
+from opus_pipelines.lake import PART, Lake, read_table
+from opus_pipelines.schemas import IMPLEMENTATIONS, SOURCES
 from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.build import prepare
 from opus_pipelines.wkg.resolution.resolving import Resolving
@@ -42,21 +42,19 @@ def _files_unchanged(lake: Lake, plans: list[SourcePlan]) -> bool:
 
 
 def still_failed(lake: Lake, contracts: list[ContractFolder]) -> list[str]:
-    """A line for each intake that failed when these contracts' current results were made: nothing has changed that could mend it."""
-    lines = []
-    for contract in contracts:
-        pointer = read_json(lake.pointer_path(contract.client, contract.contract)) or {}
-        where = {"client_key": contract.client, "contract_key": contract.contract, "result": pointer.get("result", "")}
-        for row in read_table(INTAKES, lake.folder(INTAKES, **where), columns=["folder", "status", "reason"]).to_pylist():
-            if row["status"] == "failed":
-                lines.append(f"still failed: {contract.client}/{contract.contract}/{row['folder']}: {row['reason']}")
-    return lines
+    """A line for each intake that failed when these contracts' current results were made, and last what tries them again."""
+    lines = [
+        f"still failed: {contract.client}/{contract.contract}/{folder}: {reason}"
+        for contract in contracts for folder, reason in failed_intakes(lake, contract)
+    ]
+    return [*lines, "nothing changed since; `opus generate --retry-failed` tries again"] if lines else []
 
 
 def split_stale(
-    settings: Settings, client: str | None, contract: str | None, intake: str | None
+    settings: Settings, client: str | None, contract: str | None, intake: str | None, retry_failed: bool = False
 ) -> tuple[list[ContractFolder], list[ContractFolder]]:
-    """The contracts named (all, without a name): those to generate, and those up to date. Raises InputError where nothing has that name."""
+    """The contracts named (all, without a name): those to generate, and those up to date; with `retry_failed`, one with failed intakes is
+    not. Raises InputError where nothing has that name."""
     lake = Lake(settings.paths.lake)
     snapshot = lake.current_snapshot()
     if snapshot is None:
@@ -69,5 +67,5 @@ def split_stale(
     if not named:
         there = ", ".join(f"{c.client} / {c.contract}" for c in found) or "nothing"
         raise InputError(f"no such contract or intake in {settings.paths.intakes}; there is: {there}")
-    current = [c for c in named if is_current(lake, c, snapshot, settings)]
+    current = [c for c in named if is_current(lake, c, snapshot, settings) and not (retry_failed and failed_intakes(lake, c))]
     return [c for c in named if c not in current], current

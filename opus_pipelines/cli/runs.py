@@ -43,10 +43,11 @@ def record_unchanged(settings: Settings, snapshot: str) -> None:
         ))
 
 
-def generate(settings: Settings, wanted: list[ContractFolder]) -> None:
+def generate(settings: Settings, wanted: list[ContractFolder], retry_failed: bool = False) -> None:
     """Run the job `generate` over the wanted contracts, one run for each span of them; raises OpusError naming what failed."""
     keys = {folder.key for folder in wanted}
-    _complain(_run(settings, "generate", lambda instance: _spans(instance, keys), {}))
+    config = {"generate_contracts": {"config": {"retry_failed": retry_failed}}}
+    _complain(_run(settings, "generate", lambda instance: _spans(instance, keys), {"ops": config}))
 
 
 def _run(settings: Settings, job: str, tags_of: Callable[[Any], Iterable[dict[str, str]]], config: dict[str, Any]) -> list[str]:

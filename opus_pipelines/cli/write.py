@@ -70,8 +70,11 @@ def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bo
 @scoped
 @click.option("--intakes", type=click.Path(path_type=Path), help="Folder of intakes, client/contract/intake (or OPUS_INTAKES).")
 @click.option("--intake", help="Only the contracts that have this intake (its folder's name).")
+@click.option("--retry-failed", is_flag=True, help="Also contracts in whose results intakes failed (time, memory), though nothing changed.")
 @click.pass_obj
-def generate(options: Options, client: str | None, contract: str | None, intakes: Path | None, intake: str | None) -> None:
+def generate(
+    options: Options, client: str | None, contract: str | None, intakes: Path | None, intake: str | None, retry_failed: bool
+) -> None:
     """Make the ranked workflows of what is named, or of every contract, where the current result is not up to date.
 
     \b
@@ -84,11 +87,11 @@ def generate(options: Options, client: str | None, contract: str | None, intakes
     from opus_pipelines.cli.current import split_stale, still_failed
 
     settings = options.settings(paths__intakes=intakes)
-    wanted, current = split_stale(settings, client, contract, intake)
+    wanted, current = split_stale(settings, client, contract, intake, retry_failed)
     if current:
         note(f"up to date, skipped: {', '.join(f'{c.client} / {c.contract}' for c in current)}")
     if wanted:
-        runs.generate(settings, wanted)
+        runs.generate(settings, wanted, retry_failed)
     else:
         runs.settle(settings)
     if lines := still_failed(Lake(settings.paths.lake), current):

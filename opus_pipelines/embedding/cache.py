@@ -16,6 +16,7 @@ from opus_pipelines.lake import slug, write_atomically
 if TYPE_CHECKING:
     import numpy as np
 
+WHOLE = "-whole"  # long texts are read to their end: caches made before that lie in folders without it
 MAX_FILES = 32  # above it the next write makes one file of all
 
 
@@ -37,11 +38,11 @@ def _add_file(folder: Path, table: pa.Table) -> None:
 
 
 class CachedEncoder:
-    """An Encoder that encodes only texts it has not seen; the vectors lie in `<folder>/<model and tokens>/*.parquet`."""
+    """An Encoder that encodes only texts it has not seen; the vectors lie in `<folder>/<model, tokens>-whole/*.parquet`."""
 
     def __init__(self, encoder: Encoder, folder: Path) -> None:
         self.encoder = encoder
-        self.folder = folder / f"{slug(encoder.name)}-{encoder.max_tokens}"
+        self.folder = folder / f"{slug(encoder.name)}-{encoder.max_tokens}{WHOLE}"
 
     @property
     def name(self) -> str:

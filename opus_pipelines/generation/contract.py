@@ -42,7 +42,8 @@ TABLES = (*DATASETS_OF_GENERATION, OPTIMIZED, WORKFLOW_TASKS, WORKFLOW_EDGES)
 class ContractResult:
     """All that a contract's intakes led to, its tables in memory or staged on disk. `failed` and `refused`: a line each for a person.
 
-    `memory_mb`: the most that a process which worked on it took; `texts_missed`: passages that nobody had encoded before the work began.
+    `attempt`: see `result_id`; `memory_mb`: the most that a process which worked on it took; `texts_missed`: passages that nobody had
+    encoded before the work began.
     """
 
     client: str
@@ -55,6 +56,7 @@ class ContractResult:
     failed: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
 
+    attempt: int = 1
     memory_mb: float = 0.0
     texts_missed: int = 0
 
@@ -76,11 +78,18 @@ def settings_hash(settings: Settings) -> str:
     return digest([settings.model_dump(include={"generation", "cost", "reward", "scores", "priors", "encoder"})])
 
 
-def result_id(contract: ContractFolder, snapshot: str, settings: Settings, model: LargeWorkModel | None = None) -> str:
-    """The id that the contract's result has or would have: hash of its files, snapshot, model, settings and code. Cheap."""
+def result_id(
+    contract: ContractFolder, snapshot: str, settings: Settings, model: LargeWorkModel | None = None, attempt: int = 1
+) -> str:
+    """The id that the contract's result has or would have: hash of its files, snapshot, model, settings and code. Cheap.
+
+    `attempt`: 1, or which attempt this is at the same inputs, where intakes failed before for a reason that may pass (time, memory); what
+    is published is never changed, so that each attempt has an id of its own.
+    """
     version = (model or HistoryBackend()).version
     inputs = contract.client, contract.contract, contract.content()
-    return make_id("r", *inputs, snapshot, version, settings_hash(settings), code_version(CODE))
+    again = [attempt] if attempt > 1 else []
+    return make_id("r", *inputs, snapshot, version, settings_hash(settings), code_version(CODE), *again)
 
 
 def generate_contract(
@@ -168,5 +177,5 @@ def publish_contract(lake: Lake, result: ContractResult, now: datetime) -> None:
             lake.publish(staged / name, lake.folder(DATASETS[name], **where))
     write_json(lake.pointer_path(result.client, result.contract), {
         "client": result.client, "contract": result.contract, "result": result.result, "snapshot": result.snapshot,
-        "model_version": result.model_version, "published_at": now.isoformat(),
+        "model_version": result.model_version, "attempt": result.attempt, "published_at": now.isoformat(),
     })

@@ -13,6 +13,7 @@ from opus_pipelines.intention.readers.document import Document, Reading, cut
 from opus_pipelines.intention.readers.limits import MAX_CHARACTERS_OF_ALL, MAX_DEPTH, MAX_DOCUMENTS
 from opus_pipelines.intention.readers.preprocess import preprocess
 
+INHERITED = "contract"  # the role of the contract's own documents
 ROLES = ("input", "output", "process")
 READABLE = "text, Markdown, HTML, e-mail, CSV, Excel, JSON, XML, DOCX, PPTX, or PDF with a text layer"
 _NO_LETTERS = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, turned writing, halves of characters: a name shows none of them
@@ -49,7 +50,7 @@ def read_elements(intake: Path, contract_documents: Path | Sequence[Element]) ->
 
 def contract_elements(documents: Path) -> tuple[Element, ...]:
     """The contract's own documents, which each of its intakes inherits."""
-    return tuple(_of_folder("contract", documents, _Shelf()))
+    return tuple(_of_folder(INHERITED, documents, _Shelf()))
 
 
 def missing(elements: Sequence[Element]) -> str | None:

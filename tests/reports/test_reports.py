@@ -36,7 +36,8 @@ def test_what_near_cases_paid_counts_repetitions_and_needs_one_stated_cost():
 
 
 def test_costs_are_summed_over_rank_one_workflows_and_shares_add_up():
-    tasks = [step("f1", "a", 1.0, baseline=2.0), step("f1", "b", 3.0, baseline=4.0), step("f2", "b", 4.0, baseline=4.0), step("f3", "c", 9.0)]
+    tasks = [step("f1", "a", 1.0, baseline=2.0), step("f1", "b", 3.0, baseline=4.0), step("f2", "b", 4.0, baseline=4.0)]
+    tasks.append(step("f3", "c", 9.0))
     tasks.append({"workflow_id": "f1", "kind": "input", "task_id": None})
     rows = cost_rows([best("f1"), best("f2"), best("f3", rank=2)], tasks)
     assert [(r["task_id"], r["workflows"], r["cost_usd"], r["cost_human_usd"], r["share"]) for r in rows] == [

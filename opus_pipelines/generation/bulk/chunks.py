@@ -4,7 +4,6 @@ Each intake is read and worked on by a child that may be killed; what became of 
 """
 
 import pickle
-import resource
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 from opus_pipelines.embedding.attention import words_of
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.errors import InputError
 from opus_pipelines.generation.bulk.killable import Killable, Lost
 from opus_pipelines.generation.bulk.vectors import LookedUp
 from opus_pipelines.generation.contract_settings import prices
@@ -25,7 +25,7 @@ from opus_pipelines.generation.outcome import Outcome, Terms, failed_outcome, ou
 from opus_pipelines.generation.reading import texts_to_encode
 from opus_pipelines.generation.rows import Row
 from opus_pipelines.generation.staged import Heading, write_part
-from opus_pipelines.intention.elements import Element, contract_elements
+from opus_pipelines.intention.elements import INHERITED, Element, contract_elements
 from opus_pipelines.intention.encode import passages_of
 from opus_pipelines.lake import Lake
 from opus_pipelines.lwm.history import HistoryBackend
@@ -33,6 +33,7 @@ from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.snapshot import Snapshot
 
 Tell = Callable[[str], None]
+Elements = tuple[Element, ...]
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,13 @@ class GenerationSetup:
 class Bench:
     """One server's knowledge, loaded when the first chunk needs it, and its two killable children."""
 
-    reading: Killable[tuple[ContractFolder, Path], Intake]
-    working: Killable[tuple[Intake, Terms, Path], tuple[Outcome, int]]
+    reading: Killable[tuple[ContractFolder, Path | None, Elements], tuple[Intake | None, Elements, list[str]]]
+    working: Killable[tuple[Intake, Terms, Path, Path], tuple[Outcome, int, float]]
 
     def __init__(self, setup: GenerationSetup) -> None:
         self.setup = setup
         self._encoders: dict[Path, LookedUp] = {}
-        self._inherited: dict[Path, tuple[Element, ...]] = {}
+        self._inherited: dict[Path, Elements] = {}
 
     @cached_property
     def knowledge(self) -> Knowledge:
@@ -70,20 +71,30 @@ class Bench:
         knowledge.load()
         return knowledge
 
-    def read(self, item: tuple[ContractFolder, Path]) -> Intake:
-        """In a child: one intake."""
-        contract, folder = item
-        if contract.documents not in self._inherited:
-            self._inherited = {contract.documents: contract_elements(contract.documents)}
-        return read_intake(contract, folder, self.setup.settings, self._inherited[contract.documents])
+    def read(self, item: tuple[ContractFolder, Path | None, Elements]) -> tuple[Intake | None, Elements, list[str]]:
+        """In a child: one intake without what it inherits, and its passages; without a folder, what all intakes of the contract inherit."""
+        contract, folder, inherited = item
+        if folder is None:
+            return None, contract_elements(contract.documents), []
+        intake = read_intake(contract, folder, self.setup.settings, inherited)
+        texts: dict[str, None] = {}
+        if not intake.refusal:
+            texts |= dict.fromkeys(p.text for p in passages_of(intake.elements, words_of(self.setup.settings.encoder.max_tokens)))
+            texts |= dict.fromkeys(texts_to_encode(intake.elements, intake.industry, self.knowledge.procedures))
+        own = [element for element in intake.elements if element.role != INHERITED]
+        return replace(intake, elements=own), (), list(texts)
 
-    def work(self, item: tuple[Intake, Terms, Path]) -> tuple[Outcome, int]:
-        """In a child: what becomes of one intake, and how many texts nobody had encoded for it."""
-        intake, terms, vectors = item
+    def work(self, item: tuple[Intake, Terms, Path, Path]) -> tuple[Outcome, int, float]:
+        """In a child: what becomes of one intake of a file that was read, how many texts nobody had encoded for it, and MB of memory."""
+        intake, terms, read, vectors = item
+        if read not in self._inherited:
+            with read.open("rb") as file:
+                self._inherited = {read: pickle.load(file)}
         encoder = self._encoder(vectors)
         before = encoder.missed
-        outcome = outcome_of(intake, terms, self.knowledge, encoder, HistoryBackend(), self.setup.settings)
-        return replace(outcome, made=[]), encoder.missed - before
+        whole = with_inherited(intake, self._inherited[read])
+        outcome = outcome_of(whole, terms, self.knowledge, encoder, HistoryBackend(), self.setup.settings)
+        return replace(outcome, made=[]), encoder.missed - before, peak_mb()
 
     def _encoder(self, vectors: Path) -> LookedUp:
         if vectors not in self._encoders:
@@ -91,6 +102,17 @@ class Bench:
             cached = CachedEncoder(Encoder(settings), Lake(self.setup.lake).kept / "embeddings")
             self._encoders = {vectors: LookedUp(vectors, cached)}
         return self._encoders[vectors]
+
+
+def with_inherited(intake: Intake, inherited: Elements) -> Intake:
+    """The intake whole again: its own elements, then the contract's."""
+    return replace(intake, elements=[*intake.elements, *inherited])
+
+
+def peak_mb() -> float:
+    """The most memory that this process has had resident. (getrusage would count what the process that started it had.)"""
+    status = Path("/proc/self/status").read_text("ascii")
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,21 +124,26 @@ class ReadChunk:
     into: Path
 
     def done_at(self, bench: Bench, tell: Tell) -> list[str]:
-        """The distinct passages of these intakes."""
+        """The distinct passages of these intakes. Raises OpusError where the contract's own documents cannot be read."""
+        bench.knowledge.procedures.load()  # here, so that children share it
+        try:
+            _, inherited, _ = bench.reading.do((self.contract, None, ()))
+        except Lost as lost:
+            raise InputError(f"{self.contract.documents}: {lost}") from None
         found: list[tuple[str, Intake | Outcome]] = []
         texts: dict[str, None] = {}
-        words = words_of(bench.setup.settings.encoder.max_tokens)
         for folder in self.folders:
             try:
-                intake = bench.reading.do((self.contract, folder))
+                intake, _, own = bench.reading.do((self.contract, folder, inherited))
             except Lost as lost:
                 found.append((folder.name, unread_outcome(self.contract.intake_id(folder), folder.name, str(lost))))
                 continue
+            assert intake is not None
             found.append((folder.name, intake))
-            if not intake.refusal:
-                texts |= dict.fromkeys(p.text for p in passages_of(intake.elements, words))
-                texts |= dict.fromkeys(texts_to_encode(intake.elements, intake.industry, bench.knowledge.procedures))
-        self.into.write_bytes(pickle.dumps(found))
+            texts |= dict.fromkeys(own)
+        with self.into.open("wb") as file:
+            pickle.dump(inherited, file)
+            pickle.dump(found, file)
         return list(texts)
 
     def __repr__(self) -> str:
@@ -125,7 +152,8 @@ class ReadChunk:
 
 @dataclass
 class Worked:
-    """What came of a chunk: rows by dataset, intakes by status, a line for each that failed or was refused, and what it took."""
+    """What came of a chunk: rows by dataset, a line for each that failed or was refused, texts that nobody had encoded before, and the most
+    memory that server and child took together (what they share counts twice)."""
 
     rows: Counter[str] = field(default_factory=Counter)
     lines: list[tuple[str, str, str]] = field(default_factory=list)
@@ -153,24 +181,27 @@ class WorkChunk:
         bench.knowledge  # noqa: B018 - loaded here, so that children share it
         worked = Worked()
         rows: dict[str, list[Row]] = defaultdict(list)
-        found: list[tuple[str, Intake | Outcome]] = pickle.loads(self.read.read_bytes())
+        with self.read.open("rb") as file:
+            inherited: Elements = pickle.load(file)
+            found: list[tuple[str, Intake | Outcome]] = pickle.load(file)
         for number, (name, intake) in enumerate(found, start=self.count_from):
-            outcome = intake if isinstance(intake, Outcome) else self._work(bench, intake, terms, worked)
+            outcome = intake if isinstance(intake, Outcome) else self._work(bench, intake, inherited, terms, worked)
             for dataset, row in outcome.rows:
                 rows[dataset].append(row)
             if outcome.status != "generated":
                 worked.lines.append((outcome.status, name, outcome.said.split(": ", 1)[1]))
             tell(f"{self.contract.client} / {self.contract.contract}: intake {number} of {self.count_of}, {name}: {outcome.said}")
         worked.rows = write_part(self.heading, rows, self.into, self.part)
-        worked.memory_mb = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) / 1024
+        worked.memory_mb += peak_mb()
         return worked
 
-    def _work(self, bench: Bench, intake: Intake, terms: Terms, worked: Worked) -> Outcome:
+    def _work(self, bench: Bench, intake: Intake, inherited: Elements, terms: Terms, worked: Worked) -> Outcome:
         try:
-            outcome, missed = bench.working.do((intake, terms, self.vectors))
+            outcome, missed, memory_mb = bench.working.do((intake, terms, self.read, self.vectors))
         except Lost as lost:
-            return failed_outcome(intake, str(lost))
+            return failed_outcome(with_inherited(intake, inherited), str(lost))
         worked.texts_missed += missed
+        worked.memory_mb = max(worked.memory_mb, memory_mb)
         return outcome
 
     def __repr__(self) -> str:

@@ -54,13 +54,13 @@ class BulkRun:
     def __exit__(self, *_: object) -> None:
         self._held.close()
 
-    def generate(self, contract: ContractFolder, folder: Path, run_id: str, now: datetime) -> ContractResult:
-        """A contract's result, its tables staged in `folder`. `now` stands in generation/runs alone. Raises OpusError where a whole chunk
-        is lost; an intake that fails costs only itself."""
+    def generate(self, contract: ContractFolder, folder: Path, run_id: str, now: datetime, attempt: int = 1) -> ContractResult:
+        """A contract's result, its tables staged in `folder`. `now` stands in generation/runs alone; `attempt`: see `result_id`. Raises
+        OpusError where a whole chunk is lost; an intake that fails costs only itself."""
         model = HistoryBackend()
-        heading = Heading(contract.client, contract.contract, result_id(contract, self.snapshot, self.settings, model))
+        heading = Heading(contract.client, contract.contract, result_id(contract, self.snapshot, self.settings, model, attempt))
         tables = StagedTables(folder / "tables", [d.name for d in (*TABLES, RUNS)])
-        result = ContractResult(contract.client, contract.contract, heading.result, self.snapshot, model.version, tables)
+        result = ContractResult(contract.client, contract.contract, heading.result, self.snapshot, model.version, tables, attempt=attempt)
         stages = _Stages()
         chunks = self._read(contract, folder, stages)
         worked = self._work(contract, heading, folder, chunks, stages)
