@@ -81,7 +81,7 @@ def compared(
 ) -> Iterator[Measured]:
     """Every estimate with its truth."""
     by_way, by_task = merge.ways_and_tasks(ways)
-    model = SuccessModel(settings.priors, by_task, from_cases(sequences, lacking(sequences, needed), by_task, settings.priors))
+    model = SuccessModel(settings.priors, by_task, by_way, from_cases(sequences, lacking(sequences, needed), by_task, settings.priors))
     of_task = {row["task_id"]: model.of_task(row) for row in by_task}
     for row in [*by_task, *by_way]:
         industry, task = row["industry"], of_task[row["task_id"]]

@@ -8,6 +8,7 @@ from assets.partitions import CONTRACT
 from jobs.generate import JOB, requests
 from opus_pipelines.generation.discover import ContractFolder, discover
 from opus_pipelines.generation.forget import not_forgotten
+from opus_pipelines.ids import digest
 from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings
 
@@ -30,7 +31,8 @@ def intakes_changed(settings: Settings) -> dg.SensorDefinition:
 
 def _look(settings: Settings, context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
     """The cursor holds for each contract what the last look saw, and what a run was last asked for. A contract that was never looked at
-    counts as asked for where it has a result: `opus generate` made that."""
+    counts as asked for where it has a result: `opus generate` made that. One that cannot be worked on is warned about,
+    and left out until it changes."""
     lake, intakes = Lake(settings.paths.lake), settings.paths.intakes
     if not intakes.is_dir():
         return dg.SkipReason(f"{intakes}: no such folder of intakes")
@@ -40,6 +42,8 @@ def _look(settings: Settings, context: dg.SensorEvaluationContext) -> dg.SensorR
     before: Seen = json.loads(context.cursor) if context.cursor else {}
     after = {c.key: _seen(c, before.get(c.key), lake) for c in contracts if c.settings.regenerate != "never"}
     wanted = [key for key, now in after.items() if now["seen"] == before.get(key, {}).get("seen") and now["seen"] != now["asked"]]
+    for key in wanted:
+        after[key]["asked"] = after[key]["seen"]
     for contract in contracts:
         if contract.problem and contract.key in wanted:
             wanted.remove(contract.key)
@@ -47,14 +51,12 @@ def _look(settings: Settings, context: dg.SensorEvaluationContext) -> dg.SensorR
     if not wanted:
         changing = [key for key, now in after.items() if now["seen"] != now["asked"]]
         return dg.SensorResult(skip_reason="files are still changing" if changing else "nothing changed", cursor=json.dumps(after))
-    for key in wanted:
-        after[key]["asked"] = after[key]["seen"]
     runs, new = requests(context.instance.get_dynamic_partitions(CONTRACT), wanted)
     return dg.SensorResult(run_requests=runs, dynamic_partitions_requests=new, cursor=json.dumps(after))
 
 
 def _seen(contract: ContractFolder, before: dict[str, str] | None, lake: Lake) -> dict[str, str]:
-    now = contract.fingerprint()
+    now = digest(contract.fingerprint(), contract.problem or "")  # another folder's change may mend what is wrong with this one
     if before is not None:
         return {"seen": now, "asked": before["asked"]}
     return {"seen": now, "asked": now if lake.pointer_path(contract.client, contract.contract).is_file() else ""}

@@ -27,11 +27,18 @@ def candidates(situation: Situation) -> list[tuple[int, Candidate]]:
     planner = Planner(situation, proposed, lambda *of: measured(*of)[1].penalty)
     found = [evaluated(situation, planner.plan(proposal), proposal.notes) for proposal in proposed]
     while rough := [c for c in _kept(situation, found) if not c.plan.is_refined]:
-        done = {c.id: evaluated(situation, planner.refined(c.plan), c.plan.notes) for c in rough}
+        done = {c.id: _refined(situation, c, planner.refined(c.plan)) for c in rough}
         found = [done.get(c.id, c) for c in found]
     ranked = with_sureness(situation, _kept(situation, found))
     bound = [replace(c, plan=replace(c.plan, binding=(*c.plan.binding, *binding(situation)))) for c in ranked[:1]]
     return list(enumerate([*bound, *ranked[1:]], start=1))
+
+
+def _refined(situation: Situation, candidate: Candidate, made: Plan) -> Candidate:
+    """The candidate with its plan refined; where that changed nothing in the workflow, everything that is said of it stays."""
+    if made.workflow == candidate.workflow:
+        return replace(candidate, plan=made)
+    return evaluated(situation, made, made.notes)
 
 
 def _kept(situation: Situation, found: Sequence[Candidate]) -> list[Candidate]:

@@ -120,7 +120,7 @@ def _generate(
     return Generated(
         intention_id, intention, routed, cases, subgraphs, sequences, wfg, candidates(situation), prices, baseline(rows, cost), paid(rows),
         Weights.of(cost, settings.reward), demands, graph, reading, nearest,
-        predecessors(situation.sequences, cases, graph, situation.order),
+        predecessors(situation.sequences, situation.seen, graph, situation.order),
     )
 
 

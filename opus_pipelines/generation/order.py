@@ -6,13 +6,13 @@ A chain's Reward hardly tells orders apart (it is a product), so order is learnt
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import combinations
 
 from opus_pipelines.lwm.history import first_occurrences
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.optimization.shape import Facts, shaped
 from opus_pipelines.wfg.algorithm1 import WFG
-from opus_pipelines.wfg.dependency import orders, told
+from opus_pipelines.wfg.dependency import told
 from opus_pipelines.wkg.graph import WorkGraph
 
 Pair = tuple[str, str]
@@ -35,20 +35,16 @@ def breaks(tasks: Sequence[str], order: frozenset[Pair]) -> bool:
 
 
 def predecessors(
-    sequences: Mapping[str, Sequence[str]], cases: Sequence[NearCase], graph: WorkGraph, settled: frozenset[Pair]
+    sequences: Mapping[str, Sequence[str]], seen: Mapping[Pair, float], graph: WorkGraph, settled: frozenset[Pair]
 ) -> dict[str, list[list[int]]]:
     """dag_s of LWM (10) of every sequence: for each of its places those that it waits for directly, by the rule of `optimization.shape`.
 
-    The WFG keeps the sequence as a chain of edges, so that a path through it meets every step; what may run beside what stands here.
+    `seen`: how many near cases did the one task before the other. The WFG keeps the sequence as a chain of edges, so that a path through
+    it meets every step; what may run beside what stands here.
     """
-    seen = orders(case.tasks for case in cases if case.success is not False)
     tasks = [graph.tasks[t] for t in sorted({t for found in sequences.values() for t in found})]
-    elsewhere = {
-        (a.task_id, b.task_id): float(edge.transitions)
-        for a, b in permutations(tasks, 2) if (edge := graph.edges.get((a.task_id, b.task_id)))
-    }
     facts = Facts(
-        lambda pair: told(pair, seen, elsewhere),
+        lambda pair: told(pair, seen, graph.transitions),
         {t.task_id: frozenset(t.inputs) for t in tasks}, {t.task_id: frozenset(t.outputs) for t in tasks}, settled,
     )
     return {name: _waits(found, facts) for name, found in sequences.items()}

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import pairwise, product
 
 from opus_pipelines.generation.intake import Intake
@@ -16,7 +15,7 @@ from opus_pipelines.optimization.limits import stated
 from opus_pipelines.optimization.refine import Refined, Refiner
 from opus_pipelines.optimization.shape import Facts
 from opus_pipelines.wfg.algorithm1 import INPUT, OUTPUT
-from opus_pipelines.wfg.dependency import Pair, orders, told
+from opus_pipelines.wfg.dependency import told
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 Penalised = Callable[[Situation, Workflow], float]
@@ -64,18 +63,9 @@ class Planner:
         tasks = self.situation.graph.tasks
         known = [tasks[t] for t in sorted(self.situation.prices.nodes)]
         return Facts(
-            lambda pair: told(pair, self._seen, self._transitions),
+            lambda pair: told(pair, self.situation.seen, self.situation.graph.transitions),
             {t.task_id: frozenset(t.inputs) for t in known}, {t.task_id: frozenset(t.outputs) for t in known}, frozenset(self._settled),
         )
-
-    @cached_property
-    def _seen(self) -> Mapping[Pair, float]:
-        """How many of the near cases that did not fail did the one before the other."""
-        return orders(case.tasks for case in self.situation.cases if case.success is not False)
-
-    @cached_property
-    def _transitions(self) -> Mapping[Pair, float]:
-        return {pair: edge.transitions for pair, edge in self.situation.graph.edges.items()}
 
     def _follows(self, before: str, behind: str) -> bool:
         """Has history the two next to each other; where it tells of no needed task, nothing tells which ones are not: none is dropped."""

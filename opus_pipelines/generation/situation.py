@@ -18,6 +18,7 @@ from opus_pipelines.optimization.refine import Refined
 from opus_pipelines.optimization.reviews import REVIEW, review_id
 from opus_pipelines.settings import Cost, Settings
 from opus_pipelines.wfg.algorithm1 import WFG
+from opus_pipelines.wfg.dependency import orders
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
 from opus_pipelines.workflow.model import TaskNode, Workflow
@@ -48,6 +49,11 @@ class Situation:
     def facts(self) -> FactBook:
         """What the four scores are measured from, by step."""
         return FactBook(self.graph)
+
+    @cached_property
+    def seen(self) -> Mapping[tuple[str, str], float]:
+        """How many of the near cases that did not fail did the one task before the other."""
+        return orders(case.tasks for case in self.cases if case.success is not False)
 
     @property
     def required(self) -> list[frozenset[str]]:

@@ -139,8 +139,8 @@ def _flows(workflow: Workflow, src: str, dst: str) -> str | None:
 
 def _task_keys(made: Generated) -> dict[str, list[str]]:
     """Raw keys of every task in the near cases, most frequent first, then by name."""
-    counts: dict[str, Counter[str]] = {}
-    for case in made.cases:
-        for task, key in zip(case.tasks, case.task_keys, strict=True):
-            counts.setdefault(task, Counter())[key] += 1
-    return {task: sorted(keys, key=lambda k: (-keys[k], k)) for task, keys in counts.items()}
+    counts = Counter(pair for case in made.cases for pair in zip(case.tasks, case.task_keys, strict=True))
+    found: dict[str, list[str]] = {}
+    for (task, key), _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        found.setdefault(task, []).append(key)
+    return found

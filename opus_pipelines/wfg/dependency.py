@@ -1,7 +1,7 @@
 """Which of two tasks waits for the other, by the orders in which history did them: the dependency measure of process mining."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 
 Pair = tuple[str, str]
@@ -26,8 +26,8 @@ def orders(sequences: Iterable[Sequence[str]]) -> Counter[Pair]:
     return Counter(pair for tasks in sequences for pair in combinations(dict.fromkeys(tasks), 2))
 
 
-def told(pair: Pair, seen: Mapping[Pair, float], elsewhere: Mapping[Pair, float]) -> tuple[float, float]:
+def told(pair: Pair, seen: Mapping[Pair, float], elsewhere: Callable[[Pair], float]) -> tuple[float, float]:
     """How often a pair was done forward and backward: by `seen`, or where it knows neither order by `elsewhere` (the WKG's transitions)."""
     back = pair[1], pair[0]
     found = seen.get(pair, 0.0), seen.get(back, 0.0)
-    return found if any(found) else (elsewhere.get(pair, 0.0), elsewhere.get(back, 0.0))
+    return found if any(found) else (elsewhere(pair), elsewhere(back))

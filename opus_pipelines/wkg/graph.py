@@ -87,6 +87,11 @@ class WorkGraph:
     successors: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     predecessors: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
+    def transitions(self, pair: tuple[str, str]) -> float:
+        """How often history went from the one task directly to the other."""
+        edge = self.edges.get(pair)
+        return float(edge.transitions) if edge else 0.0
+
     @classmethod
     def of(cls, tasks: list[Task], edges: list[Edge]) -> "WorkGraph":
         """A graph of these tasks and edges; an edge whose end is not a task is an error."""

@@ -36,7 +36,7 @@ def write_tables(
     edge_table = table_of(EDGES, merge.edge_rows(edges, edge_variants, rule.unit, lambda_ or 1.0))
     needed = needs(sequences)
     by_way, by_task = merge.ways_and_tasks(ways)
-    model = SuccessModel(settings.priors, by_task, from_cases(sequences, lacking(sequences, needed), by_task, settings.priors))
+    model = SuccessModel(settings.priors, by_task, by_way, from_cases(sequences, lacking(sequences, needed), by_task, settings.priors))
     said = merge.Said.of(texts)
     tables: dict[Dataset, pa.Table] = {
         TASKS: _tasks(by_task, ways, histograms, said, model, resolution),

@@ -3,6 +3,7 @@
 Only a process without further threads may fork like this: `serve` is one, started for the purpose.
 """
 
+import ctypes
 import os
 import resource
 import signal
@@ -11,9 +12,12 @@ from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any, Generic, NoReturn, TypeVar
 
+from opus_pipelines.errors import OpusError
+
 Item = TypeVar("Item")
 Made = TypeVar("Made")
 MIB = 1 << 20
+_PR_SET_PDEATHSIG = 1  # sys/prctl.h
 
 
 class Lost(Exception):
@@ -35,7 +39,7 @@ class Killable(Generic[Item, Made]):
 
     def do(self, item: Item) -> Made:
         """What `work` makes of the item. Raises Lost where it took too long, too much memory, or its process died; what `work` itself
-        raises comes back as Lost too, with its type."""
+        raises comes back as Lost too: an OpusError's words as they are, another's with its type."""
         _, connection = self._child = self._child or self._fork()
         try:
             connection.send(item)
@@ -55,12 +59,13 @@ class Killable(Generic[Item, Made]):
 
     def _fork(self) -> tuple[int, Connection]:
         ours, theirs = Pipe()
+        parent = os.getpid()
         pid = os.fork()
         if pid:
             theirs.close()
             return pid, ours
         ours.close()
-        _serve(self._work, theirs, self._memory_mb)
+        _serve(self._work, theirs, self._memory_mb, parent)
 
     def _end(self) -> None:
         if self._child is not None:
@@ -79,9 +84,10 @@ class Killable(Generic[Item, Made]):
         return f"its process was ended by signal {-code}" if code < 0 else f"its process ended with {code}"
 
 
-def _serve(work: Callable[[Any], Any], connection: Connection, memory_mb: int) -> NoReturn:
+def _serve(work: Callable[[Any], Any], connection: Connection, memory_mb: int, parent: int) -> NoReturn:
     """The child: item after item until the parent is gone."""
     try:
+        die_with(parent)
         _limit_memory(memory_mb)
         while True:
             item = connection.recv()
@@ -89,6 +95,8 @@ def _serve(work: Callable[[Any], Any], connection: Connection, memory_mb: int) -
                 answer = True, work(item)
             except MemoryError:
                 answer = False, MemoryError.__name__
+            except OpusError as error:  # made for a person as it is
+                answer = False, str(error)
             except Exception as error:  # one item's fault must not cost the others theirs
                 answer = False, f"{type(error).__name__}: {error}"
             connection.send(answer)
@@ -96,6 +104,13 @@ def _serve(work: Callable[[Any], Any], connection: Connection, memory_mb: int) -
         os._exit(0)
     finally:
         os._exit(1)  # never into the code that forked
+
+
+def die_with(parent: int) -> None:
+    """Have the kernel end this process when its parent ends, however that ends: work that hangs is never left to itself."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before that was said
+        os._exit(0)
 
 
 def _limit_memory(memory_mb: int) -> None:

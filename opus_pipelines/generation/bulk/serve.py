@@ -1,4 +1,4 @@
-"""The process behind `Server`: `python -m opus_pipelines.generation.bulk.serve FD`. It has one thread, and ends when its server does."""
+"""The process behind `Server`, `python -m opus_pipelines.generation.bulk.serve FD PARENT`: of one thread, and gone when its parent is."""
 
 import pickle
 import signal
@@ -8,11 +8,13 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from opus_pipelines.errors import OpusError
+from opus_pipelines.generation.bulk.killable import die_with
 
 
 def main() -> None:
     """Do what comes through the connection, one job after the other. A setup makes the bench, a bench does the jobs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run that started it ends it
+    die_with(int(sys.argv[2]))
     connection = Connection(int(sys.argv[1]))
     try:
         with pickle.loads(connection.recv_bytes()).bench() as bench:

@@ -1,5 +1,6 @@
 """A process that does a run's jobs, started afresh: the run itself has threads and a JVM, from which nothing may be forked."""
 
+import contextlib
 import os
 import pickle
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 from opus_pipelines.errors import OpusError
 
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[3])
+_LAST_BREATH_SECONDS = 10.0
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
@@ -40,6 +42,8 @@ class Server:
             while isinstance(answer := connection.recv(), str):
                 self._progress(answer)
         except (EOFError, OSError):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_LAST_BREATH_SECONDS)  # its pipe closes a moment before it has ended, and how it ended is to be said
             self.end()
             raise OpusError(f"the process that worked on {job} ended with {process.returncode}: too little memory, perhaps") from None
         went_well, said = answer
@@ -60,7 +64,7 @@ class Server:
         ours, theirs = Pipe()
         paths = os.pathsep.join(filter(None, (_PACKAGE_ROOT, os.environ.get("PYTHONPATH"))))
         process = subprocess.Popen(
-            [sys.executable, "-m", "opus_pipelines.generation.bulk.serve", str(theirs.fileno())],
+            [sys.executable, "-m", "opus_pipelines.generation.bulk.serve", str(theirs.fileno()), str(os.getpid())],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
             env={**os.environ, **_ONE_THREAD, "PYTHONPATH": paths},
         )

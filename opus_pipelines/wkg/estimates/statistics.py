@@ -7,7 +7,6 @@ import numpy as np
 
 CONFIDENCE = 0.95
 Z = 1.959963984540054  # normal quantile at 97.5 %
-LEAST_PULL = 2.0  # pseudo-counts of the prior that an interval keeps
 
 
 @dataclass(frozen=True)
@@ -22,14 +21,13 @@ class Estimate:
 
 
 def smoothed(successes: int, n: int, prior: float, strength: float, basis: str = "observed") -> Estimate:
-    """Mean of Beta(strength·prior + successes, strength·(1 − prior) + failures), and a 95 % interval; basis `prior` where n = 0.
+    """Mean and central 95 % of Beta(strength·prior + successes, strength·(1 − prior) + failures); basis `prior` where n = 0.
 
-    The interval leans on the prior less than the value does: as counts come in it keeps two pseudo-counts of it, and always half a
-    success and half a failure (Jeffreys), so that a count of 0 is no certainty and a task unlike its industry is not hidden by it.
+    For its interval the prior is never less than half a success and half a failure (Jeffreys), so that a count of 0 is no certainty.
     """
-    value = (strength * prior + successes) / (strength + n)
-    pull = max(min(strength, LEAST_PULL), strength - n)
-    lower, upper = beta_interval(max(pull * prior, 0.5) + successes, max(pull * (1 - prior), 0.5) + n - successes)
+    yes, no = strength * prior, strength * (1 - prior)
+    value = (yes + successes) / (strength + n)
+    lower, upper = beta_interval(max(yes, 0.5) + successes, max(no, 0.5) + n - successes)
     return Estimate(value, min(lower, value), max(upper, value), basis if n else "prior", n)
 
 

@@ -1,17 +1,20 @@
 """p and q of tasks and of their ways: from steps of known outcome, else from how cases ended, else the prior.
 
-A step counts towards q when a direct predecessor is known to have failed, else towards p (sql/wkg/ways.sql): a
-predecessor of unknown outcome is taken as right, which can only make p smaller.
+Both are drawn towards what other tasks, and other ways, are like (`pools`), as far as those are like one another. A step counts
+towards q when a direct predecessor is known to have failed, else towards p (sql/wkg/ways.sql): a predecessor of unknown outcome is
+taken as right, which can only make p smaller.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from opus_pipelines.settings import Priors
 from opus_pipelines.wkg.estimates.blame import Judged, Prior, blame
+from opus_pipelines.wkg.estimates.pools import Pool, expected, fitted
 from opus_pipelines.wkg.estimates.statistics import Estimate, smoothed
 from opus_pipelines.wkg.sequences import Sequences
 
@@ -20,39 +23,64 @@ COUNTS = ("p_successes", "p_n", "q_successes", "q_n")
 
 
 class SuccessModel:
-    """Estimates from counts. `tasks` are rows with task_id, industry and COUNTS; the pooled rate of an industry, itself smoothed
-    towards the settings' prior, is the prior of its tasks. `from_cases`: p and q of tasks, as `from_cases` below makes them."""
+    """Estimates from counts. `tasks` are rows with task_id, industry and COUNTS, `ways` have actor_kind, model and actor_group beside,
+    in the order of their keys.
 
-    def __init__(self, priors: Priors, tasks: Iterable[Row], from_cases: Mapping[str, tuple[Estimate, Estimate]]) -> None:
-        self.priors = priors
+    The prior of a task is the pool of its industry's tasks, that of an industry the pool of all tasks, and theirs the settings'; the
+    prior of a way comes from those of its kind of actor and from the other ways of its task. `from_cases`: p and q of tasks, as
+    `from_cases` below makes them.
+    """
+
+    def __init__(
+        self, priors: Priors, tasks: Iterable[Row], ways: Iterable[Row], from_cases: Mapping[str, tuple[Estimate, Estimate]]
+    ) -> None:
         self.from_cases = from_cases
-        sums: dict[str | None, list[int]] = defaultdict(lambda: [0] * len(COUNTS))
-        for row in tasks:
-            for place, name in enumerate(COUNTS):
-                sums[row["industry"]][place] += row[name]
-        self.p_prior = {industry: smoothed(s[0], s[1], priors.p, priors.strength).value for industry, s in sums.items()}
-        self.q_prior = {industry: smoothed(s[2], s[3], priors.q, priors.strength).value for industry, s in sums.items()}
+        tasks, ways = list(tasks), list(ways)
+        self.of_industry, self.before = {}, {}
+        for figure, mean in (("p", priors.p), ("q", priors.q)):
+            settings = Pool(_inside(mean), priors.strength)
+            self.of_industry[figure] = _by_industry(tasks, figure, settings)
+            task, kind, successes, n = ([row[c] for row in ways] for c in ("task_id", "actor_kind", f"{figure}_successes", f"{figure}_n"))
+            self.before[figure] = dict(zip(map(_way, ways), expected(task, kind, successes, n, settings), strict=True))
 
     def of_task(self, row: Row) -> tuple[Estimate, Estimate]:
         """P(it succeeds | all its direct predecessors did), P(it succeeds | at least one did not)."""
-        p = smoothed(row["p_successes"], row["p_n"], self.p_prior[row["industry"]], self.priors.strength)
-        q = smoothed(row["q_successes"], row["q_n"], self.q_prior[row["industry"]], self.priors.strength)
+        p, q = (_drawn_to(self.of_industry[figure][row["industry"]], row, figure) for figure in ("p", "q"))
         if row["p_n"] == 0 and row["task_id"] in self.from_cases:
             p, unseen = self.from_cases[row["task_id"]]
             q = q if row["q_n"] else unseen
         return p, q
 
     def of_way(self, row: Row, task: tuple[Estimate, Estimate]) -> tuple[Estimate, Estimate]:
-        """The same of one way, smoothed towards its task's."""
-        return self._of_way(task[0], row["p_successes"], row["p_n"]), self._of_way(task[1], row["q_successes"], row["q_n"])
+        """The same of one way. Without evidence of its own it has its task's, but where other ways of the task were judged: what they
+        and its kind of actor let expect."""
+        return self._of_way(row, "p", task[0]), self._of_way(row, "q", task[1])
 
-    def _of_way(self, task: Estimate, successes: int, n: int) -> Estimate:
-        """Without evidence of its own it has the task's value; where other ways were judged, it may be as unlike them as a prior allows."""
-        own = smoothed(successes, n, task.value, self.priors.strength)
-        if n or task.basis == "prior":
-            return own if n else task
-        lower, upper = (own.lower, own.upper) if task.basis == "observed" else (task.lower, task.upper)
-        return Estimate(task.value, min(lower, task.lower), max(upper, task.upper), "estimated", 0)
+    def _of_way(self, row: Row, figure: str, task: Estimate) -> Estimate:
+        if not row[f"{figure}_n"] and task.basis != "observed":
+            return task
+        own = _drawn_to(self.before[figure][_way(row)], row, figure)
+        return own if own.n else replace(own, basis="estimated")
+
+
+def _by_industry(tasks: Sequence[Row], figure: str, settings: Pool) -> dict[str | None, Pool]:
+    members: dict[str | None, list[Row]] = defaultdict(list)
+    for row in tasks:
+        members[row["industry"]].append(row)
+    every = _fitted(tasks, figure, settings)
+    return {industry: _fitted(rows, figure, every) for industry, rows in members.items()}
+
+
+def _fitted(rows: Sequence[Row], figure: str, prior: Pool) -> Pool:
+    return fitted([row[f"{figure}_successes"] for row in rows], [row[f"{figure}_n"] for row in rows], prior)
+
+
+def _drawn_to(pool: Pool, row: Row, figure: str) -> Estimate:
+    return smoothed(row[f"{figure}_successes"], row[f"{figure}_n"], pool.mean, pool.strength)
+
+
+def _way(row: Row) -> tuple[str | None, ...]:
+    return row["task_id"], row["actor_kind"], row["model"], row["actor_group"]
 
 
 def from_cases(

@@ -1,8 +1,10 @@
 """A forked child is only safe in a process of one thread: each test asks such a process."""
 
 import json
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -55,3 +57,52 @@ def test_a_poisonous_item_costs_only_itself_and_leaves_no_child(poison, reason):
 
 def test_a_large_answer_comes_back_whole():
     assert done("large", "c") == ["x" * 80, "cc", []]
+
+
+ORPHANS = """
+import os, signal, sys, time
+from opus_pipelines.generation.bulk.killable import Killable, Lost
+
+def work(item):
+    if item == "hangs":
+        print(os.getpid(), flush=True)
+        time.sleep(600)
+    return item
+
+with Killable(work, 600, 256) as first, Killable(work, 600, 256) as second:
+    second.do("a")
+    first.do("b")
+    second.do("hangs")
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_child_that_hangs_dies_with_its_parent(how):
+    with subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as parent:
+        assert parent.stdout
+        child = Path("/proc") / parent.stdout.readline().strip()
+        assert child.is_dir()
+        parent.send_signal(how)
+        parent.wait(30)
+        assert parent.stdout.read() == "", "the pipe is at its end: nobody who could write to it is left"
+    assert not child.is_dir() or "zombie" in (child / "status").read_text()
+
+
+RAISES = """
+from opus_pipelines.errors import InputError
+from opus_pipelines.generation.bulk.killable import Killable, Lost
+
+def work(item):
+    raise InputError("intake.toml: no such key")
+
+with Killable(work, 60, 256) as killable:
+    try:
+        killable.do("a")
+    except Lost as lost:
+        print(lost)
+"""
+
+
+def test_what_is_said_for_a_person_comes_back_in_its_own_words():
+    found = subprocess.run([sys.executable, "-c", RAISES], capture_output=True, text=True, timeout=100, check=True)
+    assert found.stdout == "intake.toml: no such key\n"
