@@ -47,14 +47,18 @@ def write_intakes(base: ContractFolder, count: int, into: Path) -> ContractFolde
     for number in range(count):
         source = base.intakes[number % len(base.intakes)]
         made = folder / f"intake-{number:06d}"
-        shutil.copytree(source, made)
+        shutil.copytree(source, made, ignore=_all_but_text)
         dice = random.Random(f"{number}")
         for path in sorted((made / "input").glob("*")):
             text = re.sub(r"\d", lambda _, dice=dice: str(dice.randrange(10)), path.read_text("utf-8"))
-            if path.suffix == ".txt":
-                text += f"Mentioned beside: {', '.join(dice.sample(WORDS, 3))}, number {dice.randrange(10**6)}.\n"
+            text += f"Mentioned beside: {', '.join(dice.sample(WORDS, 3))}, number {dice.randrange(10**6)}.\n"
             path.write_text(text, "utf-8")
     return discover(into)[0]
+
+
+def _all_but_text(where: str, names: list[str]) -> set[str]:
+    """What an intake goes without: tables beside its text, and process documents of its own (the contract has some)."""
+    return {n for n in names if not n.endswith((".txt", ".md"))} if Path(where).name == "input" else {"process"}
 
 
 def own_tokens(contract: ContractFolder, settings: Settings) -> float:

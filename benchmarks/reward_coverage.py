@@ -3,11 +3,12 @@
 
     benchmarks/reward_coverage.py [--seeds N] [--first SEED] [--runs R] [--work DIR]
 
-For each seed: writes the sample, mines it, generates for every intake, simulates every ranked workflow from the truth, and prints how
-many intervals hold the simulated mean, how wide they are against the gain, on which side the others lie, how far off Rewards are (root
-mean square, in widths: 0.30 of a normal distribution), and how often beats_next is right. Work in parallel is simulated twice: done one
-after the other in the order of its starts, as the sample's truth and its history have it, and as EVAL reads a graph. Last, by how much
-product form and exact inference disagree. A folder named by --work is kept and used again.
+For each seed: writes the sample, mines it, generates for every intake, and prints how many intervals hold what each ranked workflow
+earns by the truth, how wide they are against the gain, on which side the others lie, how far off Rewards are (root mean square, in
+widths: 0.30 of a normal distribution; and their mean), and how often beats_next is right. What the truth earns is exact for work done
+one after the other in the order of its starts, as the sample's truth and its history have it; as EVAL reads a graph it is simulated.
+Last, beats_next by how sure it is, pairs that differ in one step, and by how much product form and exact inference disagree. A folder
+named by --work is kept and used again.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +36,14 @@ from opus_pipelines.generation.situation import Candidate, Sureness
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake
 from opus_pipelines.sample import write_sample
-from opus_pipelines.sample.simulate import one_after_the_other, simulate_workflow
+from opus_pipelines.sample.simulate import expected_reward, simulate_workflow
 from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.build import build_snapshot
 from opus_pipelines.wkg.snapshot import Snapshot
 from resources.spark import SparkResource
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
+SURE = (0.0, 0.4, 0.6, 0.8, 0.95, 0.995, 1.001)  # bins of beats_next
 Truth = dict[str, Any]
 
 
@@ -48,7 +51,7 @@ Truth = dict[str, Any]
 class Seen:
     """One ranked workflow: its Reward with interval, what the truth earns with it, and what product form and exact inference say."""
 
-    intention: str
+    intention: tuple[int, str]  # seed, id
     rank: int
     candidate: Candidate
     gain_usd: float
@@ -93,14 +96,15 @@ def main() -> None:
 def measure(work: Path, seeds: Sequence[int], runs: int) -> None:
     """Every seed in a folder of its own."""
     encoder, everything = Encoder(), []
-    print("seed  workflows  hold the truth  of rank 1  truth below  above  width / gain  error / width  beats_next  was right  CPU s")
+    print("seed  workflows  hold the truth  of rank 1  truth below  above  width / gain  error / width   mean  beats  was right  CPU s")
     for seed in seeds:
         began = time.process_time()
         truth, results = generated(work / f"s{seed}", seed, encoder)
-        found = list(seen(truth, results, runs))
+        found = list(seen(seed, truth, results, runs))
         everything += found
         report(str(seed), found, time.process_time() - began)
     report("all", everything, time.process_time())
+    show_calibration(everything)
     show_inference(everything)
 
 
@@ -116,23 +120,23 @@ def generated(work: Path, seed: int, encoder: Encoder) -> tuple[Truth, list[Cont
     return json.loads(sample.truth.read_text()), results
 
 
-def seen(truth: Truth, results: Sequence[ContractResult], runs: int) -> Iterator[Seen]:
-    """Every ranked workflow, simulated; one that the truth cannot carry out is named and left out. Intentions come as the kinds do."""
+def seen(seed: int, truth: Truth, results: Sequence[ContractResult], runs: int) -> Iterator[Seen]:
+    """Every ranked workflow; one that the truth cannot carry out is named and left out. Intentions come as the kinds do."""
     kinds = {(i["client"], i["contract"], i["intake"]): iter(i["kinds"]) for i in truth["intakes"]}
     for result in results:
         for intake, made in result.made:
             kind = next(kinds[result.client, result.contract, intake.folder])
             for rank, candidate in made.ranked:
                 workflow, industry = candidate.workflow, str(intake.industry)
-                order = one_after_the_other(workflow, candidate.evaluation.start_ms)
                 try:
-                    earned, as_graph = (simulate_workflow(truth, industry, workflow, kind, way, runs).mean_reward for way in (order, None))
+                    earned = expected_reward(truth, industry, workflow, kind, candidate.evaluation.start_ms)
+                    as_graph = simulate_workflow(truth, industry, workflow, kind, runs=runs).mean_reward
                 except InputError as error:
                     print(f"  {intake.folder}, rank {rank}: {error}")
                     continue
                 gain = sum(node.gain_usd for node in workflow.outputs)
                 product, exact = product_success(workflow).workflow, exact_success(workflow).workflow
-                yield Seen(made.intention_id, rank, candidate, gain, earned, as_graph, product, exact)
+                yield Seen((seed, made.intention_id), rank, candidate, gain, earned, as_graph, product, exact)
 
 
 def report(name: str, found: Sequence[Seen], seconds: float) -> None:
@@ -140,11 +144,12 @@ def report(name: str, found: Sequence[Seen], seconds: float) -> None:
     side = np.array([s.side for s in found])
     first = side[[s.rank == 1 for s in found]]
     width = np.median([s.width_usd / s.gain_usd for s in found])
-    error = np.sqrt(np.mean([((s.candidate.reward_usd - s.true_usd) / s.width_usd) ** 2 for s in found]))
+    off = np.array([(s.candidate.reward_usd - s.true_usd) / s.width_usd for s in found])
     said, right = beaten(found)
     print(
         f"{name:>4}  {len(found):9d}  {np.mean(side == 0):14.3f}  {np.mean(first == 0):9.3f}  {np.mean(side < 0):11.3f}  "
-        f"{np.mean(side > 0):5.3f}  {width:12.4f}  {error:13.4f}  {said:10.3f}  {right:9.3f}  {seconds:5.0f}", flush=True,
+        f"{np.mean(side > 0):5.3f}  {width:12.4f}  {np.sqrt(np.mean(off**2)):13.4f}  {off.mean():+5.2f}  {said:5.3f}  {right:9.3f}  "
+        f"{seconds:5.0f}", flush=True,
     )
     apart = np.array([s.true_usd - s.as_graph_usd for s in found])
     if np.abs(apart).max() > 0:
@@ -153,11 +158,37 @@ def report(name: str, found: Sequence[Seen], seconds: float) -> None:
 
 def beaten(found: Sequence[Seen]) -> tuple[float, float]:
     """The mean of beats_next, and how often the truth has the rank earn more than the next."""
-    at = {(s.intention, s.rank): s for s in found}
-    pairs = [(s, at[s.intention, s.rank + 1]) for s in found if (s.intention, s.rank + 1) in at and s.sure.beats_next is not None]
+    pairs = list(neighbours(found))
     if not pairs:
         return np.nan, np.nan
-    return float(np.mean([a.sure.beats_next for a, _ in pairs])), float(np.mean([a.true_usd > b.true_usd for a, b in pairs]))
+    return float(np.mean([said for said, _, _ in pairs])), float(np.mean([a.true_usd > b.true_usd for _, a, b in pairs]))
+
+
+def neighbours(found: Sequence[Seen]) -> Iterator[tuple[float, Seen, Seen]]:
+    """beats_next, its rank and the next one."""
+    at = {(s.intention, s.rank): s for s in found}
+    for s in found:
+        if s.sure.beats_next is not None and (s.intention, s.rank + 1) in at:
+            yield s.sure.beats_next, s, at[s.intention, s.rank + 1]
+
+
+def show_calibration(found: Sequence[Seen]) -> None:
+    """beats_next by how sure it is; then of pairs of which one is the other and one step more."""
+    print("beats_next     pairs   said  was right")
+    for low, high in pairwise(SURE):
+        show_pairs(f"{low:.3f}-{min(high, 1.0):.3f}", [pair for pair in neighbours(found) if low <= pair[0] < high])
+    show_pairs("one step more", [(said, a, b) for said, a, b in neighbours(found) if len(_steps(a) ^ _steps(b)) == 1])
+
+
+def show_pairs(name: str, pairs: Sequence[tuple[float, Seen, Seen]]) -> None:
+    """One line."""
+    if pairs:
+        right = np.mean([a.true_usd > b.true_usd for _, a, b in pairs])
+        print(f"{name:13}  {len(pairs):5d}  {np.mean([said for said, _, _ in pairs]):.3f}  {right:9.3f}")
+
+
+def _steps(one: Seen) -> set[tuple[str | None, ...]]:
+    return {(t.task_id, t.actor_kind, t.model, t.actor_group) for t in one.candidate.workflow.tasks}
 
 
 def show_inference(found: Sequence[Seen]) -> None:

@@ -66,7 +66,7 @@ def test_a_rebuild_needs_what_changed_and_room_for_a_snapshot(tmp_path: Path, fr
 def test_a_generation_needs_room_for_its_intakes(tmp_path: Path) -> None:
     for intake in ("one", "two"):
         (tmp_path / "Acme/Retail" / intake).mkdir(parents=True)
-    assert needed_for_contracts([*discover(tmp_path), None]) == 600_000
+    assert needed_for_contracts([*discover(tmp_path), None]) == 450_000
 
 
 @pytest.mark.parametrize("error", [

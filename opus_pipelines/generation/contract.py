@@ -22,7 +22,7 @@ from opus_pipelines.generation.outcome import Outcome, Terms, failed_outcome, ou
 from opus_pipelines.generation.rows import DATASETS_OF_GENERATION, Row
 from opus_pipelines.generation.staged import Heading, StagedTables
 from opus_pipelines.ids import code_version, digest, make_id
-from opus_pipelines.intention.elements import Element, contract_elements
+from opus_pipelines.intention.elements import Element, contract_elements, shown_name
 from opus_pipelines.lake import Lake, write_json, write_table
 from opus_pipelines.lwm.history import HistoryBackend
 from opus_pipelines.lwm.interface import LargeWorkModel
@@ -105,7 +105,8 @@ def generate_contract(
     started = time.monotonic()
     for number, folder in enumerate(contract.intakes, start=1):
         outcome = run.work_on(folder)
-        progress(f"{contract.client} / {contract.contract}: intake {number} of {len(contract.intakes)}, {folder.name}: {outcome}")
+        where = f"{contract.client} / {contract.contract}: intake {number} of {len(contract.intakes)}, {shown_name(folder.name)}"
+        progress(f"{where}: {outcome}")
     run.rows[RUNS.name].append({
         "run_id": run_id, "generated_at": now, "seconds": [("generate", time.monotonic() - started)],
         "snapshot": knowledge.snapshot.id, "code_version": code_version(CODE), "settings_hash": settings_hash(settings),
@@ -136,11 +137,11 @@ class _Run:
 
     def work_on(self, folder: Path) -> str:
         """Generate for one intake; its rows are kept, what came of it comes back in words."""
-        name = folder.name
+        name = shown_name(folder.name)
         try:
             intake = read_intake(self.contract, folder, self.settings, self.inherited)
         except OpusError as error:
-            return self._keep(name, None, unread_outcome(self.contract.intake_id(folder), folder.name, str(error)))
+            return self._keep(name, None, unread_outcome(self.contract.intake_id(folder), name, str(error)))
         try:
             return self._keep(name, intake, outcome_of(intake, self.terms, self.knowledge, self.encoder, self.model, self.settings))
         except Exception as error:  # one intake's fault must not cost the others theirs: it is logged, counted and shown

@@ -1,14 +1,17 @@
 """Which contracts and intakes lie in the intakes folder. Names in paths are data: nothing here leaves its folder."""
 
+import unicodedata
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from opus_pipelines.errors import InputError, OpusError
 from opus_pipelines.generation.contract_settings import ContractSettings, load_contract
 from opus_pipelines.ids import digest, file_hash, make_id
+from opus_pipelines.intention.elements import shown_name
 from opus_pipelines.lake import slug
 
 DOCUMENTS = "documents"
+_NO_NAME = {"Cc", "Cs"}  # control characters, and bytes of a folder's name that are no UTF-8
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,11 @@ def _contract(client: str, folder: Path) -> ContractFolder:
         settings = load_contract(folder)
         names = settings.client or client, settings.contract or folder.name
         for name in names:
-            if not name.strip() or name in {".", ".."} or any(ord(c) < 32 for c in name):
-                raise InputError(f"{folder / 'contract.toml'}: {name!r} is no name for a client or contract")
+            if not name.strip() or name in {".", ".."} or any(unicodedata.category(c) in _NO_NAME for c in name):
+                where = shown_name(f"{folder / 'contract.toml'}")
+                raise InputError(f"{where}: {name!r} is no name for a client or contract; rename the folder, or name it there")
     except OpusError as error:
-        return ContractFolder(client, folder.name, folder, ContractSettings(), intakes, str(error))
+        return ContractFolder(shown_name(client), shown_name(folder.name), folder, ContractSettings(), intakes, str(error))
     return ContractFolder(*names, folder, settings, intakes)
 
 

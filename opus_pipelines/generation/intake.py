@@ -8,7 +8,7 @@ from pathlib import Path
 from opus_pipelines.generation.contract_settings import load_intake
 from opus_pipelines.generation.discover import ContractFolder
 from opus_pipelines.ids import digest
-from opus_pipelines.intention.elements import Element, missing, read_elements
+from opus_pipelines.intention.elements import Element, missing, read_elements, shown_name
 from opus_pipelines.settings import Settings
 from opus_pipelines.workflow.constraints import Constraints, merged
 
@@ -50,7 +50,7 @@ def read_intake(contract: ContractFolder, folder: Path, settings: Settings, inhe
     stated = own.gain_usd if own.gain_usd is not None else contract.settings.gain_usd
     return Intake(
         intake_id=contract.intake_id(folder),
-        folder=folder.name,
+        folder=shown_name(folder.name),
         title=own.title,
         elements=read_elements(folder, contract.documents if inherited is None else inherited),
         industry=own.industry or contract.settings.industry,

@@ -123,7 +123,7 @@ def _of_document(role: str, name: str, document: Document, shelf: _Shelf) -> Ite
     kind, reading = preprocess(document) if shelf.documents >= 0 else (None, _one_too_many())
     text, left_out = _shelved(reading, shelf)
     yield Element(
-        make_id("e", role, name, content), role, kind.modality if kind else "other", _shown(name), kind.media_type if kind else None,
+        make_id("e", role, name, content), role, kind.modality if kind else "other", shown_name(name), kind.media_type if kind else None,
         text, document.size, content, "; ".join(left_out) or None,
     )
     for part in reading.parts:
@@ -151,12 +151,12 @@ def _shelved(reading: Reading, shelf: _Shelf) -> tuple[str | None, list[str]]:
 
 
 def _unread(role: str, name: str, reason: str, size: int = 0) -> Element:
-    return Element(make_id("e", role, name, ""), role, "other", _shown(name), None, None, size, _NOTHING, reason)
+    return Element(make_id("e", role, name, ""), role, "other", shown_name(name), None, None, size, _NOTHING, reason)
 
 
 _NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # SHA-256 of no bytes: none were read
 
 
-def _shown(name: str) -> str:
+def shown_name(name: str) -> str:
     """A name that can be shown and stored: it is the client's, and may hold anything."""
     return "".join("\ufffd" if unicodedata.category(c) in _NO_LETTERS else c for c in name)

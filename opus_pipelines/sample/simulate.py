@@ -81,27 +81,59 @@ def simulate_workflow(
     return SimResult(float(np.mean(gain - cost)), float(cost.mean()), float(success.mean()), float(duration.mean()))
 
 
+def expected_reward(truth: dict[str, Any], industry: str, workflow: Workflow, kind: str, start_ms: Mapping[str, float]) -> float:
+    """The mean that `simulate_workflow` comes near, exactly, where tasks are done `one_after_the_other`: a chain's success is a recursion.
+
+    Raises InputError as it does.
+    """
+    right, cost, tasks = 1.0, 0.0, {task.id: task for task in workflow.tasks}
+    for name in _by_start(workflow, start_ms):
+        p, q, spent = _means(truth, industry, tasks[name])
+        right, cost = p * right + q * (1 - right), cost + spent
+    done = [step_of(truth, industry, t.title) for t in workflow.tasks if t.kind != "review"]
+    for needed in kind_of(truth, industry, done, kind)["needed"]:
+        if needed["task"] not in done:
+            right *= 1 - needed["damage"]
+    return sum(node.gain_usd for node in workflow.outputs) * right - cost
+
+
 def one_after_the_other(workflow: Workflow, start_ms: Mapping[str, float]) -> dict[str, list[str]]:
     """Parents of a workflow whose tasks are done in the order in which they start, each seeing what the last one left: how the truth
     has it, and how history records work that overlaps."""
-    order = [t.id for t in workflow.tasks]
-    place = {name: i for i, name in enumerate(workflow.topological())}
-    order.sort(key=lambda name: (start_ms[name], place[name]))
+    order = _by_start(workflow, start_ms)
     found: dict[str, list[str]] = {name: order[max(0, i - 1) : i] for i, name in enumerate(order)}
     return found | {node.id: order[-1:] for node in workflow.outputs}
+
+
+def _by_start(workflow: Workflow, start_ms: Mapping[str, float]) -> list[str]:
+    place = {name: i for i, name in enumerate(workflow.topological())}
+    return sorted((t.id for t in workflow.tasks), key=lambda name: (start_ms[name], place[name]))
 
 
 def _done(
     truth: dict[str, Any], industry: str, node: TaskNode, random: np.random.Generator, runs: int
 ) -> tuple[float, float, np.ndarray | float, np.ndarray | float]:
     """p, q, and the dollars and milliseconds of each run."""
+    way = _known_way(truth, industry, node)
+    if way is None:
+        return node.p, node.q, node.cost_usd, node.duration_ms
+    return (way["p"], way["q"], *_spend(truth, way, random, runs))
+
+
+def _means(truth: dict[str, Any], industry: str, node: TaskNode) -> tuple[float, float, float]:
+    """p, q and the mean dollars."""
+    way = _known_way(truth, industry, node)
+    return (node.p, node.q, node.cost_usd) if way is None else (way["p"], way["q"], way["cost_usd_mean"])
+
+
+def _known_way(truth: dict[str, Any], industry: str, node: TaskNode) -> dict[str, Any] | None:
+    """The truth's way of doing a node's task, None of a review that it does not know; raises InputError of any other."""
     try:
-        way = way_of(truth, industry, step_of(truth, industry, node.title), str(node.actor_kind), node.model)
+        return way_of(truth, industry, step_of(truth, industry, node.title), str(node.actor_kind), node.model)
     except InputError:
         if node.kind != "review":
             raise
-        return node.p, node.q, node.cost_usd, node.duration_ms
-    return (way["p"], way["q"], *_spend(truth, way, random, runs))
+        return None
 
 
 def step_of(truth: dict[str, Any], industry: str, title_or_key: str) -> str:

@@ -1,3 +1,6 @@
+import os
+from pathlib import Path
+
 import pytest
 
 from opus_pipelines.errors import InputError, SettingsError
@@ -74,6 +77,36 @@ def test_a_name_that_is_no_name_is_refused(contract, tmp_path, name):
     assert "is no name" in found.problem
 
 
+def test_a_folder_whose_name_is_no_utf8_costs_only_itself(contract, tmp_path):
+    write(Path(os.fsdecode(bytes(tmp_path / "intakes") + b"/b\xff/k/i/input/a.txt")))
+    good, bad = discover(tmp_path / "intakes")
+    assert (good.problem, bad.client, bad.key) == (None, "b\ufffd", "b_ef_bf_bd__k")
+    assert "'b\\udcff' is no name for a client or contract; rename the folder, or name it there" in bad.problem
+    bad.problem.encode()  # what a person is told can be stored
+
+
+def test_a_folder_whose_name_is_no_name_may_be_named_in_its_settings(tmp_path):
+    write(Path(os.fsdecode(bytes(tmp_path) + b"/b\xff/k/contract.toml")), 'client = "Bolt"')
+    (found,) = discover(tmp_path)
+    assert (found.key, found.problem) == ("Bolt__k", None)
+
+
+def test_an_intake_may_be_called_anything_and_is_shown_without_what_cannot_be_shown(contract, tmp_path):
+    for name in (b"i\xff", b"i\x1b[31m", b"..."):
+        write(Path(os.fsdecode(bytes(contract) + b"/" + name + b"/input/a.txt")), "A bumper.")
+    (found,) = discover(tmp_path / "intakes")
+    assert [read_intake(found, folder, Settings()).folder for folder in found.intakes] == ["c-1", "i\ufffd[31m", "i\ufffd"]
+    assert len({found.intake_id(folder) for folder in found.intakes}) == 3
+
+
+def test_a_folder_that_leads_elsewhere_is_no_contract_and_no_intake(contract, tmp_path):
+    write(tmp_path / "elsewhere" / "secret" / "input" / "a.txt")
+    for link in (tmp_path / "intakes" / "linked", contract.parent / "linked", contract / "linked"):
+        link.symlink_to(tmp_path / "elsewhere")
+    (found,) = discover(tmp_path / "intakes")
+    assert (found.contract, [i.name for i in found.intakes]) == ("claims", ["c-1"])
+
+
 def test_names_with_slashes_are_data(contract, tmp_path):
     write(contract / "contract.toml", 'client = "../etc/passwd"')
     (found,) = discover(tmp_path / "intakes")
@@ -89,8 +122,11 @@ def test_a_bad_contract_costs_only_itself(contract, tmp_path):
 
 def test_two_folders_of_one_name_are_an_error(contract, tmp_path):
     write(tmp_path / "intakes" / "other" / "k" / "contract.toml", 'client = "Acme Ltd"\ncontract = "claims"')
-    (found,) = discover(tmp_path / "intakes")
-    assert found.problem.endswith("rename one")
+    write(tmp_path / "intakes" / "third" / "k" / "contract.toml", 'client = "Acme Ltd"\ncontract = "claims"')
+    write(tmp_path / "intakes" / "third" / "other" / "contract.toml")
+    twins, other = discover(tmp_path / "intakes")
+    assert twins.problem.endswith("are both contract 'claims' of client 'Acme Ltd'; rename one")
+    assert (other.contract, other.problem) == ("other", None)
 
 
 def test_a_missing_folder_says_how_to_name_it(tmp_path):

@@ -1,6 +1,7 @@
 """The two jobs on a tiny history, on an ephemeral instance: what they publish, and what they leave alone when something fails."""
 
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +52,12 @@ def span(first: str, last: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory, spark: object) -> tuple[Settings, dg.DagsterInstance, dg.ExecuteInProcessResult]:
+def built(
+    tmp_path_factory: pytest.TempPathFactory, spark: object
+) -> Iterator[tuple[Settings, dg.DagsterInstance, dg.ExecuteInProcessResult]]:
     settings = write_inputs(tmp_path_factory.mktemp("job"))
-    instance = dg.DagsterInstance.ephemeral()
-    return settings, instance, run(settings, "rebuild", instance)
+    with dg.DagsterInstance.ephemeral() as instance:
+        yield settings, instance, run(settings, "rebuild", instance)
 
 
 def test_rebuild_publishes_what_was_checked(built: Any) -> None:

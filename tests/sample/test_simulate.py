@@ -5,7 +5,15 @@ import math
 import pytest
 
 from opus_pipelines.errors import InputError
-from opus_pipelines.sample.simulate import kind_of, one_after_the_other, simulate_chain, simulate_workflow, step_of, way_of
+from opus_pipelines.sample.simulate import (
+    expected_reward,
+    kind_of,
+    one_after_the_other,
+    simulate_chain,
+    simulate_workflow,
+    step_of,
+    way_of,
+)
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 LARGE = "quill-large-2"
@@ -131,6 +139,11 @@ def test_work_side_by_side_is_seen_as_a_graph_or_in_the_order_of_its_starts(writ
     whole = math.prod(1 - needed["damage"] for needed in kind["needed"])
     assert graph == pytest.approx(whole * 0.91 * 0.985, abs=0.005)
     assert line == pytest.approx(whole * (0.91 * 0.985 + 0.09 * 0.5), abs=0.005)
+    spent = sum(
+        way_of(written.truth, "accounts payable", node.title, node.actor_kind, node.model)["cost_usd_mean"] for node in nodes
+    )
+    exact = expected_reward(written.truth, "accounts payable", workflow, kind["kind"], {"a": 0.0, "b": 1.0})
+    assert exact == pytest.approx(60 * whole * (0.91 * 0.985 + 0.09 * 0.5) - spent)
 
 
 def test_a_review_unknown_to_the_truth_has_its_own_figures_and_another_task_is_refused(written):
@@ -141,5 +154,7 @@ def test_a_review_unknown_to_the_truth_has_its_own_figures_and_another_task_is_r
     kinds = written.truth["industries"]["medical coding"]["kinds"]
     found = simulate_workflow(written.truth, "medical coding", workflow("review"), kinds[0]["kind"])
     assert (found.mean_cost, found.mean_duration_ms) == (3.0, 7.0)
+    whole = math.prod(1 - needed["damage"] for needed in kinds[0]["needed"])
+    assert expected_reward(written.truth, "medical coding", workflow("review"), kinds[0]["kind"], {"r": 0.0}) == 10 * 0.5 * whole - 3
     with pytest.raises(InputError, match="'Look again at everything' is no task of medical coding"):
         simulate_workflow(written.truth, "medical coding", workflow("task"), kinds[0]["kind"])

@@ -51,18 +51,18 @@ def test_edges_count_pairs_and_weigh_them_by_lwm_2(mined: Lake) -> None:
 @pytest.mark.parametrize(
     ("title", "p", "p_n", "p_basis", "q", "q_n", "q_basis"),
     [
-        # Pooled: p 23 of 27, q 1 of 1; as priors (23 + 5·.95) / 32 and (1 + 5·.2) / 6.
-        ("Register", (10 + 5 * 0.8671875) / 15, 10, "observed", 1 / 3, 0, "prior"),
-        ("Check", (6 + 5 * 0.8671875) / 12, 7, "observed", (1 + 5 / 3) / 6, 1, "observed"),
-        ("Pay", (7 + 5 * 0.8671875) / 15, 10, "observed", 1 / 3, 0, "prior"),
+        # 10 of 10, 6 of 7 and 7 of 10 come from a pool of p of mean .8697037 and strength 6.624029, 1 of 1 from one of q, 1/3 and 5.
+        ("Register", (10 + 6.624029 * 0.8697037) / 16.624029, 10, "observed", 1 / 3, 0, "prior"),
+        ("Check", (6 + 6.624029 * 0.8697037) / 13.624029, 7, "observed", (1 + 5 / 3) / 6, 1, "observed"),
+        ("Pay", (7 + 6.624029 * 0.8697037) / 16.624029, 10, "observed", 1 / 3, 0, "prior"),
     ],
 )
-def test_p_and_q_are_beta_smoothed_counts(
+def test_p_and_q_are_counts_smoothed_towards_their_pool(
     mined: Lake, title: str, p: float, p_n: int, p_basis: str, q: float, q_n: int, q_basis: str
 ) -> None:
     row = by_title(mined)[title]
     assert (row["p_n"], row["p_basis"], row["q_n"], row["q_basis"]) == (p_n, p_basis, q_n, q_basis)
-    assert (row["p"], row["q"]) == (pytest.approx(p), pytest.approx(q))
+    assert (row["p"], row["q"]) == (pytest.approx(p, abs=1e-6), pytest.approx(q, abs=1e-6))
     assert row["p_lower"] < row["p"] < row["p_upper"]
 
 
@@ -85,7 +85,8 @@ def test_statistics_of_tasks_and_ways(mined: Lake) -> None:
         ("model", "m-small"): (4, 1_000.0, 1_000.0, 4, "observed", 0, "estimated"),
     }
     assert all(w["p_lower"] < w["p"] < w["p_upper"] and w["q_lower"] < w["q"] < w["q_upper"] for w in ways.values())
-    assert ways["model", "m-small"]["p"] == pytest.approx((4 + 5 * check["p"]) / 9)
+    small = ways["model", "m-small"]["p"]  # 4 of 4; between that and what the people of the task and the other tasks let expect
+    assert max(check["p"], ways["human", None]["p"]) < small < 1
 
 
 def test_needs_of_the_industry_the_client_and_the_kind_of_case(mined: Lake) -> None:

@@ -35,10 +35,10 @@ def test_a_lift_lies_inside_its_interval_and_equal_evidence_shows_none(n: int, s
 def test_smoothed_is_the_mean_of_the_beta_posterior() -> None:
     estimate = smoothed(8, 10, 0.9, 10)
     assert (estimate.value, estimate.basis, estimate.n) == (pytest.approx(0.85), "observed", 10)
-    assert (estimate.lower, estimate.upper) == beta_interval(2 * 0.9 + 8, 0.5 + 2)
+    assert (estimate.lower, estimate.upper) == beta_interval(9 + 8, 1 + 2)
     assert smoothed(0, 0, 0.9, 10).basis == "prior"
     certain = smoothed(300, 300, 0.99, 5)
-    assert (certain.lower, certain.upper) == beta_interval(301.98, 0.5)
+    assert (certain.lower, certain.upper) == beta_interval(304.95, 0.5)
     assert certain.lower < 0.992 < certain.value < certain.upper
     assert (beta_interval(3, 0), beta_interval(0, 3)) == ((1.0, 1.0), (0.0, 0.0))
 

@@ -25,7 +25,7 @@ from opus_pipelines.generation.outcome import Outcome, Terms, failed_outcome, ou
 from opus_pipelines.generation.reading import texts_to_encode
 from opus_pipelines.generation.rows import Row
 from opus_pipelines.generation.staged import Heading, write_part
-from opus_pipelines.intention.elements import INHERITED, Element, contract_elements
+from opus_pipelines.intention.elements import INHERITED, Element, contract_elements, shown_name
 from opus_pipelines.intention.encode import passages_of
 from opus_pipelines.lake import Lake
 from opus_pipelines.lwm.history import HistoryBackend
@@ -133,13 +133,14 @@ class ReadChunk:
         found: list[tuple[str, Intake | Outcome]] = []
         texts: dict[str, None] = {}
         for folder in self.folders:
+            name = shown_name(folder.name)
             try:
                 intake, _, own = bench.reading.do((self.contract, folder, inherited))
             except Lost as lost:
-                found.append((folder.name, unread_outcome(self.contract.intake_id(folder), folder.name, str(lost))))
+                found.append((name, unread_outcome(self.contract.intake_id(folder), name, str(lost))))
                 continue
             assert intake is not None
-            found.append((folder.name, intake))
+            found.append((name, intake))
             texts |= dict.fromkeys(own)
         with self.into.open("wb") as file:
             pickle.dump(inherited, file)
@@ -147,7 +148,8 @@ class ReadChunk:
         return list(texts)
 
     def __repr__(self) -> str:
-        return f"{len(self.folders)} intakes of {self.contract.client} / {self.contract.contract} from {self.folders[0].name} on"
+        first = shown_name(self.folders[0].name)
+        return f"{len(self.folders)} intakes of {self.contract.client} / {self.contract.contract} from {first} on"
 
 
 @dataclass

@@ -3,22 +3,22 @@
 Each task, and each way, is one draw, however often it was done: a rate pooled over steps would be that of whatever is done most. After
 a failure that is a review, which repairs, and every other step would be taken for one. The rule is this project's own: the mode of the
 beta-binomial likelihood of all counts times a prior of the Beta's two figures, which are the settings' (or a wider pool's) until draws
-tell otherwise. Ways are pooled by kind of actor, within the pool of all ways. Beside that ways of one task are alike; how much so is
+tell otherwise. Ways are pooled by kind of actor, within the pool of all others. Beside that ways of one task are alike; how much so is
 learned too: the best linear prediction of a way from the others of its task (credibility, Bühlmann and Straub 1970).
 """
 
-from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 Floats = np.ndarray
 LOG_STRENGTH_DEVIATION = 1.0     # of a pool's strength round the wider pool's: e times as much or as little is no surprise
-ALIKE, ALIKE_PAIRS = 0.5, 4.0    # correlation of ways of one task before any two were judged, and the pairs that it counts as
-MOST_ALIKE = 0.95
+ALIKE, ALIKE_PAIRS = 0.3, 4.0    # correlation of ways of one task before any two were judged, and the pairs that it counts as
+MOST_ALIKE = 0.5                 # rates are skewed: a few odd tasks must not make every way the image of its neighbour
 LEAST_STRENGTH = 1.0             # of what is expected of a way; less would have two peaks, at 0 and 1
 FARTHEST = 4.0                   # times nearer to 0 or to 1 than its pool's mean is what is expected of a way, at most
+LEAST_WEIGHT = 1e-9
 LEAST_CHANCE, MOST_STRENGTH = 1e-4, 1e4
 
 
@@ -35,9 +35,9 @@ class Pool:
         return float(np.sqrt(self.mean * (1 - self.mean) / (self.strength + 1)))
 
 
-def fitted(successes: Sequence[int], n: Sequence[int], prior: Pool) -> Pool:
-    """The pool that these were drawn from; draws without counts say nothing. `prior.mean` stands for `prior.strength` counts of one
-    further draw; the strength is log-normal round the prior's."""
+def fitted(successes: Sequence[int], n: Sequence[int], prior: Pool, behind: float | None = None) -> Pool:
+    """The pool that these were drawn from; draws without counts say nothing. `prior.mean` stands for so many counts (`behind`; its
+    strength) of one further draw; the strength is log-normal round the prior's."""
     from scipy.optimize import minimize
     from scipy.special import betaln, digamma
 
@@ -46,6 +46,7 @@ def fitted(successes: Sequence[int], n: Sequence[int], prior: Pool) -> Pool:
         return prior
     alike, times = np.unique(counts, axis=0, return_counts=True)
     right, total = alike.T
+    behind = prior.strength if behind is None else behind
     wrong, first = total - right, np.array([np.log(prior.mean / (1 - prior.mean)), np.log(prior.strength)])
 
     def target(at: Floats) -> tuple[float, Floats]:
@@ -54,9 +55,9 @@ def fitted(successes: Sequence[int], n: Sequence[int], prior: Pool) -> Pool:
         both = digamma(strength) - digamma(strength + total)
         by_a = times @ (digamma(a + right) - digamma(a) + both)
         by_b = times @ (digamma(b + wrong) - digamma(b) + both)
-        known = prior.strength * (prior.mean * np.log(mean) + (1 - prior.mean) * np.log(1 - mean)) - off**2 / 2
+        known = behind * (prior.mean * np.log(mean) + (1 - prior.mean) * np.log(1 - mean)) - off**2 / 2
         slope = np.array([
-            (by_a - by_b) * strength * mean * (1 - mean) + prior.strength * (prior.mean - mean),
+            (by_a - by_b) * strength * mean * (1 - mean) + behind * (prior.mean - mean),
             by_a * a + by_b * b - off / LOG_STRENGTH_DEVIATION,
         ])
         return -float(times @ (betaln(a + right, b + wrong) - betaln(a, b)) + known), -slope
@@ -67,6 +68,20 @@ def fitted(successes: Sequence[int], n: Sequence[int], prior: Pool) -> Pool:
     return Pool(float(1 / (1 + np.exp(-log_odds))), float(np.exp(log_strength)))
 
 
+def by_group(groups: Sequence[str | None], successes: Sequence[int], n: Sequence[int], prior: Pool) -> dict[str | None, Pool]:
+    """The pool of each group, within that of all other groups, for no count may speak twice.
+
+    Behind that one's mean there are no more counts than behind the settings': groups may differ more than their members do.
+    """
+    counts = list(zip(groups, successes, n, strict=True))
+
+    def of(group: str | None, inside: bool, wider: Pool) -> Pool:
+        chosen = [(s, total) for name, s, total in counts if (name == group) == inside]
+        return fitted([s for s, _ in chosen], [total for _, total in chosen], wider, prior.strength)
+
+    return {group: of(group, True, of(group, False, prior)) for group in dict.fromkeys(groups)}
+
+
 def expected(
     tasks: Sequence[Hashable], kinds: Sequence[str | None], successes: Sequence[int], n: Sequence[int], prior: Pool
 ) -> list[Pool]:
@@ -74,7 +89,7 @@ def expected(
 
     All sequences have an element a way. The others' rates are taken as so many deviations from what their own kinds of actor do.
     """
-    pools = _by_kind(kinds, successes, n, prior)
+    pools = by_group(kinds, successes, n, prior)
     mean, deviation, strength = np.array([(pools[k].mean, pools[k].deviation, pools[k].strength) for k in kinds]).reshape(-1, 3).T
     of = np.asarray(n, float)
     judged = of > 0
@@ -82,7 +97,7 @@ def expected(
     apart, noise = np.where(judged, (rate - mean) / deviation, 0.0), strength / np.maximum(of, 1)  # chance's share, as a variance
     numbers: dict[Hashable, int] = {}
     task = np.array([numbers.setdefault(t, len(numbers)) for t in tasks], int)
-    alike = _alike(task, apart, np.where(judged, 1 / (1 + noise), 0.0))
+    alike = _alike(task, apart, noise, judged)
     weight = np.where(judged, 1 / (1 - alike + noise), 0.0)
     others, told = (np.bincount(task, x)[task] - x for x in (weight, weight * apart))
     shared = alike / (1 + alike * others)
@@ -93,16 +108,10 @@ def expected(
     return [Pool(float(m), float(s)) for m, s in zip(middle, found, strict=True)]
 
 
-def _by_kind(kinds: Sequence[str | None], successes: Sequence[int], n: Sequence[int], prior: Pool) -> Mapping[str | None, Pool]:
-    members: dict[str | None, list[int]] = defaultdict(list)
-    for i, kind in enumerate(kinds):
-        members[kind].append(i)
-    every = fitted(successes, n, prior)
-    return {kind: fitted([successes[i] for i in of], [n[i] for i in of], every) for kind, of in members.items()}
-
-
-def _alike(task: Floats, apart: Floats, weight: Floats) -> float:
-    """The correlation of ways of one task: the mean product of pairs, by how little chance is in them."""
-    pairs = np.sum(np.bincount(task, weight) ** 2) - np.sum(weight**2)
-    products = np.sum(np.bincount(task, weight * apart) ** 2) - np.sum((weight * apart) ** 2)
-    return float(np.clip((products / 2 + ALIKE_PAIRS * ALIKE) / (pairs / 2 + ALIKE_PAIRS), 0.0, MOST_ALIKE))
+def _alike(task: Floats, apart: Floats, noise: Floats, judged: Floats) -> float:
+    """The correlation of ways of one task: the mean product of pairs over the mean square less chance, by how little chance is in them."""
+    weight = np.where(judged, 1 / (1 + noise), 0.0)
+    squares = np.sum(weight**2 * (apart**2 - noise)) / max(np.sum(weight**2), LEAST_WEIGHT)
+    pairs = (np.sum(np.bincount(task, weight) ** 2) - np.sum(weight**2)) / 2
+    products = (np.sum(np.bincount(task, weight * apart) ** 2) - np.sum((weight * apart) ** 2)) / 2
+    return float(np.clip((products / max(squares, 1.0) + ALIKE_PAIRS * ALIKE) / (pairs + ALIKE_PAIRS), 0.0, MOST_ALIKE))

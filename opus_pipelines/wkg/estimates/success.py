@@ -5,7 +5,6 @@ towards q when a direct predecessor is known to have failed, else towards p (sql
 taken as right, which can only make p smaller.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 
 from opus_pipelines.settings import Priors
 from opus_pipelines.wkg.estimates.blame import Judged, Prior, blame
-from opus_pipelines.wkg.estimates.pools import Pool, expected, fitted
+from opus_pipelines.wkg.estimates.pools import Pool, by_group, expected
 from opus_pipelines.wkg.estimates.statistics import Estimate, smoothed
 from opus_pipelines.wkg.sequences import Sequences
 
@@ -26,7 +25,7 @@ class SuccessModel:
     """Estimates from counts. `tasks` are rows with task_id, industry and COUNTS, `ways` have actor_kind, model and actor_group beside,
     in the order of their keys.
 
-    The prior of a task is the pool of its industry's tasks, that of an industry the pool of all tasks, and theirs the settings'; the
+    The prior of a task is the pool of its industry's tasks, that of an industry the pool of all others, and theirs the settings'; the
     prior of a way comes from those of its kind of actor and from the other ways of its task. `from_cases`: p and q of tasks, as
     `from_cases` below makes them.
     """
@@ -39,9 +38,9 @@ class SuccessModel:
         self.of_industry, self.before = {}, {}
         for figure, mean in (("p", priors.p), ("q", priors.q)):
             settings = Pool(_inside(mean), priors.strength)
-            self.of_industry[figure] = _by_industry(tasks, figure, settings)
-            task, kind, successes, n = ([row[c] for row in ways] for c in ("task_id", "actor_kind", f"{figure}_successes", f"{figure}_n"))
-            self.before[figure] = dict(zip(map(_way, ways), expected(task, kind, successes, n, settings), strict=True))
+            self.of_industry[figure] = by_group(_column(tasks, "industry"), *_counts(tasks, figure), settings)
+            of_ways = expected(_column(ways, "task_id"), _column(ways, "actor_kind"), *_counts(ways, figure), settings)
+            self.before[figure] = dict(zip(map(_way, ways), of_ways, strict=True))
 
     def of_task(self, row: Row) -> tuple[Estimate, Estimate]:
         """P(it succeeds | all its direct predecessors did), P(it succeeds | at least one did not)."""
@@ -52,27 +51,23 @@ class SuccessModel:
         return p, q
 
     def of_way(self, row: Row, task: tuple[Estimate, Estimate]) -> tuple[Estimate, Estimate]:
-        """The same of one way. Without evidence of its own it has its task's, but where other ways of the task were judged: what they
-        and its kind of actor let expect."""
+        """The same of one way. Without evidence of its own it is as its kind of actor and the other ways of its task let expect, or
+        has its task's where how cases ended tells it."""
         return self._of_way(row, "p", task[0]), self._of_way(row, "q", task[1])
 
     def _of_way(self, row: Row, figure: str, task: Estimate) -> Estimate:
-        if not row[f"{figure}_n"] and task.basis != "observed":
+        if task.basis == "estimated":
             return task
         own = _drawn_to(self.before[figure][_way(row)], row, figure)
-        return own if own.n else replace(own, basis="estimated")
+        return own if own.n or task.basis == "prior" else replace(own, basis="estimated")
 
 
-def _by_industry(tasks: Sequence[Row], figure: str, settings: Pool) -> dict[str | None, Pool]:
-    members: dict[str | None, list[Row]] = defaultdict(list)
-    for row in tasks:
-        members[row["industry"]].append(row)
-    every = _fitted(tasks, figure, settings)
-    return {industry: _fitted(rows, figure, every) for industry, rows in members.items()}
+def _column(rows: Sequence[Row], name: str) -> list[Any]:
+    return [row[name] for row in rows]
 
 
-def _fitted(rows: Sequence[Row], figure: str, prior: Pool) -> Pool:
-    return fitted([row[f"{figure}_successes"] for row in rows], [row[f"{figure}_n"] for row in rows], prior)
+def _counts(rows: Sequence[Row], figure: str) -> tuple[list[int], list[int]]:
+    return _column(rows, f"{figure}_successes"), _column(rows, f"{figure}_n")
 
 
 def _drawn_to(pool: Pool, row: Row, figure: str) -> Estimate:

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -76,16 +77,28 @@ with Killable(work, 600, 256) as first, Killable(work, 600, 256) as second:
 """
 
 
+def gone(process):
+    """Has it ended, or does so within seconds? It is a zombie where nobody asks how it ended."""
+    for _ in range(600):
+        try:
+            state = Path("/proc", process, "status").read_text()
+        except OSError:
+            return True
+        if "zombie" in state:
+            return True
+        time.sleep(0.05)
+    return False
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_a_child_that_hangs_dies_with_its_parent(how):
     with subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as parent:
         assert parent.stdout
-        child = Path("/proc") / parent.stdout.readline().strip()
-        assert child.is_dir()
+        child = parent.stdout.readline().strip()
+        assert Path("/proc", child).is_dir()
         parent.send_signal(how)
         parent.wait(30)
-        assert parent.stdout.read() == "", "the pipe is at its end: nobody who could write to it is left"
-    assert not child.is_dir() or "zombie" in (child / "status").read_text()
+    assert gone(child)
 
 
 RAISES = """
