@@ -11,6 +11,7 @@ from opus_pipelines.lwm.reading import Reading, Step
 from opus_pipelines.optimization.cost import node_cost
 from opus_pipelines.settings import Cost, Priors
 from opus_pipelines.subgraph.steiner import SubWKG
+from opus_pipelines.wfg.dependency import orders
 from opus_pipelines.wkg.graph import Task, Way, WorkGraph
 
 WAY = Way("human", implementations=9, p=0.9, p_n=9, q=0.3, q_n=4, basis="observed", duration_ms_mean=60_000.0, cost_usd_mean=4.0,
@@ -84,6 +85,6 @@ def test_a_reading_that_a_near_case_did_stays_that_cases_sequence():
 
 
 def test_steps_that_history_does_either_way_wait_for_the_same():
-    cases = [case("abc"), case("bac")]
-    assert predecessors({"q": ("a", "b", "c")}, cases, GRAPH, frozenset()) == {"q": [[], [], [0, 1]]}
-    assert predecessors({"q": ("a", "b", "c")}, cases[:1], GRAPH, frozenset()) == {"q": [[], [0], [1]]}
+    either, one = orders(["abc", "bac"]), orders(["abc"])
+    assert predecessors({"q": ("a", "b", "c")}, either, GRAPH, frozenset()) == {"q": [[], [], [0, 1]]}
+    assert predecessors({"q": ("a", "b", "c")}, one, GRAPH, frozenset()) == {"q": [[], [0], [1]]}
