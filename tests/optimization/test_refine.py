@@ -127,7 +127,7 @@ def test_exact_means_no_other_ways_and_reviews_earn_more(seed: int, tasks: int, 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 4))
 def test_shapes_ways_and_reviews_together_are_near_the_optimum(seed: int, tasks: int) -> None:
-    """Over every shape that is allowed, every way and every review; the search over shapes is local, so it may miss a little (1.5 % seen)."""
+    """Over every shape that is allowed, every way and every review; the search over shapes is local, so it may miss some (1.5 % seen)."""
     space = random_space(seed, tasks, hourly=4.0)
     _, _, end = refined(space)
     best = brute(space, list(shapes(space)))
