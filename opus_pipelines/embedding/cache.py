@@ -37,6 +37,11 @@ def _add_file(folder: Path, table: pa.Table) -> None:
     write_atomically(folder / f"{uuid.uuid4().hex}.parquet", lambda path: pq.write_table(table, path, compression="zstd"))
 
 
+def tokens_of(folder: Path) -> int:
+    """The tokens a passage of the encoder whose vectors a cache's folder holds: it says so in its name."""
+    return int(folder.name.removesuffix(WHOLE).rpartition("-")[2])
+
+
 class CachedEncoder:
     """An Encoder that encodes only texts it has not seen; the vectors lie in `<folder>/<model, tokens>-whole/*.parquet`."""
 

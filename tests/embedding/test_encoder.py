@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opus_pipelines.embedding.cache import MAX_FILES, CachedEncoder
+from opus_pipelines.embedding.cache import MAX_FILES, CachedEncoder, tokens_of
 from opus_pipelines.embedding.encoder import Encoder, locate
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.errors import LakeError, SettingsError
@@ -105,3 +105,8 @@ def test_an_index_of_nothing_finds_nothing_and_a_missing_one_says_so(tmp_path: P
     assert VectorIndex.build([], np.zeros((0, 4), np.float32)).search(np.ones((1, 4), np.float32), 3) == [[]]
     with pytest.raises(LakeError, match="holds no index"):
         VectorIndex.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["all-MiniLM-256", "all-MiniLM-256-whole"])
+def test_a_cache_s_folder_tells_its_tokens(name, tmp_path):
+    assert tokens_of(tmp_path / name) == 256

@@ -105,7 +105,7 @@ def test_two_lakes_of_the_same_inputs_hold_the_same_bytes(tmp_path: Path, histor
         kept = [lake.kept / "ids.parquet", lake.kept / "lambda.json"]
         files = sorted(f for f in folder.rglob("*") if f.is_file() and f.name != "manifest.json")
         hashes.append({str(f.relative_to(lake.root)): file_hash(f) for f in [*files, *kept]})
-    assert len(hashes[0]) == 13  # nine datasets, the index's two files, two kept files
+    assert len(hashes[0]) == 15  # eleven datasets, the index's two files, two kept files
     assert hashes[0] == hashes[1]
 
 

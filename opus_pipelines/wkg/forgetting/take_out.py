@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from opus_pipelines.embedding.cache import tokens_of
 from opus_pipelines.ids import digest
 from opus_pipelines.lake import PART, Lake, read_table, slug, write_atomically, write_json
 from opus_pipelines.schemas import EMBEDDINGS, IMPLEMENTATIONS, REJECTS, SOURCES, TASKS
@@ -104,7 +105,7 @@ def _forget_vectors(lake: Lake, manifests: Manifests) -> int:
     """Of the embedding cache, keep what the snapshots left are made of; what intakes had is encoded again when it is asked for."""
     removed = 0
     for model in sorted(f for f in (lake.kept / "embeddings").glob("*") if f.is_dir()):
-        used = _texts_in_use(lake, manifests, int(model.name.rpartition("-")[2]))
+        used = _texts_in_use(lake, manifests, tokens_of(model))
         files = sorted(model.glob("*.parquet"))
         table = pa.concat_tables([pq.ParquetFile(file).read() for file in files]) if files else None
         if table is None:
