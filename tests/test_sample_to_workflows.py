@@ -323,7 +323,7 @@ def test_near_cases_weigh_less_with_distance_and_refusals_are_left_out(knowledge
 def test_the_intervals_of_rewards_hold_what_the_truth_earns(results, truth, kinds):
     """What the truth earns with each is exact, for work done one step after the other as the truth has it.
 
-    Workflows of one sample share tasks, so that they miss together: 0.84 are held here, 0.96 over seeds 0-5, every rank 1.
+    Workflows of one sample share tasks, so that they miss together: here those that send a satisfaction survey.
     """
     held, first = [], []
     for result in results.values():
@@ -336,7 +336,7 @@ def test_the_intervals_of_rewards_hold_what_the_truth_earns(results, truth, kind
                 held.append(sure.reward_usd_p05 <= earned <= sure.reward_usd_p95)
                 first += held[-1:] if rank == 1 else []
     assert len(held) >= 40
-    assert np.mean(held) >= 0.8
+    assert np.mean(held) >= 0.85
     assert np.mean(first) >= 0.9
 
 

@@ -31,9 +31,9 @@ class Share:
     strength: float = math.inf
 
     @classmethod
-    def within(cls, value: float, lower: float, upper: float) -> "Share":
-        """Of this mean, with the standard deviation of a normal distribution whose central 95 % are as wide as lower..upper."""
-        deviation = (upper - lower) / (2 * Z)
+    def within(cls, value: float, lower: float, upper: float, z: float = Z) -> "Share":
+        """Of this mean, with the standard deviation of a normal distribution of which so much lies in lower..upper as in -z..z: 95 %."""
+        deviation = (upper - lower) / (2 * z)
         if deviation <= 0:
             return cls(value)
         return cls(value, max(LEAST_STRENGTH, value * (1 - value) / deviation**2 - 1))

@@ -1,7 +1,8 @@
 """What is believed of the figures of a workflow's nodes: Beta posteriors of p and q, and how far mean costs and times may be off.
 
 The rules are this project's own. p and q have the node's figure as their mean, and are as sure as the estimator's interval of the way says
-(wkg/estimates); where a snapshot has no interval, as the way's count and `priors.strength` pseudo-counts; without a way, as those alone.
+(wkg/estimates), less what it is too sure by; where a snapshot has no interval, as the way's count and `priors.strength` pseudo-counts;
+without a way, as those alone.
 """
 
 import math
@@ -12,6 +13,9 @@ from opus_pipelines.settings import Priors
 from opus_pipelines.wkg.graph import Way
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
+# An estimate drawn to a pool that was learned from the same counts looks surer than it is (empirical Bayes): of its 95 % intervals of p
+# .914 held the truth (models' ways, six samples), so they are taken for what they were. This is the normal quantile of .957.
+LEARNED_Z = 1.717
 GUESSED_DOINGS = 2.0  # pseudo-counts behind a spread: doings that lie as far apart as an exponential's, their mean
 
 
@@ -47,7 +51,7 @@ def belief_of(node: TaskNode, way: Way, priors: Priors) -> Belief:
 def share(value: float, n: int, lower: float | None, upper: float | None, priors: Priors) -> Share:
     """p or q with its posterior; `n`: the steps that were judged, `lower` and `upper`: 95 % of what the estimator believes."""
     if lower is not None and upper is not None:
-        return Share.within(value, lower, upper)
+        return Share.within(value, lower, upper, LEARNED_Z)
     return Share(value, priors.strength + n)
 
 
