@@ -23,19 +23,10 @@ def beliefs_of(workflow: Workflow, prices: Prices, priors: Priors) -> dict[str, 
     """By node. A review that no history knows is as sure as who states its figures says; any other task unknown to history is a prior's."""
     found = {}
     for node in workflow.tasks:
-        way = known_way(node, prices)
-        if way is not None or node.kind != "review":
+        way = prices.known_way(node)
+        if way is not None or not node.is_review:
             found[node.id] = belief_of(node, way or Way(), priors)
     return found
-
-
-def known_way(node: TaskNode, prices: Prices) -> Way | None:
-    """The way of history in which a node does its task; None where the task, or the way, was made up for this workflow."""
-    same = (
-        way for way in prices.ways.get(node.task_id, ())
-        if (way.actor_kind, way.model, way.actor_group) == (node.actor_kind, node.model, node.actor_group)
-    )
-    return next(same, None)
 
 
 def belief_of(node: TaskNode, way: Way, priors: Priors) -> Belief:

@@ -4,14 +4,12 @@ A chain's Reward hardly tells orders apart (it is a product), so order is learnt
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 from opus_pipelines.lwm.history import first_occurrences
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.optimization.shape import Facts, shaped
-from opus_pipelines.wfg.algorithm1 import WFG
 from opus_pipelines.wfg.dependency import told
 from opus_pipelines.wkg.graph import WorkGraph
 
@@ -34,19 +32,24 @@ def breaks(tasks: Sequence[str], order: frozenset[Pair]) -> bool:
     return any((b, a) in order for a, b in combinations(tasks, 2))
 
 
+def facts_of(tasks: Iterable[str], seen: Mapping[Pair, float], graph: WorkGraph, settled: frozenset[Pair]) -> Facts:
+    """What decides which of these tasks waits for which. `seen`: how many near cases did the one task before the other."""
+    known = [graph.tasks[t] for t in sorted(tasks)]
+    return Facts(
+        lambda pair: told(pair, seen, graph.transitions),
+        {t.task_id: frozenset(t.inputs) for t in known}, {t.task_id: frozenset(t.outputs) for t in known}, settled,
+    )
+
+
 def predecessors(
     sequences: Mapping[str, Sequence[str]], seen: Mapping[Pair, float], graph: WorkGraph, settled: frozenset[Pair]
 ) -> dict[str, list[list[int]]]:
     """dag_s of LWM (10) of every sequence: for each of its places those that it waits for directly, by the rule of `optimization.shape`.
 
-    `seen`: how many near cases did the one task before the other. The WFG keeps the sequence as a chain of edges, so that a path through
+    `seen`: as `facts_of`. The WFG keeps the sequence as a chain of edges, so that a path through
     it meets every step; what may run beside what stands here.
     """
-    tasks = [graph.tasks[t] for t in sorted({t for found in sequences.values() for t in found})]
-    facts = Facts(
-        lambda pair: told(pair, seen, graph.transitions),
-        {t.task_id: frozenset(t.inputs) for t in tasks}, {t.task_id: frozenset(t.outputs) for t in tasks}, settled,
-    )
+    facts = facts_of({t for found in sequences.values() for t in found}, seen, graph, settled)
     return {name: _waits(found, facts) for name, found in sequences.items()}
 
 
@@ -56,8 +59,3 @@ def _waits(tasks: Sequence[str], facts: Facts) -> list[list[int]]:
     for a, b in shaped(tasks, facts).covers():
         found[place[b]].append(place[a])
     return found
-
-
-def forward(wfg: WFG, order: frozenset[Pair]) -> WFG:
-    """The WFG without the edges that lead against the order."""
-    return replace(wfg, edges={(a, b): edge for (a, b), edge in wfg.edges.items() if (b, a) not in order})

@@ -15,7 +15,6 @@ from opus_pipelines.workflow.model import TaskNode, Workflow
 if TYPE_CHECKING:
     from opus_pipelines.generation.situation import Situation
 
-REVIEW = "review"
 _OUTCOME_KNOWN = {"observed": 1.0, "estimated": 0.5}  # estimated: only the case's outcome was recorded, not the task's own
 _name = lru_cache(1 << 14)(folded)
 
@@ -55,7 +54,7 @@ def _facts(node: TaskNode, graph: WorkGraph) -> Facts:
         1.0 if node.success_criterion else recorded * _OUTCOME_KNOWN.get(node.p_basis, 0.0),
         ((node.cost_basis in ("observed", "rate")) + (node.duration_basis == "observed")) / 2,
         node.q if node.q_basis in _OUTCOME_KNOWN else 0.0,
-        node.kind == REVIEW,
+        node.is_review,
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import pairwise, product
 
 from opus_pipelines.generation.intake import Intake
-from opus_pipelines.generation.order import breaks
+from opus_pipelines.generation.order import breaks, facts_of
 from opus_pipelines.generation.prices import Prices
 from opus_pipelines.generation.reviewers import reviewers_of
 from opus_pipelines.generation.situation import Edit, Plan, Proposal, Situation
@@ -13,9 +13,7 @@ from opus_pipelines.generation.why import binding, choices
 from opus_pipelines.optimization.drafts import Space
 from opus_pipelines.optimization.limits import stated
 from opus_pipelines.optimization.refine import Refined, Refiner
-from opus_pipelines.optimization.shape import Facts
 from opus_pipelines.wfg.algorithm1 import INPUT, OUTPUT
-from opus_pipelines.wfg.dependency import told
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 Penalised = Callable[[Situation, Workflow], float]
@@ -33,9 +31,10 @@ class Planner:
         self._required, self._forbidden = situation.required, situation.forbidden
         names = situation.names
         stated_order = (product(names.tasks(a), names.tasks(b)) for a, b in situation.constraints.before)
-        self._settled = situation.order | {(a, b) for pairs in stated_order for a, b in pairs if a != b}
+        self._settled = frozenset(situation.order | {(a, b) for pairs in stated_order for a, b in pairs if a != b})
+        facts = facts_of(situation.prices.nodes, situation.seen, situation.graph, self._settled)
         self.refiner = Refiner(Space(
-            ends(situation.intake), situation.prices.nodes, self._facts(), situation.cost, situation.settings.reward,
+            ends(situation.intake), situation.prices.nodes, facts, situation.cost, situation.settings.reward,
             reviewers_of(situation), stated(situation.constraints), self._permitted, self._follows,
             None if penalised is None else lambda workflow: penalised(situation, workflow),
         ))
@@ -59,14 +58,6 @@ class Planner:
         edits = tuple(Edit(step.kind, step.what, step.earned_usd) for step in found.steps)
         return Plan(self.refiner.workflow(found.draft), found.draft.tasks, edits, found.exact, gap_usd, notes=notes, found=found)
 
-    def _facts(self) -> Facts:
-        tasks = self.situation.graph.tasks
-        known = [tasks[t] for t in sorted(self.situation.prices.nodes)]
-        return Facts(
-            lambda pair: told(pair, self.situation.seen, self.situation.graph.transitions),
-            {t.task_id: frozenset(t.inputs) for t in known}, {t.task_id: frozenset(t.outputs) for t in known}, frozenset(self._settled),
-        )
-
     def _follows(self, before: str, behind: str) -> bool:
         """Has history the two next to each other; where it tells of no needed task, nothing tells which ones are not: none is dropped."""
         return bool(self.situation.needed) and (before, behind) in self.situation.wfg.edges
@@ -75,7 +66,7 @@ class Planner:
         have = frozenset(tasks)
         return (
             bool(have) and have not in self.taken and not have & self._forbidden
-            and all(group & have for group in self._required) and not breaks(tasks, frozenset(self._settled))
+            and all(group & have for group in self._required) and not breaks(tasks, self._settled)
         )
 
 

@@ -30,21 +30,14 @@ class Prices:
         """The task in its most frequent way."""
         return self.nodes[task][0]
 
-    def way(self, node: TaskNode) -> Way:
-        """The way in which a node made here does its task."""
-        return self.ways[node.task_id][self._place(node)]
-
-    def path_cost_usd(self, node: TaskNode) -> float:
-        """C(t) of LWM (12)."""
-        return self.costs[node.task_id][self._place(node)].path_cost_usd
-
-    def _place(self, node: TaskNode) -> int:
-        key = _key(node)
-        return next(i for i, other in enumerate(self.nodes[node.task_id]) if _key(other) == key)
+    def known_way(self, node: TaskNode) -> Way | None:
+        """The way of history in which a node does its task; None where the task, or the way, was made up for this workflow."""
+        ways = self.ways.get(node.task_id, ())
+        return next((way for way in ways if _key(way) == _key(node)), None)
 
 
-def _key(node: TaskNode) -> tuple[str | None, str | None, str | None]:
-    return node.actor_kind, node.model, node.actor_group
+def _key(done: TaskNode | Way) -> tuple[str | None, str | None, str | None]:
+    return done.actor_kind, done.model, done.actor_group
 
 
 def _node(graph: WorkGraph, task: str, way: Way, figures: NodeCost) -> TaskNode:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from opus_pipelines.generation.situation import Situation
 from opus_pipelines.optimization.cost import UNKNOWN_ACTOR, priced
-from opus_pipelines.optimization.reviews import REVIEW, history_reviewers
-from opus_pipelines.workflow.model import TaskNode
+from opus_pipelines.optimization.reviews import history_reviewers
+from opus_pipelines.workflow.model import REVIEW, TaskNode
 
 
 def reviewers_of(situation: Situation) -> tuple[TaskNode, ...]:

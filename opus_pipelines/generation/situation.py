@@ -15,7 +15,7 @@ from opus_pipelines.generation.prices import Prices
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.lwm.reading import Reading
 from opus_pipelines.optimization.refine import Refined
-from opus_pipelines.optimization.reviews import REVIEW, review_id
+from opus_pipelines.optimization.reviews import review_id
 from opus_pipelines.settings import Cost, Settings
 from opus_pipelines.wfg.algorithm1 import WFG
 from opus_pipelines.wfg.dependency import orders
@@ -113,7 +113,7 @@ class Plan:
     @property
     def nodes(self) -> list[str]:
         """Its nodes in the order of its tasks, each review behind its task."""
-        reviews = {n.id for n in self.workflow.tasks if n.kind == REVIEW}
+        reviews = {n.id for n in self.workflow.tasks if n.is_review}
         inside = [n for t in self.tasks for n in (t, review_id(t)) if n == t or n in reviews]
         return [*(n.id for n in self.workflow.inputs), *inside, *(n.id for n in self.workflow.outputs)]
 

@@ -11,9 +11,8 @@ from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.rows import Row, Rows, node_origin
 from opus_pipelines.generation.situation import Candidate
 from opus_pipelines.lwm.interface import LargeWorkModel
-from opus_pipelines.optimization.reviews import REVIEW
 from opus_pipelines.schemas import OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
-from opus_pipelines.workflow.model import OutputNode, TaskNode, Workflow
+from opus_pipelines.workflow.model import REVIEW, OutputNode, TaskNode, Workflow
 
 _INSTRUCTION_KINDS = {"model": "model inference", "code": "code", "human": "human"}
 
@@ -65,7 +64,7 @@ def _why(candidate: Candidate) -> Row:
 
 
 def _reviews(candidate: Candidate) -> int:
-    return sum(task.kind == REVIEW for task in candidate.workflow.tasks)
+    return sum(task.is_review for task in candidate.workflow.tasks)
 
 
 def _sureness(candidate: Candidate) -> Row:
@@ -100,9 +99,10 @@ def _task(data: TaskNode, made: Generated, knowledge: Knowledge, keys: dict[str,
         "instructions": [{"kind": kind, "text": text} for text in data.instructions],
         "inputs": list(data.inputs), "outputs": list(data.outputs),
     }
-    if data.kind == REVIEW:
+    if data.is_review:
         return row | {"origin": REVIEW}
-    task, way = made.graph.tasks[data.task_id], made.prices.way(data)
+    task, way = made.graph.tasks[data.task_id], made.prices.known_way(data)
+    assert way is not None  # it was chosen among the ways of its task
     return row | {
         "task_id": data.task_id, "task_keys": keys.get(data.task_id) or knowledge.raw_keys.get(data.task_id, []),
         "description": task.description, "origin": node_origin(made, data.id), "evidence": way.implementations or task.implementations,
@@ -115,7 +115,7 @@ def _edges(candidate: Candidate, made: Generated) -> Iterator[Row]:
     workflow = candidate.workflow
     for src, dst in workflow.edges:
         known, edge = made.wfg.edges.get((src, dst)), made.graph.edges.get((src, dst))
-        reviewed = any(isinstance(n, TaskNode) and n.kind == REVIEW for n in (workflow.by_id[src], workflow.by_id[dst]))
+        reviewed = any(isinstance(n, TaskNode) and n.is_review for n in (workflow.by_id[src], workflow.by_id[dst]))
         yield {
             "workflow_id": candidate.id, "src": src, "dst": dst, "data_type": _flows(workflow, src, dst),
             "gamma": known.gamma if known else edge.gamma if edge else None,
@@ -130,11 +130,11 @@ def _flows(workflow: Workflow, src: str, dst: str) -> str | None:
         return data if isinstance(data, TaskNode) else None
 
     a, b = of(src), of(dst)
-    if a is not None and a.kind == REVIEW:
+    if a is not None and a.is_review:
         a = of(workflow.predecessors(src)[0])
     if a is None or b is None:
         return None
-    return ", ".join(sorted(a.outputs if b.kind == REVIEW else set(a.outputs) & set(b.inputs))) or None
+    return ", ".join(sorted(a.outputs if b.is_review else set(a.outputs) & set(b.inputs))) or None
 
 
 def _task_keys(made: Generated) -> dict[str, list[str]]:

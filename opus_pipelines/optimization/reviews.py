@@ -12,9 +12,8 @@ from opus_pipelines.optimization.cost import NodeCost, node_cost
 from opus_pipelines.settings import Cost, Priors
 from opus_pipelines.wkg.graph import Task, Way
 from opus_pipelines.workflow.constraints import folded
-from opus_pipelines.workflow.model import Node, TaskNode, Workflow
+from opus_pipelines.workflow.model import REVIEW, Node, TaskNode, Workflow
 
-REVIEW = "review"
 INSTRUCTION = "Check what the step before this one left, and put right what is wrong before the next step begins."
 REVIEW_WORDS = frozenset({"review", "reviews", "audit", "audits", "inspect", "proofread", "recheck"})
 LEAST_CORRECTIONS = 10  # times that a way of history was seen behind something wrong, below which its q tells nothing

@@ -59,7 +59,7 @@ def simulate_workflow(
     random = np.random.default_rng(seed)
     above = parents or {node.id: workflow.predecessors(node.id) for node in workflow.nodes}
     whole = np.ones(runs, bool)
-    done = [step_of(truth, industry, t.title) for t in workflow.tasks if t.kind != "review"]
+    done = [step_of(truth, industry, t.title) for t in workflow.tasks if not t.is_review]
     for needed in kind_of(truth, industry, done, kind)["needed"]:
         if needed["task"] not in done:
             whole &= random.random(runs) >= needed["damage"]
@@ -90,7 +90,7 @@ def expected_reward(truth: dict[str, Any], industry: str, workflow: Workflow, ki
     for name in _by_start(workflow, start_ms):
         p, q, spent = _means(truth, industry, tasks[name])
         right, cost = p * right + q * (1 - right), cost + spent
-    done = [step_of(truth, industry, t.title) for t in workflow.tasks if t.kind != "review"]
+    done = [step_of(truth, industry, t.title) for t in workflow.tasks if not t.is_review]
     for needed in kind_of(truth, industry, done, kind)["needed"]:
         if needed["task"] not in done:
             right *= 1 - needed["damage"]
@@ -131,7 +131,7 @@ def _known_way(truth: dict[str, Any], industry: str, node: TaskNode) -> dict[str
     try:
         return way_of(truth, industry, step_of(truth, industry, node.title), str(node.actor_kind), node.model)
     except InputError:
-        if node.kind != "review":
+        if not node.is_review:
             raise
         return None
 

@@ -12,6 +12,8 @@ from functools import cached_property
 
 from opus_pipelines.errors import WorkflowError
 
+REVIEW = "review"  # the kind of a task node that looks at another's work
+
 
 @dataclass(frozen=True)
 class InputNode:
@@ -60,6 +62,11 @@ class TaskNode:
     success_criterion: str | None = None
     instructions: tuple[str, ...] = ()
     actor_group: str | None = None
+
+    @property
+    def is_review(self) -> bool:
+        """Whether it looks at what the step before it left, instead of being a task of its own."""
+        return self.kind == REVIEW
 
     @property
     def bases(self) -> tuple[str, str, str, str]:

@@ -1,8 +1,5 @@
-from opus_pipelines.generation.order import breaks, forward, settled_order
+from opus_pipelines.generation.order import breaks, settled_order
 from opus_pipelines.lwm.interface import NearCase
-from opus_pipelines.wfg.algorithm1 import workflow_graph
-from opus_pipelines.wfg.dag import chain
-from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 
 
 def case(tasks, success=True, weight=1.0):
@@ -28,12 +25,3 @@ def test_a_sequence_against_the_order_breaks_it_wherever_it_does():
     assert breaks("cab", order)
     assert breaks("bca", order)
     assert not breaks("ac", order)
-
-
-def test_edges_against_the_order_are_not_walked():
-    graph = WorkGraph.of([Task(t, t) for t in "abc"], [Edge("c", "a", 9, 1, 0.9, 0.1, 1.0)])
-    wfg = workflow_graph({"q1": chain("abc"), "q2": chain("ca")}, graph)
-    ahead = forward(wfg, settled_order([case("abc")], 0.9))
-    assert ("c", "a") in wfg.edges
-    assert ("c", "a") not in ahead.edges
-    assert ("a", "b") in ahead.edges
