@@ -6,10 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.generation.demands import Demands, Ground, demands
+from opus_pipelines.generation.demands import Demands, demands
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.meaning import Meaning
+from opus_pipelines.generation.settling import Ground
 from opus_pipelines.intention.encode import Intention, encode_intention
 from opus_pipelines.intention.goals import goals_of
 from opus_pipelines.intention.resolve import Precedent, resolved

@@ -3,9 +3,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.generation.demands import IN_FORCE, Ground, demands
+from opus_pipelines.generation.demands import demands
 from opus_pipelines.generation.meaning import Meaning
 from opus_pipelines.generation.names import Names
+from opus_pipelines.generation.settling import IN_FORCE, Ground
 from opus_pipelines.intention.elements import Element
 from opus_pipelines.intention.rules import rules_of
 from opus_pipelines.lwm.interface import NearCase
