@@ -99,7 +99,7 @@ def generate(
     intakes_failed = [line for result in done.values() if result for line in result.failed]
     if failures:
         yield from (_finished(name, partition, result) for partition, result in done.items() for name in LINEAGE)
-        raise dg.Failure("; ".join([*failures, *intakes_failed]), allow_retries=False)
+        raise dg.Failure("\n".join([*failures, *intakes_failed]), allow_retries=False)
     for partition, result in done.items():
         for name in LINEAGE:
             if result and name in result.counts:

@@ -11,9 +11,12 @@ snapshot is mined once; each variant generates anew, in this process:
     no WKG            no edges, and nothing known of tasks but their names and who does them
     Intention const.  every intake has the mean Intention and the mean request
     other's context   every intake has the process context of another one of its industry, a different one where there is any
+    walks alone       the near cases' own sequences taken away: what is left is walked along the WKG's edges
+    walks, gamma sh.  both; its difference is that to `walks alone`
 
-`changed` is the share of intakes whose rank-1 workflow is another. SOPBench is scored by its own script; the sample by the Reward
-simulated from the truth that it was drawn from.
+A difference is paired: of the same intakes, with its own bootstrap interval; where that holds 0, the part does not show. `changed` is the
+share of intakes whose rank-1 workflow is another. SOPBench is scored by its own script, its intervals over goals as there; the sample by
+the Reward simulated from the truth that it was drawn from.
 """
 
 import argparse
@@ -29,6 +32,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from bootstrap import interval, print_differences
 
 from opus_pipelines.embedding.attention import unit
 from opus_pipelines.embedding.cache import CachedEncoder
@@ -43,15 +47,16 @@ from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.intention.encode import Intention
 from opus_pipelines.lake import Lake
 from opus_pipelines.lwm.history import HistoryBackend, first_occurrences
-from opus_pipelines.lwm.interface import NearCase
+from opus_pipelines.lwm.interface import LwmRequest, NearCase, TaskSequence
+from opus_pipelines.sample.optimum import best_steps
 from opus_pipelines.sample.simulate import simulate_chain, simulate_workflow
 from opus_pipelines.settings import Settings, load
 from opus_pipelines.wkg.graph import Task, Way, WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
 
-VARIANTS = ("whole", "gamma shuffled", "no WKG", "Intention const.", "other's context")
 LOOKUPS = ("look-up: nearest success", "look-up: best of 10 nearest")
-DRAWS = 2_000
+VARIANTS = ("whole", "gamma shuffled", "no WKG", "Intention const.", "other's context", "walks alone", "walks, gamma sh.")
+AGAINST = {name: "walks alone" if name == "walks, gamma sh." else "whole" for name in (*LOOKUPS, *VARIANTS[1:])}
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,15 @@ class Altered(Knowledge):
         return self._altered
 
 
+class Walks(HistoryBackend):
+    """The backend without the near cases' own sequences, where it has any others."""
+
+    def generate(self, request: LwmRequest) -> list[TaskSequence]:
+        """What the procedure asks for, works made one, and walks."""
+        found, asked = super().generate(request), request.reading.tasks if request.reading else None
+        return [s for s in found if s.source != "history" or s.tasks == asked] or found
+
+
 class Bench:
     """A mined lake and the intakes beside it."""
 
@@ -92,11 +106,12 @@ class Bench:
     def made(self, variant: str, asked: Asked) -> Generated | None:
         """What the variant generates for an intake's first Intention."""
         intake = self.strange(asked.intake) if variant == "other's context" else asked.intake
-        knowledge = {"gamma shuffled": self.shuffled, "no WKG": self.empty}.get(variant, lambda: self.knowledge)()
+        graphs = {"gamma shuffled": self.shuffled, "walks, gamma sh.": self.shuffled, "no WKG": self.empty}
+        knowledge, model = graphs.get(variant, lambda: self.knowledge)(), Walks() if variant.startswith("walks") else HistoryBackend()
         cost = prices(self.settings, asked.contract.settings, asked.contract.folder)
         held = self.held_constant() if variant == "Intention const." else contextlib.nullcontext()
         with held:
-            found = generate(intake, knowledge, self.encoder, HistoryBackend(), cost, self.settings, asked.contract.settings.review)
+            found = generate(intake, knowledge, self.encoder, model, cost, self.settings, asked.contract.settings.review)
         return None if isinstance(found, Refused) else found[0]
 
     def shuffled(self) -> Knowledge:
@@ -177,6 +192,10 @@ def sopbench(arguments: argparse.Namespace) -> None:
         print(f"{name}: done", file=sys.stderr, flush=True)
     title = f"held out by {arguments.by}, fold {arguments.fold}"
     scorer.table(title, tasks, list(asked), {name: (lambda k, found=found: found[k]) for name, found in rows.items()})
+    scores = {name: [tasks[k]["gold"].score(found[k]) for k in asked] for name, found in rows.items()}
+    goals = [tasks[k]["goal"] for k in asked]
+    for measure in ("F1", "ordR", "clean"):
+        print_differences({name: [s[measure] for s in found] for name, found in scores.items()}, AGAINST, measure, goals)
     _changed({name: {k: tuple(v) for k, v in rows[name].items()} for name in VARIANTS})
 
 
@@ -188,6 +207,7 @@ def sample(arguments: argparse.Namespace) -> None:
     asked = [replace(a, kind=kinds[a.contract.client, a.contract.contract, a.intake.folder]) for a in bench.asked]
     rewards: dict[str, list[float]] = {}
     chosen: dict[str, dict[str, tuple[str, ...]]] = {}
+    best = [best_steps(truth, str(a.intake.industry), str(a.kind), a.intake.gain_usd)[1] for a in asked]
     for name in LOOKUPS:
         rewards[name] = [_looked_up_reward(truth, a, bench.looked_up(name, a.intake), bench) for a in asked]
     for name in VARIANTS:
@@ -198,12 +218,11 @@ def sample(arguments: argparse.Namespace) -> None:
             new = [n for n, m in enumerate(made) if m and not bench.knowledge.in_history(m.ranked[0][1].tasks)]
     print(f"\nsample: Reward simulated from the truth, USD an intake, n = {len(asked)}")
     for name, values in rewards.items():
-        low, high = _interval(values)
+        low, high = interval(values, list(range(len(values))))
         print(f"{name:34}{np.mean(values):10.3f} [{low:.3f}, {high:.3f}]")
+    print(f"{'the best that the truth allows':34}{np.mean(best):10.3f}")
     whole, base = np.array(rewards["whole"]), np.maximum(*(np.array(rewards[name]) for name in LOOKUPS))
-    for name in (*LOOKUPS, *VARIANTS[1:]):
-        low, high = _interval(list(whole - np.array(rewards[name])))
-        print(f"whole less {name:23}{(whole - np.array(rewards[name])).mean():10.3f} [{low:.3f}, {high:.3f}]")
+    print_differences(rewards, AGAINST, "USD", list(range(len(asked))))
     _changed(chosen)
     better = sum(whole[n] > base[n] for n in new)
     print(f"rank-1 workflows in no case of history: {len(new)} of {len(asked)}; of these {better} earn more than the best look-up, "
@@ -255,16 +274,9 @@ def _context(intake: Intake) -> list[str | None]:
 
 
 def _changed(chosen: dict[str, dict[str, tuple[str, ...]]]) -> None:
-    whole = chosen["whole"]
     for name in VARIANTS[1:]:
-        print(f"changed by {name:23}{np.mean([chosen[name][k] != whole[k] for k in whole]):10.2f}")
-
-
-def _interval(values: list[float]) -> tuple[float, float]:
-    """95 %, bootstrap over intakes."""
-    draws = np.random.default_rng(0).integers(0, len(values), (DRAWS, len(values)))
-    low, high = np.percentile(np.array(values)[draws].mean(1), [2.5, 97.5])
-    return float(low), float(high)
+        base = chosen[AGAINST[name]]
+        print(f"changed by {name:23}{np.mean([chosen[name][k] != base[k] for k in base]):10.2f}")
 
 
 def _module(path: Path) -> Any:

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Intakes a second in bulk: 100, 1,000 and 10,000 intakes like the sample's under one contract, through the processes of a real run.
 
-    benchmarks/bulk.py [--counts 100 1000 10000] [--lake LAKE --intakes DIR] [--work DIR]
+    benchmarks/bulk.py [--counts 100 1000 10000] [--own-gains] [--lake LAKE --intakes DIR] [--work DIR]
 
 Mines the sample (or takes a lake that was made from it, and its intakes), writes N intakes of about 150 tokens of their own (the sample's
 with other figures and one more sentence each, seeded), and generates them as `opus generate` does: read, encoded, worked on, checked,
-published. Prints intakes per second, the share of each stage, CPU seconds and the largest process.
+published. Prints intakes per second, the share of each stage, CPU seconds and the largest process. What one intake's tasks ask is worked
+out once for all that ask the same; with `--own-gains` each has a gain of its own, so that no two do: the dearest case.
 """
 
 import argparse
@@ -39,8 +40,9 @@ from resources.spark import SparkResource
 WORDS = ("invoice", "garage", "photo", "witness", "letter", "policy", "kitchen", "receipt", "repair", "morning", "driver", "statement")
 
 
-def write_intakes(base: ContractFolder, count: int, into: Path) -> ContractFolder:
+def write_intakes(base: ContractFolder, count: int, into: Path, own_gains: bool = False) -> ContractFolder:
     """`count` variations of the contract's intakes in a contract folder of their own."""
+    gain_usd = base.settings.gain_usd or 1.0
     folder = into / base.folder.parent.name / base.folder.name
     intakes = {intake.name for intake in base.intakes}
     shutil.copytree(base.folder, folder, ignore=lambda where, names: intakes & set(names) if Path(where) == base.folder else set())
@@ -53,6 +55,10 @@ def write_intakes(base: ContractFolder, count: int, into: Path) -> ContractFolde
             text = re.sub(r"\d", lambda _, dice=dice: str(dice.randrange(10)), path.read_text("utf-8"))
             text += f"Mentioned beside: {', '.join(dice.sample(WORDS, 3))}, number {dice.randrange(10**6)}.\n"
             path.write_text(text, "utf-8")
+        if own_gains:
+            stated = made / "intake.toml"
+            rest = re.sub(r"(?m)^gain_usd.*\n", "", stated.read_text("utf-8") if stated.exists() else "")
+            stated.write_text(f"gain_usd = {gain_usd + number / 1000:.3f}\n{rest}", "utf-8")
     return discover(into)[0]
 
 
@@ -101,6 +107,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--counts", type=int, nargs="+", default=[100, 1_000, 10_000])
+    parser.add_argument("--own-gains", action="store_true")
     parser.add_argument("--lake", type=Path)
     parser.add_argument("--intakes", type=Path)
     parser.add_argument("--contract", default="Motor Claims")
@@ -123,7 +130,7 @@ def main() -> None:
     print("| --- " * 7 + "|")
     for count in options.counts:
         place = work / f"n{count}"
-        contract = write_intakes(base, count, place / "intakes")
+        contract = write_intakes(base, count, place / "intakes", options.own_gains)
         if count == options.counts[0]:
             print(f"about {own_tokens(contract, settings):.0f} tokens of its own an intake", file=sys.stderr)
         print(run(contract, lake, settings, spark, place), flush=True)

@@ -169,10 +169,10 @@ def table_of(dataset: Dataset, rows: Iterable[Mapping[str, Any]], schema: pa.Sch
     """Rows as a table of the dataset's schema; missing columns are NULL, unknown ones an error."""
     rows = list(rows)
     schema = schema or dataset.schema
-    unknown = {key for row in rows for key in row} - set(schema.names)
+    unknown = set[str]().union(*rows) - set(schema.names)
     if unknown:
         raise LakeError(f"{dataset.name} has no columns {sorted(unknown)}")
-    return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
 def write_table(dataset: Dataset, table: pa.Table, folder: Path, name: str = PART) -> Path:

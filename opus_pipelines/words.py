@@ -10,12 +10,21 @@ def usd(value: float | None) -> str:
     """Dollars; small amounts keep their digits."""
     if value is None:
         return "-"
-    return ("-" if value < 0 else "") + (f"${abs(value):,.2f}" if abs(value) >= 1 or value == 0 else f"${abs(value):.4f}")
+    said = f"${abs(value):,.2f}" if abs(value) >= 1 or value == 0 else f"${abs(value):.4f}"
+    return f"-{said}" if value < 0 and said.strip("$0.") else said
 
 
 def within(low: float | None, high: float | None) -> str:
     """An interval of dollars."""
     return "-" if low is None or high is None else f"{usd(low)} to {usd(high)}"
+
+
+FAR = 0.25  # similarity below which no case of history is really like an intake: unrelated texts reach as much
+
+
+def is_far(similarity: float | None) -> bool:
+    """Is the nearest case of history another kind of work? Then figures are another kind of work's. This project's own rule."""
+    return similarity is not None and similarity < FAR
 
 
 def share(value: float | None) -> str:

@@ -106,23 +106,45 @@ def test_rules_of_the_documents_bind_with_their_sentences(results):
     assert ("inv-88213-packaging", "before", "Approve Payment before Post to Ledger", "contract/accounts_payable_sop.md, line 7") in found
 
 
-def test_documents_that_try_to_steer_change_no_constraint_cost_or_rank(sample, results, knowledge, cached, tmp_path):
+@pytest.mark.parametrize(("places", "names"), [
+    (("../documents", "process"), tuple(HOSTILE)), (("output",), tuple(HOSTILE)), (("input",), ("system.txt",)),
+    (("input",), ("mail.eml",)),
+])
+def test_documents_that_try_to_steer_change_no_constraint_cost_or_rank(sample, results, knowledge, cached, tmp_path, places, names):
     shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
     (contract,) = discover(tmp_path)
-    for folder in (contract.documents, contract.intakes[0] / "process"):
-        for name, text in HOSTILE.items():
-            (folder / f"x_{name}").write_text(text)
+    for place in places:
+        for name in names:
+            (contract.intakes[0] / place / f"x_{name}").write_text(HOSTILE[name])
     steered = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
-    facts = lambda made: (made.demands.constraints, [(c.tasks, c.evaluation, c.violations) for _, c in made.ranked])
+    ranks = lambda made: [(r, c.tasks, c.workflow.edges, c.evaluation, c.violations, c.penalties, c.scores) for r, c in made.ranked]
+    facts = lambda made: (made.demands.constraints, [d for d in made.demands.all if d.holds], ranks(made))
     before = results["Harbourline Mutual", "Motor Claims"].made
     assert [facts(made) for _, made in steered.made] == [facts(made) for _, made in before]
 
 
 def test_every_intake_of_every_contract_gets_workflows(results):
     assert len(results) == 6
-    assert sum(len(r.made) for r in results.values()) == 20
+    assert sum(len(r.made) for r in results.values()) == 26
     assert [r.failed + r.refused for r in results.values()] == [[]] * 6
     assert all(best.feasible for _, _, _, best in every_best(results))
+
+
+def test_work_that_no_case_combined_is_generated_and_earns_more_than_any_near_case_would(results, kinds, truth, knowledge):
+    """What is needed for it no case of history did, so whatever is looked up is damaged; the generated workflow is not."""
+    made_up = []
+    for _, intake, made, best in every_best(results):
+        kind = kind_of(truth, intake.industry, kinds[made.intention_id])
+        assert knowledge.in_history(best.tasks) == bool(kind["cases"]), intake.folder
+        if not kind["cases"]:
+            made_up.append(intake.folder)
+            needed = {n["task"] for n in kind["needed"]}
+            done = [{step_of(truth, intake.industry, knowledge.graph.tasks[t].title) for t in case.tasks} for case in made.cases]
+            assert not any(needed <= tasks for tasks in done)
+            earned = expected_reward(truth, intake.industry, best.workflow, kind["kind"], best.evaluation.start_ms)
+            assert earned == pytest.approx(best.reward_usd, rel=0.06)
+            assert earned > intake.gain_usd * max(math.prod(1 - n["damage"] for n in kind["needed"] if n["task"] not in d) for d in done)
+    assert len(made_up) == 6
 
 
 def test_no_rank_one_workflow_leaves_out_what_its_kind_of_work_needs(results, kinds, truth):
@@ -225,14 +247,14 @@ def test_constraints_decide_feasibility_and_name_what_is_violated(sample, knowle
 def test_a_broken_intake_costs_only_itself(sample, knowledge, cached, tmp_path):
     shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
     (contract,) = discover(tmp_path)
-    first, second, third = contract.intakes
+    first, second, *others = contract.intakes
     (first / "intake.toml").write_text("gain = 3")
     shutil.rmtree(second / "input")
     result = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
-    assert [i.folder for i, _ in result.made] == [third.name]
+    assert [i.folder for i, _ in result.made] == [other.name for other in others]
     assert "unknown key gain; did you mean gain_usd?" in result.failed[0]
     assert "no readable client input" in result.refused[0]
-    assert result.tables["generation/intakes"]["status"].to_pylist().count("generated") == 1
+    assert result.tables["generation/intakes"]["status"].to_pylist().count("generated") == 2
 
 
 def test_an_industry_without_history_is_refused_with_the_nearest(sample, knowledge, cached, tmp_path):
@@ -349,6 +371,34 @@ def test_every_ranking_says_how_sure_it_is(results):
             assert [row["beats_next"] is None for row in ranked] == [False] * (len(ranked) - 1) + [True]
             for row in ranked[:-1]:
                 assert row["verdict"] == ("clear" if row["beats_next"] >= SETTINGS.reward.clear_share else "undecided")
+
+
+def test_every_intention_has_as_many_workflows_as_asked_for_that_differ_in_more_than_one_step(results):
+    """Steps as the tables tell them: which task, by which kind of actor, model and group."""
+    for result in results.values():
+        steps = {}
+        for s in result.tables[WORKFLOW_TASKS.name].to_pylist():
+            if s["kind"] in ("task", "review"):
+                steps.setdefault(s["workflow_id"], set()).add((s["node"], s["actor_kind"], s["model"], s["actor_group"]))
+        rows = result.tables[OPTIMIZED.name].to_pylist()
+        for intention in {row["intention_id"] for row in rows}:
+            ranked = sorted((row for row in rows if row["intention_id"] == intention), key=lambda row: row["rank"])
+            ids = [row["workflow_id"] for row in ranked]
+            apart = [[max(len(steps[a] - steps[b]), len(steps[b] - steps[a])) for b in ids[:place]] for place, a in enumerate(ids)]
+            assert [row["differs_by"] for row in ranked] == [min(swaps, default=None) for swaps in apart]
+            assert all(row["differs_by"] >= 2 for row in ranked[1:])
+            assert (len(ranked), ranked[0]["fewer"]) == (SETTINGS.generation.k, None)
+            assert [row["reward_usd"] for row in ranked] == sorted((row["reward_usd"] for row in ranked), reverse=True)
+
+
+def test_rank_one_is_the_same_however_different_the_others_must_be(sample, results, knowledge, cached):
+    (contract,) = [c for c in discover(sample.intakes_folder) if c.contract == "Household Claims"]
+    firsts = lambda found: [(made.ranked[0][1].id, made.ranked[0][1].evaluation) for _, made in found.made]
+    for least in (1, 4):
+        settings = SETTINGS.model_copy(update={"generation": SETTINGS.generation.model_copy(update={"least_swaps": least})})
+        found = generate_contract(contract, knowledge, settings, cached, "test", NOW)
+        assert firsts(found) == firsts(results["Castellan Insurance", "Household Claims"])
+        assert all(c.differs_by >= least for _, made in found.made for _, c in made.ranked[1:])
 
 
 def test_a_stated_review_stands_in_the_tables_and_in_the_reports(sample, knowledge, cached, tmp_path):

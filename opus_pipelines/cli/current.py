@@ -6,6 +6,7 @@ from opus_pipelines.errors import InputError, LakeError
 from opus_pipelines.generation.current import failed_intakes, is_current
 from opus_pipelines.generation.discover import ContractFolder, discover
 from opus_pipelines.generation.forget import not_forgotten
+from opus_pipelines.generation.staleness import changes_since
 from opus_pipelines.history.ingest import HistoryState, read_history
 from opus_pipelines.history.plan import SourcePlan, plan_history
 from opus_pipelines.lake import PART, Lake, read_table
@@ -50,6 +51,16 @@ def still_failed(lake: Lake, contracts: list[ContractFolder]) -> list[str]:
     return [*lines, "nothing changed since; `opus generate --retry-failed` tries again"] if lines else []
 
 
+def changes(settings: Settings) -> dict[tuple[str, str], tuple[str, ...]] | None:
+    """What changed since each contract's result was made, by client and contract; None before the first snapshot."""
+    lake = Lake(settings.paths.lake)
+    snapshot = lake.current_snapshot()
+    if snapshot is None:
+        return None
+    found = not_forgotten(lake, discover(settings.paths.intakes))
+    return {(c.client, c.contract): changes_since(lake, c, snapshot, settings) for c in found}
+
+
 def split_stale(
     settings: Settings, client: str | None, contract: str | None, intake: str | None, retry_failed: bool = False
 ) -> tuple[list[ContractFolder], list[ContractFolder]]:
@@ -67,5 +78,14 @@ def split_stale(
     if not named:
         there = ", ".join(f"{c.client} / {c.contract}" for c in found) or "nothing"
         raise InputError(f"no such contract or intake in {settings.paths.intakes}; there is: {there}")
+    if contract is None and intake is None:
+        named += _broken_beside(named, found)
     current = [c for c in named if is_current(lake, c, snapshot, settings) and not (retry_failed and failed_intakes(lake, c))]
     return [c for c in named if c not in current], current
+
+
+def _broken_beside(named: list[ContractFolder], found: list[ContractFolder]) -> list[ContractFolder]:
+    """Contracts that go by their folders' names because their settings cannot be read, beside the named ones: the same client's, most
+    likely, and not to be passed over in silence."""
+    places = {c.folder.parent for c in named}
+    return [c for c in found if c.problem and c not in named and c.folder.parent in places]

@@ -125,22 +125,32 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 @click.command()
+@click.option("--intakes", type=click.Path(path_type=Path), help="Folder of intakes, client/contract/intake (or OPUS_INTAKES).")
 @show.format_option
 @click.pass_obj
-def status(options: Options, form: str) -> None:
-    """Snapshot, sources, contracts, what is stale and what failed.
+def status(options: Options, intakes: Path | None, form: str) -> None:
+    """Snapshot, sources, contracts, what is stale since what changed, and what failed.
 
     \b
     Example:
-      opus status
+      opus status --intakes demo/intakes
     """
     from opus_pipelines.query import status as query_status
     from opus_pipelines.query.views import connect
 
+    settings = options.settings(paths__intakes=intakes)
     lake = options.lake()
     connection = connect(lake)
+    changed = None
+    if settings.paths.intakes.is_dir():
+        from opus_pipelines.cli.current import changes
+
+        changed = changes(settings)
+    else:
+        folder = settings.paths.intakes
+        click.echo(f"{folder}: no such folder of intakes; only a newer snapshot tells what is stale, --intakes DIR tells all", err=True)
     if form != "table":
-        show.relation(query_status.contracts(connection), form)
+        show.relation(query_status.contracts(connection, changed), form)
         return
-    for title, columns, values in query_status.report(connection, lake):
+    for title, columns, values in query_status.report(connection, lake, changed):
         show.table(columns, values, title)

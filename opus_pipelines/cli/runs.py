@@ -117,14 +117,15 @@ def _warnings(result: "dg.ExecuteInProcessResult") -> list[str]:
 
 
 def _reason(result: "dg.ExecuteInProcessResult") -> str:
-    """Why a run failed, in the words of the deepest error: ours as they are, others with their type."""
+    """Why a run failed, in the words of the deepest error: ours as they are, others with their type; a line each contract that failed."""
     found = [getattr(event.event_specific_data, "error", None) for event in result.all_events if event.is_failure]
     chain = list(_causes(next((e for e in found if e), None)))
     if not chain:
         return "the run failed"
     ours = next((e for e in chain if e.cls_name and hasattr(errors, e.cls_name)), None)
     error = ours or chain[-1]
-    message = " ".join(error.message.split())
+    lines = error.message.strip().splitlines() if error.cls_name == "Failure" else [error.message]
+    message = "\nopus: ".join(" ".join(line.split()) for line in lines)
     return message.split(": ", 1)[-1] if ours or error.cls_name == "Failure" else message
 
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from opus_pipelines.generation.settling import Ground
 from opus_pipelines.intention.encode import Intention, encode_intention
 from opus_pipelines.intention.goals import goals_of
 from opus_pipelines.intention.resolve import Precedent, resolved
-from opus_pipelines.lwm.interface import NearCase
+from opus_pipelines.lwm.interface import NearCase, Work
 from opus_pipelines.wfg.algorithm1 import WFG
 from opus_pipelines.wkg.graph import WorkGraph
 
@@ -34,12 +35,13 @@ def intentions(intake: Intake, knowledge: Knowledge, encoder: TextEncoder) -> li
 
 def completed(intention: Intention, cases: Sequence[NearCase], knowledge: Knowledge) -> Intention:
     """The Intention with the part that the client did not give, from the nearest cases that succeeded."""
-    return resolved(intention, [_precedent(c, knowledge) for c in cases if c.success is not False and c.tasks][: CASES_OF_A_KIND])
+    models = (c for c in cases if c.success is not False and c.tasks)
+    return resolved(intention, [_precedent(c, knowledge) for c in islice(models, CASES_OF_A_KIND)])
 
 
 def demanded(
-    intake: Intake, intention: Intention, alone: bool, knowledge: Knowledge, graph: WorkGraph, wfg: WFG, cases: Sequence[NearCase],
-    needed: Sequence[frozenset[str]], settled: frozenset[tuple[str, str]],
+    intake: Intake, intention: Intention, alone: bool, knowledge: Knowledge, graph: WorkGraph, wfg: WFG, works: Sequence[Work],
+    settled: frozenset[tuple[str, str]],
 ) -> Demands:
     """What is stated and what the documents demand, held against this Intention's own ways. `alone`: it is the intake's only one.
 
@@ -50,7 +52,7 @@ def demanded(
     meaning = Meaning(knowledge.names, graph, tasks, knowledge.task_vectors, intention.texts)
     documents = {e.element_id: f"{e.role}/{e.name}" for e in intake.elements}
     said = "\n".join([intake.title or "", *own])
-    return demands(intention.decoded.rules, Ground(said, meaning, wfg, cases, needed, settled, intake.constraints, documents))
+    return demands(intention.decoded.rules, Ground(said, meaning, wfg, works, settled, intake.constraints, documents))
 
 
 def _kind(cases: Sequence[NearCase]) -> str | None:

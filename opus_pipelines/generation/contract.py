@@ -86,10 +86,13 @@ def result_id(
     `attempt`: 1, or which attempt this is at the same inputs, where intakes failed before for a reason that may pass (time, memory); what
     is published is never changed, so that each attempt has an id of its own.
     """
-    version = (model or HistoryBackend()).version
-    inputs = contract.client, contract.contract, contract.content()
+    return id_of(contract, snapshot, (model or HistoryBackend()).version, settings_hash(settings), code_version(CODE), attempt)
+
+
+def id_of(contract: ContractFolder, snapshot: str, model_version: str, settings: str, code: str, attempt: int = 1) -> str:
+    """`result_id` of the hashes of settings and code: what a published result says of itself can be held against its id."""
     again = [attempt] if attempt > 1 else []
-    return make_id("r", *inputs, snapshot, version, settings_hash(settings), code_version(CODE), *again)
+    return make_id("r", contract.client, contract.contract, contract.content, snapshot, model_version, settings, code, *again)
 
 
 def generate_contract(

@@ -2,12 +2,13 @@
 
 import unicodedata
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from opus_pipelines.errors import InputError, OpusError
 from opus_pipelines.generation.contract_settings import ContractSettings, load_contract
 from opus_pipelines.ids import digest, file_hash, make_id
-from opus_pipelines.intention.elements import shown_name
+from opus_pipelines.intention.elements import is_hidden, shown_name
 from opus_pipelines.lake import slug
 
 DOCUMENTS = "documents"
@@ -44,14 +45,18 @@ class ContractFolder:
 
     def fingerprint(self) -> str:
         """Hash of path, size and modification time of every file: cheap enough to be asked every minute."""
-        files = sorted(p for p in self.folder.rglob("*") if p.is_file())
+        files = self._files()
         facts = [(p.relative_to(self.folder).as_posix(), p.stat()) for p in files]
         return digest([(path, found.st_size, found.st_mtime_ns) for path, found in facts])
 
+    @cached_property
     def content(self) -> list[tuple[str, str]]:
-        """Every file of the contract with its hash, in order: what a result is made from."""
-        files = sorted(p for p in self.folder.rglob("*") if p.is_file())
+        """Every file of the contract with its hash, in order: what a result is made from. Hashed once, when first asked for."""
+        files = self._files()
         return [(p.relative_to(self.folder).as_posix(), file_hash(p)) for p in files]
+
+    def _files(self) -> list[Path]:
+        return sorted(p for p in self.folder.rglob("*") if p.is_file() and not is_hidden(p.relative_to(self.folder)))
 
 
 def discover(intakes: Path) -> list[ContractFolder]:
@@ -86,4 +91,4 @@ def _contract(client: str, folder: Path) -> ContractFolder:
 
 def _folders(folder: Path) -> list[Path]:
     root = folder.resolve()
-    return sorted(p for p in folder.iterdir() if p.is_dir() and not p.name.startswith(".") and p.resolve().parent == root)
+    return sorted(p for p in folder.iterdir() if p.is_dir() and not is_hidden(Path(p.name)) and p.resolve().parent == root)

@@ -3,18 +3,19 @@
 The flow of DESIGN section 2, composed; every step is a function of the package that owns it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opus_pipelines.embedding.attention import unit
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.asking import completed, demanded, intentions
+from opus_pipelines.generation.beside import needed_of, order_of, works_of
 from opus_pipelines.generation.candidates import candidates
 from opus_pipelines.generation.contract_settings import Review
 from opus_pipelines.generation.demands import Demands
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.needed import needed_tasks
-from opus_pipelines.generation.order import predecessors, settled_order
+from opus_pipelines.generation.order import predecessors
 from opus_pipelines.generation.prices import Prices
 from opus_pipelines.generation.reading import nearest_tasks, needed_by, order_by, reading_of, with_new_steps
 from opus_pipelines.generation.situation import Candidate, Situation
@@ -22,10 +23,10 @@ from opus_pipelines.ids import make_id
 from opus_pipelines.intention.encode import Intention
 from opus_pipelines.intention.routing import Routed, route
 from opus_pipelines.lwm.history import first_occurrences
-from opus_pipelines.lwm.interface import LargeWorkModel, LwmRequest, NearCase, TaskSequence
+from opus_pipelines.lwm.interface import LargeWorkModel, LwmRequest, NearCase, TaskSequence, Work
 from opus_pipelines.lwm.reading import Reading
 from opus_pipelines.optimization.baseline import Baseline, baseline, paid
-from opus_pipelines.settings import Cost, Settings
+from opus_pipelines.settings import Cost, Generation, Settings
 from opus_pipelines.subgraph.neighbourhoods import neighbourhoods
 from opus_pipelines.subgraph.steiner import SubWKG, steiner
 from opus_pipelines.wfg.algorithm1 import WFG, workflow_graph
@@ -103,15 +104,19 @@ def _generate(
     if not subgraphs:
         return Refused("nothing in the Work Knowledge Graph is near this intake: neither a task nor a case of history")
     reading = reading_of(intake.elements, unit(intention.parts["input"].mean(0)), intake.industry, knowledge.procedures, encoder)
-    written = model.generate(LwmRequest(intention.vector, graph, [s for _, s in subgraphs], cases, knobs.seed, reading))
+    works = _works(intake, intention, alone, cases, reading, knowledge, knobs)
+    cases = list({c.implementation_id: c for work in works for c in work.cases}.values())
+    asked = works if len(works) > 1 else ()
+    written = model.generate(LwmRequest(intention.vector, graph, [s for _, s in subgraphs], works[0].cases, knobs.seed, reading, asked))
     sequences = {make_id("q", intention_id, s.subgraph, s.tasks): s for s in written}
     wfg = joined(workflow_graph({i: chain(s.tasks) for i, s in sequences.items()}, graph), graph, knowledge.alike)
     nearest = nearest_tasks(reading.steps, graph, knowledge.index, intake.industry, encoder) if reading else {}
     graph = with_new_steps(graph, reading.steps, nearest) if reading else graph
     prices = Prices.of(graph, {n.task_id for n in wfg.nodes.values() if n.task_id}, cost, settings)
-    needed = needed_by(reading, needed_tasks(cases, knowledge.needs_of(intake.industry), intake.client, knobs))
-    settled = order_by(reading, settled_order(cases, knobs.settled_share), prices.ways)
-    demands = demanded(intake, intention, alone, knowledge, graph, wfg, cases, needed, settled)
+    needed = needed_by(reading, needed_of(works))
+    settled = order_by(reading, order_of(works, knobs.settled_share), prices.ways)
+    read = [replace(works[0], needed=needed_by(reading, works[0].needed)), *works[1:]]
+    demands = demanded(intake, intention, alone, knowledge, graph, wfg, read, settled)
     situation = Situation(
         intake, intention_id, graph, wfg, cases, {i: first_occurrences(s.tasks) for i, s in sequences.items()}, needed,
         demands.order(settled), demands.constraints, review, prices, cost, settings, knowledge.names, demands, reading,
@@ -122,6 +127,17 @@ def _generate(
         Weights.of(cost, settings.reward), demands, graph, reading, nearest,
         predecessors(situation.sequences, situation.seen, graph, situation.order),
     )
+
+
+def _works(
+    intake: Intake, intention: Intention, alone: bool, cases: list[NearCase], reading: Reading | None, knowledge: Knowledge,
+    knobs: Generation,
+) -> list[Work]:
+    """The kinds of work that are asked for: one, where a part of the procedure decides, or the intake has several Intentions."""
+    near = Work(cases, needed_tasks(cases, knowledge.needs_of(intake.industry), intake.client, knobs))
+    if not alone or (reading and reading.has_goal):
+        return [near]
+    return works_of(near, intention.decoded.rules, intention.texts, intake, intention.vector, knowledge, knobs)
 
 
 def _subgraphs(intention_id: str, knowledge: Knowledge, routed: list[Routed], cases: list[NearCase]) -> list[tuple[str, SubWKG]]:

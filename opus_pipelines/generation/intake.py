@@ -37,7 +37,7 @@ class Intake:
     def refusal(self) -> str | None:
         """What to ask the client for, None when there is enough to work on."""
         reason = missing(list(self.elements))
-        unread = [f"{e.role}/{e.name}: {e.left_out}" for e in self.elements if e.text is None]
+        unread = [f"{e.role}/{e.name}: {e.left_out}" for e in self.elements if not (e.text or "").strip()]
         return f"{reason} (not read: {'; '.join(unread)})" if reason and unread else reason
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from opus_pipelines.lwm.interface import NearCase
 # the distance to the ENOUGH-th model, within these bounds: one good text decides alone, many alike decide together.
 ENOUGH = 10
 SHARPEST, BLUNTEST = 0.005, 0.015
+KEPT = 10_000  # cases that are remembered once they were read: some kB each
 
 
 class CaseBook:
@@ -27,6 +29,8 @@ class CaseBook:
         column = vectors["vector"].combine_chunks()
         self._vectors = np.asarray(column.flatten(), dtype=np.float32).reshape(len(column), column.type.list_size)
         self._industry = np.array(self._cases["industry"].to_pylist(), dtype=object)
+        self._masks: dict[str | None, np.ndarray] = {}
+        self._read: dict[int, NearCase] = {}
         self._refusal = np.array([x is False for x in self._cases["expected_outcome"].to_pylist()], dtype=bool)
 
     def __len__(self) -> int:
@@ -36,14 +40,41 @@ class CaseBook:
         """The `top` nearest cases of the industry, nearest first; cases where refusing was right are no models to follow."""
         if not len(self):
             return []
-        allowed = ~self._refusal if industry is None else ~self._refusal & (self._industry == industry)
+        allowed = self._allowed(industry)
         hits = nearest_cases(self._vectors, vector, allowed, top)
         if not hits:
             return []
-        rows = self._cases.take([place for place, _ in hits]).to_pylist()
+        cases = self._at([place for place, _ in hits])
         cosines = [cosine for _, cosine in hits]
-        weights = _weights(cosines, [row["success"] is not False for row in rows])
-        return [_case(row, cosine, weight) for row, cosine, weight in zip(rows, cosines, weights, strict=True)]
+        weights = _weights(cosines, [case.success is not False for case in cases])
+        return [replace(case, similarity=cosine, weight=weight) for case, cosine, weight in zip(cases, cosines, weights, strict=True)]
+
+    def near_one_doing(self, task: str, vector: np.ndarray, industry: str | None, top: int) -> list[NearCase]:
+        """The cases `near` that one of them which is nearest to the vector among those that did the task and did not fail; else none."""
+        allowed = self._allowed(industry) & self._models_of(task) if len(self) else np.zeros(0, bool)
+        hits = nearest_cases(self._vectors, vector, allowed, 1) if allowed.any() else []
+        return self.near(self._vectors[hits[0][0]], industry, top) if hits else []
+
+    def _at(self, places: Sequence[int]) -> list[NearCase]:
+        """The cases at these places, as near as can be; many intakes ask for the same ones."""
+        unread = [place for place in places if place not in self._read]
+        if len(self._read) + len(unread) > KEPT:
+            self._read, unread = {}, list(places)
+        self._read |= zip(unread, map(_case, self._cases.take(pa.array(unread, pa.int64())).to_pylist()), strict=True)
+        return [self._read[place] for place in places]
+
+    def _allowed(self, industry: str | None) -> np.ndarray:
+        """[cases]: of the industry, and such that refusing was not right."""
+        if industry not in self._masks:
+            self._masks[industry] = ~self._refusal if industry is None else ~self._refusal & (self._industry == industry)
+        return self._masks[industry]
+
+    def _models_of(self, task: str) -> np.ndarray:
+        """[cases]: did it, and did not fail."""
+        done = pc.list_parent_indices(self._cases["tasks"]).filter(pc.equal(pc.list_flatten(self._cases["tasks"]), task))
+        found = np.zeros(len(self), dtype=bool)
+        found[done.to_numpy()] = True
+        return found & pc.fill_null(self._cases["success"], True).to_numpy()
 
 
 def _weights(cosines: Sequence[float], is_model: Sequence[bool]) -> list[float]:
@@ -53,10 +84,10 @@ def _weights(cosines: Sequence[float], is_model: Sequence[bool]) -> list[float]:
     return [min(1.0, math.exp((cosine - models[0]) / sharpness)) for cosine in cosines]
 
 
-def _case(row: dict[str, Any], similarity: float, weight: float) -> NearCase:
+def _case(row: dict[str, Any]) -> NearCase:
     tasks: Sequence[str] = row["tasks"] or ()
     return NearCase(
-        implementation_id=row["implementation_id"], similarity=similarity, weight=weight,
+        implementation_id=row["implementation_id"], similarity=1.0, weight=1.0,
         success=row["success"], expected_outcome=row["expected_outcome"], client=row["client"], kind_of_case=row["kind_of_case"],
         tasks=tuple(tasks), task_keys=tuple(row["task_keys"] or ()), task_cost_usd=tuple(row["task_cost_usd"] or ()),
         task_duration_ms=tuple(row["task_duration_ms"] or ()), actor_kinds=tuple(row["actor_kinds"] or ()),

@@ -4,8 +4,10 @@ The nearest cases decide where enough of them succeeded; elsewhere the rows of `
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.settings import Generation
@@ -32,53 +34,68 @@ def _needed_near(cases: list[NearCase], settings: Generation) -> list[frozenset[
     Looking at each task by itself would blame what a skipped check's cases happen to lack beside the check.
     """
     groups: list[frozenset[str]] = []
-    left = cases
+    left = _Counted(cases)
     while found := _surest(left, frozenset().union(*groups)):
         groups.append(_with_alternatives(found, left))
-        left = [c for c in left if groups[-1] & set(c.tasks)]
-    chosen = frozenset[str]().union(*groups)
-    usual = [t for t, those in _having(left).items() if t not in chosen and _usual(those, left, settings)]
+        left = left.those(lambda c, group=groups[-1]: not group.isdisjoint(c.tasks))  # type: ignore[misc]
+    usual = _usual(left, frozenset().union(*groups), settings)
     return sorted([*groups, *(frozenset({t}) for t in usual)], key=sorted)
 
 
-def _usual(those: list[NearCase], cases: list[NearCase], settings: Generation) -> bool:
-    """Most successes did the task (`those` are the cases that did), and history does not show that leaving it out does no harm."""
-    n, right = _weights(cases)
-    done, succeeded = _weights(those)
-    harm = lift(succeeded, done, max(0.0, right - succeeded), max(0.0, n - done))[2]
-    return bool(succeeded > settings.usual_share * right and harm > settings.harmless_lift)
+class _Counted:
+    """Cases with, for each task that any of them did, the weight of those that did it (`done`), and of the right ones (`right`)."""
+
+    def __init__(self, cases: Sequence[NearCase]) -> None:
+        self.cases = cases
+        self.whole, self.whole_right = _weights(cases)
+        self.tasks = sorted({task for case in cases for task in case.tasks})
+        self.place = {task: n for n, task in enumerate(self.tasks)}
+        places = [[self.place[task] for task in set(case.tasks)] for case in cases]
+        each = np.array([n for found in places for n in found], np.int64)
+        weights = np.repeat([case.weight for case in cases], [len(found) for found in places])
+        is_right = np.repeat([bool(case.success) for case in cases], [len(found) for found in places]).astype(bool)
+        self.done = np.bincount(each, weights, len(self.tasks))  # adds up in the order of the cases
+        self.right = np.bincount(each[is_right], weights[is_right], len(self.tasks))
+
+    def those(self, hold: Callable[[NearCase], bool]) -> "_Counted":
+        """Some of the cases."""
+        return _Counted([case for case in self.cases if hold(case)])
+
+    def rate(self, task: str) -> float:
+        """The share of the cases with the task that were right, by weight."""
+        n = self.place[task]
+        return float(rate_of(self.right[n], self.done[n]))
 
 
-def _surest(cases: list[NearCase], without: frozenset[str]) -> str | None:
+def _usual(found: _Counted, without: frozenset[str], settings: Generation) -> list[str]:
+    """The tasks that most successes did, and of which history does not show that leaving them out does no harm."""
+    missed_right, missed = np.maximum(0.0, found.whole_right - found.right), np.maximum(0.0, found.whole - found.done)
+    harm = lift(found.right, found.done, missed_right, missed)[2]
+    usual = (found.right > settings.usual_share * found.whole_right) & (harm > settings.harmless_lift)
+    return [task for task, holds in zip(found.tasks, usual, strict=True) if holds and task not in without]
+
+
+def _surest(found: _Counted, without: frozenset[str]) -> str | None:
     """The task whose lift's lower end is highest, if it is above 0; ties by id."""
-    total, right = _weights(cases)
-    best, found = 0.0, None
-    for task, those in sorted(_having(cases).items()):
-        n, s = _weights(those)
-        if task not in without and total - n >= MIN_WITHOUT:
-            lower = float(lift(s, n, max(0.0, right - s), total - n)[1])
-            if lower > best:
-                best, found = lower, task
-    return found
+    if not found.tasks:
+        return None
+    without_it = found.whole - found.done
+    lower = lift(found.right, found.done, np.maximum(0.0, found.whole_right - found.right), np.maximum(0.0, without_it))[1]
+    lower[without_it < MIN_WITHOUT] = -np.inf
+    lower[[found.place[task] for task in without if task in found.place]] = -np.inf
+    best = int(np.argmax(lower))
+    return found.tasks[best] if lower[best] > 0 else None
 
 
-def _with_alternatives(task: str, cases: list[NearCase]) -> frozenset[str]:
+def _with_alternatives(task: str, found: _Counted) -> frozenset[str]:
     """The task, and those that do as well in the cases without it."""
     group = {task}
-    rate = _rate(_having(cases)[task])
-    rest = [c for c in cases if task not in c.tasks]
-    while (other := _surest(rest, frozenset(group))) and _rate(_having(rest)[other]) >= rate - ALTERNATIVE_MARGIN:
+    least = found.rate(task) - ALTERNATIVE_MARGIN
+    rest = found.those(lambda c: task not in c.tasks)
+    while (other := _surest(rest, frozenset(group))) and rest.rate(other) >= least:
         group.add(other)
-        rest = [c for c in rest if other not in c.tasks]
+        rest = rest.those(lambda c, other=other: other not in c.tasks)  # type: ignore[misc]
     return frozenset(group)
-
-
-def _having(cases: Iterable[NearCase]) -> dict[str, list[NearCase]]:
-    found: dict[str, list[NearCase]] = defaultdict(list)
-    for case in cases:
-        for task in set(case.tasks):
-            found[task].append(case)
-    return found
 
 
 def _needed_by_kind(cases: Sequence[NearCase], needs: Iterable[Mapping[str, Any]], client: str | None) -> list[frozenset[str]]:
@@ -99,8 +116,3 @@ def _needed_by_kind(cases: Sequence[NearCase], needs: Iterable[Mapping[str, Any]
 def _weights(cases: Iterable[NearCase]) -> tuple[float, float]:
     cases = list(cases)
     return sum(c.weight for c in cases), sum(c.weight for c in cases if c.success)
-
-
-def _rate(cases: Iterable[NearCase]) -> float:
-    n, succeeded = _weights(cases)
-    return float(rate_of(succeeded, n))

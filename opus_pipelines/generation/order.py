@@ -3,14 +3,15 @@
 A chain's Reward hardly tells orders apart (it is a product), so order is learnt: what near cases never do, no workflow does.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
+
+import numpy as np
 
 from opus_pipelines.lwm.history import first_occurrences
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.optimization.shape import Facts, shaped
-from opus_pipelines.wfg.dependency import told
+from opus_pipelines.wfg.dependency import independent, told
 from opus_pipelines.wkg.graph import WorkGraph
 
 Pair = tuple[str, str]
@@ -19,12 +20,24 @@ MIN_WEIGHT = 0.5  # weight of such cases below which nothing is settled
 
 def settled_order(cases: Sequence[NearCase], share: float) -> frozenset[Pair]:
     """Pairs (a, b) of which at least `share` of the near cases that did both and did not fail do a first."""
-    votes: dict[Pair, float] = defaultdict(float)
+    models = [case for case in cases if case.success is not False]
+    tasks = list(dict.fromkeys(task for case in models for task in case.tasks))
+    votes = _votes(models, {task: n for n, task in enumerate(tasks)})
+    whole = votes + votes.T
+    first, second = np.nonzero((votes > 0) & (whole >= MIN_WEIGHT) & (votes >= share * whole))
+    return frozenset((tasks[a], tasks[b]) for a, b in zip(first.tolist(), second.tolist(), strict=True))
+
+
+def _votes(cases: Sequence[NearCase], number: Mapping[str, int]) -> np.ndarray:
+    """[tasks, tasks]: the weight of the cases that did the one before the other, added up in their order."""
+    size = len(number)
+    pairs: dict[tuple[str, ...], list[int]] = {}
     for case in cases:
-        if case.success is not False:
-            for pair in combinations(first_occurrences(case.tasks), 2):
-                votes[pair] += case.weight
-    return frozenset((a, b) for (a, b), v in votes.items() if (whole := v + votes.get((b, a), 0.0)) >= MIN_WEIGHT and v >= share * whole)
+        if case.tasks not in pairs:
+            pairs[case.tasks] = [number[a] * size + number[b] for a, b in combinations(first_occurrences(case.tasks), 2)]
+    found = [np.array(pairs[case.tasks], np.int64) for case in cases]
+    weights = np.repeat([case.weight for case in cases], [len(one) for one in found])
+    return np.bincount(np.concatenate([np.zeros(0, np.int64), *found]), weights, size * size).reshape(size, size)
 
 
 def breaks(tasks: Sequence[str], order: frozenset[Pair]) -> bool:
@@ -39,6 +52,14 @@ def facts_of(tasks: Iterable[str], seen: Mapping[Pair, float], graph: WorkGraph,
         lambda pair: told(pair, seen, graph.transitions),
         {t.task_id: frozenset(t.inputs) for t in known}, {t.task_id: frozenset(t.outputs) for t in known}, settled,
     )
+
+
+def free_pairs(tasks: Collection[str], seen: Mapping[Pair, float], graph: WorkGraph) -> frozenset[Pair]:
+    """The pairs of these tasks, both ways round, that history shows independent: what `facts_of` tells of them."""
+    known = frozenset(tasks)
+    near = {pair for pair in seen if known.issuperset(pair)}
+    walked = {(a, b) for a in known for b in graph.successors.get(a, ()) if b in known and (b, a) in graph.edges}
+    return frozenset(pair for pair in near | walked if independent(*told(pair, seen, graph.transitions)))
 
 
 def predecessors(

@@ -1,6 +1,5 @@
 """The four scores of every step of a workflow, and the Penalty that they make, EVAL (8)-(10), from what the WKG knows of its tasks."""
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from opus_pipelines.evaluation.penalty import Penalties, Scores, penalties
@@ -8,6 +7,7 @@ from opus_pipelines.evaluation.scores.cohesion import statements
 from opus_pipelines.evaluation.scores.facts import Facts
 from opus_pipelines.evaluation.scores.measure import measure
 from opus_pipelines.history.privacy.names import ACCOUNT, PHONE, meaning_of
+from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import folded
 from opus_pipelines.workflow.model import TaskNode, Workflow
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from opus_pipelines.generation.situation import Situation
 
 _OUTCOME_KNOWN = {"observed": 1.0, "estimated": 0.5}  # estimated: only the case's outcome was recorded, not the task's own
-_name = lru_cache(1 << 14)(folded)
 
 
 class FactBook:
@@ -36,14 +35,18 @@ class FactBook:
 
 def measured(situation: "Situation", workflow: Workflow) -> tuple[dict[str, Scores], Penalties]:
     """Scores by node, reviews among them, and what they come to. Deterministic; the order of nodes and edges means nothing."""
-    facts = {task.id: situation.facts.of(task) for task in workflow.tasks}
-    scores = measure(workflow, facts, situation.settings.scores)
-    return scores, penalties(workflow, scores, situation.settings.reward)
+    return scored(workflow, situation.facts, situation.settings)
+
+
+def scored(workflow: Workflow, book: FactBook, settings: Settings) -> tuple[dict[str, Scores], Penalties]:
+    """The same from what a book says of the workflow's steps."""
+    scores = measure(workflow, {task.id: book.of(task) for task in workflow.tasks}, settings.scores)
+    return scores, penalties(workflow, scores, settings.reward)
 
 
 def _facts(node: TaskNode, graph: WorkGraph) -> Facts:
     task = graph.tasks.get(node.task_id)
-    inputs, outputs = (tuple(dict.fromkeys(map(_name, names))) for names in (node.inputs, node.outputs))
+    inputs, outputs = (tuple(dict.fromkeys(map(folded, names))) for names in (node.inputs, node.outputs))
     doings = task.implementations if task else 0
     recorded = min(1.0, (task.p_n + task.q_n) / doings) if task and doings else 0.0
     names = node.title, ", ".join((*inputs, *outputs))

@@ -5,6 +5,7 @@ nothing keeps them all, less is asked: limits go first, then order, then what is
 candidates say which demands conflict and what would mend it.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -12,13 +13,14 @@ from itertools import pairwise
 from opus_pipelines.evaluation.cost import MS_PER_HOUR
 from opus_pipelines.generation.situation import Proposal, Situation, either
 from opus_pipelines.optimization.bounded import BestPaths, ChosenPath, best_paths
-from opus_pipelines.optimization.problem import Avoids, Before, Contains, Demand, Limit, Problem, keeps
+from opus_pipelines.optimization.problem import Avoids, Before, Contains, Demand, Differs, Limit, Problem, keeps
 from opus_pipelines.optimization.relax import infeasible, what_they_cost
 from opus_pipelines.wfg.algorithm1 import INPUT, OUTPUT, WfgEdge
 from opus_pipelines.workflow.model import TaskNode
 
 PATHS_PER_RANK = 4  # paths looked at for every workflow that is kept: shape, reviews and Penalty order them anew
 EFFORT = 3_000      # labels a search may look at: an intake's time is bounded, and what a search left open is told as its gap
+FURTHER = 500       # likewise, of one for a workflow unlike those that are ranked above it
 HISTORY = "the order of history"
 _KINDS = ((Limit,), (Before,), (Avoids,), (Limit, Before), (Limit, Avoids), (Before, Avoids), (Limit, Before, Avoids))
 
@@ -31,16 +33,61 @@ class _Level:
     found: BestPaths
 
 
+@dataclass(frozen=True)
+class Proposed:
+    """`proposals` in the order of their tasks' ids. `problem`: what was asked of them.
+
+    `known_usd`: every path that keeps it and is worth more is among them; minus infinity where all are. `idle`: tasks that nothing asks
+    for and that no near case which did not fail has done.
+    """
+
+    proposals: list[Proposal]
+    problem: Problem
+    known_usd: float
+    idle: frozenset[str] = frozenset()
+
+    def further(self, kept: Sequence[Sequence[str]], least: int) -> tuple[Proposal | None, float, bool]:
+        """The best path that differs from each of these by at least so many swaps of tasks, what it is worth, whether none is worth more.
+
+        Without idle steps where that is possible: the success model takes whatever has a q above 0 for a repair of what went wrong before.
+        """
+        others = [Differs(f"unlike {n}", frozenset(tasks), least) for n, tasks in enumerate(kept, start=1)]
+        like = self.proposals[0]
+        for avoided in (self.idle, frozenset[str]()):
+            demands = (*self.problem.demands, *others, Avoids("idle steps", avoided))
+            found = best_paths(replace(self.problem, demands=demands), 1, FURTHER)
+            for path in found.paths:
+                return Proposal(path.tasks, _ways(path), like.gap_usd, like.notes), path.worth, found.exact
+        return None, -math.inf, found.exact
+
+
 def proposals(situation: Situation) -> list[Proposal]:
     """Every proposal, in the order of its tasks' ids."""
+    return proposed(situation).proposals
+
+
+def proposed(situation: Situation) -> Proposed:
+    """The best paths and what history did of all that keeps what is asked, and how to ask for more."""
     asked = problem_of(situation)
-    level, kept_all = _found(asked, situation.settings.generation.k * PATHS_PER_RANK)
+    most = situation.settings.generation.k * PATHS_PER_RANK
+    level, kept_all = _found(asked, most)
     notes = () if kept_all else why_not(asked)
     made = {path.tasks: _ways(path) for path in level.found.paths}
     for tasks in sorted(set(situation.sequences.values()) - made.keys()):
         if (nodes := _history(level.problem, tasks)) is not None:
             made[tasks] = nodes
-    return [Proposal(tasks, nodes, level.found.gap, notes) for tasks, nodes in sorted(made.items())]
+    found = [Proposal(tasks, nodes, level.found.gap, notes) for tasks, nodes in sorted(made.items())]
+    problem = level.problem
+    if not any(_keeps(path, problem) for path in level.found.paths):
+        problem = problem.without(*filter(_is_mendable, problem.demands))
+    fitting = [path.worth for path in level.found.paths if _keeps(path, problem)]
+    is_all = not found or (level.found.exact and len(fitting) < most)
+    return Proposed(found, problem, -math.inf if is_all else min(fitting, default=math.inf), _idle(situation))
+
+
+def _idle(situation: Situation) -> frozenset[str]:
+    done = {t for case in situation.cases if case.success is not False for t in case.tasks}
+    return frozenset(situation.prices.nodes) - done - frozenset[str]().union(*situation.required)
 
 
 def problem_of(situation: Situation) -> Problem:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
 from opus_pipelines.generation.flow import Generated
@@ -29,7 +28,7 @@ def intake_row(intake: Intake, status: str, reason: str | None) -> Row:
     """The row of generation/intakes."""
     return {
         "intake_id": intake.intake_id, "folder": intake.folder, "received_at": intake.received_at, "title": intake.title or intake.folder,
-        "industry": intake.industry, "content_hash": intake.content_hash, "elements": [asdict(e) for e in intake.elements],
+        "industry": intake.industry, "content_hash": intake.content_hash, "elements": [{**vars(e)} for e in intake.elements],
         "constraints": json.dumps(intake.constraints.model_dump(exclude_defaults=True), sort_keys=True),
         "gain_usd": intake.gain_usd, "gain_basis": intake.gain_basis, "status": status, "reason": reason,
     }
@@ -65,9 +64,9 @@ def generation_rows(intake: Intake, made: Generated, graph: WorkGraph, model: La
 def node_origin(made: Generated, node: str) -> str | None:
     """Where a node of the WFG came from; None for input and output.
 
-    history: a near case did it; connector: only a walk did, through a task that the SWKG added; lwm: only a walk did, or only the
-    intake's procedure asks for it; algorithm2: it joins what else falls apart; new: the procedure asks for it, and nobody in history
-    did it.
+    history: a near case did it; connector: only a walk did, through a task that the SWKG added; lwm: only a walk did, only the
+    intake's procedure asks for it, or it comes with work that is asked for beside the near cases'; algorithm2: it joins what else falls
+    apart; new: the procedure asks for it, and nobody in history did it.
     """
     found = made.wfg.nodes[node]
     if found.task_id is None:
@@ -90,7 +89,7 @@ def _intention(made: Generated) -> Row:
         "kind": found.kind, "vector": found.vector.tolist(), "goal": found.goal,
         "routed": [{"task_id": r.id, "similarity": r.similarity} for r in made.routed],
         "attention": [{"element_id": e, "weight": w} for e, w in found.attention.items()],
-        "inputs": [asdict(s) for s in found.decoded.inputs], "outputs": [asdict(s) for s in found.decoded.outputs],
+        "inputs": [{**vars(s)} for s in found.decoded.inputs], "outputs": [{**vars(s)} for s in found.decoded.outputs],
         "rules": [{"text": r.sentence.text, "element_id": r.sentence.element_id, "place": r.sentence.place} for r in found.decoded.rules],
         "constraints": [
             {"kind": d.kind, "value": d.value, "sentence": d.sentence, "element_id": d.element_id, "place": d.place, "effect": d.effect}

@@ -12,7 +12,7 @@ from opus_pipelines.intention.limits import amounts_in
 from opus_pipelines.intention.rules import Demand, Rule
 from opus_pipelines.intention.sentences import Sentence
 from opus_pipelines.intention.words import stem_set, stems, within
-from opus_pipelines.lwm.interface import NearCase
+from opus_pipelines.lwm.interface import Work
 from opus_pipelines.wfg.algorithm1 import WFG
 from opus_pipelines.workflow.constraints import Constraints
 
@@ -44,13 +44,13 @@ class Demanded:
 
 @dataclass(frozen=True)
 class Ground:
-    """What a demand is held against: the client's own words, the ways of this Intention, and what is stated."""
+    """What a demand is held against: the client's own words, the ways of this Intention, its kinds of work (the near cases' first), and
+    what is stated."""
 
     said: str
     meaning: Meaning
     wfg: WFG
-    cases: Sequence[NearCase]
-    needed: Sequence[frozenset[str]]
+    works: Sequence[Work]
     settled: frozenset[Pair]
     stated: Constraints
     elements: Mapping[str, str]
@@ -75,6 +75,14 @@ class Settling:
         first = sorted(range(len(listed)), key=lambda n: (not listed[n][1].strong, listed[n][1].kind == "must_not_contain", n))
         made = {n: self._demanded(*listed[n]) for n in first}
         return list(dict.fromkeys(made[n] for n in range(len(listed))))
+
+    def meant(self, demand: Demand, heading: str | None) -> str | None:
+        """The task that it demands to be done, whatever near cases did; None where that is unsure, or it is not about this intake."""
+        if demand.kind != "must_contain" or demand.idle or self._elsewhere(demand):
+            return None
+        task = self.ground.meaning.of(demand.clauses[0], demand.verbs[0])
+        hangs = demand.given and self.ground.meaning.of(demand.given) is None
+        return None if task is None or hangs or self._under(heading, (task,)) else task
 
     def _demanded(self, rule: Rule, demand: Demand) -> Demanded:
         tasks, effect = self._settled(demand, rule.sentence)
@@ -130,7 +138,7 @@ class Settling:
                 return "the order that it goes with has no effect"
         if task in self.lacks:
             return f"{STATED} or another rule demands the contrary"
-        if not self._goes_with_what_is_needed(task) or (role == "contract" and self._share(task) < LEAST_SHARE):
+        if not any(work.goes_with(task) for work in self.ground.works) or (role == "contract" and self._share(task) < LEAST_SHARE):
             return "the near cases that succeeded hardly ever did it: it is taken to be about other work"
         self.contains.add(task)
         return None
@@ -139,7 +147,7 @@ class Settling:
         (task,) = tasks
         if task in self.contains:
             return f"{STATED} or another rule demands the contrary"
-        if any(group <= self.lacks | {task} for group in self.ground.needed):
+        if any(group <= self.lacks | {task} for work in self.ground.works for group in work.needed):
             return "history failed or hardly ever succeeded without it; state it as must_not_contain if it is meant"
         self.lacks.add(task)
         return None
@@ -157,13 +165,8 @@ class Settling:
         self.pairs.add((first, then))
         return None
 
-    def _goes_with_what_is_needed(self, task: str) -> bool:
-        """Some near case that did not fail did the task and all that is needed."""
-        groups = [*self.ground.needed, {task}]
-        return any(c.success is not False and all(g & set(c.tasks) for g in groups) for c in self.ground.cases)
-
     def _share(self, task: str) -> float:
-        right = [c for c in self.ground.cases if c.success is not False]
+        right = [c for c in self.ground.works[0].cases if c.success is not False]
         whole = sum(c.weight for c in right)
         return sum(c.weight for c in right if task in c.tasks) / whole if whole else 0.0
 

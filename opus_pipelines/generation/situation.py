@@ -14,6 +14,7 @@ from opus_pipelines.generation.penalised import FactBook
 from opus_pipelines.generation.prices import Prices
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.lwm.reading import Reading
+from opus_pipelines.optimization.diversity import Steps, steps_of
 from opus_pipelines.optimization.refine import Refined
 from opus_pipelines.optimization.reviews import review_id
 from opus_pipelines.settings import Cost, Settings
@@ -96,7 +97,7 @@ class Plan:
 
     `edits`: what turned the proposed chain into it; their earnings add up to the Reward gained. `exact`: no other ways and reviews on its
     tasks in its shape earn more. `choices`: what each review and each dearer way earns. `binding`: the limits that cost Reward.
-    `notes`: the proposal's.
+    `notes`: the proposal's. `worth`, `measured`: EVAL (1)-(7) of it; scores by node and EVAL (8)-(10).
     """
 
     workflow: Workflow
@@ -109,6 +110,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     found: Refined | None = None
     is_refined: bool = False
+    worth: Evaluation | None = None
+    measured: tuple[Mapping[str, Scores], Penalties] | None = None
 
     @property
     def nodes(self) -> list[str]:
@@ -131,7 +134,10 @@ class Sureness:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One evaluated workflow. `transitions`: how often history went along its edges; `scores` by node."""
+    """One evaluated workflow. `transitions`: how often history went along its edges; `scores` by node.
+
+    `differs_by`: swaps that it lies from the nearest better ranked one; `fewer`: why fewer than `generation.k` are ranked.
+    """
 
     id: str
     plan: Plan
@@ -143,6 +149,8 @@ class Candidate:
     scores: Mapping[str, Scores] = field(default_factory=dict)
     penalties: Penalties | None = None
     sureness: Sureness | None = None
+    differs_by: int | None = None
+    fewer: str | None = None
 
     @property
     def workflow(self) -> Workflow:
@@ -153,6 +161,11 @@ class Candidate:
     def tasks(self) -> tuple[str, ...]:
         """Its tasks in one topological order, reviews not among them."""
         return self.plan.tasks
+
+    @cached_property
+    def steps(self) -> Steps:
+        """Its steps as they are carried out, reviews among them."""
+        return steps_of(self.workflow)
 
     @property
     def reward_usd(self) -> float:

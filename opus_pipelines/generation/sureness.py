@@ -5,7 +5,7 @@ and the draws are ranked as the workflows were: feasible first, then by EVAL (13
 constraints are met is judged on the expected figures alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,14 +13,18 @@ import numpy as np
 from opus_pipelines.evaluation.batch import Figures, Floats, evaluate_batch
 from opus_pipelines.evaluation.uncertainty import beats, interval, reward_draws
 from opus_pipelines.generation.beliefs import beliefs_of
+from opus_pipelines.generation.prices import Prices
 from opus_pipelines.generation.situation import Candidate, Situation, Sureness
+from opus_pipelines.settings import Cost, Settings
+from opus_pipelines.workflow.model import Workflow
 
 CLEAR, UNDECIDED = "clear", "undecided"
 
 
-def with_sureness(situation: Situation, ranked: Sequence[Candidate]) -> list[Candidate]:
-    """The candidates, best first, each with its Sureness."""
-    drawn = [_draws(situation, candidate) for candidate in ranked]
+def with_sureness(situation: Situation, ranked: Sequence[Candidate], draws: Callable[[Workflow], Floats] | None = None) -> list[Candidate]:
+    """The candidates, best first, each with its Sureness. `draws`: `draws_of` these, where somebody has them already."""
+    draws = draws or (lambda workflow: draws_of(workflow, situation.prices, situation.cost, situation.settings))
+    drawn = [_as_inferred(situation, candidate, draws(candidate.workflow)) for candidate in ranked]
     best = _best_shares(situation, ranked, drawn)
     return [
         replace(candidate, sureness=_sureness(situation, ranked, drawn, place, best[place])) for place, candidate in enumerate(ranked)
@@ -34,12 +38,14 @@ def _holds(situation: Situation, first: Candidate, second: Candidate, draws: tup
     return beats(*draws, situation.settings.reward.quantum_usd, _in_a_tie(first.penalty, second.penalty))
 
 
-def _draws(situation: Situation, candidate: Candidate) -> Floats:
-    """Rewards. Drawn in the product form; where success is inferred exactly, by as much off as the expected figures are."""
-    settings = situation.settings
-    beliefs = beliefs_of(candidate.workflow, situation.prices, settings.priors)
-    drawn = reward_draws(candidate.workflow, beliefs, situation.cost, settings.generation.seed, settings.reward.draws)
-    if settings.reward.inference == "product":
+def draws_of(workflow: Workflow, prices: Prices, cost: Cost, settings: Settings) -> Floats:
+    """Rewards, drawn in the product form."""
+    return reward_draws(workflow, beliefs_of(workflow, prices, settings.priors), cost, settings.generation.seed, settings.reward.draws)
+
+
+def _as_inferred(situation: Situation, candidate: Candidate, drawn: Floats) -> Floats:
+    """Where success is inferred exactly, by as much off as the expected figures are."""
+    if situation.settings.reward.inference == "product":
         return drawn
     product = evaluate_batch(candidate.workflow, Figures.of(candidate.workflow, situation.cost), situation.cost).reward_usd[0]
     return drawn + (candidate.reward_usd - product)

@@ -12,7 +12,7 @@ from opus_pipelines.generation.rows import Row, Rows, node_origin
 from opus_pipelines.generation.situation import Candidate
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.schemas import OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
-from opus_pipelines.workflow.model import REVIEW, OutputNode, TaskNode, Workflow
+from opus_pipelines.workflow.model import REVIEW, InputNode, OutputNode, TaskNode, Workflow
 
 _INSTRUCTION_KINDS = {"model": "model inference", "code": "code", "human": "human"}
 
@@ -25,7 +25,7 @@ def workflow_rows(intake: Intake, made: Generated, knowledge: Knowledge, model: 
         yield OPTIMIZED, ids | _optimized(rank, candidate, intake, made, knowledge, model)
         for position, node in enumerate(candidate.plan.nodes):
             row = {"workflow_id": candidate.id, "node": node, "position": position}
-            yield WORKFLOW_TASKS, ids | row | _node(node, candidate, made, knowledge, keys)
+            yield WORKFLOW_TASKS, ids | row | _node(node, candidate, made, knowledge, keys) | _own_title(node, candidate, intake)
         for row in _edges(candidate, made):
             yield WORKFLOW_EDGES, ids | row
 
@@ -58,8 +58,9 @@ def _optimized(rank: int, candidate: Candidate, intake: Intake, made: Generated,
 def _why(candidate: Candidate) -> Row:
     plan = candidate.plan
     return {
-        "edits": [asdict(edit) for edit in plan.edits], "choices": [asdict(choice) for choice in plan.choices],
+        "edits": [{**vars(edit)} for edit in plan.edits], "choices": [{**vars(choice)} for choice in plan.choices],
         "binding": list(plan.binding), "gap_usd": plan.gap_usd, "exact": plan.exact,
+        "differs_by": candidate.differs_by, "fewer": candidate.fewer,
     }
 
 
@@ -85,8 +86,13 @@ def _node(node: str, candidate: Candidate, made: Generated, knowledge: Knowledge
     }
     if isinstance(data, OutputNode):
         return common | {"gain_usd": data.gain_usd}
-    scores = asdict(candidate.scores[node]) if node in candidate.scores else {}
+    scores = vars(candidate.scores[node]) if node in candidate.scores else {}
     return common | scores | _task(data, made, knowledge, keys) if isinstance(data, TaskNode) else common
+
+
+def _own_title(node: str, candidate: Candidate, intake: Intake) -> dict[str, Any]:
+    """What the client gives is called as the intake is."""
+    return {"title": intake.title} if intake.title and isinstance(candidate.workflow.by_id[node], InputNode) else {}
 
 
 def _task(data: TaskNode, made: Generated, knowledge: Knowledge, keys: dict[str, list[str]]) -> dict[str, Any]:

@@ -5,14 +5,11 @@ dies costs its file only: the file is tried once more while no other is read, fo
 there is.
 """
 
-import os
-import subprocess
-import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +17,9 @@ from opus_pipelines.history.plan import FilePlan
 from opus_pipelines.history.privacy.forgotten import Forgotten
 from opus_pipelines.history.read_file import FileResult
 from opus_pipelines.history.source_settings import SourceSettings
+from opus_pipelines.processes import Process, started
 
 Key = tuple[str, str]  # source and path
-_PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 
 
 @dataclass
@@ -53,8 +50,8 @@ class Workers:
         self._waiting = deque(jobs)
         self._alone: deque[Key] = deque()  # those whose process died, to be tried once more
         self._count = min(count, len(jobs))
-        self._busy: dict[Connection, tuple[subprocess.Popen[bytes], Key]] = {}
-        self._idle: list[tuple[Connection, subprocess.Popen[bytes]]] = []
+        self._busy: dict[Connection, tuple[Process, Key]] = {}
+        self._idle: list[tuple[Connection, Process]] = []
         self._answers: dict[Key, Answer] = {}
 
     def __enter__(self) -> "Workers":
@@ -96,7 +93,7 @@ class Workers:
         self._answers[key] = said
         self._idle.append((connection, process))
 
-    def _died(self, key: Key, process: subprocess.Popen[bytes]) -> None:
+    def _died(self, key: Key, process: Process) -> None:
         code = process.wait()
         if key not in self._alone:
             self._alone.append(key)
@@ -119,12 +116,5 @@ class Workers:
             connection.send(self._jobs[key])
 
 
-def _started() -> tuple[Connection, subprocess.Popen[bytes]]:
-    ours, theirs = Pipe()
-    paths = os.pathsep.join(filter(None, (_PACKAGE_ROOT, os.environ.get("PYTHONPATH"))))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "opus_pipelines.history.worker", str(theirs.fileno())], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        pass_fds=[theirs.fileno()], env={**os.environ, "PYTHONPATH": paths},
-    )
-    theirs.close()
-    return ours, process
+def _started() -> tuple[Connection, Process]:
+    return started("opus_pipelines.history.worker")

@@ -92,13 +92,18 @@ def _of_folder(role: str, folder: Path, shelf: _Shelf) -> Iterator[Element]:
     if not folder.is_dir():
         return
     root = folder.resolve()
-    for path in sorted(p for p in folder.rglob("*") if not p.name.startswith(".")):
+    for path in sorted(p for p in folder.rglob("*") if not is_hidden(p.relative_to(folder))):
         name = path.relative_to(folder).as_posix()
         reason = _no_document(path, root)
         if reason:
             yield _unread(role, name, reason)
         elif path.is_file():
             yield from _of_document(role, name, Document.of_file(path), shelf)
+
+
+def is_hidden(path: Path) -> bool:
+    """What programs keep for themselves (`.DS_Store`, `.git/...`) and nobody sent; a name that begins with two dots is a name."""
+    return any(part.startswith(".") and not part.startswith("..") for part in path.parts)
 
 
 def _no_document(path: Path, root: Path) -> str | None:

@@ -15,7 +15,7 @@ WORK = (
     r"|bills?|complaints?|process(?:ing)?|workflow|handling|turnaround(?: time)?|work|service)"
 )
 _DONE = r"(?:settled|closed|completed?|finished|done|handled|processed|resolved|turned around|released|take[sn]?|last)"
-_NUMBER = r"(?P<n>\d[\d,]{0,14}(?:\.\d{1,6})?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty-four|forty-eight)"
+_NUMBER = r"(?P<n>\d(?:[\d,]{0,13}\d)?(?:\.\d{1,6})?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|twenty-four|forty-eight)"
 _WORDS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10, "twelve": 12,
           "twenty-four": 24, "forty-eight": 48}
 MOST = (

@@ -28,7 +28,8 @@ def route(index: VectorIndex, graph: WorkGraph, vector: np.ndarray, industry: st
 def nearest_cases(vectors: np.ndarray, vector: np.ndarray, allowed: np.ndarray, top: int) -> list[tuple[int, float]]:
     """Rows and cosines of the `top` cases [n, d] nearest to Γ among the allowed (boolean [n]); exact, nearest first, then by row."""
     similarity = np.where(allowed, vectors @ vector, -np.inf).round(6)
-    order = np.argsort(-similarity, kind="stable")[:top]
+    near = np.flatnonzero(similarity >= np.partition(similarity, -top)[-top]) if 0 < top < len(similarity) else np.arange(len(similarity))
+    order = near[np.argsort(-similarity[near], kind="stable")][:top]
     return [(int(row), float(similarity[row])) for row in order if np.isfinite(similarity[row])]
 
 

@@ -25,12 +25,32 @@ _NEVER = re.compile(
     r"|under no circumstances)\b(?: be\b)?"
 )
 _PROHIBITED = re.compile(r"\b(?:is|are) (?:strictly )?(?:forbidden|prohibited|not (?:allowed|permitted))\b")
-_SKIPPED = re.compile(r"\b(?:left out|leave out|skip(?:ped)?|omit(?:ted)?|waived?|bypass(?:ed)?|forg[eo]t(?:ten)?|dispensed? with)\b")
+_SKIPPED = re.compile(
+    r"\b(?:left out|leave out|leaving out|skip(?:ped|ping)?|omit(?:ted|ting)?|waive[sd]?|waiving|bypass(?:ed|ing)?|forg[eo]t(?:ten|ting)?"
+    r"|dispens(?:ed?|ing) with)\b"
+)
 _NEGATION = re.compile(r"^(?!.*\b(?:what|which|who|that)\b).*?\b(?:nothing|nobody|no one|none|no|never|not|don't|mustn't)\b")
 _NEGATIVES = re.compile(r"\b(?:nothing|nobody|no one|none|no|never|not|don't|mustn't)\b")
 _NO_NO = re.compile(r"no (?P<a>[^,]+), no (?P<b>[^,]+)")
 _UNTIL = re.compile(r"\b(?:before|until|unless|without|prior to)\b")
 _ONLY = re.compile(r"\bonly\b(?P<mid>.*?)\b(?:after|once|when|if|upon)\b(?P<a>.+)$")
+_FIRST = re.compile(r"^(?:before|prior to)\b(?P<b>[^,]+),(?P<a>.+)$")
+_NOT_UNTIL = re.compile(r"^(?:until|unless)\b(?P<a>[^,]+),(?P<b>.+)$")
+_ENSURE = re.compile(
+    r"^(?:please )?(?:always )?(?:(?:ensure|make sure|see to it)(?: that)?|it must be ensured(?: that)?)\s+"
+    r"(?=.*\b(?:is|are|be|been) (?:\w+ed|paid|sent|made|done|held|taken|written|given|told|sought)\b)"
+)
+_REQUIRES = re.compile(r"^(?:an?|any|each|every|all)\b(?P<whose>[^,]{0,40}?)\brequires?\b(?P<a>.+)$")
+_OF_AMOUNT = re.compile(
+    r"(?:^|\s)(?:if|when(?:ever)?|where(?:ver)?|in case)(?:\s+(?:an?|the|any|its|this|that|it|of|is|are|was|be|claimed|total|amounts?"
+    r"|sums?|values?|loss(?:es)?|damages?|claims?|settlements?|invoices?|expenses?|costs?|prices?|bills?|orders?|payments?|refunds?"
+    r"|reports?|requests?|cases?))*\s*(?:,\s*|$)"
+)
+_LABELLED = re.compile(
+    r"^(?P<whose>[^:;,.]{0,40}?)\b(?:(?P<time>sla|service levels?|turnaround(?: time)?|(?:handling|processing|lead) time|time limit)"
+    r"|(?P<cost>budget|cost (?:ceiling|limit|cap)|max(?:imum|\.) cost))\s*:\s*(?P<value>[^:;]*\d[^:;]*)$", re.I,
+)
+_BOUND_LAST = re.compile(r"^(?P<value>.*\d.*?)\s+(?P<bound>at most|at least|maximum|minimum)$", re.I)
 _AFTER = re.compile(r"^(?:after|once)\b(?P<a>[^,]+),(?P<b>.+)$")
 _CONDITION = re.compile(
     r"\b(?:if|when|whenever|where|wherever|unless|except|in case|as long as|while|provided|until|before|after|without|what|that|which"
@@ -53,6 +73,8 @@ _ADDRESS = re.compile(
 )
 _TARGETS = re.compile(r"\b(target|limit|maximum|max|minimum|sla|service level|due|deadline)\b", re.I)
 _JOINTS = (("at most|at least", ""), ("%|per ?cent", "at least"), (r"\b(?:min|hour|day|week|h)", "within"))
+_COORDINATED = re.compile(r",? and (?=(?:(?!must|shall)[\w'-]+ )+(?:must|shall)\b)")
+_CONCESSION = re.compile(r",? even (?:if|when|where|while|before|after)\b[^,]*|, (?:whoever|whatever|whichever|no matter)\b[^,]*")
 _AGENT = re.compile(r"\bby (?:an?|the|two|one|some\w*|our|its|his|their|another|every\w*)\b.*$")
 
 
@@ -115,7 +137,7 @@ def clauses_of(rules: Iterable[Rule]) -> list[str]:
 
 
 def _is_normative(text: str) -> bool:
-    return bool(_MUST.search(text) or _REQUIRED.search(text) or _NEVER.search(text) or _PROHIBITED.search(text))
+    return any(said.search(text) for said in (_MUST, _ENSURE, _REQUIRES, _REQUIRED, _NEVER, _PROHIBITED))
 
 
 def _cells(sentence: Sentence) -> Iterator[str]:
@@ -127,6 +149,8 @@ def _cells(sentence: Sentence) -> Iterator[str]:
     if place is not None:
         said = " ".join(values[:place])
         target = " ".join(values[place:])
+        if found := _BOUND_LAST.match(target):
+            target = f"{found['bound']} {found['value']}"
         joint = next((word for pattern, word in _JOINTS if re.search(pattern, target)), "at most")
         yield f"{said} {joint} {target}"
 
@@ -134,12 +158,26 @@ def _cells(sentence: Sentence) -> Iterator[str]:
 def _parts(text: str) -> Iterator[str]:
     """The clauses of a sentence that stand by themselves, lower case, without what is quoted."""
     bare = _QUOTED.sub(" ", text)
+    if found := _LABELLED.match(bare.rstrip(" .")):
+        bare = f"{found['whose']} handling {'takes' if found['time'] else 'costs per case'} at most {_bounded(found['value'])}"
     if _ADDRESS.search(bare.casefold()):
         yield bare.casefold()
         return
     for part in re.split(r";|:\s|\s[–—-]\s", bare):
         if len(part.split()) > 1:
-            yield " ".join(part.casefold().replace("’", "'").rstrip(".!").split())
+            yield from _coordinated(_CONCESSION.sub("", " ".join(part.casefold().replace("’", "'").rstrip(".!").split())))
+
+
+def _coordinated(text: str) -> Iterator[str]:
+    """The clauses that an "and" joins where each has its own subject and force, and nothing at the head governs all of them."""
+    parts = _COORDINATED.split(text)
+    governed = _CONDITION.match(text) or _PREFIX.match(text) or limit_of(text) or amount_of(text)[0]
+    yield from parts if all(_MUST.search(p) and not _NEGATIVES.search(p) for p in parts) and not governed else [text]
+
+
+def _bounded(value: str) -> str:
+    """A label's value without the bound that it may state in words: it is one anyway."""
+    return re.sub(r"^(?:at most|max(?:imum|\.)?|up to|within|no more than)\s+|\s+(?:at most|maximum|max\.?)$", "", value.casefold().strip())
 
 
 def _demands(text: str, is_row: bool) -> list[Demand]:
@@ -153,7 +191,9 @@ def _demands(text: str, is_row: bool) -> list[Demand]:
         return [Demand(limit.kind, value=limit.value, scope=limit.subject, idle=idle)]
     prefixed = _PREFIX.match(text)
     scope, text = (prefixed["scope"], prefixed["rest"]) if prefixed else ("", text)
+    text = _ENSURE.sub("must ", text)
     amount, text = amount_of(text)
+    text = _OF_AMOUNT.sub(" ", text).strip() if amount else text
     found = _ordered(text) or _skipped(text) or _forbidden(text) or _required(text)
     return [_with(d, scope, amount) for d in found]
 
@@ -170,13 +210,18 @@ def _ordered(text: str) -> list[Demand]:
         return _sequence(_near(found["a"], 0), _near(text[: found.start()], -1) + found["mid"], True)
     if found := _AFTER.match(text):
         return _sequence(found["a"], _near(found["b"], 0), bool(_MUST.search(found["b"])))
+    if (found := _FIRST.match(text)) and not _NEGATION.search(found["a"]):
+        return _sequence(_near(found["a"], 0), found["b"], bool(_MUST.search(found["a"])))
+    if (found := _NOT_UNTIL.match(text)) and _NEGATION.search(found["b"]) and not _SKIPPED.search(found["b"]):
+        return _sequence(found["a"], found["b"], True)
     if found := _NO_NO.fullmatch(text):
         return _sequence(found["a"], found["b"], True)
     found = _UNTIL.search(text)
     if not found or text[: found.start()].endswith(" as "):
         return []
     left, right = text[: found.start()], _near(text[found.end() :], 0)
-    if _NEGATION.search(left) and not _SKIPPED.search(left):
+    forbidden = _NEGATION.search(left) or _PROHIBITED.search(text)
+    if forbidden and not _SKIPPED.search(left):
         return _sequence(right, left, True)
     if found[0] in ("before", "prior to"):
         return _sequence(_near(left, -1), right, bool(_MUST.search(left)))
@@ -198,7 +243,7 @@ def _near(text: str, which: int) -> str:
 
 
 def _skipped(text: str) -> list[Demand]:
-    if not (_SKIPPED.search(text) and _NEVER.search(text)):
+    if not (_SKIPPED.search(text) and (_NEVER.search(text) or _PROHIBITED.search(text))):
         return []
     clause = _SKIPPED.sub(" ", _NEVER.sub(" ", text))
     return [Demand("must_contain", (_clause(clause),), ("",), idle=_hangs(clause))]
@@ -209,7 +254,9 @@ def _forbidden(text: str) -> list[Demand]:
     if found:
         verb = stems(text[found.end() :])[:1]
         return [Demand("must_not_contain", (_clause(text),), verb or ("",), idle=_hangs(text))]
-    if found := _PROHIBITED.search(text):
+    if (found := _PROHIBITED.search(text)) and (rest := text[found.end() :]).startswith(" to "):
+        return [Demand("must_not_contain", (_clause(rest[4:]),), stems(rest)[:1] or ("",), idle=_hangs(rest))]
+    if found:
         return [Demand("must_not_contain", (_clause(text[: found.start()]),), stems(text[: found.start()])[:1] or ("",), idle=_hangs(text))]
     return []
 
@@ -217,6 +264,8 @@ def _forbidden(text: str) -> list[Demand]:
 def _required(text: str) -> list[Demand]:
     if found := _REQUIRED.search(text):
         verb = stems(text[: found.start()])[:1]
+    elif found := _REQUIRES.match(text):
+        return [Demand("must_contain", (_clause(f"{found['whose']} {found['a']}"),), idle=_hangs(text))]
     elif found := _MUST.search(text):
         verb = stems(text[found.end() :])[:1]
     else:

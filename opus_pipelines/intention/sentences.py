@@ -28,6 +28,7 @@ _EMPHASIS = re.compile(r"(\*\*|__|`)")
 _PART = re.compile(r"(page|slide|sheet)\s+\S+$", re.I)
 _HEAD_OF_TABLE = re.compile(r"[^:;]+(?:;[^:;]+)*")
 _TABLES = ("text/csv", "text/tab-separated-values", "spreadsheetml", "ms-excel")
+_FIGURE = re.compile(r":\s.*(?:\d\s*[a-z%$]|[$]\s?\d)", re.I)  # a label with its figure says something, it heads nothing
 _LONG_LINE = 4000  # characters beyond which a line is prose, whatever it begins with
 _LABEL = 3  # words of a line that ends in a colon and is a heading for that
 _SHORT = 8  # words of a line that may be a heading though nothing marks it as one
@@ -136,7 +137,7 @@ def _shape(line: str, inside: bool, following: str) -> str | None:
         return "heading"
     if _ITEM.match(line):
         return "item"
-    alone = not inside and (not following or _ITEM.match(following + " x") is not None)
+    alone = not inside and (not following or _ITEM.match(following + " x") is not None) and not _FIGURE.search(bare)
     if alone and len(bare.split()) <= _SHORT and not bare.endswith((".", "!", "?", ";", ",", ":")) and bare[:1].isupper():
         return "heading"
     return None

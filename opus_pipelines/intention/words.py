@@ -41,10 +41,11 @@ def stem_set(text: str) -> frozenset[str]:
 
 def same(one: str, other: str) -> bool:
     """Two stems are one word's: equal, or the shorter, of five letters at least, begins the longer."""
-    short, long = sorted((one, other), key=len)
+    short, long = (one, other) if len(one) <= len(other) else (other, one)
     return one == other or (len(short) >= _LEAST and long.startswith(short))
 
 
+@lru_cache(maxsize=65536)
 def within(name: tuple[str, ...], text: tuple[str, ...]) -> bool:
     """Every stem of `name` is among those of `text`."""
     return bool(name) and all(any(same(n, t) for t in text) for n in name)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opus_pipelines.ids import code_version
+from opus_pipelines.lwm.composed import composed
 from opus_pipelines.lwm.interface import LwmRequest, NearCase, TaskSequence
 from opus_pipelines.lwm.markov import beam
 from opus_pipelines.subgraph.steiner import SubWKG
@@ -30,7 +31,8 @@ class HistoryBackend:
         return f"history-{code_version(('lwm', 'subgraph'))[:8]}"
 
     def generate(self, request: LwmRequest) -> list[TaskSequence]:
-        """What the procedure asks for, and for every subgraph its best near sequences, then its likeliest walks that no near case took."""
+        """For every subgraph its best near sequences and its likeliest walks that no near case took; best of all what the procedure asks
+        for, and where several kinds of work are asked for, these made one."""
         near = _near_sequences(request.cases)
         found: list[TaskSequence] = []
         for number, subgraph in enumerate(request.subgraphs):
@@ -39,6 +41,9 @@ class HistoryBackend:
             known = {tasks for tasks, _ in near}
             walks = [w for w in beam(request.graph, subgraph, request.cases) if w.tasks not in known][:BEAMS_PER_SUBGRAPH]
             found += [TaskSequence(number, w.tasks, math.exp(w.log_probability) * _PRIOR_WEIGHT, "lwm") for w in walks]
+        ways = [[tasks for tasks, _ in _near_sequences(work.cases)] for work in request.works]
+        if (one := composed(request.works, ways)) and one not in {s.tasks for s in found}:
+            found.append(TaskSequence(_home(one, request.subgraphs), one, 1 + max((s.score for s in found), default=0.0), "lwm"))
         if request.reading:
             found = _with_reading(found, request.reading.tasks, request.subgraphs)
         return sorted(found, key=lambda s: (-s.score, s.subgraph, s.tasks))

@@ -38,8 +38,24 @@ class NearCase:
 
 
 @dataclass(frozen=True)
+class Work:
+    """A kind of work that an Intention asks for: the cases of history near it, and groups of tasks of each of which they needed one."""
+
+    cases: Sequence[NearCase]
+    needed: Sequence[frozenset[str]]
+
+    def goes_with(self, task: str) -> bool:
+        """Some case that did not fail did the task and all that is needed."""
+        groups = [*self.needed, {task}]
+        return any(c.success is not False and all(g & set(c.tasks) for g in groups) for c in self.cases)
+
+
+@dataclass(frozen=True)
 class LwmRequest:
-    """What a backend may look at: Γ, the graph, one SWKG a neighbourhood, the nearest cases, and the intake's procedure as it was read."""
+    """What a backend may look at: Γ, the graph, one SWKG a neighbourhood, the nearest cases, and the intake's procedure as it was read.
+
+    `works`: the kinds of work to be done in one workflow, where the intake asks for more than the nearest cases did.
+    """
 
     vector: np.ndarray
     graph: WorkGraph
@@ -47,13 +63,14 @@ class LwmRequest:
     cases: Sequence[NearCase]
     seed: int = 0
     reading: Reading | None = None
+    works: Sequence[Work] = ()
 
 
 @dataclass(frozen=True)
 class TaskSequence:
     """One sequence written for one subgraph (its index); `score` orders a backend's sequences, best highest.
 
-    `source`: history (a near case's), lwm (a walk) or procedure (read from the intake's own).
+    `source`: history (a near case's), lwm (a walk, or several cases' made one) or procedure (read from the intake's own).
     """
 
     subgraph: int

@@ -20,6 +20,7 @@ REFUSAL_WEIGHT = 0.2    # of a rightly refused case, beside one that succeeded
 REFUSAL_WITHOUT = 0.2   # of that, for the tasks it did not do
 ENOUGH = 8.0            # cases of one part beyond which more say no more
 MEANS_SHARE = 0.5       # a task that ends more cases than this share of those that do it is an end, not a means
+LIKE_MEANS = 0.5        # share of the tasks with a name's first word that are means, from which one that is an end may be one too
 BY_CHANCE = 0.02        # that a task is done without a sentence that asks for it
 MOST_BY_CHANCE = 0.1
 Pair = tuple[str, str]
@@ -86,6 +87,14 @@ class Lessons:
                 for task in tasks:
                     times[number[task]] += REFUSAL_WEIGHT
         return np.asarray(last < MEANS_SHARE * times)
+
+    @cached_property
+    def usable(self) -> np.ndarray:
+        """[tasks]: may a new sentence ask for it on the way: a means, or a case's end whose name begins like those of means at least as
+        often as like those of ends ("get the balance" may be a step of another case even where history asked for it alone)."""
+        verbs = [(plain(self.title_of[t]).split() or [""])[0] for t in self.tasks]
+        share = {verb: np.mean([m for v, m in zip(verbs, self.means, strict=True) if v == verb]) for verb in set(verbs)}
+        return np.asarray([m or share[v] >= LIKE_MEANS for v, m in zip(verbs, self.means, strict=True)], dtype=bool)
 
     @cached_property
     def before(self) -> dict[Pair, float]:

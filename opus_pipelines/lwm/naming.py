@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -41,6 +42,7 @@ def fits(scores: np.ndarray) -> np.ndarray:
     return np.asarray(1 / (1 + np.exp(-(scores - FIT) / SOFTNESS)))
 
 
+@lru_cache(1 << 14)
 def words(text: str) -> frozenset[str]:
     """The distinct words of a text, plurals as singulars; those without a meaning of their own are left out."""
     return frozenset(_singular(w) for w in re.findall(r"\w+", plain(text))) - _STOP

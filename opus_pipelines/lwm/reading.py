@@ -167,10 +167,16 @@ class _Reader:
         return ([self._step(name, cause.text, chance)], True, False) if name and chance >= LIKELY else ([], False, False)
 
     def _named_by(self, sentence: str, vector: np.ndarray, without: Collection[str | None]) -> tuple[str | None, float]:
-        """The name that fits the sentence best, among history's means and the procedure's bare headings, and how well."""
+        """The name that fits the sentence best, and how well: one of history's means or the procedure's bare headings; where none is
+        likely, one of the ends that may be a step (`Lessons.usable`)."""
         lessons = self.lessons
-        known = [n for n, task in enumerate(lessons.tasks) if lessons.means[n] and task not in without]
         bare = [p.head or "" for p in self.bare if lessons.named(p.head or "") not in {*lessons.tasks, *without}]
+        open_to = [n for n, task in enumerate(lessons.tasks) if task not in without]
+        first = self._fitting(sentence, vector, [n for n in open_to if lessons.means[n]], bare)
+        return first if first[1] >= LIKELY else self._fitting(sentence, vector, [n for n in open_to if lessons.usable[n]], bare)
+
+    def _fitting(self, sentence: str, vector: np.ndarray, known: Sequence[int], bare: Sequence[str]) -> tuple[str | None, float]:
+        lessons = self.lessons
         names = [*(lessons.title_of[lessons.tasks[n]] for n in known), *bare]
         if not names:
             return None, 0.0

@@ -3,17 +3,21 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from opus_pipelines.optimization.labels import Arrived, Labels
 from opus_pipelines.optimization.net import Limits, Net
 from opus_pipelines.optimization.points import EPS
 from opus_pipelines.optimization.problem import Problem
 from opus_pipelines.optimization.togo import Line, Relaxed, States, height
+from opus_pipelines.optimization.unlike import Unlike
 from opus_pipelines.workflow.model import TaskNode
 
 EFFORT = 20_000  # labels looked at; what takes no more is solved exactly
 FRONT = 1_000    # points a label keeps
 PATIENCE = 200   # labels after which limits are priced: it costs some ten passes over the graph
+KEPT = 256       # solved nets that are remembered: some 100 kB each
+STATES = 4       # nets whose states are kept for another search: some megabytes each
 _EXPONENTS = range(-4, 4)
 
 
@@ -52,25 +56,37 @@ def best_paths(problem: Problem, k: int = 1, effort: int = EFFORT, front: int = 
     Raises WorkflowError for figures that are no probabilities or amounts.
     """
     net = Net(problem)
+    found, exact, gap = _solved(net, Unlike.of(problem, net), k, effort, front)
+    return BestPaths([_chosen(problem, net, a) for a in found], exact, gap)
+
+
+@lru_cache(KEPT)
+def _solved(net: Net, unlike: Unlike, k: int, effort: int, front: int) -> tuple[tuple[Arrived, ...], bool, float | None]:
+    """Paths, whether they are exact, the gap. Many intakes of a contract ask for the same net."""
     if not net.open or k < 1:
-        return BestPaths([], True, 0.0)
-    states = States(net)
+        return (), True, 0.0
+    states = _states(net)
     carried = Limits()
     while True:
-        labels = _searched(net, states, carried, k, effort, front)
+        labels = _searched(net, states, carried, unlike, k, effort, front)
         broken = _broken(labels.found[:k], net.limits, carried)
         if broken == carried:
-            return _result(problem, net, labels, k)
+            return _result(labels, k)
         carried = broken
 
 
-def _searched(net: Net, states: States, limits: Limits, k: int, effort: int, front: int) -> Labels:
-    labels = Labels(net, states, limits, k, front)
+@lru_cache(STATES)
+def _states(net: Net) -> States:
+    return States(net)
+
+
+def _searched(net: Net, states: States, limits: Limits, unlike: Unlike, k: int, effort: int, front: int) -> Labels:
+    labels = Labels(net, states, limits, k, front, unlike=unlike)
     if labels.run(min(PATIENCE, effort)):
         return labels
     if limits != Limits():
         relaxed = _priced(net, states, limits)
-        labels = Labels(net, states, limits, k, front, relaxed)
+        labels = Labels(net, states, limits, k, front, relaxed, unlike)
     if not labels.run(effort):
         labels.dive(effort)
     return labels
@@ -124,12 +140,12 @@ def _lowest(value: Callable[[int], float], n: int) -> int:
     return low
 
 
-def _result(problem: Problem, net: Net, labels: Labels, k: int) -> BestPaths:
-    found = labels.found[:k]
+def _result(labels: Labels, k: int) -> tuple[tuple[Arrived, ...], bool, float | None]:
+    found = tuple(labels.found[:k])
     missed = labels.ahead
     exact = missed <= labels.cutoff + EPS
     gap = (max(0.0, missed - found[0].worth) if missed > found[0].worth + EPS else 0.0) if found else 0.0 if exact else None
-    return BestPaths([_chosen(problem, net, a) for a in found], exact, gap)
+    return found, exact, gap
 
 
 def _chosen(problem: Problem, net: Net, arrived: Arrived) -> ChosenPath:

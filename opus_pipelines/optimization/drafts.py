@@ -21,7 +21,7 @@ class Draft:
     """`picks`: the number of the option by node, of a task's way or of who reviews it; 0 where it has none."""
 
     order: Order
-    picks: Mapping[str, int] = field(default_factory=dict)
+    picks: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def tasks(self) -> Tasks:
@@ -47,7 +47,8 @@ class Space:
     """All that a draft may become.
 
     `ways`: the options of every task that may occur. `permitted`: whether a workflow may have these tasks in this order. `follows`: whether
-    history has the one directly before the other. `limits`: by name, as in `limits.stated`. `penalty`: EVAL (10), None where not measured.
+    history has the one directly before the other. `joins`: whether an edit may put the second, new, directly behind the first.
+    `limits`: by name, as in `limits.stated`. `penalty`: EVAL (10), None where not measured.
     """
 
     ends: tuple[InputNode, OutputNode]
@@ -59,6 +60,7 @@ class Space:
     limits: Mapping[str, float] = field(default_factory=dict)
     permitted: Callable[[Tasks], bool] = lambda tasks: True
     follows: Callable[[str, str], bool] = lambda a, b: False
+    joins: Callable[[str, str], bool] = lambda a, b: True
     penalty: Callable[[Workflow], float] | None = None
 
     def table(self, order: Order) -> Table:

@@ -3,9 +3,9 @@
 A label is the beginning of a path with its points (`points`). Labels are taken by the most that they can still be worth (`togo`), so
 the first ones to arrive at the output are the best. What may be dropped, and why nothing is lost by it:
 - a point that another point of the *same* beginning makes needless (`points`): the path keeps ways that are worth as much.
-- a point that points of k *other* beginnings dominate, all of which have the same nodes still open, the same groups met and the same
-  firsts of orders seen: each completion of the one, loopless and in order, is one of theirs too, so k different paths are worth as much as
-  any path that it leads to, which is among the k best of none.
+- a point that points of k *other* beginnings dominate, all of which have the same nodes still open, the same groups met, the same firsts
+  of orders seen and as many nodes in common with every path to differ from: each completion of the one, loopless and in order, is one of
+  theirs too, so k different paths are worth as much as any path that it leads to, which is among the k best of none.
 - a label that can be worth no more than the k-th best path found.
 """
 
@@ -17,6 +17,9 @@ from typing import NamedTuple
 from opus_pipelines.optimization.net import Limits, Net, bits
 from opus_pipelines.optimization.points import EPS, Dominance, Point
 from opus_pipelines.optimization.togo import Bounds, Relaxed, States
+from opus_pipelines.optimization.unlike import Common, Unlike
+
+_ANY = Unlike()
 
 
 class Label(NamedTuple):
@@ -44,16 +47,21 @@ class Arrived(NamedTuple):
 
 
 class Labels:
-    """One search over a net that carries `limits`; `run` goes on where it stopped. `relaxed`: a further bound, of limits at a price."""
+    """One search over a net that carries `limits`; `run` goes on where it stopped. `relaxed`: a further bound, of limits at a price.
 
-    def __init__(self, net: Net, states: States, limits: Limits, k: int, max_front: int, relaxed: Relaxed | None = None) -> None:
-        self.net, self.states, self.k, self.max_front = net, states, k, max_front
+    `unlike`: paths that each found one differs from.
+    """
+
+    def __init__(
+        self, net: Net, states: States, limits: Limits, k: int, max_front: int, relaxed: Relaxed | None = None, unlike: Unlike = _ANY,
+    ) -> None:
+        self.net, self.states, self.k, self.max_front, self.unlike = net, states, k, max_front, unlike
         self.bounds = Bounds(net, states, limits, relaxed)
         self.dominance = Dominance(net, limits)
         self.found: list[Arrived] = []
         self.lost = -math.inf  # the most that a point which was left out for lack of room might have been worth
         self.heap: list[Entry] = []
-        self.known: dict[tuple[int, int, int, int], list[tuple[tuple[int, ...], Point]]] = defaultdict(list)
+        self.known: dict[tuple[int, int, int, int, Common], list[tuple[tuple[int, ...], Point]]] = defaultdict(list)
         start = Point(net.prior, 0.0, 0.0, 0.0, net.options[net.start][0].held)
         self._push(Label((net.start,), net.closes[net.start], states.meets[net.start], 0, 0, [start]))
 
@@ -122,6 +130,8 @@ class Labels:
         state = self.states.number(node, met)
         if state is None or any(not self.net.groups[i] & left for i in bits(self.states.full & ~met)):
             return None
+        if not self.unlike.is_open((*label.nodes, node), left):
+            return None
         made = [
             point.after(option, number, weight) for point in label.points for number, option in enumerate(self.net.options[node])
         ]
@@ -159,7 +169,7 @@ class Labels:
                 heapq.heappush(self.heap, (-round(best / EPS), -len(label.nodes), -label.transitions, label.nodes, best, label))
 
     def _arrive(self, label: Label) -> None:
-        if label.met == self.states.full:
+        if label.met == self.states.full and self.unlike.is_reached(label.nodes):
             best = max(label.points, key=lambda p: (self.bounds.arrived(p), tuple(-pick for pick in p.picks)))
             self.found.append(Arrived(self.bounds.arrived(best), label.transitions, label.nodes, best))
             self.found.sort(key=lambda a: (-round(a.worth / EPS), -a.transitions, a.nodes))
@@ -172,7 +182,7 @@ class Labels:
         for i, (first, second) in enumerate(self.net.pairs):
             if label.seen >> i & 1 or not (first & left and second & left):  # what can no longer be broken counts as seen
                 seen |= 1 << i
-        known = self.known[node, left, label.met, seen]
+        known = self.known[node, left, label.met, seen, self.unlike.so_far(label.nodes)]
         kept = []
         for point in points:
             better = {

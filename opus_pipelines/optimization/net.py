@@ -5,6 +5,7 @@ Sets of nodes are bit masks. Demands on order become masks too: entering a node 
 
 import math
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from opus_pipelines.errors import WorkflowError
@@ -47,6 +48,7 @@ class Net:
 
     `closes[v]`: what must not come after v, v itself among it; `pairs`: orders of which the first set has several nodes, (first, second);
     `groups`: of each, one node must be on the path, told only where not every path holds one; `ahead[v]`: v and what can come after it.
+    Two nets with the same content are equal.
     Raises WorkflowError for figures that are no probabilities, or no finite amounts of at least 0.
     """
 
@@ -64,6 +66,23 @@ class Net:
         self.groups = [self._mask(d.nodes) for d in problem.demands if isinstance(d, Contains)]
         self._filter()
         self.groups = self._telling()
+
+    @cached_property
+    def _content(self) -> tuple[object, ...]:
+        """All that a search in it depends on."""
+        orders = tuple(self.closes), tuple(self.pairs), tuple(self.groups)
+        weighed = self.gain, self.prior, self.in_dollars, self.limits
+        return tuple(self.names), weighed, orders, tuple(map(tuple, self.options)), tuple(map(tuple, self.steps))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Net) and self._content == other._content
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._content)
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def open(self) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from opus_pipelines.optimization.diversity import swaps
 from opus_pipelines.settings import Cost
 from opus_pipelines.wfg.algorithm1 import WFG
 from opus_pipelines.workflow.model import TaskNode
@@ -46,7 +47,16 @@ class Before:
     pairs: tuple[tuple[Nodes, Nodes], ...]
 
 
-Demand = Limit | Contains | Avoids | Before
+@dataclass(frozen=True)
+class Differs:
+    """At least `least` swaps (`optimization.diversity`) from a path that has these nodes: so many others, or so many fewer of them."""
+
+    name: str
+    nodes: Nodes
+    least: int
+
+
+Demand = Limit | Contains | Avoids | Before | Differs
 
 
 def keeps(tasks: Sequence[str], demands: Iterable[Demand]) -> bool:
@@ -54,6 +64,8 @@ def keeps(tasks: Sequence[str], demands: Iterable[Demand]) -> bool:
     at = {task: place for place, task in enumerate(tasks)}
     for demand in demands:
         if isinstance(demand, Contains | Avoids) and demand.nodes.isdisjoint(at) == isinstance(demand, Contains):
+            return False
+        if isinstance(demand, Differs) and swaps(at.keys(), demand.nodes) < demand.least:
             return False
         if isinstance(demand, Before):
             for first, second in demand.pairs:

@@ -1,4 +1,4 @@
-"""Ranking by EVAL (13), distance by (14), and the least difference between two ranked workflows."""
+"""Ranking by EVAL (13), and distance by (14)."""
 
 from collections.abc import Sequence
 from typing import Protocol, TypeVar
@@ -24,16 +24,6 @@ class Rankable(Protocol):
 C = TypeVar("C", bound=Rankable)
 
 
-class HasTasks(Protocol):
-    """A candidate whose tasks can be compared."""
-
-    @property
-    def tasks(self) -> Sequence[str]: ...
-
-
-T = TypeVar("T", bound=HasTasks)
-
-
 def order(candidate: Rankable, quantum: float) -> tuple[bool, int, float, int, str]:
     """The key of the ranking: feasible first, Reward down, Penalty up (unmeasured last), transitions down, id."""
     worth = merit(candidate.reward_usd, candidate.penalty, quantum)
@@ -48,18 +38,3 @@ def rank(candidates: Sequence[C], quantum: float) -> list[tuple[int, C]]:
 def distance(first: Rankable, second: Rankable) -> float:
     """EVAL (14) in dollars: a pseudo-metric, 0 for two that earn the same."""
     return abs(first.reward_usd - second.reward_usd)
-
-
-def jaccard_distance(first: Sequence[str], second: Sequence[str]) -> float:
-    """1 - |common| / |all| of two sets of tasks; 0 for two empty ones."""
-    a, b = set(first), set(second)
-    return 1 - len(a & b) / len(a | b) if a | b else 0.0
-
-
-def diverse(ranked: Sequence[T], least: float) -> list[T]:
-    """Those that differ by more than `least` (Jaccard distance of their task sets) from every better one kept; 0 drops equal sets."""
-    kept: list[T] = []
-    for candidate in ranked:
-        if all(jaccard_distance(candidate.tasks, better.tasks) > least for better in kept):
-            kept.append(candidate)
-    return kept

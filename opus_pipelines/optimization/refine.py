@@ -2,8 +2,10 @@
 
 First ways and reviews are chosen together (`choice`), on the chain and, where time counts, on the shape in which nothing waits that need
 not. Then single edits are tried - drop a task, merge two, split one, let a step wait or not, another way, a review more or less - and
-the best that helps is taken until none does. In the product form, with p at least q, waiting never lowers the success of
-a chain, so shapes are only tried where a duration has a price or the chain takes longer than it may.
+the best that helps is taken until none does. The success model takes a step with a high q for a repair of what went wrong before it,
+so that an idle one looks useful: an edit adds no step but where history has it, or where something asks for it (`Space.joins`); reviews
+are added for their figures alone, which are stated, or measured on repairs. In the product form, with p at least q, waiting never lowers
+the success of a chain, so shapes are only tried where a duration has a price or the chain takes longer than it may.
 """
 
 from collections.abc import Mapping, Sequence
@@ -81,7 +83,7 @@ class Refiner:
         begin = self.start(Draft(Order.chain(tasks), picks))
         best = self.settled(begin)
         if self._time_counts(best) and (frees := _freeing(begin.draft.order, shaped(tasks, self.space.facts))):
-            best = min(best, self.settled(self._moved(begin, frees)), key=self._merit)
+            best = min(best, self.settled(self.moved(begin, frees)), key=self._merit)
         return best
 
     def settled(self, now: Refined) -> Refined:
@@ -116,7 +118,7 @@ class Refiner:
 
     def _tried(self, now: Refined, move: Move) -> Refined:
         """The edit, with other tasks the ways and reviews that fit them."""
-        found = self._moved(now, [move])
+        found = self.moved(now, [move])
         return self.settled(found) if found.draft.tasks != now.draft.tasks else found
 
     def _edits(self, now: Refined) -> list[Move]:
@@ -143,7 +145,7 @@ class Refiner:
         likely = np.argsort(-rewards[:-1], kind="stable")[:LEVEL]
         return [moves[n][1] for n in likely if rewards[n] > least]
 
-    def _moved(self, now: Refined, moves: Sequence[Move]) -> Refined:
+    def moved(self, now: Refined, moves: Sequence[Move]) -> Refined:
         """All moves as one step."""
         draft, said = now.draft, []
         for move in moves:
@@ -166,7 +168,7 @@ class Refiner:
             rewards = table.scored(rows).reward_usd
             top = int(np.argmax(rewards))
             these = [left[top]] if rewards[top] > now.reward_usd else left
-            now = self._moved(now, [Move(kind_of(node, self.space), (node,), target[node]) for node in these])
+            now = self.moved(now, [Move(kind_of(node, self.space), (node,), target[node]) for node in these])
             left = [node for node in left if node not in these]
         return now
 
@@ -224,12 +226,12 @@ def _supplied(task: str, rest: Tasks, tasks: Tasks, space: Space) -> bool:
 def _merges(draft: Draft, space: Space) -> list[Move]:
     leaves = space.facts.leaves
     found = []
-    for a, b in pairwise(draft.tasks):
+    for before, a, b in zip((INPUT, *draft.tasks), draft.tasks, draft.tasks[1:], strict=False):
         both = leaves.get(a, frozenset()) | leaves.get(b, frozenset())
         if leaves.get(a) and leaves.get(b):
             found += [
                 Move("merge", (a, b, c)) for c in space.ways
-                if c not in draft.tasks and both <= leaves.get(c, frozenset())
+                if c not in draft.tasks and both <= leaves.get(c, frozenset()) and space.joins(before, c)
                 and space.permitted(tuple(dict.fromkeys(c if t in (a, b) else t for t in draft.tasks)))
             ]
     return found
@@ -238,10 +240,10 @@ def _merges(draft: Draft, space: Space) -> list[Move]:
 def _splits(draft: Draft, space: Space) -> list[Move]:
     leaves = space.facts.leaves
     found = []
-    for c in draft.tasks:
+    for before, c in pairwise((INPUT, *draft.tasks)):
         parts = [t for t in space.ways if t not in draft.tasks and leaves.get(t) and leaves[t] < leaves.get(c, frozenset())]
         for a, b in ((x, y) for pair in combinations(parts, 2) for x, y in (pair, pair[::-1])):
-            if leaves[a] | leaves[b] >= leaves[c] and not space.facts.flows(b, a):
+            if leaves[a] | leaves[b] >= leaves[c] and not space.facts.flows(b, a) and space.joins(before, a) and space.joins(a, b):
                 tasks = tuple(new for t in draft.tasks for new in ((a, b) if t == c else (t,)))
                 found += [Move("split", (c, a, b))] if space.permitted(tasks) else []
     return found

@@ -6,6 +6,7 @@ where no order of nodes further apart bears on it, it is what the best path is w
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 
 from opus_pipelines.optimization.envelope import upper
 from opus_pipelines.optimization.net import Limits, Net, Option, postorder
@@ -67,6 +68,11 @@ class States:
         """The state's number; None where the input does not lead to it."""
         return self.index.get((node, met & self.guide))
 
+    @cached_property
+    def worth_to_go(self) -> list[list[Line]]:
+        """In units of the objective: what every search in the net is led by."""
+        return self.best_to_go(self.net.gain, lambda o: o.weight)
+
     def best_to_go(self, gain: float, weigh: Weigh, edges: bool = True) -> list[list[Line]]:
         """Of every state the upper envelope of gain · success - Σ weights over all walks on, of at most as many steps as there are nodes.
 
@@ -107,7 +113,7 @@ class Bounds:
 
     def __init__(self, net: Net, states: States, limits: Limits, relaxed: Relaxed | None = None) -> None:
         self.limits, self._gain, self._in_dollars, self._relaxed = limits, net.gain, net.in_dollars, relaxed
-        self._worth = states.best_to_go(net.gain, lambda o: o.weight)
+        self._worth = states.worth_to_go
         has_cost, has_duration = limits.cost < math.inf, limits.duration < math.inf
         self._cost = states.best_to_go(0.0, lambda o: o.cost, edges=False) if has_cost else None
         self._duration = states.best_to_go(0.0, lambda o: o.duration, edges=False) if has_duration else None

@@ -48,7 +48,7 @@ def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
         r["success_probability"], r["cost_usd"], hours(r["duration_ms"]),
         r["baseline_cost_usd"], hours(r["baseline_duration_ms"]),
         "met" if r["feasible"] else "; ".join(r["violations"] or ["violated"]),
-        f"{r['tasks']}" + ("" if r is first else _difference(r["steps"] or [], first["steps"] or [])),
+        f"{r['tasks']}" + ("" if r is first else _difference(_steps(r), _steps(first))),
     )
 
 
@@ -57,9 +57,14 @@ def _holds(beats_next: float | None, verdict: str | None) -> str:
     return " ".join(filter(None, (verdict, f"({share(beats_next)})" if beats_next is not None else ""))) or "-"
 
 
-def _difference(steps: list[str], first: list[str]) -> str:
+def _steps(r: dict[str, Any]) -> dict[str, str]:
+    """Who does each step."""
+    return dict(zip(r["steps"] or [], r["actors"] or [], strict=True))
+
+
+def _difference(steps: dict[str, str], first: dict[str, str]) -> str:
     """How a workflow's steps differ from the best one's."""
     more, less = [s for s in steps if s not in first], [s for s in first if s not in steps]
-    parts = [f"with {', '.join(more)}" if more else "", f"without {', '.join(less)}" if less else ""]
-    said = ", ".join(part for part in parts if part) or ("in another order" if steps != first else "by other actors")
-    return f": {said}"
+    others = [f"{s} by {who or 'nobody known'}" for s, who in steps.items() if s in first and who != first[s]]
+    parts = [f"with {', '.join(more)}" if more else "", f"without {', '.join(less)}" if less else "", ", ".join(others)]
+    return f": {', '.join(part for part in parts if part) or 'in another order'}"

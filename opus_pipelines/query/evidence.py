@@ -26,7 +26,8 @@ def evidence_of(connection: duckdb.DuckDBPyConnection, workflow: str, task: str,
     )
     head = f"{step['title']} ({step['task_id']}), known in history as {', '.join(keys) or 'nothing'}"
     if not found:
-        return f"{head}\nno case of history carried it out: its figures are priors"
+        known = step["nearest"]
+        return f"{head}\nno case of history carried it out: its figures are {f'estimates, those of {known!r}' if known else 'priors'}"
     counted = f"carried out {found[0]['found']:,} times, {found[0]['near']:,} of them in the cases nearest to intake {row['intake']}"
     return "\n".join([head, counted, *_table(found), *([f"  the first {limit} are shown"] if found[0]["found"] > len(found) else [])])
 

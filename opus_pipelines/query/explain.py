@@ -9,7 +9,7 @@ from opus_pipelines.errors import InputError
 from opus_pipelines.query.find import nearest
 from opus_pipelines.query.sql import rows
 from opus_pipelines.safe_text import clean
-from opus_pipelines.words import grid, hours, number, share, usd, within
+from opus_pipelines.words import grid, hours, is_far, number, share, usd, within
 
 Row = dict[str, Any]
 COMPARED = (
@@ -87,13 +87,21 @@ def _steps(steps: list[Row]) -> list[str]:
     body = [[
         str(s["position"]),
         ",".join(map(str, s["follows"] or [])),
-        f"[{s['kind']}] {s['title'] or ''}".rstrip() if s["kind"] != "task" else s["title"] or s["task_id"] or "?",
+        _step(s),
         " ".join(filter(None, (s["actor_kind"], s["model"]))),
         hours(s["start_ms"]), hours(s["duration_ms"]), usd(s["cost_usd"]), number(s["p"], 3),
         "-" if s["evidence"] is None else str(s["evidence"]),
         ", ".join(str(b or "-") for b in (s["cost_basis"], s["duration_basis"], s["p_basis"])) if s["kind"] in ("task", "review") else "",
     ] for s in steps]
     return ["Steps", *grid([head, *body])]
+
+
+def _step(step: Row) -> str:
+    """A task by its title; what is none says what it is."""
+    if step["kind"] == "task":
+        name = str(step["title"] or step["task_id"] or "?")
+        return name if step["origin"] != "new" else f"{name} [new; nearest known: {step['nearest'] or 'none'}]"
+    return f"[{step['kind']}] {(step['title'] or '').removeprefix('Review: ')}".rstrip()
 
 
 def _scores(steps: list[Row]) -> list[str]:
@@ -105,24 +113,28 @@ def _scores(steps: list[Row]) -> list[str]:
 
 def _ranking(row: Row, rivals: list[Row]) -> list[str]:
     lines = [f"Why rank {row['rank']}"]
+    fewer = [f"  fewer are ranked than asked for: {row['fewer']}"] if row["fewer"] else []
     if not rivals:
-        return [*lines, "  it is the only candidate"]
+        return [*lines, "  it is the only candidate", *fewer]
     around = [r for r in rivals if abs(r["rank"] - row["rank"]) == 1] or rivals[:1]
     for rival in around:
         lines += _against(row, rival)
     if row["beats_next"] is not None:
         best = "" if row["best_share"] is None else f"; it is the best of all ranked with {number(row['best_share'])}"
         lines.append(f"  it beats the next rank with probability {number(row['beats_next'])}: {row['verdict'] or 'no verdict'}{best}")
-    return lines
+    return lines + fewer
 
 
 def _against(row: Row, rival: Row) -> list[str]:
     ahead = row["rank"] < rival["rank"]
     lines = [f"  {'ahead of' if ahead else 'behind'} rank {rival['rank']} ({rival['workflow_id']}): {_reason(row, rival)}"]
     lines.append("    " + ", ".join(f"{name} {show(row[key])} against {show(rival[key])}" for name, key, show in COMPARED))
+    lines.append(f"    they differ in {rival['swaps']} step{'s' if rival['swaps'] != 1 else ''}:")
     for words, titles in (("only here", rival["only_here"]), ("only there", rival["only_there"])):
         if titles:
-            lines.append(f"    {words}: {', '.join(titles)}")
+            lines.append(f"      {words}: {', '.join(titles)}")
+    for step in rival["other_way"] or []:
+        lines.append(f"      {step['title']}: by {step['here'] or 'nobody known'} here, by {step['there'] or 'nobody known'} there")
     return lines
 
 
@@ -144,16 +156,21 @@ def _why(row: Row) -> list[str]:
     """What turned the proposal into this workflow, what its reviews and dearer ways earn, and what keeps it from earning more."""
     lines = ["Why done so"]
     for words, edits in (("changed", row["edits"]), ("worth it", row["choices"])):
-        lines += [f"  {words}: {edit['what']}: {_earned(edit['earned_usd'])}" for edit in edits or []]
+        lines += [f"  {_changed(edit) or words}: {edit['what']}: {_earned(edit['earned_usd'])}" for edit in edits or []]
     lines += [f"  bound by {limit}" for limit in row["binding"] or []]
     if row["gap_usd"] is None:
         lines.append("  whether another path earns more is not known")
     elif row["gap_usd"] > 0:
         lines.append(f"  another path may earn up to {usd(row['gap_usd'])} more: the search was cut short")
-    if row["exact"] is not None:
+    if row["exact"] is not None and not any(map(_changed, row["edits"] or [])):
         said = "no other ways and reviews of these steps earn more"
         lines.append(f"  {said}" if row["exact"] else f"  {said}, as far as greedy changes tell: not all were tried")
     return lines
+
+
+def _changed(edit: Row) -> str | None:
+    """Other words for a change that was not made to earn more."""
+    return "done otherwise than in a better rank" if edit["kind"] == "swap" else None
 
 
 def _earned(earned: float) -> str:
@@ -191,6 +208,8 @@ def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:
             f"  history's way: the {near['cases']} nearest cases of {', '.join(near['sources'] or ['?'])},"
             f" similarity {number(near['least'], 3)} to {number(near['most'], 3)}{outcome}"
         )
+    if is_far(near["most"]):
+        lines.append("  no case of history is really like this intake: these are the figures of another kind of work")
     carried = "was once" if row["in_history"] else "was never"
     lines.append(f"  {share(row['observed_share'])} of its figures were observed; this very sequence {carried} carried out")
     return [*lines, f"  the cases behind a step: opus explain {row['workflow_id']} --evidence TASK"]
@@ -201,4 +220,5 @@ def _made(row: Row) -> list[str]:
         "Made from",
         f"  snapshot {row['snapshot']}, model {row['model_version']}, result {row['result']}, published {row['published_at']}",
         f"  intake {row['intake_id']}, bytes {row['intake_hash']}; sequences {', '.join(row['sequence_ids'] or [])} of {row['backend']}",
+        *(f"  not read: {clean(said)}" for said in row["left_out"] or []),
     ]

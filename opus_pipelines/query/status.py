@@ -1,7 +1,8 @@
 """What the lake holds now, what is stale, and what failed, for `opus status`."""
 
+import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import Any
@@ -12,20 +13,23 @@ from opus_pipelines.lake import Lake
 from opus_pipelines.query.sql import select
 
 Block = tuple[str, list[str], list[tuple[Any, ...]]]
+Changes = Mapping[tuple[str, str], Sequence[str]]
 
 
-def contracts(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
-    """One row a contract with a result."""
-    return select(connection, "contracts")
+def contracts(connection: duckdb.DuckDBPyConnection, changes: Changes | None = None) -> duckdb.DuckDBPyRelation:
+    """One row a contract with a result or a folder. `changes`: by client and contract what changed since the result was made; None where
+    no folder was looked at."""
+    rows = None if changes is None else [{"client": a, "contract": b, "changed": list(found)} for (a, b), found in changes.items()]
+    return select(connection, "contracts", changes=None if rows is None else json.dumps(rows))
 
 
-def report(connection: duckdb.DuckDBPyConnection, lake: Lake) -> Iterator[Block]:
-    """(title, columns, rows) of each block; an empty one says so in its title."""
+def report(connection: duckdb.DuckDBPyConnection, lake: Lake, changes: Changes | None = None) -> Iterator[Block]:
+    """(title, columns, rows) of each block; an empty one says so in its title. `changes`: as in `contracts`."""
     left = ", ".join(lake.rolled_back_from())
     held = f" (rolled back from {left}: `opus rebuild --publish` publishes it again)" if left else ""
     yield _block(f"Lake {lake.root}: snapshot{held}", select(connection, "snapshot"), "none yet; `opus rebuild` makes one")
     yield _block("Sources", select(connection, "sources"), "none read yet")
-    yield _block("Contracts", contracts(connection), "no results yet; `opus generate` makes them")
+    yield _block("Contracts", contracts(connection, changes), "no results yet; `opus generate` makes them")
     yield _block("What could not be used", select(connection, "failures"), "nothing")
     runs = last_runs(lake)
     yield "Last runs" + ("" if runs else ": none"), ["job", "status", "started", "seconds", "run"], runs

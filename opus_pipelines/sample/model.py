@@ -117,7 +117,7 @@ Element = Do | Maybe | Together | Check | Needed
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of case: its title, how a request of this kind reads, its flow, and how many cases history has."""
+    """A kind of case: its title, how a request of this kind reads, its flow, and how many cases history has (0: it is `unseen`)."""
 
     title: str
     description: str
@@ -129,7 +129,12 @@ class Kind:
     @property
     def needed(self) -> Needed | None:
         """The check that the shortcut skips, where there is one."""
-        return next((e for e in self.flow if isinstance(e, Needed)), None)
+        return next((e for e in self.every_needed if e.skipped), None)
+
+    @property
+    def every_needed(self) -> tuple[Needed, ...]:
+        """All tasks without which a case is damaged, each by itself."""
+        return tuple(e for e in self.flow if isinstance(e, Needed))
 
     @property
     def always(self) -> tuple[str, ...]:

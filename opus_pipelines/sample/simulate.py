@@ -158,10 +158,11 @@ def way_of(truth: dict[str, Any], industry: str, task: str, actor_kind: str, mod
 
 
 def kind_of(truth: dict[str, Any], industry: str, tasks: Sequence[str], kind: str | None = None) -> dict[str, Any]:
-    """The named kind of case, or the one whose regular tasks overlap most (Jaccard) with `tasks`; raises InputError."""
+    """The named kind of case, or of history's the one whose regular tasks overlap most (Jaccard) with `tasks`; raises InputError."""
     kinds = _industry(truth, industry)["kinds"]
     if kind is None:
-        return dict(max(kinds, key=lambda k: len(set(k["always"]) & set(tasks)) / len(set(k["always"]) | set(tasks))))
+        seen, done = [k for k in kinds if k["cases"]], set(tasks)
+        return dict(max(seen, key=lambda k: len(set(k["always"]) & done) / len(set(k["always"]) | done)))
     found = [k for k in kinds if k["kind"] == kind]
     if not found:
         raise InputError(f"{kind!r} is no kind of case of {industry}; it has {', '.join(k['kind'] for k in kinds)}")

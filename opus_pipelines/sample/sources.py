@@ -4,19 +4,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 
-from opus_pipelines.sample import coding, insurance, payables
+from opus_pipelines.sample import coding, insurance, payables, unseen
 from opus_pipelines.sample.model import Industry, Kind
 
 
 @dataclass(frozen=True)
 class Contract:
-    """A client's contract: its kinds of case, what a correct case is worth, and the folder of its intakes."""
+    """A client's contract: its kinds of case, what a correct case is worth, the folder of its intakes, kinds that only intakes have."""
 
     client: str
     name: str
     gain_usd: float
     kinds: tuple[Kind, ...]
     resource: str
+    unseen: tuple[Kind, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ SOURCES = (
     Source(
         "brightwater_expenses",
         payables.INDUSTRY,
-        (Contract("Brightwater Retail", "Employee Expenses", 45.0, payables.EXPENSES, "expenses"),),
+        (Contract("Brightwater Retail", "Employee Expenses", 45.0, payables.EXPENSES, "expenses", unseen.EXPENSES),),
         "expenses.csv.gz",
         ("accepted", "corrected later"),
         sentence,
@@ -65,14 +66,14 @@ SOURCES = (
     Source(
         "brightwater_invoices",
         payables.INDUSTRY,
-        (Contract("Brightwater Retail", "Supplier Invoices", 60.0, payables.INVOICES, "invoices"),),
+        (Contract("Brightwater Retail", "Supplier Invoices", 60.0, payables.INVOICES, "invoices", unseen.INVOICES),),
         "ledger_steps.csv",
         ("paid right first time", "corrected after payment"),
     ),
     Source(
         "castellan_household",
         insurance.INDUSTRY,
-        (Contract("Castellan Insurance", "Household Claims", 260.0, insurance.HOUSEHOLD, "household"),),
+        (Contract("Castellan Insurance", "Household Claims", 260.0, insurance.HOUSEHOLD, "household", unseen.HOUSEHOLD),),
         "claims.jsonl",
         ("settled", "reopened"),
         snake,
@@ -86,8 +87,8 @@ SOURCES = (
         "harbourline_claims",
         insurance.INDUSTRY,
         (
-            Contract("Harbourline Mutual", "Motor Claims", 190.0, insurance.MOTOR, "motor"),
-            Contract("Harbourline Mutual", "Home Claims", 280.0, insurance.HOME, "home"),
+            Contract("Harbourline Mutual", "Motor Claims", 190.0, insurance.MOTOR, "motor", unseen.MOTOR),
+            Contract("Harbourline Mutual", "Home Claims", 280.0, insurance.HOME, "home", unseen.HOME),
         ),
         "claims_export.xes.gz",
         ("settled", "reopened"),
@@ -95,7 +96,7 @@ SOURCES = (
     Source(
         "meridian_coding",
         coding.INDUSTRY,
-        (Contract("Meridian Clinics", "Visit Coding", 85.0, coding.VISITS, "coding"),),
+        (Contract("Meridian Clinics", "Visit Coding", 85.0, coding.VISITS, "coding", unseen.VISITS),),
         "visits.xes",
         ("accepted by payer", "denied or downcoded"),
     ),

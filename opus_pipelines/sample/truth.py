@@ -41,13 +41,14 @@ def _industry(industry: Industry) -> dict[str, Any]:
     kinds = [(s, c, k) for s in sources for c in s.contracts for k in c.kinds]
     per_kind = [(s, k, mixed([(share * k.cases, expected(chain, industry.tasks)) for share, chain, _ in variants(k)])) for s, _, k in kinds]
     whole = mixed([(1.0, e) for _, _, e in per_kind])
+    asked = [(s, c, k) for s in sources for c in s.contracts for k in c.unseen]
     return {
         "usd_per_hour": industry.usd_per_hour,
         "tasks": [_task(industry, task, sources, whole) for task in industry.tasks.values()],
         "synonyms": _synonyms(industry, sources),
         "edges": _edges([(e, str) for _, _, e in per_kind]),
         "normalised_edges": _edges([(e, lambda name, s=s: normalise(s.key(name))) for s, _, e in per_kind]),
-        "kinds": [_kind(industry, source, contract, kind) for source, contract, kind in kinds],
+        "kinds": [_kind(industry, source, contract, kind) for source, contract, kind in (*kinds, *asked)],
     }
 
 
@@ -112,13 +113,13 @@ def _kind(industry: Industry, source: Source, contract: Contract, kind: Kind) ->
         "kind": kind.title, "source": source.name, "client": contract.client, "contract": contract.name, "cases": kind.cases,
         "always": list(kind.always), "start": _shares(whole.starts), "end": _shares(whole.ends), "edges": _edges([(whole, str)]),
         "regular": {"share": parts[False][0], "success": _rounded(full.right), "cost_usd_mean": _cost(industry, full)},
-        "needed": [], "shortcut": None, "success": _rounded(full.right),
+        "needed": [{"task": n.task, "damage": n.damage, "skipped": n.skipped} for n in kind.every_needed],
+        "shortcut": None, "success": _rounded(full.right),
     }
     if needed:
         share, short = parts[True]
         success = short.right * (1 - needed.damage)
         row |= {
-            "needed": [{"task": needed.task, "damage": needed.damage, "skipped": needed.skipped}],
             "shortcut": {
                 "share": share, "success": _rounded(success), "cost_usd_mean": _cost(industry, short),
                 "edges": [{"src": a, "dst": b} for a, b in sorted(short.transitions) if (a, b) not in full.transitions],

@@ -4,7 +4,7 @@ from opus_pipelines.tables import struct
 from opus_pipelines.tables.results import RESULT, result_dataset
 
 struct("edit", """
-    kind        string  way, review, parallel, wait, drop, merge, split, or joint where several earn only together
+    kind        string  way, review, parallel, wait, drop, merge, split, joint: several together; swap: only sets it apart
     what        string  the change in words
     earned_usd  usd     what it earned
 """)
@@ -42,6 +42,8 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     reviews               int64         reviews in it
     new_tasks             int64         tasks that the catalogue lacks
     observed_share        prob          share of its figures whose basis is observed
+    differs_by            int64         steps that it differs in from the nearest better rank: others, or done by others; NULL of rank 1
+    fewer                 string        why fewer workflows are ranked than generation.k; NULL where that many are
     edits                 list<edit>    what turned the proposed chain into it; their earnings add up to the Reward gained
     choices               list<edit>    what the Reward would lose without each review, and with a task done in a cheaper way
     binding               list<string>  constraints that keep it, or the Intention's best, from earning more, and what they cost

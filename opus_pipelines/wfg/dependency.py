@@ -23,7 +23,11 @@ def independent(forward: float, backward: float, dependent: float = DEPENDENT) -
 
 def orders(sequences: Iterable[Sequence[str]]) -> Counter[Pair]:
     """How many of the sequences did a before b (not only directly before it), each task at its first occurrence."""
-    return Counter(pair for tasks in sequences for pair in combinations(dict.fromkeys(tasks), 2))
+    found: Counter[Pair] = Counter()
+    for tasks, n in Counter(tuple(tasks) for tasks in sequences).items():
+        for pair in combinations(dict.fromkeys(tasks), 2):
+            found[pair] += n
+    return found
 
 
 def told(pair: Pair, seen: Mapping[Pair, float], elsewhere: Callable[[Pair], float]) -> tuple[float, float]:

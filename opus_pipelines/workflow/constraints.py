@@ -4,6 +4,7 @@ It stands here so that the readers of those files can name it; how a workflow is
 """
 
 import unicodedata
+from functools import lru_cache
 from typing import Annotated
 
 from pydantic import Field
@@ -31,6 +32,7 @@ def merged(contract: Constraints, intake: Constraints) -> Constraints:
     return contract.model_copy(update={name: getattr(intake, name) for name in intake.model_fields_set})
 
 
+@lru_cache(1 << 14)
 def folded(title: str) -> str:
     """A title as titles are compared: case, width, `_`, `-` and all other punctuation mean nothing."""
     text = unicodedata.normalize("NFKC", title).casefold()

@@ -1,11 +1,27 @@
--- Every contract with a result: how many intakes, what became of them, and whether a newer snapshot makes it stale.
+-- Every contract with a result or a folder: how many intakes, what became of them, whether they are stale and since what changed.
+-- $changes: what is known of the contracts' folders, as JSON; NULL where no folder was looked at: then only a newer snapshot tells.
+WITH
+    looked_at AS (
+        SELECT unnest(from_json(coalesce($changes, '[]'), '[{"client": "VARCHAR", "contract": "VARCHAR", "changed": ["VARCHAR"]}]'), max_depth := 2)
+    ),
+    counted AS (
+        SELECT client, contract, count(*) AS intakes, count(*) FILTER (status = 'generated') AS generated,
+            count(*) FILTER (status = 'refused') AS refused, count(*) FILTER (status = 'failed') AS failed
+        FROM generation_intakes GROUP BY client, contract
+    ),
+    judged AS (
+        SELECT
+            client, contract, r.result, r.snapshot, r.published_at,
+            CASE
+                WHEN l.changed IS NOT NULL THEN l.changed
+                WHEN $changes IS NOT NULL THEN ['its folder is gone']
+                WHEN r.snapshot IS DISTINCT FROM getvariable('snapshot') THEN ['snapshot']
+                ELSE []
+            END AS changed
+        FROM current_results AS r FULL JOIN looked_at AS l USING (client, contract)
+    )
 SELECT
-    r.client, r.contract, r.result, r.snapshot, r.snapshot IS DISTINCT FROM getvariable('snapshot') AS stale, r.published_at,
-    coalesce(i.intakes, 0) AS intakes, coalesce(i.generated, 0) AS generated, coalesce(i.refused, 0) AS refused, coalesce(i.failed, 0) AS failed
-FROM current_results AS r
-LEFT JOIN (
-    SELECT client, contract, count(*) AS intakes, count(*) FILTER (status = 'generated') AS generated,
-        count(*) FILTER (status = 'refused') AS refused, count(*) FILTER (status = 'failed') AS failed
-    FROM generation_intakes GROUP BY client, contract
-) AS i USING (client, contract)
-ORDER BY r.client, r.contract
+    client, contract, result, snapshot, len(changed) > 0 AS stale, nullif(array_to_string(changed, ', '), '') AS changed, published_at,
+    coalesce(intakes, 0) AS intakes, coalesce(generated, 0) AS generated, coalesce(refused, 0) AS refused, coalesce(failed, 0) AS failed
+FROM judged LEFT JOIN counted USING (client, contract)
+ORDER BY client, contract

@@ -3,6 +3,10 @@ SELECT
     o.*, i.folder AS intake, coalesce(i.title, i.folder) AS intake_title, i.gain_basis, n.goal,
     w.baseline_reward_usd, w.uplift_usd, w.distance, w.wkg_coverage,
     (
+        SELECT max(near.similarity) FROM generation_neighbours AS near
+        WHERE near.intake_id = o.intake_id AND near.intention_id = o.intention_id
+    ) AS nearest,
+    (
         SELECT list(t.title ORDER BY t.position)
         FROM workflows_tasks AS t
         WHERE t.workflow_id = o.workflow_id AND t.kind IN ('task', 'review')

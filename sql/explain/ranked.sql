@@ -7,7 +7,12 @@ SELECT
         SELECT list(t.title ORDER BY t.position)
         FROM workflows_tasks AS t
         WHERE t.workflow_id = o.workflow_id AND t.kind IN ('task', 'review')
-    ) AS steps
+    ) AS steps,
+    (
+        SELECT list(concat_ws(' ', t.actor_kind, t.model, t.actor_group) ORDER BY t.position)
+        FROM workflows_tasks AS t
+        WHERE t.workflow_id = o.workflow_id AND t.kind IN ('task', 'review')
+    ) AS actors
 FROM workflows_optimized AS o
 JOIN generation_intakes AS i USING (client, contract, intake_id)
 WHERE ($client IS NULL OR o.client = $client)

@@ -2,6 +2,9 @@
 SELECT
     o.*, i.folder AS intake, i.title AS intake_title, i.content_hash AS intake_hash, i.gain_basis, i.constraints, n.constraints AS demands, n.resolved, n.goal,
     r.published_at,
+    list_transform(
+        list_filter(i.elements, lambda e: e.left_out IS NOT NULL), lambda e: concat(e.role, '/', e.name, ': ', e.left_out)
+    ) AS left_out,
     count(*) OVER () AS found,
     (SELECT max(rank) FROM workflows_optimized AS a WHERE a.intention_id = o.intention_id AND a.intake_id = o.intake_id) AS ranks
 FROM workflows_optimized AS o

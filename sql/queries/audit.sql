@@ -1,14 +1,16 @@
 -- Where a workflow's figures come from, link by link: report, intake, Intention, cases, SWKG, sequences, WFG, snapshot, model, history files.
--- opus query audit --set workflow=WORKFLOW
+-- opus query audit --set workflow=WORKFLOW, or of a row of reports/reward --set intention=INTENTION: its best workflow
 -- `ids` are what a link consists of, `hash` what proves it, `lost` the ids that it names and that are nowhere: an empty list, unless
 -- a source was taken out of history since. The default workflow is the best Reward of all.
 WITH
     this AS (
         FROM workflows_optimized
-        WHERE workflow_id = coalesce(
-            getvariable('workflow')::VARCHAR,
-            (SELECT workflow_id FROM workflows_optimized WHERE rank = 1 ORDER BY reward_usd DESC, workflow_id LIMIT 1)
-        )
+        WHERE workflow_id = CASE
+            WHEN getvariable('workflow') IS NOT NULL THEN getvariable('workflow')::VARCHAR
+            WHEN getvariable('intention') IS NOT NULL
+            THEN (SELECT workflow_id FROM workflows_optimized WHERE rank = 1 AND intention_id = getvariable('intention')::VARCHAR)
+            ELSE (SELECT workflow_id FROM workflows_optimized WHERE rank = 1 ORDER BY reward_usd DESC, workflow_id LIMIT 1)
+        END
     ),
     intake AS (SELECT i.* FROM generation_intakes AS i JOIN this USING (client, contract, result, intake_id)),
     intention AS (SELECT n.* FROM generation_intentions AS n JOIN this USING (client, contract, result, intake_id, intention_id)),
@@ -87,4 +89,5 @@ WITH
     )
 SELECT position, link, dataset, len(ids) AS rows, detail, hash, coalesce(lost, []) AS lost, ids
 FROM links
+WHERE EXISTS (FROM this)
 ORDER BY position, ids;

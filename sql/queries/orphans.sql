@@ -79,7 +79,9 @@ WITH
         UNION ALL
         SELECT 'reports/cost → workflows/tasks', count(*), count(*) FILTER (b.task_id IS NULL), min(a.task_id) FILTER (b.task_id IS NULL)
         FROM reports_cost AS a
-        LEFT JOIN (SELECT DISTINCT client, contract, result, task_id FROM workflows_tasks) AS b USING (client, contract, result, task_id)
+        LEFT JOIN (
+            SELECT DISTINCT client, contract, result, coalesce(task_id, kind) AS task_id FROM workflows_tasks
+        ) AS b USING (client, contract, result, task_id)
         UNION ALL
         SELECT 'wkg/edges → wkg/tasks', count(*), count(*) FILTER (b.task_id IS NULL), min(a.task_id) FILTER (b.task_id IS NULL)
         FROM (SELECT unnest([src, dst]) AS task_id FROM wkg_edges) AS a LEFT JOIN wkg_tasks AS b USING (task_id)

@@ -1,12 +1,15 @@
 from datetime import UTC, datetime
 
-from opus_pipelines.cli.current import still_failed
+import pytest
+
+from opus_pipelines.cli.current import changes, split_stale, still_failed
 from opus_pipelines.generation.contract import ContractResult, publish_contract, result_table
 from opus_pipelines.generation.contract_settings import ContractSettings
 from opus_pipelines.generation.discover import ContractFolder
 from opus_pipelines.generation.rows import broken_row
-from opus_pipelines.lake import Lake
+from opus_pipelines.lake import Lake, write_json
 from opus_pipelines.schemas import INTAKES
+from opus_pipelines.settings import Paths, Settings
 
 
 def test_an_intake_that_failed_is_named_again_when_nothing_changed(tmp_path):
@@ -23,3 +26,27 @@ def test_an_intake_that_failed_is_named_again_when_nothing_changed(tmp_path):
 
 def test_without_a_result_nothing_failed(tmp_path):
     assert still_failed(Lake(tmp_path), [ContractFolder("A", "k", tmp_path, ContractSettings(), ())]) == []
+
+
+@pytest.fixture
+def settings(tmp_path):
+    lake, intakes = tmp_path / "lake", tmp_path / "intakes"
+    write_json(lake / "wkg" / "current.json", {"snapshot": "w1"})
+    for place, text in (("acme/retail", 'client = "Acme"'), ("acme/broken", 'client = "Acme"\nindustri = "x"'), ("bolt/broken", "x = [")):
+        (intakes / place).mkdir(parents=True)
+        (intakes / place / "contract.toml").write_text(text)
+    return Settings(paths=Paths(lake=lake, history=tmp_path / "history", intakes=intakes))
+
+
+def test_a_contract_that_cannot_be_read_is_not_passed_over_beside_its_clients_others(settings):
+    wanted, _ = split_stale(settings, "Acme", None, None)
+    assert [(c.client, c.contract, c.problem is None) for c in wanted] == [("Acme", "retail", True), ("acme", "broken", False)]
+    wanted, _ = split_stale(settings, "Acme", "retail", None)
+    assert [c.contract for c in wanted] == ["retail"]
+
+
+def test_what_changed_of_every_contract(settings):
+    found = changes(settings)
+    assert found["Acme", "retail"] == ("no result yet",)
+    assert found["acme", "broken"][0].endswith("unknown key industri; did you mean industry?")
+    assert changes(settings.model_copy(update={"paths": settings.paths.model_copy(update={"lake": settings.paths.lake / "none"})})) is None

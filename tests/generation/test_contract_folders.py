@@ -92,11 +92,22 @@ def test_a_folder_whose_name_is_no_name_may_be_named_in_its_settings(tmp_path):
 
 
 def test_an_intake_may_be_called_anything_and_is_shown_without_what_cannot_be_shown(contract, tmp_path):
-    for name in (b"i\xff", b"i\x1b[31m", b"..."):
+    for name in (b"i\xff", b"i\x1b[31m", b"..\\..\\x", b".git"):
         write(Path(os.fsdecode(bytes(contract) + b"/" + name + b"/input/a.txt")), "A bumper.")
     (found,) = discover(tmp_path / "intakes")
-    assert [read_intake(found, folder, Settings()).folder for folder in found.intakes] == ["c-1", "i\ufffd[31m", "i\ufffd"]
-    assert len({found.intake_id(folder) for folder in found.intakes}) == 3
+    assert [read_intake(found, folder, Settings()).folder for folder in found.intakes] == [
+        "..\\..\\x", "c-1", "i\ufffd[31m", "i\ufffd",
+    ]
+    assert len({found.intake_id(folder) for folder in found.intakes}) == 4
+
+
+def test_what_programs_keep_for_themselves_makes_nothing_stale_and_is_no_document(contract, tmp_path):
+    (before,) = discover(tmp_path / "intakes")
+    for name in (".DS_Store", "c-1/input/.git/HEAD", "c-1/input/._notice.txt"):
+        write(contract / name, "x")
+    (after,) = discover(tmp_path / "intakes")
+    assert (after.content, after.fingerprint()) == (before.content, before.fingerprint())
+    assert all(".git" not in e.name for e in read_intake(after, after.intakes[0], Settings()).elements)
 
 
 def test_a_folder_that_leads_elsewhere_is_no_contract_and_no_intake(contract, tmp_path):
@@ -135,7 +146,7 @@ def test_a_missing_folder_says_how_to_name_it(tmp_path):
 
 
 def test_the_same_files_give_the_same_content(contract, tmp_path):
-    first = discover(tmp_path / "intakes")[0].content()
+    first = discover(tmp_path / "intakes")[0].content
     assert [name for name, _ in first] == ["c-1/input/claim.txt", "c-1/intake.toml", "contract.toml", "documents/sop.md"]
     write(contract / "documents" / "sop.md", "Changed.")
-    assert discover(tmp_path / "intakes")[0].content() != first
+    assert discover(tmp_path / "intakes")[0].content != first

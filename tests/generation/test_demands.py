@@ -9,7 +9,7 @@ from opus_pipelines.generation.names import Names
 from opus_pipelines.generation.settling import IN_FORCE, Ground
 from opus_pipelines.intention.elements import Element
 from opus_pipelines.intention.rules import rules_of
-from opus_pipelines.lwm.interface import NearCase
+from opus_pipelines.lwm.interface import NearCase, Work
 from opus_pipelines.wfg.algorithm1 import workflow_graph
 from opus_pipelines.wfg.dag import chain
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
@@ -36,8 +36,8 @@ def settled(text, stated=None, said="A glass claim of 1,200 USD", needed=(), ord
     wfg = workflow_graph({f"q{n}": chain(tuple(way)) for n, way in enumerate(WAYS)}, GRAPH)
     tasks = sorted(n.task_id for n in wfg.nodes.values() if n.task_id)
     meaning = Meaning(Names(GRAPH, ALIASES), GRAPH, tasks, vectors or {}, clauses or {})
-    ground = Ground(said, meaning, wfg, [case(w) for w in WAYS], [frozenset(g) for g in needed], frozenset(order), stated or Constraints(),
-                    {"e1": f"{role}/rules.md"})
+    ground = Ground(said, meaning, wfg, [Work([case(w) for w in WAYS], [frozenset(g) for g in needed])], frozenset(order),
+                    stated or Constraints(), {"e1": f"{role}/rules.md"})
     return demands(rules_of([element]), ground)
 
 

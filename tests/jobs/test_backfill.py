@@ -1,6 +1,5 @@
 """`opus generate` over the contracts of a client: what is current is skipped, what is stale or failed is done again, and no more."""
 
-import importlib
 import shutil
 import warnings
 from collections.abc import Iterator
@@ -21,33 +20,13 @@ from opus_pipelines.query.status import contracts
 from opus_pipelines.query.views import connect
 from opus_pipelines.schemas import DATASETS, RUNS
 from opus_pipelines.settings import Paths, Settings
+from tests.generation.bulk.poison import PoisonedSetup
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 CLIENT = "Brightwater Retail"
 EXPENSES, INVOICES = "Employee Expenses", "Supplier Invoices"
-
-FULL = """
-from contextlib import contextmanager
-from dataclasses import dataclass
-from opus_pipelines.generation.bulk.chunks import Bench, GenerationSetup
-from opus_pipelines.generation.bulk.killable import Killable
-
-class FullBench(Bench):
-    def work(self, item):
-        if item[0].folder == "large":
-            raise MemoryError
-        return super().work(item)
-
-@dataclass(frozen=True)
-class FullSetup(GenerationSetup):
-    @contextmanager
-    def bench(self):
-        bench = FullBench(self)
-        with Killable(bench.read, 60.0, 1024) as bench.reading, Killable(bench.work, 60.0, 1024) as bench.working:
-            yield bench
-"""
 
 
 class Place:
@@ -175,26 +154,23 @@ def test_a_contract_that_fails_leaves_the_others_done_and_its_last_result_in_pla
 
 
 def test_an_intake_that_failed_for_a_passing_reason_is_tried_again_when_asked(
-    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = place.intakes / "brightwater-retail/employee-expenses"
     shutil.copytree(next(iter(sorted(home.glob("*/intake.toml")))).parent, home / "large")
-    (tmp_path / "full.py").write_text(FULL)
     only = ("--client", CLIENT, "--contract", EXPENSES)
     with monkeypatch.context() as patch:
-        patch.syspath_prepend(tmp_path)
-        patch.setenv("PYTHONPATH", str(tmp_path))
-        patch.setattr("opus_pipelines.generation.bulk.run.GenerationSetup", importlib.import_module("full").FullSetup)
+        patch.setattr("opus_pipelines.generation.bulk.run.GenerationSetup", PoisonedSetup)
         assert place.generate(*only) == 1
         failed = place.results()[EXPENSES]
-        assert "large: it needed more than 1024 MB (generation.memory_mb_per_intake)" in capsys.readouterr().err
+        assert "large: it needed more than 256 MB (generation.memory_mb_per_intake)" in capsys.readouterr().err
         assert place.generate(*only, "--retry-failed") == 1
     again = place.results()[EXPENSES]
     assert len({failed, again, place.result_id(EXPENSES)}) == 2, "the second attempt has an id of its own"
 
     assert place.generate(*only) == 1
     said = capsys.readouterr().err
-    assert f"still failed: {CLIENT}/{EXPENSES}/large: it needed more than 1024 MB" in said
+    assert f"still failed: {CLIENT}/{EXPENSES}/large: it needed more than 256 MB" in said
     assert "nothing changed since; `opus generate --retry-failed` tries again" in said
     assert place.results()[EXPENSES] == again
 

@@ -64,6 +64,21 @@ def test_tasks_that_end_cases_are_ends():
     }
 
 
+def test_an_end_may_be_a_step_where_its_first_word_is_mostly_that_of_steps():
+    rate = Part("get_exchange_rate", (Sentence(APPROVED),))
+    more = [(rate, False, ("log_in", "get_exchange_rate"))] * 6
+    usable = lambda found: {t for t, may in zip(found.tasks, found.usable.tolist(), strict=True) if may}
+    steps = {"approve_invoice", "log_in", "look_up_supplier"}
+    assert usable(lessons(more)) == steps  # nothing else that begins with "get" is a step
+    TITLES["get_supplier"] = "get_supplier"
+    part = Part("pay_invoice", (Sentence("The supplier is known."),))
+    more.append((part, False, ("get_supplier", "pay_invoice")))
+    try:
+        assert usable(lessons(more)) == steps | {"get_supplier", "get_exchange_rate"}
+    finally:
+        del TITLES["get_supplier"]
+
+
 def test_a_refused_case_counts_for_what_it_did_and_little_against_what_it_did_not():
     pay = parts(HISTORY)[0]
     refused = [(pay, True, ("log_in",))] * 20

@@ -11,7 +11,7 @@ from opus_pipelines.errors import WorkflowError
 from opus_pipelines.optimization import bounded
 from opus_pipelines.optimization.bounded import best_paths
 from opus_pipelines.optimization.paths import k_best
-from opus_pipelines.optimization.problem import Avoids, Before, Contains, Demand, Limit, Problem, keeps
+from opus_pipelines.optimization.problem import Avoids, Before, Contains, Demand, Differs, Limit, Problem, keeps
 from opus_pipelines.settings import Cost
 from opus_pipelines.wfg.algorithm1 import INPUT, OUTPUT, WFG, WfgEdge, WfgNode
 from opus_pipelines.workflow.model import TaskNode
@@ -73,6 +73,8 @@ def in_demand(path: tuple[str, ...], demands: tuple[Demand, ...]) -> bool:
     for d in demands:
         if (isinstance(d, Contains) and not d.nodes & set(path)) or (isinstance(d, Avoids) and d.nodes & set(path)):
             return False
+        if isinstance(d, Differs) and len(d.nodes - set(path)) < d.least and len(set(path) - d.nodes - {INPUT, OUTPUT}) < d.least:
+            return False
         if isinstance(d, Before):
             places = [([at[n] for n in first if n in at], [at[n] for n in second if n in at]) for first, second in d.pairs]
             if any(a and b and min(a) >= min(b) for a, b in places):
@@ -103,6 +105,24 @@ def brute(problem: Problem) -> list[float]:
                                "duration_ms": -duration, "success": success}[problem.objective])
         found += [max(worths)] if worths else []
     return sorted(found, reverse=True)
+
+
+@pytest.mark.parametrize("hundred", range(4))
+def test_paths_unlike_others_against_brute_force(hundred):
+    """The best ones that lie so many swaps at least from one or two paths, some of whose nodes the graph may lack."""
+    found_some = 0
+    for seed in range(hundred * 100, hundred * 100 + 100):
+        rng = random.Random(seed)
+        problem, k = random_problem(rng, 0.5), rng.choice([1, 2, 4])
+        others = [frozenset(rng.sample([*problem.options, "elsewhere"], rng.randint(1, len(problem.options)))) for _ in range(2)]
+        unlike = [Differs("unlike", nodes, rng.choice([1, 2, 2, 3])) for nodes in others[: rng.choice([1, 1, 2])]]
+        problem = replace(problem, demands=(*problem.demands, *unlike))
+        found = best_paths(problem, k)
+        assert [path.worth for path in found.paths] == pytest.approx(brute(problem)[:k], abs=1e-8), seed
+        assert (found.exact, found.gap) == (True, 0.0)
+        assert all(in_demand(path.tasks, problem.demands) for path in found.paths)
+        found_some += bool(found.paths)
+    assert found_some >= 20
 
 
 @pytest.mark.parametrize("hundred", range(10))

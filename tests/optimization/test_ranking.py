@@ -1,4 +1,4 @@
-"""EVAL (13), (14): order, its laws, and diversity."""
+"""EVAL (13), (14): order and its laws."""
 
 import itertools
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from opus_pipelines.errors import WorkflowError
 from opus_pipelines.evaluation.ranking import quantised
-from opus_pipelines.optimization.ranking import distance, diverse, jaccard_distance, order, rank
+from opus_pipelines.optimization.ranking import distance, order, rank
 
 
 @dataclass(frozen=True)
@@ -59,16 +59,3 @@ def test_a_total_preorder(a, b, c):
 
 def test_distance_is_the_difference_in_reward():
     assert distance(Candidate("a", 0.25), Candidate("b", 1.0)) == 0.75
-
-
-def test_jaccard():
-    assert jaccard_distance("abc", "bcd") == 0.5
-    assert jaccard_distance("ab", "ba") == 0.0
-    assert jaccard_distance("", "") == 0.0
-
-
-def test_diversity():
-    ranked = [Candidate(str(i), tasks=tuple(tasks)) for i, tasks in enumerate(["ab", "ba", "abc", "d"], start=1)]
-    assert [c.id for c in diverse(ranked, 0.0)] == ["1", "3", "4"]
-    assert [c.id for c in diverse(ranked, 0.5)] == ["1", "4"]
-    assert [c.id for c in diverse(ranked, 1.0)] == ["1"]

@@ -220,6 +220,20 @@ def test_one_step_becomes_two_where_they_earn_more() -> None:
     assert [s.kind for s in end.steps] == ["split"]
 
 
+def test_no_edit_adds_a_step_that_only_looks_like_a_repair_where_history_does_not_have_it() -> None:
+    """Both new steps earn by a high q alone: what went wrong before them comes out right with .9, whatever they do."""
+    a, b = task("a", 0.5, leaves=("x",)), task("b", 0.5, leaves=("y",))
+    both = task("both", p=0.95, q=0.9, cost=0.1, leaves=("x", "y", "z"))
+    for seen, expected in ((set(), ("a", "b")), ({("input", "both")}, ("both",)), ({("a", "both"), ("b", "both")}, ("a", "b"))):
+        refiner = Refiner(space_of(a, b, both, joins=lambda before, new, seen=seen: (before, new) in seen))
+        assert refiner.refined(refiner.chosen(("a", "b"), {})).draft.tasks == expected
+    whole = task("whole", 0.5, leaves=("x", "y"))
+    parts = task("x", 0.9, q=0.9, cost=0.1, leaves=("x",)), task("y", 0.9, q=0.9, cost=0.1, leaves=("y",))
+    for seen, expected in (({("c", "x")}, ("c", "whole")), ({("c", "x"), ("x", "y")}, ("c", "x", "y"))):
+        refiner = Refiner(space_of(whole, *parts, task("c", 1.0), joins=lambda before, new, seen=seen: (before, new) in seen))
+        assert refiner.refined(refiner.chosen(("c", "whole"), {})).draft.tasks == expected
+
+
 def test_at_the_same_reward_the_lower_penalty_wins_and_stays() -> None:
     """A second way that is worth the same: chosen for its Penalty, and not taken back."""
     one, other = task("a"), replace(task("a"), actor_kind="code")

@@ -8,6 +8,7 @@ from opus_pipelines.lake import Lake
 from opus_pipelines.query.shipped import run
 from opus_pipelines.query.views import connect
 from opus_pipelines.schemas import (
+    COST_REPORT,
     REWARD_REPORT,
     RUNS,
     SEQUENCES,
@@ -15,8 +16,9 @@ from opus_pipelines.schemas import (
     SUBGRAPH_TASKS,
     WFG_EDGES,
     WFG_NODES,
+    WORKFLOW_TASKS,
 )
-from tests.query.conftest import CLIENT, CONTRACT, HEAD, put
+from tests.query.conftest import CLIENT, CONTRACT, HEAD, put, step
 
 LINKS = [
     "report", "workflow", "intake", "intention", "near cases", "history", "history file", "SWKG", "sequences", "WFG", "steps", "tasks",
@@ -24,8 +26,8 @@ LINKS = [
 ]
 
 
-def answer(lake: Lake, query: str, workflow: str | None = None) -> list[dict[str, Any]]:
-    found = run(connect(lake), query, {"workflow": workflow} if workflow else None)
+def answer(lake: Lake, query: str, workflow: str | None = None, **variables: str) -> list[dict[str, Any]]:
+    found = run(connect(lake), query, ({"workflow": workflow} if workflow else {}) | variables)
     assert found is not None
     return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
 
@@ -65,6 +67,30 @@ def test_every_link_of_the_chain_is_a_row(whole: Lake) -> None:
 
 def test_the_best_workflow_is_meant_where_none_is_named(whole: Lake) -> None:
     assert next(row["ids"] for row in answer(whole, "audit") if row["link"] == "workflow") == ["fa1"]
+
+
+def test_a_row_of_the_reward_report_is_followed_by_its_intention(whole: Lake) -> None:
+    assert next(row["ids"] for row in answer(whole, "audit", intention="i1") if row["link"] == "workflow") == ["fa1"]
+
+
+@pytest.mark.parametrize("unknown", ["workflow", "intention"])
+def test_nothing_is_told_of_what_is_not_there(whole: Lake, unknown: str) -> None:
+    assert answer(whole, "audit", **{unknown: "nothing like it"}) == []
+
+
+def test_a_row_of_the_cost_report_is_the_sum_of_its_parts_reviews_too(whole: Lake) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    head = {k: HEAD[k] for k in ("client", "contract", "result")}
+    put(whole, WORKFLOW_TASKS, whole.folder(WORKFLOW_TASKS, **where),
+        step("fa1", "n1", 1, "Check", cost_usd=2.0), step("fa1", "n9", 2, "Review: Check", kind="review", task_id=None, cost_usd=0.5),
+        step("fa2", "n1", 1, "Check", cost_usd=9.0))
+    put(whole, COST_REPORT, whole.folder(COST_REPORT, **where),
+        head | {"task_id": "tc", "title": "Check", "cost_usd": 2.0}, head | {"task_id": "review", "title": "Reviews", "cost_usd": 0.5})
+    found = [(r["task_id"], r["row_cost_usd"], r["workflow_id"], r["cost_usd"], r["intake"]) for r in answer(whole, "audit_cost")]
+    assert found == [("tc", 2.0, "fa1", 2.0, "claim-1"), ("review", 0.5, "fa1", 0.5, "claim-1")]
+    assert [r["task_id"] for r in answer(whole, "audit_cost", task="review")] == ["review"]
+    orphans = {row["reference"]: (row["rows"], row["orphans"]) for row in answer(whole, "orphans")}
+    assert orphans["reports/cost → workflows/tasks"] == (2, 0)
 
 
 def test_what_leads_nowhere_is_named(lake: Lake) -> None:

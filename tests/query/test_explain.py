@@ -5,10 +5,11 @@ from opus_pipelines.lake import Lake
 from opus_pipelines.query.best import by_contract, ranked
 from opus_pipelines.query.evidence import evidence_of
 from opus_pipelines.query.explain import explanation, find_workflow
+from opus_pipelines.query.shipped import run
 from opus_pipelines.query.status import report
 from opus_pipelines.query.views import connect
-from opus_pipelines.schemas import OPTIMIZED, WORKFLOW_TASKS
-from tests.query.conftest import CLIENT, CONTRACT, put, step, workflow
+from opus_pipelines.schemas import INTAKES, NEIGHBOURS, OPTIMIZED, WORKFLOW_TASKS
+from tests.query.conftest import CLIENT, CONTRACT, HEAD, put, step, workflow
 
 
 def test_explanation_says_why_it_ranks_first(lake: Lake) -> None:
@@ -130,3 +131,72 @@ def test_an_edit_that_a_limit_forced_is_said_to_have_cost(lake: Lake) -> None:
     text = explanation(connect(lake), "fa1")
     assert "changed: 'Pay' no longer waits for 'Check': cost $2.00" in text
     assert "no other ways and reviews of these steps earn more\n" in text
+
+
+def test_an_intake_that_history_knows_nothing_like_says_so(lake: Lake) -> None:
+    said = "no case of history is really like this intake"
+    assert said not in explanation(connect(lake), "fa1")
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    put(lake, NEIGHBOURS, lake.folder(NEIGHBOURS, **where), HEAD | {"implementation_id": "m1", "similarity": 0.15})
+    assert said in explanation(connect(lake), "fa1")
+
+
+def test_what_of_the_documents_was_not_read_is_told(lake: Lake) -> None:
+    assert "not read" not in explanation(connect(lake), "fa1")
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    elements = [
+        {"element_id": "e1", "role": "input", "name": "rows.csv", "left_out": "9 of 10 rows"},
+        {"element_id": "e2", "role": "input", "name": "n.txt"},
+        {"element_id": "e3", "role": "contract", "name": "scan.pdf", "left_out": "no text layer"},
+    ]
+    intake = {k: v for k, v in HEAD.items() if k != "intention_id"} | {"folder": "claim-1", "status": "generated", "elements": elements}
+    put(lake, INTAKES, lake.folder(INTAKES, **where), intake)
+    text = explanation(connect(lake), "fa1")
+    assert [line.strip() for line in text.splitlines() if "not read" in line] == [
+        "not read: input/rows.csv: 9 of 10 rows", "not read: contract/scan.pdf: no text layer",
+    ]
+    found = run(connect(lake), "left_out")
+    assert found is not None
+    assert [row[2:5] for row in found.fetchall()] == [("claim-1", "input", "rows.csv"), (None, "contract", "scan.pdf")]
+
+
+def test_what_differs_is_told_step_by_step_and_who_does_it(lake: Lake) -> None:
+    """Check is done by someone else, Pay in the place of Refund: two swaps; a workflow that was set apart says at what cost."""
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    edits = [{"kind": "swap", "what": "'Check': model m instead of human", "earned_usd": -0.5}]
+    fewer = "no other was found that keeps what these keep and differs from each of them in 2 steps"
+    put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where), workflow("fa1", 1, 8.0, exact=True, fewer=fewer),
+        workflow("fa2", 2, 7.5, edits=edits, exact=False, differs_by=2, fewer=fewer))
+    put(lake, WORKFLOW_TASKS, lake.folder(WORKFLOW_TASKS, **where), step("fa1", "n1", 1, "Check"), step("fa1", "n2", 2, "Pay"),
+        step("fa2", "n1", 1, "Check", actor_kind="model", model="m"), step("fa2", "n3", 2, "Refund"))
+    text = explanation(connect(lake), "fa1")
+    assert "\n".join((
+        "    they differ in 2 steps:", "      only here: Pay", "      only there: Refund", "      Check: by human here, by model m there",
+    )) in text
+    assert f"fewer are ranked than asked for: {fewer}" in text
+    other = explanation(connect(lake), "fa2")
+    assert "done otherwise than in a better rank: 'Check': model m instead of human: cost $0.5000" in other
+    assert "no other ways and reviews of these steps earn more" not in other
+    (_, _, rows), = by_contract(ranked(connect(lake), None, None, None, None))
+    assert [row[-1] for row in rows] == ["2", "2: with Refund, without Pay, Check by model m"]
+
+
+def test_evidence_of_a_review_that_was_placed_tells_what_its_figures_rest_on(lake: Lake) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    review = step(
+        "fa1", "n9", 3, "Review: Pay", kind="review", task_id=None, p=0.99, q=0.9, q_basis="prior", cost_usd=0.5, cost_basis="rate",
+    )
+    put(lake, WORKFLOW_TASKS, lake.folder(WORKFLOW_TASKS, **where), step("fa1", "n1", 1, "Check"), review)
+    assert [line.split("  ")[-1].strip() for line in evidence_of(connect(lake), "fa1", "Review: Pay", 5).splitlines()] == [
+        "Review: Pay (n9): a review that the plan placed, no task of history", "rate", "observed", "prior", "prior",
+    ]
+    assert "[review] Pay" in explanation(connect(lake), "fa1")
+
+
+def test_a_step_that_history_lacks_names_the_nearest_that_it_has(lake: Lake) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    new = step("fa1", "n9", 2, "Weigh", task_id="x1", origin="new", nearest_task_id="tc", cost_basis="estimated", evidence=0)
+    put(lake, WORKFLOW_TASKS, lake.folder(WORKFLOW_TASKS, **where), step("fa1", "n1", 1, "Check"), new)
+    assert "Weigh [new; nearest known: Check]" in explanation(connect(lake), "fa1")
+    told = evidence_of(connect(lake), "fa1", "weigh", 5)
+    assert told.endswith("no case of history carried it out: its figures are estimates, those of 'Check'")

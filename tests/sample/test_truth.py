@@ -115,7 +115,7 @@ def test_transition_probabilities_add_up(written):
 
 
 def kinds_of(written):
-    return [(industry, kind) for industry, truth in written.truth["industries"].items() for kind in truth["kinds"]]
+    return [(industry, kind) for industry, truth in written.truth["industries"].items() for kind in truth["kinds"] if kind["cases"]]
 
 
 def outcomes(cases):

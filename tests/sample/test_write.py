@@ -33,17 +33,30 @@ def test_another_seed_gives_other_cases_of_the_same_kinds():
 
 def test_counts(written):
     s = written.summary
-    assert (s.clients, s.industries, s.contracts, s.sources, s.cases, s.intakes) == (4, 3, 6, 5, 3080, 19)
+    assert (s.clients, s.industries, s.contracts, s.sources, s.cases, s.intakes) == (4, 3, 6, 5, 3080, 25)
     assert s.task_implementations == sum(len(case.rows) for case in written.cases)
     assert s.files == len(contents(written.folder))
     assert len(written.cases) == len({(c.source, c.case) for c in written.cases}) == 3080
 
 
 def test_every_kind_of_case_is_there_as_often_as_the_truth_says(written):
-    kinds = {k["kind"]: k["cases"] for i in written.truth["industries"].values() for k in i["kinds"]}
+    kinds = {k["kind"]: k["cases"] for i in written.truth["industries"].values() for k in i["kinds"] if k["cases"]}
     assert Counter(c.title for c in written.cases) == kinds
     assert len(kinds) == 12
     assert min(c["cases"] for c in written.truth["contracts"]) >= 350
+
+
+def test_each_contract_has_an_intake_of_a_kind_that_no_case_combined(written):
+    truth = written.truth["industries"]
+    unseen = {k["kind"]: (set(k["always"]), industry, k["needed"]) for industry, i in truth.items() for k in i["kinds"] if not k["cases"]}
+    asked = [i for i in written.truth["intakes"] if i["kind"] in unseen]
+    assert len(unseen) == 6
+    assert {(i["client"], i["contract"]) for i in asked} == {(c["client"], c["contract"]) for c in written.truth["contracts"]}
+    for tasks, industry, needed in unseen.values():
+        seen = [set(k["always"]) for k in truth[industry]["kinds"] if k["cases"]]
+        assert not any(tasks <= other for other in seen)
+        assert {n["task"] for n in needed} <= set().union(*seen)
+        assert not any({n["task"] for n in needed} <= other for other in seen)
 
 
 def test_two_contracts_share_one_source_by_a_column(written):
@@ -76,7 +89,7 @@ def test_tasks_overlap_in_time_and_never_end_before_they_start(written):
 def test_intakes_have_documents_in_each_role(written):
     folder = written.folder / "intakes"
     intakes = sorted(p.parent for p in folder.rglob("intake.toml"))
-    assert len(intakes) == 19
+    assert len(intakes) == 25
     for intake in intakes:
         tomllib.loads((intake / "intake.toml").read_text())["received_at"]
         assert all(any((intake / role).iterdir()) for role in ("input", "output", "process"))

@@ -56,13 +56,13 @@ class GenerationSetup:
 class Bench:
     """One server's knowledge, loaded when the first chunk needs it, and its two killable children."""
 
-    reading: Killable[tuple[ContractFolder, Path | None, Elements], tuple[Intake | None, Elements, list[str]]]
+    reading: Killable[tuple[ContractFolder, Path | None], tuple[Intake | None, Elements, list[str]]]
     working: Killable[tuple[Intake, Terms, Path, Path], tuple[Outcome, int, float]]
 
     def __init__(self, setup: GenerationSetup) -> None:
         self.setup = setup
         self._encoders: dict[Path, LookedUp] = {}
-        self._inherited: dict[Path, Elements] = {}
+        self._inherited: dict[Path, Elements] = {}  # of the contract, or the chunk, that is being worked on
 
     @cached_property
     def knowledge(self) -> Knowledge:
@@ -71,11 +71,20 @@ class Bench:
         knowledge.load()
         return knowledge
 
-    def read(self, item: tuple[ContractFolder, Path | None, Elements]) -> tuple[Intake | None, Elements, list[str]]:
+    def inherited(self, contract: ContractFolder) -> Elements:
+        """What all intakes of the contract inherit. It is read once, in a child, which keeps it as every later one does."""
+        if contract.folder not in self._inherited:
+            self._inherited = {contract.folder: self.reading.do((contract, None))[1]}
+        return self._inherited[contract.folder]
+
+    def read(self, item: tuple[ContractFolder, Path | None]) -> tuple[Intake | None, Elements, list[str]]:
         """In a child: one intake without what it inherits, and its passages; without a folder, what all intakes of the contract inherit."""
-        contract, folder, inherited = item
+        contract, folder = item
+        if contract.folder not in self._inherited:
+            self._inherited = {contract.folder: contract_elements(contract.documents)}
+        inherited = self._inherited[contract.folder]
         if folder is None:
-            return None, contract_elements(contract.documents), []
+            return None, inherited, []
         intake = read_intake(contract, folder, self.setup.settings, inherited)
         texts: dict[str, None] = {}
         if not intake.refusal:
@@ -127,7 +136,7 @@ class ReadChunk:
         """The distinct passages of these intakes. Raises OpusError where the contract's own documents cannot be read."""
         bench.knowledge.procedures.load()  # here, so that children share it
         try:
-            _, inherited, _ = bench.reading.do((self.contract, None, ()))
+            inherited = bench.inherited(self.contract)
         except Lost as lost:
             raise InputError(f"{self.contract.documents}: {lost}") from None
         found: list[tuple[str, Intake | Outcome]] = []
@@ -135,7 +144,7 @@ class ReadChunk:
         for folder in self.folders:
             name = shown_name(folder.name)
             try:
-                intake, _, own = bench.reading.do((self.contract, folder, inherited))
+                intake, _, own = bench.reading.do((self.contract, folder))
             except Lost as lost:
                 found.append((name, unread_outcome(self.contract.intake_id(folder), name, str(lost))))
                 continue

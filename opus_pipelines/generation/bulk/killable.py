@@ -4,6 +4,7 @@ Only a process without further threads may fork like this: `serve` is one, start
 """
 
 import ctypes
+import gc
 import os
 import resource
 import signal
@@ -88,6 +89,7 @@ def _serve(work: Callable[[Any], Any], connection: Connection, memory_mb: int, p
     """The child: item after item until the parent is gone."""
     try:
         die_with(parent)
+        gc.freeze()  # what is shared is never looked through for garbage, and so stays shared
         _limit_memory(memory_mb)
         while True:
             item = connection.recv()

@@ -5,8 +5,9 @@ Below `MANY` intakes one server does the chunks of a contract; from there on Spa
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.bulk.chunks import GenerationSetup, ReadChunk, WorkChunk, Worked
 from opus_pipelines.generation.bulk.server import Server
-from opus_pipelines.generation.bulk.spread import on_spark, one_by_one
+from opus_pipelines.generation.bulk.spread import on_spark
 from opus_pipelines.generation.bulk.vectors import write_vectors
 from opus_pipelines.generation.contract import CODE, TABLES, ContractResult, result_id, settings_hash
 from opus_pipelines.generation.discover import ContractFolder
@@ -45,14 +46,12 @@ class BulkRun:
         self._session, self._progress = session, progress
         self._setup, self._many = setup or GenerationSetup(lake.root, snapshot, settings), many
         self._server = Server(self._setup, progress)
-        self._held = ExitStack()
 
     def __enter__(self) -> "BulkRun":
-        self._held.enter_context(self._server)
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._held.close()
+        self._server.end()
 
     def generate(self, contract: ContractFolder, folder: Path, run_id: str, now: datetime, attempt: int = 1) -> ContractResult:
         """A contract's result, its tables staged in `folder`. `now` stands in generation/runs alone; `attempt`: see `result_id`. Raises
@@ -61,72 +60,62 @@ class BulkRun:
         heading = Heading(contract.client, contract.contract, result_id(contract, self.snapshot, self.settings, model, attempt))
         tables = StagedTables(folder / "tables", [d.name for d in (*TABLES, RUNS)])
         result = ContractResult(contract.client, contract.contract, heading.result, self.snapshot, model.version, tables, attempt=attempt)
-        stages = _Stages()
-        chunks = self._read(contract, folder, stages)
-        worked = self._work(contract, heading, folder, chunks, stages)
+        seconds: dict[str, float] = {}
+        chunks = self._read(contract, folder, seconds)
+        worked = self._work(contract, heading, folder, chunks, seconds)
         for part in worked:
             for status, name, reason in part.lines:
                 result.tell(status, name, reason)
         result.memory_mb = max((part.memory_mb for part in worked), default=0.0)
         result.texts_missed = sum(part.texts_missed for part in worked)
         write_part(heading, {RUNS.name: [{
-            "run_id": run_id, "generated_at": now, "seconds": list(stages.seconds.items()), "snapshot": self.snapshot,
+            "run_id": run_id, "generated_at": now, "seconds": list(seconds.items()), "snapshot": self.snapshot,
             "code_version": code_version(CODE), "settings_hash": settings_hash(self.settings),
         }]}, tables.folder, PART)
         shutil.rmtree(folder / "work")
         return result
 
-    def _read(self, contract: ContractFolder, folder: Path, stages: "_Stages") -> list[ReadChunk]:
+    def _read(self, contract: ContractFolder, folder: Path, seconds: dict[str, float]) -> list[ReadChunk]:
         """Every intake read, in the order of its id, and every passage encoded."""
         work = folder / "work"
         work.mkdir(parents=True)
         intakes = sorted(contract.intakes, key=contract.intake_id)
         cuts = range(0, len(intakes), CHUNK)
-        jobs = [ReadChunk(contract, tuple(intakes[i : i + CHUNK]), work / f"read-{i}.pkl") for i in cuts]
-        with stages("read"):
+        alone = replace(contract, intakes=())  # each job names its own
+        jobs = [ReadChunk(alone, tuple(intakes[i : i + CHUNK]), work / f"read-{i}.pkl") for i in cuts]
+        with _timed(seconds, "read"):
             found = self._do(contract, jobs, work / "read", "intakes read")
             texts = list(dict.fromkeys(text for part in found for text in part))
-        with stages("encode"):
+        with _timed(seconds, "encode"):
             ticker = Ticker("passages encoded", self._progress)
             write_vectors(work / "vectors", texts, self.encoder.encode(texts, ticker))
         return jobs
 
     def _work(
-        self, contract: ContractFolder, heading: Heading, folder: Path, chunks: Sequence[ReadChunk], stages: "_Stages"
+        self, contract: ContractFolder, heading: Heading, folder: Path, chunks: Sequence[ReadChunk], seconds: dict[str, float]
     ) -> list[Worked]:
         work = folder / "work"
         jobs = [
             WorkChunk(
-                contract, heading, chunk.into, work / "vectors", folder / "tables", f"part-{number:05d}.parquet",
+                chunk.contract, heading, chunk.into, work / "vectors", folder / "tables", f"part-{number:05d}.parquet",
                 count_from=1 + number * CHUNK, count_of=len(contract.intakes),
             )
             for number, chunk in enumerate(chunks)
         ]
-        with stages("work"):
+        with _timed(seconds, "work"):
             return self._do(contract, jobs, work / "work", "intakes done")
 
     def _do(self, contract: ContractFolder, jobs: Sequence[Any], folder: Path, what: str) -> list[Any]:
         of = len(contract.intakes)
         if of < self._many:
-            return list(one_by_one(self._server, jobs))
+            return [self._server.do(job) for job in jobs]
         self._server.end()  # its memory is for Spark's
         ticker = Ticker(f"{contract.client} / {contract.contract}: {what}", self._progress)
         return on_spark(self._session(), self._setup, jobs, folder, lambda done: ticker(min(done * CHUNK, of), of))
 
 
-class _Stages:
-    """Seconds by stage."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._name, self._began = "", 0.0
-
-    def __call__(self, name: str) -> "_Stages":
-        self._name = name
-        return self
-
-    def __enter__(self) -> None:
-        self._began = time.monotonic()
-
-    def __exit__(self, *_: object) -> None:
-        self.seconds[self._name] = time.monotonic() - self._began
+@contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    seconds[stage] = time.monotonic() - began

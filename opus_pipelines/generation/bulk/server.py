@@ -4,15 +4,13 @@ import contextlib
 import os
 import pickle
 import subprocess
-import sys
 from collections.abc import Callable
-from multiprocessing.connection import Connection, Pipe
-from pathlib import Path
+from multiprocessing.connection import Connection
 from typing import Any
 
 from opus_pipelines.errors import OpusError
+from opus_pipelines.processes import Process, started
 
-_PACKAGE_ROOT = str(Path(__file__).resolve().parents[3])
 _LAST_BREATH_SECONDS = 10.0
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -26,7 +24,7 @@ class Server:
 
     def __init__(self, setup: Any, progress: Callable[[str], None] = lambda line: None) -> None:
         self.setup, self._progress = setup, progress
-        self._running: tuple[subprocess.Popen[bytes], Connection] | None = None
+        self._running: tuple[Process, Connection] | None = None
 
     def __enter__(self) -> "Server":
         return self
@@ -60,14 +58,7 @@ class Server:
             process.kill()
             process.wait()
 
-    def _started(self) -> tuple[subprocess.Popen[bytes], Connection]:
-        ours, theirs = Pipe()
-        paths = os.pathsep.join(filter(None, (_PACKAGE_ROOT, os.environ.get("PYTHONPATH"))))
-        process = subprocess.Popen(
-            [sys.executable, "-m", "opus_pipelines.generation.bulk.serve", str(theirs.fileno()), str(os.getpid())],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
-            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": paths},
-        )
-        theirs.close()
+    def _started(self) -> tuple[Process, Connection]:
+        ours, process = started("opus_pipelines.generation.bulk.serve", str(os.getpid()), environment=_ONE_THREAD)
         ours.send_bytes(pickle.dumps(self.setup))
         return process, ours

@@ -1,4 +1,4 @@
-"""Jobs done one after the other by one server, or side by side by Spark: each Python worker of Spark has a server of its own.
+"""Jobs done side by side by Spark: each of its Python workers has a server of its own.
 
 Spark is handed the jobs' numbers only. The jobs, and what they make, lie in files: so nothing large passes through the JVM.
 """
@@ -21,14 +21,9 @@ _SETUP, _JOB, _ANSWER = "setup.pkl", "job-{}.pkl", "answer-{}.pkl"
 _LOOK_SECONDS = 1.0
 
 
-def one_by_one(server: Server, jobs: Sequence[Any]) -> Iterator[Any]:
-    """What each job comes to, in order."""
-    for job in jobs:
-        yield server.do(job)
-
-
 def on_spark(session: "SparkSession", setup: Any, jobs: Sequence[Any], folder: Path, progress: Callable[[int], None]) -> list[Any]:
-    """The same by Spark; `folder` is for the jobs' files alone and seen by all workers; `progress(jobs done)` is called now and then.
+    """What each job comes to, in order. `folder` is for the jobs' files alone, and seen by all workers; `progress(jobs done)` is called
+    now and then.
 
     Raises OpusError with the first job's reason that failed; the others are done all the same.
     """

@@ -62,6 +62,7 @@ _PACKAGES = (("word/", ".docx"), ("xl/", ".xlsx"), ("ppt/", ".pptx"))
 _OLE = {".doc", ".dot", ".xls", ".ppt", ".msg"}
 _SAME = {
     ".docm": ".docx", ".xlsm": ".xlsx", ".pptm": ".pptx", ".jpeg": ".jpg", ".tiff": ".tif", ".tgz": ".gz", ".oga": ".ogg", ".opus": ".ogg",
+    ".mov": ".mp4", ".m4v": ".mp4",
 }
 
 

@@ -13,6 +13,8 @@ from opus_pipelines.intention.readers.document import Document, Reading, counted
 from opus_pipelines.intention.readers.limits import MAX_CHARACTERS, MAX_PAGES, MIB
 
 logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it could not read is said by the element, not on the screen
+_LIGATURES = str.maketrans({"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb06": "st"})
+_PAGE = "\n\n\f"  # between pages, empty ones too: by it a sentence's page is told
 _MAX_OPERATIONS = 2_000_000  # of one document: drawings have many, text few (a dense page some thousand)
 _BOUNDS: dict[str, Any] = {
     "zlib_maximum_output_length": 16 * MIB, "lzw_maximum_output_length": 16 * MIB, "run_length_maximum_output_length": 16 * MIB,
@@ -48,10 +50,10 @@ def _read(reader: PdfReader) -> Reading:
     fields = _fields(reader)
     if attached := len(list(reader.attachment_list)):
         left_out.append(f"{counted(attached, 'document')} attached to it; put them into the folder")
-    if not pages.texts and not fields:
+    if not any(pages.texts) and not fields:
         missing = f"{counted(total, 'page')} without a text layer: pictures of text need OCR, which is missing here; ask for the text"
         return Reading(None, (missing,) if pages.empty or not left_out else tuple(left_out))
-    return Reading("\n\n".join([*pages.texts, *fields]), tuple(left_out))
+    return Reading("\n\n".join([_PAGE.join(pages.texts), *fields]).rstrip(), tuple(left_out))
 
 
 class _Pages:
@@ -65,8 +67,9 @@ class _Pages:
 
     def take(self, number: int, page: Any) -> bool:
         """Read one page; false where the document's operations are used up."""
+        text = ""
         try:
-            text = page.extract_text(visitor_operand_before=self._count).strip()
+            text = page.extract_text(visitor_operand_before=self._count).strip().translate(_LIGATURES)
         except _TooMuchError:
             return False
         except (FileNotDecryptedError, DependencyError):
@@ -74,8 +77,10 @@ class _Pages:
         except Exception:  # one page that cannot be read does not cost the others: it is named
             self.broken.append(number)
         else:
-            (self.texts.append(text) if text else self.empty.append(number))
-            self.length += len(text)
+            if not text:
+                self.empty.append(number)
+        self.texts.append(text)
+        self.length += len(text)
         self.done = number
         return True
 

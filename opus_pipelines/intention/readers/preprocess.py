@@ -50,6 +50,8 @@ def preprocess(document: Document) -> tuple[Format, Reading]:
     note = None
     try:
         kind, note = format_of(document)
+        if not document.size:
+            raise InputError("it is empty: a file without a byte")
         if kind.refusal:
             raise InputError(kind.refusal)
         with warnings.catch_warnings():
@@ -66,6 +68,8 @@ def _limited(reading: Reading) -> Reading:
     text, strange = _NO_CHARACTER.subn("\ufffd", reading.text)
     text, beyond = cut(text, MAX_CHARACTERS)
     said = [f"{strange:,} characters that no text can hold"] if strange else []
+    if not text.strip() and not reading.left_out and not reading.parts:
+        said.append("it holds no text")
     return Reading(text, (*reading.left_out, *said, *([beyond] if beyond else [])), reading.parts)
 
 

@@ -7,12 +7,15 @@ from typing import Any
 from opus_pipelines.workflow.faces.described import Described
 
 Row = dict[str, Any]
-MOST_INTENTIONS, MOST_PICTURES = 200, 8
+MOST_INTENTIONS, MOST_PICTURES, MOST_LEFT_OUT = 200, 8, 200
 
 
 @dataclass(frozen=True)
 class ContractPage:
-    """Rows of the contract's tables: `workflows` by intake, Intention and rank; `pictures` by workflow id, of the best first."""
+    """Rows of the contract's tables: `workflows` by intake, Intention and rank; `pictures` by workflow id, of the best first.
+
+    `left_out`: what of the documents was not read, and why.
+    """
 
     head: Row
     workflows: Sequence[Row]
@@ -20,6 +23,7 @@ class ContractPage:
     refused: Sequence[Row]
     sources: Sequence[Row]
     pictures: Mapping[str, Described]
+    left_out: Sequence[Row] = ()
 
     @property
     def best(self) -> list[Row]:

@@ -34,7 +34,7 @@ def _node(described: Described, node: str) -> str:
     title, task = mermaid_text(described.title_of(node))[1:-1], described.tasks.get(node)
     if task is None:
         return f'(["{title}"])'
-    mark = "Review: " if task.kind == "review" else ""
+    mark = "Review: " if task.kind == "review" and not (task.title or "").startswith("Review: ") else ""
     return f'["{mark}{title}<br/>{", ".join(_figures(described, task))}"]'
 
 

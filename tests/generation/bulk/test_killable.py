@@ -4,10 +4,11 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+
+from tests.generation.bulk.poison import gone
 
 SCRIPT = """
 import json, os, sys, time
@@ -75,19 +76,6 @@ with Killable(work, 600, 256) as first, Killable(work, 600, 256) as second:
     first.do("b")
     second.do("hangs")
 """
-
-
-def gone(process):
-    """Has it ended, or does so within seconds? It is a zombie where nobody asks how it ended."""
-    for _ in range(600):
-        try:
-            state = Path("/proc", process, "status").read_text()
-        except OSError:
-            return True
-        if "zombie" in state:
-            return True
-        time.sleep(0.05)
-    return False
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

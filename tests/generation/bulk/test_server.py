@@ -4,12 +4,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from opus_pipelines.errors import OpusError
 from opus_pipelines.generation.bulk.server import Server
+from tests.generation.bulk.poison import gone
 
 WORKPLACE = """
 import os, time
@@ -67,19 +67,6 @@ def workplace(tmp_path, monkeypatch):
 
     yield workplace
     del sys.modules["workplace"]
-
-
-def gone(process):
-    """Has it ended, or does so within seconds? It is a zombie where nobody asks how it ended."""
-    for _ in range(600):
-        try:
-            state = Path("/proc", process, "status").read_text()
-        except OSError:
-            return True
-        if "zombie" in state:
-            return True
-        time.sleep(0.05)
-    return False
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

@@ -34,5 +34,5 @@ def test_a_field_and_a_line_that_never_end_are_refused(read):
 
 
 def test_an_empty_table_is_empty(read):
-    assert read("a.csv", "") == ("", None)
-    assert read("a.csv", ",,\n,,\n") == ("", None)
+    assert read("a.csv", "") == (None, "it is empty: a file without a byte")
+    assert read("a.csv", ",,\n,,\n") == ("", "it holds no text")

@@ -58,7 +58,7 @@ def nested(depth):
 
 
 @pytest.mark.parametrize(("data", "reason"), [
-    (b"", "it is no e-mail: it has no head"), (b"\n\njust text", "it is no e-mail: it has no head"),
+    (b"", "it is empty: a file without a byte"), (b"\n\njust text", "it is no e-mail: it has no head"),
     (nested(100), "the e-mail has 100 parts of parts in 301 lines, more than can be followed"),
     (b"Subject: s\nMIME-Version: 1.0\nContent-Type: message/rfc822\n\n" * 800, "it is nested too deeply to be read"),
     (b"Subject: s\nContent-Type: text/plain; " + b"a=b; " * 1_000 + b"\n\nhi", "a line of its head that describes its content is longer"),

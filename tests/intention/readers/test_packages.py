@@ -30,7 +30,7 @@ TYPES = ("[Content_Types].xml", '<Types xmlns="http://schemas.openxmlformats.org
     (packed(("word/document.xml", "<a/>")), "it is a zip archive, but no Office document"),
     (packed(TYPES, ("word/document.xml", "<a/>"), encrypted=True), "it is encrypted; ask for a copy without a password"),
     (b"PK\x03\x04 and nothing more", "it is broken: File is not a zip file"),
-    (b"", "it is broken: File is not a zip file"),
+    (b"", "it is empty: a file without a byte"),
     (packed(TYPES, ("word/document.xml", "<a/>")), "it is a package without a document in it"),
 ])
 def test_a_package_is_looked_at_before_it_is_opened(read, data, reason):

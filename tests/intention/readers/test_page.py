@@ -19,7 +19,8 @@ def test_the_encoding_that_a_page_states_is_followed(read):
 
 
 @pytest.mark.parametrize(("data", "text", "left_out"), [
-    ("", "", None), ("   ", "", None), ("just words", "just words", None), ("<p>a<script>b", "a", "1 script"),
+    ("", None, "it is empty: a file without a byte"), ("   ", "", "it holds no text"),
+    ("just words", "just words", None), ("<p>a<script>b", "a", "1 script"),
     ("<div>" * 100_000 + "x", None, "the HTML is nested too deeply"),
     ("<p " + " ".join(f"a{n}=1" for n in range(30_000)) + ">x", None, "a tag in it has more than 20,000 attributes"),
     ("<p>" + "word " * 90_000 + "<p>last", "words", "what stands after its first 399,999 characters"),

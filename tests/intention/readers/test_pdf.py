@@ -1,15 +1,31 @@
 import io
+from types import SimpleNamespace
 
 import pytest
 from pypdf import PdfReader, PdfWriter
 
 from opus_pipelines.intention.readers import pdf as reader
+from opus_pipelines.intention.sentences import sentences_of
 
 
 def test_pages_with_text_are_read_and_those_without_are_named(read, pdf):
     assert read("a.pdf", pdf("Verify cover.\nThen pay.", "", "Page three")) == (
-        "Verify cover.\nThen pay.\n\nPage three", "1 page (2) without a text layer (no OCR)"
+        "Verify cover.\nThen pay.\n\n\f\n\n\fPage three", "1 page (2) without a text layer (no OCR)"
     )
+
+
+def test_a_sentence_is_found_on_its_page(text_elements, pdf, read):
+    text, _ = read("a.pdf", pdf("Verify cover.\nThen pay.", "", "Close.\nNever pay twice."))
+    (element,) = text_elements({"process": text})
+    assert [(s.text, s.place) for s in sentences_of(element)] == [
+        ("Verify cover.", "page 1, line 1"), ("Then pay.", "page 1, line 2"), ("Close.", "page 3, line 1"),
+        ("Never pay twice.", "page 3, line 2"),
+    ]
+
+
+def test_letters_that_were_joined_are_letters(read, pdf, monkeypatch):
+    monkeypatch.setattr(reader.PdfReader, "pages", [SimpleNamespace(extract_text=lambda **_: "veri\ufb01ed, o\ufb03ce")])
+    assert read("a.pdf", pdf("x")) == ("verified, office", None)
 
 
 def test_a_scan_says_that_ocr_is_missing(read, pdf):
@@ -37,7 +53,7 @@ def test_a_password_is_asked_of_the_client_and_a_document_that_opens_without_one
     assert read("a.pdf", encrypted(pdf("Open"), "")) == ("Open", None)
 
 
-@pytest.mark.parametrize("data", [b"%PDF-1.7", b"%PDF-1.4\n1 0 obj\n<< >>\nendobj", b"", b"hello"])
+@pytest.mark.parametrize("data", [b"%PDF-1.7", b"%PDF-1.4\n1 0 obj\n<< >>\nendobj", b"hello"])
 def test_a_broken_pdf_says_so(read, data):
     text, left_out = read("a.pdf", data)
     assert text is None
@@ -54,7 +70,7 @@ def test_attached_documents_are_counted(read, pdf):
 
 def test_pages_past_the_limit_are_counted(read, pdf):
     text, left_out = read("a.pdf", pdf(*[f"Page {n}" for n in range(1, 504)]))
-    assert text.endswith("\n\nPage 500")
+    assert text.endswith("\n\n\fPage 500")
     assert left_out == "the last 3 of 503 pages"
 
 

@@ -21,4 +21,4 @@ def test_slides_read_title_first_with_tables_groups_and_notes(read, saved, repac
 
 
 def test_a_deck_without_slides_is_empty(read, saved):
-    assert read("a.pptx", saved(pptx.Presentation())) == ("", None)
+    assert read("a.pptx", saved(pptx.Presentation())) == ("", "it holds no text")

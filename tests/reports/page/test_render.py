@@ -122,3 +122,21 @@ def test_the_index_leads_to_the_pages(page: ContractPage) -> None:
     assert parsed.defects == []
     assert parsed.all("a") == [{"href": "a__b.html"}]
     assert '<script>alert("x")</script>' in parsed.texts
+
+
+def test_an_intake_that_history_knows_nothing_like_says_so(page: ContractPage) -> None:
+    said = "no case of history is really like this intake"
+    assert said not in Parsed(render(page)).texts
+    far = [row | {"nearest": 0.15} for row in page.workflows]
+    assert Parsed(render(replace(page, workflows=far))).texts.count(said) == 2
+
+
+def test_what_of_the_documents_was_not_read_is_told(page: ContractPage) -> None:
+    assert "What of the documents was not read" not in Parsed(render(page)).texts
+    left_out = [
+        {"intake": None, "role": "contract", "name": "scan.pdf", "left_out": "2 pages without a text layer"},
+        {"intake": "in-n1", "role": "input", "name": "<b>rows", "left_out": "9 of 10 rows"},
+    ]
+    texts = Parsed(render(replace(page, left_out=left_out))).texts
+    for said in ("every intake", "contract/scan.pdf", "2 pages without a text layer", "input/<b>rows", "9 of 10 rows"):
+        assert said in texts

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 from opus_pipelines.workflow.faces.mermaid import as_mermaid
@@ -49,3 +50,9 @@ def test_titles_cannot_be_syntax(faces: SimpleNamespace) -> None:
     assert "<script" not in text.replace(text.splitlines()[0], "")
     assert "%%{" not in text
     assert "{" not in text.splitlines()[0]
+
+
+def test_a_review_that_is_called_one_is_called_so_once(faces: SimpleNamespace) -> None:
+    found = faces.refund()
+    tasks = tuple(t.model_copy(update={"title": "Review: Decide"}) if t.kind == "review" else t for t in found.file.tasks)
+    assert '["Review: Decide<br/>' in as_mermaid(replace(found, file=found.file.model_copy(update={"tasks": tasks})))

@@ -1,0 +1,26 @@
+"""Bootstrap intervals for the benchmarks: of a mean, and of paired differences, drawn over groups of intakes that are alike."""
+
+from collections.abc import Hashable, Mapping, Sequence
+
+import numpy as np
+
+DRAWS = 2_000
+
+
+def interval(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[float, float]:
+    """95 % of the mean, bootstrap over the groups: goals, or intakes each by itself. The same values give the same interval."""
+    place = {group: n for n, group in enumerate(dict.fromkeys(groups))}
+    of = np.array([place[group] for group in groups])
+    draws = np.random.default_rng(0).integers(0, len(place), (DRAWS, len(place)))
+    weight = np.stack([np.bincount(drawn, minlength=len(place)) for drawn in draws])[:, of]
+    low, high = np.percentile(weight @ np.array(values) / weight.sum(1), [2.5, 97.5])
+    return float(low), float(high)
+
+
+def print_differences(found: Mapping[str, Sequence[float]], against: Mapping[str, str], measure: str, groups: Sequence[Hashable]) -> None:
+    """Of each row named in `against` the other row less it, intake by intake; an interval that holds 0 shows nothing."""
+    print(f"\n{measure}, paired differences")
+    for name, base in against.items():
+        less = np.array(found[base]) - np.array(found[name])
+        low, high = interval(less.tolist(), groups)
+        print(f"{f'{base} less {name}':46}{less.mean():10.3f} [{low:.3f}, {high:.3f}]")

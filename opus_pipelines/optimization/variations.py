@@ -1,0 +1,96 @@
+"""Other ways of carrying out the steps of a draft, its reviews among them: what lies a few swaps away and what it earns.
+
+No review is added: one that does not pay is no alternative, and one that does stands there already.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opus_pipelines.optimization.diversity import Step, Steps, step_of
+from opus_pipelines.optimization.drafts import Move, kind_of, row
+from opus_pipelines.optimization.limits import within
+from opus_pipelines.optimization.refine import Refined, Refiner
+from opus_pipelines.optimization.reviews import REVIEW
+from opus_pipelines.optimization.table import EXACT_ROWS, Picks, Table
+from opus_pipelines.workflow.model import TaskNode
+
+BEAM = 64  # variations that are varied once more; with no more than that many single changes, every pair of them is looked at
+
+
+@dataclass(frozen=True)
+class Variations:
+    """The ones of a draft that keep the limits: `picks` (n, nodes with options), what each earns in dollars."""
+
+    refiner: Refiner
+    found: Refined
+    picks: Picks
+    reward_usd: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, refiner: Refiner, found: Refined, most: int) -> "Variations":
+        """Up to `most` changes at once, of way or of review, each of another node; those that earn most are changed once more."""
+        table = refiner.table(found.draft.order)
+        mine = row(table, found.draft.picks)
+        changes = [
+            (i, to) for i, options in enumerate(table.options.values()) for to in range(len(options))
+            if to != mine[i] and (mine[i] or options[0].kind != REVIEW)
+        ]
+        layers = [mine[None, :]]
+        for _ in range(most):
+            layers.append(_once_more(_likely(table, layers[-1], BEAM), mine, changes))
+        every = np.concatenate(layers[1:])
+        if not table.by_product:
+            every = _likely(table, every, EXACT_ROWS)
+        batch = table.scored(every)
+        kept = within(refiner.space.limits, batch)
+        return cls(refiner, found, every[kept], batch.reward_usd[kept])
+
+    def swaps_from(self, other: Steps) -> NDArray[np.int64]:
+        """(n,) how many swaps each lies from these steps; as `diversity.swaps`."""
+        flat, start = self._options
+        places = self.picks + start
+        common = np.array([step in other for step in flat])[places].sum(axis=1)
+        found: NDArray[np.int64] = np.maximum(np.array([step is not None for step in flat])[places].sum(axis=1), len(other)) - common
+        return found
+
+    def steps(self, number: int) -> Steps:
+        """The steps of one of them."""
+        flat, start = self._options
+        return frozenset(step for place in self.picks[number] + start if (step := flat[place]) is not None)
+
+    def moves(self, number: int) -> list[Move]:
+        """The changes that lead to one of them."""
+        table = self.refiner.table(self.found.draft.order)
+        mine = row(table, self.found.draft.picks)
+        chosen = self.picks[number]
+        return [Move(kind_of(n, self.refiner.space), (n,), int(chosen[i])) for i, n in enumerate(table.options) if chosen[i] != mine[i]]
+
+    @cached_property
+    def _options(self) -> tuple[list[Step | None], Picks]:
+        """The step of every option of every node, one behind the other, None for a review that is not there; and where each node begins."""
+        options: Sequence[Sequence[TaskNode]] = list(self.refiner.table(self.found.draft.order).options.values())
+        flat = [None if number == 0 and node.kind == REVIEW else step_of(node) for found in options for number, node in enumerate(found)]
+        return flat, np.cumsum([0, *map(len, options)])[:-1]
+
+
+def _once_more(rows: Picks, mine: Picks, changes: Sequence[tuple[int, int]]) -> Picks:
+    """Every change of a further node of every row, each once."""
+    nodes, options = np.array(changes or np.zeros((0, 2)), np.int64).T
+    of_row, change = (grid.ravel() for grid in np.indices((len(rows), len(nodes))))
+    is_further = rows[of_row, nodes[change]] == mine[nodes[change]]
+    of_row, change = of_row[is_further], change[is_further]
+    made = rows[of_row]
+    made[np.arange(len(made)), nodes[change]] = options[change]
+    return np.unique(made, axis=0)
+
+
+def _likely(table: Table, rows: Picks, most: int) -> Picks:
+    """Those that earn most in the product form."""
+    if len(rows) <= most:
+        return rows
+    found: Picks = rows[np.argsort(-table.by_product_form(rows).reward_usd, kind="stable")[:most]]
+    return found
