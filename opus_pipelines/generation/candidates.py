@@ -8,8 +8,9 @@ from itertools import pairwise
 from opus_pipelines.evaluation.cost import time_usd
 from opus_pipelines.generation.alternatives import of_different_tasks, varied
 from opus_pipelines.generation.plans import Planner
-from opus_pipelines.generation.proposals import Proposed, binding, proposed
+from opus_pipelines.generation.proposals import Proposed, proposed
 from opus_pipelines.generation.reading import needed_because
+from opus_pipelines.generation.search_demands import binding
 from opus_pipelines.generation.situation import Candidate, Plan, Situation, either
 from opus_pipelines.generation.sureness import with_sureness
 from opus_pipelines.ids import make_id

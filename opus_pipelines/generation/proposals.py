@@ -10,18 +10,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from opus_pipelines.evaluation.cost import MS_PER_HOUR
-from opus_pipelines.generation.situation import Proposal, Situation, either
+from opus_pipelines.generation.search_demands import EFFORT, is_mendable, keeps_limits, problem_of, why_not
+from opus_pipelines.generation.situation import Proposal, Situation
 from opus_pipelines.optimization.bounded import BestPaths, ChosenPath, best_paths
 from opus_pipelines.optimization.problem import Avoids, Before, Contains, Demand, Differs, Limit, Problem, keeps
-from opus_pipelines.optimization.relax import infeasible, what_they_cost
 from opus_pipelines.wfg.algorithm1 import INPUT, OUTPUT, WfgEdge
 from opus_pipelines.workflow.model import TaskNode
 
 PATHS_PER_RANK = 4  # paths looked at for every workflow that is kept: shape, reviews and Penalty order them anew
-EFFORT = 3_000      # labels a search may look at: an intake's time is bounded, and what a search left open is told as its gap
-FURTHER = 500       # likewise, of one for a workflow unlike those that are ranked above it
-HISTORY = "the order of history"
+FURTHER = 500       # labels that a search for a workflow unlike those ranked above it may look at
 _KINDS = ((Limit,), (Before,), (Avoids,), (Limit, Before), (Limit, Avoids), (Before, Avoids), (Limit, Before, Avoids))
 
 
@@ -78,9 +75,9 @@ def proposed(situation: Situation) -> Proposed:
             made[tasks] = nodes
     found = [Proposal(tasks, nodes, level.found.gap, notes) for tasks, nodes in sorted(made.items())]
     problem = level.problem
-    if not any(_keeps(path, problem) for path in level.found.paths):
-        problem = problem.without(*filter(_is_mendable, problem.demands))
-    fitting = [path.worth for path in level.found.paths if _keeps(path, problem)]
+    if not any(keeps_limits(path, problem) for path in level.found.paths):
+        problem = problem.without(*filter(is_mendable, problem.demands))
+    fitting = [path.worth for path in level.found.paths if keeps_limits(path, problem)]
     is_all = not found or (level.found.exact and len(fitting) < most)
     return Proposed(found, problem, -math.inf if is_all else min(fitting, default=math.inf), _idle(situation))
 
@@ -88,66 +85,6 @@ def proposed(situation: Situation) -> Proposed:
 def _idle(situation: Situation) -> frozenset[str]:
     done = {t for case in situation.cases if case.success is not False for t in case.tasks}
     return frozenset(situation.prices.nodes) - done - frozenset[str]().union(*situation.required)
-
-
-def problem_of(situation: Situation) -> Problem:
-    """What is asked of a path: Reward, within everything that history needs and the intake demands."""
-    return Problem(
-        situation.wfg, situation.prices.nodes, situation.cost, situation.intake.gain_usd,
-        demands=(*_limits(situation), *_named(situation), *_by_history(situation)),
-    )
-
-
-def binding(situation: Situation) -> tuple[str, ...]:
-    """Of each demand of the intake on tasks and order that binds: what the best chain would earn more without it, in words.
-
-    Time and success are left out of it, as for `proposals`; what the limits cost a workflow is said of its own steps (`why`).
-    """
-    problem = problem_of(situation)
-    problem = problem.without(*(d for d in problem.demands if _is_mendable(d)))
-    own = _named(situation)
-    free = best_paths(problem.without(*own), 1, EFFORT).paths if own else []
-    best = best_paths(problem, 1, EFFORT).paths if free and not keeps(free[0].tasks, own) else []
-    costs = what_they_cost(problem, best[0].worth, own, EFFORT) if best else []
-    return tuple(f"{demand.name}: without it the best chain would earn {usd:.2f} USD more" for demand, usd in costs)
-
-
-def why_not(problem: Problem) -> tuple[str, ...]:
-    """Which demands conflict, and what would mend it, in sentences; none where something keeps them all."""
-    why = infeasible(problem, EFFORT)
-    if why is None:
-        return ()
-    mendable = any(_is_mendable(d) for conflict in why.conflicts for d in conflict)
-    return (*why.sentences, *(["conflict: time and success are those of chains, before branches and reviews"] if mendable else []))
-
-
-def _limits(situation: Situation) -> list[Demand]:
-    limits = situation.constraints
-    found: list[Demand] = []
-    if limits.max_cost_usd is not None:
-        found.append(Limit(f"max_cost_usd {limits.max_cost_usd:g}", "cost_usd", limits.max_cost_usd))
-    if limits.max_duration_hours is not None:
-        found.append(Limit(f"max_duration_hours {limits.max_duration_hours:g}", "duration_ms", limits.max_duration_hours * MS_PER_HOUR))
-    if limits.min_success is not None:
-        found.append(Limit(f"min_success {limits.min_success:g}", "success", limits.min_success))
-    return found
-
-
-def _named(situation: Situation) -> list[Demand]:
-    """What the constraints say of tasks."""
-    limits, tasks = situation.constraints, situation.names.tasks
-    return [
-        *(Contains(f"must_contain {name!r}", tasks(name)) for name in limits.must_contain),
-        *(Avoids(f"must_not_contain {name!r}", tasks(name)) for name in limits.must_not_contain),
-        *(Before(f"before {[first, second]}", ((tasks(first), tasks(second)),)) for first, second in limits.before),
-    ]
-
-
-def _by_history(situation: Situation) -> list[Demand]:
-    known = situation.wfg.nodes.keys()
-    order = tuple((frozenset({a}), frozenset({b})) for a, b in sorted(situation.order) if a in known and b in known)
-    needed = [Contains(f"needed {either(group, situation.graph)}", group) for group in situation.needed]
-    return [*needed, *([Before(HISTORY, order)] if order else [])]
 
 
 def _found(asked: Problem, k: int) -> tuple[_Level, bool]:
@@ -158,9 +95,9 @@ def _found(asked: Problem, k: int) -> tuple[_Level, bool]:
     """
     for level, demands in enumerate(_levels(asked)):
         problem = replace(asked, demands=tuple(demands))
-        loose = problem.without(*(d for d in demands if _is_mendable(d)))
+        loose = problem.without(*(d for d in demands if is_mendable(d)))
         found = best_paths(loose, k, EFFORT)
-        if loose.demands != problem.demands and not all(_keeps(path, problem) for path in found.paths):
+        if loose.demands != problem.demands and not all(keeps_limits(path, problem) for path in found.paths):
             strict = best_paths(problem, k, EFFORT)
             found = BestPaths(_once([*strict.paths, *found.paths]), strict.exact and found.exact, strict.gap if strict.paths else found.gap)
             if found.paths:
@@ -168,11 +105,6 @@ def _found(asked: Problem, k: int) -> tuple[_Level, bool]:
         if found.paths:
             return _Level(problem, found), not level
     return _Level(replace(asked, demands=()), best_paths(replace(asked, demands=()), k, EFFORT)), False
-
-
-def _is_mendable(demand: Demand) -> bool:
-    """Whether a plan may keep it where the chain does not: branches save time, reviews raise success."""
-    return isinstance(demand, Limit) and demand.figure != "cost_usd"
 
 
 def _levels(asked: Problem) -> Iterable[list[Demand]]:
@@ -195,13 +127,6 @@ def _levels(asked: Problem) -> Iterable[list[Demand]]:
 
 def _is_kept(asked: Problem, demands: Sequence[Demand]) -> bool:
     return bool(best_paths(replace(asked, demands=tuple(demands), objective="cost_usd"), 1, EFFORT).paths)
-
-
-def _keeps(path: ChosenPath, problem: Problem) -> bool:
-    """Whether the chain keeps the limits."""
-    figures = {"cost_usd": -path.cost_usd, "duration_ms": -path.duration_ms, "success": path.success}
-    bounds = [(d.figure, d.value if d.figure == "success" else -d.value) for d in problem.demands if isinstance(d, Limit)]
-    return all(figures[figure] >= bound - 1e-9 * abs(bound) for figure, bound in bounds)
 
 
 def _once(paths: Sequence[ChosenPath]) -> list[ChosenPath]:

@@ -8,7 +8,8 @@ from opus_pipelines.generation.contract_settings import Review
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.names import Names
 from opus_pipelines.generation.prices import Prices
-from opus_pipelines.generation.proposals import binding, proposals
+from opus_pipelines.generation.proposals import proposals
+from opus_pipelines.generation.search_demands import binding
 from opus_pipelines.generation.situation import Situation
 from opus_pipelines.settings import Cost, Settings
 from opus_pipelines.wfg.algorithm1 import workflow_graph
