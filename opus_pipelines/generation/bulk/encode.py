@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from pyspark.sql import SparkSession
 
-MANY = 4_000  # texts from which starting two more encoders pays
+MANY = 2_000  # texts from which starting two more encoders pays
 TEXTS_A_JOB = 512
 
 
