@@ -18,13 +18,13 @@ from opus_pipelines import disk
 from opus_pipelines.errors import CheckFailed, InputError, OpusError
 from opus_pipelines.generation.bulk.encode import SpreadEncoder
 from opus_pipelines.generation.bulk.run import BulkRun
-from opus_pipelines.generation.checks import check_result
 from opus_pipelines.generation.contract import ContractResult, publish_contract
-from opus_pipelines.generation.current import failed_intakes, is_current, next_attempt
 from opus_pipelines.generation.discover import ContractFolder, discover
-from opus_pipelines.generation.forget import not_forgotten
-from opus_pipelines.generation.retention import prune_results
-from opus_pipelines.generation.room import needed_for_contracts
+from opus_pipelines.generation.results.checks import check_result
+from opus_pipelines.generation.results.current import failed_intakes, is_current, next_attempt
+from opus_pipelines.generation.results.forget import not_forgotten
+from opus_pipelines.generation.results.retention import prune_results
+from opus_pipelines.generation.results.room import needed_for_contracts
 from opus_pipelines.ids import digest
 from opus_pipelines.reports.contract import report_tables
 from opus_pipelines.wkg.checks import CheckResult

@@ -38,12 +38,12 @@ from opus_pipelines.embedding.attention import unit
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.generation import flow
-from opus_pipelines.generation.asking import intentions
+from opus_pipelines.generation.asked.intentions import intentions
 from opus_pipelines.generation.contract_settings import prices
 from opus_pipelines.generation.discover import discover
+from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.generation.flow import Generated, Refused, generate
 from opus_pipelines.generation.intake import Intake, read_intake
-from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.intention.encode import Intention
 from opus_pipelines.lake import Lake
 from opus_pipelines.lwm.history import HistoryBackend, first_occurrences

@@ -26,9 +26,9 @@ from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.generation.bulk.encode import SpreadEncoder
 from opus_pipelines.generation.bulk.run import BulkRun
-from opus_pipelines.generation.checks import check_result
 from opus_pipelines.generation.contract import ContractResult, publish_contract
 from opus_pipelines.generation.discover import ContractFolder, discover
+from opus_pipelines.generation.results.checks import check_result
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake
 from opus_pipelines.reports.contract import report_tables

@@ -29,10 +29,10 @@ from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.errors import InputError
 from opus_pipelines.evaluation.exact import exact_success
 from opus_pipelines.evaluation.success import product_success
+from opus_pipelines.generation.choosing.situation import Candidate, Sureness
 from opus_pipelines.generation.contract import ContractResult, generate_contract
 from opus_pipelines.generation.discover import discover
-from opus_pipelines.generation.knowledge import Knowledge
-from opus_pipelines.generation.situation import Candidate, Sureness
+from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake
 from opus_pipelines.sample import write_sample

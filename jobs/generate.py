@@ -8,9 +8,9 @@ from assets.partitions import CONTRACT, CONTRACTS
 from jobs.rebuild import JOB as REBUILD
 from jobs.rebuild import NIGHTLY
 from jobs.spans import order_with, ranges, tags
-from opus_pipelines.generation.current import is_current
 from opus_pipelines.generation.discover import discover
-from opus_pipelines.generation.forget import not_forgotten
+from opus_pipelines.generation.results.current import is_current
+from opus_pipelines.generation.results.forget import not_forgotten
 from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings
 

@@ -7,7 +7,7 @@ import dagster as dg
 from assets.partitions import CONTRACT
 from jobs.generate import JOB, requests
 from opus_pipelines.generation.discover import ContractFolder, discover
-from opus_pipelines.generation.forget import not_forgotten
+from opus_pipelines.generation.results.forget import not_forgotten
 from opus_pipelines.ids import digest
 from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings

@@ -22,7 +22,7 @@ import numpy as np
 import pandas  # noqa: F401
 
 from opus_pipelines.generation.contract import TABLES, ContractResult, publish_contract, result_table
-from opus_pipelines.generation.retention import prune_results
+from opus_pipelines.generation.results.retention import prune_results
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.ids import digest
 from opus_pipelines.lake import Lake

@@ -16,7 +16,7 @@ import pytest
 from opus_pipelines import disk, durable
 from opus_pipelines.errors import LakeError
 from opus_pipelines.generation.discover import discover
-from opus_pipelines.generation.room import needed_for_contracts
+from opus_pipelines.generation.results.room import needed_for_contracts
 from opus_pipelines.lake import Lake, read_json, read_table, table_of, write_json, write_table
 from opus_pipelines.schemas import IMPLEMENTATIONS, REJECTS
 from opus_pipelines.settings import Disk, Paths, Settings

@@ -13,13 +13,13 @@ import pytest
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.evaluation.score import score_file
+from opus_pipelines.generation.choosing.plans import chain_workflow
 from opus_pipelines.generation.contract import TABLES, generate_contract, publish_contract, result_id
 from opus_pipelines.generation.contract_settings import prices
 from opus_pipelines.generation.discover import discover
+from opus_pipelines.generation.experience.knowledge import Knowledge
+from opus_pipelines.generation.experience.near import CaseBook
 from opus_pipelines.generation.intake import read_intake
-from opus_pipelines.generation.knowledge import Knowledge
-from opus_pipelines.generation.near import CaseBook
-from opus_pipelines.generation.plans import chain_workflow
 from opus_pipelines.ids import make_id
 from opus_pipelines.lake import read_table
 from opus_pipelines.optimization.paths import k_best

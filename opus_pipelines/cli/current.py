@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 
 from opus_pipelines.errors import InputError, LakeError
-from opus_pipelines.generation.current import failed_intakes, is_current
 from opus_pipelines.generation.discover import ContractFolder, discover
-from opus_pipelines.generation.forget import not_forgotten
-from opus_pipelines.generation.staleness import changes_since
+from opus_pipelines.generation.results.current import failed_intakes, is_current
+from opus_pipelines.generation.results.forget import not_forgotten
+from opus_pipelines.generation.results.staleness import changes_since
 from opus_pipelines.history.ingest import HistoryState, read_history
 from opus_pipelines.history.plan import SourcePlan, plan_history
 from opus_pipelines.lake import PART, Lake, read_table

@@ -8,7 +8,7 @@ from pathlib import Path
 from opus_pipelines.cli import show
 from opus_pipelines.cli.write import note
 from opus_pipelines.errors import InputError, LakeError, OpusError
-from opus_pipelines.generation import forget as results
+from opus_pipelines.generation.results import forget as results
 from opus_pipelines.history.privacy.forgotten import Forgotten, private_key
 from opus_pipelines.lake import Lake, read_json, slug, write_json
 from opus_pipelines.settings import Settings

@@ -15,12 +15,12 @@ from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.errors import OpusError
 from opus_pipelines.generation.contract_settings import prices
 from opus_pipelines.generation.discover import ContractFolder
+from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.generation.flow import Generated
 from opus_pipelines.generation.intake import Intake, read_intake
-from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.outcome import Outcome, Terms, failed_outcome, outcome_of, unread_outcome
-from opus_pipelines.generation.rows import DATASETS_OF_GENERATION, Row
-from opus_pipelines.generation.staged import Heading, StagedTables
+from opus_pipelines.generation.results.rows import DATASETS_OF_GENERATION, Row
+from opus_pipelines.generation.results.staged import Heading, StagedTables
 from opus_pipelines.ids import code_version, digest, make_id
 from opus_pipelines.intention.elements import Element, contract_elements, shown_name
 from opus_pipelines.lake import Lake, write_json, write_table

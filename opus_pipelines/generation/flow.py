@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 
 from opus_pipelines.embedding.attention import unit
 from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.generation.asking import completed, demanded, intentions
-from opus_pipelines.generation.beside import needed_of, order_of, works_of
-from opus_pipelines.generation.candidates import candidates
+from opus_pipelines.generation.asked.beside import needed_of, order_of, works_of
+from opus_pipelines.generation.asked.demands import Demands
+from opus_pipelines.generation.asked.intentions import completed, demanded, intentions
+from opus_pipelines.generation.choosing.candidates import candidates
+from opus_pipelines.generation.choosing.prices import Prices
+from opus_pipelines.generation.choosing.situation import Candidate, Situation
 from opus_pipelines.generation.contract_settings import Review
-from opus_pipelines.generation.demands import Demands
+from opus_pipelines.generation.experience.knowledge import Knowledge
+from opus_pipelines.generation.experience.needed import needed_tasks
+from opus_pipelines.generation.experience.order import predecessors
+from opus_pipelines.generation.experience.reading import nearest_tasks, needed_by, order_by, reading_of, with_new_steps
 from opus_pipelines.generation.intake import Intake
-from opus_pipelines.generation.knowledge import Knowledge
-from opus_pipelines.generation.needed import needed_tasks
-from opus_pipelines.generation.order import predecessors
-from opus_pipelines.generation.prices import Prices
-from opus_pipelines.generation.reading import nearest_tasks, needed_by, order_by, reading_of, with_new_steps
-from opus_pipelines.generation.situation import Candidate, Situation
 from opus_pipelines.ids import make_id
 from opus_pipelines.intention.encode import Intention
 from opus_pipelines.intention.routing import Routed, route

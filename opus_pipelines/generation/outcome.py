@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.contract_settings import Review
+from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.generation.flow import Generated, Refused, generate
 from opus_pipelines.generation.intake import Intake
-from opus_pipelines.generation.knowledge import Knowledge
-from opus_pipelines.generation.rows import Row, broken_row, generation_rows, intake_row
-from opus_pipelines.generation.workflow_rows import workflow_rows
+from opus_pipelines.generation.results.rows import Row, broken_row, generation_rows, intake_row
+from opus_pipelines.generation.results.workflow_rows import workflow_rows
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.schemas import INTAKES
 from opus_pipelines.settings import Cost, Settings

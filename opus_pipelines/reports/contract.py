@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from opus_pipelines.generation.contract import ContractResult, result_table
-from opus_pipelines.generation.staged import columns_of
+from opus_pipelines.generation.results.staged import columns_of
 from opus_pipelines.reports import cost, reward
 from opus_pipelines.schemas import COST_REPORT, OPTIMIZED, REWARD_REPORT, WORKFLOW_TASKS, Dataset
 

@@ -4,7 +4,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from opus_pipelines.generation.rows import Row
+from opus_pipelines.generation.results.rows import Row
 
 OPTIMIZED_COLUMNS = ("workflow_id", "rank")
 TASK_COLUMNS = (

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
-from opus_pipelines.generation.rows import Row
+from opus_pipelines.generation.results.rows import Row
 
 COLUMNS = (
     "intake_id", "intention_id", "rank", "reward_usd", "penalty", "feasible", "best_share", "gain_usd", "baseline_cost_usd",

@@ -6,7 +6,7 @@ from opus_pipelines.cli.current import changes, split_stale, still_failed
 from opus_pipelines.generation.contract import ContractResult, publish_contract, result_table
 from opus_pipelines.generation.contract_settings import ContractSettings
 from opus_pipelines.generation.discover import ContractFolder
-from opus_pipelines.generation.rows import broken_row
+from opus_pipelines.generation.results.rows import broken_row
 from opus_pipelines.lake import Lake, write_json
 from opus_pipelines.schemas import INTAKES
 from opus_pipelines.settings import Paths, Settings

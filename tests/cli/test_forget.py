@@ -6,7 +6,7 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.generation.discover import discover
-from opus_pipelines.generation.forget import Result, not_forgotten, results_of
+from opus_pipelines.generation.results.forget import Result, not_forgotten, results_of
 from opus_pipelines.history.privacy.forgotten import Forgotten
 from opus_pipelines.lake import Lake, table_of, write_json, write_table
 from opus_pipelines.schemas import DATASETS, INTAKES, NEIGHBOURS, OPTIMIZED

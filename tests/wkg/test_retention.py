@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.generation.retention import expired_results, prune_results
+from opus_pipelines.generation.results.retention import expired_results, prune_results
 from opus_pipelines.lake import Lake, table_of, write_json, write_table
 from opus_pipelines.schemas import DATASETS, IMPLEMENTATIONS, OPTIMIZED, REJECTS, RUNS, SOURCES
 from opus_pipelines.settings import Retention

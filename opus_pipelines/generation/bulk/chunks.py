@@ -19,12 +19,12 @@ from opus_pipelines.generation.bulk.killable import Killable, Lost
 from opus_pipelines.generation.bulk.vectors import LookedUp
 from opus_pipelines.generation.contract_settings import prices
 from opus_pipelines.generation.discover import ContractFolder
+from opus_pipelines.generation.experience.knowledge import Knowledge
+from opus_pipelines.generation.experience.reading import texts_to_encode
 from opus_pipelines.generation.intake import Intake, read_intake
-from opus_pipelines.generation.knowledge import Knowledge
 from opus_pipelines.generation.outcome import Outcome, Terms, failed_outcome, outcome_of, unread_outcome
-from opus_pipelines.generation.reading import texts_to_encode
-from opus_pipelines.generation.rows import Row
-from opus_pipelines.generation.staged import Heading, write_part
+from opus_pipelines.generation.results.rows import Row
+from opus_pipelines.generation.results.staged import Heading, write_part
 from opus_pipelines.intention.elements import INHERITED, Element, contract_elements, shown_name
 from opus_pipelines.intention.encode import passages_of
 from opus_pipelines.lake import Lake

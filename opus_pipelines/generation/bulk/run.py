@@ -19,7 +19,7 @@ from opus_pipelines.generation.bulk.spread import on_spark
 from opus_pipelines.generation.bulk.vectors import write_vectors
 from opus_pipelines.generation.contract import CODE, TABLES, ContractResult, result_id, settings_hash
 from opus_pipelines.generation.discover import ContractFolder
-from opus_pipelines.generation.staged import Heading, StagedTables, write_part
+from opus_pipelines.generation.results.staged import Heading, StagedTables, write_part
 from opus_pipelines.ids import code_version
 from opus_pipelines.lake import PART, Lake
 from opus_pipelines.lwm.history import HistoryBackend

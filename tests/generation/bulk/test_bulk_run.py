@@ -11,10 +11,10 @@ from opus_pipelines.errors import OpusError
 from opus_pipelines.generation.bulk import run as bulk_run
 from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.bulk.server import Server
-from opus_pipelines.generation.checks import check_result
 from opus_pipelines.generation.contract import TABLES, generate_contract, publish_contract
 from opus_pipelines.generation.discover import discover
-from opus_pipelines.generation.knowledge import Knowledge
+from opus_pipelines.generation.experience.knowledge import Knowledge
+from opus_pipelines.generation.results.checks import check_result
 from opus_pipelines.lake import Lake
 from opus_pipelines.reports.contract import report_tables
 from opus_pipelines.settings import Generation, Settings

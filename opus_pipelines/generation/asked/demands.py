@@ -1,0 +1,72 @@
+"""Rules become constraints of the search: what process and contract documents demand, each with its sentence and its place.
+
+Who may set what: contract.toml and intake.toml win over everything read; sentences of process and contract documents bind as
+far as they are about the work (`intention.rules`) and take effect (`settling`); the client's input and the wanted output set nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opus_pipelines.generation.asked.settling import IN_FORCE, LIMITS, STATED, Demanded, Ground, Pair, Settling
+from opus_pipelines.intention.rules import Rule
+from opus_pipelines.workflow.constraints import Constraints
+
+
+@dataclass(frozen=True)
+class Demands:
+    """The constraints in force, and every demand behind them or beside them."""
+
+    constraints: Constraints
+    all: tuple[Demanded, ...] = ()
+
+    def order(self, settled: frozenset[Pair]) -> frozenset[Pair]:
+        """History's settled order, where no demanded order contradicts it, and the demanded one."""
+        demanded = {(d.tasks[0], d.tasks[1]) for d in self.all if d.holds and d.kind == "before" and len(d.tasks) == 2}
+        return frozenset({(a, b) for a, b in settled if (b, a) not in demanded} | demanded)
+
+    def cited(self, violation: str) -> str:
+        """A violation with the place of the sentence that it offends, where one was read."""
+        kind, _, rest = violation.partition(": ")
+        for found in self.all:
+            if found.holds and found.sentence and found.kind == kind and (kind in LIMITS or _names(found, rest)):
+                return f"{violation} ({found.place})"
+        return violation
+
+
+def demands(rules: Sequence[Rule], ground: Ground) -> Demands:
+    """Every demand of the rules, settled in their order, the strong ones first."""
+    read = Settling(ground).of(rules)
+    return Demands(_merged(ground, read), (*_stated(ground), *read))
+
+
+def _names(found: Demanded, said: str) -> bool:
+    return all(repr(name) in said for name in found.value.split(" before "))
+
+
+def _merged(ground: Ground, read: Sequence[Demanded]) -> Constraints:
+    """The stated constraints and the read ones that hold; of several limits the tightest."""
+    stated = ground.stated
+    title = lambda task: ground.meaning.graph.tasks[task].title
+    new: dict[str, object] = {}
+    for kind, tightest in LIMITS.items():
+        values = [float(d.value) for d in read if d.holds and d.kind == kind]
+        if values:
+            new[kind] = tightest(values)
+    for kind in ("must_contain", "must_not_contain"):
+        names = [title(d.tasks[0]) for d in read if d.holds and d.kind == kind]
+        new[kind] = tuple(dict.fromkeys((*getattr(stated, kind), *names)))
+    orders = [(title(d.tasks[0]), title(d.tasks[1])) for d in read if d.holds and d.kind == "before"]
+    new["before"] = tuple(dict.fromkeys((*stated.before, *orders)))
+    return stated.model_copy(update={k: v for k, v in new.items() if v != getattr(stated, k)})
+
+
+def _stated(ground: Ground) -> list[Demanded]:
+    """What contract.toml and intake.toml state, in the same form."""
+    stated, names = ground.stated, ground.meaning.names
+    found = [Demanded(k, f"{getattr(stated, k):g}", IN_FORCE, STATED) for k in LIMITS if getattr(stated, k) is not None]
+    found += [Demanded(k, name, IN_FORCE, STATED) for k in ("must_contain", "must_not_contain") for name in getattr(stated, k)]
+    for a, b in stated.before:
+        ids = [sorted(names.tasks(n) & ground.wfg.nodes.keys()) for n in (a, b)]
+        tasks = (ids[0][0], ids[1][0]) if all(len(i) == 1 for i in ids) else ()
+        found.append(Demanded("before", f"{a} before {b}", IN_FORCE, STATED, tasks=tasks))
+    return found

@@ -1,0 +1,187 @@
+"""Whether a demand that was read takes effect, and if not, why.
+
+It does only where it is surely about a task or limit of this Intention's own ways: a rule that is missed can be stated in
+contract.toml, a rule that is wrongly read would spoil every workflow.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from opus_pipelines.generation.asked.meaning import Meaning
+from opus_pipelines.intention.limits import amounts_in
+from opus_pipelines.intention.rules import Demand, Rule
+from opus_pipelines.intention.sentences import Sentence
+from opus_pipelines.intention.words import stem_set, stems, within
+from opus_pipelines.lwm.interface import Work
+from opus_pipelines.wfg.algorithm1 import WFG
+from opus_pipelines.workflow.constraints import Constraints
+
+IN_FORCE = "in force"
+STATED = "contract.toml or intake.toml"
+LEAST_SHARE = 0.05  # of the near successes that must do what a contract's document demands of all its intakes
+LIMITS = {"max_duration_hours": min, "max_cost_usd": min, "min_success": max}
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Demanded:
+    """One constraint or would-be constraint: where it comes from and whether it holds. `tasks`: the ids it is about, in order."""
+
+    kind: str
+    value: str
+    effect: str
+    place: str
+    sentence: str | None = None
+    element_id: str | None = None
+    tasks: tuple[str, ...] = ()
+
+    @property
+    def holds(self) -> bool:
+        """It is a constraint of the search."""
+        return self.effect == IN_FORCE
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What a demand is held against: the client's own words, the ways of this Intention, its kinds of work (the near cases' first), and
+    what is stated."""
+
+    said: str
+    meaning: Meaning
+    wfg: WFG
+    works: Sequence[Work]
+    settled: frozenset[Pair]
+    stated: Constraints
+    elements: Mapping[str, str]
+
+
+class Settling:
+    """One Intention's demands being settled: what holds so far decides about what follows."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.ground = ground
+        self.words = stem_set(ground.said)
+        self.amounts = amounts_in(ground.said)
+        names = ground.meaning.names
+        self.stated_pairs = {(a, b) for x, y in ground.stated.before for a in names.tasks(x) for b in names.tasks(y)}
+        self.pairs: set[Pair] = set(self.stated_pairs)
+        self.contains = {t for name in ground.stated.must_contain for t in names.tasks(name)}
+        self.lacks = {t for name in ground.stated.must_not_contain for t in names.tasks(name)}
+
+    def of(self, rules: Sequence[Rule]) -> list[Demanded]:
+        """Every demand of the rules in their order; the strong ones are settled first."""
+        listed = [(rule, demand) for rule in rules for demand in rule.demands]
+        first = sorted(range(len(listed)), key=lambda n: (not listed[n][1].strong, listed[n][1].kind == "must_not_contain", n))
+        made = {n: self._demanded(*listed[n]) for n in first}
+        return list(dict.fromkeys(made[n] for n in range(len(listed))))
+
+    def meant(self, demand: Demand, heading: str | None) -> str | None:
+        """The task that it demands to be done, whatever near cases did; None where that is unsure, or it is not about this intake."""
+        if demand.kind != "must_contain" or demand.idle or self._elsewhere(demand):
+            return None
+        task = self.ground.meaning.of(demand.clauses[0], demand.verbs[0])
+        hangs = demand.given and self.ground.meaning.of(demand.given) is None
+        return None if task is None or hangs or self._under(heading, (task,)) else task
+
+    def _demanded(self, rule: Rule, demand: Demand) -> Demanded:
+        tasks, effect = self._settled(demand, rule.sentence)
+        titles = [self.ground.meaning.graph.tasks[t].title for t in tasks]
+        said = f"{demand.value:g}" if demand.value is not None else " before ".join(titles or demand.clauses)
+        where = self.ground.elements.get(rule.sentence.element_id, rule.sentence.role)
+        return Demanded(demand.kind, said, effect, f"{where}, {rule.sentence.place}", rule.sentence.text, rule.sentence.element_id, tasks)
+
+    def _under(self, heading: str | None, tasks: tuple[str, ...]) -> str | None:
+        """Why a rule is about one step only: it stands under that step's name."""
+        step = self.ground.meaning.names.tasks(heading) if heading and tasks else frozenset()
+        return f"it stands under {heading!r}: it is about that step, not about the whole work" if step and not step & set(tasks) else None
+
+    def _settled(self, demand: Demand, sentence: Sentence) -> tuple[tuple[str, ...], str]:
+        """The tasks that a demand is about, and its effect."""
+        if reason := demand.idle or self._elsewhere(demand):
+            return (), reason
+        if demand.kind in LIMITS:
+            stated = getattr(self.ground.stated, demand.kind)
+            return (), IN_FORCE if stated is None else f"{STATED} states {stated:g}"
+        tasks = tuple(filter(None, (self.ground.meaning.of(c, v) for c, v in zip(demand.clauses, demand.verbs, strict=True))))
+        if len(tasks) < len(demand.clauses):
+            return (), self._unknown(demand)
+        settle = {"before": self._order, "must_contain": self._contain, "must_not_contain": self._lack}[demand.kind]
+        return tasks, self._under(sentence.heading, tasks) or settle(demand, tasks, sentence.role) or IN_FORCE
+
+    def _elsewhere(self, demand: Demand) -> str | None:
+        """Why the demand is not about this intake."""
+        if (scope := stems(demand.scope)) and not within(scope, tuple(self.words)):
+            return f"it is about {demand.scope!r}, which this intake does not mention"
+        if demand.amount is None:
+            return None
+        met = demand.amount.met_by(self.amounts)
+        if met is None:
+            return f"it holds for amounts {demand.amount}, and the client input states no amount"
+        return None if met else f"it holds for amounts {demand.amount}; the largest of the client input is {max(self.amounts):,.2f} USD"
+
+    def _unknown(self, demand: Demand) -> str:
+        meaning = self.ground.meaning
+        unknown = [c for c, v in zip(demand.clauses, demand.verbs, strict=True) if meaning.of(c, v) is None]
+        known = [meaning.graph.tasks[t].title for c in unknown if (t := meaning.known(c))]
+        if known:
+            return f"no way in which history did this work has {known[0]!r}"
+        return f"no step of the catalogue is surely meant by {unknown[0]!r}"
+
+    def _contain(self, demand: Demand, tasks: tuple[str, ...], role: str) -> str | None:
+        (task,) = tasks
+        if demand.given:
+            then = self.ground.meaning.of(demand.given)
+            if then is None:
+                return f"it hangs on {demand.given!r}, which is surely no step here"
+            if (task, then) not in self.pairs:
+                return "the order that it goes with has no effect"
+        if task in self.lacks:
+            return f"{STATED} or another rule demands the contrary"
+        if not any(work.goes_with(task) for work in self.ground.works) or (role == "contract" and self._share(task) < LEAST_SHARE):
+            return "the near cases that succeeded hardly ever did it: it is taken to be about other work"
+        self.contains.add(task)
+        return None
+
+    def _lack(self, demand: Demand, tasks: tuple[str, ...], role: str) -> str | None:
+        (task,) = tasks
+        if task in self.contains:
+            return f"{STATED} or another rule demands the contrary"
+        if any(group <= self.lacks | {task} for work in self.ground.works for group in work.needed):
+            return "history failed or hardly ever succeeded without it; state it as must_not_contain if it is meant"
+        self.lacks.add(task)
+        return None
+
+    def _order(self, demand: Demand, tasks: tuple[str, ...], role: str) -> str | None:
+        first, then = tasks
+        if first == then:
+            return "both of its clauses name the same step"
+        if _reaches(self.pairs, then, first):
+            return f"{STATED} or another rule demands the contrary"
+        if not demand.strong and (then, first) in self.ground.settled:
+            return "history does it the other way round, and the sentence does not say must"
+        if not _reaches(self.ground.wfg.edges, first, then):
+            return "no way in which history did this work goes in this order"
+        self.pairs.add((first, then))
+        return None
+
+    def _share(self, task: str) -> float:
+        right = [c for c in self.ground.works[0].cases if c.success is not False]
+        whole = sum(c.weight for c in right)
+        return sum(c.weight for c in right if task in c.tasks) / whole if whole else 0.0
+
+
+def _reaches(pairs: "set[Pair] | Mapping[Pair, object]", start: str, end: str) -> bool:
+    """Does a walk along the pairs lead from start to end?"""
+    after: dict[str, list[str]] = {}
+    for a, b in pairs:
+        after.setdefault(a, []).append(b)
+    seen, left = {start}, [start]
+    while left:
+        for node in after.get(left.pop(), ()):
+            if node == end:
+                return True
+            if node not in seen:
+                seen.add(node)
+                left.append(node)
+    return False

@@ -1,0 +1,70 @@
+"""A proposal worked out into a Workflow: which steps wait for which, how each is carried out, where reviews stand, what small edits add."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from opus_pipelines.generation.choosing.prices import Prices
+from opus_pipelines.generation.choosing.situation import Edit, Plan, Proposal, Situation
+from opus_pipelines.generation.choosing.workshop import INPUT_TITLE, Question, workshop
+from opus_pipelines.generation.intake import Intake
+from opus_pipelines.optimization.drafts import Move
+from opus_pipelines.optimization.refine import Refined
+from opus_pipelines.wfg.algorithm1 import INPUT, OUTPUT
+from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
+
+SWAP = "swap"  # the kind of an edit that only sets a workflow apart from a better one
+
+
+class Planner:
+    """Works out the proposals of one Intention, in a workshop that it shares with all who ask the same.
+
+    `taken`: sets of tasks that other proposals have: no edit leads to one of them, so that the ranked workflows stay different.
+    """
+
+    def __init__(self, situation: Situation, proposals: Sequence[Proposal]) -> None:
+        self.situation = situation
+        self.taken = {frozenset(p.tasks) for p in proposals}
+        self.shop = workshop(Question.of(situation))
+
+    def plan(self, proposal: Proposal) -> Plan:
+        """The best shape, ways and reviews for the proposal's tasks; `edits` say what each change of the chain that it is earned."""
+        nodes = self.situation.prices.nodes
+        picks = tuple((t, nodes[t].index(node)) for t, node in proposal.nodes.items())
+        return self._plan(self.shop.chosen(proposal.tasks, picks), proposal.gap_usd, proposal.notes)
+
+    def refined(self, plan: Plan) -> Plan:
+        """The plan after every small edit that helps, and why it is as it is; the Reward, in its steps, never falls."""
+        if plan.found is None:
+            return plan
+        found = self.shop.refined(plan.found, frozenset(self.taken))
+        self.taken.add(frozenset(found.draft.tasks))
+        made = self._plan(found, plan.gap_usd, plan.notes)
+        return replace(made, is_refined=True, choices=self.shop.choices(found), binding=self.shop.binding(found))
+
+    def varied(self, plan: Plan, moves: Sequence[Move]) -> Plan:
+        """The plan with these changes of ways and reviews, made so that it differs from a better one: one edit, which costs Reward."""
+        assert plan.found is not None
+        found = self.shop.moved(plan.found, tuple(moves))
+        made = self._plan(replace(found, exact=False), plan.gap_usd, plan.notes)
+        last = replace(made.edits[-1], kind=SWAP)
+        worth_it = tuple(choice for choice in self.shop.choices(found) if choice.earned_usd > 0)
+        return replace(made, edits=(*made.edits[:-1], last), choices=worth_it, is_refined=True)
+
+    def _plan(self, found: Refined, gap_usd: float | None, notes: tuple[str, ...]) -> Plan:
+        edits = tuple(Edit(step.kind, step.what, step.earned_usd) for step in found.steps)
+        workflow = self.shop.workflow(found)
+        worth, measured = self.shop.worth(workflow), self.shop.measured(workflow)
+        return Plan(workflow, found.draft.tasks, edits, found.exact, gap_usd, notes=notes, found=found, worth=worth, measured=measured)
+
+
+def ends(intake: Intake) -> tuple[InputNode, OutputNode]:
+    """What the client gives and what the client receives."""
+    return InputNode(INPUT, INPUT_TITLE), OutputNode(OUTPUT, "Client output", intake.gain_usd)
+
+
+def chain_workflow(tasks: Sequence[str], prices: Prices, intake: Intake, nodes: Mapping[str, TaskNode] | None = None) -> Workflow:
+    """The chain input → tasks → output as a Workflow; every task as `nodes` has it, else in its most frequent way."""
+    chosen = [(nodes or {}).get(t) or prices.usual(t) for t in tasks]
+    first, last = ends(intake)
+    return Workflow.of([first, *chosen, last], pairwise([INPUT, *tasks, OUTPUT]))

@@ -1,0 +1,188 @@
+"""What one Intention's candidates are made from, and what comes of them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from opus_pipelines.evaluation.penalty import Penalties, Scores
+from opus_pipelines.evaluation.reward import Evaluation
+from opus_pipelines.generation.asked.demands import Demands
+from opus_pipelines.generation.choosing.penalised import FactBook
+from opus_pipelines.generation.choosing.prices import Prices
+from opus_pipelines.generation.contract_settings import Review
+from opus_pipelines.generation.experience.names import Names
+from opus_pipelines.generation.intake import Intake
+from opus_pipelines.lwm.interface import NearCase
+from opus_pipelines.lwm.reading import Reading
+from opus_pipelines.optimization.diversity import Steps, steps_of
+from opus_pipelines.optimization.refine import Refined
+from opus_pipelines.optimization.reviews import review_id
+from opus_pipelines.settings import Cost, Settings
+from opus_pipelines.wfg.algorithm1 import WFG
+from opus_pipelines.wfg.dependency import orders
+from opus_pipelines.wkg.graph import WorkGraph
+from opus_pipelines.workflow.constraints import Constraints
+from opus_pipelines.workflow.model import TaskNode, Workflow
+
+
+@dataclass(frozen=True)
+class Situation:
+    """One Intention: `constraints` are those in force, `sequences` go by id, of each group of `needed` any one task does."""
+
+    intake: Intake
+    intention_id: str
+    graph: WorkGraph
+    wfg: WFG
+    cases: Sequence[NearCase]
+    sequences: Mapping[str, tuple[str, ...]]
+    needed: Sequence[frozenset[str]]
+    order: frozenset[tuple[str, str]]
+    constraints: Constraints
+    review: Review
+    prices: Prices
+    cost: Cost
+    settings: Settings
+    names: Names
+    demands: Demands | None = None
+    reading: Reading | None = None
+
+    @cached_property
+    def facts(self) -> FactBook:
+        """What the four scores are measured from, by step."""
+        return FactBook(self.graph)
+
+    @cached_property
+    def seen(self) -> Mapping[tuple[str, str], float]:
+        """How many of the near cases that did not fail did the one task before the other."""
+        return orders(case.tasks for case in self.cases if case.success is not False)
+
+    @property
+    def required(self) -> list[frozenset[str]]:
+        """Groups of tasks of which a path must hold one each: what history needs and what is demanded, where the WFG has it."""
+        demanded = [self.names.tasks(name) & self.wfg.nodes.keys() for name in self.constraints.must_contain]
+        return [*self.needed, *filter(None, demanded)]
+
+    @property
+    def forbidden(self) -> frozenset[str]:
+        """Tasks that no path may hold."""
+        return frozenset[str]().union(*(self.names.tasks(name) for name in self.constraints.must_not_contain))
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Tasks in an order that the WFG allows. `nodes`: the way the search chose for a task, the usual one where it chose none.
+
+    `gap_usd`: how much more another path may be worth, 0 where the search was exact, None where it cannot tell. `notes`: where no path
+    keeps all that is demanded, which demands conflict and what would mend it; they join the violations of what comes of it.
+    """
+
+    tasks: tuple[str, ...]
+    nodes: Mapping[str, TaskNode] = field(default_factory=dict)
+    gap_usd: float | None = 0.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One accepted change of a workflow, in words, and what it earned in dollars of Reward (0 where it lowered the Penalty)."""
+
+    kind: str
+    what: str
+    earned_usd: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A proposal worked out: shape, ways, reviews. `tasks` are its tasks in one topological order, reviews not among them.
+
+    `edits`: what turned the proposed chain into it; their earnings add up to the Reward gained. `exact`: no other ways and reviews on its
+    tasks in its shape earn more. `choices`: what each review and each dearer way earns. `binding`: the limits that cost Reward.
+    `notes`: the proposal's. `worth`, `measured`: EVAL (1)-(7) of it; scores by node and EVAL (8)-(10).
+    """
+
+    workflow: Workflow
+    tasks: tuple[str, ...]
+    edits: tuple[Edit, ...] = ()
+    exact: bool = True
+    gap_usd: float | None = 0.0
+    choices: tuple[Edit, ...] = ()
+    binding: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    found: Refined | None = None
+    is_refined: bool = False
+    worth: Evaluation | None = None
+    measured: tuple[Mapping[str, Scores], Penalties] | None = None
+
+    @property
+    def nodes(self) -> list[str]:
+        """Its nodes in the order of its tasks, each review behind its task."""
+        reviews = {n.id for n in self.workflow.tasks if n.is_review}
+        inside = [n for t in self.tasks for n in (t, review_id(t)) if n == t or n in reviews]
+        return [*(n.id for n in self.workflow.inputs), *inside, *(n.id for n in self.workflow.outputs)]
+
+
+@dataclass(frozen=True)
+class Sureness:
+    """How sure a candidate's Reward and its place are; the last rank beats nobody. `best_share`: P(it is the best of the ranked)."""
+
+    reward_usd_p05: float
+    reward_usd_p95: float
+    beats_next: float | None
+    verdict: str | None
+    best_share: float = 1.0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One evaluated workflow. `transitions`: how often history went along its edges; `scores` by node.
+
+    `differs_by`: swaps that it lies from the nearest better ranked one; `fewer`: why fewer than `generation.k` are ranked.
+    """
+
+    id: str
+    plan: Plan
+    evaluation: Evaluation
+    path_cost_usd: float
+    transitions: int
+    violations: tuple[str, ...]
+    sequence_ids: tuple[str, ...]
+    scores: Mapping[str, Scores] = field(default_factory=dict)
+    penalties: Penalties | None = None
+    sureness: Sureness | None = None
+    differs_by: int | None = None
+    fewer: str | None = None
+
+    @property
+    def workflow(self) -> Workflow:
+        """W = (G, Φ)."""
+        return self.plan.workflow
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Its tasks in one topological order, reviews not among them."""
+        return self.plan.tasks
+
+    @cached_property
+    def steps(self) -> Steps:
+        """Its steps as they are carried out, reviews among them."""
+        return steps_of(self.workflow)
+
+    @property
+    def reward_usd(self) -> float:
+        """EVAL (7)."""
+        return self.evaluation.reward_usd
+
+    @property
+    def penalty(self) -> float | None:
+        """EVAL (10)."""
+        return self.penalties.penalty if self.penalties else None
+
+    @property
+    def feasible(self) -> bool:
+        """EVAL (12)."""
+        return not self.violations
+
+
+def either(group: Collection[str], graph: WorkGraph) -> str:
+    """Any one of these tasks, in words."""
+    return " or ".join(repr(graph.tasks[t].title) for t in sorted(group))

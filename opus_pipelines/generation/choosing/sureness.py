@@ -1,0 +1,77 @@
+"""How sure the ranking of one Intention is: intervals of the Rewards, and the chance that each rank holds against the next.
+
+Every ranked workflow is drawn from what is believed of its tasks (`beliefs`), with draws in common where two do a task in the same way,
+and the draws are ranked as the workflows were: feasible first, then by EVAL (13). What is drawn is p, q, costs and times; which
+constraints are met is judged on the expected figures alone.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from opus_pipelines.evaluation.batch import Figures, Floats, evaluate_batch
+from opus_pipelines.evaluation.uncertainty import beats, interval, reward_draws
+from opus_pipelines.generation.choosing.beliefs import beliefs_of
+from opus_pipelines.generation.choosing.prices import Prices
+from opus_pipelines.generation.choosing.situation import Candidate, Situation, Sureness
+from opus_pipelines.settings import Cost, Settings
+from opus_pipelines.workflow.model import Workflow
+
+CLEAR, UNDECIDED = "clear", "undecided"
+
+
+def with_sureness(situation: Situation, ranked: Sequence[Candidate], draws: Callable[[Workflow], Floats] | None = None) -> list[Candidate]:
+    """The candidates, best first, each with its Sureness. `draws`: `draws_of` these, where somebody has them already."""
+    draws = draws or (lambda workflow: draws_of(workflow, situation.prices, situation.cost, situation.settings))
+    drawn = [_as_inferred(situation, candidate, draws(candidate.workflow)) for candidate in ranked]
+    best = _best_shares(situation, ranked, drawn)
+    return [
+        replace(candidate, sureness=_sureness(situation, ranked, drawn, place, best[place])) for place, candidate in enumerate(ranked)
+    ]
+
+
+def _holds(situation: Situation, first: Candidate, second: Candidate, draws: tuple[Floats, Floats]) -> float:
+    """P(first ranks before second): 1 where it alone is feasible; Rewards in one step of the quantum are ranked by Penalty."""
+    if first.feasible != second.feasible:
+        return float(first.feasible)
+    return beats(*draws, situation.settings.reward.quantum_usd, _in_a_tie(first.penalty, second.penalty))
+
+
+def draws_of(workflow: Workflow, prices: Prices, cost: Cost, settings: Settings) -> Floats:
+    """Rewards, drawn in the product form."""
+    return reward_draws(workflow, beliefs_of(workflow, prices, settings.priors), cost, settings.generation.seed, settings.reward.draws)
+
+
+def _as_inferred(situation: Situation, candidate: Candidate, drawn: Floats) -> Floats:
+    """Where success is inferred exactly, by as much off as the expected figures are."""
+    if situation.settings.reward.inference == "product":
+        return drawn
+    product = evaluate_batch(candidate.workflow, Figures.of(candidate.workflow, situation.cost), situation.cost).reward_usd[0]
+    return drawn + (candidate.reward_usd - product)
+
+
+def _in_a_tie(first: float | None, second: float | None) -> float:
+    """As (13): the lower Penalty first, an unmeasured one last."""
+    one, two = (float("inf") if penalty is None else penalty for penalty in (first, second))
+    return 0.5 if one == two else float(one < two)
+
+
+def _best_shares(situation: Situation, ranked: Sequence[Candidate], drawn: Sequence[Floats]) -> list[float]:
+    """Of each, the share of draws in which no other ranked one earns more; those that earn the same share a draw. The infeasible are
+    not in it while any is feasible."""
+    if not ranked:
+        return []
+    running = np.array([c.feasible for c in ranked]) | (not any(c.feasible for c in ranked))
+    rewards = np.rint(np.stack(drawn) / situation.settings.reward.quantum_usd)
+    rewards[~running] = -np.inf
+    top = rewards == rewards.max(axis=0)
+    return [float(x) for x in (top / top.sum(axis=0)).mean(axis=1)]
+
+
+def _sureness(situation: Situation, ranked: Sequence[Candidate], drawn: Sequence[Floats], place: int, best: float) -> Sureness:
+    found = interval(drawn[place])
+    if place + 1 == len(ranked):
+        return Sureness(found.p05, found.p95, None, CLEAR if len(ranked) == 1 else None, best)
+    chance = _holds(situation, ranked[place], ranked[place + 1], (drawn[place], drawn[place + 1]))
+    return Sureness(found.p05, found.p95, chance, CLEAR if chance >= situation.settings.reward.clear_share else UNDECIDED, best)

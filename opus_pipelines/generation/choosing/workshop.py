@@ -1,0 +1,143 @@
+"""What is worked out of the tasks of a Workflow Graph, and kept: many intakes of a contract ask the same of the same tasks.
+
+Everything here follows from a `Question` alone, so that what comes of an intake does not depend on those that were worked on before it.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from itertools import product
+
+from opus_pipelines.evaluation.penalty import Penalties, Scores
+from opus_pipelines.evaluation.reward import Evaluation, evaluate
+from opus_pipelines.generation.choosing.penalised import FactBook, scored
+from opus_pipelines.generation.choosing.prices import Prices
+from opus_pipelines.generation.choosing.reviewers import reviewers_of
+from opus_pipelines.generation.choosing.situation import Situation
+from opus_pipelines.generation.choosing.sureness import draws_of
+from opus_pipelines.generation.choosing.why import binding, choices
+from opus_pipelines.generation.experience.order import breaks, free_pairs
+from opus_pipelines.optimization.drafts import Space
+from opus_pipelines.optimization.limits import stated
+from opus_pipelines.optimization.refine import Refined, Refiner
+from opus_pipelines.optimization.shape import Facts
+from opus_pipelines.optimization.variations import Variations
+from opus_pipelines.settings import Cost, Settings
+from opus_pipelines.wfg.algorithm1 import INPUT, OUTPUT
+from opus_pipelines.wkg.graph import Task, WorkGraph
+from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
+
+WORKSHOPS = 32  # kept, the least used goes first: a few megabytes each
+KEPT = 256      # of what one has worked out, of each kind
+INPUT_TITLE = "Client input"
+Pair = tuple[str, str]
+Group = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Question:
+    """All that decides how the tasks of a Workflow Graph are carried out best; two with the same content are equal.
+
+    `ways`: every task's, in order of their ids; `known`: what the WKG knows of these; `weights`: cost, Reward, scores and priors, as text.
+    `free`: pairs that history shows independent; `edges`: those that it has next to each other; `is_needed`: whether anything is known to
+    be needed; `wkg`: tells one WKG's edges from another's.
+    """
+
+    ways: tuple[tuple[TaskNode, ...], ...]
+    known: tuple[Task, ...]
+    gain_usd: float
+    weights: tuple[str, ...]
+    seed: int
+    reviewers: tuple[TaskNode, ...]
+    limits: tuple[tuple[str, float], ...]
+    required: tuple[Group, ...]
+    forbidden: Group
+    settled: frozenset[Pair]
+    free: frozenset[Pair]
+    edges: frozenset[Pair]
+    is_needed: bool
+    wkg: int
+    graph: WorkGraph = field(compare=False)
+    prices: Prices = field(compare=False)
+    cost: Cost = field(compare=False)
+    settings: Settings = field(compare=False)
+
+    @classmethod
+    def of(cls, situation: Situation) -> "Question":
+        """What an Intention asks."""
+        graph, settings, names, nodes = situation.graph, situation.settings, situation.names, situation.prices.nodes
+        tasks = sorted(nodes)
+        stated_order = (product(names.tasks(a), names.tasks(b)) for a, b in situation.constraints.before)
+        return cls(
+            tuple(nodes[t] for t in tasks), tuple(graph.tasks[t] for t in tasks), situation.intake.gain_usd,
+            tuple(part.model_dump_json() for part in (situation.cost, settings.reward, settings.scores, settings.priors)),
+            settings.generation.seed, reviewers_of(situation),
+            tuple(stated(situation.constraints).items()), tuple(map(frozenset, situation.required)), situation.forbidden,
+            frozenset(situation.order | {(a, b) for pairs in stated_order for a, b in pairs if a != b}),
+            free_pairs(tasks, situation.seen, graph), frozenset(situation.wfg.edges), bool(situation.needed), id(graph.edges),
+            graph, situation.prices, situation.cost, settings,
+        )
+
+
+class Workshop:
+    """Answers a Question, each part of it once. `refined` is told the sets of tasks that other proposals have: no edit leads to one."""
+
+    def __init__(self, question: Question) -> None:
+        self.question, self._book = question, FactBook(question.graph)
+        self.refiner = Refiner(Space(
+            (InputNode(INPUT, INPUT_TITLE), OutputNode(OUTPUT, "Client output", question.gain_usd)),
+            {found[0].task_id: found for found in question.ways}, _facts(question), question.cost, question.settings.reward,
+            question.reviewers, dict(question.limits), self._permitted, self._follows, self._joins,
+            lambda workflow: self.measured(workflow)[1].penalty,
+        ))
+        keep = lru_cache(KEPT)
+        self.chosen = keep(lambda tasks, picks: self.refiner.chosen(tasks, dict(picks)))
+        self.refined = keep(self._refined)
+        self.moved = keep(self.refiner.moved)
+        self.workflow = keep(lambda found: self.refiner.workflow(found.draft))
+        self.choices = keep(lambda found: choices(self.refiner, found))
+        self.binding = keep(lambda found: binding(self.refiner, found))
+        self.variations = keep(lambda found, most: Variations.of(self.refiner, found, most))
+        self.draws = keep(lambda workflow: draws_of(workflow, question.prices, question.cost, question.settings))
+        self.worth = keep(self._worth)
+        self.measured = keep(self._measured)
+
+    def _refined(self, found: Refined, taken: frozenset[Group]) -> Refined:
+        """After every small edit that helps; no edit leads to tasks that are `taken`."""
+        space = self.refiner.space
+        free = replace(space, permitted=lambda tasks: frozenset(tasks) not in taken and self._permitted(tasks))
+        return replace(self.refiner, space=free).refined(found)
+
+    def _worth(self, workflow: Workflow) -> Evaluation:
+        return evaluate(workflow, self.question.cost, self.question.settings.reward)
+
+    def _measured(self, workflow: Workflow) -> tuple[dict[str, Scores], Penalties]:
+        return scored(workflow, self._book, self.question.settings)
+
+    def _follows(self, before: str, behind: str) -> bool:
+        """Where history tells of no needed task, nothing tells which ones are not: none is dropped."""
+        return self.question.is_needed and (before, behind) in self.question.edges
+
+    def _joins(self, before: str, new: str) -> bool:
+        """What history did next, or what is needed or demanded, may be added."""
+        return (before, new) in self.question.edges or any(new in group for group in self.question.required)
+
+    def _permitted(self, tasks: tuple[str, ...]) -> bool:
+        have, asked = frozenset(tasks), self.question
+        return (
+            bool(have) and not have & asked.forbidden and all(group & have for group in asked.required)
+            and not breaks(tasks, asked.settled)
+        )
+
+
+@lru_cache(WORKSHOPS)
+def workshop(question: Question) -> Workshop:
+    """The one where this is worked out."""
+    return Workshop(question)
+
+
+def _facts(question: Question) -> Facts:
+    both = dict.fromkeys(question.free, (1.0, 1.0))
+    return Facts(
+        lambda pair: both.get(pair, (1.0, 0.0)), {t.task_id: frozenset(t.inputs) for t in question.known},
+        {t.task_id: frozenset(t.outputs) for t in question.known}, question.settled,
+    )

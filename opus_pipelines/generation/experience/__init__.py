@@ -1,0 +1,1 @@
+"""What history tells of an intake: its near cases, what they needed, in which order, what its procedure reads like."""

@@ -1,0 +1,108 @@
+"""What generation knows: one snapshot, opened once and shared by all intakes of a run."""
+
+import difflib
+from collections import defaultdict
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from opus_pipelines.embedding.index import VectorIndex
+from opus_pipelines.generation.experience.names import Names
+from opus_pipelines.generation.experience.near import CaseBook
+from opus_pipelines.lwm.procedures import Procedures
+from opus_pipelines.wkg.graph import WorkGraph
+from opus_pipelines.wkg.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class Knowledge:
+    """The lookups that generation makes in a snapshot, each loaded when first asked for."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+
+    def load(self) -> None:
+        """Load everything now: a process that is about to fork shares it with its children."""
+        first = self.graph, self.index, self.cases, self.names, self.task_vectors
+        for part in (*first, self.raw_keys, self.industries, self._variants, self._needs):
+            assert part is not None
+        self.procedures.load()
+
+    @property
+    def graph(self) -> WorkGraph:
+        """Tasks, edges, ways."""
+        return self.snapshot.graph
+
+    @property
+    def index(self) -> VectorIndex:
+        """Tasks by vector."""
+        return self.snapshot.index
+
+    @cached_property
+    def cases(self) -> CaseBook:
+        """Cases by vector."""
+        return CaseBook(self.snapshot.cases, self.snapshot.implementation_vectors)
+
+    @cached_property
+    def procedures(self) -> Procedures:
+        """What history teaches about reading procedures."""
+        kept = self.snapshot
+        return Procedures(kept.procedures, kept.procedure_vectors, kept.cases, self.graph, self.names.tasks)
+
+    @cached_property
+    def names(self) -> Names:
+        """Tasks by name."""
+        return Names(self.graph, self.snapshot.aliases.to_pylist())
+
+    @cached_property
+    def task_vectors(self) -> "dict[str, np.ndarray]":
+        """Unit vector of every task's text."""
+        table = self.snapshot.embeddings
+        column = table["vector"].combine_chunks()
+        rows = column.flatten().to_numpy().reshape(len(column), -1).astype("float32") if len(column) else []
+        return dict(zip(table["task_id"].to_pylist(), rows, strict=True))
+
+    def alike(self, one: str, other: str) -> float:
+        """Cosine of two tasks' vectors; a trained graph attention network's similarity would take its place. 0 for a task without one."""
+        vectors = self.task_vectors
+        return float(vectors[one] @ vectors[other]) if one in vectors and other in vectors else 0.0
+
+    @cached_property
+    def raw_keys(self) -> dict[str, list[str]]:
+        """Raw keys of every task over all sources, sorted."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for row in self.snapshot.aliases.select(["task_id", "task_key"]).to_pylist():
+            found[row["task_id"]].add(row["task_key"])
+        return {task: sorted(keys) for task, keys in found.items()}
+
+    @cached_property
+    def industries(self) -> list[str]:
+        """Industries that have tasks."""
+        return sorted({i for t in self.graph.tasks.values() for i in t.industries})
+
+    @cached_property
+    def _variants(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(tuple(tasks or ()) for tasks in self.snapshot.variants["tasks"].to_pylist())
+
+    @cached_property
+    def _needs(self) -> dict[str | None, list[dict[str, Any]]]:
+        found: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
+        for row in self.snapshot.needs.to_pylist():
+            found[row["industry"]].append(row)
+        return found
+
+    def needs_of(self, industry: str | None) -> list[dict[str, Any]]:
+        """Rows of wkg/needs of an industry."""
+        return self._needs.get(industry, [])
+
+    def in_history(self, tasks: tuple[str, ...]) -> bool:
+        """Was this very sequence once carried out."""
+        return tasks in self._variants
+
+    def strangeness(self, industry: str | None) -> str | None:
+        """Why an intake of this industry cannot be answered, None when it can."""
+        if industry is None or industry in self.industries:
+            return None
+        near = difflib.get_close_matches(industry, self.industries, n=3, cutoff=0.0)
+        return f"no history of industry {industry!r}; the nearest by name: {', '.join(near) or 'none'}"

@@ -1,0 +1,152 @@
+"""Rows of `workflows/*`: the ranked workflows of one Intention, their nodes and their edges."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any
+
+from opus_pipelines.generation.choosing.situation import Candidate
+from opus_pipelines.generation.experience.knowledge import Knowledge
+from opus_pipelines.generation.flow import Generated
+from opus_pipelines.generation.intake import Intake
+from opus_pipelines.generation.results.rows import Row, Rows, node_origin
+from opus_pipelines.lwm.interface import LargeWorkModel
+from opus_pipelines.schemas import OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
+from opus_pipelines.workflow.model import REVIEW, InputNode, OutputNode, TaskNode, Workflow
+
+_INSTRUCTION_KINDS = {"model": "model inference", "code": "code", "human": "human"}
+
+
+def workflow_rows(intake: Intake, made: Generated, knowledge: Knowledge, model: LargeWorkModel) -> Rows:
+    """Every row of workflows/* for the Intention, without client, contract and result."""
+    ids = {"intake_id": intake.intake_id, "intention_id": made.intention_id}
+    keys = _task_keys(made)
+    for rank, candidate in made.ranked:
+        yield OPTIMIZED, ids | _optimized(rank, candidate, intake, made, knowledge, model)
+        for position, node in enumerate(candidate.plan.nodes):
+            row = {"workflow_id": candidate.id, "node": node, "position": position}
+            yield WORKFLOW_TASKS, ids | row | _node(node, candidate, made, knowledge, keys) | _own_title(node, candidate, intake)
+        for row in _edges(candidate, made):
+            yield WORKFLOW_EDGES, ids | row
+
+
+def observed_share(tasks: Iterable[TaskNode]) -> float:
+    """Share of the tasks' figures (p, q, cost, duration of each) that were observed."""
+    bases = [basis for task in tasks for basis in task.bases]
+    return sum(b == "observed" for b in bases) / len(bases)
+
+
+def _optimized(rank: int, candidate: Candidate, intake: Intake, made: Generated, knowledge: Knowledge, model: LargeWorkModel) -> Row:
+    worth, base = candidate.evaluation, made.baseline
+    figures = (
+        "reward_usd", "gain_usd", "success_probability", "cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd",
+        "cost_time_usd", "cost_held_usd", "duration_ms", "peak_memory_gb", "peak_threads",
+    )
+    return {name: getattr(worth, name) for name in figures} | {
+        "workflow_id": candidate.id, "title": _title(candidate, intake), "rank": rank, "backend": model.name,
+        "sequence_ids": list(candidate.sequence_ids), "path_cost_usd": candidate.path_cost_usd, "feasible": candidate.feasible,
+        "violations": list(candidate.violations), "tasks": len(candidate.tasks), "reviews": _reviews(candidate),
+        "new_tasks": sum(t not in knowledge.graph.tasks for t in candidate.tasks),
+        "observed_share": observed_share(candidate.workflow.tasks), "in_history": knowledge.in_history(candidate.tasks),
+        "baseline_cost_usd": base.cost_usd, "baseline_duration_ms": base.duration_ms, "baseline_success": base.success,
+        "weights": made.weights.model_dump_json(exclude_none=True, by_alias=True),
+        "snapshot": knowledge.snapshot.id, "model_version": model.version, **_sureness(candidate),
+        **(asdict(candidate.penalties) if candidate.penalties else {}), **_why(candidate),
+    }
+
+
+def _why(candidate: Candidate) -> Row:
+    plan = candidate.plan
+    return {
+        "edits": [{**vars(edit)} for edit in plan.edits], "choices": [{**vars(choice)} for choice in plan.choices],
+        "binding": list(plan.binding), "gap_usd": plan.gap_usd, "exact": plan.exact,
+        "differs_by": candidate.differs_by, "fewer": candidate.fewer,
+    }
+
+
+def _reviews(candidate: Candidate) -> int:
+    return sum(task.is_review for task in candidate.workflow.tasks)
+
+
+def _sureness(candidate: Candidate) -> Row:
+    return asdict(candidate.sureness) if candidate.sureness else {}
+
+
+def _title(candidate: Candidate, intake: Intake) -> str:
+    titles = [candidate.workflow.by_id[t].title for t in candidate.tasks]
+    steps = titles if len(titles) <= 2 else [titles[0], f"{len(titles) - 2} more", titles[-1]]
+    return f"{intake.title or intake.folder}: {' → '.join(steps)}"
+
+
+def _node(node: str, candidate: Candidate, made: Generated, knowledge: Knowledge, keys: dict[str, list[str]]) -> dict[str, Any]:
+    data, worth = candidate.workflow.by_id[node], candidate.evaluation
+    common = {
+        "kind": data.kind, "title": data.title, "success_probability": worth.success[node],
+        "start_ms": worth.start_ms[node], "finish_ms": worth.finish_ms[node],
+    }
+    if isinstance(data, OutputNode):
+        return common | {"gain_usd": data.gain_usd}
+    scores = vars(candidate.scores[node]) if node in candidate.scores else {}
+    return common | scores | _task(data, made, knowledge, keys) if isinstance(data, TaskNode) else common
+
+
+def _own_title(node: str, candidate: Candidate, intake: Intake) -> dict[str, Any]:
+    """What the client gives is called as the intake is."""
+    return {"title": intake.title} if intake.title and isinstance(candidate.workflow.by_id[node], InputNode) else {}
+
+
+def _task(data: TaskNode, made: Generated, knowledge: Knowledge, keys: dict[str, list[str]]) -> dict[str, Any]:
+    kind = _INSTRUCTION_KINDS.get(data.actor_kind or "")
+    figures = (
+        "actor_kind", "model", "actor_group", "p", "p_basis", "q", "q_basis", "cost_usd", "cost_compute_usd", "cost_model_usd",
+        "cost_human_usd", "cost_basis", "duration_ms", "duration_basis", "memory_gb", "threads",
+    )
+    row = {name: getattr(data, name) for name in figures} | {
+        "instructions": [{"kind": kind, "text": text} for text in data.instructions],
+        "inputs": list(data.inputs), "outputs": list(data.outputs),
+    }
+    if data.is_review:
+        return row | {"origin": REVIEW}
+    task, way = made.graph.tasks[data.task_id], made.prices.known_way(data)
+    assert way is not None  # it was chosen among the ways of its task
+    return row | {
+        "task_id": data.task_id, "task_keys": keys.get(data.task_id) or knowledge.raw_keys.get(data.task_id, []),
+        "description": task.description, "origin": node_origin(made, data.id), "evidence": way.implementations or task.implementations,
+        "baseline_cost_usd": made.paid.get(data.task_id), "nearest_task_id": made.nearest.get(data.task_id),
+    }
+
+
+def _edges(candidate: Candidate, made: Generated) -> Iterator[Row]:
+    """Every edge with what flows along it, where data that the one leaves is taken by the other."""
+    workflow = candidate.workflow
+    for src, dst in workflow.edges:
+        known, edge = made.wfg.edges.get((src, dst)), made.graph.edges.get((src, dst))
+        reviewed = any(isinstance(n, TaskNode) and n.is_review for n in (workflow.by_id[src], workflow.by_id[dst]))
+        yield {
+            "workflow_id": candidate.id, "src": src, "dst": dst, "data_type": _flows(workflow, src, dst),
+            "gamma": known.gamma if known else edge.gamma if edge else None,
+            "origin": known.origin if known else REVIEW if reviewed else "dependency",
+        }
+
+
+def _flows(workflow: Workflow, src: str, dst: str) -> str | None:
+    """A review hands on what its task leaves."""
+    def of(node: str) -> TaskNode | None:
+        data = workflow.by_id[node]
+        return data if isinstance(data, TaskNode) else None
+
+    a, b = of(src), of(dst)
+    if a is not None and a.is_review:
+        a = of(workflow.predecessors(src)[0])
+    if a is None or b is None:
+        return None
+    return ", ".join(sorted(a.outputs if b.is_review else set(a.outputs) & set(b.inputs))) or None
+
+
+def _task_keys(made: Generated) -> dict[str, list[str]]:
+    """Raw keys of every task in the near cases, most frequent first, then by name."""
+    counts = Counter(pair for case in made.cases for pair in zip(case.tasks, case.task_keys, strict=True))
+    found: dict[str, list[str]] = {}
+    for (task, key), _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+        found.setdefault(task, []).append(key)
+    return found

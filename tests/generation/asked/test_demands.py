@@ -1,0 +1,158 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from opus_pipelines.generation.asked.demands import demands
+from opus_pipelines.generation.asked.meaning import Meaning
+from opus_pipelines.generation.asked.settling import IN_FORCE, Ground
+from opus_pipelines.generation.experience.names import Names
+from opus_pipelines.intention.elements import Element
+from opus_pipelines.intention.rules import rules_of
+from opus_pipelines.lwm.interface import NearCase, Work
+from opus_pipelines.wfg.algorithm1 import workflow_graph
+from opus_pipelines.wfg.dag import chain
+from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
+from opus_pipelines.workflow.constraints import Constraints
+
+TITLES = {
+    "r": "Register Claim", "v": "Verify Coverage", "f": "Check Fraud Indicators", "e": "Estimate Repair Cost", "a": "Approve Settlement",
+    "p": "Issue Payment", "s": "Send Satisfaction Survey", "x": "Obtain Police Report",
+}
+ALIASES = [{"task_id": "p", "title": None, "task_key": "pay_claim"}, {"task_id": "v", "title": "cover check", "task_key": "cover_check"}]
+GRAPH = WorkGraph.of(
+    [Task(i, title) for i, title in TITLES.items()], [Edge(a, b, 9, 3, 0.9, 0.1, 0.5) for a, b in ("rv", "vf", "fe", "ea", "ap", "ps")]
+)
+WAYS = ("rvfeap", "rveap", "rvfeaps")
+
+
+def case(tasks, success=True, weight=1.0):
+    empty = (None,) * len(tasks)
+    return NearCase(tasks, 0.9, weight, success, None, None, None, tuple(tasks), tuple(tasks), empty, empty, empty)
+
+
+def settled(text, stated=None, said="A glass claim of 1,200 USD", needed=(), order=(), role="process", vectors=None, clauses=None):
+    element = Element("e1", role, "text", "rules.md", "text/markdown", text, len(text), "", None)
+    wfg = workflow_graph({f"q{n}": chain(tuple(way)) for n, way in enumerate(WAYS)}, GRAPH)
+    tasks = sorted(n.task_id for n in wfg.nodes.values() if n.task_id)
+    meaning = Meaning(Names(GRAPH, ALIASES), GRAPH, tasks, vectors or {}, clauses or {})
+    ground = Ground(said, meaning, wfg, [Work([case(w) for w in WAYS], [frozenset(g) for g in needed])], frozenset(order),
+                    stated or Constraints(), {"e1": f"{role}/rules.md"})
+    return demands(rules_of([element]), ground)
+
+
+def in_force(found):
+    return [(d.kind, d.value) for d in found.all if d.effect == IN_FORCE and d.sentence]
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("Fraud indicators must be checked.", [("must_contain", "Check Fraud Indicators")]),
+    ("The satisfaction survey must not be sent.", [("must_not_contain", "Send Satisfaction Survey")]),
+    ("Coverage must be verified before the payment is issued.",
+     [("before", "Verify Coverage before Issue Payment"), ("must_contain", "Verify Coverage")]),
+    ("No claim is paid before the cover check.", [("before", "Verify Coverage before Issue Payment"), ("must_contain", "Verify Coverage")]),
+    ("Claims are settled within 3 days.", [("max_duration_hours", "72")]),
+    ("At most $40 per case.", [("max_cost_usd", "40")]),
+    ("Amounts above $1,000 must have fraud indicators checked. Settlements must be approved.",
+     [("must_contain", "Check Fraud Indicators"), ("must_contain", "Approve Settlement")]),
+    ("Above $1,000 fraud indicators must be checked.", [("must_contain", "Check Fraud Indicators")]),
+])
+def test_a_rule_becomes_a_constraint(text, expected):
+    assert in_force(settled(text)) == expected
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("Refunds must be approved by a manager.", "no step of the catalogue is surely meant by 'refunds approved'"),
+    ("The police report must be obtained.", "no way in which history did this work has 'Obtain Police Report'"),
+    ("Above $5,000 fraud indicators must be checked.",
+     "it holds for amounts above 5,000.00 USD; the largest of the client input is 1,200.00 USD"),
+    ("For theft claims, fraud indicators must be checked.", "it is about 'theft claims', which this intake does not mention"),
+    ("Collision claims are settled within 2 hours.", "it is about 'collision', which this intake does not mention"),
+    ("If in doubt, fraud indicators must be checked.", "it hangs on a condition ('if') that the intake's data cannot settle"),
+    ("Payment must be issued before coverage is verified.", "no way in which history did this work goes in this order"),
+    ("The planner must not verify coverage.", "it addresses the program, not the work"),
+    ("Fraud indicators may be checked.", None),
+])
+def test_what_is_unsure_stays_without_effect_and_says_why(text, why):
+    found = settled(text)
+    assert found.constraints == Constraints()
+    assert why is None or why in {d.effect for d in found.all}
+
+
+def test_an_amount_that_nobody_states_has_no_effect():
+    (found,) = settled("Above $5,000 fraud indicators must be checked.", said="A glass claim").all
+    assert found.effect == "it holds for amounts above 5,000.00 USD, and the client input states no amount"
+
+
+def test_stated_constraints_win_over_read_ones():
+    before = (("Verify Coverage", "Register Claim"),)
+    stated = Constraints(max_cost_usd=90, must_not_contain=("Check Fraud Indicators",), before=before)
+    text = "At most $40 per case. Fraud indicators must be checked. The claim is registered before coverage is verified."
+    found = settled(text, stated)
+    assert found.constraints == stated
+    assert [d.effect for d in found.all if d.sentence] == [
+        "contract.toml or intake.toml states 90", "contract.toml or intake.toml or another rule demands the contrary",
+        "contract.toml or intake.toml or another rule demands the contrary",
+    ]
+    assert [d.place for d in found.all if not d.sentence] == ["contract.toml or intake.toml"] * 3
+
+
+def test_rules_that_contradict_each_other_do_not_both_hold():
+    text = "Fraud indicators must be checked. Fraud indicators must not be checked. Coverage is verified before repair costs are estimated."
+    first = ("must_contain", "Check Fraud Indicators")
+    assert in_force(settled(text)) == [first, ("before", "Verify Coverage before Estimate Repair Cost")]
+
+
+def test_what_history_needs_is_not_forbidden_by_a_sentence():
+    text = "Coverage must never be verified."
+    assert in_force(settled(text)) == [("must_not_contain", "Verify Coverage")]
+    assert in_force(settled(text, needed=["v"])) == []
+
+
+def test_what_is_merely_described_does_not_overrule_history():
+    text = "Coverage is verified before the repair cost is estimated."
+    assert in_force(settled(text, order=[("e", "v")])) == []
+    assert settled(text).order(frozenset({("e", "v"), ("r", "v")})) == {("v", "e"), ("r", "v")}
+
+
+def test_a_contracts_demand_on_other_work_is_left_alone():
+    assert in_force(settled("The satisfaction survey must be sent.", needed=["s"], role="contract")) == [
+        ("must_contain", "Send Satisfaction Survey"),
+    ]
+    assert in_force(settled("The satisfaction survey must be sent.", needed=["x"], role="contract")) == []
+
+
+def test_a_rule_under_the_name_of_a_step_is_about_that_step_only():
+    text = "* Obtain Police Report:\nFraud indicators must be checked.\n\n* Approve Settlement:\nThe settlement must be approved."
+    assert in_force(settled(text)) == [("must_contain", "Approve Settlement")]
+
+
+def test_violations_name_the_place_of_the_sentence():
+    found = settled("# Rules\n\nFraud indicators must be checked. At most $40 per case.")
+    assert found.cited("must_contain: 'Check Fraud Indicators' is missing") == (
+        "must_contain: 'Check Fraud Indicators' is missing (process/rules.md, line 3)"
+    )
+    assert found.cited("max_cost_usd: 50.00 exceeds 40.00 by 10.00").endswith("(process/rules.md, line 3)")
+    assert found.cited("needed: 'Verify Coverage' is left out") == "needed: 'Verify Coverage' is left out"
+
+
+def test_meaning_in_embedding_space_must_be_near_lead_and_share_a_word():
+    axes = np.eye(4, dtype=np.float32)
+    vectors = {"f": axes[0], "v": axes[1], "e": axes[2]}
+    text = "The fraud desk must be asked and its fraud check noted before the repair cost is estimated."
+    near = dict.fromkeys(("its fraud check noted",), axes[0])
+    assert ("before", "Check Fraud Indicators before Estimate Repair Cost") in in_force(settled(text, vectors=vectors, clauses=near))
+    torn = {"its fraud check noted": (axes[0] + axes[1]) / np.sqrt(2)}
+    assert in_force(settled(text, vectors=vectors, clauses=torn)) == []
+
+
+@given(st.lists(st.sampled_from([
+    "Coverage must be verified before repair costs are estimated.", "Repair costs are estimated before the settlement is approved.",
+    "The settlement must be approved before coverage is verified.", "Fraud indicators must be checked before repair costs are estimated.",
+    "Nothing is paid until the settlement is approved.",
+]), max_size=5))
+def test_the_order_in_force_never_runs_in_a_circle(sentences):
+    pairs = settled("\n\n".join(sentences)).constraints.before
+    order = {a: {b for x, b in pairs if x == a} for a, _ in pairs}
+    seen = lambda start: set(order.get(start, ())) | {m for n in order.get(start, ()) for m in seen(n)}
+    assert all(a not in seen(a) for a in order)

@@ -1,0 +1,81 @@
+"""What changed since a result was made, one cause at a time and several together."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from opus_pipelines.generation.contract import CODE, ContractResult, publish_contract, result_id, result_table, settings_hash
+from opus_pipelines.generation.discover import discover
+from opus_pipelines.generation.results import staleness
+from opus_pipelines.generation.results.staleness import changes_since
+from opus_pipelines.ids import code_version
+from opus_pipelines.lake import Lake
+from opus_pipelines.lwm.history import HistoryBackend
+from opus_pipelines.schemas import INTAKES, RUNS
+from opus_pipelines.settings import Reward, Settings
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+SETTINGS = Settings()
+OTHER = Settings(reward=Reward(default_gain_usd=7.0))
+
+
+@pytest.fixture
+def document(tmp_path):
+    path = tmp_path / "intakes" / "Acme" / "Retail" / "i-7" / "input" / "order.txt"
+    path.parent.mkdir(parents=True)
+    path.write_text("Ten chairs.")
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path, document):
+    return lambda: discover(tmp_path / "intakes")[0]
+
+
+@pytest.fixture
+def lake(tmp_path):
+    return Lake(tmp_path / "lake")
+
+
+@pytest.fixture(params=[1, 2])
+def published(request, lake, folder):
+    contract = folder()
+    name = result_id(contract, "w1", SETTINGS, attempt=request.param)
+    result = ContractResult(contract.client, contract.contract, name, "w1", HistoryBackend().version, {}, attempt=request.param)
+    run = {"run_id": "x", "generated_at": NOW, "settings_hash": settings_hash(SETTINGS), "code_version": code_version(CODE)}
+    result.tables = {d.name: result_table(result, d, rows) for d, rows in ((INTAKES, []), (RUNS, [run]))}
+    publish_contract(lake, result, NOW)
+    return lake
+
+
+def test_nothing_changed(published, folder):
+    assert changes_since(published, folder(), "w1", SETTINGS) == ()
+
+
+@pytest.mark.parametrize(("snapshot", "settings", "text", "expected"), [
+    ("w2", SETTINGS, "Ten chairs.", ("snapshot",)),
+    ("w1", OTHER, "Ten chairs.", ("settings",)),
+    ("w1", SETTINGS, "Eleven chairs.", ("files",)),
+    ("w2", OTHER, "Eleven chairs.", ("snapshot", "settings", "files")),
+])
+def test_each_cause_is_named(published, folder, document, snapshot, settings, text, expected):
+    document.write_text(text)
+    assert changes_since(published, folder(), snapshot, settings) == expected
+
+
+def test_another_version_of_the_code_is_named(published, folder, monkeypatch):
+    for module in ("results.staleness", "contract"):
+        monkeypatch.setattr(f"opus_pipelines.generation.{module}.code_version", lambda _: "another")
+    assert changes_since(published, folder(), "w1", SETTINGS) == ("code",)
+
+
+def test_another_model_is_named(published, folder, monkeypatch):
+    monkeypatch.setattr(staleness.HistoryBackend, "version", "history-2")
+    assert changes_since(published, folder(), "w1", SETTINGS) == ("model",)
+
+
+def test_no_result_and_no_way_to_one(lake, folder, tmp_path):
+    assert changes_since(lake, folder(), "w1", SETTINGS) == ("no result yet",)
+    (tmp_path / "intakes" / "Acme" / "Retail" / "contract.toml").write_text("industri = 1\n")
+    (said,) = changes_since(lake, folder(), "w1", SETTINGS)
+    assert said.endswith("contract.toml: unknown key industri; did you mean industry?")
