@@ -32,7 +32,7 @@ run: .venv/.installed $(SAMPLE)/.written ## install, write the sample, rebuild, 
 test: .venv/.installed ## the tests
 	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
 	# DuckDB's binding lists what is alive when the interpreter ends, behind pytest's closing line; it tells nothing of the tests.
-	$(BIN)/pytest --numprocesses 2 --dist loadfile 2> >(sed -e '/nanobind/d' -e '/^ - leaked /d' -e '/^ - \.\.\. skipped remainder/d' >&2)
+	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder 2> >(sed -e '/nanobind/d' -e '/^ - leaked /d' -e '/^ - \.\.\. skipped remainder/d' >&2)
 
 lint: .venv/.installed ## style (ruff)
 	@$(BIN)/ruff check .
