@@ -135,7 +135,7 @@ def main() -> None:
         build_snapshot(spark.session, lake, settings, read_history(lake, sample.history, now), lambda: encoder, now)
     base = next(c for c in discover(intakes) if c.contract == options.contract)
     print(machine())
-    print("| intakes | wall s | CPU s | a second | CPU ms an intake | worker and child MB | largest process MB | share of wall |")
+    print("| intakes | wall s | CPU s | a second | CPU ms an intake | worker and child MB | largest worker MB | share of wall |")
     print("| --- " * 8 + "|")
     for count in options.counts:
         place = work / f"n{count}"

@@ -74,7 +74,7 @@ def query(work: Path, sql: str) -> list[dict[str, Any]]:
 class Family:
     """This process and all its descendants while the context lasts, looked at four times a second; those that ended count, killed or not.
 
-    `cpu_seconds`: spent since the start; `largest_bytes`: the most that one of them had resident, the JVM left out.
+    `cpu_seconds`: spent since the start; `largest_bytes`: the most that a descendant had resident, the JVM left out.
     """
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class Family:
         except (FileNotFoundError, ProcessLookupError):
             return
         self._ticks[pid, fields[19]] = int(fields[11]) + int(fields[12])  # by pid and start: a pid may be given twice
-        if not command.endswith("(java"):
+        if pid != os.getpid() and not command.endswith("(java"):
             self.largest_bytes = max(self.largest_bytes, resident)
         for child in children:
             self._look(child)
