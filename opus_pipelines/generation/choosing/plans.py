@@ -1,17 +1,12 @@
 """A proposal worked out into a Workflow: which steps wait for which, how each is carried out, where reviews stand, what small edits add."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
-from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.choosing.situation import Edit, Plan, Proposal, Situation
-from opus_pipelines.generation.choosing.workshop import INPUT_TITLE, Question, workshop
-from opus_pipelines.generation.intake import Intake
+from opus_pipelines.generation.choosing.workshop import Question, workshop
 from opus_pipelines.optimization.drafts import Move
 from opus_pipelines.optimization.refine import Refined
-from opus_pipelines.wfg.algorithm1 import INPUT, OUTPUT
-from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 SWAP = "swap"  # the kind of an edit that only sets a workflow apart from a better one
 
@@ -56,15 +51,3 @@ class Planner:
         workflow = self.shop.workflow(found)
         worth, measured = self.shop.worth(workflow), self.shop.measured(workflow)
         return Plan(workflow, found.draft.tasks, edits, found.exact, gap_usd, notes=notes, found=found, worth=worth, measured=measured)
-
-
-def ends(intake: Intake) -> tuple[InputNode, OutputNode]:
-    """What the client gives and what the client receives."""
-    return InputNode(INPUT, INPUT_TITLE), OutputNode(OUTPUT, "Client output", intake.gain_usd)
-
-
-def chain_workflow(tasks: Sequence[str], prices: Prices, intake: Intake, nodes: Mapping[str, TaskNode] | None = None) -> Workflow:
-    """The chain input → tasks → output as a Workflow; every task as `nodes` has it, else in its most frequent way."""
-    chosen = [(nodes or {}).get(t) or prices.usual(t) for t in tasks]
-    first, last = ends(intake)
-    return Workflow.of([first, *chosen, last], pairwise([INPUT, *tasks, OUTPUT]))

@@ -26,10 +26,6 @@ class Prices:
         nodes = {t: tuple(_node(graph, t, way, c) for way, c in zip(ways[t], costs[t], strict=True)) for t in ways}
         return cls(ways, costs, nodes)
 
-    def usual(self, task: str) -> TaskNode:
-        """The task in its most frequent way."""
-        return self.nodes[task][0]
-
     def known_way(self, node: TaskNode) -> Way | None:
         """The way of history in which a node does its task; None where the task, or the way, was made up for this workflow."""
         ways = self.ways.get(node.task_id, ())

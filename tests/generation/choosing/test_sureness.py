@@ -51,7 +51,7 @@ def sure(ranked: list[Candidate], **reward: Any) -> list[Sureness]:
     return [c.sureness for c in with_sureness(situation(**reward), ranked) if c.sureness is not None]
 
 
-A, B, C = (PRICES.usual(t) for t in "abc")
+A, B, C = (PRICES.nodes[t][0] for t in "abc")
 CHEAP = PRICES.nodes["a"][1]
 
 
