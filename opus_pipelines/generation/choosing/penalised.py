@@ -1,7 +1,5 @@
 """The four scores of every step of a workflow, and the Penalty that they make, EVAL (8)-(10), from what the WKG knows of its tasks."""
 
-from typing import TYPE_CHECKING
-
 from opus_pipelines.evaluation.penalty import Penalties, Scores, penalties
 from opus_pipelines.evaluation.scores.cohesion import statements
 from opus_pipelines.evaluation.scores.facts import Facts
@@ -11,9 +9,6 @@ from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import folded
 from opus_pipelines.workflow.model import TaskNode, Workflow
-
-if TYPE_CHECKING:
-    from opus_pipelines.generation.choosing.situation import Situation
 
 _OUTCOME_KNOWN = {"observed": 1.0, "estimated": 0.5}  # estimated: only the case's outcome was recorded, not the task's own
 
@@ -33,13 +28,8 @@ class FactBook:
         return known
 
 
-def measured(situation: "Situation", workflow: Workflow) -> tuple[dict[str, Scores], Penalties]:
-    """Scores by node, reviews among them, and what they come to. Deterministic; the order of nodes and edges means nothing."""
-    return scored(workflow, situation.facts, situation.settings)
-
-
 def scored(workflow: Workflow, book: FactBook, settings: Settings) -> tuple[dict[str, Scores], Penalties]:
-    """The same from what a book says of the workflow's steps."""
+    """Scores by node, reviews among them, and what they come to. Deterministic; the order of nodes and edges means nothing."""
     scores = measure(workflow, {task.id: book.of(task) for task in workflow.tasks}, settings.scores)
     return scores, penalties(workflow, scores, settings.reward)
 

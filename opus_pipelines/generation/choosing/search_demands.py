@@ -1,6 +1,5 @@
 """What is asked of tasks and their order, as demands of the search: what the intake demands and what history needs; and what they cost."""
 
-
 from opus_pipelines.evaluation.cost import MS_PER_HOUR
 from opus_pipelines.generation.choosing.situation import Situation, either
 from opus_pipelines.optimization.bounded import ChosenPath, best_paths

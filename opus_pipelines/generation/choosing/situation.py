@@ -7,7 +7,6 @@ from functools import cached_property
 from opus_pipelines.evaluation.penalty import Penalties, Scores
 from opus_pipelines.evaluation.reward import Evaluation
 from opus_pipelines.generation.asked.demands import Demands
-from opus_pipelines.generation.choosing.penalised import FactBook
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.contract_settings import Review
 from opus_pipelines.generation.experience.names import Names
@@ -45,11 +44,6 @@ class Situation:
     names: Names
     demands: Demands | None = None
     reading: Reading | None = None
-
-    @cached_property
-    def facts(self) -> FactBook:
-        """What the four scores are measured from, by step."""
-        return FactBook(self.graph)
 
     @cached_property
     def seen(self) -> Mapping[tuple[str, str], float]:

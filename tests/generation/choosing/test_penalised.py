@@ -2,13 +2,12 @@
 
 import itertools
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 
 from opus_pipelines.evaluation.penalty import penalties
 from opus_pipelines.evaluation.scores.facts import Facts
-from opus_pipelines.generation.choosing.penalised import FactBook, measured
+from opus_pipelines.generation.choosing.penalised import FactBook, scored
 from opus_pipelines.generation.contract import settings_hash
 from opus_pipelines.sample import coding
 from opus_pipelines.settings import Reward, ScoreRules, Settings
@@ -32,10 +31,6 @@ READ = TaskNode(
     "n1", "a", "Read invoice", p_basis="observed", q=0.25, q_basis="observed", cost_basis="rate", duration_basis="prior",
     inputs=("The Invoice",), outputs=("invoice_fields", "Bank account", "Invoice Fields"), instructions=("Open it; type it in.",),
 )
-
-
-def situation(graph: WorkGraph, **settings) -> SimpleNamespace:
-    return SimpleNamespace(facts=FactBook(graph), settings=Settings(**settings))
 
 
 def chain(*tasks: TaskNode) -> Workflow:
@@ -70,11 +65,11 @@ def test_the_same_step_is_looked_up_once():
 
 def test_scores_and_penalty_go_together_and_obey_the_settings():
     workflow = chain(READ, TaskNode("n2", "c", "Pay"), TaskNode("n3", "review", "Review", kind="review"))
-    scores, found = measured(situation(GRAPH), workflow)
+    scores, found = scored(workflow, FactBook(GRAPH), Settings())
     assert list(scores) == ["n1", "n2", "n3"]
     assert found == penalties(workflow, scores, Reward())
     weighed = Reward(alpha=1, beta=1, **{"lambda": 1})
-    other, alone = measured(situation(GRAPH, reward=weighed, scores=ScoreRules(cohesion=0.5)), workflow)
+    other, alone = scored(workflow, FactBook(GRAPH), Settings(reward=weighed, scores=ScoreRules(cohesion=0.5)))
     assert {s.cohesion for s in other.values()} == {0.5}
     assert (alone.cip, alone.penalty) == (0.25, 0.25)
 
@@ -103,25 +98,25 @@ def as_one(first: str, second: str) -> tuple[Task, TaskNode]:
 ])
 def test_splitting_a_task_that_does_two_things_lowers_cip(first, second):
     (a, left), (b, right), (c, both) = sample_task(first), sample_task(second), as_one(first, second)
-    _, whole = measured(situation(sample_graph(c)), chain(both))
-    _, split = measured(situation(sample_graph(a, b)), chain(left, right))
+    _, whole = scored(chain(both), FactBook(sample_graph(c)), Settings())
+    _, split = scored(chain(left, right), FactBook(sample_graph(a, b)), Settings())
     assert split.cip < whole.cip
 
 
 def test_a_review_after_a_task_of_the_sample_lowers_its_observability_score():
     (a, left), (b, right) = sample_task("Count Data Points"), sample_task("Determine Visit Level")
-    knows = situation(sample_graph(a, b))
+    knows = FactBook(sample_graph(a, b))
     review = TaskNode("Count Data Points~review", "review", "Review", kind="review")
-    plain, _ = measured(knows, chain(left, right))
-    reviewed, _ = measured(knows, chain(left, review, right))
+    plain, _ = scored(chain(left, right), knows, Settings())
+    reviewed, _ = scored(chain(left, review, right), knows, Settings())
     assert reviewed[left.id].observability == plain[left.id].observability - 0.25
 
 
 def test_a_task_of_the_sample_that_emits_the_whole_note_is_less_hygienic_than_one_that_emits_the_points():
     (a, left), (b, right) = sample_task("Count Data Points"), sample_task("Determine Visit Level")
-    knows = situation(sample_graph(a, b))
-    whole, _ = measured(knows, chain(replace(left, outputs=("data points", "visit note", "orders")), right))
-    points, _ = measured(knows, chain(left, right))
+    knows = FactBook(sample_graph(a, b))
+    whole, _ = scored(chain(replace(left, outputs=("data points", "visit note", "orders")), right), knows, Settings())
+    points, _ = scored(chain(left, right), knows, Settings())
     assert (points[left.id].hygiene, whole[left.id].hygiene) == (0.0, pytest.approx(2 / 3))
 
 
