@@ -121,9 +121,11 @@ def _generate(
         intake, intention_id, graph, wfg, cases, {i: first_occurrences(s.tasks) for i, s in sequences.items()}, needed,
         demands.order(settled), demands.constraints, review, prices, cost, settings, knowledge.names, demands, reading,
     )
-    rows = [_row(c) for c in cases[:BASELINE_CASES]]
+    done = [[_row(c) for c in work.cases[:BASELINE_CASES]] for work in works]
+    whole = done[0] if len(works) == 1 else []  # no case did all of combined work: none tells what it costs
     return Generated(
-        intention_id, intention, routed, cases, subgraphs, sequences, wfg, candidates(situation), prices, baseline(rows, cost), paid(rows),
+        intention_id, intention, routed, cases, subgraphs, sequences, wfg, candidates(situation), prices, baseline(whole, cost),
+        {t: usd for rows in reversed(done) for t, usd in paid(rows).items()},
         Weights.of(cost, settings.reward), demands, graph, reading, nearest,
         predecessors(situation.sequences, situation.seen, graph, situation.order),
     )

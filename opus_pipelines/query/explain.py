@@ -1,6 +1,7 @@
 """One workflow in words: its steps, why it ranks where it does, what it must obey, and where each figure came from."""
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import duckdb
@@ -75,11 +76,16 @@ def _figures(row: Row) -> list[str]:
     )
     return ["Figures", *grid([
         ["Reward", f"{usd(row['reward_usd'])}{interval}: {gain}, succeeds with {share(row['success_probability'])}"],
-        ["cost", f"{usd(row['cost_usd'])} ({consumed or 'nothing'}); the nearest cases of history: {usd(row['baseline_cost_usd'])}"],
-        ["time", f"{hours(row['duration_ms'])}; the nearest cases of history: {hours(row['baseline_duration_ms'])}"],
-        ["success", f"{share(row['success_probability'])}; the nearest cases of history: {share(row['baseline_success'])}"],
+        ["cost", f"{usd(row['cost_usd'])} ({consumed or 'nothing'}){_of_history(usd, row['baseline_cost_usd'])}"],
+        ["time", f"{hours(row['duration_ms'])}{_of_history(hours, row['baseline_duration_ms'])}"],
+        ["success", f"{share(row['success_probability'])}{_of_history(share, row['baseline_success'])}"],
         ["Penalty", f"{number(row['penalty'], 4)} (CIP {number(row['cip'], 4)}, SIP {number(row['sip'], 4)}): decides where Rewards tie"],
     ])]
+
+
+def _of_history(shown: Callable[[float | None], str], figure: float | None) -> str:
+    """What the nearest cases had; of work that none of them did as a whole, nothing."""
+    return "; no case of history tells" if figure is None else f"; the nearest cases of history: {shown(figure)}"
 
 
 def _steps(steps: list[Row]) -> list[str]:

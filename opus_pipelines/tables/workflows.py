@@ -50,7 +50,7 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     gap_usd               usd           how much more another path may earn, 0 where the search was exact, NULL where it cannot tell
     exact                 bool          no other ways and reviews on its tasks in its shape earn more
     in_history            bool          this very sequence was once carried out
-    baseline_cost_usd     usd           median cost of the nearest cases, by the same EVAL (5)
+    baseline_cost_usd     usd           median cost of the nearest cases, by the same EVAL (5); NULL where no case did all of this work
     baseline_duration_ms  ms            their median duration
     baseline_success      prob          their rate of success
     weights               string        w_d, w_r, alpha, beta, lambda and prices of EVAL (5)-(10) in force, as JSON

@@ -26,7 +26,7 @@ WITH
     cases AS (SELECT h.* FROM history_implementations AS h SEMI JOIN near USING (implementation_id)),
     links AS (
         SELECT 0 AS position, 'report' AS link, 'reports/reward' AS dataset, [intention_id] AS ids, NULL AS hash,
-            format('Reward {:.2f} USD, of history''s way {:.2f}', r.reward_usd, r.baseline_reward_usd) AS detail, []::VARCHAR[] AS lost
+            format('Reward {:.2f} USD', r.reward_usd) || coalesce(format(', of history''s way {:.2f}', r.baseline_reward_usd), '') AS detail, []::VARCHAR[] AS lost
         FROM reports_reward AS r JOIN this USING (client, contract, result, intake_id, intention_id)
         UNION ALL
         SELECT 1, 'workflow', 'workflows/optimized', [workflow_id], result, format('rank {}, Reward {:.2f} USD', rank, reward_usd), []

@@ -1,5 +1,6 @@
 -- Saving of the rank-1 workflows against how history carried the work out, by contract (NULL where history has no cost).
 -- opus query saving_against_history
+-- Savings are of the `compared` intentions: of work that no case of history did as a whole there is nothing to compare with.
 WITH best AS (
     SELECT o.client, o.contract, o.cost_usd, o.baseline_cost_usd, o.duration_ms, o.baseline_duration_ms, o.success_probability,
         o.baseline_success, r.uplift_usd
@@ -8,7 +9,7 @@ WITH best AS (
     WHERE o.rank = 1
 )
 SELECT
-    client, contract, count(*) AS intentions,
+    client, contract, count(*) AS intentions, count(baseline_cost_usd) AS compared,
     sum(cost_usd) AS cost_usd,
     sum(baseline_cost_usd) AS baseline_cost_usd,
     sum(baseline_cost_usd - cost_usd) AS saving_usd,

@@ -1,6 +1,5 @@
 """Proposals worked out: shape, ways, reviews, edits, and why, on a small situation whose best answer is known."""
 
-from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,26 +10,20 @@ from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.generation.choosing.plans import Planner
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.choosing.situation import Plan, Proposal, Situation
-from opus_pipelines.generation.choosing.workshop import INPUT_TITLE
 from opus_pipelines.generation.contract_settings import Review
 from opus_pipelines.generation.experience.names import Names
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.settings import Cost, Settings
-from opus_pipelines.wfg.algorithm1 import INPUT, OUTPUT, workflow_graph
+from opus_pipelines.wfg.algorithm1 import workflow_graph
 from opus_pipelines.wfg.dag import chain
 from opus_pipelines.wkg.graph import Edge, Task, Way, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
-from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow, validate
+from opus_pipelines.workflow.model import validate
+from tests.generation.chains import chain_workflow
 
 HOUR = 3.6e6
 
-
-def chain_workflow(tasks: Sequence[str], prices: Prices, intake: Intake, nodes: Mapping[str, TaskNode] | None = None) -> Workflow:
-    """Input → tasks → output; every task as `nodes` has it, else in its most frequent way."""
-    chosen = [(nodes or {}).get(t) or prices.nodes[t][0] for t in tasks]
-    first, last = InputNode(INPUT, INPUT_TITLE), OutputNode(OUTPUT, "Client output", intake.gain_usd)
-    return Workflow.of([first, *chosen, last], pairwise([INPUT, *tasks, OUTPUT]))
 
 
 def way(kind: str, p: float, q: float, cost: float, hours: float = 0.1, model: str | None = None, n: int = 50) -> Way:
