@@ -19,10 +19,10 @@ from opus_pipelines.errors import CheckFailed, InputError, OpusError
 from opus_pipelines.generation.bulk.encode import SpreadEncoder
 from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.contract import ContractResult, publish_contract
-from opus_pipelines.generation.discover import ContractFolder, discover
+from opus_pipelines.generation.decided.contracts import contracts_of
+from opus_pipelines.generation.discover import ContractFolder
 from opus_pipelines.generation.results.checks import check_result
 from opus_pipelines.generation.results.current import failed_intakes, is_current, next_attempt
-from opus_pipelines.generation.results.forget import not_forgotten
 from opus_pipelines.generation.results.retention import prune_results
 from opus_pipelines.generation.results.room import needed_for_contracts
 from opus_pipelines.ids import digest
@@ -75,7 +75,7 @@ def generate(
     context: dg.AssetExecutionContext, config: GenerateConfig, run: LakeRun, encoder: EncoderResource, spark: SparkResource
 ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult | dg.AssetMaterialization]:
     """Every contract of the run: generated, checked, published, unless its result is up to date."""
-    contracts = {contract.key: contract for contract in not_forgotten(run.lake, discover(run.typed.paths.intakes))}
+    contracts = {contract.key: contract for contract in contracts_of(run.lake, run.typed.paths.intakes)}
     needed = needed_for_contracts(contracts.get(partition) for partition in context.partition_keys)
     disk.require(run.lake.root, needed, run.typed.disk.reserve_mb, "this generation")
     done: dict[str, ContractResult | None] = {}

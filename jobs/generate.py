@@ -8,9 +8,8 @@ from assets.partitions import CONTRACT, CONTRACTS
 from jobs.rebuild import JOB as REBUILD
 from jobs.rebuild import NIGHTLY
 from jobs.spans import order_with, ranges, tags
-from opus_pipelines.generation.discover import discover
+from opus_pipelines.generation.decided.contracts import contracts_of
 from opus_pipelines.generation.results.current import is_current
-from opus_pipelines.generation.results.forget import not_forgotten
 from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings
 
@@ -56,5 +55,5 @@ def nightly_contracts(settings: Settings) -> list[str]:
     snapshot = lake.current_snapshot()
     if snapshot is None or not settings.paths.intakes.is_dir():
         return []
-    found = [c for c in not_forgotten(lake, discover(settings.paths.intakes)) if c.problem is None and c.settings.regenerate == "nightly"]
+    found = [c for c in contracts_of(lake, settings.paths.intakes) if c.problem is None and c.settings.regenerate == "nightly"]
     return [c.key for c in found if not is_current(lake, c, snapshot, settings)]

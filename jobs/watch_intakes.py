@@ -6,8 +6,8 @@ import dagster as dg
 
 from assets.partitions import CONTRACT
 from jobs.generate import JOB, requests
-from opus_pipelines.generation.discover import ContractFolder, discover
-from opus_pipelines.generation.results.forget import not_forgotten
+from opus_pipelines.generation.decided.contracts import contracts_of
+from opus_pipelines.generation.discover import ContractFolder
 from opus_pipelines.ids import digest
 from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings
@@ -38,7 +38,7 @@ def _look(settings: Settings, context: dg.SensorEvaluationContext) -> dg.SensorR
         return dg.SkipReason(f"{intakes}: no such folder of intakes")
     if lake.current_snapshot() is None:
         return dg.SkipReason(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
-    contracts = not_forgotten(lake, discover(intakes))
+    contracts = contracts_of(lake, intakes)
     before: Seen = json.loads(context.cursor) if context.cursor else {}
     after = {c.key: _seen(c, before.get(c.key), lake) for c in contracts if c.settings.regenerate != "never"}
     wanted = [key for key, now in after.items() if now["seen"] == before.get(key, {}).get("seen") and now["seen"] != now["asked"]]

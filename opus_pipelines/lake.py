@@ -120,6 +120,12 @@ class Lake:
         if not final.exists():
             move_into_place(staged, final)
 
+    def publish_file(self, staged: Path, final: Path) -> None:
+        """The same for one file of a folder to which files are added; LakeError where a file of that name is there."""
+        if final.exists():
+            raise LakeError(f"{final} is there already; nothing published is ever changed")
+        write_atomically(final, lambda path: shutil.copyfile(staged, path))
+
     def remove(self, folder: Path) -> None:
         """Take a published folder away in one step: half a folder is never where a whole one was. Its parent goes when it is empty."""
         if not folder.exists():

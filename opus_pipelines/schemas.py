@@ -5,6 +5,7 @@ Each stage's tables are declared in `opus_pipelines.tables`. The Parquet files, 
 """
 
 from opus_pipelines.tables import DATASETS, DIMENSION, Column, Dataset
+from opus_pipelines.tables.decisions import DECISIONS
 from opus_pipelines.tables.generation import (
     INTAKES,
     INTENTIONS,
@@ -37,6 +38,7 @@ __all__ = [
     "CASES",
     "COST_REPORT",
     "DATASETS",
+    "DECISIONS",
     "DIMENSION",
     "EDGES",
     "EMBEDDINGS",

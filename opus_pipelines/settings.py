@@ -107,6 +107,9 @@ class Generation(Section):
     harmless_lift: float = Field(0.1, ge=0, le=1, description="a task whose lift is surely below this may be left out all the same")
     settled_share: float = Field(0.9, gt=0.5, le=1, description="share of near cases that settles the order of two tasks")
     least_swaps: int = Field(2, ge=1, description="steps that two ranked workflows differ in at least: others, or done by others")
+    decided_weight: float = Field(
+        5.0, ge=0, description="cases of history that an accepted or edited workflow counts as for similar intakes of its contract",
+    )
     diversity: float = Field(0.0, ge=0, le=1, description="least difference between two ranked workflows (Jaccard distance of their tasks)")
 
 

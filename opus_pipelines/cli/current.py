@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 from opus_pipelines.errors import InputError, LakeError
-from opus_pipelines.generation.discover import ContractFolder, discover
+from opus_pipelines.generation.decided.contracts import contracts_of
+from opus_pipelines.generation.discover import ContractFolder
 from opus_pipelines.generation.results.current import failed_intakes, is_current
-from opus_pipelines.generation.results.forget import not_forgotten
 from opus_pipelines.generation.results.staleness import changes_since
 from opus_pipelines.history.ingest import HistoryState, read_history
 from opus_pipelines.history.plan import SourcePlan, plan_history
@@ -57,7 +57,7 @@ def changes(settings: Settings) -> dict[tuple[str, str], tuple[str, ...]] | None
     snapshot = lake.current_snapshot()
     if snapshot is None:
         return None
-    found = not_forgotten(lake, discover(settings.paths.intakes))
+    found = contracts_of(lake, settings.paths.intakes)
     return {(c.client, c.contract): changes_since(lake, c, snapshot, settings) for c in found}
 
 
@@ -70,7 +70,7 @@ def split_stale(
     snapshot = lake.current_snapshot()
     if snapshot is None:
         raise LakeError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
-    found = not_forgotten(lake, discover(settings.paths.intakes))
+    found = contracts_of(lake, settings.paths.intakes)
     named = [
         c for c in found
         if client in (None, c.client) and contract in (None, c.contract) and (intake is None or intake in {i.name for i in c.intakes})

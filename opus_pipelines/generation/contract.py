@@ -81,7 +81,8 @@ def settings_hash(settings: Settings) -> str:
 def result_id(
     contract: ContractFolder, snapshot: str, settings: Settings, model: LargeWorkModel | None = None, attempt: int = 1
 ) -> str:
-    """The id that the contract's result has or would have: hash of its files, snapshot, model, settings and code. Cheap.
+    """The id that the contract's result has or would have: hash of its files, decisions, snapshot, model, settings and code.
+    Cheap.
 
     `attempt`: 1, or which attempt this is at the same inputs, where intakes failed before for a reason that may pass (time, memory); what
     is published is never changed, so that each attempt has an id of its own.
@@ -89,10 +90,16 @@ def result_id(
     return id_of(contract, snapshot, (model or HistoryBackend()).version, settings_hash(settings), code_version(CODE), attempt)
 
 
-def id_of(contract: ContractFolder, snapshot: str, model_version: str, settings: str, code: str, attempt: int = 1) -> str:
-    """`result_id` of the hashes of settings and code: what a published result says of itself can be held against its id."""
+def id_of(
+    contract: ContractFolder, snapshot: str, model_version: str, settings: str, code: str, attempt: int = 1, decisions: int | None = None
+) -> str:
+    """`result_id` of the hashes of settings and code: what a published result says of itself can be held against its id.
+
+    `decisions`: how many of the contract's decisions were made by then; all, where no number is given.
+    """
     again = [attempt] if attempt > 1 else []
-    return make_id("r", contract.client, contract.contract, contract.content, snapshot, model_version, settings, code, *again)
+    decided = contract.decisions.versions[:decisions][-1:]
+    return make_id("r", contract.client, contract.contract, contract.content, snapshot, model_version, settings, code, *decided, *again)
 
 
 def generate_contract(
@@ -126,7 +133,7 @@ class _Run:
         self, contract: ContractFolder, knowledge: Knowledge, settings: Settings, encoder: TextEncoder, model: LargeWorkModel
     ) -> None:
         self.contract, self.knowledge, self.settings, self.encoder, self.model = contract, knowledge, settings, encoder, model
-        self.terms = Terms(prices(settings, contract.settings, contract.folder), contract.settings.review)
+        self.terms = Terms(prices(settings, contract.settings, contract.folder), contract.settings.review, contract.decisions)
         snapshot = knowledge.snapshot.id
         self.result = ContractResult(
             contract.client, contract.contract, result_id(contract, snapshot, settings, model), snapshot, model.version, {}

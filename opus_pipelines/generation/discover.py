@@ -7,6 +7,7 @@ from pathlib import Path
 
 from opus_pipelines.errors import InputError, OpusError
 from opus_pipelines.generation.contract_settings import ContractSettings, load_contract
+from opus_pipelines.generation.decided.record import NO_DECISIONS, Decisions
 from opus_pipelines.ids import digest, file_hash, make_id
 from opus_pipelines.intention.elements import is_hidden, shown_name
 from opus_pipelines.lake import slug
@@ -19,7 +20,8 @@ _NO_NAME = {"Cc", "Cs"}  # control characters, and bytes of a folder's name that
 class ContractFolder:
     """One contract: its names as written, where it lies, its settings, and its intakes' folders in order.
 
-    `problem`: why it cannot be worked on, in words for a person; its names are then its folders'.
+    `problem`: why it cannot be worked on, in words for a person; its names are then its folders'. `decisions`: what people decided on its
+    workflows, which the lake keeps (`decided.contracts`).
     """
 
     client: str
@@ -28,6 +30,7 @@ class ContractFolder:
     settings: ContractSettings
     intakes: tuple[Path, ...]
     problem: str | None = None
+    decisions: Decisions = NO_DECISIONS
 
     @property
     def key(self) -> str:
@@ -44,10 +47,10 @@ class ContractFolder:
         return make_id("k", self.client, self.contract, intake.name)
 
     def fingerprint(self) -> str:
-        """Hash of path, size and modification time of every file: cheap enough to be asked every minute."""
+        """Hash of path, size and modification time of every file, and of the decisions: cheap enough to be asked every minute."""
         files = self._files()
         facts = [(p.relative_to(self.folder).as_posix(), p.stat()) for p in files]
-        return digest([(path, found.st_size, found.st_mtime_ns) for path, found in facts])
+        return digest([(path, found.st_size, found.st_mtime_ns) for path, found in facts], *self.decisions.versions[-1:])
 
     @cached_property
     def content(self) -> list[tuple[str, str]]:

@@ -14,6 +14,9 @@ from opus_pipelines.generation.choosing.candidates import candidates
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.choosing.situation import Candidate, Situation
 from opus_pipelines.generation.contract_settings import Review
+from opus_pipelines.generation.decided.evidence import with_decided
+from opus_pipelines.generation.decided.record import NO_DECISIONS, Decisions
+from opus_pipelines.generation.decided.standing import all_rejected, standing, with_chosen
 from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.generation.experience.needed import needed_tasks
 from opus_pipelines.generation.experience.order import predecessors
@@ -75,7 +78,7 @@ class Refused:
 
 def generate(
     intake: Intake, knowledge: Knowledge, encoder: TextEncoder, model: LargeWorkModel, cost: Cost, settings: Settings,
-    review: Review | None = None,
+    review: Review | None = None, decisions: Decisions = NO_DECISIONS,
 ) -> list[Generated] | Refused:
     """Ranked workflows of an intake, an entry an Intention, or why there are none. The same inputs give the same rows."""
     if reason := intake.refusal or knowledge.strangeness(intake.industry):
@@ -84,7 +87,10 @@ def generate(
     made = []
     for number, intention in enumerate(asked):
         intention_id = make_id("n", intake.intake_id, number)
-        one = _generate(intake, intention_id, intention, len(asked) == 1, knowledge, encoder, model, cost, settings, review or Review())
+        one = _generate(
+            intake, intention_id, intention, len(asked) == 1, knowledge, encoder, model, cost, settings, review or Review(),
+            decisions,
+        )
         if isinstance(one, Refused):
             return one
         made.append(one)
@@ -93,12 +99,13 @@ def generate(
 
 def _generate(
     intake: Intake, intention_id: str, intention: Intention, alone: bool, knowledge: Knowledge, encoder: TextEncoder, model: LargeWorkModel,
-    cost: Cost, settings: Settings, review: Review,
+    cost: Cost, settings: Settings, review: Review, decisions: Decisions,
 ) -> Generated | Refused:
     graph = knowledge.graph
     knobs = settings.generation
     cases = knowledge.cases.near(intention.vector, intake.industry, knobs.near_cases)
     intention = completed(intention, cases, knowledge)
+    cases = with_decided(cases, decisions, intention_id, intention.vector, graph, settings)
     routed = route(knowledge.index, graph, intention.vector, intake.industry, knobs.routing_top_k, knobs.routing_threshold)
     subgraphs = _subgraphs(intention_id, knowledge, routed, cases)
     if not subgraphs:
@@ -108,6 +115,8 @@ def _generate(
     cases = list({c.implementation_id: c for work in works for c in work.cases}.values())
     asked = works if len(works) > 1 else ()
     written = model.generate(LwmRequest(intention.vector, graph, [s for _, s in subgraphs], works[0].cases, knobs.seed, reading, asked))
+    decided = standing(decisions, intention_id, graph.tasks.keys() | {s.task_id for s in (reading.steps if reading else ())})
+    written = with_chosen(written, decided, [s for _, s in subgraphs])
     sequences = {make_id("q", intention_id, s.subgraph, s.tasks): s for s in written}
     wfg = joined(workflow_graph({i: chain(s.tasks) for i, s in sequences.items()}, graph), graph, knowledge.alike)
     nearest = nearest_tasks(reading.steps, graph, knowledge.index, intake.industry, encoder) if reading else {}
@@ -119,12 +128,15 @@ def _generate(
     demands = demanded(intake, intention, alone, knowledge, graph, wfg, read, settled)
     situation = Situation(
         intake, intention_id, graph, wfg, cases, {i: first_occurrences(s.tasks) for i, s in sequences.items()}, needed,
-        demands.order(settled), demands.constraints, review, prices, cost, settings, knowledge.names, demands, reading,
+        demands.order(settled), demands.constraints, review, prices, cost, settings, knowledge.names, demands, reading, decided,
     )
-    done = [[_row(c) for c in work.cases[:BASELINE_CASES]] for work in works]
+    ranked = candidates(situation)
+    if not ranked and decided.rejected_ids:
+        return Refused(all_rejected(decided))
+    done = [[_row(c) for c in [c for c in work.cases if not c.is_decision][:BASELINE_CASES]] for work in works]
     whole = done[0] if len(works) == 1 else []  # no case did all of combined work: none tells what it costs
     return Generated(
-        intention_id, intention, routed, cases, subgraphs, sequences, wfg, candidates(situation), prices, baseline(whole, cost),
+        intention_id, intention, routed, cases, subgraphs, sequences, wfg, ranked, prices, baseline(whole, cost),
         {t: usd for rows in reversed(done) for t, usd in paid(rows).items()},
         Weights.of(cost, settings.reward), demands, graph, reading, nearest,
         predecessors(situation.sequences, situation.seen, graph, situation.order),

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.contract_settings import Review
+from opus_pipelines.generation.decided.record import NO_DECISIONS, Decisions
 from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.generation.flow import Generated, Refused, generate
 from opus_pipelines.generation.intake import Intake
@@ -20,6 +21,7 @@ class Terms:
 
     cost: Cost
     review: Review
+    decisions: Decisions = NO_DECISIONS
 
 
 @dataclass
@@ -36,7 +38,7 @@ def outcome_of(
     intake: Intake, terms: Terms, knowledge: Knowledge, encoder: TextEncoder, model: LargeWorkModel, settings: Settings
 ) -> Outcome:
     """Generate for one intake. Raises what generating raises."""
-    made = generate(intake, knowledge, encoder, model, terms.cost, settings, terms.review)
+    made = generate(intake, knowledge, encoder, model, terms.cost, settings, terms.review, terms.decisions)
     if isinstance(made, Refused):
         return Outcome("refused", f"refused: {made.reason}", [(INTAKES.name, intake_row(intake, "refused", made.reason))])
     rows = [(INTAKES.name, intake_row(intake, "generated", None))]

@@ -15,7 +15,8 @@ from opus_pipelines.wkg.graph import WorkGraph
 class NearCase:
     """A case of history near the Intention. `weight` falls with distance; `success` None where unknown.
 
-    `tasks` and `task_keys` run in step, in order of carrying out, repetitions included.
+    `tasks` and `task_keys` run in step, in order of carrying out, repetitions included. `is_decision`: nobody carried it out; it is a
+    workflow that a person accepted or wrote for a similar intake.
     """
 
     implementation_id: str
@@ -30,6 +31,7 @@ class NearCase:
     task_cost_usd: tuple[float | None, ...]
     task_duration_ms: tuple[float | None, ...]
     actor_kinds: tuple[str | None, ...]
+    is_decision: bool = False
 
     @property
     def counts(self) -> bool:
@@ -70,7 +72,8 @@ class LwmRequest:
 class TaskSequence:
     """One sequence written for one subgraph (its index); `score` orders a backend's sequences, best highest.
 
-    `source`: history (a near case's), lwm (a walk, or several cases' made one) or procedure (read from the intake's own).
+    `source`: history (a near case's), lwm (a walk, or several cases' made one), procedure (read from the intake's own) or decision (a
+    person accepted or wrote it).
     """
 
     subgraph: int

@@ -86,14 +86,14 @@ SEQUENCES = result_dataset("generation/sequences", "one row, one task of a gener
 WFG_NODES = result_dataset("generation/wfg_nodes", "one row, one node of the Workflow Graph", "intake_id intention_id node", """
     node          id            node of the WFG
     task_id       id            its task; NULL for input and output
-    origin        string        history, lwm, connector, algorithm1, algorithm2, new
+    origin        string        history, lwm, connector, algorithm1, algorithm2, new, decision
     sequence_ids  list<string>  sequences it came from
 """)
 
 WFG_EDGES = result_dataset("generation/wfg_edges", "one row, one edge of the Workflow Graph", "intake_id intention_id src dst", """
     src           id            node
     dst           id            node after it
-    origin        string        history, algorithm1, algorithm2
+    origin        string        history, algorithm1, algorithm2, decision
     gamma         prob          of the WKG's edge; NULL where it has none
     sequence_ids  list<string>  sequences it came from
 """)

@@ -56,6 +56,13 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     weights               string        w_d, w_r, alpha, beta, lambda and prices of EVAL (5)-(10) in force, as JSON
     snapshot              id            WKG it was made from
     model_version         string        model that made it
+    decision              string        accepted or edited: a person chose it, so it is rank 1 whatever its figures; NULL: nobody did
+    decision_number       int64         the decision behind `decision` or `decision_note`, a row of `decisions`
+    decided_why           string        the reason that was given
+    decided_by            string        who decided
+    decision_note         string        what became of the chosen workflow: what had to be changed in it, or why it cannot be built any more
+    better_workflow_id    id            of a chosen workflow: the one that ranks highest by its figures, where that is another
+    better_by_usd         usd           how much more Reward the better one has
 """)
 
 WORKFLOW_TASKS = result_dataset("workflows/tasks", "one row, one node of a ranked workflow", "workflow_id position", """
@@ -94,7 +101,7 @@ WORKFLOW_TASKS = result_dataset("workflows/tasks", "one row, one node of a ranke
     coupling             float              score, 0 best
     observability        float              score, 0 best
     hygiene              float              score, 0 best
-    origin               string             history, lwm, connector, algorithm1, algorithm2, review or new
+    origin               string             history, lwm, connector, algorithm1, algorithm2, review, new, or decision (a person put it in)
     evidence             int64              implementations behind it
     baseline_cost_usd    usd                mean of what the nearest cases paid for the task, repetitions included
     nearest_task_id      id                 of a new step the known task whose figures it has, as estimates; NULL of any other

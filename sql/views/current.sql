@@ -70,6 +70,8 @@ SET VARIABLE files = (
             UNION ALL
             SELECT view, file FROM generated SEMI JOIN current_results USING (client, contract, result)
             UNION ALL
+            SELECT 'decisions', file FROM glob(getvariable('lake') || '/decisions/*/*/*.parquet')
+            UNION ALL
             SELECT 'history_sources', file FROM glob(getvariable('lake') || '/history/sources/*.parquet')
             UNION ALL
             SELECT 'wkg_' || regexp_extract(file, '/([a-z_]+)/[^/]+$', 1), file

@@ -188,7 +188,8 @@ class WorkChunk:
     def done_at(self, bench: Bench, tell: Tell) -> Worked:
         """The rows' numbers, and who failed or was refused."""
         settings = bench.setup.settings
-        terms = Terms(prices(settings, self.contract.settings, self.contract.folder), self.contract.settings.review)
+        contract = self.contract
+        terms = Terms(prices(settings, contract.settings, contract.folder), contract.settings.review, contract.decisions)
         bench.knowledge  # noqa: B018 - loaded here, so that children share it
         worked = Worked()
         rows: dict[str, list[Row]] = defaultdict(list)

@@ -12,6 +12,8 @@ from opus_pipelines.generation.choosing.proposals import Proposed, proposed
 from opus_pipelines.generation.choosing.search_demands import binding
 from opus_pipelines.generation.choosing.situation import Candidate, Plan, Situation, either
 from opus_pipelines.generation.choosing.sureness import with_sureness
+from opus_pipelines.generation.decided.record import Content
+from opus_pipelines.generation.decided.standing import with_decisions, with_room
 from opus_pipelines.generation.experience.reading import needed_because
 from opus_pipelines.ids import make_id
 from opus_pipelines.optimization.constraints import violations
@@ -24,17 +26,20 @@ def candidates(situation: Situation) -> list[tuple[int, Candidate]]:
     """The `generation.k` best workflows with their ranks, EVAL (13), each far enough from every better one (`optimization.diversity`).
 
     Every proposal is worked out; the best of different tasks are refined, until the best `k` of these have been: the first of them is
-    rank 1, however different the others must be. Then others that differ enough join.
+    rank 1, however different the others must be. Then others that differ enough join. A workflow that a person rejected is left out, one
+    that a person accepted or wrote is rank 1 (`decided`).
     """
-    asked = proposed(situation)
-    planner = Planner(situation, asked.proposals)
-    found = [evaluated(situation, planner.plan(proposal), proposal.notes) for proposal in asked.proposals]
-    while rough := [c for c in _of_different_tasks(situation, found) if not c.plan.is_refined]:
-        done = {c.id: _refined(situation, c, planner.refined(c.plan)) for c in rough}
+    search = with_room(situation)
+    asked = proposed(search)
+    planner = Planner(search, asked.proposals)
+    found = [evaluated(search, planner.plan(proposal), proposal.notes) for proposal in asked.proposals]
+    while rough := [c for c in _of_different_tasks(search, found) if not c.plan.is_refined]:
+        done = {c.id: _refined(search, c, planner.refined(c.plan)) for c in rough}
         found = [done.get(c.id, c) for c in found]
-    found += [evaluated(situation, made, made.notes) for made in varied(planner, _ordered(situation, found))]
-    kept, is_all = _filled(situation, planner, asked, found)
-    ranked = with_sureness(situation, _told_apart(situation, _all_refined(situation, planner, kept), is_all), planner.shop.draws)
+    found += [evaluated(search, made, made.notes) for made in varied(planner, _ordered(search, found))]
+    kept, is_all = _filled(search, planner, asked, found)
+    decided = with_decisions(situation, _all_refined(search, planner, kept), lambda content: _decided(situation, planner, content))
+    ranked = with_sureness(situation, _told_apart(situation, decided, is_all), planner.shop.draws)
     bound = [replace(c, plan=replace(c.plan, binding=(*c.plan.binding, *binding(situation)))) for c in ranked[:1]]
     return list(enumerate([*bound, *ranked[1:]], start=1))
 
@@ -75,6 +80,12 @@ def _refined(situation: Situation, candidate: Candidate, made: Plan) -> Candidat
     if made.workflow == candidate.workflow:
         return replace(candidate, plan=made)
     return evaluated(situation, made, made.notes)
+
+
+def _decided(situation: Situation, planner: Planner, content: Content) -> tuple[Candidate, tuple[str, ...]]:
+    """The workflow that a person chose, by the same figures as any other, and what had to be changed in it."""
+    made, changed = planner.decided(content)
+    return evaluated(situation, made), changed
 
 
 def _ordered(situation: Situation, found: Sequence[Candidate]) -> list[Candidate]:

@@ -5,8 +5,10 @@ from dataclasses import replace
 
 from opus_pipelines.generation.choosing.situation import Edit, Plan, Proposal, Situation
 from opus_pipelines.generation.choosing.workshop import Question, workshop
-from opus_pipelines.optimization.drafts import Move
+from opus_pipelines.generation.decided.record import Content, in_words
+from opus_pipelines.optimization.drafts import Draft, Move
 from opus_pipelines.optimization.refine import Refined
+from opus_pipelines.optimization.reviews import review_id
 
 SWAP = "swap"  # the kind of an edit that only sets a workflow apart from a better one
 
@@ -27,6 +29,26 @@ class Planner:
         nodes = self.situation.prices.nodes
         picks = tuple((t, nodes[t].index(node)) for t, node in proposal.nodes.items())
         return self._plan(self.shop.chosen(proposal.tasks, picks), proposal.gap_usd, proposal.notes)
+
+    def decided(self, content: Content) -> tuple[Plan, tuple[str, ...]]:
+        """The workflow that a person chose, as it is: nothing is refined. Beside it what had to be changed because history no longer knows
+        that actor for the step, or nobody may review any more."""
+        picks, changed = dict[str, int](), list[str]()
+        for task in content.tasks:
+            options, who = self.situation.prices.nodes[task], content.who[task]
+            known = [(n.actor_kind, n.model, n.actor_group) for n in options]
+            picks[task] = known.index(who) if who in known else 0
+            if who not in known:
+                usual = in_words(known[0])
+                changed.append(f"{options[0].title!r} is done by {usual}: history does not know it done by {in_words(who)}, who was chosen")
+        reviewers = [(n.actor_kind, n.model, n.actor_group) for n in self.shop.question.reviewers]
+        for task, who in content.reviews.items():
+            if who in reviewers:
+                picks[review_id(task)] = reviewers.index(who) + 1
+            else:
+                changed.append(f"the review of {self.situation.prices.nodes[task][0].title!r} is left out: {in_words(who)} reviews no more")
+        made = self._plan(self.shop.refiner.start(Draft(content.order, picks)), None, ())
+        return replace(made, is_refined=True), tuple(changed)
 
     def refined(self, plan: Plan) -> Plan:
         """The plan after every small edit that helps, and why it is as it is; the Reward, in its steps, never falls."""

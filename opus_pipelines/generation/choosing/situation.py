@@ -9,6 +9,7 @@ from opus_pipelines.evaluation.reward import Evaluation
 from opus_pipelines.generation.asked.demands import Demands
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.contract_settings import Review
+from opus_pipelines.generation.decided.standing import NOTHING_DECIDED, Applied, Standing
 from opus_pipelines.generation.experience.names import Names
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.lwm.interface import NearCase
@@ -26,7 +27,8 @@ from opus_pipelines.workflow.model import TaskNode, Workflow
 
 @dataclass(frozen=True)
 class Situation:
-    """One Intention: `constraints` are those in force, `sequences` go by id, of each group of `needed` any one task does."""
+    """One Intention: `constraints` are those in force, `sequences` go by id, of each group of `needed` any one task does.
+    `decided`: what people decided on its workflows."""
 
     intake: Intake
     intention_id: str
@@ -44,6 +46,7 @@ class Situation:
     names: Names
     demands: Demands | None = None
     reading: Reading | None = None
+    decided: Standing = NOTHING_DECIDED
 
     @cached_property
     def seen(self) -> Mapping[tuple[str, str], float]:
@@ -131,6 +134,7 @@ class Candidate:
     """One evaluated workflow. `transitions`: how often history went along its edges; `scores` by node.
 
     `differs_by`: swaps that it lies from the nearest better ranked one; `fewer`: why fewer than `generation.k` are ranked.
+    `decision`: what a person's decision did to it.
     """
 
     id: str
@@ -145,6 +149,7 @@ class Candidate:
     sureness: Sureness | None = None
     differs_by: int | None = None
     fewer: str | None = None
+    decision: Applied | None = None
 
     @property
     def workflow(self) -> Workflow:

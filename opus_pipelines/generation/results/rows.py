@@ -66,7 +66,8 @@ def node_origin(made: Generated, node: str) -> str | None:
 
     history: a near case did it; connector: only a walk did, through a task that the SWKG added; lwm: only a walk did, only the
     intake's procedure asks for it, or it comes with work that is asked for beside the near cases'; algorithm2: it joins what else falls
-    apart; new: the procedure asks for it, and nobody in history did it.
+    apart; new: the procedure asks for it, and nobody in history did it; decision: only the workflow that a person
+    chose has it.
     """
     found = made.wfg.nodes[node]
     if found.task_id is None:
@@ -79,8 +80,9 @@ def node_origin(made: Generated, node: str) -> str | None:
 
 
 def _written_by(made: Generated, sequence_ids: tuple[str, ...]) -> str:
-    """history, where one of the sequences is a near case's; else lwm."""
-    return "history" if any(made.sequences[s].source == "history" for s in sequence_ids) else "lwm"
+    """history, where one of the sequences is a near case's; decision, where a person's choice is the only one; else lwm."""
+    sources = {made.sequences[s].source for s in sequence_ids}
+    return "history" if "history" in sources else "decision" if sources == {"decision"} else "lwm"
 
 
 def _intention(made: Generated) -> Row:

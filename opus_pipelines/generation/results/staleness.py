@@ -13,7 +13,7 @@ from opus_pipelines.settings import Settings
 
 
 def changes_since(lake: Lake, contract: ContractFolder, snapshot: str, settings: Settings) -> tuple[str, ...]:
-    """What changed since the contract's result was made: snapshot, files, settings, code, model; empty where nothing did.
+    """What changed since the contract's result was made: snapshot, files, settings, code, model, decisions; empty where nothing did.
 
     A contract without a result has `no result yet`; one that cannot be worked on says why. Hashes files; loads no model and no graph.
     """
@@ -35,6 +35,8 @@ def _changes(lake: Lake, contract: ContractFolder, snapshot: str, settings: Sett
     run: dict[str, Any] = next(iter(read_table(RUNS, lake.folder(RUNS, **where)).to_pylist()), {})
     made = pointer["snapshot"], pointer["model_version"], str(run.get("settings_hash")), str(run.get("code_version"))
     now = snapshot, HistoryBackend().version, settings_hash(settings), code_version(CODE)
-    same_files = id_of(contract, *made, attempt=pointer.get("attempt", 1)) == pointer["result"]
+    numbers = range(len(contract.decisions.made), -1, -1)
+    before = next((n for n in numbers if id_of(contract, *made, pointer.get("attempt", 1), n) == pointer["result"]), None)
     changed = [word for word, a, b in zip(("snapshot", "model", "settings", "code"), made, now, strict=True) if a != b]
-    return (*changed, *(() if same_files else ("files",)))
+    decided = before is not None and before < len(contract.decisions.made)
+    return (*changed, *(("files",) if before is None else ()), *(("decisions",) if decided else ()))

@@ -51,7 +51,7 @@ def _optimized(rank: int, candidate: Candidate, intake: Intake, made: Generated,
         "baseline_cost_usd": base.cost_usd, "baseline_duration_ms": base.duration_ms, "baseline_success": base.success,
         "weights": made.weights.model_dump_json(exclude_none=True, by_alias=True),
         "snapshot": knowledge.snapshot.id, "model_version": model.version, **_sureness(candidate),
-        **(asdict(candidate.penalties) if candidate.penalties else {}), **_why(candidate),
+        **(asdict(candidate.penalties) if candidate.penalties else {}), **_why(candidate), **_decision(candidate),
     }
 
 
@@ -61,6 +61,16 @@ def _why(candidate: Candidate) -> Row:
         "edits": [{**vars(edit)} for edit in plan.edits], "choices": [{**vars(choice)} for choice in plan.choices],
         "binding": list(plan.binding), "gap_usd": plan.gap_usd, "exact": plan.exact,
         "differs_by": candidate.differs_by, "fewer": candidate.fewer,
+    }
+
+
+def _decision(candidate: Candidate) -> Row:
+    found = candidate.decision
+    if found is None:
+        return {}
+    return {
+        "decision": found.kind, "decision_number": found.number, "decided_why": found.why, "decided_by": found.decided_by,
+        "decision_note": found.note, "better_workflow_id": found.better_id, "better_by_usd": found.better_usd,
     }
 
 
