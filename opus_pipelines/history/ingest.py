@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from opus_pipelines.history.activity_evidence import activity_names
+from opus_pipelines.history.activity_kinds import ActivityKind, unknown_names
 from opus_pipelines.history.assembler import Seen
 from opus_pipelines.history.money import remark
 from opus_pipelines.history.plan import FilePlan, SourcePlan, plan_history, strays
@@ -17,7 +19,7 @@ from opus_pipelines.history.privacy.forgotten import WITHHELD, Forgotten, privat
 from opus_pipelines.history.read_file import FileResult, Progress
 from opus_pipelines.history.records import Counts
 from opus_pipelines.history.side_by_side import Reading
-from opus_pipelines.history.source_settings import SourceSettings
+from opus_pipelines.history.source_settings import FILE_NAME, SourceSettings
 from opus_pipelines.history.spool import write_sorted
 from opus_pipelines.ids import digest, make_id
 from opus_pipelines.lake import PART, Lake, read_table, table_of, write_atomically
@@ -37,6 +39,7 @@ class SourceState:
     merge: bool
     status: str
     implementations: int
+    stated: Mapping[str, ActivityKind] = field(default_factory=dict)  # kinds of activities that source.toml states
 
 
 @dataclass
@@ -76,7 +79,10 @@ def read_history(
             if count and plan.settings is not None:
                 folder = lake.folder(IMPLEMENTATIONS, source_key=plan.name, content=plan.content)
                 industry = plan.settings.constant("industry")
-                state.sources.append(SourceState(plan.name, folder, plan.content, industry, plan.settings.merge, status, count))
+                state.sources.append(SourceState(
+                    plan.name, folder, plan.content, industry, plan.settings.merge, status, count, plan.settings.activities.stated,
+                ))
+                state.failed += _unknown_activities(plan, folder)
     state.changed |= {_identity(row) for row in state.files} != {_identity(row) for row in before.values() if row["status"] != "gone"}
     seen = {(row["source"], row["path"]) for row in state.files}
     state.files += [row | {"status": "gone"} for key, row in before.items() if key not in seen]
@@ -220,6 +226,12 @@ def _failures(plan: SourcePlan, rows: list[dict[str, Any]]) -> list[str]:
     if plan.refused is not None:
         return [plan.refused]
     return [f"{row['source']}/{row['path']}: {row['reason']}" for row in rows if row["status"] == "rejected"]
+
+
+def _unknown_activities(plan: SourcePlan, folder: Path) -> list[str]:
+    """A line for each name of `[activities]` that the source does not have."""
+    stated = plan.settings.activities.stated if plan.settings else {}
+    return [f"{plan.name}/{FILE_NAME}: {line}" for line in unknown_names(stated, activity_names(folder))] if stated else []
 
 
 def _write_sources(lake: Lake, rows: list[dict[str, Any]]) -> None:

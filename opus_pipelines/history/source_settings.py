@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from opus_pipelines.errors import SettingsError
+from opus_pipelines.history.activity_kinds import KINDS, ActivityKind
 from opus_pipelines.history.formats import FORMATS
 from opus_pipelines.history.values import MOST_RUNS
 from opus_pipelines.settings import Rates, Section, parse, read_toml
@@ -127,6 +128,26 @@ class Success(Section):
         return self
 
 
+class Activities(Section):
+    """`[activities]`: what the activities of the source are, where the classification by evidence is wrong."""
+
+    event: Texts = Field([], description="activities that happen by themselves or outside the office: no work steps")
+    outcome: Texts = Field([], description="activities that tell how a case or an attempt ended: no work steps")
+    step: Texts = Field([], description="activities that are work steps, whatever their names say")
+
+    @property
+    def stated(self) -> dict[str, ActivityKind]:
+        """The stated kind by name of activity."""
+        return {name: kind for kind in KINDS for name in getattr(self, kind)}
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "Activities":
+        names = [name for kind in KINDS for name in dict.fromkeys(getattr(self, kind))]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"{', '.join(map(repr, twice))}: stated as two kinds; an activity is an event, an outcome or a step")
+        return self
+
+
 class Redact(Section):
     """`[redact]`: what never reaches the lake as it is."""
 
@@ -159,6 +180,7 @@ class SourceSettings(Section):
     success: Success = Success()
     rates: dict[str, float | TokenPrice] = Field({}, description="$/h by actor or actor kind, $ per million tokens by model")
     redact: Redact = Redact()
+    activities: Activities = Activities()
 
     @field_validator("format")
     @classmethod

@@ -12,6 +12,8 @@ TASKS = dataset("wkg/tasks", "one row, one node", "task_id", """
     industries        list<string>  industries that carry it out
     clients           list<string>  clients it was carried out for
     sources           list<string>  sources that hold it
+    activity_kind     string        step (work), event (happens by itself or outside the office) or outcome (tells how a case ended)
+    activity_kind_reason  string    why it is of that kind: evidence, or that source.toml states it
     implementations   int64         Task Implementations counted, weighted
     first_seen        ts            earliest start
     last_seen         ts            latest start

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from opus_pipelines.history.activity_evidence import evidence_of
+from opus_pipelines.history.activity_kinds import ActivityKind
 from opus_pipelines.ids import code_version, digest
 from opus_pipelines.lake import Lake, slug
 from opus_pipelines.schemas import CASES, IMPLEMENTATIONS
@@ -23,7 +25,10 @@ if TYPE_CHECKING:
 
 CASE_FIELDS = ("implementation_id", "source", "industry", "client", "title", "success", "expected_outcome", "weight")
 VALUES_KEPT = 64  # distinct descriptions, instructions, inputs, outputs of a source's way
-MINING_CODE = ("wkg/aggregates.py", "wkg/cases.py", "wkg/columns.py", "wkg/estimates/histograms.py", "wkg/resolution/names.py")
+MINING_CODE = (
+    "wkg/aggregates.py", "wkg/cases.py", "wkg/columns.py", "wkg/estimates/histograms.py", "wkg/resolution/names.py",
+    "history/activity_evidence.py",
+)
 WAY = ("actor_kind", "model", "actor_group")
 # A group of people is what the log says: the XES standard's group or role, or an attribute of that very name.
 ACTOR_GROUP = """IF(coalesce(t.actor_kind, 'human') = 'human',
@@ -52,6 +57,7 @@ class SourcePart:
     content: str
     folder: Path
     aliases: tuple[tuple[str | None, str, str], ...]
+    stated: tuple[tuple[str, ActivityKind], ...] = ()  # kinds of activities that a person stated: no part of the aggregates
 
     @cached_property
     def key(self) -> str:
@@ -76,6 +82,7 @@ def mine_missing(lake: Lake, parts: Iterable[SourcePart], session: "Callable[[],
                 rows = table.filter(pc.equal(table["source"], part.source))
                 pq.write_table(_own(name, rows, lookup), staged / f"{name}.parquet", compression="zstd")
             pq.write_table(cases_of(part.folder, lookup), staged / "cases.parquet", compression="zstd")
+            pq.write_table(evidence_of(part.folder), staged / "activities.parquet", compression="zstd")
             lake.publish(staged, part.place(lake))
     return [part.source for part in missing]
 

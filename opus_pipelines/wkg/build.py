@@ -48,7 +48,9 @@ def prepare(
     sources = sorted(history.sources, key=lambda s: s.source)
     resolving = Resolving(lake, settings, sources)
     resolution = resolving.resolution(encoder or (lambda: CachedEncoder(Encoder(settings.encoder), lake.kept / "embeddings")))
-    parts = [SourcePart(s.source, s.content, s.folder, tuple(resolution.of_source(s.source))) for s in sources]
+    parts = [
+        SourcePart(s.source, s.content, s.folder, tuple(resolution.of_source(s.source)), tuple(sorted(s.stated.items()))) for s in sources
+    ]
     inputs = _inputs(settings, parts, resolution, resolving.pins)
     rule = lambda_rule(settings.wkg, read_json(lake.kept / "lambda.json"), inputs, reset_lambda)
     snapshot = make_id("w", inputs, rule.token)
@@ -149,7 +151,7 @@ def build_snapshot(
 def _inputs(settings: Settings, parts: list[SourcePart], resolution: Resolution, pins: Pins) -> str:
     """Hash of everything a snapshot is made from, but for λ."""
     return digest(
-        [(part.source, part.content, part.key) for part in parts],
+        [(part.source, part.content, part.key, part.stated) for part in parts],
         ledger_rows(resolution.ids), resolution.rows, pins.model_dump(mode="json"),
         manifest.settings_that_matter(settings), code_version(CODE),
     )

@@ -54,6 +54,7 @@ class Task:
     outputs: tuple[str, ...] = ()
     industries: tuple[str, ...] = ()
     clients: tuple[str, ...] = ()
+    activity_kind: str = "step"  # step, event or outcome
     implementations: int = 0
     p: float | None = None
     p_basis: str | None = None
@@ -112,10 +113,13 @@ def load(folder: Path, lambda_: float, gamma_unit: str = "transition") -> WorkGr
     for row in read_table(WAYS, folder / "task_implementations").to_pylist():
         ways[row["task_id"]].append(Way(instructions=tuple(row["instructions"] or ()), **{n: row[n] for n in names}))
     lists = {"instructions", "inputs", "outputs", "industries", "clients"}
-    names = set(Task.__dataclass_fields__) - lists - {"ways"}
+    names = set(Task.__dataclass_fields__) - lists - {"ways", "activity_kind"}
     order = lambda w: (-w.implementations, str(w.actor_kind), str(w.model), str(w.actor_group))
     tasks = [
-        Task(**{n: row[n] for n in names} | {n: tuple(row[n] or ()) for n in lists}, ways=tuple(sorted(ways[row["task_id"]], key=order)))
+        Task(
+            **{n: row[n] for n in names} | {n: tuple(row[n] or ()) for n in lists}, ways=tuple(sorted(ways[row["task_id"]], key=order)),
+            activity_kind=row["activity_kind"] or "step",  # a snapshot of an older version says nothing
+        )
         for row in read_table(TASKS, folder / "tasks").to_pylist()
     ]
     unit = "transitions" if gamma_unit == "transition" else "variants"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from opus_pipelines.history.activity_kinds import Classified
 from opus_pipelines.wkg.columns import KEYS, summed
 from opus_pipelines.wkg.estimates.histograms import NOTHING, QUANTILES, Figures
 from opus_pipelines.wkg.estimates.statistics import Estimate
@@ -80,7 +81,8 @@ def _industries(ways: pa.Table) -> dict[str, list[str | None]]:
 
 
 def task_row(
-    row: Row, measures: Measures, title: str, said: Said, clients: list[str], sources: list[str], p: Estimate, q: Estimate
+    row: Row, measures: Measures, title: str, said: Said, clients: list[str], sources: list[str], kind: Classified,
+    p: Estimate, q: Estimate,
 ) -> Row:
     """One row of wkg/tasks, but for what the graph says of it."""
     description = said.most(row["task_id"], "description")
@@ -89,6 +91,7 @@ def task_row(
         "instructions": said.most(row["task_id"], "instruction"),
         "inputs": said.most(row["task_id"], "input"), "outputs": said.most(row["task_id"], "output"),
         "industries": sorted(i for i in row["industries"] if i is not None), "clients": clients, "sources": sources,
+        "activity_kind": kind.kind, "activity_kind_reason": kind.reason,
         "implementations": row["implementations"], "first_seen": row["first_seen"], "last_seen": row["last_seen"],
         **_estimate("p", p), **_estimate("q", q), **_spent(row, measures),
         "wait_ms_mean": mean(measures, "wait", PER_MS), "wait_n": measures.get("wait", NOTHING).n,

@@ -1,17 +1,19 @@
 """The mined datasets of a snapshot, put together from the aggregates of its sources and written into its folder."""
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from opus_pipelines.history.activity_kinds import Classified
 from opus_pipelines.lake import Lake, read_table, table_of, write_table
 from opus_pipelines.schemas import ALIASES, CASES, EDGES, NEEDS, TASKS, VARIANTS, WAYS, Dataset
 from opus_pipelines.settings import Graph, Settings
 from opus_pipelines.wkg import engines, merge
+from opus_pipelines.wkg.activities import kinds_of
 from opus_pipelines.wkg.aggregates import SourcePart, read_aggregate
 from opus_pipelines.wkg.estimates.histograms import figures
 from opus_pipelines.wkg.estimates.needs import lacking, needs
@@ -39,7 +41,7 @@ def write_tables(
     model = SuccessModel(settings.priors, by_task, by_way, from_cases(sequences, lacking(sequences, needed), by_task, settings.priors))
     said = merge.Said.of(texts)
     tables: dict[Dataset, pa.Table] = {
-        TASKS: _tasks(by_task, ways, histograms, said, model, resolution),
+        TASKS: _tasks(by_task, ways, histograms, said, model, resolution, kinds_of(lake, parts)),
         WAYS: _ways(by_way, by_task, histograms, said, model), EDGES: edge_table, NEEDS: table_of(NEEDS, needed),
         ALIASES: resolution.aliases, VARIANTS: sequences.table(), CASES: read_aggregate(lake, parts, "cases"),
     }
@@ -68,10 +70,11 @@ def place(folder: Path, dataset: Dataset) -> Path:
 
 def _tasks(
     rows: list[merge.Row], ways: pa.Table, histograms: pa.Table, said: merge.Said, model: SuccessModel, resolution: Resolution,
+    kinds: Mapping[str, Classified],
 ) -> pa.Table:
     measures, clients, sources = figures(histograms, ("task_id",)), _clients(ways), _sources(resolution)
     return table_of(TASKS, [
-        merge.task_row(row, measures[task,], resolution.titles[task], said, clients[task], sources[task], *model.of_task(row))
+        merge.task_row(row, measures[task,], resolution.titles[task], said, clients[task], sources[task], kinds[task], *model.of_task(row))
         for row in rows if (task := row["task_id"])
     ])
 

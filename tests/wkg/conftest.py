@@ -54,7 +54,7 @@ def write_source(
     folder = lake.folder(IMPLEMENTATIONS, source_key=source, content=content)
     write_table(IMPLEMENTATIONS, table_of(IMPLEMENTATIONS, rows), folder)
     return SimpleNamespace(
-        source=source, folder=folder, content=content, industry=industry, merge=merge, status="loaded", implementations=len(rows)
+        source=source, folder=folder, content=content, industry=industry, merge=merge, status="loaded", implementations=len(rows), stated={}
     )
 
 
