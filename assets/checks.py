@@ -27,6 +27,7 @@ from opus_pipelines.schemas import (
 )
 from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, RECALL, CheckResult
 from opus_pipelines.wkg.drift_checks import DRIFT_CHECKS
+from opus_pipelines.wkg.figure_checks import FIGURE_CHECKS
 
 
 def check_name(text: str) -> str:
@@ -55,6 +56,7 @@ MINED_CHECKS = _blocking({
     "every task exists": (EDGES, WAYS, NEEDS, ALIASES, VARIANTS, CASES),
     "every task has a name in history": [TASKS],
     "probabilities lie in [0, 1]": _with_probabilities(MINED_DATASETS),
+    **FIGURE_CHECKS,
     "task implementations add up to the cases'": [TASKS],
     "ways add up to the cases'": [WAYS],
     "variants add up to the cases": [VARIANTS],

@@ -22,23 +22,28 @@ TASKS = dataset("wkg/tasks", "one row, one node", "task_id", """
     p_upper           prob          upper end
     p_basis           string        observed, estimated or prior
     p_n               int64         count behind p
+    p_reason          string        why p or its interval is NULL; NULL where neither is
     q                 prob          P(it succeeds, given that at least one direct predecessor did not)
     q_lower           prob          lower end of the 95 % interval
     q_upper           prob          upper end
     q_basis           string        observed, estimated or prior
     q_n               int64         count behind q
+    q_reason          string        why q or its interval is NULL; NULL where neither is
     duration_ms_mean  ms            mean working time
     duration_ms_p50   ms            median working time
     duration_ms_p90   ms            90th percentile
     duration_basis    string        observed or prior
     duration_n        int64         count behind the duration
+    duration_reason   string        why the duration is NULL
     wait_ms_mean      ms            mean waiting time before it, never part of its duration
     wait_n            int64         count behind the waiting time; its basis is observed
+    wait_reason       string        why the waiting time is NULL
     cost_usd_mean     usd           mean cost
     cost_usd_p50      usd           median cost
     cost_usd_p90      usd           90th percentile
     cost_basis        string        observed, rate or prior
     cost_n            int64         count behind the cost
+    cost_reason       string        why the cost is NULL
     in_degree         int64         edges into it
     out_degree        int64         edges out of it
     pagerank          float         by the engine in the manifest
@@ -58,11 +63,13 @@ WAYS = dataset("wkg/task_implementations", "one row, one way of carrying out a t
     p_upper           prob          upper end
     p_basis           string        observed, estimated (the task's) or prior
     p_n               int64         count behind p
+    p_reason          string        why p or its interval is NULL; NULL where neither is
     q                 prob          likewise
     q_lower           prob          lower end of the 95 % interval
     q_upper           prob          upper end
     q_basis           string        observed, estimated (the task's) or prior
     q_n               int64         count behind q
+    q_reason          string        why q or its interval is NULL; NULL where neither is
     duration_ms_mean  ms            mean working time
     duration_ms_p50   ms            median working time
     duration_ms_p90   ms            90th percentile
@@ -82,7 +89,9 @@ WAYS = dataset("wkg/task_implementations", "one row, one way of carrying out a t
     duration_basis    string        observed or prior
     cost_basis        string        observed, rate or prior
     duration_n        int64         count behind the duration
+    duration_reason   string        why the duration is NULL
     cost_n            int64         count behind the cost
+    cost_reason       string        why the cost is NULL
 """)
 
 EDGES = dataset("wkg/edges", "one row, one directed edge", "src dst", """
@@ -111,9 +120,11 @@ NEEDS = dataset("wkg/needs", "what history needs", "industry client kind_of_case
     lift             float         difference of the two rates
     lift_lower       float         lower end of the 95 % interval
     lift_upper       float         upper end
+    lift_reason      string        why the lift or its interval is NULL
     adjusted_lift    float         the same among cases that did what was found needed before it; of any of its alternatives
     adjusted_lower   float         lower end of the 95 % interval
     adjusted_upper   float         upper end
+    adjusted_lift_reason  string   why the adjusted lift or its interval is NULL
     needed           bool          must a workflow contain it, or one of its alternatives
 """)
 

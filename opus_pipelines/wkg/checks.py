@@ -1,7 +1,6 @@
 """Checks on staged data: each names what it looked at and, where it failed, the first offenders."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,8 @@ from opus_pipelines.schemas import (
     WAYS,
     Dataset,
 )
+from opus_pipelines.wkg.check_results import CheckResult, equal, result
+from opus_pipelines.wkg.figure_checks import check_figures
 from opus_pipelines.wkg.tables import place
 
 if TYPE_CHECKING:
@@ -36,32 +37,17 @@ RECALL = "recall at 10 against exact search"
 SNAPSHOT_DATASETS = (*MINED_DATASETS, *EMBEDDED_DATASETS)
 
 
-@dataclass(frozen=True)
-class CheckResult:
-    """One check: what it is called, whether it passed, what was seen, of which dataset; one that does not block only warns."""
-
-    name: str
-    passed: bool
-    detail: str
-    dataset: str
-    blocking: bool = True
-
-    def as_dict(self) -> dict[str, Any]:
-        """For the manifest."""
-        return asdict(self)
-
-
 def check_snapshot(folder: Path, datasets: tuple[Dataset, ...] = SNAPSHOT_DATASETS) -> list[CheckResult]:
     """The checks of these datasets in a snapshot's folder: schemas first; the others only when every schema holds."""
     schemas = [_schema(dataset, place(folder, dataset)) for dataset in datasets]
     if not all(check.passed for check in schemas):
         return schemas
     tables = {d: read_table(d, place(folder, d), columns=_columns(d)) for d in SNAPSHOT_DATASETS if d in (TASKS, *datasets)}
-    found = [*_keys(tables), *_references(tables), *_ranges(tables)]
+    found = [*_keys(tables), *_references(tables), *_ranges(tables), *check_figures(tables)]
     if set(MINED_DATASETS) <= set(tables):
         found += _sums(tables)
     if EMBEDDINGS in tables:
-        found.append(_equal("every task has a vector", EMBEDDINGS, tables[EMBEDDINGS].num_rows, tables[TASKS].num_rows))
+        found.append(equal("every task has a vector", EMBEDDINGS, tables[EMBEDDINGS].num_rows, tables[TASKS].num_rows))
         found.append(_index(folder, tables[EMBEDDINGS]))
     return [*schemas, *(check for check in found if check.dataset in {d.name for d in datasets})]
 
@@ -69,7 +55,7 @@ def check_snapshot(folder: Path, datasets: tuple[Dataset, ...] = SNAPSHOT_DATASE
 def check_recall(found: float, least: float) -> CheckResult:
     """Of the k nearest by exact search, the share that the index finds."""
     off = [] if found >= least else [f"{found:.4f}, less than min_recall = {least:g}"]
-    return _result(RECALL, EMBEDDINGS, off, f"{found:.4f}")
+    return result(RECALL, EMBEDDINGS, off, f"{found:.4f}")
 
 
 def check_history(lake: Lake, state: "HistoryState") -> list[CheckResult]:
@@ -78,8 +64,8 @@ def check_history(lake: Lake, state: "HistoryState") -> list[CheckResult]:
     counts = {source.source: (_rows(source.folder), source.implementations) for source in state.sources}
     wrong = [f"{name}: {found} rows, {said} said" for name, (found, said) in counts.items() if found != said]
     return [
-        _result("records add up", SOURCES, off, f"{len(state.files)} files"),
-        _result("implementations as counted", SOURCES, wrong, f"{len(counts)} sources"),
+        result("records add up", SOURCES, off, f"{len(state.files)} files"),
+        result("implementations as counted", SOURCES, wrong, f"{len(counts)} sources"),
     ]
 
 
@@ -101,7 +87,7 @@ def _schema(dataset: Dataset, folder: Path) -> CheckResult:
         expected = dataset.with_dimension(sizes.pop()) if len(sizes) == 1 else dataset.schema
         wrong += [str(field) for field in found if field not in list(expected)]
         wrong += [f"{name} missing" for name in expected.names if name not in found.names]
-    return _result("schema", dataset, wrong, f"{len(dataset.columns)} columns")
+    return result("schema", dataset, wrong, f"{len(dataset.columns)} columns")
 
 
 def _columns(dataset: Dataset) -> list[str]:
@@ -112,7 +98,7 @@ def _keys(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
     for dataset, table in tables.items():
         distinct = table.group_by(list(dataset.key)).aggregate([]).num_rows
         off = [f"{table.num_rows - distinct} rows share a key"] if distinct != table.num_rows else []
-        yield _result("keys are unique", dataset, off, f"{table.num_rows} rows")
+        yield result("keys are unique", dataset, off, f"{table.num_rows} rows")
 
 
 def _references(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
@@ -128,11 +114,11 @@ def _references(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
             ids = pc.list_flatten(column) if pa.types.is_list(column.type) else column
             ids = pc.unique(ids)
             unknown |= {str(task) for task in ids.filter(pc.invert(pc.is_in(ids, tasks))).to_pylist()}
-        yield _result("every task exists", dataset, sorted(unknown), f"{len(tasks)} tasks")
+        yield result("every task exists", dataset, sorted(unknown), f"{len(tasks)} tasks")
     if ALIASES not in tables:
         return
     bare = set(tasks.to_pylist()) - set(tables[ALIASES]["task_id"].to_pylist())
-    yield _result("every task has a name in history", TASKS, sorted(bare), f"{len(tasks)} tasks")
+    yield result("every task has a name in history", TASKS, sorted(bare), f"{len(tasks)} tasks")
 
 
 def _ranges(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
@@ -140,7 +126,7 @@ def _ranges(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
         columns = [c.name for c in dataset.columns if c.type_name == "prob"]
         off = [name for name in columns if not _within(table[name])]
         if columns:
-            yield _result("probabilities lie in [0, 1]", dataset, off, f"{len(columns)} columns")
+            yield result("probabilities lie in [0, 1]", dataset, off, f"{len(columns)} columns")
 
 
 def _within(column: pa.ChunkedArray) -> bool:
@@ -152,23 +138,23 @@ def _sums(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
     cases, edges = tables[CASES], tables[EDGES]
     steps = _total(pc.multiply(pc.fill_null(pc.list_value_length(cases["tasks"]).cast(pa.int64()), 0), cases["weight"]))
     weight = _total(cases["weight"])
-    yield _equal("task implementations add up to the cases'", TASKS, _total(tables[TASKS]["implementations"]), steps)
-    yield _equal("ways add up to the cases'", WAYS, _total(tables[WAYS]["implementations"]), steps)
-    yield _equal("variants add up to the cases", VARIANTS, _total(tables[VARIANTS]["implementations"]), weight)
+    yield equal("task implementations add up to the cases'", TASKS, _total(tables[TASKS]["implementations"]), steps)
+    yield equal("ways add up to the cases'", WAYS, _total(tables[WAYS]["implementations"]), steps)
+    yield equal("variants add up to the cases", VARIANTS, _total(tables[VARIANTS]["implementations"]), weight)
     fewer = edges.filter(pc.less(edges["transitions"], edges["implementations"]))
-    yield _result("no edge has more implementations than transitions", EDGES, _names(fewer), f"{edges.num_rows} edges")
+    yield result("no edge has more implementations than transitions", EDGES, _names(fewer), f"{edges.num_rows} edges")
     out = edges.group_by("src").aggregate([("probability", "sum")])
     off = out.filter(pc.greater(pc.abs(pc.subtract(out["probability_sum"], 1.0)), 1e-9))["src"].to_pylist()
-    yield _result("probabilities out of a task add up to 1", EDGES, off, f"{out.num_rows} tasks")
+    yield result("probabilities out of a task add up to 1", EDGES, off, f"{out.num_rows} tasks")
     needs = tables[NEEDS]
     over = pc.or_(pc.greater(needs["success_with"], needs["cases_with"]), pc.greater(needs["success_without"], needs["cases_without"]))
-    yield _result("successes are among the cases", NEEDS, needs.filter(over)["task_id"].to_pylist(), f"{needs.num_rows} rows")
+    yield result("successes are among the cases", NEEDS, needs.filter(over)["task_id"].to_pylist(), f"{needs.num_rows} rows")
 
 
 def _index(folder: Path, embeddings: pa.Table) -> CheckResult:
     ids: Any = read_json(folder / "index" / "ids.json") or []
     off = [] if sorted(ids) == sorted(embeddings["task_id"].to_pylist()) else [f"{len(ids)} ids for {embeddings.num_rows} vectors"]
-    return _result("the index holds every vector", EMBEDDINGS, off, f"{len(ids)} ids")
+    return result("the index holds every vector", EMBEDDINGS, off, f"{len(ids)} ids")
 
 
 def _total(column: Any) -> int:
@@ -177,13 +163,3 @@ def _total(column: Any) -> int:
 
 def _names(edges: pa.Table) -> list[str]:
     return [f"{src} -> {dst}" for src, dst in zip(edges["src"].to_pylist(), edges["dst"].to_pylist(), strict=True)]
-
-
-def _equal(name: str, dataset: Dataset, found: int, expected: int) -> CheckResult:
-    return _result(name, dataset, [] if found == expected else [f"{found} instead of {expected}"], str(expected))
-
-
-def _result(name: str, dataset: Dataset, offenders: Iterable[Any], good: str) -> CheckResult:
-    off = list(offenders)
-    detail = f"{len(off)} wrong: {', '.join(map(str, off[:5]))}" if off else good
-    return CheckResult(name, not off, detail, dataset.name)

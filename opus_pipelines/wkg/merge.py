@@ -12,6 +12,7 @@ from opus_pipelines.history.activity_kinds import Classified
 from opus_pipelines.wkg.columns import KEYS, summed
 from opus_pipelines.wkg.estimates.histograms import NOTHING, QUANTILES, Figures
 from opus_pipelines.wkg.estimates.statistics import Estimate
+from opus_pipelines.wkg.estimates.unknown import NO_COSTS, NO_TIMES, NO_WAITS, probability
 from opus_pipelines.wkg.gamma import gamma
 
 PER_MS, PER_UNIT = 1_000, 1_000_000  # microseconds a millisecond; millionths a dollar, gigabyte or thread
@@ -86,6 +87,7 @@ def task_row(
 ) -> Row:
     """One row of wkg/tasks, but for what the graph says of it."""
     description = said.most(row["task_id"], "description")
+    wait = mean(measures, "wait", PER_MS)
     return {
         "task_id": row["task_id"], "title": title, "description": description[0] if description else None,
         "instructions": said.most(row["task_id"], "instruction"),
@@ -93,18 +95,18 @@ def task_row(
         "industries": sorted(i for i in row["industries"] if i is not None), "clients": clients, "sources": sources,
         "activity_kind": kind.kind, "activity_kind_reason": kind.reason,
         "implementations": row["implementations"], "first_seen": row["first_seen"], "last_seen": row["last_seen"],
-        **_estimate("p", p), **_estimate("q", q), **_spent(row, measures),
-        "wait_ms_mean": mean(measures, "wait", PER_MS), "wait_n": measures.get("wait", NOTHING).n,
+        **probability("p", p), **probability("q", q), **_spent(row, measures),
+        "wait_ms_mean": wait, "wait_n": measures.get("wait", NOTHING).n, "wait_reason": NO_WAITS if wait is None else None,
     }
 
 
 def way_row(row: Row, measures: Measures, deviations: Mapping[str, float], said: Said, p: Estimate, q: Estimate) -> Row:
     """One row of wkg/task_implementations."""
-    way = WayKey.of(row)
+    way, success = WayKey.of(row), probability("p", p)
     return {
         **way._asdict(), "implementations": row["implementations"],
         "instructions": most_frequent(said.by_way.get(way), TEXTS_SHOWN["instruction"]),
-        **_estimate("p", p), **_estimate("q", q), "basis": p.basis, **_spent(row, measures),
+        **success, **probability("q", q), "basis": success["p_basis"], **_spent(row, measures),
         "duration_ms_deviation": _scaled(deviations.get("duration"), PER_MS),
         "cost_usd_deviation": _scaled(deviations.get("cost"), PER_UNIT),
         **{f"cost_{part}_usd": mean(measures, part, PER_UNIT) for part in ("compute", "model", "human")},
@@ -142,13 +144,6 @@ def _edge(row: Row, variants: int, unit: str, lambda_: float, out: int) -> Row:
     }
 
 
-def _estimate(name: str, estimate: Estimate) -> Row:
-    return {
-        name: estimate.value, f"{name}_lower": estimate.lower, f"{name}_upper": estimate.upper,
-        f"{name}_basis": estimate.basis, f"{name}_n": estimate.n,
-    }
-
-
 def _divided(total: Decimal, by: int) -> float | None:
     return float(Decimal(total) / by) if by else None
 
@@ -160,8 +155,9 @@ def _spent(row: Row, measures: Measures) -> Row:
         "duration_ms_mean": mean(measures, "duration", PER_MS), "cost_usd_mean": mean(measures, "cost", PER_UNIT),
         **{f"duration_ms_{name}": _scaled(getattr(duration, name), PER_MS) for name in QUANTILES},
         **{f"cost_usd_{name}": _scaled(getattr(cost, name), PER_UNIT) for name in QUANTILES},
-        "duration_n": duration.n, "duration_basis": "observed" if duration.n else None,
+        "duration_n": duration.n, "duration_basis": "observed" if duration.n else None, "duration_reason": None if duration.n else NO_TIMES,
         "cost_n": cost.n, "cost_basis": None if not cost.n else "rate" if 2 * row["cost_rate_n"] >= cost.n else "observed",
+        "cost_reason": None if cost.n else NO_COSTS,
     }
 
 

@@ -64,6 +64,48 @@ def test_intervals_hold_the_truth_and_say_something(done: float, returning: floa
     assert np.mean([q for _, q in widths]) < 0.7
 
 
+def test_outcomes_that_follow_rejections_have_intervals() -> None:
+    """Reduced from DomesticDeclarations under "succeeded when nothing was rejected": p_lower was not a number, and nothing was published.
+    L submitted, A approved, E rejected by the employee, G rejected by the administration."""
+    letters = "ABDEGLMN"
+    sequences = {"LADNM": (4566, 4566), "LEGLABDNM": (183, 0)}
+    found = estimated(paths_of({tuple(map(letters.index, key)): counts for key, counts in sequences.items()}, 8), 8)
+    for low, high in (found.p_range, found.q_range):
+        assert np.all((low >= 0) & (low < high) & (high <= 1))
+    approved, rejected = letters.index("A"), letters.index("E")
+    assert found.p_range[0][approved] > 0.99
+    assert found.p_range[0][rejected] < 0.1
+
+
+def rejecting(seed: int) -> tuple[Paths, np.ndarray, np.ndarray]:
+    """800 cases of nine tasks that succeed, and of three rejections (9 to 11) after which a case is all but lost."""
+    random = np.random.default_rng(seed)
+    p, q = 1 - random.gamma(1, 0.02, 12).clip(0.001, 0.3), random.beta(1, 4, 12)
+    p[9:], q[9:] = random.uniform(0.0, 0.2, 3), random.uniform(0, 0.02, 3)
+    seen, right_ends = Counter[tuple[int, ...]](), Counter[tuple[int, ...]]()
+    for _ in range(800):
+        plan = [t for t in range(9) if random.random() < 0.85]
+        for rejection in (9, 10, 11):
+            if random.random() < 0.08:
+                plan.insert(int(random.integers(0, len(plan) + 1)), rejection)
+        right = True
+        for task in plan:
+            right = bool(random.random() < (p[task] if right else q[task]))
+        seen[tuple(plan)] += 1
+        right_ends[tuple(plan)] += right
+    return paths_of({key: (n, right_ends[key]) for key, n in seen.items() if key}, 12), p, q
+
+
+def test_intervals_hold_the_truth_of_rejections_too() -> None:
+    held = []
+    for seed in range(12):
+        paths, p, _ = rejecting(seed)
+        low, high = estimated(paths, 12).p_range
+        held.append((low <= p) & (p <= high))
+    assert np.mean(held) >= 0.92
+    assert np.mean(np.array(held)[:, 9:]) >= 0.85  # 0.56 where the prior falls exponentially
+
+
 def test_cases_with_and_without_a_step_tell_which_one_fails() -> None:
     paths = paths_of({(0, 1): (400, 396), (0, 1, 2): (400, 300), (0, 2): (200, 150)}, 3)
     found = estimated(paths, 3)

@@ -1,5 +1,6 @@
 """What holds across sources: sums, names, ids, λ, bytes, retention."""
 
+import math
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -19,6 +21,7 @@ from opus_pipelines.wkg.aggregates import SourcePart, mine_missing, read_aggrega
 from opus_pipelines.wkg.build import embed, mine, prepare, publish
 from opus_pipelines.wkg.checks import CheckResult, check_snapshot
 from opus_pipelines.wkg.estimates.histograms import BORDERS, bin_of
+from opus_pipelines.wkg.estimates.unknown import NO_INTERVAL
 from opus_pipelines.wkg.gamma import LambdaRule
 from opus_pipelines.wkg.resolution.names import count_names
 from opus_pipelines.wkg.resolution.resolve import Resolution, SourceNames, resolve
@@ -156,19 +159,41 @@ def test_a_failed_check_publishes_nothing(lake: Lake, history: Any, spark: Any) 
     mine(build, lambda: spark)
     embed(build, history.encoder())
     assert all(check.passed for check in check_snapshot(build.folder))
-    corrupted = {
-        EDGES: ("every task exists", lambda t: t.set_column(t.schema.get_field_index("dst"), "dst", [["t0000"] * t.num_rows])),
-        TASKS: ("probabilities lie in [0, 1]", lambda t: t.set_column(t.schema.get_field_index("p"), "p", [[1.5] * t.num_rows])),
-        CASES: ("task implementations add up to the cases'", lambda t: t.slice(1)),
-        WAYS: ("schema", lambda t: t.drop_columns(["basis"])),
-        EMBEDDINGS: ("every task has a vector", lambda t: t.slice(1)),
-    }
-    for dataset, (name, spoil) in corrupted.items():
+    corrupted = [
+        (EDGES, "every task exists", lambda t: t.set_column(t.schema.get_field_index("dst"), "dst", [["t0000"] * t.num_rows])),
+        (TASKS, "probabilities lie in [0, 1]", lambda t: with_column(t, "p", 1.5)),
+        (TASKS, "probabilities lie in [0, 1]", lambda t: with_column(t, "p_lower", math.nan)),
+        (TASKS, "figures are finite", lambda t: with_column(t, "wait_ms_mean", math.nan)),
+        (TASKS, "intervals hold their figures", lambda t: with_column(t, "q_upper", 0.0)),
+        (WAYS, "missing figures have a reason", lambda t: with_column(t, "p_upper", None)),
+        (NEEDS, "missing figures have a reason", lambda t: with_column(t, "adjusted_lift_reason", None)),
+        (CASES, "task implementations add up to the cases'", lambda t: t.slice(1)),
+        (WAYS, "schema", lambda t: t.drop_columns(["basis"])),
+        (EMBEDDINGS, "every task has a vector", lambda t: t.slice(1)),
+    ]
+    for dataset, name, spoil in corrupted:
         file = place(build.folder, dataset) / "part-00000.parquet"
         good = file.read_bytes()
         pq.write_table(spoil(pq.ParquetFile(file).read()), file)
-        assert name in {check.name for check in check_snapshot(build.folder) if not check.passed}
+        assert name in {check.name for check in check_snapshot(build.folder) if not check.passed and check.blocking}
         file.write_bytes(good)
+    # A figure that could not be told is NULL with its reason: a warning, and the snapshot is published.
+    for dataset in (TASKS, WAYS):
+        file = place(build.folder, dataset) / "part-00000.parquet"
+        table = with_column(pq.ParquetFile(file).read(), "p_reason", NO_INTERVAL)
+        pq.write_table(with_column(with_column(table, "p_lower", None), "p_upper", None), file)
+    failed = [check for check in check_snapshot(build.folder) if not check.passed]
+    assert {(check.name, check.dataset, check.blocking) for check in failed} == {
+        ("every figure could be told", "wkg/tasks", False), ("every figure could be told", "wkg/task_implementations", False),
+    }
+    assert failed[0].detail == "1 wrong: p in 3 rows"
     with pytest.raises(CheckFailed, match=r"nothing was published: range \(wkg/tasks\): p is 2"):
         publish(build, [CheckResult("range", False, "p is 2", TASKS.name)], history.now)
     assert lake.current_snapshot() is None
+    assert publish(build, failed, history.now) == build.snapshot_id == lake.current_snapshot()
+
+
+def with_column(table: Any, name: str, value: Any) -> Any:
+    """The table with one value in all rows of a column."""
+    place_ = table.schema.get_field_index(name)
+    return table.set_column(place_, table.schema.field(place_), pa.array([value] * table.num_rows, table.schema.field(place_).type))

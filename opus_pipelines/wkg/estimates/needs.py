@@ -8,8 +8,10 @@ import numpy as np
 
 from opus_pipelines.wkg.estimates.contrast import MIN_CASES, Cases, Finding, find_needed, matrices
 from opus_pipelines.wkg.estimates.statistics import lift
+from opus_pipelines.wkg.estimates.unknown import ALWAYS_DONE, ALWAYS_DONE_AMONG_THE_REST, difference
 from opus_pipelines.wkg.sequences import Sequences
 
+LIFT, ADJUSTED = ("lift", "lift_lower", "lift_upper"), ("adjusted_lift", "adjusted_lower", "adjusted_upper")
 Group = tuple[str | None, str | None, str | None]  # industry, client, kind of case; None for client and kind = all
 
 
@@ -65,15 +67,14 @@ def _rows(group: Group, cases: Cases, finding: Finding, names: list[str]) -> lis
             "industry": industry, "client": client, "kind_of_case": kind, "task_id": names[task],
             "alternatives": [names[other] for other in finding.alternatives.get(task, (task,))],
             "cases_with": n, "cases_without": m, "success_with": s, "success_without": t,
-            **_figures("lift", marginal, task, m > 0), "needed": task in finding.alternatives,
-            **_figures("adjusted", finding.adjusted, task, bool(finding.compared[task])),
+            **difference(LIFT, _at(marginal, task, m > 0), ALWAYS_DONE), "needed": task in finding.alternatives,
+            **difference(ADJUSTED, _at(finding.adjusted, task, bool(finding.compared[task])), ALWAYS_DONE_AMONG_THE_REST),
         })
     return rows
 
 
-def _figures(name: str, figures: tuple[np.ndarray, np.ndarray, np.ndarray], task: int, known: bool) -> dict[str, float | None]:
-    names = name if name == "lift" else f"{name}_lift", f"{name}_lower", f"{name}_upper"
-    return {column: float(values[task]) if known else None for column, values in zip(names, figures, strict=True)}
+def _at(figures: tuple[np.ndarray, np.ndarray, np.ndarray], task: int, known: bool) -> tuple[float, float, float] | None:
+    return (float(figures[0][task]), float(figures[1][task]), float(figures[2][task])) if known else None
 
 
 def _groups_of(industry: str | None, client: str | None, kind: str | None) -> Iterable[Group]:

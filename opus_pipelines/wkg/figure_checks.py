@@ -1,0 +1,75 @@
+"""Checks of a snapshot's figures. What is corrupt blocks; a figure that could not be told (NULL with its reason) only warns."""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from opus_pipelines.schemas import CASES, EDGES, NEEDS, TASKS, WAYS, Dataset
+from opus_pipelines.wkg.check_results import CheckResult, result
+from opus_pipelines.wkg.estimates.unknown import NO_INTERVAL, NOT_COMPUTED, ROUNDING
+
+FINITE, ORDERED, EXPLAINED, TOLD = (
+    "figures are finite", "intervals hold their figures", "missing figures have a reason", "every figure could be told",
+)
+_SHARES = ("p_lower", "p", "p_upper"), ("q_lower", "q", "q_upper")
+_QUANTILES = ("duration_ms_p50", "duration_ms_p90"), ("cost_usd_p50", "cost_usd_p90")
+ORDER: dict[Dataset, tuple[tuple[str, ...], ...]] = {  # columns whose values never fall from left to right
+    TASKS: (*_SHARES, *_QUANTILES),
+    WAYS: (*_SHARES, *_QUANTILES),
+    NEEDS: (("lift_lower", "lift", "lift_upper"), ("adjusted_lower", "adjusted_lift", "adjusted_upper")),
+}
+# By figure the columns of which none may be NULL without `<figure>_reason`.
+REASONS: dict[Dataset, dict[str, tuple[str, ...]]] = {
+    TASKS: {
+        "p": ("p", "p_lower", "p_upper"), "q": ("q", "q_lower", "q_upper"),
+        "duration": ("duration_ms_mean", "duration_ms_p50", "duration_ms_p90"), "wait": ("wait_ms_mean",),
+        "cost": ("cost_usd_mean", "cost_usd_p50", "cost_usd_p90"),
+    },
+    WAYS: {
+        "p": ("p", "p_lower", "p_upper"), "q": ("q", "q_lower", "q_upper"),
+        "duration": ("duration_ms_mean", "duration_ms_p50", "duration_ms_p90"), "cost": ("cost_usd_mean", "cost_usd_p50", "cost_usd_p90"),
+    },
+    NEEDS: {"lift": ("lift", "lift_lower", "lift_upper"), "adjusted_lift": ("adjusted_lift", "adjusted_lower", "adjusted_upper")},
+}
+FIGURE_CHECKS: dict[str, tuple[Dataset, ...]] = {
+    FINITE: (TASKS, WAYS, EDGES, NEEDS, CASES), ORDERED: tuple(ORDER), EXPLAINED: tuple(REASONS), TOLD: tuple(REASONS),
+}
+
+
+def check_figures(tables: Mapping[Dataset, pa.Table]) -> Iterator[CheckResult]:
+    """One result for each of FIGURE_CHECKS and dataset among `tables`."""
+    for dataset in (d for d in FIGURE_CHECKS[FINITE] if d in tables):
+        columns = [c.name for c in dataset.columns if c.type in (pa.float64(), pa.list_(pa.float64()))]
+        off = [name for name in columns if not _is_finite(tables[dataset][name])]
+        yield result(FINITE, dataset, off, f"{len(columns)} columns")
+    for dataset, rows in ((d, r) for d, r in ORDER.items() if d in tables):
+        pairs = [pair for columns in rows for pair in pairwise(columns)]
+        off = [f"{left} > {right}" for left, right in pairs if not _never_above(tables[dataset][left], tables[dataset][right])]
+        yield result(ORDERED, dataset, off, f"{len(rows)} figures")
+    for dataset, of in ((d, r) for d, r in REASONS.items() if d in tables):
+        table = tables[dataset]
+        missing = {figure: sum(_unexplained(table, name, f"{figure}_reason") for name in columns) for figure, columns in of.items()}
+        yield result(EXPLAINED, dataset, [f"{figure} in {n} rows" for figure, n in missing.items() if n], f"{len(of)} figures")
+        untold = [f"{figure} in {n} rows" for figure in of if (n := _failed(table[f"{figure}_reason"]))]
+        yield result(TOLD, dataset, untold, f"{table.num_rows} rows", blocking=False)
+
+
+def _is_finite(column: pa.ChunkedArray) -> bool:
+    values = pc.list_flatten(column) if pa.types.is_list(column.type) else column
+    return pc.all(pc.is_finite(values)).as_py() is not False
+
+
+def _never_above(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
+    most = pc.add(pc.abs(right), 1.0)
+    return pc.all(pc.less_equal(left, pc.add(right, pc.multiply(most, ROUNDING)))).as_py() is not False
+
+
+def _unexplained(table: pa.Table, column: str, reason: str) -> int:
+    return int(pc.sum(pc.and_(pc.is_null(table[column]), pc.is_null(table[reason]))).as_py() or 0)
+
+
+def _failed(reasons: pa.ChunkedArray) -> int:
+    """Figures for which an estimator failed; a history that simply lacks times or costs is not among them."""
+    return int(pc.sum(pc.is_in(reasons, pa.array([NOT_COMPUTED, NO_INTERVAL]))).as_py() or 0)
