@@ -60,28 +60,7 @@ def read_procedure(sentences: Sequence[str], style: str) -> list[list[Statement]
     found: list[list[Statement]] = [[] for _ in sentences]
     for rule in read_rules(element):
         line = int(rule.sentence.place.rpartition("line ")[2])
-        found[(line - 1) // step] += _as_they_stand(rule)
-    return found
-
-
-def _as_they_stand(rule: Any) -> list[Statement]:
-    """The demands of the reader before it read statements, as statements."""
-    found = []
-    for d in rule.demands:
-        if d.idle is not None or d.given:
-            continue
-        amount = d.amount
-        conditions = [Condition(op=">" if amount.above else "<=", amount=amount.usd, unit="USD")] if amount else []
-        conditions += [Condition(d.scope)] if d.scope and d.value is None else []
-        kinds = {"must_contain": "existence", "must_not_contain": "absence"}
-        if d.kind in kinds:
-            found.append(Statement(kinds[d.kind], d.clauses[0], conditions=tuple(conditions)))
-        elif d.kind == "before":
-            found.append(Statement("precedence", *d.clauses, conditions=tuple(conditions)))
-        elif d.kind == "max_duration_hours":
-            found.append(Statement("deadline", amount=d.value, unit="hour", calendar="calendar"))
-        else:
-            found.append(Statement("limit", d.scope, op="<=", amount=d.value, unit="USD" if d.kind == "max_cost_usd" else "percent"))
+        found[(line - 1) // step] += rule.statements
     return found
 
 

@@ -12,7 +12,10 @@ from functools import lru_cache
 
 from opus_pipelines.intention.elements import Element
 from opus_pipelines.intention.limits import Amount, amount_of, limit_of
+from opus_pipelines.intention.procedure.reader import statements_of
+from opus_pipelines.intention.procedure.rows import statements_of_row
 from opus_pipelines.intention.sentences import Sentence, sentences_of
+from opus_pipelines.intention.stated import Statement
 from opus_pipelines.intention.words import stems
 
 SPEAKING = ("process", "contract")  # roles whose sentences may bind
@@ -103,6 +106,7 @@ class Rule:
 
     sentence: Sentence
     demands: tuple[Demand, ...] = ()
+    statements: tuple[Statement, ...] = ()
 
 
 def rules_of(elements: Iterable[Element]) -> list[Rule]:
@@ -127,7 +131,8 @@ def rule_of(sentence: Sentence) -> Rule | None:
     texts = list(_cells(sentence)) if sentence.shape == "row" else [sentence.text]
     found = tuple(d for text in texts for clause in _parts(text) for d in _demands(clause, sentence.shape == "row"))
     normative = any(_is_normative(text.casefold()) for text in texts)
-    return Rule(sentence, found) if found or normative else None
+    said = statements_of_row(sentence.text) if sentence.shape == "row" else statements_of(sentence.text, sentence.shape)
+    return Rule(sentence, found, said) if found or normative or said else None
 
 
 def clauses_of(rules: Iterable[Rule]) -> list[str]:

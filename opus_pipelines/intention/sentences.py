@@ -16,7 +16,7 @@ PAGE = "\f"  # stands between the pages of a document that has pages
 _ABBREVIATIONS = frozenset((
     "e.g", "i.e", "etc", "no", "nos", "approx", "mr", "mrs", "ms", "dr", "inc", "ltd", "co", "vs", "cf", "art", "sec", "fig", "st",
 ))
-_ITEM = re.compile(r"\s*(?:[-*+•–▪◦]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(?=\S)", re.I)
+_ITEM = re.compile(r"\s*(?:\[[ xX✓]?\]|☐|[-*+•–▪◦]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(?=\S)", re.I)
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$")
 _RULE_LINE = re.compile(r"\s*(?:[-=_*]\s*){3,}$")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -30,6 +30,7 @@ _HEAD_OF_TABLE = re.compile(r"[^:;]+(?:;[^:;]+)*")
 _TABLES = ("text/csv", "text/tab-separated-values", "spreadsheetml", "ms-excel")
 _FIGURE = re.compile(r":\s.*(?:\d\s*[a-z%$]|[$]\s?\d)", re.I)  # a label with its figure says something, it heads nothing
 _LONG_LINE = 4000  # characters beyond which a line is prose, whatever it begins with
+_CELL = 80  # characters of a cell of such a table
 _LABEL = 3  # words of a line that ends in a colon and is a heading for that
 _SHORT = 8  # words of a line that may be a heading though nothing marks it as one
 
@@ -111,6 +112,9 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
             shape = "prose"
             continue
         here = _shape(line, bool(taken), lines[number].strip() if number < len(lines) else "")
+        if here in (None, "item", "heading") and _is_among_rows(lines, number - 1):
+            yield from flush()
+            here = "row"
         if here is not None:
             yield from flush()
             shape = here
@@ -120,6 +124,14 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
         else:
             taken.append((number, _ITEM.sub("", line, count=1).strip() if here == "item" else line.strip()))
     yield from flush()
+
+
+def _is_among_rows(lines: list[str], place: int) -> bool:
+    """Lines of equally many short cells, at least three of each, with ";" or tabs between them, are rows of a table."""
+    counts = [(text.count(mark), mark) for text in lines[max(place - 1, 0) : place + 2] for mark in (";", "\t") if text.count(mark) > 1]
+    here = next(((n, mark) for mark in (";", "\t") if (n := lines[place].count(mark)) > 1), None)
+    short = here is not None and all(len(cell) <= _CELL for cell in lines[place].split(here[1]))
+    return short and counts.count(here or (0, "")) > 1
 
 
 def _shape(line: str, inside: bool, following: str) -> str | None:

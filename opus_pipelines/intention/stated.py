@@ -31,6 +31,7 @@ class Statement:
 
     `a` is "" in a deadline of the whole workflow. Deadlines and limits have `amount`, `unit` and, for a limit, `op`; `calendar` is
     "working" where working days or business hours are counted and "calendar" otherwise. `options`: the alternatives of a choice.
+    `verb`: the stem of the verb that is obliged or forbidden, where there is one; `strong`: the sentence obliges, it does not merely tell.
     """
 
     kind: Kind
@@ -42,3 +43,5 @@ class Statement:
     unit: str = ""
     calendar: str = ""
     conditions: tuple[Condition, ...] = ()
+    verb: str = ""
+    strong: bool = True

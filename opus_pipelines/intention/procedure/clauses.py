@@ -1,0 +1,86 @@
+"""A sentence made ready for the grammar: without numbering, labels, quotations and asides, in lower case, its figures as tokens."""
+
+import re
+from collections.abc import Iterator
+
+from opus_pipelines.intention.procedure.figures import BOUNDED, with_tokens
+
+_QUOTED = re.compile(r'"[^"]*"|“[^”]*”|«[^»]*»|(?<!\w)\'[^\']{4,}\'(?!\w)')
+_NUMBERING = re.compile(
+    r"^\s*(?:\[[ xX✓]?\]|☐|[-*+•–▪◦]|§+\s*[\d.]+|\(?\d+(?:\.\d+)*[.):]|\d+(?:\.\d+)+|(?:clause|article|art\.|section|step|rule|no\.?)\s+\d+[.):]?)\s+",
+    re.I,
+)
+_SILENT = re.compile(  # labels of what is no rule
+    r"^(?:(?:agent |pro |good )?(?:tip|hint|note|remark|example|background|observation|finding|root cause|cause|risk(?: rating)?|rating|effect"
+    r"|management response|response|legend|abbreviations?|sources?|definitions?|say|nice to have|optional|recommended|reason|purpose|scope|aim"
+    r"|statistics|voluntary|recommendation)(?: \d+)?)\s*:|^\((?:optional|voluntary|recommended)\)", re.I,
+)
+_VOICE = re.compile(r"^(?:requirements?|rules?|important|reminder|action|actions|policy|please note|warning|caution|attention|answer)(?: \d+)?\s*:\s*", re.I)
+_HEADED = re.compile(r"^(?P<head>[^:.;⟦]{2,70}(?:⟦[^⟧]*⟧[^:.;]{0,30})?):\s+(?P<rest>\S.*)$")
+_ASIDE = re.compile(r"\s*\(([^()]*)\)")
+_KEPT_ASIDE = re.compile(r"^(?:must|shall|has to|have to|needs? to|only|not|never|before|after|within|max|at most|unless|except|if|should)\b", re.I)
+_REPLY = re.compile(r"^(?:(?:yes|no|sure|of course|correct|right|indeed|well)(?=[,:])|and|but|so|also|now|then|finally|meanwhile|in parallel|next|however|therefore"
+                    r"|in addition|additionally|furthermore|moreover|from now on|going forward|in future|effective \w+|starting (?:next |on )?\w+"
+                    r"|as of [^,]+|and one more thing|in general|by default|instead|otherwise|thus|hence|as a rule|please)\b(?:[,:]\s*|\s+)")
+_SHORT = (("’", "'"), ("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("n't", " not"), ("'ll", " will"), ("'ve", " have"),
+          ("'re", " are"))
+_ASKED = re.compile(r"^(?:q(?:uestion)?\s*[:.]\s*)?(?P<q>[^?]*)\?\s*(?:a(?:nswer)?\s*[:.]\s*)(?P<a>.*)$", re.I | re.S)
+_HOW_MANY = re.compile(r"^how many (?P<what>.+?) (?P<verb>do|does|may|can|are|is|must|should|will)\b(?P<rest>.*)$", re.I)
+_WHAT_WHEN = re.compile(r"^what .*?\b(?P<when>(?:when|if|after|once)\b.*)$", re.I)
+_WHEN_MAY = re.compile(r"^when (?:may|can|could|do|does|is|are|will|must) (?P<what>.+)$", re.I)
+_COUNT_ONLY = re.compile(r"^(?:(?:at most|no more than|up to|a maximum of) [\w-]+|[\w-]+ at (?:the )?most)[.!]?$", re.I)
+
+
+def clauses_of(text: str) -> Iterator[str]:
+    """The clauses of a sentence that stand by themselves, ready for the grammar."""
+    bare = _unnumbered(" ".join(text.split()))
+    if asked := _ASKED.match(bare):
+        bare = _answered(asked["q"].strip(), asked["a"].strip())
+    bare = _unnumbered(_QUOTED.sub(" ", bare))
+    if _SILENT.match(bare):
+        return
+    bare = _ASIDE.sub(lambda found: f" {found[1]}" if _KEPT_ASIDE.match(found[1]) else "", _VOICE.sub("", bare))
+    yield from _parts(with_tokens(bare))
+
+
+def _parts(text: str) -> Iterator[str]:
+    for part in re.split(r";\s+|\s[–—-]\s", text):
+        headed = _HEADED.match(part.strip())
+        if not headed:
+            yield from _ready(part)
+        elif re.match(r"(?:for|if|in case of|when)\b", headed["head"], re.I):
+            yield from _ready(f"{headed['head']}, {headed['rest']}")
+        elif BOUNDED.search(headed["head"].casefold()):
+            yield from _ready(f"for {headed['head']}, {headed['rest']}")
+        else:
+            yield from _ready(headed["head"])
+            yield from _ready(headed["rest"])
+
+
+def _ready(text: str) -> Iterator[str]:
+    said = text.casefold()
+    for old, new in _SHORT:
+        said = said.replace(old, new)
+    said = " ".join(said.strip(" .!,").split())
+    while found := _REPLY.match(said):
+        said = said[found.end() :]
+    if len(said.split()) > 1:
+        yield said
+
+
+def _unnumbered(text: str) -> str:
+    while found := _NUMBERING.match(text):
+        text = text[found.end() :]
+    return text.strip()
+
+
+def _answered(question: str, answer: str) -> str:
+    """An answer with the part of the question that it leaves out."""
+    if (found := _HOW_MANY.match(question)) and _COUNT_ONLY.match(answer):
+        counted = re.sub(r" at (?:the )?most|[.!]|^(?:at most|no more than|up to|a maximum of) ", "", answer, flags=re.I)
+        return f"{found['what']} {found['rest']} must be at most {counted}"
+    if (found := _WHEN_MAY.match(question)) and re.match(r"only\b|not before\b", answer, re.I):
+        return f"{found['what']} {answer}"
+    if (found := _WHAT_WHEN.match(question)) and not re.match(r"(?:if|when|after|once|yes|no|it depends)\b", answer, re.I):
+        return f"{found['when']}, {answer}"
+    return answer

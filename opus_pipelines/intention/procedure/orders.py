@@ -1,0 +1,143 @@
+"""Which of two steps comes first, in the ways of saying so: before, only after, not until, then, followed by, ..."""
+
+import re
+from collections.abc import Sequence
+
+from opus_pipelines.intention.procedure.modality import MUST, NOBODY, coordinated, forbids, obliges, phrase
+from opus_pipelines.intention.procedure.verbs import is_finite, is_participle, words_in
+from opus_pipelines.intention.stated import Condition, Statement
+
+_ONLY = re.compile(r"^(?P<b>.*?)\bonly\b(?P<mid>.*?)\b(?P<w>after|once|when|if|upon|with|following)\b\s+(?P<a>.+)$")
+_NOT_BEFORE = re.compile(r"^(?P<b>.+?),?\s*(?:but )?not (?:before|until|prior to)\s+(?P<a>.+)$")
+_UNTIL = re.compile(r"^(?P<b>.+?),?\s+\b(?P<w>before|until|till|unless|without|prior to)\b\s+(?P<a>.+)$")
+_BEFORE = re.compile(r"^(?P<a>.+?),?\s+\b(?:before|prior to|ahead of)\b\s+(?P<b>.+)$")
+_AFTER = re.compile(r"^(?P<b>.+?),?\s+\b(?P<w>after|once|as soon as|upon|following)\b\s+(?P<a>.+?)(?P<not>,? (?:and )?(?:not|never) (?:earlier|before))?$")
+_FOLLOWED = re.compile(r"^(?P<a>.+?),?\s+(?:(?P<m>must be|shall be|has to be|have to be|should be|is always|are always|is|are) )?(?:directly |immediately )?followed by\s+(?P<b>.+)$")
+_PRECEDED = re.compile(r"^(?P<b>.+?)\s+(?:must|shall|should|is|are|has|have)(?: to)?(?: always)?(?: be)? preceded by\s+(?P<a>.+)$")
+_FOLLOWS = re.compile(r"^(?P<b>.+?)\s+(?:must|shall|should|has to|have to|always)?\s*(?:follow|follows)\s+(?P<a>.+)$")
+_CONDITION_OF = re.compile(r"^(?P<a>.+?)\s+(?:is|are) (?:an? )?(?:prerequisite|precondition|condition|requirement)s? (?:for|of)\s+(?P<b>.+)$")
+_THEN = re.compile(
+    r"^(?P<a>.+?)(?:[,;]? and then|, then|[,;] afterwards,?|[,;] subsequently,?|[,;]? and afterwards|, after which|,? and only then|,? before then|, whereupon|, next,?)\s+(?P<b>.+)$"
+)
+_SUBSEQUENT = re.compile(r"^(?P<a>.+?),? and (?P<b>(?:[\w'-]+ ){0,5}(?:subsequently|afterwards|then|thereafter) .+)$")
+_FIRST_LAST = re.compile(r"^(?P<b>[^,]+), (?P<a>[^,]+) first$")
+_NO_NO = re.compile(r"no (?P<a>[^,]+), no (?P<b>[^,]+)")
+_BEFORE_NOUN = re.compile(r"^(?P<v>[a-z]+) (?P<a>[a-z ]+?) before (?P<b>[a-z]+)$")
+_OUTSIDE = re.compile(r"\b(?:before and after|as before|as soon as possible|after all|long before|day before|once (?:a|an|per|every)\b)")
+_EVENT = re.compile(r"\b(?:has|have|had|is|are|was|were|gets?) (?:not )?(?:been |already )?(?:\w+ly )?(?P<v>[a-z]+)")
+
+_HANGING = re.compile(r"\b(?:if|unless|except|when|where|while|provided)\b")
+_FORCE = re.compile(r"\b(?:must|shall|should|may|can|has to|have to)\b")
+
+Conditions = tuple[Condition, ...]
+
+
+def is_event(text: str) -> bool:
+    """The clause tells that something was done ("has been approved", "the customer has confirmed"), not merely how things are."""
+    found = _EVENT.search(text)
+    if found and is_participle(found["v"]):
+        return True
+    return bool(re.search(r"\bhas [a-z]+(?:ed|en|nt|ld|ne)\b", text)) or not is_finite(text)
+
+
+def order(text: str, conditions: Conditions = ()) -> list[Statement] | None:
+    """The statements of order of a clause; None where it states none."""
+    if _OUTSIDE.search(text):
+        return None
+    if found := _NO_NO.fullmatch(text):
+        return [_precedes(found["a"], found["b"], True, conditions)]
+    if (found := _ONLY.match(text)) and (found["w"] != "if" or is_event(found["a"])) and not re.search(r"⟦[^⟧]*\|[mp]⟧", found["a"]):
+        return [_precedes(found["a"], found["b"] + found["mid"], True, conditions)]
+    if found := _NOT_BEFORE.match(text):
+        return [_precedes(found["a"], found["b"], True, conditions)]
+    if (found := _UNTIL.match(text)) and forbids(found["b"]):
+        if found["w"] in ("unless",) and not is_event(found["a"]):
+            return None
+        return [_precedes(found["a"], found["b"], True, conditions)]
+    if found := _FIRST_LAST.match(text):
+        return [_precedes(found["a"], found["b"], True, conditions)]
+    if found := _CONDITION_OF.match(text):
+        return [_precedes(found["a"], found["b"], True, conditions)]
+    if found := _PRECEDED.match(text):
+        return [_precedes(found["a"], found["b"], True, conditions)]
+    return _in_sequence(text, conditions) or _beside(text, conditions)
+
+
+def _in_sequence(text: str, conditions: Conditions) -> list[Statement] | None:
+    if found := _FOLLOWED.match(text):
+        if not found["m"]:
+            return [_made("succession", found["a"], found["b"], True, conditions)]
+        return [_made("response", found["a"], found["b"], True, conditions)]
+    if found := _THEN.match(text):
+        if " only then" in text[: found.start("b")]:
+            left = re.sub(r"^.*, ", "", found["a"])
+            return [_precedes(left, found["b"], True, conditions)]
+        steps = [re.sub(r"^first\b|\bfirst\b", "", s) for s in _chain(found["a"]) + [found["b"]]]
+        return [_made("succession", a, b, obliges(text) or bool(MUST.search(text)), conditions) for a, b in zip(steps, steps[1:], strict=False)]
+    if found := _SUBSEQUENT.match(text):
+        return [_made("succession", re.sub(r"\bfirst\b", "", found["a"]), found["b"], True, conditions)]
+    if (found := _FOLLOWS.match(text)) and not re.search(r"\bfollow up\b", text):
+        return [_made("response", found["a"], found["b"], bool(MUST.search(text)), conditions)]
+    return None
+
+
+def _chain(text: str) -> list[str]:
+    """ "send the draft, wait for the approval" of "..., and then book": each a step."""
+    parts = [p.strip() for p in text.split(", ")]
+    return parts if len(parts) > 1 and all(obliges(p) for p in parts) else [text]
+
+
+def _beside(text: str, conditions: Conditions) -> list[Statement] | None:
+    if (found := _BEFORE.match(text)) and not forbids(found["a"]) and _may_join(found["a"], found["b"]):
+        return [_precedes(_nearest(a), found["b"], bool(obliges(found["a"])), conditions) for a in coordinated(found["a"])]
+    if (found := _AFTER.match(text)) and _may_join(found["b"], found["a"]) and not re.search(r"(?:not|look|soon) $", f"{found['b']} "):
+        if found["not"]:
+            return [_precedes(found["a"], found["b"], True, conditions)]
+        if forbids(found["b"]):
+            return [Statement("absence", phrase(found["b"]), conditions=(*conditions, Condition(f"after {found['a']}")))]
+        return [_made("response", found["a"], b, bool(obliges(found["b"])), conditions) for b in coordinated(found["b"])]
+    return None
+
+
+def _may_join(left: str, right: str) -> bool:
+    """A word of time joins two clauses; it does not stand in a condition, nor in a subject ("what came after ... must ...")."""
+    inside = _HANGING.search(left) or (_FORCE.search(right) and not _FORCE.search(left))
+    return not inside
+
+
+def _nearest(text: str) -> str:
+    """Of several clauses the one beside the word that joins."""
+    parts = re.split(r",? and (?=(?:the|an?|its|their)\b)", text)
+    return parts[-1] if len(parts) > 1 and all(is_finite(p) for p in parts) else text
+
+
+def led(word: str, what: str, rest: Sequence[Statement], main: str, conditions: Conditions) -> list[Statement]:
+    """ "After `what`, ..." and "before `what`, ...": orders between `what` and what the main clause states."""
+    found: list[Statement] = []
+    for said in rest:
+        if word in ("before", "prior to"):
+            found.append(Statement("precedence", said.a, phrase(what), strong=said.strong, conditions=said.conditions))
+        elif said.kind == "existence":
+            found.append(Statement("response", phrase(what), said.a, strong=said.strong, conditions=said.conditions))
+        elif said.kind in ("absence", "limit", "choice"):
+            found.append(Statement(**{**vars(said), "conditions": (*said.conditions, Condition(f"{word} {what}"))}))
+        else:
+            found.append(said)
+    if not found and word not in ("before", "prior to") and is_finite(main) and not forbids(main):
+        found = [_made("response", what, b, False, conditions) for b in coordinated(main)]
+    if not found and word in ("before", "prior to") and is_finite(main) and not forbids(main):
+        found = [_precedes(main, what, False, conditions)]
+    return found
+
+
+def _precedes(a: str, b: str, strong: bool, conditions: Conditions) -> Statement:
+    return _made("precedence", a, b, strong, conditions)
+
+
+def _made(kind: str, a: str, b: str, strong: bool, conditions: Conditions) -> Statement:
+    return Statement(kind, phrase(NOBODY.sub("", a)), phrase(NOBODY.sub("", b)), strong=strong, conditions=conditions)  # type: ignore[arg-type]
+
+
+def is_thin(said: Statement) -> bool:
+    """A phrase of it names nothing."""
+    return not words_in(said.a) or (said.kind in ("precedence", "response", "succession") and not words_in(said.b))

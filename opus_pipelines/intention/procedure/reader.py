@@ -1,0 +1,200 @@
+"""Reads what a sentence of a procedure states. `statements_of` is the way in."""
+
+import re
+from dataclasses import replace
+
+from opus_pipelines.intention.procedure import depends, orders, times
+from opus_pipelines.intention.procedure.clauses import clauses_of
+from opus_pipelines.intention.procedure.modality import (
+    ENSURE,
+    MUST,
+    NEVER,
+    NOBODY,
+    PERMISSION,
+    PROHIBITED,
+    REQUIRED,
+    REQUIRES,
+    SKIPPED,
+    coordinated,
+    forbids,
+    obliges,
+    phrase,
+    tells_only,
+    verb_of,
+)
+from opus_pipelines.intention.procedure.verbs import is_base, is_finite, is_imperative, is_participle, may_be_third_person, words_in
+from opus_pipelines.intention.stated import Condition, Statement
+
+_EVENT_WORDS = ("before", "prior to", "after", "once", "as soon as", "upon", "following", "on receipt of", "when", "whenever")
+_DROPPED = ("in", "at", "with", "from", "by", "without", "during")
+_COORDINATED = re.compile(r",? (?:and|but) (?=(?:the|an?|its|their|his|her|every|all|no|it|they|we|you|nobody|this)\b)|, (?=(?:the|it|they) )")
+_EITHER = re.compile(r"^(?P<head>.*?)\beither (?P<a>.+?) or (?P<b>.+)$")
+_OR = re.compile(r"^(?P<a>.+?),? or (?P<b>.+)$")
+_IT_IS = re.compile(r"^it (?:is|shall be) (?:strictly |expressly )?(?:forbidden|prohibited|not (?:allowed|permitted)) to (?P<what>.+)$")
+_NOT_ALLOWED_TO = re.compile(r"\b(?:is|are|be) (?:not|no longer) (?:allowed|permitted) to (?P<what>.+)$")
+_NOT_DONE = re.compile(r"^(?P<a>[^,]+?) (?:is|are) (?:not|never) (?P<v>[a-z]+)\b(?P<rest>.*)$")
+_NO_TIME = ("covered", "included", "needed", "required", "intended", "meant", "known", "considered", "affected", "limited", "expected")
+
+
+def statements_of(text: str, shape: str = "prose") -> tuple[Statement, ...]:
+    """What a sentence states, in the order of its clauses; nothing where it obliges and orders nothing.
+
+    `shape`: that of `intention.sentences`. In items a noun with a participle ("laptop ordered") is a step to do.
+    """
+    found = [said for clause in clauses_of(text) for said in _read(clause, shape)]
+    return tuple(dict.fromkeys(said for said in found if said.kind in ("deadline", "choice") or not orders.is_thin(said)))
+
+
+def _read(text: str, shape: str, conditions: tuple[Condition, ...] = ()) -> list[Statement]:
+    if text.endswith("?") or not text:
+        return []
+    lead = depends.LEADING.match(text)
+    if lead and not (lead["word"] == "from" and times.duration_limit(text)):
+        return _led(lead["word"], lead["what"], lead["rest"], shape, conditions)
+    parts = _COORDINATED.split(text)
+    if len(parts) > 1 and all(_stands_alone(p) for p in parts) and not re.search(r"\b(?:subsequently|afterwards|thereafter)\b", text):
+        return [said for part in parts for said in _read(part, shape, conditions)]
+    return _clause(text, shape, conditions)
+
+
+def _stands_alone(text: str) -> bool:
+    return is_finite(text) or is_imperative(text)
+
+
+def _led(word: str, what: str, rest: str, shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
+    """A clause with something before its comma: a condition, an event, or circumstances."""
+    if word in ("unless", "until") and forbids(rest):
+        return [Statement("precedence", phrase(what), phrase(NOBODY.sub("", rest)))]
+    if word == "on" and not re.match(r"(?:\w+ )?(?:the )?(?:approval|receipt|arrival|completion|delivery|request|departure|rejection|acceptance)\b", what):
+        return _read(rest, shape, conditions)
+    if word in ("when", "whenever") and depends.BOUNDED.search(what):
+        word = "if"
+    if word in (*_EVENT_WORDS, "on"):
+        said = _read(rest, shape, conditions)
+        return orders.led(word, what, said, "" if tells_only(rest) or PERMISSION.search(rest) else rest, conditions)
+    if word in _DROPPED:
+        return _read(rest, shape, conditions)
+    condition = depends.condition_of(what, word in ("unless", "except for"))
+    return _read(rest, shape, (*conditions, condition))
+
+
+def _clause(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
+    """A clause without anything before it that governs it."""
+    if SKIPPED.search(text) and forbids(text):
+        return [Statement("existence", phrase(NEVER.sub(" ", SKIPPED.sub(" ", text))), conditions=conditions)]
+    if tells_only(text):
+        return []
+    if said := times.duration_limit(text) or times.limit(text):
+        more = [Statement("existence", said.a)] if said.op == ">=" and said.unit == "count" and MUST.search(text) else []
+        return [replace(s, conditions=conditions) for s in [said, *more]]
+    text = times.ahead_removed(text)
+    due = times.deadline(text)
+    if due and not (PERMISSION.search(text) and not MUST.search(text)):
+        return _due(due[0], due[1], shape, conditions)
+    before_conditions, numeric = _numeric(text)
+    if (found := orders.order(before_conditions, (*conditions, *numeric))) and not (PERMISSION.search(text) and not _binds(text)):
+        return found
+    main, trailing = depends.trailing(text)
+    conditions = (*conditions, *trailing)
+    if tells_only(main) or not main:
+        return []
+    if trailing and (due := times.deadline(main)):
+        return _due(due[0], due[1], shape, conditions)
+    main, numeric = _numeric(main)
+    conditions = (*conditions, *numeric)
+    return orders.order(main, conditions) or _plain(main, shape, conditions)
+
+
+def _binds(text: str) -> bool:
+    return forbids(text) or bool(MUST.search(text)) or " only" in f" {text}"
+
+
+def _numeric(text: str) -> tuple[str, tuple[Condition, ...]]:
+    return depends.attached(text) if depends.BOUNDED.search(text) and not re.search(r"\b(?:if|unless|except|when|where)\b", text) else (text, ())
+
+
+def _due(text: str, due: "times.Figure", shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
+    """A clause that says by when its step is done."""
+    text, trailing = depends.trailing(text)
+    conditions = (*conditions, *trailing)
+    a = "" if times.whole(text) else phrase(text)
+    if not a and not times.whole(text):
+        return []
+    timed = Statement("deadline", a, amount=due.amount, unit=due.unit, calendar=due.calendar, conditions=conditions)
+    return [timed, *(s for s in _plain(text, shape, conditions) if s.kind == "existence")] if a else [timed]
+
+
+def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
+    """Existence, absence and choice."""
+    if found := _IT_IS.match(text):
+        return [_absence(found["what"], conditions)]
+    if found := _NOT_ALLOWED_TO.search(text):
+        return [_absence(found["what"], conditions)]
+    if PROHIBITED.search(text) or NEVER.search(text) or (NOBODY.match(text) and (MUST.search(text) or re.search(r"\b(?:may|can|is|are)\b", text))):
+        return _forbidden(text, conditions)
+    if (found := _NOT_DONE.match(text)) and is_participle(found["v"]) and found["v"] not in _NO_TIME:
+        return [_absence(text.replace(" not ", " "), conditions)]
+    if PERMISSION.search(text):
+        return []
+    if chosen := _choice(text, conditions):
+        return chosen
+    if ENSURE.match(text):
+        return _read("must " + ENSURE.sub("", text), shape, conditions) if not forbids(ENSURE.sub("", text)) else _read(ENSURE.sub("", text), shape, conditions)
+    if MUST.search(text):
+        text, narrowed = depends.of_subject(text)
+        return [_existence(p, (*conditions, *narrowed)) for p in coordinated(text)]
+    if REQUIRED.search(text):
+        return [_existence(REQUIRED.sub(" ", text), conditions)]
+    if (needed := times.count_needed(text)) and not is_imperative(text):
+        return [replace(needed, conditions=conditions)]
+    if (found := REQUIRES.match(text)) and not is_imperative(text) and words_in(found["what"]):
+        if re.search(r"\b(?:first|prior|beforehand|in advance|previous)\b", text):
+            return [Statement("precedence", phrase(re.sub(r"\b(?:prior|previous|beforehand)\b", "", found["a"])), phrase(found["what"]), conditions=conditions)]
+        _, narrowed = depends.of_subject(text)
+        return [Statement("existence", phrase(found["a"]), conditions=(*conditions, *narrowed))]
+    if is_imperative(text):
+        return [_existence(p, conditions) for p in coordinated(text)]
+    if shape == "item" and _is_state(text):
+        return [_existence(text, conditions)]
+    if conditions and (is_finite(text) or any(may_be_third_person(w) for w in words_in(text)[1:4])):
+        return [_existence(p, conditions, strong=False) for p in coordinated(text)]
+    return []
+
+
+def _is_state(text: str) -> bool:
+    """A noun with a participle, as a list of things to do has it: "laptop ordered"."""
+    words = words_in(text)
+    return len(words) > 1 and not is_finite(text) and not is_base(words[0]) and any(is_participle(w) for w in words[1:])
+
+
+def _forbidden(text: str, conditions: tuple[Condition, ...]) -> list[Statement]:
+    if PROHIBITED.search(text):
+        found = PROHIBITED.search(text)
+        rest = text[found.end() :] if found else ""
+        if rest.startswith(" to "):
+            return [_absence(rest[4:], conditions)]
+    text, narrowed = depends.of_subject(text)
+    bare, more = depends.circumstances(text)
+    conditions = (*conditions, *narrowed)
+    return [replace(_absence(bare, (*conditions, *more)), verb=verb_of(text))]
+
+
+def _absence(text: str, conditions: tuple[Condition, ...]) -> Statement:
+    return Statement("absence", phrase(NOBODY.sub("", text)), conditions=conditions, verb=verb_of(text))
+
+
+def _existence(text: str, conditions: tuple[Condition, ...], strong: bool = True) -> Statement:
+    return Statement("existence", phrase(text), conditions=conditions, verb=verb_of(text), strong=strong)
+
+
+def _choice(text: str, conditions: tuple[Condition, ...]) -> list[Statement]:
+    found = _EITHER.match(text)
+    if found and (MUST.search(text) or obliges(text.replace("either ", "", 1)) or is_finite(text)):
+        return [Statement("choice", options=(phrase(found["a"]), phrase(found["b"])), conditions=conditions)]
+    found = _OR.match(text)
+    if found and (is_imperative(text) or MUST.search(text)) and " either" not in text:
+        words = words_in(found["b"])
+        passive = bool(re.search(r"\bbe\b", found["a"]))
+        if words and len(words) > (0 if passive else 1) and (is_participle(words[0]) if passive else is_base(words[0])):
+            return [Statement("choice", options=(phrase(found["a"]), phrase(found["b"])), conditions=conditions)]
+    return []
