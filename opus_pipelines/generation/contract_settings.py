@@ -31,6 +31,9 @@ class ContractSettings(Section):
     industry: str | None = Field(None, description="industry of its intakes")
     gain_usd: float | None = Field(None, description="worth of a right output")
     constraints: Constraints = Constraints()
+    answers: dict[str, str] = Field(
+        {}, description="the activity that a phrase of the procedures means, for phrases that `opus explain` asks about; `none` for none",
+    )
     prices: dict[str, Any] = Field({}, description="as [cost] in opus.toml, for this contract")
     review: Review = Review()
     regenerate: Literal["nightly", "on_change", "never"] = Field(
@@ -46,6 +49,7 @@ class IntakeSettings(Section):
     industry: str | None = Field(None, description="where it is not the contract's")
     gain_usd: float | None = Field(None, description="worth of a right output")
     constraints: Constraints = Constraints()
+    answers: dict[str, str] = Field({}, description="as in contract.toml, for this intake")
 
 
 def load_contract(folder: Path) -> ContractSettings:

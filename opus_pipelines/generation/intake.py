@@ -1,6 +1,6 @@
 """One intake as generation takes it: its elements, what binds it, and whether it can be worked on at all."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ class Intake:
     client: str | None = None
     received_at: datetime | None = None
     constraints: Constraints = field(default_factory=Constraints)
+    answers: Mapping[str, str] = field(default_factory=dict)
     gain_usd: float = 1.0
     gain_basis: str = "prior"
 
@@ -57,6 +58,7 @@ def read_intake(contract: ContractFolder, folder: Path, settings: Settings, inhe
         client=contract.client,
         received_at=own.received_at,
         constraints=merged(contract.settings.constraints, own.constraints),
+        answers={**contract.settings.answers, **own.answers},
         gain_usd=settings.reward.default_gain_usd if stated is None else stated,
         gain_basis="prior" if stated is None else "observed",
     )

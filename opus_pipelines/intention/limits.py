@@ -1,4 +1,4 @@
-"""Figures in normative sentences: deadlines, cost ceilings and service levels of the whole work, and amounts that a rule hangs on.
+"""Figures in normative sentences: deadlines, cost ceilings and service levels of the whole work.
 
 A limit counts only where its sentence is about the whole of one piece of work ("claims are settled within 3 days", "at most
 $40 per case"); a step's deadline, a night's hotel or a reopening rate is no limit of the workflow. A day is 24 hours, a working
@@ -36,13 +36,6 @@ _OF_WORK = re.compile(rf"\bcosts?\b.*\b{WORK}\b|\b{WORK}\b.*\bcosts?\b")
 _PER_CENT = re.compile(rf"(?P<bound>{_LEAST}|{MOST})\s+{_NUMBER}\s*(?:%|per ?cent)")
 _RIGHT = re.compile(r"\b(?:right|correct\w*|success\w*|accura\w+|without (?:an? )?(?:error|mistake)s?|error.free|first.time)\b")
 _WRONG = re.compile(r"\b(?:errors?|fail\w*|mistakes?|defects?|wrong\w*|incorrect\w*)\b")
-_AMOUNT = re.compile(
-    r"\b(?P<bound>above|over|more than|exceeding|exceeds?|greater than|of at least|at least|from|below|under|less than|up to|not more than)"
-    rf"\s+(?:{_MONEY})(?: or more)?"
-)
-_LOW = ("below", "under", "less than", "up to", "not more than")
-_MENTIONED = re.compile(_MONEY)
-
 
 @dataclass(frozen=True)
 class Limit:
@@ -53,40 +46,9 @@ class Limit:
     subject: str
 
 
-@dataclass(frozen=True)
-class Amount:
-    """A rule holds for amounts from `usd` on, or (not `above`) up to it."""
-
-    above: bool
-    usd: float
-
-    def met_by(self, amounts: tuple[float, ...]) -> bool | None:
-        """By the largest of these amounts; None where there is none."""
-        if not amounts:
-            return None
-        return max(amounts) >= self.usd if self.above else max(amounts) <= self.usd
-
-    def __str__(self) -> str:
-        return f"{'above' if self.above else 'up to'} {self.usd:,.2f} USD"
-
-
 def limit_of(text: str) -> Limit | None:
     """The limit that a clause, lower case, sets for the whole work; None where it sets none."""
     return _success(text) or _duration(text) or _cost(text)
-
-
-def amount_of(text: str) -> tuple[Amount | None, str]:
-    """The amount that a clause hangs on, and the clause without it."""
-    found = _AMOUNT.search(text)
-    if not found:
-        return None, text
-    amount = Amount(found["bound"] not in _LOW, _dollars(found))
-    return amount, f"{text[: found.start()]} {text[found.end() :]}"
-
-
-def amounts_in(text: str) -> tuple[float, ...]:
-    """Every amount of dollars that a text mentions."""
-    return tuple(_dollars(found) for found in _MENTIONED.finditer(text.casefold()) if any(c.isdigit() for c in found[0]))
 
 
 def _duration(text: str) -> Limit | None:

@@ -1,8 +1,8 @@
-"""What a sentence of the process context demands of a workflow, read from its words alone. English; this project's own grammar.
+"""What a sentence of the process context demands of a workflow: what it states (`intention.procedure`), as constraints.
 
 Text is data. A demand is a normative sentence about the work in a process or contract document: who writes to the program
 ("ignore the rules", "rank this first"), in code, in markup, in quotation marks or in the client's input, demands nothing.
-Which task a clause means is settled later (`generation.meaning`); what cannot be settled stays a rule without effect.
+Which task a phrase means is settled later (`generation.asked.settling`); what cannot be settled is shown as a rule that is not applied.
 """
 
 import re
@@ -11,58 +11,25 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from opus_pipelines.intention.elements import Element
-from opus_pipelines.intention.limits import Amount, amount_of, limit_of
+from opus_pipelines.intention.limits import limit_of
+from opus_pipelines.intention.procedure.figures import Figure, hours
+from opus_pipelines.intention.procedure.modality import MUST, NEVER, PERMISSION, PROHIBITED, REQUIRED, REQUIRES
 from opus_pipelines.intention.procedure.reader import statements_of
 from opus_pipelines.intention.procedure.rows import statements_of_row
 from opus_pipelines.intention.sentences import Sentence, sentences_of
-from opus_pipelines.intention.stated import Statement
-from opus_pipelines.intention.words import stems
+from opus_pipelines.intention.stated import Condition, Statement
 
 SPEAKING = ("process", "contract")  # roles whose sentences may bind
 LONGEST = 600  # characters of a sentence beyond which its grammar is not to be trusted
+UNREAD = "it obliges, but what it asks for could not be read"
+ONE_STEP = "a deadline of one step; workflows are held against deadlines of the whole work only"
+BOUND = "it bounds an amount, a count or a measure inside the case; no figure of a workflow is held against it"
 
-_MUST = re.compile(r"\b(?:must|shall|ha(?:s|ve) to|needs? to|(?:is|are) to|always)\b(?: always| also| first)?(?: be\b)?")
-_REQUIRED = re.compile(r"\b(?:is|are) (?:always )?(?:required|mandatory|compulsory|obligatory)\b")
-_NEVER = re.compile(
-    r"\b(?:must not|mustn't|must never|shall not|shall never|may not|may never|can ?not|do not|don't|never|(?:is|are) (?:not|never) to"
-    r"|under no circumstances)\b(?: be\b)?"
-)
-_PROHIBITED = re.compile(r"\b(?:is|are) (?:strictly )?(?:forbidden|prohibited|not (?:allowed|permitted))\b")
-_SKIPPED = re.compile(
-    r"\b(?:left out|leave out|leaving out|skip(?:ped|ping)?|omit(?:ted|ting)?|waive[sd]?|waiving|bypass(?:ed|ing)?|forg[eo]t(?:ten|ting)?"
-    r"|dispens(?:ed?|ing) with)\b"
-)
-_NEGATION = re.compile(r"^(?!.*\b(?:what|which|who|that)\b).*?\b(?:nothing|nobody|no one|none|no|never|not|don't|mustn't)\b")
-_NEGATIVES = re.compile(r"\b(?:nothing|nobody|no one|none|no|never|not|don't|mustn't)\b")
-_NO_NO = re.compile(r"no (?P<a>[^,]+), no (?P<b>[^,]+)")
-_UNTIL = re.compile(r"\b(?:before|until|unless|without|prior to)\b")
-_ONLY = re.compile(r"\bonly\b(?P<mid>.*?)\b(?:after|once|when|if|upon)\b(?P<a>.+)$")
-_FIRST = re.compile(r"^(?:before|prior to)\b(?P<b>[^,]+),(?P<a>.+)$")
-_NOT_UNTIL = re.compile(r"^(?:until|unless)\b(?P<a>[^,]+),(?P<b>.+)$")
-_ENSURE = re.compile(
-    r"^(?:please )?(?:always )?(?:(?:ensure|make sure|see to it)(?: that)?|it must be ensured(?: that)?)\s+"
-    r"(?=.*\b(?:is|are|be|been) (?:\w+ed|paid|sent|made|done|held|taken|written|given|told|sought)\b)"
-)
-_REQUIRES = re.compile(r"^(?:an?|any|each|every|all)\b(?P<whose>[^,]{0,40}?)\brequires?\b(?P<a>.+)$")
-_OF_AMOUNT = re.compile(
-    r"(?:^|\s)(?:if|when(?:ever)?|where(?:ver)?|in case)(?:\s+(?:an?|the|any|its|this|that|it|of|is|are|was|be|claimed|total|amounts?"
-    r"|sums?|values?|loss(?:es)?|damages?|claims?|settlements?|invoices?|expenses?|costs?|prices?|bills?|orders?|payments?|refunds?"
-    r"|reports?|requests?|cases?))*\s*(?:,\s*|$)"
-)
 _LABELLED = re.compile(
     r"^(?P<whose>[^:;,.]{0,40}?)\b(?:(?P<time>sla|service levels?|turnaround(?: time)?|(?:handling|processing|lead) time|time limit)"
     r"|(?P<cost>budget|cost (?:ceiling|limit|cap)|max(?:imum|\.) cost))\s*:\s*(?P<value>[^:;]*\d[^:;]*)$", re.I,
 )
 _BOUND_LAST = re.compile(r"^(?P<value>.*\d.*?)\s+(?P<bound>at most|at least|maximum|minimum)$", re.I)
-_AFTER = re.compile(r"^(?:after|once)\b(?P<a>[^,]+),(?P<b>.+)$")
-_CONDITION = re.compile(
-    r"\b(?:if|when|whenever|where|wherever|unless|except|in case|as long as|while|provided|until|before|after|without|what|that|which"
-    r"|who|whose|whoever|whatever|otherwise|instead|more than once|twice|again)\b"
-)
-_PERMISSION = re.compile(
-    r"\b(?:may|can|could|might|need not|needn't|(?:does|do|is|are) not (?:need|required|necessary)|no need|optional|should)\b"
-)
-_PREFIX = re.compile(r"^(?:for|in case of|in the case of|with|on)\s+(?P<scope>[^,]{3,60}),\s*(?P<rest>.+)$")
 _QUOTED = re.compile(r'"[^"]*"|“[^”]*”|«[^»]*»|(?<!\w)\'[^\']{4,}\'(?!\w)')
 _ADDRESS = re.compile(
     r"\b(?:ignore|disregard|forget|override|overrule|bypass|discard)\b.*\b(?:rules?|instructions?|constraints?|polic\w+|limits?|prompts?"
@@ -76,8 +43,6 @@ _ADDRESS = re.compile(
 )
 _TARGETS = re.compile(r"\b(target|limit|maximum|max|minimum|sla|service level|due|deadline)\b", re.I)
 _JOINTS = (("at most|at least", ""), ("%|per ?cent", "at least"), (r"\b(?:min|hour|day|week|h)", "within"))
-_COORDINATED = re.compile(r",? and (?=(?:(?!must|shall)[\w'-]+ )+(?:must|shall)\b)")
-_CONCESSION = re.compile(r",? even (?:if|when|where|while|before|after)\b[^,]*|, (?:whoever|whatever|whichever|no matter)\b[^,]*")
 _AGENT = re.compile(r"\bby (?:an?|the|two|one|some\w*|our|its|his|their|another|every\w*)\b.*$")
 
 
@@ -85,8 +50,10 @@ _AGENT = re.compile(r"\bby (?:an?|the|two|one|some\w*|our|its|his|their|another|
 class Demand:
     """One demand: a key of the constraints, with the clauses that name its tasks (two for `before`) or the limit's value.
 
-    `verbs`: the stem that a clause's task must be called by, "" where any will do; `given`: a step on whose being done it hangs;
-    `scope`: words that the intake must say; `idle`: why it can have no effect, as far as the words tell.
+    `kind` may also be choice, deadline, limit or none, which no constraint expresses. `verbs`: the stem that a clause's task must be called
+    by, "" where any will do; `given`: a step on whose being done it hangs, `after`: it must be done after that step; `scope`: words that
+    the intake must say; `conditions`: what the intake's facts must be; `idle`: why it can have no effect, as far as the words tell;
+    `said`: what is shown of it where the clauses do not say it all.
     """
 
     kind: str
@@ -95,14 +62,16 @@ class Demand:
     value: float | None = None
     strong: bool = True
     given: str = ""
+    after: bool = False
     scope: str = ""
-    amount: Amount | None = None
+    conditions: tuple[Condition, ...] = ()
     idle: str | None = None
+    said: str = ""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A normative sentence and what it demands; `demands` may be empty where it asks for something that no constraint expresses."""
+    """A normative sentence, what it states and what it demands."""
 
     sentence: Sentence
     demands: tuple[Demand, ...] = ()
@@ -120,19 +89,60 @@ def _shared(element: Element) -> tuple[Rule, ...]:
 
 
 def read_rules(element: Element) -> tuple[Rule, ...]:
-    """The rules of one element."""
-    return tuple(rule for sentence in sentences_of(element) if (rule := rule_of(sentence)))
+    """The rules of one element. An answer is read with the question before it: it may leave out what that says."""
+    found, question = [], ""
+    for sentence in sentences_of(element):
+        if rule := rule_of(sentence, question):
+            found.append(rule)
+        question = sentence.text if sentence.text.rstrip().endswith("?") else ""
+    return tuple(found)
 
 
-def rule_of(sentence: Sentence) -> Rule | None:
-    """The rule that a sentence is; None where it demands nothing of anyone."""
+def rule_of(sentence: Sentence, question: str = "") -> Rule | None:
+    """The rule that a sentence is, after `question` where it answers one; None where it demands nothing of anyone."""
     if sentence.shape in ("heading", "snippet") or len(sentence.text) > LONGEST or sentence.text.rstrip().endswith("?"):
         return None
-    texts = list(_cells(sentence)) if sentence.shape == "row" else [sentence.text]
-    found = tuple(d for text in texts for clause in _parts(text) for d in _demands(clause, sentence.shape == "row"))
-    normative = any(_is_normative(text.casefold()) for text in texts)
-    said = statements_of_row(sentence.text) if sentence.shape == "row" else statements_of(sentence.text, sentence.shape)
-    return Rule(sentence, found, said) if found or normative or said else None
+    is_row = sentence.shape == "row"
+    texts = list(_cells(sentence)) if is_row else [sentence.text]
+    clauses = [clause for text in texts for clause in _parts(text)]
+    normative = any(map(_is_normative, clauses))
+    if any(_ADDRESS.search(clause) for clause in clauses):
+        addressed = normative or any(map(limit_of, clauses))
+        return Rule(sentence, (Demand("none", idle="it addresses the program, not the work"),)) if addressed else None
+    limits = [d for clause in clauses for d in _limits(clause, is_row)]
+    said = statements_of_row(sentence.text) if is_row else statements_of(_with_question(sentence.text, question), sentence.shape)
+    said = tuple(s for s in said if not (limits and s.kind in ("deadline", "limit", "existence")))
+    demands = (*limits, *(d for s in said for d in demands_of(s)))
+    if normative and not demands and not any(PERMISSION.search(clause) for clause in clauses):
+        demands = (Demand("none", idle=UNREAD),)
+    return Rule(sentence, demands, said) if demands else None
+
+
+def demands_of(said: Statement) -> Iterator[Demand]:
+    """What a statement demands of a workflow."""
+    a, b = _clause(said.a), _clause(said.b)
+    given = said.conditions
+    if said.kind == "existence":
+        yield Demand("must_contain", (a,), (said.verb,), strong=said.strong, conditions=given)
+    elif said.kind == "absence":
+        yield Demand("must_not_contain", (a,), (said.verb,), conditions=given)
+    elif said.kind in ("precedence", "response", "succession"):
+        yield Demand("before", (a, b), ("", ""), strong=said.strong, conditions=given)
+        if said.strong and said.kind in ("precedence", "succession"):
+            yield Demand("must_contain", (a,), given=b, conditions=given)
+        if said.strong and said.kind in ("response", "succession"):
+            yield Demand("must_contain", (b,), given=a, after=True, conditions=given)
+    elif said.kind == "choice":
+        yield Demand("choice", tuple(map(_clause, said.options)), ("",) * len(said.options), conditions=given)
+    elif said.kind == "deadline":
+        figure = Figure(said.amount or 0.0, said.unit)
+        days = f"{figure.amount:g} {'working ' if said.calendar == 'working' else ''}{figure.unit}{'s' if figure.amount != 1 else ''}"
+        if a:
+            yield Demand("deadline", said=f"{a} within {days}", conditions=given, idle=ONE_STEP)
+        else:
+            yield Demand("max_duration_hours", value=hours(figure), conditions=given)
+    else:
+        yield Demand("limit", said=f"{a} {said.op} {said.amount:g} {said.unit}", conditions=given, idle=BOUND)
 
 
 def clauses_of(rules: Iterable[Rule]) -> list[str]:
@@ -141,8 +151,28 @@ def clauses_of(rules: Iterable[Rule]) -> list[str]:
     return list(dict.fromkeys(c for d in live for c in (*d.clauses, d.given) if c))
 
 
-def _is_normative(text: str) -> bool:
-    return any(said.search(text) for said in (_MUST, _ENSURE, _REQUIRES, _REQUIRED, _NEVER, _PROHIBITED))
+def _limits(clause: str, is_row: bool) -> Iterator[Demand]:
+    """The limit that a clause sets for the whole work."""
+    limit = limit_of(clause)
+    if limit is not None:
+        kept = limit.value > 0 and (limit.kind != "min_success" or limit.value <= 1)
+        idle = None if kept else "a limit that nothing can keep is taken for none"
+        idle = "a permission, not a limit" if PERMISSION.search(clause) and not is_row else idle
+        yield Demand(limit.kind, value=limit.value, scope=limit.subject, idle=idle)
+
+
+def _with_question(text: str, question: str) -> str:
+    answer = re.sub(r"^a(?:nswer)?\s*[:.]\s*", "", text, flags=re.I)
+    return f"{question} A: {answer}" if question else text
+
+
+def _clause(text: str) -> str:
+    """A phrase without who does it: tasks are not called by that."""
+    return _AGENT.sub(" ", text).strip(" ,.")
+
+
+def _is_normative(clause: str) -> bool:
+    return any(said.search(clause) for said in (MUST, REQUIRED, NEVER, PROHIBITED)) or bool(REQUIRES.match(clause))
 
 
 def _cells(sentence: Sentence) -> Iterator[str]:
@@ -170,124 +200,9 @@ def _parts(text: str) -> Iterator[str]:
         return
     for part in re.split(r";|:\s|\s[–—-]\s", bare):
         if len(part.split()) > 1:
-            yield from _coordinated(_CONCESSION.sub("", " ".join(part.casefold().replace("’", "'").rstrip(".!").split())))
-
-
-def _coordinated(text: str) -> Iterator[str]:
-    """The clauses that an "and" joins where each has its own subject and force, and nothing at the head governs all of them."""
-    parts = _COORDINATED.split(text)
-    governed = _CONDITION.match(text) or _PREFIX.match(text) or limit_of(text) or amount_of(text)[0]
-    yield from parts if all(_MUST.search(p) and not _NEGATIVES.search(p) for p in parts) and not governed else [text]
+            yield " ".join(part.casefold().replace("’", "'").rstrip(".!").split())
 
 
 def _bounded(value: str) -> str:
     """A label's value without the bound that it may state in words: it is one anyway."""
     return re.sub(r"^(?:at most|max(?:imum|\.)?|up to|within|no more than)\s+|\s+(?:at most|maximum|max\.?)$", "", value.casefold().strip())
-
-
-def _demands(text: str, is_row: bool) -> list[Demand]:
-    if _ADDRESS.search(text):
-        said = _is_normative(text) or limit_of(text) is not None
-        return [Demand("none", idle="it addresses the program, not the work")] if said else []
-    if limit := limit_of(text):
-        kept = limit.value > 0 and (limit.kind != "min_success" or limit.value <= 1)
-        idle = None if kept else "a limit that nothing can keep is taken for none"
-        idle = "a permission, not a limit" if _PERMISSION.search(text) and not is_row else idle
-        return [Demand(limit.kind, value=limit.value, scope=limit.subject, idle=idle)]
-    prefixed = _PREFIX.match(text)
-    scope, text = (prefixed["scope"], prefixed["rest"]) if prefixed else ("", text)
-    text = _ENSURE.sub("must ", text)
-    amount, text = amount_of(text)
-    text = _OF_AMOUNT.sub(" ", text).strip() if amount else text
-    found = _ordered(text) or _skipped(text) or _forbidden(text) or _required(text)
-    return [_with(d, scope, amount) for d in found]
-
-
-def _with(demand: Demand, scope: str, amount: Amount | None) -> Demand:
-    return Demand(
-        demand.kind, demand.clauses, demand.verbs, demand.value, demand.strong, demand.given, scope or demand.scope, amount, demand.idle
-    )
-
-
-def _ordered(text: str) -> list[Demand]:
-    """`a before b`, in any of the ways of saying so; said with force it also demands a wherever b is done."""
-    if found := _ONLY.search(text):
-        return _sequence(_near(found["a"], 0), _near(text[: found.start()], -1) + found["mid"], True)
-    if found := _AFTER.match(text):
-        return _sequence(found["a"], _near(found["b"], 0), bool(_MUST.search(found["b"])))
-    if (found := _FIRST.match(text)) and not _NEGATION.search(found["a"]):
-        return _sequence(_near(found["a"], 0), found["b"], bool(_MUST.search(found["a"])))
-    if (found := _NOT_UNTIL.match(text)) and _NEGATION.search(found["b"]) and not _SKIPPED.search(found["b"]):
-        return _sequence(found["a"], found["b"], True)
-    if found := _NO_NO.fullmatch(text):
-        return _sequence(found["a"], found["b"], True)
-    found = _UNTIL.search(text)
-    if not found or text[: found.start()].endswith(" as "):
-        return []
-    left, right = text[: found.start()], _near(text[found.end() :], 0)
-    forbidden = _NEGATION.search(left) or _PROHIBITED.search(text)
-    if forbidden and not _SKIPPED.search(left):
-        return _sequence(right, left, True)
-    if found[0] in ("before", "prior to"):
-        return _sequence(_near(left, -1), right, bool(_MUST.search(left)))
-    return []
-
-
-def _sequence(first: str, then: str, strong: bool) -> list[Demand]:
-    a, b = _clause(first), _clause(then)
-    if not a or not b:
-        return []
-    order = Demand("before", (a, b), ("", ""), strong=strong)
-    return [order, Demand("must_contain", (a,), given=b)] if strong else [order]
-
-
-def _near(text: str, which: int) -> str:
-    """The first (0) or last (-1) of a text's coordinated clauses: the one next to the word that joins."""
-    parts = [p for p in re.split(r",|\band\b", text) if p.strip()]
-    return parts[which] if parts else ""
-
-
-def _skipped(text: str) -> list[Demand]:
-    if not (_SKIPPED.search(text) and (_NEVER.search(text) or _PROHIBITED.search(text))):
-        return []
-    clause = _SKIPPED.sub(" ", _NEVER.sub(" ", text))
-    return [Demand("must_contain", (_clause(clause),), ("",), idle=_hangs(clause))]
-
-
-def _forbidden(text: str) -> list[Demand]:
-    found = _NEVER.search(text)
-    if found:
-        verb = stems(text[found.end() :])[:1]
-        return [Demand("must_not_contain", (_clause(text),), verb or ("",), idle=_hangs(text))]
-    if (found := _PROHIBITED.search(text)) and (rest := text[found.end() :]).startswith(" to "):
-        return [Demand("must_not_contain", (_clause(rest[4:]),), stems(rest)[:1] or ("",), idle=_hangs(rest))]
-    if found:
-        return [Demand("must_not_contain", (_clause(text[: found.start()]),), stems(text[: found.start()])[:1] or ("",), idle=_hangs(text))]
-    return []
-
-
-def _required(text: str) -> list[Demand]:
-    if found := _REQUIRED.search(text):
-        verb = stems(text[: found.start()])[:1]
-    elif found := _REQUIRES.match(text):
-        return [Demand("must_contain", (_clause(f"{found['whose']} {found['a']}"),), idle=_hangs(text))]
-    elif found := _MUST.search(text):
-        verb = stems(text[found.end() :])[:1]
-    else:
-        return []
-    idle = "a permission, not a demand" if _PERMISSION.search(text) else _hangs(text)
-    idle = "it says what need not or must not be" if _NEGATIVES.search(text[: found.start()]) else idle
-    return [Demand("must_contain", (_clause(text),), verb or ("",), idle=idle)]
-
-
-def _hangs(text: str) -> str | None:
-    found = _CONDITION.search(text)
-    return f"it hangs on a condition ({found[0]!r}) that the intake's data cannot settle" if found else None
-
-
-def _clause(text: str) -> str:
-    """The words that name a step: without the force, without who does it."""
-    text = _AGENT.sub(" ", text)
-    for pattern in (_NEVER, _MUST, _REQUIRED, _PROHIBITED, _NEGATIVES):
-        text = pattern.sub(" ", text)
-    return " ".join(text.strip(" ,.").split())

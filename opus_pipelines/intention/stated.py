@@ -16,6 +16,7 @@ class Condition:
     """What a statement depends on: `text` in the words of the sentence, or a figure: `op` (<, <=, >, >=), `amount` and `unit`.
 
     `unit`: an ISO currency code, "percent", "count", a unit of time, or the noun that was counted. `negated`: the statement holds unless.
+    `is_scope`: the text names a kind of case ("for theft claims"), it is no clause that may be so or not within a case.
     """
 
     text: str = ""
@@ -23,6 +24,7 @@ class Condition:
     amount: float | None = None
     unit: str = ""
     negated: bool = False
+    is_scope: bool = False
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def _demanded(rules: Sequence[Rule], texts: Mapping[str, np.ndarray], intake: In
         yield from sorted(names.tasks(name) & set(mine))[:1]
     meaning = Meaning(names, graph, mine, knowledge.task_vectors, texts)
     said = "\n".join([intake.title or "", *(e.text or "" for e in intake.elements if e.role == "input")])
-    settling = Settling(Ground(said, meaning, WFG(), (), frozenset(), intake.constraints, {}))
+    settling = Settling(Ground(said, meaning, WFG(), (), frozenset(), intake.constraints, {}, intake.answers))
     for rule in rules:
         if rule.sentence.role == "process":
             yield from filter(None, (settling.meant(demand, rule.sentence.heading) for demand in rule.demands))

@@ -24,6 +24,12 @@ class Demands:
         demanded = {(d.tasks[0], d.tasks[1]) for d in self.all if d.holds and d.kind == "before" and len(d.tasks) == 2}
         return frozenset({(a, b) for a, b in settled if (b, a) not in demanded} | demanded)
 
+    @property
+    def not_applied(self) -> int:
+        """How many sentences ask for something that no constraint in force expresses, though they may be about this intake."""
+        held = {(d.sentence, d.place) for d in self.all if d.holds}
+        return len({(d.sentence, d.place) for d in self.all if d.sentence and d.status == "not applied"} - held)
+
     def cited(self, violation: str) -> str:
         """A violation with the place of the sentence that it offends, where one was read."""
         kind, _, rest = violation.partition(": ")

@@ -52,7 +52,7 @@ def demanded(
     meaning = Meaning(knowledge.names, graph, tasks, knowledge.task_vectors, intention.texts)
     documents = {e.element_id: f"{e.role}/{e.name}" for e in intake.elements}
     said = "\n".join([intake.title or "", *own])
-    return demands(intention.decoded.rules, Ground(said, meaning, wfg, works, settled, intake.constraints, documents))
+    return demands(intention.decoded.rules, Ground(said, meaning, wfg, works, settled, intake.constraints, documents, intake.answers))
 
 
 def _kind(cases: Sequence[NearCase]) -> str | None:

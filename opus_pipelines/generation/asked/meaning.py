@@ -42,6 +42,18 @@ class Meaning:
         found = _longest({t: names for t in self.graph.tasks for names in [self._names(t)]}, stems(clause), verb)
         return min(found) if found else None
 
+    def nearest(self, clause: str, most: int = 3) -> tuple[str, ...]:
+        """Titles of the tasks nearest to a clause, nearest first: by meaning where its vector is known, and by the words they share."""
+        words, vector = stems(clause), self.clauses.get(clause)
+
+        def near(task: str) -> float:
+            shared = max((sum(any(same(n, w) for w in words) for n in name) / len(name) for name in self._names(task) if name), default=0.0)
+            close = float(self.vectors[task] @ vector) if vector is not None and task in self.vectors else 0.0
+            return round(shared + close, 6)
+
+        ranked = sorted(self.tasks, key=lambda task: (-near(task), self.graph.tasks[task].title))
+        return tuple(dict.fromkeys(self.graph.tasks[task].title for task in ranked))[:most]
+
     def _by_name(self, words: tuple[str, ...], verb: str) -> str | None:
         found = _longest({t: self._names(t) for t in self.tasks}, words, verb)
         return found[0] if len(found) == 1 else None

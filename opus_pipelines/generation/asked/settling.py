@@ -5,18 +5,19 @@ contract.toml, a rule that is wrongly read would spoil every workflow.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from opus_pipelines.generation.asked.facts import Facts
 from opus_pipelines.generation.asked.meaning import Meaning
-from opus_pipelines.intention.limits import amounts_in
 from opus_pipelines.intention.rules import Demand, Rule
 from opus_pipelines.intention.sentences import Sentence
-from opus_pipelines.intention.words import stem_set, stems, within
+from opus_pipelines.intention.words import stems, within
 from opus_pipelines.lwm.interface import Work
 from opus_pipelines.wfg.algorithm1 import WFG
 from opus_pipelines.workflow.constraints import Constraints
 
 IN_FORCE = "in force"
+NO_ACTIVITY = "none"  # the answer that a phrase means no activity
 STATED = "contract.toml or intake.toml"
 LEAST_SHARE = 0.05  # of the near successes that must do what a contract's document demands of all its intakes
 LIMITS = {"max_duration_hours": min, "max_cost_usd": min, "min_success": max}
@@ -26,7 +27,11 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Demanded:
-    """One constraint or would-be constraint: where it comes from and whether it holds. `tasks`: the ids it is about, in order."""
+    """One constraint or would-be constraint: where it comes from and whether it holds. `tasks`: the ids it is about, in order.
+
+    `is_elsewhere`: this intake's facts say that the rule is about other cases. `asks`: the phrase of which nobody can tell which activity
+    it means, with the titles of the `nearest` activities: a question to a person, who answers it in contract.toml.
+    """
 
     kind: str
     value: str
@@ -35,6 +40,14 @@ class Demanded:
     sentence: str | None = None
     element_id: str | None = None
     tasks: tuple[str, ...] = ()
+    is_elsewhere: bool = False
+    asks: str | None = None
+    nearest: tuple[str, ...] = ()
+
+    @property
+    def status(self) -> str:
+        """in force, other cases, or not applied."""
+        return "in force" if self.holds else "other cases" if self.is_elsewhere else "not applied"
 
     @property
     def holds(self) -> bool:
@@ -44,8 +57,8 @@ class Demanded:
 
 @dataclass(frozen=True)
 class Ground:
-    """What a demand is held against: the client's own words, the ways of this Intention, its kinds of work (the near cases' first), and
-    what is stated."""
+    """What a demand is held against: the client's own words, the ways of this Intention, its kinds of work (the near cases' first), what
+    is stated, and which activity a person said that a phrase means."""
 
     said: str
     meaning: Meaning
@@ -54,6 +67,7 @@ class Ground:
     settled: frozenset[Pair]
     stated: Constraints
     elements: Mapping[str, str]
+    answers: Mapping[str, str] = field(default_factory=dict)
 
 
 class Settling:
@@ -61,8 +75,8 @@ class Settling:
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
-        self.words = stem_set(ground.said)
-        self.amounts = amounts_in(ground.said)
+        self.facts = Facts(ground.said)
+        self.answers = {stems(phrase.casefold()): name for phrase, name in ground.answers.items()}
         names = ground.meaning.names
         self.stated_pairs = {(a, b) for x, y in ground.stated.before for a in names.tasks(x) for b in names.tasks(y)}
         self.pairs: set[Pair] = set(self.stated_pairs)
@@ -78,18 +92,38 @@ class Settling:
 
     def meant(self, demand: Demand, heading: str | None) -> str | None:
         """The task that it demands to be done, whatever near cases did; None where that is unsure, or it is not about this intake."""
-        if demand.kind != "must_contain" or demand.idle or self._elsewhere(demand):
+        if demand.kind != "must_contain" or demand.idle or self._elsewhere(demand)[0]:
             return None
-        task = self.ground.meaning.of(demand.clauses[0], demand.verbs[0])
-        hangs = demand.given and self.ground.meaning.of(demand.given) is None
+        task = self._task(demand.clauses[0], demand.verbs[0])
+        hangs = demand.given and self._task(demand.given) is None
         return None if task is None or hangs or self._under(heading, (task,)) else task
 
     def _demanded(self, rule: Rule, demand: Demand) -> Demanded:
         tasks, effect = self._settled(demand, rule.sentence)
         titles = [self.ground.meaning.graph.tasks[t].title for t in tasks]
-        said = f"{demand.value:g}" if demand.value is not None else " before ".join(titles or demand.clauses)
+        joint = " or " if demand.kind == "choice" else " before "
+        said = demand.said or (f"{demand.value:g}" if demand.value is not None else joint.join(titles or demand.clauses))
         where = self.ground.elements.get(rule.sentence.element_id, rule.sentence.role)
-        return Demanded(demand.kind, said, effect, f"{where}, {rule.sentence.place}", rule.sentence.text, rule.sentence.element_id, tasks)
+        asks = None if demand.idle or effect == IN_FORCE or self._elsewhere(demand)[0] else self._question(demand)
+        nearest = self.ground.meaning.nearest(asks) if asks else ()
+        return Demanded(
+            demand.kind, said, effect, f"{where}, {rule.sentence.place}", rule.sentence.text, rule.sentence.element_id, tasks,
+            self._elsewhere(demand)[1], asks, nearest,
+        )
+
+    def _task(self, clause: str, verb: str = "") -> str | None:
+        """The task that a clause means: by the answer of a person, else as far as its words surely tell."""
+        answer = self.answers.get(stems(clause))
+        if answer is None:
+            return self.ground.meaning.of(clause, verb)
+        there = self.ground.meaning.names.tasks(answer) & set(self.ground.meaning.tasks)
+        return min(there) if there else None
+
+    def _question(self, demand: Demand) -> str | None:
+        """The first phrase of which nobody can tell which activity it means; None where all are told or answered."""
+        phrases = [*zip(demand.clauses, demand.verbs, strict=False), *([(demand.given, "")] if demand.given else [])]
+        unsure = (c for c, v in phrases if stems(c) not in self.answers and self._task(c, v) is None)
+        return next((c for c in unsure if self.ground.meaning.known(c) is None), None)
 
     def _under(self, heading: str | None, tasks: tuple[str, ...]) -> str | None:
         """Why a rule is about one step only: it stands under that step's name."""
@@ -98,31 +132,32 @@ class Settling:
 
     def _settled(self, demand: Demand, sentence: Sentence) -> tuple[tuple[str, ...], str]:
         """The tasks that a demand is about, and its effect."""
-        if reason := demand.idle or self._elsewhere(demand):
+        if reason := demand.idle or self._elsewhere(demand)[0]:
             return (), reason
         if demand.kind in LIMITS:
             stated = getattr(self.ground.stated, demand.kind)
             return (), IN_FORCE if stated is None else f"{STATED} states {stated:g}"
-        tasks = tuple(filter(None, (self.ground.meaning.of(c, v) for c, v in zip(demand.clauses, demand.verbs, strict=True))))
+        tasks = tuple(filter(None, (self._task(c, v) for c, v in zip(demand.clauses, demand.verbs, strict=True))))
         if len(tasks) < len(demand.clauses):
             return (), self._unknown(demand)
-        settle = {"before": self._order, "must_contain": self._contain, "must_not_contain": self._lack}[demand.kind]
+        settle = {"before": self._order, "must_contain": self._contain, "must_not_contain": self._lack, "choice": self._choose}[demand.kind]
         return tasks, self._under(sentence.heading, tasks) or settle(demand, tasks, sentence.role) or IN_FORCE
 
-    def _elsewhere(self, demand: Demand) -> str | None:
-        """Why the demand is not about this intake."""
-        if (scope := stems(demand.scope)) and not within(scope, tuple(self.words)):
-            return f"it is about {demand.scope!r}, which this intake does not mention"
-        if demand.amount is None:
-            return None
-        met = demand.amount.met_by(self.amounts)
-        if met is None:
-            return f"it holds for amounts {demand.amount}, and the client input states no amount"
-        return None if met else f"it holds for amounts {demand.amount}; the largest of the client input is {max(self.amounts):,.2f} USD"
+    def _elsewhere(self, demand: Demand) -> tuple[str | None, bool]:
+        """Why the demand is not applied, None where it is; and whether the intake's facts say that it is about other cases."""
+        if (scope := stems(demand.scope)) and not within(scope, tuple(self.facts.words)):
+            return f"it is about {demand.scope!r}, which this intake does not mention", True
+        return self.facts.unmet(demand.conditions)
 
     def _unknown(self, demand: Demand) -> str:
         meaning = self.ground.meaning
-        unknown = [c for c, v in zip(demand.clauses, demand.verbs, strict=True) if meaning.of(c, v) is None]
+        unknown = [c for c, v in zip(demand.clauses, demand.verbs, strict=True) if self._task(c, v) is None]
+        answer = self.answers.get(stems(unknown[0]))
+        if answer is not None and answer.casefold() == NO_ACTIVITY:
+            return f"a person answered that no activity is meant by {unknown[0]!r}"
+        if answer is not None:
+            there = "no way in which history did this work has it" if meaning.names.tasks(answer) else "no activity has that name"
+            return f"a person answered that {unknown[0]!r} means {answer!r}, and {there}"
         known = [meaning.graph.tasks[t].title for c in unknown if (t := meaning.known(c))]
         if known:
             return f"no way in which history did this work has {known[0]!r}"
@@ -131,17 +166,29 @@ class Settling:
     def _contain(self, demand: Demand, tasks: tuple[str, ...], role: str) -> str | None:
         (task,) = tasks
         if demand.given:
-            then = self.ground.meaning.of(demand.given)
+            then = self._task(demand.given)
             if then is None:
-                return f"it hangs on {demand.given!r}, which is surely no step here"
-            if (task, then) not in self.pairs:
+                return f"it hangs on {demand.given!r}, of which nobody can tell which step it is"
+            if ((then, task) if demand.after else (task, then)) not in self.pairs:
                 return "the order that it goes with has no effect"
+            if demand.after and not self._is_sure(then):
+                return f"it holds where {self.ground.meaning.graph.tasks[then].title!r} is done, and not every way does that"
         if task in self.lacks:
             return f"{STATED} or another rule demands the contrary"
         if not any(work.goes_with(task) for work in self.ground.works) or (role == "contract" and self._share(task) < LEAST_SHARE):
             return "the near cases that succeeded hardly ever did it: it is taken to be about other work"
         self.contains.add(task)
         return None
+
+    def _is_sure(self, task: str) -> bool:
+        """Every workflow for this intake does it."""
+        return task in self.contains or any(group == {task} for work in self.ground.works for group in work.needed)
+
+    def _choose(self, demand: Demand, tasks: tuple[str, ...], role: str) -> str | None:
+        """A choice holds where one of its options is demanded anyway; which one else is not for a sentence to say."""
+        if any(self._is_sure(task) for task in tasks):
+            return None
+        return "a choice between steps is no constraint of the search; state one of them as must_contain if it is meant"
 
     def _lack(self, demand: Demand, tasks: tuple[str, ...], role: str) -> str | None:
         (task,) = tasks

@@ -1,1 +1,4 @@
-"""The grammar of procedures: from a sentence to what it states (`intention.stated`). English; general clause structure, no phrase list of a client."""
+"""The grammar of procedures: from a sentence to what it states (`intention.stated`). English.
+
+It reads clause structure, modality, negation and words of time; it knows no phrases of any one client.
+"""

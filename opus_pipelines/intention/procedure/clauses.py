@@ -7,23 +7,36 @@ from opus_pipelines.intention.procedure.figures import BOUNDED, with_tokens
 
 _QUOTED = re.compile(r'"[^"]*"|“[^”]*”|«[^»]*»|(?<!\w)\'[^\']{4,}\'(?!\w)')
 _NUMBERING = re.compile(
-    r"^\s*(?:\[[ xX✓]?\]|☐|[-*+•–▪◦]|§+\s*[\d.]+|\(?\d+(?:\.\d+)*[.):]|\d+(?:\.\d+)+|(?:clause|article|art\.|section|step|rule|no\.?)\s+\d+[.):]?)\s+",
+    r"^\s*(?:\[[ xX✓]?\]|☐|[-*+•–▪◦]|§+\s*[\d.]+|\(?\d+(?:\.\d+)*[.):]|\d+(?:\.\d+)+|(?:clause|article|art\.|section|step|rule"
+    r"|no\.?)\s+\d+[.):]?)\s+",
     re.I,
 )
 _SILENT = re.compile(  # labels of what is no rule
-    r"^(?:(?:agent |pro |good )?(?:tip|hint|note|remark|example|background|observation|finding|root cause|cause|risk(?: rating)?|rating|effect"
-    r"|management response|response|legend|abbreviations?|sources?|definitions?|say|nice to have|optional|recommended|reason|purpose|scope|aim"
+    r"^(?:(?:agent |pro |good )?(?:tip|hint|note|remark|example|background|observation|finding|root cause|cause|risk(?: rating)?"
+    r"|rating|effect"
+    r"|management response|response|legend|abbreviations?|sources?|definitions?|say|nice to have|optional|recommended|reason|purpose"
+    r"|scope|aim"
     r"|statistics|voluntary|recommendation)(?: \d+)?)\s*:|^\((?:optional|voluntary|recommended)\)", re.I,
 )
-_VOICE = re.compile(r"^(?:requirements?|rules?|important|reminder|action|actions|policy|please note|warning|caution|attention|answer)(?: \d+)?\s*:\s*", re.I)
+_VOICE = re.compile(
+    r"^(?:requirements?|rules?|important|reminder|action|actions|policy|please note|warning|caution|attention"
+    r"|answer)(?: \d+)?\s*:\s*", re.I)
 _HEADED = re.compile(r"^(?P<head>[^:.;⟦]{2,70}(?:⟦[^⟧]*⟧[^:.;]{0,30})?):\s+(?P<rest>\S.*)$")
 _ASIDE = re.compile(r"\s*\(([^()]*)\)")
-_KEPT_ASIDE = re.compile(r"^(?:must|shall|has to|have to|needs? to|only|not|never|before|after|within|max|at most|unless|except|if|should)\b", re.I)
-_REPLY = re.compile(r"^(?:(?:yes|no|sure|of course|correct|right|indeed|well)(?=[,:])|and|but|so|also|now|then|finally|meanwhile|in parallel|next|however|therefore"
-                    r"|in addition|additionally|furthermore|moreover|from now on|going forward|in future|effective \w+|starting (?:next |on )?\w+"
-                    r"|as of [^,]+|and one more thing|in general|by default|instead|otherwise|thus|hence|as a rule|please)\b(?:[,:]\s*|\s+)")
-_SHORT = (("’", "'"), ("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("n't", " not"), ("'ll", " will"), ("'ve", " have"),
+_KEPT_ASIDE = re.compile(
+    r"^(?:must|shall|has to|have to|needs? to|only|not|never|before|after|within|max|at most|unless|except|if"
+    r"|should)\b", re.I)
+_REPLY = re.compile(
+    r"^(?:(?:yes|no|sure|of course|correct|right|indeed|well)(?=[,:])|and|but|so|also|now|then|finally|meanwhile"
+    r"|in parallel|next|however|therefore"
+                    r"|in addition|additionally|furthermore|moreover|from now on|going forward|in future|effective \w+"
+                    r"|starting (?:next |on )?\w+"
+                    r"|as of [^,]+|and one more thing|in general|by default|instead|otherwise|thus|hence|as a rule"
+                    r"|please)\b(?:[,:]\s*|\s+)")
+_SHORT = (("’", "'"), ("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("n't", " not"), ("'ll", " will"),
+          ("'ve", " have"),
           ("'re", " are"))
+_CONCESSION = re.compile(r",? even (?:if|when|where|while|before|after|though)\b[^,]*|, (?:whoever|whatever|whichever|no matter)\b[^,]*")
 _ASKED = re.compile(r"^(?:q(?:uestion)?\s*[:.]\s*)?(?P<q>[^?]*)\?\s*(?:a(?:nswer)?\s*[:.]\s*)(?P<a>.*)$", re.I | re.S)
 _HOW_MANY = re.compile(r"^how many (?P<what>.+?) (?P<verb>do|does|may|can|are|is|must|should|will)\b(?P<rest>.*)$", re.I)
 _WHAT_WHEN = re.compile(r"^what .*?\b(?P<when>(?:when|if|after|once)\b.*)$", re.I)
@@ -61,7 +74,7 @@ def _ready(text: str) -> Iterator[str]:
     said = text.casefold()
     for old, new in _SHORT:
         said = said.replace(old, new)
-    said = " ".join(said.strip(" .!,").split())
+    said = " ".join(_CONCESSION.sub("", said).strip(" .!,").split())
     while found := _REPLY.match(said):
         said = said[found.end() :]
     if len(said.split()) > 1:

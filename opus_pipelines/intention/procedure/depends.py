@@ -6,41 +6,50 @@ from opus_pipelines.intention.procedure.figures import BOUNDED, bounded
 from opus_pipelines.intention.stated import Condition
 
 LEADING = re.compile(
-    r"^(?:and |but |also )?(?P<word>if|where(?:ver)?|in case of|in the case of|in case|in the event of|in the event that|provided(?: that)?|unless|until|except for|before"
-    r"|prior to|after|once|as soon as|upon|on receipt of|on|following|whenever|when|while|as long as|for|should|with|without|in|at|during|by|from)\s+"
+    r"^(?:and |but |also )?(?P<word>if|where(?:ver)?|in case of|in the case of|in case|in the event of|in the event that"
+    r"|provided(?: that)?|unless|until|except for|before"
+    r"|prior to|after|once|as soon as|upon|on receipt of|on|following|whenever|when|while|as long as|for|should|with|without|in|at"
+    r"|during|by|from)\s+"
     r"(?P<what>[^,]+?)(?:,\s*(?:then |please )?| (?=(?:you|we|they) (?!have\b|has\b)))(?P<rest>.+)$"
 )
 _TRAILING = re.compile(
-    r"\s*,?\s+\b(?P<word>but only if|only if|if|where|in case of|in the case of|in the event of|in case|provided(?: that)?|as long as|while|when(?:ever)?"
+    r"\s*,?\s+\b(?P<word>but only if|only if|if|where|in case of|in the case of|in the event of|in case|provided(?: that)?|as long as"
+    r"|while|when(?:ever)?"
     r"|unless|except (?:for|where|when|if|in|that)|except|other than for)\s+(?P<what>.+)$"
 )
 _NEGATED = ("unless", "except", "other")
-_AROUND = r"(?:\s*\b(?:of|costing|worth|with|having|a|an|the|value|that|which|is|are|amount(?:s|ing)?|to|totall?ing|in|value|price|who|asks?|for|cost|costs))*\s*$"
+_AROUND = (
+    r"(?:\s*\b(?:of|costing|worth|with|having|a|an|the|value|that|which|is|are|amount(?:s|ing)?|to|totall?ing|in|value|price"
+    r"|who|asks?|for|cost|costs))*\s*$"
+)
 _BARE = re.compile(
-    r"^(?:\s|(?:an?|the|any|its|this|that|it|of|is|are|was|be|been|has|in|by|with|costs?|amounts?|totals?|exact|claimed|estimated|value[sd]?|sums?|price|and|no|not|but)\b)*$"
+    r"^(?:\s|(?:an?|the|any|its|this|that|it|of|is|are|was|be|been|has|in|by|with|costs?|amounts?|totals?|exact|claimed|estimated"
+    r"|value[sd]?|sums?|price|and|no|not|but)\b)*$"
 )
 _SUBJECT = re.compile(
-    r"^(?P<noun>(?:(?!of\b)[\w'-]+ ){1,4}?)(?P<mod>(?:with|without|from|outside|inside|in|on|during|concerning|affecting|involving|under|abroad|(?:received|made|reported|submitted|placed|sent) (?:after|before|by|from|in|outside|without|with))\b"
-    r"[^,]*?) (?P<rest>(?:must|shall|may not|may never|should|has to|have to|needs? to|is to|are to|are not|is not|(?:also )?needs?|(?:also )?requires?)\b.+)$"
+    r"^(?P<noun>(?:(?!of\b)[\w'-]+ ){1,4}?)(?P<mod>(?:with|without|from|outside|inside|in|on|during|concerning|affecting|involving"
+    r"|under|abroad|(?:received|made|reported|submitted|placed|sent) (?:after|before|by|from|in|outside|without|with))\b"
+    r"[^,]*?) (?P<rest>(?:must|shall|may not|may never|should|has to|have to|needs? to|is to|are to|are not|is not|(?:also )?needs?"
+    r"|(?:also )?requires?)\b.+)$"
 )
 _DURING = re.compile(r"\s+(?P<mod>(?:during|outside|in case of|for)\s+[^,]+)$")
 
 
-def condition_of(text: str, negated: bool = False) -> Condition:
+def condition_of(text: str, negated: bool = False, is_scope: bool = False) -> Condition:
     """A condition in words, or on the figure that it bounds."""
     found = BOUNDED.search(text)
     if found:
         said = bounded(found)
         short = re.search(r"\bnot (?:be )?$", text[: found.start()])
         negated = negated != bool(short)
-        return Condition(_subject(text, found), said.op, said.figure.amount, said.figure.unit, negated)
-    return Condition(" ".join(text.split()), negated=negated)
+        return Condition(_subject(text, found), said.op, said.figure.amount, said.figure.unit, negated, is_scope)
+    return Condition(" ".join(text.split()), negated=negated, is_scope=is_scope)
 
 
 def _subject(text: str, found: re.Match[str]) -> str:
     """The words beside the figure, where they say more than that there is one: "the vehicle is leased and worth more than ..."."""
     rest = f"{text[: found.start()]} {text[found.end() :]}"
-    return "" if _BARE.match(rest) or " and " not in rest else " ".join(rest.split())
+    return "" if _BARE.match(rest) or " and " not in rest else re.sub(r"^and | and$", "", " ".join(rest.split()))
 
 
 def trailing(text: str) -> tuple[str, tuple[Condition, ...]]:
@@ -55,7 +64,7 @@ def trailing(text: str) -> tuple[str, tuple[Condition, ...]]:
 def attached(text: str) -> tuple[str, tuple[Condition, ...]]:
     """A clause without the bound on a figure that stands with one of its nouns ("claims above ⟦...⟧ must be reviewed"), and the bound."""
     found = BOUNDED.search(text)
-    if not found or re.search(r"\|[wc]⟧", found[0]) and re.search(r"\b(?:within|in|after|before)\s*$", text[: found.start()]):
+    if not found or (re.search(r"\|[wc]⟧", found[0]) and re.search(r"\b(?:within|in|after|before)\s*$", text[: found.start()])):
         return text, ()
     said = bounded(found)
     before = re.sub(_AROUND, "", text[: found.start()])
@@ -69,10 +78,10 @@ def of_subject(text: str) -> tuple[str, tuple[Condition, ...]]:
     found = _SUBJECT.match(text)
     if not found or re.match(r"(?:on|in) (?:duty|charge|question|time|writing|total|person)\b", found["mod"]):
         return text, ()
-    return f"{found['noun']}{found['rest']}", (Condition(found["mod"]),)
+    return f"{found['noun']}{found['rest']}", (Condition(found["mod"], is_scope=True),)
 
 
 def circumstances(text: str) -> tuple[str, tuple[Condition, ...]]:
     """A prohibition without the circumstances at its end ("... during probation"), and these as a condition."""
     found = _DURING.search(text)
-    return (text[: found.start()], (Condition(found["mod"]),)) if found else (text, ())
+    return (text[: found.start()], (Condition(found["mod"], is_scope=True),)) if found else (text, ())

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 from price_parser.parser import CURRENCY_CODES, parse_number
 
-_UNITS = dict(zip("one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split(), range(1, 16), strict=True))
+_NAMED = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen",
+)
+_UNITS = {name: n for n, name in enumerate(_NAMED, start=1)}
 _TENS = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90}
 _WORDS = {**_UNITS, **_TENS, **{f"{ten}-{one}": t + n for ten, t in _TENS.items() for one, n in _UNITS.items() if n < 10}}
 _SPELLED = "|".join(sorted(_WORDS, key=len, reverse=True))
@@ -17,17 +20,23 @@ _DIGITS = r"\d{1,3}(?:[.,'’\u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d{1,3}(
 NUMBER = rf"(?:{_DIGITS}|\b(?:{_SPELLED})\b)"
 _SCALE = r"(?:\s?(?P<k>k|m|mio|thousand|million|mn)\b)?"
 _CODES = "|".join(sorted(CURRENCY_CODES))
-_SYMBOLS = {"€": "EUR", "£": "GBP", "US$": "USD", "$": "USD", "¥": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "zł": "PLN", "Kč": "CZK", "kr": "SEK",
+_SYMBOLS = {"€": "EUR", "£": "GBP", "US$": "USD", "$": "USD", "¥": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "zł": "PLN", "Kč": "CZK",
+            "kr": "SEK",
             "Fr.": "CHF", "R$": "BRL", "A$": "AUD", "C$": "CAD", "₺": "TRY", "₴": "UAH", "₪": "ILS"}
 _NAMES = {"euro": "EUR", "euros": "EUR", "dollar": "USD", "dollars": "USD", "pound": "GBP", "pounds": "GBP", "quid": "GBP", "franc": "CHF",
           "francs": "CHF", "yen": "JPY", "zloty": "PLN", "rupees": "INR", "kronor": "SEK", "kroner": "NOK", "crowns": "CZK", "pesos": "MXN"}
 _MARKS = "|".join(re.escape(s) for s in sorted(_SYMBOLS, key=len, reverse=True))
 _BEFORE = re.compile(rf"(?P<c>(?<![A-Za-z])(?:{_CODES})(?=[\s\d:])|{_MARKS}):?\s?(?P<n>{_DIGITS}){_SCALE}")
-_BEHIND = re.compile(rf"(?P<n>{NUMBER}){_SCALE}\s?(?P<c>(?:{_CODES})\b|(?:{_MARKS})(?![A-Za-z])|(?i:(?:us |swiss |british )?(?:{'|'.join(_NAMES)}))\b)")
-_LOWER = re.compile(rf"\b(?P<c>usd|eur|gbp|chf):?\s?(?P<n>{_DIGITS}){_SCALE}|(?P<n2>{_DIGITS})(?:\s?(?P<k2>k)\b)?\s?(?P<c2>usd|eur|gbp|chf)\b")
+_BEHIND = re.compile(
+    rf"(?P<n>{NUMBER}){_SCALE}\s?(?P<c>(?:{_CODES})\b|(?:{_MARKS})(?![A-Za-z])|(?i:(?:us |swiss "
+    rf"|british )?(?:{'|'.join(_NAMES)}))\b)")
+_LOWER = re.compile(
+    rf"\b(?P<c>usd|eur|gbp|chf):?\s?(?P<n>{_DIGITS}){_SCALE}|(?P<n2>{_DIGITS})(?:\s?(?P<k2>k)\b)?\s?(?P<c2>usd|eur"
+    rf"|gbp|chf)\b")
 _PER_CENT = re.compile(rf"(?P<n>{NUMBER})\s?(?:%|per ?cent\b|percent\b)", re.I)
 _TIME = re.compile(
-    rf"(?P<n>{NUMBER}|\b(?:an?(?! second\b)|the next(?= (?:working|business))|\d+(?:st|nd|rd|th)))[\s-]+(?:full )?(?P<w>working |business |office |week|calendar )?"
+    rf"(?P<n>{NUMBER}|\b(?:an?(?! second\b)|the next(?= (?:working|business))|\d+(?:st|nd|rd|th)))[\s-]+(?:full )?(?P<w>working "
+    rf"|business |office |week|calendar )?"
     r"(?P<u>seconds?|secs?|minutes?|mins?|hours?|hrs?|h|days?|weeks?|months?|years?)\b(?! old)", re.I,
 )
 _TIME_UNITS = {"s": "second", "mi": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
@@ -36,16 +45,19 @@ TOKEN = r"⟦[^⟧]*⟧"
 TIME = r"⟦[^⟧|]*\|[a-z]+\|[wc]⟧"
 _FIGURE = rf"(?:{TOKEN}|{NUMBER}(?:\s*°)?\s+[a-z]+|{NUMBER})"
 _MORE = (
-    r"(?:above|over|exceed(?:s|ing|ed)?|more than|greater than|higher than|larger than|longer than|older than|in excess of|beyond|upwards of|>)"
+    r"(?:above|over|exceed(?:s|ing|ed)?|more than|greater than|higher than|larger than|longer than|older than|in excess of|beyond"
+    r"|upwards of|>)"
 )
 _LESS = r"(?:below|under|less than|fewer than|lower than|smaller than|shorter than|younger than|<)"
 _LEAST = r"(?:at least|no less than|not less than|no fewer than|a minimum of|minimum|min\.|starting at|from(?= ⟦[^⟧]*\|m⟧)|≥|>=)"
 _MOST = (
-    r"(?:up to|at most|no more than|not more than|no longer than|not longer than|no higher than|not exceed(?:ing)?|a maximum of|maximum|max\.?"
+    r"(?:up to|at most|no more than|not more than|no longer than|not longer than|no higher than|not exceed(?:ing)?|a maximum of"
+    r"|maximum|max\.?"
     r"|limited to|capped at|≤|<=)"
 )
 BOUNDED = re.compile(
-    rf"(?:\b|(?<=\s)|^)(?:(?P<most>{_MOST})|(?P<least>{_LEAST})|(?P<more>{_MORE})|(?P<less>{_LESS}))\s+(?:of\s+|the\s+|an?\s+)?(?P<f>{_FIGURE})"
+    rf"(?:\b|(?<=\s)|^)(?:(?P<most>{_MOST})|(?P<least>{_LEAST})|(?P<more>{_MORE})|(?P<less>{_LESS}))\s+(?:of\s+|the\s+"
+    rf"|an?\s+)?(?P<f>{_FIGURE})"
     r"(?P<or> or (?:more|above|over|less|fewer|below))?"
     rf"|(?P<f2>{_FIGURE}) (?P<or2>or (?:more|above|over|less|fewer|below)|and (?:above|over|more|below)|at most|at least|maximum|max\b)"
 )

@@ -8,56 +8,67 @@ from opus_pipelines.intention.words import stems
 MUST = re.compile(
     r"\b(?:must|shall|should|ought to|ha(?:s|ve|d) (?:always |also |first )?to|needs? (?:always |also |first )?to"
     r"|(?:is|are) (?:always |first )?(?:obliged |required |expected |asked )?to(?= (?:be\b|[a-z]+\b))|(?:is|are) responsible for)"
-    r"\b(?: (?:always|also|first|then|immediately|promptly|only))*(?: be\b)?(?: (?:always|also|first|then|immediately|diligently|promptly)\b)*"
+    r"\b(?: (?:always|also|first|then|immediately|promptly|only))*(?: be\b)?(?: (?:always|also|first|then|immediately|diligently"
+    r"|promptly)\b)*"
 )
 NEVER = re.compile(
-    r"\b(?:(?:must|shall|may|can|could|should|will|is|are)(?: be)? (?:not|never)(?: ever)?(?: be)?(?: to(?: be)?)?(?! later| more| less| exceed)"
-    r"|(?:(?<=^)|(?<=please )|(?<=, )|(?<=you ))do not(?! (?:have|need) to)|(?:must|shall|may) no longer(?: be allowed to| be)?|never|under no circumstances(?: (?:may|must|shall|should|can|do|does))?(?: you| we)?"
+    r"\b(?:(?:must|shall|may|can|could|should|will|is|are)(?: be)? (?:not|never)(?: ever)?(?: be)?(?: to(?: be)?)?(?! later| more"
+    r"| less| exceed)"
+    r"|(?:(?<=^)|(?<=please )|(?<=, )|(?<=you ))do not(?! (?:have|need) to)|(?:must|shall|may) no longer(?: be allowed to| be)?|never"
+    r"|under no circumstances(?: (?:may|must|shall|should|can|do|does))?(?: you| we)?"
     r"|refrain from|avoid|stop(?= [a-z]+ing\b))\b(?: be\b)?"
 )
 PROHIBITED = re.compile(
-    r"\b(?:is|are|be|remains?) (?:strictly |generally |expressly )?(?:forbidden|prohibited|banned|not (?:allowed|permitted|admissible|acceptable))\b"
+    r"\b(?:is|are|be|remains?) (?:strictly |generally |expressly )?(?:forbidden|prohibited|banned|not (?:allowed|permitted|admissible"
+    r"|acceptable))\b"
 )
 REQUIRED = re.compile(r"\b(?:is|are) (?:always |also )?(?:required|mandatory|compulsory|obligatory|needed|necessary|a must)\b")
 REQUIRES = re.compile(r"^(?P<what>.*?)\b(?:also )?(?:requires?|needs?|necessitates?|calls? for)(?: also)?\s+(?!to\b)(?P<a>.+)$")
 ENSURE = re.compile(
-    r"^(?:(?:\w+ ){0,4}(?:must|shall|should|has to|have to) )?(?:always )?(?:ensure|make sure|see to it|take care|it must be ensured)(?: that)?\s+"
+    r"^(?:(?:\w+ ){0,4}(?:must|shall|should|has to|have to) )?(?:always )?(?:ensure|make sure|see to it|take care"
+    r"|it must be ensured)(?: that)?\s+"
 )
 SKIPPED = re.compile(
     r"\b(?:left out|leave out|leaving out|skip(?:ped|ping)?|omit(?:ted|ting)?|waive[sd]?|waiving|bypass(?:ed|ing)?|forg[eo]t(?:ten|ting)?"
     r"|dispens(?:ed?|ing) with)\b"
 )
 PERMISSION = re.compile(
-    r"\b(?:may|can|could|might|need not|(?:do|does) not (?:need|have) to|excluded|(?:is|are) not (?:needed|required|necessary|mandatory)|no need"
-    r"|optional(?:ly)?|voluntary|at (?:\w+ )?discretion|(?:is|are|remain|feel) (?:free|welcome|allowed|permitted|entitled|able) to|on request|exempt)\b"
+    r"\b(?:may|can|could|might|need not|(?:do|does) not (?:need|have) to|excluded|(?:is|are) not (?:needed|required|necessary"
+    r"|mandatory)|no need"
+    r"|optional(?:ly)?|voluntary|at (?:\w+ )?discretion|(?:is|are|remain|feel) (?:free|welcome|allowed|permitted|entitled|able) to"
+    r"|on request|exempt)\b"
 )
 HEDGE = re.compile(
-    r"\b(?:recommend\w*|consider(?:ing)?|ideally|where possible|if possible|would|nice to|suggest\w*|usually|typically|generally|normally|sometimes"
-    r"|probably|maybe|perhaps|tends? to|often|mostly|likely|appears?|seems?|in most cases|in many|in some|good practice|might|on average|wish to"
+    r"\b(?:recommend\w*|consider(?:ing)?|ideally|where possible|if possible|would|nice to|suggest\w*|usually|typically|generally"
+    r"|normally|sometimes"
+    r"|probably|maybe|perhaps|tends? to|often|mostly|likely|appears?|seems?|in most cases|in many|in some|good practice|might"
+    r"|on average|wish to"
     r"|it depends|for (?:example|instance)|e\.g\.|in theory|roughly|approximately|most of)\b"
 )
 TELLING = re.compile(
     r"\b(?:means?\b(?! that)|shall have the meaning|is defined as|for the purposes of|appl(?:y|ies) to|lays? down|sets out|describes?"
     r"|shall have (?:a|the) (?:right|period|option|possibility)|remain free|has the right|have the right|is based on|are based on)\b"
-    r"|^(?:i|we) (?:think|know|believe|hope|guess|was|were|had|understand|observed|tested|found|noted|completely)\b|^it (?:is recogni[sz]ed|appears|seems)"
+    r"|^(?:i|we) (?:think|know|believe|hope|guess|was|were|had|understand|observed|tested|found|noted|completely)\b"
+    r"|^it (?:is recogni[sz]ed|appears|seems)"
 )
 PAST = re.compile(r"\b(?:was|were|had|did)\b")
 NOBODY = re.compile(r"^(?:no (?!later\b|more\b|less\b|longer\b|fewer\b)|nobody|no one|nothing|none)\b")
-_AUXILIARY = re.compile(r"\b(?:is|are|be|been|being|has|have|will|it|you|we|they|i|there)\b")
 _FILLER = re.compile(
-    r"\b(?:always|also|then|immediately|promptly|first|please|in future|afterwards|subsequently|diligently|thereafter|only|without undue delay"
+    r"\b(?:always|also|then|immediately|promptly|first|please|in future|afterwards|subsequently|diligently|thereafter|only"
+    r"|without undue delay"
     r"|in any event|as soon as possible|at once|later|beforehand|finally|in writing|either|both|strictly)\b"
 )
-_LEFT = re.compile(r"\b(?:the|an?|every|each|any|all|no(?!-)|nobody|no one|nothing|not|never)\b")
+_LEFT = re.compile(r"\b(?:no(?!-)|nobody|no one|nothing|not|never)\b")
 
 
 def phrase(text: str) -> str:
-    """The words that name a step: without force, auxiliaries, articles and fillers."""
-    for pattern in (ENSURE, NEVER, MUST, PROHIBITED, REQUIRED):
+    """The words that name a step: without force, negation and fillers."""
+    for pattern in (ENSURE, PROHIBITED, NEVER, MUST, REQUIRED):
         text = pattern.sub(" ", text, count=1)
-    for pattern in (_AUXILIARY, _FILLER, _LEFT):
+    for pattern in (_FILLER, _LEFT):
         text = pattern.sub(" ", text)
-    return re.sub(r"\s+([,])", r"\1", " ".join(text.split())).strip(" ,.:")
+    text = re.sub(r"\s+([,])", r"\1", " ".join(text.split())).strip(" ,.:")
+    return re.sub(r"^to (?=[a-z])", "", text)
 
 
 def forbids(text: str) -> bool:
@@ -67,7 +78,8 @@ def forbids(text: str) -> bool:
 
 def obliges(text: str) -> bool:
     """The clause says that something must be done."""
-    return bool(not forbids(text) and not PERMISSION.search(text) and (MUST.search(text) or REQUIRED.search(text) or ENSURE.match(text) or is_imperative(text)))
+    demands = MUST.search(text) or REQUIRED.search(text) or ENSURE.match(text) or is_imperative(text)
+    return bool(demands and not forbids(text) and not PERMISSION.search(text))
 
 
 def tells_only(text: str) -> bool:
@@ -98,7 +110,7 @@ def coordinated(text: str) -> list[str]:
         return [text]
     passive = head.endswith((" be", " is", " are"))
     fits = is_participle if passive else is_base
-    parts = re.split(r",? and (?:then |also |subsequently )?|, ", rest)
+    parts = [MUST.sub("", p, count=1).strip() for p in re.split(r",? and (?:then |also |subsequently )?|, ", rest)]
     if len(parts) < 2 or not all(_begins(p, fits, passive) for p in parts):
         return [text]
     return [f"{head} {p.strip()}".strip() for p in parts if p.strip()]

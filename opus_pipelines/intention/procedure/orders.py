@@ -2,22 +2,30 @@
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
-from opus_pipelines.intention.procedure.modality import MUST, NOBODY, coordinated, forbids, obliges, phrase
+from opus_pipelines.intention.procedure.modality import MUST, NOBODY, PROHIBITED, coordinated, forbids, obliges, phrase
 from opus_pipelines.intention.procedure.verbs import is_finite, is_participle, words_in
-from opus_pipelines.intention.stated import Condition, Statement
+from opus_pipelines.intention.stated import Condition, Kind, Statement
 
 _ONLY = re.compile(r"^(?P<b>.*?)\bonly\b(?P<mid>.*?)\b(?P<w>after|once|when|if|upon|with|following)\b\s+(?P<a>.+)$")
 _NOT_BEFORE = re.compile(r"^(?P<b>.+?),?\s*(?:but )?not (?:before|until|prior to)\s+(?P<a>.+)$")
 _UNTIL = re.compile(r"^(?P<b>.+?),?\s+\b(?P<w>before|until|till|unless|without|prior to)\b\s+(?P<a>.+)$")
 _BEFORE = re.compile(r"^(?P<a>.+?),?\s+\b(?:before|prior to|ahead of)\b\s+(?P<b>.+)$")
-_AFTER = re.compile(r"^(?P<b>.+?),?\s+\b(?P<w>after|once|as soon as|upon|following)\b\s+(?P<a>.+?)(?P<not>,? (?:and )?(?:not|never) (?:earlier|before))?$")
-_FOLLOWED = re.compile(r"^(?P<a>.+?),?\s+(?:(?P<m>must be|shall be|has to be|have to be|should be|is always|are always|is|are) )?(?:directly |immediately )?followed by\s+(?P<b>.+)$")
+_AFTER = re.compile(
+    r"^(?P<b>.+?),?\s+\b(?P<w>after|once|as soon as|upon|following)\b\s+(?P<a>.+?)(?P<not>,? (?:and )?(?:not"
+    r"|never) (?:earlier|before))?$")
+_FOLLOWED = re.compile(
+    r"^(?P<a>.+?),?\s+(?:(?P<m>must be|shall be|has to be|have to be|should be|is always|are always|is"
+    r"|are) )?(?:directly |immediately )?followed by\s+(?P<b>.+)$")
 _PRECEDED = re.compile(r"^(?P<b>.+?)\s+(?:must|shall|should|is|are|has|have)(?: to)?(?: always)?(?: be)? preceded by\s+(?P<a>.+)$")
 _FOLLOWS = re.compile(r"^(?P<b>.+?)\s+(?:must|shall|should|has to|have to|always)?\s*(?:follow|follows)\s+(?P<a>.+)$")
-_CONDITION_OF = re.compile(r"^(?P<a>.+?)\s+(?:is|are) (?:an? )?(?:prerequisite|precondition|condition|requirement)s? (?:for|of)\s+(?P<b>.+)$")
+_CONDITION_OF = re.compile(
+    r"^(?P<a>.+?)\s+(?:is|are) (?:an? )?(?:prerequisite|precondition|condition|requirement)s? (?:for"
+    r"|of)\s+(?P<b>.+)$")
 _THEN = re.compile(
-    r"^(?P<a>.+?)(?:[,;]? and then|, then|[,;] afterwards,?|[,;] subsequently,?|[,;]? and afterwards|, after which|,? and only then|,? before then|, whereupon|, next,?)\s+(?P<b>.+)$"
+    r"^(?P<a>.+?)(?:[,;]? and then|, then|[,;] afterwards,?|[,;] subsequently,?|[,;]? and afterwards|, after which|,? and only then"
+    r"|,? before then|, whereupon|, next,?)\s+(?P<b>.+)$"
 )
 _SUBSEQUENT = re.compile(r"^(?P<a>.+?),? and (?P<b>(?:[\w'-]+ ){0,5}(?:subsequently|afterwards|then|thereafter) .+)$")
 _FIRST_LAST = re.compile(r"^(?P<b>[^,]+), (?P<a>[^,]+) first$")
@@ -44,6 +52,8 @@ def order(text: str, conditions: Conditions = ()) -> list[Statement] | None:
     """The statements of order of a clause; None where it states none."""
     if _OUTSIDE.search(text):
         return None
+    if (denied := PROHIBITED.search(text)) and not text[denied.end() :]:
+        text = f"never {text[: denied.start()].strip()}"
     if found := _NO_NO.fullmatch(text):
         return [_precedes(found["a"], found["b"], True, conditions)]
     if (found := _ONLY.match(text)) and (found["w"] != "if" or is_event(found["a"])) and not re.search(r"⟦[^⟧]*\|[mp]⟧", found["a"]):
@@ -72,8 +82,9 @@ def _in_sequence(text: str, conditions: Conditions) -> list[Statement] | None:
         if " only then" in text[: found.start("b")]:
             left = re.sub(r"^.*, ", "", found["a"])
             return [_precedes(left, found["b"], True, conditions)]
-        steps = [re.sub(r"^first\b|\bfirst\b", "", s) for s in _chain(found["a"]) + [found["b"]]]
-        return [_made("succession", a, b, obliges(text) or bool(MUST.search(text)), conditions) for a, b in zip(steps, steps[1:], strict=False)]
+        steps = [re.sub(r"\bfirst\b", "", s) for s in [*_chain(found["a"]), found["b"]]]
+        strong = obliges(text) or bool(MUST.search(text))
+        return [_made("succession", a, b, strong, conditions) for a, b in pairwise(steps)]
     if found := _SUBSEQUENT.match(text):
         return [_made("succession", re.sub(r"\bfirst\b", "", found["a"]), found["b"], True, conditions)]
     if (found := _FOLLOWS.match(text)) and not re.search(r"\bfollow up\b", text):
@@ -134,8 +145,8 @@ def _precedes(a: str, b: str, strong: bool, conditions: Conditions) -> Statement
     return _made("precedence", a, b, strong, conditions)
 
 
-def _made(kind: str, a: str, b: str, strong: bool, conditions: Conditions) -> Statement:
-    return Statement(kind, phrase(NOBODY.sub("", a)), phrase(NOBODY.sub("", b)), strong=strong, conditions=conditions)  # type: ignore[arg-type]
+def _made(kind: Kind, a: str, b: str, strong: bool, conditions: Conditions) -> Statement:
+    return Statement(kind, phrase(NOBODY.sub("", a)), phrase(NOBODY.sub("", b)), strong=strong, conditions=conditions)
 
 
 def is_thin(said: Statement) -> bool:

@@ -26,13 +26,17 @@ from opus_pipelines.intention.procedure.verbs import is_base, is_finite, is_impe
 from opus_pipelines.intention.stated import Condition, Statement
 
 _EVENT_WORDS = ("before", "prior to", "after", "once", "as soon as", "upon", "following", "on receipt of", "when", "whenever")
+_SCOPES = ("for", "in case of", "in the case of", "except for", "in the event of")
 _DROPPED = ("in", "at", "with", "from", "by", "without", "during")
-_COORDINATED = re.compile(r",? (?:and|but) (?=(?:the|an?|its|their|his|her|every|all|no|it|they|we|you|nobody|this)\b)|, (?=(?:the|it|they) )")
+_COORDINATED = re.compile(
+    r",? (?:and|but) (?=(?:the|an?|its|their|his|her|every|all|no|it|they|we|you|nobody|this)\b)|, (?=(?:the|it"
+    r"|they) )")
 _EITHER = re.compile(r"^(?P<head>.*?)\beither (?P<a>.+?) or (?P<b>.+)$")
 _OR = re.compile(r"^(?P<a>.+?),? or (?P<b>.+)$")
 _IT_IS = re.compile(r"^it (?:is|shall be) (?:strictly |expressly )?(?:forbidden|prohibited|not (?:allowed|permitted)) to (?P<what>.+)$")
 _NOT_ALLOWED_TO = re.compile(r"\b(?:is|are|be) (?:not|no longer) (?:allowed|permitted) to (?P<what>.+)$")
 _NOT_DONE = re.compile(r"^(?P<a>[^,]+?) (?:is|are) (?:not|never) (?P<v>[a-z]+)\b(?P<rest>.*)$")
+_NO_NEED = re.compile(r"^(?:nothing|none) (?:must|has to|needs? to) ")
 _NO_TIME = ("covered", "included", "needed", "required", "intended", "meant", "known", "considered", "affected", "limited", "expected")
 
 
@@ -65,7 +69,9 @@ def _led(word: str, what: str, rest: str, shape: str, conditions: tuple[Conditio
     """A clause with something before its comma: a condition, an event, or circumstances."""
     if word in ("unless", "until") and forbids(rest):
         return [Statement("precedence", phrase(what), phrase(NOBODY.sub("", rest)))]
-    if word == "on" and not re.match(r"(?:\w+ )?(?:the )?(?:approval|receipt|arrival|completion|delivery|request|departure|rejection|acceptance)\b", what):
+    if word == "on" and not re.match(
+        r"(?:\w+ )?(?:the )?(?:approval|receipt|arrival|completion|delivery|request|departure|rejection"
+        r"|acceptance)\b", what):
         return _read(rest, shape, conditions)
     if word in ("when", "whenever") and depends.BOUNDED.search(what):
         word = "if"
@@ -74,17 +80,19 @@ def _led(word: str, what: str, rest: str, shape: str, conditions: tuple[Conditio
         return orders.led(word, what, said, "" if tells_only(rest) or PERMISSION.search(rest) else rest, conditions)
     if word in _DROPPED:
         return _read(rest, shape, conditions)
-    condition = depends.condition_of(what, word in ("unless", "except for"))
+    condition = depends.condition_of(what, word in ("unless", "except for"), word in _SCOPES)
     return _read(rest, shape, (*conditions, condition))
 
 
 def _clause(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
     """A clause without anything before it that governs it."""
     if SKIPPED.search(text) and forbids(text):
-        return [Statement("existence", phrase(NEVER.sub(" ", SKIPPED.sub(" ", text))), conditions=conditions)]
+        return [Statement("existence", phrase(SKIPPED.sub(" ", text)), conditions=conditions)]
     if tells_only(text):
         return []
-    if said := times.duration_limit(text) or times.limit(text):
+    bare, given = depends.trailing(text)
+    if said := times.duration_limit(bare) or times.limit(bare):
+        conditions = (*conditions, *given)
         more = [Statement("existence", said.a)] if said.op == ">=" and said.unit == "count" and MUST.search(text) else []
         return [replace(s, conditions=conditions) for s in [said, *more]]
     text = times.ahead_removed(text)
@@ -110,7 +118,8 @@ def _binds(text: str) -> bool:
 
 
 def _numeric(text: str) -> tuple[str, tuple[Condition, ...]]:
-    return depends.attached(text) if depends.BOUNDED.search(text) and not re.search(r"\b(?:if|unless|except|when|where)\b", text) else (text, ())
+    hanging = re.search(r"\b(?:if|unless|except|when|where)\b", text)
+    return depends.attached(text) if depends.BOUNDED.search(text) and not hanging else (text, ())
 
 
 def _due(text: str, due: "times.Figure", shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
@@ -130,7 +139,10 @@ def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Sta
         return [_absence(found["what"], conditions)]
     if found := _NOT_ALLOWED_TO.search(text):
         return [_absence(found["what"], conditions)]
-    if PROHIBITED.search(text) or NEVER.search(text) or (NOBODY.match(text) and (MUST.search(text) or re.search(r"\b(?:may|can|is|are)\b", text))):
+    if _NO_NEED.match(text):
+        return []
+    nobody = NOBODY.match(text) and (MUST.search(text) or re.search(r"\b(?:may|can|is|are)\b", text))
+    if PROHIBITED.search(text) or NEVER.search(text) or nobody:
         return _forbidden(text, conditions)
     if (found := _NOT_DONE.match(text)) and is_participle(found["v"]) and found["v"] not in _NO_TIME:
         return [_absence(text.replace(" not ", " "), conditions)]
@@ -139,8 +151,8 @@ def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Sta
     if chosen := _choice(text, conditions):
         return chosen
     if ENSURE.match(text):
-        return _read("must " + ENSURE.sub("", text), shape, conditions) if not forbids(ENSURE.sub("", text)) else _read(ENSURE.sub("", text), shape, conditions)
-    if MUST.search(text):
+        return _ensured(ENSURE.sub("", text), shape, conditions)
+    if MUST.search(text) and verb_of(text):
         text, narrowed = depends.of_subject(text)
         return [_existence(p, (*conditions, *narrowed)) for p in coordinated(text)]
     if REQUIRED.search(text):
@@ -149,7 +161,8 @@ def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Sta
         return [replace(needed, conditions=conditions)]
     if (found := REQUIRES.match(text)) and not is_imperative(text) and words_in(found["what"]):
         if re.search(r"\b(?:first|prior|beforehand|in advance|previous)\b", text):
-            return [Statement("precedence", phrase(re.sub(r"\b(?:prior|previous|beforehand)\b", "", found["a"])), phrase(found["what"]), conditions=conditions)]
+            a = phrase(re.sub(r"\b(?:prior|previous|beforehand)\b", "", found["a"]))
+            return [Statement("precedence", a, phrase(found["what"]), conditions=conditions)]
         _, narrowed = depends.of_subject(text)
         return [Statement("existence", phrase(found["a"]), conditions=(*conditions, *narrowed))]
     if is_imperative(text):
@@ -159,6 +172,14 @@ def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Sta
     if conditions and (is_finite(text) or any(may_be_third_person(w) for w in words_in(text)[1:4])):
         return [_existence(p, conditions, strong=False) for p in coordinated(text)]
     return []
+
+
+def _ensured(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
+    """What must be seen to: that something is done, or is not."""
+    if forbids(text):
+        return _read(text, shape, conditions)
+    done = re.search(r"\b(?:is|are|be|been|has been|have been) (?:\w+ly )?(?P<v>[a-z]+)", text)
+    return _read(f"must {text}", shape, conditions) if done and is_participle(done["v"]) else []
 
 
 def _is_state(text: str) -> bool:

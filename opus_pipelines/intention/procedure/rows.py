@@ -7,11 +7,17 @@ from opus_pipelines.intention.procedure.verbs import is_base, is_participle, wor
 from opus_pipelines.intention.stated import Statement
 
 _OBLIGES = re.compile(r"^(?:mandatory|required|obligatory|compulsory|always|yes|must|every time|for every \w+|after every \w+)$", re.I)
-_PERMITS = re.compile(r"^(?:optional|voluntary|at (?:\w+ )?discretion|if available|for information|if desired|n/?a|not applicable|none|recommended|-)$", re.I)
+_PERMITS = re.compile(
+    r"^(?:optional|voluntary|at (?:\w+ )?discretion|if available|for information|if desired|n/?a|not applicable"
+    r"|none|recommended|-)$", re.I)
 _FORBIDS = re.compile(r"^(?:(?:is )?(?:prohibited|forbidden|not allowed|not permitted|never)\b)(?P<rest>.*)$", re.I)
-_DUE = re.compile(r"^(?:within |max(?:imum|\.)? |at most |up to )?(?:an? |\w+[-.,\d]* )(?:working |business |calendar )?(?:minute|hour|day|week|month)s?(?: at most| maximum)?(?: (?:of|after|from) .+)?$", re.I)
+_DUE = re.compile(
+    r"^(?:within |max(?:imum|\.)? |at most |up to )?(?:an? |\w+[-.,\d]* )(?:working |business |calendar )?(?:minute"
+    r"|hour|day|week|month)s?(?: at most| maximum)?(?: (?:of|after|from) .+)?$", re.I)
 _ORDER = re.compile(r"^(?:only after|only once|only when|after|before|not before|not until|must follow|once|prior to)\b", re.I)
-_CONDITION = re.compile(r"^(?:by .+?, )?(?P<c>(?:(?:only|required|mandatory)\s+)?(?:if|for|when|above|over|below|under|where|in case of|with|buildings|orders|cases|claims)\b.*)$", re.I)
+_CONDITION = re.compile(
+    r"^(?:by .+?, )?(?P<c>(?:(?:only|required|mandatory)\s+)?(?:if|for|when|above|over|below|under|where"
+    r"|in case of|with|buildings|orders|cases|claims)\b.*)$", re.I)
 _LIMIT = re.compile(r"^(?:at least|at most|max\.?|maximum|min\.?|minimum|up to|no more than)\s.*\d", re.I)
 _CHOICE = re.compile(r"\b(?:one of (?:the )?(?:two|both|them)|either|never both)\b", re.I)
 _WHOLE = re.compile(r"\b(?:whole|total|entire|overall|end-to-end)\b|^process$", re.I)
@@ -20,7 +26,8 @@ _WHOLE = re.compile(r"\b(?:whole|total|entire|overall|end-to-end)\b|^process$", 
 def statements_of_row(text: str) -> tuple[Statement, ...]:
     """What a row states; a row of a table with named columns is `column: value; ...`, one without is `cell | cell`."""
     cells = _cells(text)
-    long = [said for cell in cells if len(cell.split()) >= 5 and not _rule_like(cell) and _step_of([cell]) is None for said in statements_of(cell)]
+    texts = [cell for cell in cells if len(cell.split()) >= 5 and not _rule_like(cell) and _step_of([cell]) is None]
+    long = [said for cell in texts for said in statements_of(cell)]
     place = _step_of(cells)
     if place is None:
         return tuple(long)
@@ -65,7 +72,8 @@ def _of_step(step: str, rest: list[str]) -> list[Statement]:
     for cell in (part.strip() for c in rest for part in c.split(", ")):
         if _FORBIDS.match(cell) and not _CHOICE.search(" ".join(rest)):
             without = re.match(r"never without (?P<a>.+)$", cell, re.I)
-            found += statements_of(f"Do not {_lower(step)} without {without['a']}" if without else f"Do not {_lower(step)}{_forbidden_for(cell)}")
+            ending = f" without {without['a']}" if without else _forbidden_for(cell)
+            found += statements_of(f"Do not {_lower(step)}{ending}")
         elif _ORDER.match(cell):
             found += statements_of(_ordered(step, cell))
         elif _DUE.match(cell):
@@ -76,7 +84,8 @@ def _of_step(step: str, rest: list[str]) -> list[Statement]:
     if _CHOICE.search(" ".join(rest)):
         return list(statements_of(f"You must either {_lower(step)}"))
     forbidden = any(s.kind == "absence" for s in found)
-    obliged = conditions or any(_OBLIGES.match(part.strip()) for c in rest for part in c.split(", ")) or any(s.kind == "limit" for s in found)
+    always = any(_OBLIGES.match(part.strip()) for c in rest for part in c.split(", "))
+    obliged = conditions or always or any(s.kind == "limit" for s in found)
     if obliged and not forbidden and not any(s.kind in ("precedence", "response") for s in found):
         found += [s for s in statements_of(f"{_must(step)}{condition}") if s not in found]
     return found

@@ -8,7 +8,8 @@ from opus_pipelines.intention.stated import Statement
 
 _DEADLINE = re.compile(
     r"(?P<lead>,?\s*(?:and )?(?:in any event |at the latest |at latest |but )?)"
-    r"(?:\b(?:within|inside|no later than|not later than|no more than|not more than|at most|at the latest|maximum|max\.?|not exceeding|in no more than"
+    r"(?:\b(?:within|inside|no later than|not later than|no more than|not more than|at most|at the latest|maximum|max\.?"
+    r"|not exceeding|in no more than"
     r"|in at most|in less than|in under|by the end of|by|in)\s+(?:(?:a|the) )?(?:period |timeframe |time |deadline |maximum )?"
     r"(?:of |not exceeding |not longer than |of at most )?(?:the |another )?"
     rf"(?P<t>{TIME})|(?P<t2>{TIME}) (?:at most|at the latest|maximum|max\b\.?|deadline))"
@@ -20,27 +21,37 @@ _INSIDE = re.compile(
 )
 _AHEAD = re.compile(rf"\s*(?:at least |no later than |not later than |no less than )?{TIME} (?:in advance|prior to|before|ahead of)\b.*$")
 _TAKE = re.compile(
-    rf"^(?P<a>.+?) (?:must|shall|should|may|can|will|has to|is to)? ?(?P<not>not |never )?(?:takes?|lasts?|be longer than|exceed|elapse)\s*(?P<more>longer than |more than "
+    rf"^(?P<a>.+?) (?:must|shall|should|may|can|will|has to|is to)? ?(?P<not>not |never )?(?:takes?|lasts?|be longer than|exceed"
+    rf"|elapse)\s*(?P<more>longer than |more than "
     rf"|at most |no longer than |no more than |not longer than )?(?P<t>{TIME})(?P<tail>.*)$"
 )
-_ELAPSE = re.compile(rf"^(?P<a>.*?),?\s*(?:no more than|not more than|at most) (?P<t>{TIME}) (?:may|must|shall|can|should) (?:elapse|pass|lie)")
+_ELAPSE = re.compile(
+    rf"^(?P<a>.*?),?\s*(?:no more than|not more than|at most) (?P<t>{TIME}) (?:may|must|shall|can|should) (?:elapse"
+    rf"|pass|lie)")
 _WHOLE = re.compile(
-    r"\b(?:whole|entire|total|overall|end-to-end)\b(?! (?:amount|sum|price|cost|value|loss))|\bthe (?:process|procedure|workflow)\b(?! (?:of|for))|^(?:process|procedure|workflow)\b"
+    r"\b(?:whole|entire|total|overall|end-to-end)\b(?! (?:amount|sum|price|cost|value|loss))|\bthe (?:process|procedure"
+    r"|workflow)\b(?! (?:of|for))|^(?:process|procedure|workflow)\b"
     r"|\bfrom (?:the )?\w+(?: \w+)? to (?:the )?\w+"
 )
 _EXCEED = re.compile(
-    r"^(?P<a>.+?) (?:must|shall|should|may|can|do|does|is|are|to)(?: be)? ?(?:not|never) (?:be )?(?:exceed(?:ing)?|go (?:over|above|beyond)|rise above|be (?:more|higher|greater|longer)"
+    r"^(?P<a>.+?) (?:must|shall|should|may|can|do|does|is|are|to)(?: be)? ?(?:not|never) (?:be )?(?:exceed(?:ing)?|go (?:over|above"
+    r"|beyond)|rise above|be (?:more|higher|greater|longer)"
     r" than|(?:more|higher|greater|longer|larger) than|above|over)\s+(?:the |an? )?(?P<f>⟦[^⟧]*⟧|[\d.,]+ ?[a-z°]+|\w+ [a-z]+)"
 )
 _KEPT = re.compile(
-    r"^(?P<a>.+?) (?:must|shall|should|has to|have to|needs? to|is to|are to|is|are)(?: always)? ?(?:be )?(?:kept|stay|remain|held|limited|capped|restricted|be|)\s*"
-    r"(?P<b>below|under|above|over|at least|at most|to at most|to|at|between|less than|no more than|up to)\s+(?:a maximum of |the |an? )?(?P<f>⟦[^⟧]*⟧|[\d.,]+ ?[a-z°]+|\w+(?: [a-z]+)?)"
+    r"^(?P<a>.+?) (?:must|shall|should|has to|have to|needs? to|is to|are to|is|are)(?: always)? ?(?:be )?(?:kept|stay|remain|held"
+    r"|limited|capped|restricted|be|)\s*"
+    r"(?P<b>below|under|above|over|at least|at most|to at most|to|at|between|less than|no more than|up to)\s+(?:a maximum of |the "
+    r"|an? )?(?P<f>⟦[^⟧]*⟧|[\d.,]+ ?[a-z°]+|\w+(?: [a-z]+)?)"
 )
 _AT_MOST = re.compile(
-    r"^(?:there (?:must|may|can) be )?(?P<op>no more than|not more than|at most|a maximum of|up to|at least|a minimum of|no fewer than) (?P<n>[\w-]+) (?P<a>.+?) "
+    r"^(?:there (?:must|may|can) be )?(?P<op>no more than|not more than|at most|a maximum of|up to|at least|a minimum of"
+    r"|no fewer than) (?P<n>[\w-]+) (?P<a>.+?) "
     r"(?P<m>may|can|must|shall|should|have to|has to|are to|is to|are|need to)\b(?P<rest>.*)$"
 )
-_NEEDS = re.compile(r"\b(?:needs?|requires?|must have|has to have|have to have)\s+(?:at least )?(?P<n>two|three|four|five|six|\d+) (?P<a>[a-z]+(?: [a-z]+)?)")
+_NEEDS = re.compile(
+    r"\b(?:needs?|requires?|must have|has to have|have to have)\s+(?:at least )?(?P<n>two|three|four|five|six"
+    r"|\d+) (?P<a>[a-z]+(?: [a-z]+)?)")
 _ROW = re.compile(r"^(?P<a>.+?) (?P<f>(?:max\.?|maximum|at most|up to|at least|min\.|minimum|no more than)\s.+)$")
 _OPS = {"below": "<", "under": "<", "less than": "<", "above": ">", "over": ">", "at least": ">="}
 

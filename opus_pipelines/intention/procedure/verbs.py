@@ -2,14 +2,17 @@
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 
 from lemminflect import getAllLemmas, getInflection
 
-FINITE = frozenset(
-    "is are was were am be has have had do does did will would shall should must can could may might cannot needs need isn't aren't".split()
+_FINITE_WORDS = (
+    "is are was were am be has have had do does did will would shall should must can could may might cannot needs need isn't aren't"
 )
+FINITE = frozenset(_FINITE_WORDS.split())
 _WORD = re.compile(r"[a-z][a-z'-]*")
-_NO_ORDERS = frozenset("see say thank thanks feel let hope imagine note tip please like mean bet be have do does may more most".split())
+_OTHER_WORDS = "see say thank thanks feel let hope imagine note tip please like mean bet be have do does may more most"
+_NO_ORDERS = frozenset(_OTHER_WORDS.split())
 
 
 @lru_cache(maxsize=8192)
@@ -64,8 +67,7 @@ def is_finite(text: str) -> bool:
 def _has_verb_after_noun(words: list[str]) -> bool:
     """ "the clerk checks the file": a word that may be a third person, between a noun and a determiner."""
     after = {"the", "a", "an", "its", "their", "his", "her", "it", "them", "all", "every", "each", "what", "that", "from", "to", "for"}
-    pairs = zip(words[1:], words[2:], strict=False)
-    return any(may_be_third_person(w) and following in after for w, following in pairs)
+    return any(may_be_third_person(w) and following in after for w, following in pairwise(words[1:]))
 
 
 def is_imperative(text: str) -> bool:
@@ -75,6 +77,8 @@ def is_imperative(text: str) -> bool:
         return True  # "have a second analyst review the results"
     if not words or words[0] in _NO_ORDERS or not is_base(words[0]) or (len(words) > 1 and words[1] in FINITE):
         return False
-    main = re.split(r"\b(?:that|which|who|whether|if|what|how|where|when|because|so|until|before|after|while|unless|as|than|even)\b", text)[0]
+    main = re.split(
+        r"\b(?:that|which|who|whether|if|what|how|where|when|because|so|until|before|after|while|unless|as|than"
+        r"|even)\b", text)[0]
     rest = words_in(main)[1:]
     return not any(w in FINITE or is_third_person(w) for w in rest)

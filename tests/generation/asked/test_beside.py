@@ -47,6 +47,7 @@ def works(text, role="process", must_contain=(), industry="home", history=HISTOR
     knowledge = SimpleNamespace(graph=GRAPH, names=Names(GRAPH, []), task_vectors={}, cases=found, needs_of=lambda industry: [])
     intake = SimpleNamespace(
         industry=industry, client="acme", title="Storm claim", elements=[element], constraints=Constraints(must_contain=must_contain),
+        answers={},
     )
     vector = np.array([0.98, 0.2], np.float32)
     vector /= np.linalg.norm(vector)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.generation.asked.demands import demands
@@ -31,13 +31,15 @@ def case(tasks, success=True, weight=1.0):
     return NearCase(tasks, 0.9, weight, success, None, None, None, tuple(tasks), tuple(tasks), empty, empty, empty)
 
 
-def settled(text, stated=None, said="A glass claim of 1,200 USD", needed=(), order=(), role="process", vectors=None, clauses=None):
+def settled(
+    text, stated=None, said="A glass claim of 1,200 USD", needed=(), order=(), role="process", vectors=None, clauses=None, answers=None,
+):
     element = Element("e1", role, "text", "rules.md", "text/markdown", text, len(text), "", None)
     wfg = workflow_graph({f"q{n}": chain(tuple(way)) for n, way in enumerate(WAYS)}, GRAPH)
     tasks = sorted(n.task_id for n in wfg.nodes.values() if n.task_id)
     meaning = Meaning(Names(GRAPH, ALIASES), GRAPH, tasks, vectors or {}, clauses or {})
     ground = Ground(said, meaning, wfg, [Work([case(w) for w in WAYS], [frozenset(g) for g in needed])], frozenset(order),
-                    stated or Constraints(), {"e1": f"{role}/rules.md"})
+                    stated or Constraints(), {"e1": f"{role}/rules.md"}, answers or {})
     return demands(rules_of([element]), ground)
 
 
@@ -68,7 +70,7 @@ def test_a_rule_becomes_a_constraint(text, expected):
      "it holds for amounts above 5,000.00 USD; the largest of the client input is 1,200.00 USD"),
     ("For theft claims, fraud indicators must be checked.", "it is about 'theft claims', which this intake does not mention"),
     ("Collision claims are settled within 2 hours.", "it is about 'collision', which this intake does not mention"),
-    ("If in doubt, fraud indicators must be checked.", "it hangs on a condition ('if') that the intake's data cannot settle"),
+    ("If in doubt, fraud indicators must be checked.", "it depends on 'in doubt', which this intake does not state"),
     ("Payment must be issued before coverage is verified.", "no way in which history did this work goes in this order"),
     ("The planner must not verify coverage.", "it addresses the program, not the work"),
     ("Fraud indicators may be checked.", None),
@@ -146,6 +148,7 @@ def test_meaning_in_embedding_space_must_be_near_lead_and_share_a_word():
     assert in_force(settled(text, vectors=vectors, clauses=torn)) == []
 
 
+@settings(deadline=None)  # the first sentence loads the dictionary of verbs
 @given(st.lists(st.sampled_from([
     "Coverage must be verified before repair costs are estimated.", "Repair costs are estimated before the settlement is approved.",
     "The settlement must be approved before coverage is verified.", "Fraud indicators must be checked before repair costs are estimated.",
@@ -156,3 +159,83 @@ def test_the_order_in_force_never_runs_in_a_circle(sentences):
     order = {a: {b for x, b in pairs if x == a} for a, _ in pairs}
     seen = lambda start: set(order.get(start, ())) | {m for n in order.get(start, ()) for m in seen(n)}
     assert all(a not in seen(a) for a in order)
+
+
+@pytest.mark.parametrize(("said", "holds"), [
+    ("Claim of a client. Total: EUR 6.200,00", True), ("Total: 6,200 EUR", True), ("Total: EUR 4,999.99", False), ("Total: 9000 USD", False), ("", False),
+])
+def test_an_exception_above_an_amount_is_decided_by_the_amount_in_the_e_mail(said, holds):
+    found = settled("Claims exceeding EUR 5,000 require that fraud indicators are checked.", said=said)
+    assert (in_force(found) == [("must_contain", "Check Fraud Indicators")]) is holds
+
+
+def test_amounts_in_another_currency_decide_nothing_and_the_rule_counts_as_not_applied():
+    found = settled("Where the amount exceeds EUR 5,000, fraud indicators must be checked.", said="Total: 9,000 USD")
+    assert [(d.status, d.effect) for d in found.all] == [
+        ("not applied", "it holds for amounts above 5,000.00 EUR, and the client input states no amount in EUR, only in USD"),
+    ]
+    assert found.not_applied == 1
+
+
+def test_a_case_that_the_rule_is_not_about_is_no_rule_that_was_not_applied():
+    found = settled("Above $5,000 fraud indicators must be checked. For theft claims, fraud indicators must be checked.")
+    assert ([d.status for d in found.all], found.not_applied) == (["other cases", "other cases"], 0)
+
+
+@pytest.mark.parametrize(("said", "expected"), [
+    ("The customer is abroad.", ["Check Fraud Indicators"]), ("The customer is not abroad.", []), ("The customer is at home.", []),
+])
+def test_a_condition_in_words_holds_where_the_intake_says_so(said, expected):
+    found = settled("If the customer is abroad, fraud indicators must be checked.", said=said)
+    assert [value for _, value in in_force(found)] == expected
+
+
+@pytest.mark.parametrize(("said", "holds"), [("A claim of a minor.", False), ("A claim of a baker.", True)])
+def test_an_exception_is_claimed_by_the_intake_or_does_not_hold(said, holds):
+    found = settled("Fraud indicators must be checked unless the claim is of a minor.", said=said)
+    assert bool(in_force(found)) is holds
+
+
+def test_an_order_between_clauses_with_their_own_subjects_is_read():
+    found = settled("The fraud desk must check the fraud indicators before the manager gives the approval of the settlement.")
+    assert in_force(found)[0] == ("before", "Check Fraud Indicators before Approve Settlement")
+
+
+def test_a_deadline_of_a_step_is_no_step_and_is_said_not_to_be_applied():
+    found = settled("The settlement must be approved within 10 working days.")
+    assert [(d.kind, d.value, d.status) for d in found.all if d.kind == "deadline"] == [
+        ("deadline", "the settlement approved within 10 working days", "not applied"),
+    ]
+
+
+def test_a_response_binds_where_its_first_step_is_sure():
+    text = "After the coverage is verified, fraud indicators must be checked."
+    both = [("before", "Verify Coverage before Check Fraud Indicators"), ("must_contain", "Check Fraud Indicators")]
+    assert in_force(settled(text, needed=["v", "f"])) == both
+    assert in_force(settled(text)) == both[:1]
+
+
+def test_a_phrase_that_nobody_can_match_is_a_question_with_the_three_nearest_activities():
+    axes = np.eye(4, dtype=np.float32)
+    vectors = {"a": axes[0], "p": (axes[0] + axes[1]) / np.sqrt(2), "f": axes[1], "v": axes[2]}
+    found = settled("The final sign-off must be given.", vectors=vectors, clauses={"the final sign-off given": axes[0]})
+    (asked,) = found.all
+    assert (asked.asks, asked.nearest) == ("the final sign-off given", ("Approve Settlement", "Issue Payment", "Check Fraud Indicators"))
+
+
+def test_a_person_answers_which_activity_a_phrase_means():
+    text = "The final sign-off must be given before the payment is issued."
+    assert in_force(settled(text, answers={"The final sign-off given": "approve settlement"})) == [
+        ("before", "Approve Settlement before Issue Payment"), ("must_contain", "Approve Settlement"),
+    ]
+
+
+@pytest.mark.parametrize(("answer", "effect"), [
+    ("none", "a person answered that no activity is meant by 'the final sign-off given'"),
+    ("Sign Off", "a person answered that 'the final sign-off given' means 'Sign Off', and no activity has that name"),
+    ("Obtain Police Report", "a person answered that 'the final sign-off given' means 'Obtain Police Report', and no way in which history did "
+                             "this work has it"),
+])
+def test_an_answer_that_no_activity_follows_from_is_said_and_not_asked_again(answer, effect):
+    (found,) = settled("The final sign-off must be given.", answers={"the final sign-off given": answer}).all
+    assert (found.effect, found.asks, found.nearest) == (effect, None, ())
