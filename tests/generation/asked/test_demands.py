@@ -162,8 +162,8 @@ def test_the_order_in_force_never_runs_in_a_circle(sentences):
 
 
 @pytest.mark.parametrize(("said", "holds"), [
-    ("Claim of a client. Total: EUR 6.200,00", True), ("Total: 6,200 EUR", True), ("Total: EUR 4,999.99", False), ("Total: 9000 USD", False),
-    ("", False),
+    ("Claim of a client. Total: EUR 6.200,00", True), ("Total: 6,200 EUR", True), ("Total: EUR 4,999.99", False),
+    ("Total: 9000 USD", False), ("", False),
 ])
 def test_an_exception_above_an_amount_is_decided_by_the_amount_in_the_e_mail(said, holds):
     found = settled("Claims exceeding EUR 5,000 require that fraud indicators are checked.", said=said)
