@@ -17,7 +17,7 @@ from opus_pipelines.wkg.forgetting.lake_search import Finding, Word, search
 from opus_pipelines.wkg.forgetting.take_out import take_out
 
 _NAME = 4  # letters from which a name is looked for as a word; a shorter one only where it is a client's
-_OF_OTHERS = ("history/implementations/", "generation/", "workflows/", "reports/", "wkg/w")
+_OF_OTHERS = ("history/implementations/", "decisions/", "generation/", "workflows/", "reports/", "wkg/w")
 
 
 @dataclass
@@ -27,12 +27,13 @@ class Work:
     traces: wkg.Traces
     words: list[Word]
     results: int
+    decisions: int = 0
 
     def planned(self) -> list[tuple[str, int]]:
         return [
             ("cases", len(self.traces.ids)), ("sources that hold them", len(self.traces.sources)),
             ("snapshots that hold them", len(self.traces.snapshots)), ("tasks of nobody else", len(self.traces.tasks)),
-            ("results", self.results),
+            ("results", self.results), ("decisions", self.decisions),
         ]
 
 
@@ -52,7 +53,7 @@ def look(lake: Lake, settings: Settings, client: str) -> Work:
         for name in ("ids", "tasks", "names", "sources", "own"):
             getattr(traces, name).update(before[name])
         words += [word for word in (Word(**w) for w in before["words"]) if word not in words]
-    return Work(traces, words, len(theirs))
+    return Work(traces, words, len(theirs), len(results.decisions_of_client(lake, client)))
 
 
 def carry_out(lake: Lake, settings: Settings, work: Work) -> None:
@@ -66,13 +67,14 @@ def carry_out(lake: Lake, settings: Settings, work: Work) -> None:
             "words": [asdict(word) for word in work.words],
         })
         Forgotten.of(lake).with_client(client, work.traces.sources - work.traces.own).save(lake)
-        removed = [("results", results.take_out(lake, client))]
+        removed = [("decisions", len(results.decisions_of_client(lake, client))), ("results", results.take_out(lake, client))]
     if work.traces.snapshots:
         _publish_without(lake, settings, client)
     with lake.lock():
         _quiet(lake)
         resting = results.resting_on(lake, client, work.traces.ids, work.words)
         results.remove(lake, resting)
+        others = results.remove_decisions(lake, client, work.words)
         removed += [("results of others that rested on its cases", len(resting)), *take_out(lake, work.traces)]
         removed += _take_out_of_record(lake, client, work.words)
         findings, shared = _prove(lake, client, work.words)
@@ -81,6 +83,8 @@ def carry_out(lake: Lake, settings: Settings, work: Work) -> None:
             if not any(_journal(lake, client).parent.iterdir()):
                 _journal(lake, client).parent.rmdir()
     show.table(("removed", "how much"), removed, f"{client} is forgotten" if not findings else f"{client} is not forgotten yet")
+    for name, contract in others:
+        note(f"{name} / {contract}: decisions on workflows with tasks of {client} alone are removed")
     _tell(lake, settings, work, resting, shared)
     if findings:
         lines = [f"still there: {f.word.kind} {f.word.text!r} in {f.file} {f.place}".rstrip() for f in findings[:20]]

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from opus_pipelines.cli.admin import rollback
+from opus_pipelines.cli.decide import decide
 from opus_pipelines.cli.export import export
 from opus_pipelines.cli.forget import forget
 from opus_pipelines.cli.graph import graph
@@ -45,7 +46,7 @@ def opus(context: click.Context, lake: Path | None, settings: Path | None) -> No
     _log_to_stderr()
 
 
-for command in (sample, rebuild, generate, best, explain, export, report, graph, query, score, rollback, status, tasks, ui, forget):
+for command in (sample, rebuild, generate, best, explain, decide, export, report, graph, query, score, rollback, status, tasks, ui, forget):
     opus.add_command(command)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import duckdb
 
 from opus_pipelines.errors import LakeError
+from opus_pipelines.generation.decided.words import decision_words
 from opus_pipelines.query.sql import select
 from opus_pipelines.words import hours, share, within
 
@@ -31,14 +32,17 @@ def ranked(
 
 
 def by_contract(found: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]]:
-    """(title, columns, rows) a contract, as a person reads them; a lower rank's steps are told by how they differ from the first's."""
+    """(title, columns, rows) a contract, as a person reads them; a lower rank's steps are told by how they differ from the first's.
+    A column `decision` stands last where people decided on any of them."""
     all_rows = (dict(zip(found.columns, row, strict=True)) for row in found.fetchall())
     for (client, contract), group in groupby(all_rows, key=lambda r: (r["client"], r["contract"])):
-        lines = []
-        for _, ranks in groupby(group, key=lambda r: r["intention_id"]):
-            alternatives = list(ranks)
-            lines += [_line(r, alternatives[0]) for r in alternatives]
-        yield f"{client} / {contract}", COLUMNS, lines
+        intentions = [list(ranks) for _, ranks in groupby(group, key=lambda r: r["intention_id"])]
+        lines = [_line(row, ranks[0]) for ranks in intentions for row in ranks]
+        rows = [row for ranks in intentions for row in ranks]
+        if any(decided := [decision_words(row) for row in rows]):
+            yield f"{client} / {contract}", (*COLUMNS, "decision"), [(*line, said or "") for line, said in zip(lines, decided, strict=True)]
+        else:
+            yield f"{client} / {contract}", COLUMNS, lines
 
 
 def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:

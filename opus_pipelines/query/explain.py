@@ -7,6 +7,7 @@ from typing import Any
 import duckdb
 
 from opus_pipelines.errors import InputError
+from opus_pipelines.generation.decided.words import decision_words
 from opus_pipelines.query.find import nearest
 from opus_pipelines.query.sql import rows
 from opus_pipelines.safe_text import clean
@@ -59,7 +60,8 @@ def _head(row: Row) -> list[str]:
         f"{row['workflow_id']}  {row['title'] or ''}".rstrip(),
         f"rank {row['rank']} of {row['ranks']} for intake {row['intake']} of {row['client']} / {row['contract']}",
     ]
-    return lines + ([f"goal: {row['goal']}"] if row["goal"] else [])
+    decided = decision_words(row)
+    return lines + ([f"goal: {row['goal']}"] if row["goal"] else []) + ([f"decision: {decided}"] if decided else [])
 
 
 def _figures(row: Row) -> list[str]:
@@ -164,6 +166,8 @@ def _why(row: Row) -> list[str]:
     for words, edits in (("changed", row["edits"]), ("worth it", row["choices"])):
         lines += [f"  {_changed(edit) or words}: {edit['what']}: {_earned(edit['earned_usd'])}" for edit in edits or []]
     lines += [f"  bound by {limit}" for limit in row["binding"] or []]
+    if row["decision"]:
+        return [*lines, f"  it was {row['decision']} by a person: its steps, order and people are not changed"]
     if row["gap_usd"] is None:
         lines.append("  whether another path earns more is not known")
     elif row["gap_usd"] > 0:
@@ -208,6 +212,9 @@ def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:
         counts = Counter(s[key] or "unknown" for s in work)
         said = (f"{n} of {len(work)} steps {basis}" for basis, n in sorted(counts.items(), key=lambda c: (-c[1], c[0])))
         lines.append(f"  {name}: " + ", ".join(said))
+    if near["decisions"]:
+        counted = f"{near['decisions']} workflow{'s' * (near['decisions'] > 1)} that people accepted or edited for similar intakes"
+        lines.append(f"  {counted} of this contract counted as successful cases")
     if near["cases"]:
         outcome = f"; {near['succeeded']} of {near['known']} with a known outcome succeeded" if near["known"] else ""
         lines.append(

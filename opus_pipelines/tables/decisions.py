@@ -30,6 +30,6 @@ DECISIONS = dataset("decisions", "one row, one decision of a person on a ranked 
     result        id                  the result that it stood in
     rank          int64               its rank there
     steps         list<decided_step>  the accepted or rejected workflow, or the edited one as the person wrote it
-    vector        vector              the encoded Intention, to find similar intakes
+    vector        list<float>         the encoded Intention, to find similar intakes
     encoder       string              the model that encoded it
 """, partitions="client_key contract_key")

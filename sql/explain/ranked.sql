@@ -2,7 +2,7 @@
 SELECT
     o.client, o.contract, i.folder AS intake, o.intention_id, o.rank, o.workflow_id, o.title AS workflow,
     o.reward_usd, o.reward_usd_p05, o.reward_usd_p95, o.beats_next, o.best_share, o.success_probability, o.cost_usd, o.baseline_cost_usd, o.duration_ms, o.baseline_duration_ms,
-    o.feasible, o.violations, o.verdict, o.in_history, o.tasks, o.observed_share,
+    o.feasible, o.violations, o.verdict, o.decision, o.decision_number, o.decided_why, o.decided_by, o.decision_note, o.better_workflow_id, o.better_by_usd, o.in_history, o.tasks, o.observed_share,
     (
         SELECT list(t.title ORDER BY t.position)
         FROM workflows_tasks AS t
@@ -12,9 +12,17 @@ SELECT
         SELECT list(concat_ws(' ', t.actor_kind, t.model, t.actor_group) ORDER BY t.position)
         FROM workflows_tasks AS t
         WHERE t.workflow_id = o.workflow_id AND t.kind IN ('task', 'review')
-    ) AS actors
+    ) AS actors,
+    d.last.decision AS last_decision, d.last.number AS last_number, d.last.why AS last_why, d.last.decided_by AS last_by,
+    coalesce((
+        SELECT max(a.decision_number) FROM workflows_optimized AS a WHERE a.intention_id = o.intention_id AND a.intake_id = o.intake_id
+    ), 0) AS applied_number
 FROM workflows_optimized AS o
 JOIN generation_intakes AS i USING (client, contract, intake_id)
+LEFT JOIN (
+    SELECT client, contract, workflow_id, arg_max({'number': number, 'decision': decision, 'why': why, 'decided_by': decided_by}, number) AS last
+    FROM decisions GROUP BY client, contract, workflow_id
+) AS d USING (client, contract, workflow_id)
 WHERE ($client IS NULL OR o.client = $client)
     AND ($contract IS NULL OR o.contract = $contract)
     AND ($intake IS NULL OR i.folder = $intake)

@@ -22,7 +22,7 @@ def empty_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_commands_are_these() -> None:
     assert sorted(opus.commands) == [
-        "best", "explain", "export", "forget", "generate", "graph", "query", "rebuild", "report", "rollback",
+        "best", "decide", "explain", "export", "forget", "generate", "graph", "query", "rebuild", "report", "rollback",
         "sample", "score", "status", "tasks", "ui",
     ]
 

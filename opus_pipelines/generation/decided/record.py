@@ -188,10 +188,9 @@ def add(lake: Lake, decision: Decision) -> Decision:
     """Keep a decision under the contract's next number. Only the holder of the lake's lock may."""
     folder = lake.folder(DECISIONS, client_key=decision.client, contract_key=decision.contract)
     numbered = replace(decision, number=1 + max((d.number for d in decisions_of(lake, decision.client, decision.contract).made), default=0))
-    schema = DECISIONS.with_dimension(len(numbered.vector)) if numbered.vector else None
     name = f"decision-{numbered.number:06}.parquet"
     with lake.staging() as scratch:
-        lake.publish_file(write_table(DECISIONS, table_of(DECISIONS, [_row(numbered)], schema), scratch, name), folder / name)
+        lake.publish_file(write_table(DECISIONS, table_of(DECISIONS, [_row(numbered)]), scratch, name), folder / name)
     return numbered
 
 

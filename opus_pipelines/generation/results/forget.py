@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from opus_pipelines.generation.discover import ContractFolder, discover
 from opus_pipelines.history.privacy.forgotten import Forgotten
 from opus_pipelines.lake import Lake, read_json, read_table, slug, unslug
-from opus_pipelines.schemas import DATASETS, INTAKES, NEIGHBOURS
+from opus_pipelines.schemas import DATASETS, DECISIONS, INTAKES, NEIGHBOURS
 from opus_pipelines.wkg.forgetting.lake_search import Word, search
 
 _OF_RESULTS = tuple(dataset for dataset in DATASETS.values() if "result" in dataset.partitions)
@@ -38,8 +38,26 @@ def results_of(lake: Lake) -> list[Result]:
 
 
 def clients_of(lake: Lake) -> set[str]:
-    """Every client that has a result or a pointer."""
-    return {result.client for result in results_of(lake)} | {pointer["client"] for pointer in lake.results()}
+    """Every client that has a result, a pointer or a decision."""
+    decided = {unslug(folder.name.partition("=")[2]) for folder in (lake.root / DECISIONS.name).glob("client_key=*")}
+    return {result.client for result in results_of(lake)} | {pointer["client"] for pointer in lake.results()} | decided
+
+
+def decisions_of_client(lake: Lake, client: str) -> list[Path]:
+    """The files of the client's decisions."""
+    return sorted(lake.folder(DECISIONS, client_key=client).glob("*/*.parquet"))
+
+
+def remove_decisions(lake: Lake, client: str, words: list[Word]) -> list[tuple[str, str]]:
+    """Remove decisions of other clients in which one of the words stands (a task that nobody else has); whose they were."""
+    folder = lake.root / DECISIONS.name
+    found = {finding.file for finding in search(lake, words, below=folder)} if folder.is_dir() else set[str]()
+    gone = [path for path in map(lake.root.joinpath, sorted(found)) if path.is_file()]
+    theirs = []
+    for path in gone:
+        theirs.append((unslug(path.parts[-3].partition("=")[2]), unslug(path.parts[-2].partition("=")[2])))
+        path.unlink()
+    return sorted({pair for pair in theirs if pair[0] != client})
 
 
 def resting_on(lake: Lake, client: str, cases: set[str], words: list[Word]) -> list[Result]:
@@ -57,12 +75,13 @@ def words_of(lake: Lake, client: str) -> Iterator[Word]:
 
 
 def take_out(lake: Lake, client: str) -> int:
-    """Remove every pointer and result of the client; returns how many results that were. Pointers go first: none names what is gone."""
+    """Remove every pointer, result and decision of the client; returns how many results that were. Pointers go first: none names what is
+    gone."""
     theirs = [result for result in results_of(lake) if result.client == client]
     for pointer in sorted((lake.root / "workflows" / "current").glob(f"{slug(client)}__*.json")):
         pointer.unlink()
     remove(lake, theirs)
-    for folder in sorted(lake.root.glob(f"*/*/client_key={slug(client)}")):
+    for folder in (*sorted(lake.root.glob(f"*/*/client_key={slug(client)}")), lake.folder(DECISIONS, client_key=client)):
         lake.remove(folder)
     return len(theirs)
 

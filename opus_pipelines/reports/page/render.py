@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from opus_pipelines import words
+from opus_pipelines.generation.decided.words import decision_words
 from opus_pipelines.reports.graphs.swimlane_svg import swimlane_svg
 from opus_pipelines.reports.page.contract import MOST_LEFT_OUT, ContractPage, Scale, mean, paired, total
 from opus_pipelines.safe_text import clean
@@ -44,6 +45,7 @@ def _environment() -> Environment:
     )
     made.filters |= {
         "usd": words.usd, "share": words.share, "hours": words.hours, "number": words.number, "shown": _shown, "paired_with": paired,
+        "decision": decision_words,
     }
     made.globals |= {"within": words.within, "is_far": words.is_far, "total": total, "most_left_out": MOST_LEFT_OUT}
     return made

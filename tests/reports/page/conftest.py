@@ -18,7 +18,9 @@ def ranked(workflow: str, intention: str, rank: int, reward: float | None, **mor
         "reward_usd_p95": None, "success_probability": 0.9, "cost_usd": 10.0, "baseline_cost_usd": 12.5, "duration_ms": 3_600_000.0,
         "baseline_duration_ms": None, "baseline_success": 0.75, "observed_share": 0.5, "feasible": True, "violations": [], "verdict": None,
         "beats_next": None, "penalty": None, "baseline_reward_usd": None, "uplift_usd": None, "in_history": False, "edits": None,
-        "binding": None, "nearest": 0.6,
+        "binding": None, "nearest": 0.6, "decision": None, "decided_by": None, "decided_why": None, "decision_note": None,
+        "better_workflow_id": None, "better_by_usd": None, "last_decision": None, "last_number": None, "last_why": None, "last_by": None,
+        "applied_number": 0,
     } | more
 
 

@@ -131,6 +131,13 @@ def test_an_intake_that_history_knows_nothing_like_says_so(page: ContractPage) -
     assert Parsed(render(replace(page, workflows=far))).texts.count(said) == 2
 
 
+def test_a_decision_stands_beside_its_workflow_as_text(page: ContractPage) -> None:
+    first, *rest = page.workflows
+    decided = {"decision": "accepted", "decided_by": "Ines", "decided_why": "<b>known", "better_workflow_id": "f9", "better_by_usd": 1.25}
+    texts = Parsed(render(replace(page, workflows=[{**first, **decided}, *rest]))).texts
+    assert "accepted by Ines: <b>known; a better one exists: f9, +$1.25 Reward" in texts
+
+
 def test_what_of_the_documents_was_not_read_is_told(page: ContractPage) -> None:
     assert "What of the documents was not read" not in Parsed(render(page)).texts
     left_out = [

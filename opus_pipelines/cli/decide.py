@@ -1,0 +1,73 @@
+"""`opus decide`: a person accepts, rejects or changes a ranked workflow. Neither Dagster nor Spark nor torch is loaded."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.write import note
+from opus_pipelines.errors import InputError
+from opus_pipelines.safe_text import clean
+
+LONGEST = 2_000  # characters of a reason, which stands in tables and on pages
+
+
+@click.command()
+@click.argument("workflow")
+@click.argument("decision", type=click.Choice(("accept", "reject", "edit")))
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--why", help="The reason, shown beside the workflow.")
+@click.option("--by", "decided_by", help="Who decides, shown beside the workflow.")
+@click.pass_obj
+def decide(options: Options, workflow: str, decision: str, file: Path | None, why: str | None, decided_by: str | None) -> None:
+    """Accept a ranked workflow, reject it, or put a changed one (FILE) in its place. The next `opus generate` follows the decision.
+
+    WORKFLOW is an id that `opus best` shows, or the beginning of one. An accepted workflow stays rank 1 for its intake; where another earns
+    more, that one is named beside it. A rejected one is not offered again under its contract. FILE is what `opus export` wrote, as YAML,
+    JSON or BPMN, changed by you. The last decision holds; `opus query "FROM decisions"` lists all.
+
+    \b
+    Example:
+      opus decide f3a9 accept --why "The team knows it" --by "Ines Moreau"
+      opus export f3a9 --out claim.yaml
+      opus decide f3a9 edit claim.yaml
+    """
+    if (decision == "edit") != (file is not None):
+        raise click.UsageError("edit needs the FILE with the changed workflow" if decision == "edit" else f"{decision} takes no FILE")
+    from opus_pipelines.generation.decided import record
+    from opus_pipelines.generation.decided.edited import edited
+    from opus_pipelines.query.decide import known_tasks, to_decide
+    from opus_pipelines.query.views import connect
+    from opus_pipelines.workflow.files import read_file
+
+    settings = options.settings()
+    lake = options.lake()
+    connection = connect(lake)
+    made = to_decide(lake, connection, workflow, decision, datetime.now(UTC), settings.encoder.model)  # type: ignore[arg-type]
+    made = replace(made, why=_text(why, "--why"), decided_by=_text(decided_by, "--by"))
+    if file is not None:
+        content, titles = edited(read_file(file), known_tasks(connection, made.workflow_id), str(file))
+        if content.signature == made.content.signature:
+            same = f"{file} has the same steps, order and people as {made.workflow_id}"
+            raise InputError(f"{same}; `opus decide {workflow} accept` keeps them")
+        made = replace(made, steps=record.steps_of(content, titles))
+    with lake.lock():
+        lake.ensure_empty()
+        kept = record.add(lake, made)
+    words = {"accept": "accepted", "reject": "rejected", "edit": "replaced by your version"}[decision]
+    note(f"{kept.client} / {kept.contract} / {kept.intake}: {kept.workflow_id} is {words} (decision {kept.number})")
+    for place, step in enumerate(kept.steps if decision == "edit" else (), start=1):
+        after = f", after {', '.join(str(n + 1) for n in step.after)}" if step.after else ""
+        note(f"  {place}. {'review of ' if step.is_review else ''}{step.title} by {record.in_words(step.who)}{after}")
+    note(f"`opus generate --client {kept.client!r} --contract {kept.contract!r}` ranks by it")
+
+
+def _text(said: str | None, option: str) -> str | None:
+    """What a person said as one line; InputError where it is too long."""
+    if said is None or not said.strip():
+        return None
+    if len(said) > LONGEST:
+        raise InputError(f"{option} has {len(said)} characters; at most {LONGEST} are kept")
+    return clean(said)
