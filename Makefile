@@ -7,6 +7,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 SAMPLE ?= build/sample
 LAKE ?= build/lake
+DATA ?= ../shared/data
+GALLERY ?= build/gallery
 OPUS := $(BIN)/opus --lake $(LAKE)
 
 # Everything that is needed lies in the install: nothing is asked of a model hub at run time.
@@ -14,7 +16,7 @@ export HF_HUB_OFFLINE := 1
 export TRANSFORMERS_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help run test lint types imports lock docs ui clean
+.PHONY: help run test lint types imports lock docs ui gallery clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -52,6 +54,10 @@ docs: .venv/.installed ## write the settings reference and the data dictionary i
 ui: .venv/.installed ## the Dagster UI on the sample's lake
 	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
 	OPUS_HISTORY=$(abspath $(SAMPLE))/history OPUS_INTAKES=$(abspath $(SAMPLE))/intakes $(OPUS) ui
+
+gallery: .venv/.installed ## the first plan of every real log in DATA as pictures with checks: build/gallery/gallery.html
+	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
+	$(BIN)/python benchmarks/gallery.py $(DATA) $(GALLERY)
 
 clean: ## remove what `make run` wrote; the install stays
 	@rm -rf build

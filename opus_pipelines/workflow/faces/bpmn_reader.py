@@ -6,17 +6,25 @@ from typing import Any
 from lxml import etree
 
 from opus_pipelines.errors import InputError
+from opus_pipelines.safe_text import clean
 from opus_pipelines.settings import parse
 from opus_pipelines.workflow.faces.bpmn_fields import from_xml, own
 from opus_pipelines.workflow.faces.bpmn_names import bpmn
 from opus_pipelines.workflow.files import WorkflowFile
 
 LARGEST_BYTES = 1 << 24
+_ACTORS = {  # who does a step that a person drew, where its kind of BPMN task tells
+    **dict.fromkeys(("task", "serviceTask", "sendTask", "receiveTask", "callActivity", "subProcess")),
+    "userTask": "human", "manualTask": "human", "scriptTask": "code", "businessRuleTask": "code",
+}
 _KINDS = {"input": "inputs", "task": "tasks", "output": "outputs"}
 
 
 def read_bpmn(content: bytes, name: str) -> WorkflowFile:
-    """The workflow file, its flows folded back to edges; `name` is what errors call it. Raises InputError or SettingsError."""
+    """The workflow file, its flows folded back to edges, with what a person drew or renamed in it; `name` is what errors call it.
+
+    Raises InputError or SettingsError.
+    """
     root = _root(content, name)
     process = root.find(bpmn("process"))
     head = None if process is None else process.find(f"{bpmn('extensionElements')}/{own('workflow')}")
@@ -28,10 +36,32 @@ def read_bpmn(content: bytes, name: str) -> WorkflowFile:
         for kind, table in _KINDS.items():
             entry = element.find(f"{bpmn('extensionElements')}/{own(kind)}")
             if entry is not None:
-                data.setdefault(table, []).append(from_xml(entry))
+                record = from_xml(entry)
+                data.setdefault(table, []).append(_renamed(record, element) if kind == "task" else record)
                 nodes[element.get("id", "")] = entry.get("id", "")
+        if element.get("id", "") not in nodes and _is_activity(element):
+            data.setdefault("tasks", []).append(_drawn(element))
+            nodes[element.get("id", "")] = element.get("id", "")
     data["edges"] = _edges(process, nodes)
     return parse(WorkflowFile, data, name)
+
+
+def _is_activity(element: Any) -> bool:
+    return isinstance(element.tag, str) and etree.QName(element).localname in _ACTORS
+
+
+def _drawn(element: Any) -> dict[str, Any]:
+    """A task that a person drew into the file: it has a name and its kind says who does it; all else is unknown."""
+    ident, actor = element.get("id", ""), _ACTORS[etree.QName(element).localname]
+    return {"id": ident, "title": element.get("name") or ident} | ({"actor_kind": actor} if actor else {})
+
+
+def _renamed(record: dict[str, Any], element: Any) -> dict[str, Any]:
+    """A task whose box a person gave another name is another task: our own fields of the old one do not hold for it."""
+    name, title = element.get("name"), record.get("title") or record.get("id", "")
+    if name is None or clean(name) == clean(title) or record.get("kind") == "review":
+        return record
+    return {"id": record.get("id", ""), "title": name}
 
 
 def _edges(process: Any, nodes: dict[str, str]) -> list[tuple[str, str]]:

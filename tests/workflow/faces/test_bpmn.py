@@ -220,3 +220,19 @@ def test_opus_score_reads_it(tmp_path: Any) -> None:
     assert read_file(tmp_path / "w.bpmn").workflow() == refund().workflow
     with pytest.raises(InputError, match="no such file"):
         read_file(tmp_path / "none.bpmn")
+
+
+def test_what_a_person_draws_or_renames_is_read_and_nothing_is_lost() -> None:
+    text = as_bpmn(refund()).decode()
+    root = etree.fromstring(text.encode())
+    (process,) = root.findall("b:process", NS)
+    pay = next(e for e in process if e.get("name") == "Pay")
+    pay.set("name", "Call the client")
+    new = etree.SubElement(process, f"{{{NS['b']}}}manualTask", id="Activity_1", name="File the letter")
+    etree.SubElement(process, f"{{{NS['b']}}}sequenceFlow", id="Flow_1", sourceRef=pay.get("id"), targetRef=new.get("id"))
+    file = read_bpmn(etree.tostring(root), "drawn.bpmn")
+    tasks = {task.id: task for task in file.tasks}
+    assert (tasks["Activity_1"].title, tasks["Activity_1"].actor_kind) == ("File the letter", "human")
+    assert (tasks["d"].title, tasks["d"].actor_kind, tasks["d"].task_id) == ("Call the client", None, None)
+    assert ("d", "Activity_1") in file.edges
+    assert tasks["a"] == refund().tasks["a"]

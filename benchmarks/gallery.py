@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""The first plans of every shared log, of n8n, BPMN and an ugly export on one page: pictures, figures, and what must hold of each.
+
+    benchmarks/gallery.py DATA_DIR OUT_DIR [--bench DIR] [--scores DIR] [--only NAME ...] [--requests 3] [--cases 1500]
+
+Each source is run end to end as a new user would, in a lake of its own: `opus init --yes` on the export, `opus rebuild`, `opus generate`
+on a few requests, settings untouched. OUT_DIR/gallery.html shows the rank-1 workflow of every request; OUT_DIR/gallery.json holds the same
+checks for programs. DIR of --bench has logplans.py and plans.py (default: DATA_DIR/../bench). DIR of --scores has predictions, a folder a
+source with gold/ and predictions.jsonl: the table that plans.py prints of them stands beside the source. --cases keeps the last cases of a
+log: the page is for looking, its numbers are of a few requests.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gallery_checks import Check, Plan, checks, node_f1
+from gallery_page import page
+from gallery_sources import Source, sources, write_intakes
+from measuring import Family
+
+from opus_pipelines.cli.main import opus as commands
+from opus_pipelines.lake import Lake
+from opus_pipelines.query.views import connect
+from opus_pipelines.query.workflows import read_workflow
+from opus_pipelines.reports.graphs.swimlane_svg import swimlane_svg
+from opus_pipelines.safe_text import clean
+
+
+@dataclass
+class Shown:
+    """One request and its rank-1 workflow; `problem` where there is none."""
+
+    request: str
+    text: str
+    head: dict[str, Any] = field(default_factory=dict)
+    svg: str = ""
+    checks: list[Check] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    done: tuple[str, ...] = ()
+    node_f1: float | None = None
+    problem: str | None = None
+
+
+@dataclass
+class Ran:
+    """What came of a source."""
+
+    name: str
+    shown: list[Shown] = field(default_factory=list)
+    log: str = ""
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    scores: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def run(source: Source, work: Path) -> Ran:
+    """History, intakes, lake and plans of one source below `work`, which is made anew."""
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "history").mkdir(parents=True)
+    write_intakes(source, work / "intakes")
+    ran, started = Ran(source.name), time.monotonic()
+    with Family() as family:
+        ran.log = "\n".join(_carried_out(source, work))
+        ran.cpu_seconds = family.cpu_seconds
+    ran.seconds = time.monotonic() - started
+    try:
+        _look(source, work, ran)
+    except Exception as error:  # a source that failed is shown as failed, the others go on
+        ran.log += f"\n{type(error).__name__}: {error}"
+    if not ran.shown:
+        ran.shown = [Shown(r.name, r.text, done=r.plan, problem="no plan: see the log of this source") for r in source.requests]
+    return ran
+
+
+def _carried_out(source: Source, work: Path) -> Iterator[str]:
+    """Run the commands; yields the lines of each that failed, and the last lines of the others."""
+    if source.is_table and "init" in commands.commands:
+        (work / "export").mkdir()
+        files = [str(path) for path in source.write(work / "export")]
+        yield from _opus(work, "init", *files, "--yes", "--history", "history", "--name", source.name)
+    else:
+        folder = work / "history" / source.name
+        folder.mkdir()
+        source.write(folder)
+    yield from _opus(work, "rebuild", "--history", "history")
+    yield from _opus(work, "generate", "--intakes", "intakes")
+
+
+def _opus(work: Path, *arguments: str) -> Iterator[str]:
+    command = [sys.executable, "-m", "opus_pipelines.cli.main", "--lake", "lake", *arguments]
+    done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
+    lines = [clean(line) for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+    yield f"$ opus {' '.join(arguments)}  (exit {done.returncode})"
+    yield from lines[-40 if arguments[0] == "init" or done.returncode else -4:]
+
+
+def _look(source: Source, work: Path, ran: Ran) -> None:
+    connection = connect(Lake(work / "lake"))
+    best = subprocess.run(
+        [sys.executable, "-m", "opus_pipelines.cli.main", "--lake", "lake", "best", "--top", "1"], cwd=work, capture_output=True, text=True,
+        check=False,
+    ).stdout
+
+    def rows(sql: str, *parameters: Any) -> list[dict[str, Any]]:
+        found = connection.execute(sql, list(parameters))
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    (ran.facts,) = rows(
+        "SELECT (SELECT count(*) FROM wkg_cases) AS cases, (SELECT count(*) FROM wkg_tasks) AS tasks, "
+        "(SELECT count(*) FROM wkg_cases WHERE success IS NOT NULL) AS cases_with_outcome"
+    )
+    kinds = {row["task_id"]: row["activity_kind"] for row in rows("SELECT task_id, activity_kind FROM wkg_tasks")}
+    history = [row["tasks"] or [] for row in rows("SELECT tasks FROM wkg_cases")]
+    names: dict[str, list[str]] = {}
+    for row in rows("SELECT task_id, task_key, title FROM wkg_task_aliases"):
+        names.setdefault(row["task_id"], []).extend([row["task_key"], row["title"]])
+    intakes = {row["folder"]: row for row in rows("SELECT * FROM generation_intakes")}
+    for request, folder in zip(source.requests, sorted((work / "intakes").glob("*/*/*"), key=_number), strict=True):
+        shown = Shown(request.name, request.text, done=request.plan)
+        ran.shown.append(shown)
+        intake = intakes.get(folder.name, {})
+        heads = rows("SELECT * FROM workflows_optimized WHERE intake_id = ? AND rank = 1 ORDER BY intention_id", intake.get("intake_id"))
+        if not heads:
+            shown.problem = f"{intake.get('status') or 'not generated'}: {intake.get('reason') or 'see the log of this source'}"
+            continue
+        shown.head = heads[0]
+        workflow = shown.head["workflow_id"]
+        near = rows(
+            "SELECT c.tasks, c.success, n.similarity FROM generation_neighbours AS n JOIN wkg_cases AS c USING (implementation_id) "
+            "WHERE n.intake_id = ? AND n.intention_id = ?", intake["intake_id"], shown.head["intention_id"],
+        )
+        plan = Plan(
+            shown.head, rows("SELECT * FROM workflows_tasks WHERE workflow_id = ? ORDER BY position", workflow),
+            rows("SELECT * FROM workflows_edges WHERE workflow_id = ?", workflow), kinds, history, near,
+            is_share_printed="assumed" in best or "observed" in best,
+        )
+        shown.svg = swimlane_svg(read_workflow(connection, workflow))
+        shown.checks, shown.steps = checks(plan), list(plan.titles.values())
+        shown.node_f1 = node_f1(plan, request.plan, lambda task: names.get(task, []))
+
+
+def _number(folder: Path) -> tuple[str, int]:
+    head, _, tail = folder.name.rpartition("-")
+    return (head, int(tail)) if tail.isdigit() else (folder.name, 0)
+
+
+def scored(name: str, folder: Path | None, bench: Path) -> str:
+    """The table of plans.py for a source's predictions; empty where there are none."""
+    place = folder / name if folder else None
+    if place is None or not (place / "predictions.jsonl").exists():
+        return ""
+    command = [
+        sys.executable, str(bench / "plans.py"), "score", str(place / "gold" / "test.jsonl.gz"), str(place / "predictions.jsonl"),
+        "--learn", str(place / "gold" / "train.jsonl.gz"),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout or done.stderr
+
+
+def main() -> None:
+    """Run all and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--bench", type=Path)
+    parser.add_argument("--scores", type=Path)
+    parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--requests", type=int, default=3, choices=range(1, 6))
+    parser.add_argument("--cases", type=int, default=1_500)
+    options = parser.parse_args()
+    out: Path = options.out.absolute()
+    out.mkdir(parents=True, exist_ok=True)
+    os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+    bench = (options.bench or options.data / ".." / "bench").resolve()
+    found: list[Ran] = []
+    for source in sources(options.data.resolve(), bench, out, options.requests, options.cases):
+        if options.only and source.name not in options.only:
+            continue
+        ran = run(source, out / "runs" / source.name)
+        ran.scores = scored(source.name, options.scores, bench)
+        found.append(ran)
+        failed = sum(check.holds is False for shown in ran.shown for check in shown.checks)
+        plans = f"{sum(not shown.problem for shown in ran.shown)} of {len(ran.shown)} requests have a plan"
+        print(f"{ran.name}: {plans}, {failed} checks fail, {ran.cpu_seconds:.0f} CPU s", flush=True)
+        (out / "gallery.html").write_text(page(found), "utf-8")
+        (out / "gallery.json").write_text(json.dumps([_plain(ran) for ran in found], indent=1, ensure_ascii=False, default=str), "utf-8")
+    if not found:
+        sys.exit(f"nothing to show in {options.data}")
+    print(out / "gallery.html")
+
+
+def _plain(ran: Ran) -> dict[str, Any]:
+    return {"name": ran.name, "facts": ran.facts, "shown": [
+        {"request": s.request, "problem": s.problem, "steps": s.steps, "done": s.done, "node_f1": s.node_f1,
+         "verdict": s.head.get("verdict"), "checks": [asdict(check) for check in s.checks]} for s in ran.shown
+    ]}
+
+
+if __name__ == "__main__":
+    main()
