@@ -114,17 +114,17 @@ class Generation(Section):
 
 
 class Cost(Section):
-    """Prices, where history has none."""
+    """Prices, where history has none. None ships with the program: without a price an unknown cost stays unknown."""
 
-    usd_per_hour: dict[str, float] = Field({"human": 30.0, "code": 0.5, "model": 5.0}, description="by actor kind, actor or model")
+    usd_per_hour: dict[str, float] = Field({}, description="by AI model, role (group of people) or actor kind, the first that is stated")
     usd_per_hour_of_duration: float = Field(0.0, ge=0, description="w_d of EVAL (5)")
     usd_per_gb_held: float = Field(0.0, ge=0, description="w_r of EVAL (5), memory")
     usd_per_thread_held: float = Field(0.0, ge=0, description="w_r of EVAL (5), threads")
     usd_per_unit: dict[str, float] = Field({}, description="price of a unit of any further resource that is used up, by its name")
     usd_per_held: dict[str, float] = Field({}, description="w_r of any further resource that is held and given back, by its name")
     kappa_usd: float = Field(0.0001, ge=0, description="dollars of 1 - gamma in the search")
-    default_duration_ms: dict[str, float] = Field({"human": 600_000.0, "model": 5_000.0, "code": 1_000.0}, description="by actor kind")
-    default_cost_usd: dict[str, float] = Field({}, description="by actor kind; else usd_per_hour times the duration")
+    default_duration_ms: dict[str, float] = Field({}, description="by role or actor kind, of work whose time is unknown; basis prior")
+    default_cost_usd: dict[str, float] = Field({}, description="by role or actor kind, of work whose cost is unknown; basis prior")
 
 
 class Reward(Section):

@@ -86,7 +86,8 @@ def _tasks(found: Score) -> None:
     place = {node: i for i, node in enumerate(found.workflow.topological())}
     tasks = sorted(found.workflow.tasks, key=lambda t: place[t.id])
     rows = [
-        (t.title, t.actor_kind, t.p, t.q, parts.success[t.id], t.cost_usd, t.duration_ms, parts.start_ms[t.id], parts.finish_ms[t.id])
+        (t.title, t.actor_kind, t.p, t.q, parts.success[t.id], t.known_cost_usd, t.known_duration_ms,
+         parts.start_ms[t.id], parts.finish_ms[t.id])
         for t in tasks[:MOST_SHOWN]
     ]
     show.table(("task", "actor", "p", "q", "success", "cost_usd", "duration_ms", "start_ms", "finish_ms"), rows, found.title)

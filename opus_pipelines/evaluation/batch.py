@@ -19,6 +19,7 @@ class Figures:
     """The parameters of n workflows that share nodes and edges. Columns follow `Workflow.inputs`, `.tasks` and `.outputs`.
 
     p, q, cost_usd, duration_ms: (n, tasks); prior: (n, inputs); gain_usd: (n, outputs); `held`: resource name to (n, tasks).
+    imputed_usd: (n, tasks), what stands for unknown costs and times: it lowers the Reward and is in no cost.
     An array of one row stands for all rows.
     """
 
@@ -29,12 +30,13 @@ class Figures:
     prior: Floats
     gain_usd: Floats
     held: Mapping[str, Floats]
+    imputed_usd: Floats
 
     @classmethod
     def of(cls, workflow: Workflow, cost: Cost) -> "Figures":
         """One workflow's own parameters, as arrays of one row; what its tasks consume beside dollars is priced into `cost_usd`."""
         tasks = workflow.tasks
-        columns = {name: np.array([[getattr(t, name) for t in tasks]]) for name in ("p", "q", "duration_ms")}
+        columns = {name: np.array([[getattr(t, name) for t in tasks]]) for name in ("p", "q", "duration_ms", "imputed_usd")}
         names = sorted({name for t in tasks for name in t.held})
         return cls(
             **columns,
@@ -47,20 +49,21 @@ class Figures:
     @property
     def rows(self) -> int:
         """n."""
-        return max(len(a) for a in (self.p, self.q, self.cost_usd, self.duration_ms, self.prior, self.gain_usd, *self.held.values()))
+        plain = self.p, self.q, self.cost_usd, self.duration_ms, self.prior, self.gain_usd, self.imputed_usd
+        return max(len(a) for a in (*plain, *self.held.values()))
 
     def part(self, start: int, stop: int) -> "Figures":
         """Rows start..stop; single rows stay as they are."""
         def cut(a: Floats) -> Floats:
             return a if len(a) == 1 else a[start:stop]
 
-        plain = {name: cut(getattr(self, name)) for name in ("p", "q", "cost_usd", "duration_ms", "prior", "gain_usd")}
+        plain = {name: cut(getattr(self, name)) for name in ("p", "q", "cost_usd", "duration_ms", "prior", "gain_usd", "imputed_usd")}
         return Figures(**plain, held={name: cut(a) for name, a in self.held.items()})
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What n workflows are worth: each (n,)."""
+    """What n workflows are worth: each (n,). The Reward is the one by which they are compared, the cost is what is known of it."""
 
     reward_usd: Floats
     success_probability: Floats
@@ -125,7 +128,8 @@ def _pass(shape: _Shape, figures: Figures, rows: int, cost: Cost) -> tuple[Float
     for column in range(spent.shape[1]):
         total = total + spent[:, column]
     total = total + cost.usd_per_hour_of_duration * duration / MS_PER_HOUR + _held_usd(figures, start_of, rows, cost)
-    return expected - total, success, total, duration
+    worth = expected - total
+    return worth - figures.imputed_usd.sum(axis=1) if figures.imputed_usd.any() else worth, success, total, duration
 
 
 def _held_usd(figures: Figures, start_of: Mapping[int, Floats], rows: int, cost: Cost) -> Floats:

@@ -77,6 +77,11 @@ def consumed_usd(task: TaskNode, settings: Cost) -> float:
     return math.fsum(_price(name, settings) * amount for name, amount in task.consumes.items())
 
 
+def weighed_usd(task: TaskNode, settings: Cost) -> float:
+    """What a task costs where workflows are compared: all that it uses up, and what stands for an unknown cost or time."""
+    return task.cost_usd + consumed_usd(task, settings) + task.imputed_usd
+
+
 def _price(name: str, settings: Cost) -> float:
     if name not in settings.usd_per_unit:
         raise WorkflowError(f"the resource {name!r} has no price: set cost.usd_per_unit.{name} in opus.toml (0 where it costs nothing)")

@@ -15,7 +15,8 @@ from opus_pipelines.workflow.model import Workflow
 class Evaluation:
     """What a workflow is worth; names are those of `workflows/optimized`, the maps are by node.
 
-    cost_usd == cost_compute_usd + cost_model_usd + cost_human_usd + cost_time_usd + cost_held_usd, to the last bit.
+    cost_usd == cost_compute_usd + cost_model_usd + cost_human_usd + cost_time_usd + cost_held_usd, to the last bit. Costs, times and the
+    Reward are of what is known; `imputed_usd` stands for the rest where workflows are compared (`optimization.imputed`).
     """
 
     reward_usd: float
@@ -34,6 +35,12 @@ class Evaluation:
     success: dict[str, float]
     start_ms: dict[str, float]
     finish_ms: dict[str, float]
+    imputed_usd: float = 0.0
+
+    @property
+    def compared_reward_usd(self) -> float:
+        """The Reward by which workflows are compared: less what stands for unknown costs and times."""
+        return self.reward_usd - self.imputed_usd
 
 
 def evaluate(workflow: Workflow, cost: Cost, reward: Reward) -> Evaluation:
@@ -63,4 +70,5 @@ def evaluate(workflow: Workflow, cost: Cost, reward: Reward) -> Evaluation:
         success=success.nodes,
         start_ms=times.start_ms,
         finish_ms=times.finish_ms,
+        imputed_usd=math.fsum(task.imputed_usd for task in workflow.tasks),
     )

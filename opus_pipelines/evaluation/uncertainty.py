@@ -80,7 +80,9 @@ def reward_draws(workflow: Workflow, beliefs: Mapping[str, Belief], cost: Cost, 
     timed = cost.usd_per_hour_of_duration > 0 or any(weights_held(cost).values())
     p, q, spent, *took = (np.stack(column).T for column in zip(*(d if timed else d[:3] for d in drawn), strict=True))
     further = figures.cost_usd - np.array([[t.cost_usd for t in tasks]])
-    figures = replace(figures, p=p, q=q, cost_usd=spent + further, duration_ms=took[0] if timed else figures.duration_ms)
+    none = np.zeros_like(figures.imputed_usd)  # what stands for an unknown cost is drawn as the costs are
+    took_ms = took[0] if timed else figures.duration_ms
+    figures = replace(figures, p=p, q=q, cost_usd=spent + further, duration_ms=took_ms, imputed_usd=none)
     return evaluate_batch(workflow, figures, cost).reward_usd
 
 
@@ -100,7 +102,7 @@ def beats(first: Floats, second: Floats, quantum: float = 0.0, in_a_tie: float =
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Of a task, all that its draws depend on beside the belief."""
+    """Of a task, all that its draws depend on beside the belief; what stands for an unknown cost is in the cost."""
 
     way: tuple[str | None, ...]
     p: float
@@ -110,7 +112,8 @@ class _Drawn:
 
     @classmethod
     def of(cls, task: TaskNode) -> "_Drawn":
-        return cls((task.task_id, task.actor_kind, task.model, task.actor_group), task.p, task.q, task.cost_usd, task.duration_ms)
+        way = task.task_id, task.actor_kind, task.model, task.actor_group
+        return cls(way, task.p, task.q, task.cost_usd + task.imputed_usd, task.duration_ms)
 
 
 @lru_cache(KEPT)

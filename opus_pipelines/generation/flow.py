@@ -28,7 +28,7 @@ from opus_pipelines.intention.routing import Routed, route
 from opus_pipelines.lwm.history import first_occurrences
 from opus_pipelines.lwm.interface import LargeWorkModel, LwmRequest, NearCase, TaskSequence, Work
 from opus_pipelines.lwm.reading import Reading
-from opus_pipelines.optimization.baseline import Baseline, baseline, paid
+from opus_pipelines.optimization.baseline import Baseline, Paid, baseline, paid
 from opus_pipelines.settings import Cost, Generation, Settings
 from opus_pipelines.subgraph.neighbourhoods import neighbourhoods
 from opus_pipelines.subgraph.steiner import SubWKG, steiner
@@ -44,7 +44,7 @@ ENDS_OF_CASES = 3  # near cases whose first and last task a subgraph must reach,
 
 @dataclass(frozen=True)
 class Generated:
-    """Everything one Intention led to. `sequences` carry their ids; subgraphs go from 0 on; `paid`: by task, by the nearest cases.
+    """Everything one Intention led to. `sequences` carry their ids; subgraphs go from 0 on; `paid`: for each task, by the nearest cases.
 
     `graph`: the WKG with the steps that only the intake's procedure has; `nearest`: of each of them the known task it is priced like;
     `predecessors`: of each sequence's places those that it waits for.
@@ -60,7 +60,7 @@ class Generated:
     ranked: list[tuple[int, Candidate]]
     prices: Prices
     baseline: Baseline
-    paid: dict[str, float]
+    paid: Paid
     weights: Weights
     demands: Demands
     graph: WorkGraph
@@ -137,7 +137,7 @@ def _generate(
     whole = done[0] if len(works) == 1 else []  # no case did all of combined work: none tells what it costs
     return Generated(
         intention_id, intention, routed, cases, subgraphs, sequences, wfg, ranked, prices, baseline(whole, cost),
-        {t: usd for rows in reversed(done) for t, usd in paid(rows).items()},
+        paid(whole, cost),
         Weights.of(cost, settings.reward), demands, graph, reading, nearest,
         predecessors(situation.sequences, situation.seen, graph, situation.order),
     )

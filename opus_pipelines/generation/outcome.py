@@ -46,7 +46,10 @@ def outcome_of(
         rows += [(dataset.name, row) for dataset, row in generation_rows(intake, one, knowledge.graph, model)]
         rows += [(dataset.name, row) for dataset, row in workflow_rows(intake, one, knowledge, model)]
     best = [(len(m.ranked), m.ranked[0][1]) for m in made]
-    said = [f"{number} workflow{'s' * (number > 1)}, the best earns {b.reward_usd:.2f} USD in {len(b.tasks)} tasks" for number, b in best]
+    said = [
+        f"{number} workflow{'s' * (number > 1)}, the best earns {b.evaluation.reward_usd:.2f} USD in {len(b.tasks)} tasks"
+        for number, b in best
+    ]
     goals = f"{len(made)} goals: " if len(made) > 1 else ""
     return Outcome("generated", goals + "; ".join(said), rows, made)
 

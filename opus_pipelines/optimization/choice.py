@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from opus_pipelines.evaluation.cost import consumed_usd, time_usd, weights_held
+from opus_pipelines.evaluation.cost import time_usd, weighed_usd, weights_held
 from opus_pipelines.optimization.envelope import best_on_chain
 from opus_pipelines.optimization.table import EXACT_ROWS, Allowed, Picks, Table
 from opus_pipelines.settings import Cost, Reward
@@ -132,7 +132,7 @@ def _on_chain(table: Table) -> Picks:
     workflow, cost = table.workflow, table.cost
     steps = [n for node in workflow.topological() if isinstance(n := workflow.by_id[node], TaskNode)]
     choices = [table.options.get(step.id, [step]) for step in steps]
-    lines = [[(o.p, o.q, o.cost_usd + consumed_usd(o, cost) + time_usd(o.duration_ms, cost)) for o in found] for found in choices]
+    lines = [[(o.p, o.q, weighed_usd(o, cost) + time_usd(o.duration_ms, cost)) for o in found] for found in choices]
     picked = best_on_chain(lines, workflow.inputs[0].prior, workflow.outputs[0].gain_usd)
     by_id = {step.id: pick for step, pick in zip(steps, picked, strict=True)}
     return np.array([by_id[name] for name in table.options], np.int64)

@@ -1,4 +1,8 @@
-"""The cost of a node, LWM (12): what carrying out a task in one way takes, by history, else by the settings' prices."""
+"""The cost of a node, LWM (12): what carrying out a task in one way takes, by history, else by the prices that a person states.
+
+Nothing is invented: where neither history nor a stated price tells, a cost or a time is unknown (None, basis `unknown`). What stands for it
+while workflows are compared is told in `optimization.imputed`.
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -6,30 +10,31 @@ from typing import NamedTuple
 from opus_pipelines.evaluation.cost import MS_PER_HOUR, Parts, split_cost, time_usd
 from opus_pipelines.settings import Cost, Priors
 from opus_pipelines.wkg.graph import Task, Way
+from opus_pipelines.workflow.model import UNKNOWN
 
-_DEFAULTS = Cost()
-UNKNOWN_ACTOR = "human"
+UNKNOWN_ACTOR = "human"  # whose stated prices hold for work of which nobody knows who does it; the basis is then `prior`
 
 
 class Price(NamedTuple):
-    """What doing a task once takes; basis: `observed`, `rate` (observed time × a price) or `prior`."""
+    """What doing a task once takes, None where unknown; basis: `observed`, `rate` (observed time × a stated price), `prior`, `unknown`."""
 
-    cost_usd: float
+    cost_usd: float | None
     cost_basis: str
-    duration_ms: float
+    duration_ms: float | None
     duration_basis: str
 
 
 @dataclass(frozen=True)
 class NodeCost:
-    """A node's figures, named as in `workflows/tasks`. The three parts add up to `cost_usd`; `path_cost_usd` = cost_usd + time_usd."""
+    """A node's figures, named as in `workflows/tasks`; None where unknown. The three parts add up to `cost_usd`; `time_usd`: w_d times
+    the known duration."""
 
-    cost_usd: float
-    cost_compute_usd: float
-    cost_model_usd: float
-    cost_human_usd: float
+    cost_usd: float | None
+    cost_compute_usd: float | None
+    cost_model_usd: float | None
+    cost_human_usd: float | None
     cost_basis: str
-    duration_ms: float
+    duration_ms: float | None
     duration_basis: str
     time_usd: float
     p: float
@@ -39,27 +44,32 @@ class NodeCost:
 
     @property
     def path_cost_usd(self) -> float:
-        """C(t) of LWM (12): compute, time, model and human cost, each in dollars, so with weight 1."""
-        return self.cost_usd + self.time_usd
+        """C(t) of LWM (12): compute, time, model and human cost, each in dollars, so with weight 1; of what is known."""
+        return (self.cost_usd or 0.0) + self.time_usd
 
 
-def priced(actor_kind: str | None, model: str | None, cost_usd: float | None, duration_ms: float | None, settings: Cost) -> Price:
-    """Cost and duration of a task, with the settings' figures where history has none.
+def priced(
+    actor_kind: str | None, model: str | None, cost_usd: float | None, duration_ms: float | None, settings: Cost, group: str | None = None,
+) -> Price:
+    """Cost and duration of a task, with stated prices where history has no figure.
 
-    Without a cost: the observed duration at `usd_per_hour` of the model, else of the actor kind (`rate`). Without a duration too:
-    `default_cost_usd`, else `default_duration_ms` at `usd_per_hour` (`prior`). A task whose actor kind is unknown, or not in these tables,
-    is taken for a person's: the dearest guess, so that nothing looks cheap because little is known of it.
+    Without a cost: the observed duration at `usd_per_hour` of the model, else of the role (`group`), else of the actor kind (`rate`).
+    Without such a price, or without a duration: the stated `default_cost_usd`, else the stated `default_duration_ms` at `usd_per_hour`
+    (`prior`). Else the cost is unknown. Work of an unknown actor kind takes a person's prices where they are stated: `prior` then.
     """
-    kind = actor_kind or UNKNOWN_ACTOR
-    duration = _for(kind, settings.default_duration_ms, _DEFAULTS.default_duration_ms) if duration_ms is None else duration_ms
-    duration_basis = "prior" if duration_ms is None else "observed"
+    names = [name for name in (model, group, actor_kind or UNKNOWN_ACTOR) if name]
+    duration = _of(names, settings.default_duration_ms) if duration_ms is None else duration_ms
+    duration_basis = "observed" if duration_ms is not None else UNKNOWN if duration is None else "prior"
     if cost_usd is not None:
         return Price(cost_usd, "observed", duration, duration_basis)
-    if duration_ms is None and kind in settings.default_cost_usd:
-        return Price(settings.default_cost_usd[kind], "prior", duration, duration_basis)
-    rates = settings.usd_per_hour
-    rate = rates[model] if model is not None and model in rates else _for(kind, rates, _DEFAULTS.usd_per_hour)
-    return Price(rate * duration / MS_PER_HOUR, "prior" if duration_ms is None else "rate", duration, duration_basis)
+    rate = _of(names, settings.usd_per_hour)
+    if duration_ms is not None and rate is not None:
+        known = actor_kind or any(_of([name], settings.usd_per_hour) is not None for name in (model, group) if name)
+        return Price(rate * duration_ms / MS_PER_HOUR, "rate" if known else "prior", duration_ms, duration_basis)
+    stated = _of(names, settings.default_cost_usd)
+    if stated is None and rate is not None and duration is not None:
+        stated = rate * duration / MS_PER_HOUR
+    return Price(stated, UNKNOWN if stated is None else "prior", duration, duration_basis)
 
 
 def node_cost(task: Task, way: Way, cost: Cost, priors: Priors) -> NodeCost:
@@ -67,19 +77,19 @@ def node_cost(task: Task, way: Way, cost: Cost, priors: Priors) -> NodeCost:
 
     p and q are the way's own where they were counted for it, else the task's, else the settings' priors with basis `prior`.
     """
-    price = priced(way.actor_kind, way.model, _observed_cost(way), way.duration_ms_mean, cost)
-    parts = _parts(way, price)
+    price = priced(way.actor_kind, way.model, _observed_cost(way), way.duration_ms_mean, cost, way.actor_group)
+    parts = _parts(way, price.cost_usd)
     p, p_basis = _share(way.p if way.p_n > 0 else None, way.basis, task.p, task.p_basis, priors.p)
     q, q_basis = _share(way.q if way.q_n > 0 else None, way.basis, task.q, task.q_basis, priors.q)
     return NodeCost(
         cost_usd=price.cost_usd,
-        cost_compute_usd=parts.compute_usd,
-        cost_model_usd=parts.model_usd,
-        cost_human_usd=parts.human_usd,
+        cost_compute_usd=parts.compute_usd if parts else None,
+        cost_model_usd=parts.model_usd if parts else None,
+        cost_human_usd=parts.human_usd if parts else None,
         cost_basis=(way.cost_basis or price.cost_basis) if price.cost_basis == "observed" else price.cost_basis,
         duration_ms=price.duration_ms,
         duration_basis=(way.duration_basis or price.duration_basis) if price.duration_basis == "observed" else price.duration_basis,
-        time_usd=time_usd(price.duration_ms, cost),
+        time_usd=time_usd(price.duration_ms or 0.0, cost),
         p=p, p_basis=p_basis, q=q, q_basis=q_basis,
     )
 
@@ -92,15 +102,16 @@ def _observed_cost(way: Way) -> float | None:
     return sum(known) if known else None
 
 
-def _parts(way: Way, price: Price) -> Parts:
-    kind = way.actor_kind or UNKNOWN_ACTOR
-    return split_cost(price.cost_usd, way.cost_compute_usd, way.cost_model_usd, way.cost_human_usd, kind)
+def _parts(way: Way, cost_usd: float | None) -> Parts | None:
+    if cost_usd is None:
+        return None
+    return split_cost(cost_usd, way.cost_compute_usd, way.cost_model_usd, way.cost_human_usd, way.actor_kind or UNKNOWN_ACTOR)
 
 
-def _for(kind: str, table: dict[str, float], defaults: dict[str, float]) -> float:
-    """The kind's figure; a table of the settings that leaves a kind out leaves the built-in figure in force."""
-    known = defaults | table
-    return known.get(kind, known[UNKNOWN_ACTOR])
+def _of(names: list[str], table: dict[str, float]) -> float | None:
+    """The figure of the first name that the table states, whatever its case."""
+    folded = {name.casefold(): value for name, value in table.items()}
+    return next((folded[name.casefold()] for name in names if name.casefold() in folded), None)
 
 
 def _share(own: float | None, own_basis: str | None, task: float | None, task_basis: str | None, prior: float) -> tuple[float, str]:

@@ -34,5 +34,5 @@ def within(limits: Mapping[str, float], batch: Batch) -> NDArray[np.bool_]:
 
 def keeps(limits: Mapping[str, float], worth: Evaluation) -> bool:
     """Whether one workflow keeps every limit."""
-    names = "reward_usd", "success_probability", "cost_usd", "duration_ms"
+    names = "compared_reward_usd", "success_probability", "cost_usd", "duration_ms"
     return bool(within(limits, Batch(*(np.array([getattr(worth, name)]) for name in names)))[0])

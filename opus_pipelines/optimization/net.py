@@ -17,7 +17,10 @@ from opus_pipelines.workflow.model import TaskNode
 
 
 class Option(NamedTuple):
-    """One way of a node: `weight` in units of the objective, `cost` EVAL (5) without what is held, `held` in dollars by resource."""
+    """One way of a node: `weight` in units of the objective, `cost` EVAL (5) without what is held, `held` in dollars by resource.
+
+    What stands for unknown costs is in the weight of a Reward, and in no cost: limits are held against what is known.
+    """
 
     p: float
     q: float
@@ -59,6 +62,7 @@ class Net:
         self.gain = {"reward": problem.gain_usd, "success": 1.0}.get(problem.objective, 0.0)
         self.prior = problem.prior
         self.in_dollars = problem.objective in ("reward", "cost_usd")
+        self.costs_weigh = self.in_dollars and not any(o.imputed_usd for found in problem.options.values() for o in found)
         self.limits = _limits(d for d in problem.demands if isinstance(d, Limit))
         self.options = [self._options(name, problem) for name in self.names]
         self._orders([pair for d in problem.demands if isinstance(d, Before) for pair in d.pairs])
@@ -255,7 +259,7 @@ def _option(node: TaskNode, problem: Problem) -> Option:
             f"{node.title}: p {node.p}, q {node.q}, cost {cost} dollars, duration {node.duration_ms} ms; "
             "the search needs probabilities, and finite amounts of at least 0"
         )
-    weight = {"duration_ms": node.duration_ms, "success": 0.0}.get(problem.objective, cost)
+    weight = {"duration_ms": node.duration_ms, "success": 0.0, "cost_usd": cost}.get(problem.objective, cost + node.imputed_usd)
     return Option(node.p, node.q, weight, cost, node.duration_ms, _held(node, problem.cost))
 
 

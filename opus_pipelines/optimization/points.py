@@ -51,7 +51,7 @@ class Dominance:
         self.net, self.limits = net, limits
         self.low = -1.0 if any(o.p < o.q for options in net.options for o in options) else 0.0
         self.steep = [1.0] * len(net.names) if self.low else _steepest(net)
-        costs_weigh = limits.cost == math.inf or net.in_dollars
+        costs_weigh = limits.cost == math.inf or net.costs_weigh
         self._flat = costs_weigh and not self.low and limits.duration == math.inf and not net.options[net.start][0].held
         self._free = self._flat and limits.cost == math.inf and not limits.success
 

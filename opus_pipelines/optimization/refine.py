@@ -76,7 +76,7 @@ class Refiner:
     def start(self, draft: Draft) -> Refined:
         """The draft as it stands."""
         worth = evaluate(self.space.drawn(draft), self.space.cost, self.space.reward)
-        return Refined(draft, worth.reward_usd, keeps(self.space.limits, worth), exact=False)
+        return Refined(draft, worth.compared_reward_usd, keeps(self.space.limits, worth), exact=False)
 
     def chosen(self, tasks: Tasks, picks: dict[str, int]) -> Refined:
         """The best ways and reviews for the tasks, as a chain or where time counts in the shape that waits least; from the chain on."""

@@ -7,12 +7,11 @@ they are stated by the contract or measured where history has reviews, never gue
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from opus_pipelines.evaluation.cost import Parts
 from opus_pipelines.optimization.cost import NodeCost, node_cost
 from opus_pipelines.settings import Cost, Priors
 from opus_pipelines.wkg.graph import Task, Way
 from opus_pipelines.workflow.constraints import folded
-from opus_pipelines.workflow.model import REVIEW, Node, TaskNode, Workflow
+from opus_pipelines.workflow.model import REVIEW, UNKNOWN, Node, TaskNode, Workflow
 
 INSTRUCTION = "Check what the step before this one left, and put right what is wrong before the next step begins."
 REVIEW_WORDS = frozenset({"review", "reviews", "audit", "audits", "inspect", "proofread", "recheck"})
@@ -76,12 +75,16 @@ def history_reviewers(
 def _reviewer(kind: str, model: str | None, found: Sequence[tuple[Way, NodeCost]]) -> TaskNode:
     weights = [way.implementations for way, _ in found]
 
-    def mean(figure: str) -> float:
-        return sum(w * float(getattr(c, figure)) for w, (_, c) in zip(weights, found, strict=True)) / sum(weights)
+    def mean(figure: str) -> float | None:
+        """Over the ways that know it."""
+        known = [(w, float(value)) for w, (_, c) in zip(weights, found, strict=True) if (value := getattr(c, figure)) is not None]
+        return sum(w * value for w, value in known) / sum(w for w, _ in known) if known else None
 
-    parts = Parts(mean("cost_compute_usd"), mean("cost_model_usd"), mean("cost_human_usd"))
+    cost_usd, duration_ms = mean("cost_usd"), mean("duration_ms")
     return TaskNode(
-        REVIEW, REVIEW, "Review", p=mean("p"), p_basis="estimated", q=mean("q"), q_basis="estimated", cost_usd=mean("cost_usd"),
-        cost_compute_usd=parts.compute_usd, cost_model_usd=parts.model_usd, cost_human_usd=parts.human_usd, cost_basis="estimated",
-        duration_ms=mean("duration_ms"), duration_basis="estimated", actor_kind=kind, model=model, kind=REVIEW,
+        REVIEW, REVIEW, "Review", p=mean("p") or 0.0, p_basis="estimated", q=mean("q") or 0.0, q_basis="estimated",
+        cost_usd=cost_usd or 0.0,
+        cost_compute_usd=mean("cost_compute_usd"), cost_model_usd=mean("cost_model_usd"), cost_human_usd=mean("cost_human_usd"),
+        cost_basis=UNKNOWN if cost_usd is None else "estimated", duration_ms=duration_ms or 0.0,
+        duration_basis=UNKNOWN if duration_ms is None else "estimated", actor_kind=kind, model=model, kind=REVIEW,
     )

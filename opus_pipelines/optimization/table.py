@@ -16,6 +16,7 @@ from opus_pipelines.workflow.model import TaskNode, Workflow
 
 Picks = NDArray[np.int64]
 Allowed = Callable[[Batch], NDArray[np.bool_]]
+_COLUMNS = ("p", "q", "cost_usd", "duration_ms", "imputed_usd")
 EXACT_ROWS = 64  # of one look, where success is inferred exactly: a workflow costs that a millisecond, in the product form microseconds
 
 
@@ -57,7 +58,7 @@ class Table:
 
     def by_product_form(self, picks: Picks) -> Batch:
         """The same, success in the product form whatever the settings say."""
-        columns = {name: np.repeat(getattr(self._base, name), len(picks), axis=0) for name in ("p", "q", "cost_usd", "duration_ms")}
+        columns = {name: np.repeat(getattr(self._base, name), len(picks), axis=0) for name in _COLUMNS}
         held = {h: np.repeat(self._base.held.get(h, np.zeros_like(self._base.p)), len(picks), axis=0) for h in self._held}
         for (i, figures), chosen in zip(self._columns, picks.T, strict=True):
             for name, values in figures.items():
@@ -73,7 +74,8 @@ class Table:
     def _exactly(self, picks: Picks, found: Batch) -> Batch:
         worth = [evaluate(self.taken(row), self.cost, self.reward) for row in picks]
         return replace(
-            found, reward_usd=np.array([w.reward_usd for w in worth]), success_probability=np.array([w.success_probability for w in worth]),
+            found, reward_usd=np.array([w.compared_reward_usd for w in worth]),
+            success_probability=np.array([w.success_probability for w in worth]),
         )
 
     @cached_property
@@ -89,7 +91,7 @@ class Table:
         """For each node with options its place among the tasks, and every option's figures."""
         place = {t.id: i for i, t in enumerate(self.workflow.tasks)}
         return [
-            (place[name], {figure: np.array([getattr(node, figure) for node in nodes]) for figure in ("p", "q", "duration_ms")}
+            (place[name], {figure: np.array([getattr(node, figure) for node in nodes]) for figure in _COLUMNS}
              | {"cost_usd": np.array([node.cost_usd + consumed_usd(node, self.cost) for node in nodes])}
              | {h: np.array([node.held.get(h, 0.0) for node in nodes]) for h in self._held})
             for name, nodes in self.options.items()

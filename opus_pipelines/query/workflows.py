@@ -10,6 +10,7 @@ from opus_pipelines.errors import LakeError
 from opus_pipelines.query.sql import rows
 from opus_pipelines.workflow.faces.described import Described
 from opus_pipelines.workflow.files import InputEntry, OutputEntry, Penalties, TaskEntry, Weights, WorkflowFile
+from opus_pipelines.workflow.model import UNKNOWN
 
 Row = dict[str, Any]
 _SCORES = ("cohesion", "coupling", "observability", "hygiene")
@@ -53,9 +54,10 @@ def described(head: Row, nodes: Sequence[Row], links: Sequence[Row]) -> Describe
 def _task(row: Row) -> TaskEntry:
     scores = _known(**{name: row[name] for name in _SCORES})
     said = tuple(i["text"] for i in row["instructions"] or () if i["text"])
+    unknown = {f"{name}_basis": UNKNOWN for name, figure in (("cost", "cost_usd"), ("duration", "duration_ms")) if row[figure] is None}
     return TaskEntry(
         id=row["node"], instructions=said, scores=Penalties(**scores) if scores else None,
-        **_known(**{name: row[name] for name in _FIGURES}),
+        **_known(**{name: row[name] for name in _FIGURES}) | unknown,
     )
 
 

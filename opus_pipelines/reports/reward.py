@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from opus_pipelines.generation.results.rows import Row
 
 COLUMNS = (
-    "intake_id", "intention_id", "rank", "reward_usd", "penalty", "feasible", "best_share", "gain_usd", "baseline_cost_usd",
-    "baseline_success", "tasks", "new_tasks",
+    "intake_id", "intention_id", "rank", "reward_usd", "penalty", "feasible", "best_share", "gain_usd", "case_cost_usd",
+    "baseline_success", "tasks", "new_tasks", "cost_assumed_share", "cost_unknown_steps", "duration_unknown_steps",
 )
 
 
@@ -24,12 +24,13 @@ def reward_rows(optimized: Iterable[Row], clear_share: float) -> list[Row]:
 
 
 def _row(best: Row, second: Row | None, clear_share: float) -> Row:
-    known = best["baseline_cost_usd"] is not None and best["baseline_success"] is not None
-    earned = best["gain_usd"] * best["baseline_success"] - best["baseline_cost_usd"] if known else None
+    known = best["case_cost_usd"] is not None and best["baseline_success"] is not None
+    earned = best["gain_usd"] * best["baseline_success"] - best["case_cost_usd"] if known else None
     return {
         "intake_id": best["intake_id"], "intention_id": best["intention_id"], "reward_usd": best["reward_usd"], "penalty": best["penalty"],
         "rank2_reward_usd": second["reward_usd"] if second else None,
         "distance": abs(best["reward_usd"] - second["reward_usd"]) if second else None,
+        **{name: best[name] for name in ("cost_assumed_share", "cost_unknown_steps", "duration_unknown_steps")},
         "baseline_reward_usd": earned, "uplift_usd": None if earned is None else best["reward_usd"] - earned,
         "feasible": best["feasible"], "wkg_coverage": 1 - best["new_tasks"] / best["tasks"] if best["tasks"] else None,
         "verdict": _verdict(best["best_share"], clear_share),

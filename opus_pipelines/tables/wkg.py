@@ -32,7 +32,7 @@ TASKS = dataset("wkg/tasks", "one row, one node", "task_id", """
     duration_ms_mean  ms            mean working time
     duration_ms_p50   ms            median working time
     duration_ms_p90   ms            90th percentile
-    duration_basis    string        observed or prior
+    duration_basis    string        observed; NULL where the time is unknown
     duration_n        int64         count behind the duration
     duration_reason   string        why the duration is NULL
     wait_ms_mean      ms            mean waiting time before it, never part of its duration
@@ -41,7 +41,7 @@ TASKS = dataset("wkg/tasks", "one row, one node", "task_id", """
     cost_usd_mean     usd           mean cost
     cost_usd_p50      usd           median cost
     cost_usd_p90      usd           90th percentile
-    cost_basis        string        observed, rate or prior
+    cost_basis        string        observed or rate; NULL where the cost is unknown
     cost_n            int64         count behind the cost
     cost_reason       string        why the cost is NULL
     in_degree         int64         edges into it
@@ -86,8 +86,8 @@ WAYS = dataset("wkg/task_implementations", "one row, one way of carrying out a t
     memory_gb         float         mean memory held
     threads           float         mean threads held
     basis             string        of p, as p_basis
-    duration_basis    string        observed or prior
-    cost_basis        string        observed, rate or prior
+    duration_basis    string        observed; NULL where the time is unknown
+    cost_basis        string        observed or rate; NULL where the cost is unknown
     duration_n        int64         count behind the duration
     duration_reason   string        why the duration is NULL
     cost_n            int64         count behind the cost

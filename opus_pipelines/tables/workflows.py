@@ -15,7 +15,7 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     rank                  int64         1..n by EVAL (13), feasible first
     backend               string        LWM backend behind it
     sequence_ids          list<string>  sequences behind it
-    reward_usd            usd           EVAL (7)
+    reward_usd            usd           EVAL (7), less the known costs
     reward_usd_p05        usd           5th percentile of its posterior
     reward_usd_p95        usd           95th percentile
     gain_usd              usd           worth of a right output
@@ -23,14 +23,18 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     beats_next            prob          P(it beats the next rank)
     verdict               string        clear, or undecided where beats_next is below reward.clear_share; of the last of several: NULL
     best_share            prob          P(it is the best of the Intention's ranked workflows)
-    cost_usd              usd           EVAL (5)
+    cost_usd              usd           EVAL (5), of the known costs; NULL where no step's cost is known
+    cost_assumed_share    prob          share of cost_usd that rests on estimates and stated defaults; NULL where no cost is known
+    cost_unknown_steps    int64         steps of unknown cost: they are in no total
     cost_compute_usd      usd           part
     cost_model_usd        usd           part
     cost_human_usd        usd           part
     cost_time_usd         usd           part: w_d times the duration
     cost_held_usd         usd           part: releasable resources held
-    path_cost_usd         usd           LWM (12), the search's objective without kappa
-    duration_ms           ms            EVAL (2), longest path
+    path_cost_usd         usd           LWM (12), the search's objective without kappa, of the known costs
+    duration_ms           ms            EVAL (2), longest path, of the known times; NULL where no step's time is known
+    duration_assumed_share  prob        share of the steps' known times that rests on estimates and stated defaults
+    duration_unknown_steps  int64       steps of unknown time: they are in no total
     peak_memory_gb        float         EVAL (3)
     peak_threads          float         EVAL (3)
     penalty               float         EVAL (10)
@@ -50,9 +54,12 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     gap_usd               usd           how much more another path may earn, 0 where the search was exact, NULL where it cannot tell
     exact                 bool          no other ways and reviews on its tasks in its shape earn more
     in_history            bool          this very sequence was once carried out
-    baseline_cost_usd     usd           median cost of the nearest cases, by the same EVAL (5); NULL where no case did all of this work
-    baseline_duration_ms  ms            their median duration
-    baseline_success      prob          their rate of success
+    baseline_cost_usd     usd           what a nearest case paid for its compared steps, on average; NULL where no case did all of this
+    saving_usd            usd           baseline_cost_usd less the cost of its compared steps: the sum of its steps' savings
+    compared_steps        int64         steps whose cost now and in the nearest cases is known
+    case_cost_usd         usd           median cost of a whole nearest case, steps that the workflow leaves out among it; in no saving
+    baseline_duration_ms  ms            median duration of a whole nearest case
+    baseline_success      prob          share of the nearest cases of known outcome that succeeded
     weights               string        w_d, w_r, alpha, beta, lambda and prices of EVAL (5)-(10) in force, as JSON
     snapshot              id            WKG it was made from
     model_version         string        model that made it
@@ -85,13 +92,13 @@ WORKFLOW_TASKS = result_dataset("workflows/tasks", "one row, one node of a ranke
     q                    prob               P(it succeeds, given that one before it did not)
     q_basis              string             observed, estimated or prior
     success_probability  prob               P(S_v), EVAL A2
-    cost_usd             usd                expected cost
+    cost_usd             usd                expected cost; NULL where it is unknown
     cost_compute_usd     usd                part; NULL where history does not tell, what is then left over counts to the actor's kind
     cost_model_usd       usd                part
     cost_human_usd       usd                part
-    cost_basis           string             observed, rate or prior
-    duration_ms          ms                 expected working time
-    duration_basis       string             observed or prior
+    cost_basis           string             observed, rate, estimated or prior; NULL where the cost is unknown
+    duration_ms          ms                 expected working time; NULL where it is unknown
+    duration_basis       string             observed, estimated or prior; NULL where the time is unknown
     memory_gb            float              held while it runs
     threads              float              held while it runs
     gain_usd             usd                what it earns if it is right, of an output
@@ -103,7 +110,8 @@ WORKFLOW_TASKS = result_dataset("workflows/tasks", "one row, one node of a ranke
     hygiene              float              score, 0 best
     origin               string             history, lwm, connector, algorithm1, algorithm2, review, new, or decision (a person put it in)
     evidence             int64              implementations behind it
-    baseline_cost_usd    usd                mean of what the nearest cases paid for the task, repetitions included
+    baseline_cost_usd    usd                what a nearest case paid for the task on average, repetitions included; 0 where none did it
+    saving_usd           usd                baseline_cost_usd less cost_usd; NULL where one of them is unknown
     nearest_task_id      id                 of a new step the known task whose figures it has, as estimates; NULL of any other
 """)
 
@@ -120,14 +128,19 @@ COST_REPORT = result_dataset("reports/cost", "one row, one task over a contract'
     task_id            id      the task
     title              string  its name
     workflows          int64   rank-1 workflows with it
-    cost_usd           usd     summed over them
+    cost_usd           usd     summed over them, of the known costs; NULL where none is known
+    cost_assumed_share    prob   share of cost_usd that rests on estimates and stated defaults
+    cost_unknown_steps    int64  steps of unknown cost among them: they are in no sum
     cost_compute_usd   usd     part
     cost_model_usd     usd     part
     cost_human_usd     usd     part
-    duration_ms        ms      summed over them
+    duration_ms        ms      summed over them, of the known times; NULL where none is known
+    duration_assumed_share  prob   share of duration_ms that rests on estimates and stated defaults
+    duration_unknown_steps  int64  steps of unknown time among them
     share              prob    of the contract's cost
-    baseline_cost_usd  usd     what the nearest cases paid for this task, summed
-    saving_usd         usd     baseline less cost
+    baseline_cost_usd  usd     what the nearest cases paid for this task, mean a case, summed over the compared steps
+    saving_usd         usd     the steps' savings, summed
+    compared_steps     int64   steps whose cost now and in the nearest cases is known
     observed_share     prob    share of its figures whose basis is observed
 """, head=RESULT)
 
@@ -136,7 +149,10 @@ REWARD_REPORT = result_dataset("reports/reward", "one row, one Intention", "inta
     penalty              float   likewise
     rank2_reward_usd     usd     of the runner-up
     distance             usd     EVAL (14)
-    baseline_reward_usd  usd     of how history carried it out
+    cost_assumed_share   prob    share of its cost that rests on estimates and stated defaults
+    cost_unknown_steps   int64   its steps of unknown cost
+    duration_unknown_steps  int64  its steps of unknown time
+    baseline_reward_usd  usd     of how history carried it out: its share of successes at the median cost of a whole case
     uplift_usd           usd     reward less baseline
     feasible             bool    of its rank-1 workflow
     wkg_coverage         prob    share of its tasks found in the WKG

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from opus_pipelines.errors import InputError, SettingsError
 from opus_pipelines.settings import Cost, Reward, Section, parse
-from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
+from opus_pipelines.workflow.model import UNKNOWN, InputNode, OutputNode, TaskNode, Workflow
 from opus_pipelines.workflow.units import foreign_units
 
 LARGEST_BYTES = 1 << 28
@@ -20,6 +20,7 @@ LONGEST_YAML = 1 << 25
 _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Basis = Literal["observed", "rate", "estimated", "prior"]
+_Known = Literal["observed", "rate", "estimated", "prior", "unknown"]
 _COST = ("usd_per_hour_of_duration", "usd_per_gb_held", "usd_per_thread_held", "usd_per_unit", "usd_per_held")
 _REWARD = ("inference", "alpha", "beta", "lambda_")
 
@@ -66,9 +67,9 @@ class TaskEntry(Section):
     cost_compute_usd: _Amount | None = Field(None, description="of them for computing")
     cost_model_usd: _Amount | None = Field(None, description="of them for model calls")
     cost_human_usd: _Amount | None = Field(None, description="of them for people's time")
-    cost_basis: _Basis = Field("prior", description="what the cost rests on")
+    cost_basis: _Known = Field("prior", description="what the cost rests on; unknown: nobody knows it, and it is in no total")
     duration_ms: _Amount = Field(0.0, description="d, working time in milliseconds")
-    duration_basis: _Basis = Field("prior", description="what the duration rests on")
+    duration_basis: _Known = Field("prior", description="what the duration rests on, likewise")
     memory_gb: _Amount = Field(0.0, description="gigabytes held while it runs")
     threads: _Amount = Field(0.0, description="threads held while it runs")
     consumes: dict[str, _Amount] = Field({}, description="further resources used up, by name; priced by cost.usd_per_unit")
@@ -168,6 +169,9 @@ def _task(entry: TaskEntry) -> TaskNode:
     figures = {name: getattr(entry, name) for name in _FIGURES}
     parts = (entry.cost_compute_usd, entry.cost_model_usd, entry.cost_human_usd)
     cost = sum(part or 0.0 for part in parts) if entry.cost_usd is None else entry.cost_usd
+    for name, value, basis in (("cost", cost, entry.cost_basis), ("duration", entry.duration_ms, entry.duration_basis)):
+        if value and basis == UNKNOWN:
+            raise SettingsError(f"task {entry.id!r}: its {name} is {value:g} and its {name}_basis is unknown: leave one of them out")
     return TaskNode(entry.id, entry.task_id or entry.title or entry.id, entry.title or entry.id, cost_usd=cost, **figures)
 
 

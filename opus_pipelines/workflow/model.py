@@ -13,6 +13,7 @@ from functools import cached_property
 from opus_pipelines.errors import WorkflowError
 
 REVIEW = "review"  # the kind of a task node that looks at another's work
+UNKNOWN = "unknown"  # the basis of a cost or a time that nobody knows
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,9 @@ class TaskNode:
     `p` and `q` are P(it succeeds) given that all its parents did, and that at least one did not. The three parts of
     `cost_usd` may be unknown (None): `evaluation.cost.split_cost` tells what they count as then. `consumes` and `holds`: further
     cumulative and releasable resources by name, r^(g) and r^(r), beside dollars, memory and threads.
+
+    A cost or a duration with the basis `unknown` is 0 here, so that totals are sums of what is known; read it by `known_cost_usd` and
+    `known_duration_ms`. `imputed_usd` stands for the unknown ones where workflows are compared (`optimization.imputed`), never in a total.
     """
 
     id: str
@@ -62,6 +66,17 @@ class TaskNode:
     success_criterion: str | None = None
     instructions: tuple[str, ...] = ()
     actor_group: str | None = None
+    imputed_usd: float = 0.0
+
+    @property
+    def known_cost_usd(self) -> float | None:
+        """Its cost in dollars; None where it is unknown."""
+        return None if self.cost_basis == UNKNOWN else self.cost_usd
+
+    @property
+    def known_duration_ms(self) -> float | None:
+        """Its working time in ms; None where it is unknown."""
+        return None if self.duration_basis == UNKNOWN else self.duration_ms
 
     @property
     def is_review(self) -> bool:
@@ -207,7 +222,7 @@ def _figures(node: Node) -> list[str]:
     return defects
 
 
-_AMOUNTS = ("cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd", "duration_ms", "memory_gb", "threads")
+_AMOUNTS = ("cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd", "imputed_usd", "duration_ms", "memory_gb", "threads")
 
 
 def _cycle(workflow: Workflow) -> list[str]:

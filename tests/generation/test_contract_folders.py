@@ -44,7 +44,7 @@ def test_an_intakes_own_value_wins(contract, tmp_path):
 
 def test_contract_prices_are_laid_over_the_settings_key_by_key(contract):
     made = prices(Settings(), load_contract(contract), contract)
-    assert made.usd_per_hour == {"human": 40.0, "code": 0.5, "model": 5.0}
+    assert made.usd_per_hour == {"human": 40.0}
 
 
 def test_an_intake_without_input_is_refused_with_what_to_ask_for(contract, tmp_path):

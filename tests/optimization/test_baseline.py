@@ -12,7 +12,7 @@ def case(costs, durations, success, kinds=None):
     return {"task_cost_usd": costs, "task_duration_ms": durations, "success": success, "actor_kinds": kinds}
 
 
-def test_medians_with_the_settings_prices_for_the_unknown():
+def test_medians_with_stated_prices_for_the_unknown():
     settings = Cost(usd_per_hour={"human": 30, "code": 2}, default_duration_ms={"human": HOUR}, usd_per_hour_of_duration=1)
     cases = [
         case([5.0, 3.0], [HOUR, HOUR], True),                        # 8 + 2 h
@@ -28,3 +28,10 @@ def test_nothing_known():
     assert baseline([case([], [], True)], Cost()) == Baseline()
     assert baseline([case([1.0], [1.0], None)], Cost()).success is None
     assert baseline([case([1.0], [0.0], True)], Cost()).cost_usd == pytest.approx(1.0)
+
+
+def test_a_case_of_which_a_part_is_unknown_tells_no_median():
+    cases = [case([1.0, None], [HOUR, HOUR], True), case([3.0], [None], True), case([5.0], [2 * HOUR], False)]
+    assert baseline(cases, Cost()) == Baseline(4.0, 2 * HOUR, pytest.approx(2 / 3))
+    assert baseline(cases[:1], Cost()) == Baseline(None, 2 * HOUR, 1.0)
+    assert baseline(cases, Cost(usd_per_hour_of_duration=1)).cost_usd == 7.0

@@ -19,16 +19,35 @@ PRIORS = Priors(p=0.9, q=0.1)
     ("human", None, None, None, (0.01, "prior", 1000.0, "prior")),
     ("model", "big-llm", None, 1000.0, (0.02, "rate", 1000.0, "observed")),
     ("model", "other", None, 1000.0, (0.002, "rate", 1000.0, "observed")),
-    ("model", "big-llm", None, None, (0.25, "prior", 5000.0, "prior")),
-    (None, None, None, 2000.0, (0.02, "rate", 2000.0, "observed")),
-    ("robot", None, None, None, (0.01, "prior", 1000.0, "prior")),
+    ("model", "big-llm", None, None, (0.25, "prior", None, "unknown")),
+    (None, None, None, 2000.0, (0.02, "prior", 2000.0, "observed")),  # a person's price, though nobody says that a person does it
+    ("robot", None, None, None, (None, "unknown", None, "unknown")),
+    ("robot", None, None, 2000.0, (None, "unknown", 2000.0, "observed")),
 ])
 def test_prices(kind, model, cost, ms, expected):
-    assert priced(kind, model, cost, ms, COST) == pytest.approx(expected)
+    found = priced(kind, model, cost, ms, COST)
+    assert found == (pytest.approx(expected[0]), expected[1], expected[2], expected[3])
 
 
-def test_a_table_that_leaves_a_kind_out_leaves_the_built_in_price():
-    assert priced("human", None, None, 3_600_000.0, Cost(usd_per_hour={"Ann": 50})).cost_usd == 30.0
+def test_no_price_ships_with_the_program():
+    assert (Cost().usd_per_hour, Cost().default_cost_usd, Cost().default_duration_ms) == ({}, {}, {})
+    for kind in ("human", "model", "code", None):
+        assert priced(kind, None, None, None, Cost()) == (None, "unknown", None, "unknown")
+        assert priced(kind, None, None, 3_600_000.0, Cost()) == (None, "unknown", 3_600_000.0, "observed")
+    assert priced("human", None, None, 3_600_000.0, Cost(usd_per_hour={"Ann": 50})).cost_usd is None
+
+
+@pytest.mark.parametrize(("who", "expected"), [
+    (("human", None, "SUPERVISOR"), (60.0, "rate")), (("human", None, "clerk"), (36.0, "rate")),
+    ((None, None, "Supervisor"), (60.0, "rate")),
+    (("model", "big-llm", None), (72.0, "rate")), ((None, None, "clerk"), (36.0, "prior")), (("model", "small", None), (None, "unknown")),
+])
+def test_a_model_goes_before_a_role_and_a_role_before_a_kind(who, expected):
+    settings = Cost(usd_per_hour={"human": 36, "SUPERVISOR": 60, "big-llm": 72})
+    kind, model, group = who
+    assert priced(kind, model, None, 3_600_000.0, settings, group)[:2] == expected
+    way = Way(kind, model, actor_group=group, implementations=1, duration_ms_mean=3_600_000.0)
+    assert node_cost(Task("t", "T"), way, settings, PRIORS).cost_usd == expected[0]
 
 
 def test_observed_figures_keep_their_basis():

@@ -33,7 +33,7 @@ def belief_of(node: TaskNode, way: Way, priors: Priors) -> Belief:
     """A node that does its task in this way. A cost that is a time at a price is as far off as that time."""
     return Belief(
         share(node.p, way.p_n, way.p_lower, way.p_upper, priors), share(node.q, way.q_n, way.q_lower, way.q_upper, priors),
-        of_mean(node.cost_usd, way.cost_usd_deviation, way.cost_n),
+        of_mean(node.cost_usd + node.imputed_usd, way.cost_usd_deviation, way.cost_n),
         of_mean(node.duration_ms, way.duration_ms_deviation, way.duration_n),
         paid_by_time=node.cost_basis in ("rate", "prior") and not way.cost_n,
     )

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from opus_pipelines.optimization.cost import NodeCost, node_cost
+from opus_pipelines.optimization.imputed import imputed_usd
 from opus_pipelines.optimization.ways import ways_of
 from opus_pipelines.settings import Cost, Settings
 from opus_pipelines.wkg.graph import Way, WorkGraph
@@ -23,7 +24,8 @@ class Prices:
         """Every way of these tasks."""
         ways = {t: ways_of(graph.tasks[t]) for t in sorted(tasks)}
         costs = {t: tuple(node_cost(graph.tasks[t], way, cost, settings.priors) for way in found) for t, found in ways.items()}
-        nodes = {t: tuple(_node(graph, t, way, c) for way, c in zip(ways[t], costs[t], strict=True)) for t in ways}
+        instead = imputed_usd(costs, cost)
+        nodes = {t: tuple(_node(graph, t, *way) for way in zip(ways[t], costs[t], instead[t], strict=True)) for t in ways}
         return cls(ways, costs, nodes)
 
     def known_way(self, node: TaskNode) -> Way | None:
@@ -36,11 +38,12 @@ def _key(done: TaskNode | Way) -> tuple[str | None, str | None, str | None]:
     return done.actor_kind, done.model, done.actor_group
 
 
-def _node(graph: WorkGraph, task: str, way: Way, figures: NodeCost) -> TaskNode:
+def _node(graph: WorkGraph, task: str, way: Way, figures: NodeCost, instead_usd: float) -> TaskNode:
     known = graph.tasks[task]
     return TaskNode(
         task, task, known.title, figures.p, figures.p_basis, figures.q, figures.q_basis,
-        figures.cost_usd, figures.cost_compute_usd, figures.cost_model_usd, figures.cost_human_usd, figures.cost_basis,
-        figures.duration_ms, figures.duration_basis, way.memory_gb or 0.0, way.threads or 0.0, way.actor_kind, way.model,
+        figures.cost_usd or 0.0, figures.cost_compute_usd, figures.cost_model_usd, figures.cost_human_usd, figures.cost_basis,
+        figures.duration_ms or 0.0, figures.duration_basis, way.memory_gb or 0.0, way.threads or 0.0, way.actor_kind, way.model,
         actor_group=way.actor_group, inputs=known.inputs, outputs=known.outputs, instructions=way.instructions or known.instructions,
+        imputed_usd=instead_usd,
     )

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from opus_pipelines.generation.choosing.situation import Situation
 from opus_pipelines.optimization.cost import UNKNOWN_ACTOR, priced
+from opus_pipelines.optimization.imputed import of_another
 from opus_pipelines.optimization.reviews import history_reviewers
 from opus_pipelines.workflow.model import REVIEW, TaskNode
 
@@ -19,21 +20,30 @@ def reviewers_of(situation: Situation) -> tuple[TaskNode, ...]:
     if not stated.allowed or not stated.model_fields_set - {"allowed"}:
         return ()
     if stated.p is not None and stated.q is not None:
-        return (_stated(situation),)
+        return (_imputed(_stated(situation), situation),)
     industry = situation.intake.industry
     tasks = [t for t in situation.graph.tasks.values() if industry is None or industry in t.industries]
     found = history_reviewers(tasks, stated.actor_kind, stated.model, situation.cost, situation.settings.priors)
-    return tuple(_with_stated(node, situation) for node in found)
+    return tuple(_imputed(_with_stated(node, situation), situation) for node in found)
+
+
+def _imputed(node: TaskNode, situation: Situation) -> TaskNode:
+    """A reviewer of unknown cost or time is compared as any step of unknown cost is (`optimization.imputed`)."""
+    unknown = node.known_cost_usd is None, node.known_duration_ms is None
+    return replace(node, imputed_usd=of_another(situation.prices.costs, *unknown, situation.cost))
 
 
 def _stated(situation: Situation) -> TaskNode:
     review = situation.review
     kind = review.actor_kind or ("model" if review.model else UNKNOWN_ACTOR)
     price = priced(kind, review.model, review.cost_usd, review.duration_ms, situation.cost)
+    stated = review.cost_usd is not None, review.duration_ms is not None
     assert review.p is not None
     assert review.q is not None
     return TaskNode(
-        REVIEW, REVIEW, "Review", p=review.p, q=review.q, cost_usd=price.cost_usd, duration_ms=price.duration_ms,
+        REVIEW, REVIEW, "Review", p=review.p, q=review.q,
+        cost_usd=price.cost_usd or 0.0, cost_basis="prior" if stated[0] else price.cost_basis,
+        duration_ms=price.duration_ms or 0.0, duration_basis="prior" if stated[1] else price.duration_basis,
         actor_kind=kind, model=review.model, kind=REVIEW,
     )
 

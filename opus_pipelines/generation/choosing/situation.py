@@ -168,8 +168,8 @@ class Candidate:
 
     @property
     def reward_usd(self) -> float:
-        """EVAL (7)."""
-        return self.evaluation.reward_usd
+        """EVAL (7), less what stands for unknown costs and times: by this candidates are compared, and it is never shown."""
+        return self.evaluation.compared_reward_usd
 
     @property
     def penalty(self) -> float | None:

@@ -70,7 +70,7 @@ def _best_shares(situation: Situation, ranked: Sequence[Candidate], drawn: Seque
 
 
 def _sureness(situation: Situation, ranked: Sequence[Candidate], drawn: Sequence[Floats], place: int, best: float) -> Sureness:
-    found = interval(drawn[place])
+    found = interval(drawn[place] + ranked[place].evaluation.imputed_usd)  # of the Reward that is shown: less what is known to be spent
     if place + 1 == len(ranked):
         return Sureness(found.p05, found.p95, None, CLEAR if len(ranked) == 1 else None, best)
     chance = _holds(situation, ranked[place], ranked[place + 1], (drawn[place], drawn[place + 1]))

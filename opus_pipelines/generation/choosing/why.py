@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from opus_pipelines.evaluation.batch import Batch
-from opus_pipelines.evaluation.cost import MS_PER_HOUR, consumed_usd, time_usd
+from opus_pipelines.evaluation.cost import MS_PER_HOUR, time_usd, weighed_usd
 from opus_pipelines.generation.choosing.situation import Edit
 from opus_pipelines.optimization.drafts import Draft, Space, kind_of, row, who
 from opus_pipelines.optimization.refine import Refined, Refiner
@@ -64,7 +64,7 @@ def _values(one: Batch) -> dict[str, float]:
 
 
 def _usd(node: TaskNode, space: Space) -> float:
-    return node.cost_usd + consumed_usd(node, space.cost) + time_usd(node.duration_ms, space.cost)
+    return weighed_usd(node, space.cost) + time_usd(node.duration_ms, space.cost)
 
 
 def _said(name: str, draft: Draft, space: Space, other: int) -> str:

@@ -1,16 +1,18 @@
 """Rows of `workflows/*`: the ranked workflows of one Intention, their nodes and their edges."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from opus_pipelines.evaluation.assumed import assumed, total_ms, total_usd
 from opus_pipelines.generation.choosing.situation import Candidate
 from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.generation.flow import Generated
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.results.rows import Row, Rows, node_origin
 from opus_pipelines.lwm.interface import LargeWorkModel
+from opus_pipelines.optimization.baseline import Paid, saving_usd, total
 from opus_pipelines.schemas import OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
 from opus_pipelines.workflow.model import REVIEW, InputNode, OutputNode, TaskNode, Workflow
 
@@ -42,16 +44,31 @@ def _optimized(rank: int, candidate: Candidate, intake: Intake, made: Generated,
         "reward_usd", "gain_usd", "success_probability", "cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd",
         "cost_time_usd", "cost_held_usd", "duration_ms", "peak_memory_gb", "peak_threads",
     )
-    return {name: getattr(worth, name) for name in figures} | {
+    steps = candidate.workflow.tasks
+    totals = {name: getattr(worth, name) for name in figures} | {"duration_ms": total_ms(steps, worth.duration_ms)}
+    if not worth.cost_usd:
+        totals |= {name: total_usd(steps, totals[name]) for name in figures if name.startswith("cost_")}
+    return totals | assumed(steps).row() | {
         "workflow_id": candidate.id, "title": _title(candidate, intake), "rank": rank, "backend": model.name,
-        "sequence_ids": list(candidate.sequence_ids), "path_cost_usd": candidate.path_cost_usd, "feasible": candidate.feasible,
-        "violations": list(candidate.violations), "tasks": len(candidate.tasks), "reviews": _reviews(candidate),
-        "new_tasks": sum(t not in knowledge.graph.tasks for t in candidate.tasks),
+        "sequence_ids": list(candidate.sequence_ids), "path_cost_usd": total_usd(steps, candidate.path_cost_usd),
+        "feasible": candidate.feasible, "violations": list(candidate.violations), "tasks": len(candidate.tasks),
+        "reviews": _reviews(candidate), "new_tasks": sum(t not in knowledge.graph.tasks for t in candidate.tasks),
         "observed_share": observed_share(candidate.workflow.tasks), "in_history": knowledge.in_history(candidate.tasks),
-        "baseline_cost_usd": base.cost_usd, "baseline_duration_ms": base.duration_ms, "baseline_success": base.success,
+        **_saving(steps, made.paid), "case_cost_usd": base.cost_usd, "baseline_duration_ms": base.duration_ms,
+        "baseline_success": base.success,
         "weights": made.weights.model_dump_json(exclude_none=True, by_alias=True),
         "snapshot": knowledge.snapshot.id, "model_version": model.version, **_sureness(candidate),
         **(asdict(candidate.penalties) if candidate.penalties else {}), **_why(candidate), **_decision(candidate),
+    }
+
+
+def _saving(steps: Sequence[TaskNode], paid: Paid) -> Row:
+    """Sums over the steps that can be compared (`optimization.baseline`)."""
+    pairs = [(paid.of(None if t.is_review else t.task_id), t.known_cost_usd) for t in steps]
+    compared = [(then, now) for then, now in pairs if then is not None and now is not None]
+    return {
+        "baseline_cost_usd": total(then for then, _ in compared), "saving_usd": total(saving_usd(*pair) for pair in compared),
+        "compared_steps": len(compared),
     }
 
 
@@ -114,7 +131,9 @@ def _task(data: TaskNode, made: Generated, knowledge: Knowledge, keys: dict[str,
     row = {name: getattr(data, name) for name in figures} | {
         "instructions": [{"kind": kind, "text": text} for text in data.instructions],
         "inputs": list(data.inputs), "outputs": list(data.outputs),
-    }
+    } | _unknown(data)
+    paid = made.paid.of(None if data.is_review else data.task_id)
+    row |= {"baseline_cost_usd": paid, "saving_usd": saving_usd(paid, data.known_cost_usd)}
     if data.is_review:
         return row | {"origin": REVIEW}
     task, way = made.graph.tasks[data.task_id], made.prices.known_way(data)
@@ -122,8 +141,15 @@ def _task(data: TaskNode, made: Generated, knowledge: Knowledge, keys: dict[str,
     return row | {
         "task_id": data.task_id, "task_keys": keys.get(data.task_id) or knowledge.raw_keys.get(data.task_id, []),
         "description": task.description, "origin": node_origin(made, data.id), "evidence": way.implementations or task.implementations,
-        "baseline_cost_usd": made.paid.get(data.task_id), "nearest_task_id": made.nearest.get(data.task_id),
+        "nearest_task_id": made.nearest.get(data.task_id),
     }
+
+
+def _unknown(data: TaskNode) -> Row:
+    """NULL in place of a cost or a time that nobody knows."""
+    cost = ("cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd", "cost_basis") if data.known_cost_usd is None else ()
+    time = ("duration_ms", "duration_basis") if data.known_duration_ms is None else ()
+    return dict.fromkeys((*cost, *time))
 
 
 def _edges(candidate: Candidate, made: Generated) -> Iterator[Row]:

@@ -143,17 +143,20 @@ class _Drawing:
     def _figures(self, task: TaskEntry) -> Sequence[str]:
         known = self._of.evidence.get(task.id)
         rests = "no case behind it" if not known else f"{known:,} case{'' if known == 1 else 's'}"
-        return f"{usd(self._cost(task))} · {hours(task.duration_ms)}", f"{rests} · p {chance(task.p)}"
+        return f"{usd(self._cost(task))} · {hours(self._took(task))}", f"{rests} · p {chance(task.p)}"
 
-    def _cost(self, task: TaskEntry) -> float:
-        return self._of.workflow.by_id[task.id].cost_usd  # type: ignore[union-attr]  # it is a task's
+    def _cost(self, task: TaskEntry) -> float | None:
+        return self._of.workflow.by_id[task.id].known_cost_usd  # type: ignore[union-attr]  # it is a task's
+
+    def _took(self, task: TaskEntry) -> float | None:
+        return self._of.workflow.by_id[task.id].known_duration_ms  # type: ignore[union-attr]  # it is a task's
 
     def _told(self, node: str, task: TaskEntry | None) -> Iterator[str]:
         yield self._of.title_of(node)
         if task is None:
             return
         yield f"{'review' if task.kind == 'review' else 'step'} by {self._of.lane_of(node)}"
-        yield f"cost {usd(self._cost(task))} ({task.cost_basis}), takes {hours(task.duration_ms)} ({task.duration_basis})"
+        yield f"cost {usd(self._cost(task))} ({task.cost_basis}), takes {hours(self._took(task))} ({task.duration_basis})"
         yield f"p {task.p:.4g} ({task.p_basis}), q {task.q:.4g} ({task.q_basis})"
         if node in self._of.start_ms and node in self._of.finish_ms:
             yield f"from {hours(self._of.start_ms[node])} to {hours(self._of.finish_ms[node])}"

@@ -39,9 +39,16 @@ def _node(described: Described, node: str) -> str:
 
 
 def _figures(described: Described, task: TaskEntry) -> Iterator[str]:
-    cost = described.workflow.by_id[task.id].cost_usd  # type: ignore[union-attr]  # it is a task's
-    yield f"{cost:.4f} USD" if 0 < cost < 1 else f"{cost:.2f} USD"
-    yield f"{task.duration_ms / 60_000:.1f} min" if task.duration_ms >= 60_000 else f"{task.duration_ms / 1000:.1f} s"
+    node = described.workflow.by_id[task.id]
+    cost, took = node.known_cost_usd, node.known_duration_ms  # type: ignore[union-attr]  # it is a task's
+    if cost is None:
+        yield "cost unknown"
+    else:
+        yield f"{cost:.4f} USD" if 0 < cost < 1 else f"{cost:.2f} USD"
+    if took is None:
+        yield "time unknown"
+    else:
+        yield f"{took / 60_000:.1f} min" if took >= 60_000 else f"{took / 1000:.1f} s"
     if task.id in described.evidence:
         count = described.evidence[task.id]
         yield f"{count} case{'' if count == 1 else 's'}"
