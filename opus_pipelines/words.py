@@ -32,6 +32,12 @@ def share(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f} %"
 
 
+def assumed(part: float | None, unknown: int | None) -> str:
+    """What stands beside a total: the share of it that is assumed, and how many steps of unknown figure it leaves out."""
+    steps = f"{unknown} step{'s' if unknown != 1 else ''} unknown" if unknown else ""
+    return ", ".join(filter(None, (f"{share(part)} assumed" if part is not None else "", steps))) or "-"
+
+
 def chance(p: float) -> str:
     """A probability: three decimals, and none that says it is certain when it is not."""
     return f"{p:.0f}" if p in (0, 1) else f"{min(max(p, 0.001), 0.999):.3f}"

@@ -321,6 +321,53 @@ def test_what_is_published_is_exported_audited_and_has_no_orphans(results, lake)
     assert orphans.filter("rows = 0").fetchall() == []
 
 
+def test_savings_are_the_same_sums_from_the_steps_to_the_shipped_queries(results, lake):
+    """One definition: of each workflow, contract and query a saving is the sum of its steps' savings, of the same cases and steps."""
+    for result in results.values():
+        result.tables |= report_tables(result, SETTINGS.reward.clear_share)
+        publish_contract(lake, result, NOW)
+    write_views_sql(lake)
+    connection = connect(lake)
+    by_contract = {row[0:2]: dict(zip(found.columns, row, strict=True)) for found in [run(connection, "saving_against_history")]
+                   for row in found.fetchall()}
+    by_task = run(connection, "cost_by_task")
+    assert len(by_contract) == len(results)
+    compared = 0
+    for (client, contract), result in results.items():
+        steps: dict[str, list[float | None]] = {}
+        for t in result.tables[WORKFLOW_TASKS.name].to_pylist():
+            if t["kind"] in ("task", "review"):
+                known = t["baseline_cost_usd"] is not None and t["cost_usd"] is not None
+                assert (t["saving_usd"] is not None) == known
+                assert not known or t["saving_usd"] == pytest.approx(t["baseline_cost_usd"] - t["cost_usd"])
+                steps.setdefault(t["workflow_id"], []).append(t["saving_usd"])
+        best = [row for row in result.tables[OPTIMIZED.name].to_pylist() if row["rank"] == 1]
+        for row in best:
+            savings = [s for s in steps[row["workflow_id"]] if s is not None]
+            assert row["saving_usd"] == (pytest.approx(sum(savings)) if savings else None)
+            assert row["compared_steps"] == len(savings)
+            if len(savings) == len(steps[row["workflow_id"]]):  # every step is compared: the saving is plain subtraction
+                compared += 1
+                assert row["saving_usd"] == pytest.approx(row["baseline_cost_usd"] - row["cost_usd"])
+        whole = sum(row["saving_usd"] or 0.0 for row in best)
+        tasks = by_task.filter(f"client = '{client}' AND contract = '{contract}'")
+        assert sum(row["saving_usd"] or 0.0 for row in result.tables["reports/cost"].to_pylist()) == pytest.approx(whole)
+        assert (tasks.aggregate("sum(saving_usd)").fetchone()[0] or 0.0) == pytest.approx(whole)
+        query = by_contract[client, contract]
+        assert (query["saving_usd"] or 0.0) == pytest.approx(whole)
+        assert query["compared"] == sum(row["saving_usd"] is not None for row in best)
+        if query["compared"] == query["intentions"] and query["cost_unknown_steps"] == 0:
+            assert query["saving_usd"] == pytest.approx(query["baseline_cost_usd"] - query["cost_usd"])
+    assert compared >= 15
+
+
+def test_a_share_of_successes_is_the_one_count_that_explain_shows(results):
+    """`166 of 198` and the share that history succeeded with are one figure."""
+    for _, _, made, _ in every_best(results):
+        known = [case.success for case in made.cases if case.success is not None]
+        assert made.baseline.success in (None, sum(known) / len(known))
+
+
 def test_prices_of_a_contract_change_what_unpriced_work_costs(sample, knowledge, results):
     contract = next(c for c in discover(sample.intakes_folder) if c.contract == "Motor Claims")
     intake = read_intake(contract, contract.intakes[0], SETTINGS)

@@ -136,7 +136,7 @@ def _generate(
     done = [[_row(c) for c in [c for c in work.cases if not c.is_decision][:BASELINE_CASES]] for work in works]
     whole = done[0] if len(works) == 1 else []  # no case did all of combined work: none tells what it costs
     return Generated(
-        intention_id, intention, routed, cases, subgraphs, sequences, wfg, ranked, prices, baseline(whole, cost),
+        intention_id, intention, routed, cases, subgraphs, sequences, wfg, ranked, prices, _baseline(whole, cases, cost),
         paid(whole, cost),
         Weights.of(cost, settings.reward), demands, graph, reading, nearest,
         predecessors(situation.sequences, situation.seen, graph, situation.order),
@@ -163,6 +163,12 @@ def _subgraphs(intention_id: str, knowledge: Knowledge, routed: list[Routed], ca
     found = neighbourhoods(knowledge.graph, sorted(seeds.items()))
     made = [steiner(knowledge.graph, n.terminals, n.tasks) for n in found]
     return [(make_id("g", intention_id, number, sorted(s.tasks)), s) for number, s in enumerate(made)]
+
+
+def _baseline(whole: list[dict[str, object]], cases: list[NearCase], cost: Cost) -> Baseline:
+    """Medians over the compared cases; successes are counted over all near cases, as `opus explain` counts them: one figure, not two."""
+    outcomes = [case.success for case in cases if case.success is not None]
+    return replace(baseline(whole, cost), success=sum(outcomes) / len(outcomes) if whole and outcomes else None)
 
 
 def _row(case: NearCase) -> dict[str, object]:

@@ -9,11 +9,11 @@ import duckdb
 from opus_pipelines.errors import LakeError
 from opus_pipelines.generation.decided.words import decision_words
 from opus_pipelines.query.sql import select
-from opus_pipelines.words import hours, share, within
+from opus_pipelines.words import assumed, hours, share, within
 
 COLUMNS = (
-    "intake", "rank", "workflow", "reward $", "90 % within", "holds", "success", "cost $", "time", "history $", "history time",
-    "constraints", "steps",
+    "intake", "rank", "workflow", "reward $", "90 % within", "holds", "success", "cost $", "cost rests on", "time", "time rests on",
+    "same steps in history $", "saving $", "history time", "constraints", "steps",
 )
 
 
@@ -49,8 +49,10 @@ def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
     return (
         r["intake"] if r is first else "", r["rank"], r["workflow_id"],
         r["reward_usd"], within(r["reward_usd_p05"], r["reward_usd_p95"]), _holds(r["beats_next"], r["verdict"]),
-        r["success_probability"], r["cost_usd"], hours(r["duration_ms"]),
-        r["baseline_cost_usd"], hours(r["baseline_duration_ms"]),
+        r["success_probability"],
+        r["cost_usd"], assumed(r["cost_assumed_share"], r["cost_unknown_steps"]),
+        hours(r["duration_ms"]), assumed(r["duration_assumed_share"], r["duration_unknown_steps"]),
+        r["baseline_cost_usd"], r["saving_usd"], hours(r["baseline_duration_ms"]),
         "met" if r["feasible"] else "; ".join(r["violations"] or ["violated"]),
         f"{r['tasks']}" + ("" if r is first else _difference(_steps(r), _steps(first))),
     )

@@ -11,7 +11,7 @@ from opus_pipelines.generation.decided.words import decision_words
 from opus_pipelines.query.find import nearest
 from opus_pipelines.query.sql import rows
 from opus_pipelines.safe_text import clean
-from opus_pipelines.words import grid, hours, is_far, number, share, usd, within
+from opus_pipelines.words import assumed, grid, hours, is_far, number, share, usd, within
 
 Row = dict[str, Any]
 COMPARED = (
@@ -49,7 +49,7 @@ def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
     rivals = rows(connection, "rivals", workflow=workflow)
     near = rows(connection, "neighbours", intake_id=row["intake_id"], intention_id=row["intention_id"])[0]
     parts = [
-        _head(row), _figures(row), _steps(steps), _scores(steps), _ranking(row, rivals), _why(row), _constraints(row),
+        _head(row), _figures(row, near), _steps(steps), _scores(steps), _ranking(row, rivals), _why(row), _constraints(row),
         _sources(row, steps, near), _made(row),
     ]
     return "\n\n".join("\n".join(part) for part in parts)
@@ -64,7 +64,7 @@ def _head(row: Row) -> list[str]:
     return lines + ([f"goal: {row['goal']}"] if row["goal"] else []) + ([f"decision: {decided}"] if decided else [])
 
 
-def _figures(row: Row) -> list[str]:
+def _figures(row: Row, near: Row) -> list[str]:
     stated = " (a prior: the client states none)" if row["gain_basis"] == "prior" else ""
     gain = f"a right output is worth {usd(row['gain_usd'])}{stated}"
     interval = "" if row["reward_usd_p05"] is None else f" (90 % within {within(row['reward_usd_p05'], row['reward_usd_p95'])})"
@@ -78,16 +78,41 @@ def _figures(row: Row) -> list[str]:
     )
     return ["Figures", *grid([
         ["Reward", f"{usd(row['reward_usd'])}{interval}: {gain}, succeeds with {share(row['success_probability'])}"],
-        ["cost", f"{usd(row['cost_usd'])} ({consumed or 'nothing'}){_of_history(usd, row['baseline_cost_usd'])}"],
-        ["time", f"{hours(row['duration_ms'])}{_of_history(hours, row['baseline_duration_ms'])}"],
-        ["success", f"{share(row['success_probability'])}{_of_history(share, row['baseline_success'])}"],
+        ["cost", f"{usd(row['cost_usd'])} ({consumed or 'nothing known'}){_rests_on(row, 'cost')}{_case(usd, row['case_cost_usd'])}"],
+        ["saving", _saving(row)],
+        ["time", f"{hours(row['duration_ms'])}{_rests_on(row, 'duration')}{_case(hours, row['baseline_duration_ms'])}"],
+        ["success", f"{share(row['success_probability'])}, estimated for this workflow{_succeeded(row, near)}"],
         ["Penalty", f"{number(row['penalty'], 4)} (CIP {number(row['cip'], 4)}, SIP {number(row['sip'], 4)}): decides where Rewards tie"],
     ])]
 
 
-def _of_history(shown: Callable[[float | None], str], figure: float | None) -> str:
-    """What the nearest cases had; of work that none of them did as a whole, nothing."""
-    return "; no case of history tells" if figure is None else f"; the nearest cases of history: {shown(figure)}"
+def _rests_on(row: Row, figure: str) -> str:
+    """The assumed share of a total, and the steps that it leaves out."""
+    said = assumed(row[f"{figure}_assumed_share"], row[f"{figure}_unknown_steps"])
+    return "" if said == "-" else f"; of this {said}"
+
+
+def _case(shown: Callable[[float | None], str], figure: float | None) -> str:
+    """What a whole case of the nearest ones had; of work that none of them did as a whole, nothing."""
+    return "; no case of history tells" if figure is None else f"; a whole similar case: {shown(figure)} (median)"
+
+
+def _saving(row: Row) -> str:
+    """The saving against history, with the steps that it is of."""
+    if row["saving_usd"] is None:
+        return "unknown: no step has a known cost both here and in the nearest cases"
+    steps = row["tasks"] + (row["reviews"] or 0)
+    return (
+        f"{usd(row['saving_usd'])}: the nearest cases paid {usd(row['baseline_cost_usd'])} for the same steps"
+        f" ({row['compared_steps']} of {steps} compared)"
+    )
+
+
+def _succeeded(row: Row, near: Row) -> str:
+    """How many of the nearest cases succeeded: a count of history, not an estimate of this workflow."""
+    if near["known"]:
+        return f"; of similar cases {near['succeeded']} of {near['known']} with a known outcome succeeded"
+    return "; no similar case has a known outcome"
 
 
 def _steps(steps: list[Row]) -> list[str]:
@@ -194,6 +219,10 @@ def _constraints(row: Row) -> list[str]:
     lines = ["Constraints", *(line for d in held for line in _demand(d))] if held else ["Constraints", f"  {stated or 'none stated'}"]
     if idle:
         lines += ["  read, without effect:", *(line for d in idle for line in (*_demand(d), f"      {d['effect']}"))]
+    limits = (("cost", "max_cost_usd", row["cost_unknown_steps"]), ("time", "max_duration_hours", row["duration_unknown_steps"]))
+    for name, kind, unknown in limits:
+        if unknown and any(d["kind"] == kind for d in held):
+            lines.append(f"  {kind} is held against the known {name}s: {assumed(None, unknown)}")
     if row["feasible"]:
         return [*lines, "  all are met"]
     return [*lines, *(f"  violated: {violation}" for violation in row["violations"] or ["unnamed"])]
@@ -216,10 +245,9 @@ def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:
         counted = f"{near['decisions']} workflow{'s' * (near['decisions'] > 1)} that people accepted or edited for similar intakes"
         lines.append(f"  {counted} of this contract counted as successful cases")
     if near["cases"]:
-        outcome = f"; {near['succeeded']} of {near['known']} with a known outcome succeeded" if near["known"] else ""
         lines.append(
             f"  history's way: the {near['cases']} nearest cases of {', '.join(near['sources'] or ['?'])},"
-            f" similarity {number(near['least'], 3)} to {number(near['most'], 3)}{outcome}"
+            f" similarity {number(near['least'], 3)} to {number(near['most'], 3)}"
         )
     if is_far(near["most"]):
         lines.append("  no case of history is really like this intake: these are the figures of another kind of work")

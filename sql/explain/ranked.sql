@@ -1,8 +1,11 @@
 -- The ranked workflows of a client, a contract or an intake (NULL = all), down to a rank.
 SELECT
     o.client, o.contract, i.folder AS intake, o.intention_id, o.rank, o.workflow_id, o.title AS workflow,
-    o.reward_usd, o.reward_usd_p05, o.reward_usd_p95, o.beats_next, o.best_share, o.success_probability, o.cost_usd, o.baseline_cost_usd, o.duration_ms, o.baseline_duration_ms,
-    o.feasible, o.violations, o.verdict, o.decision, o.decision_number, o.decided_why, o.decided_by, o.decision_note, o.better_workflow_id, o.better_by_usd, o.in_history, o.tasks, o.observed_share,
+    o.reward_usd, o.reward_usd_p05, o.reward_usd_p95, o.beats_next, o.best_share, o.success_probability,
+    o.cost_usd, o.cost_assumed_share, o.cost_unknown_steps, o.baseline_cost_usd, o.saving_usd,
+    o.duration_ms, o.duration_assumed_share, o.duration_unknown_steps, o.baseline_duration_ms,
+    o.feasible, o.violations, o.verdict, o.decision, o.decision_number, o.decided_why, o.decided_by, o.decision_note,
+    o.better_workflow_id, o.better_by_usd, o.in_history, o.tasks, o.observed_share,
     (
         SELECT list(t.title ORDER BY t.position)
         FROM workflows_tasks AS t

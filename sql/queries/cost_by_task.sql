@@ -1,7 +1,9 @@
--- What each task costs over a contract's rank-1 workflows, and what the nearest cases of history paid for it.
+-- What each task costs over a contract's rank-1 workflows, and what the nearest cases of history paid for it. The savings of a contract's
+-- tasks add up to its saving in saving_against_history.
 -- opus query cost_by_task
 SELECT
-    client, contract, title AS task, workflows, cost_usd, cost_compute_usd, cost_model_usd, cost_human_usd,
-    share, baseline_cost_usd, saving_usd, observed_share, task_id
+    client, contract, title AS task, workflows, cost_usd, cost_assumed_share, cost_unknown_steps,
+    cost_compute_usd, cost_model_usd, cost_human_usd, share, baseline_cost_usd, saving_usd, compared_steps,
+    duration_ms, duration_assumed_share, duration_unknown_steps, observed_share, task_id
 FROM reports_cost
 ORDER BY client, contract, cost_usd DESC, task_id;

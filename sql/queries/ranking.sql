@@ -4,7 +4,8 @@ SELECT
     o.client, o.contract, i.folder AS intake, o.intention_id, o.rank, o.workflow_id, o.title AS workflow,
     o.reward_usd, o.reward_usd - first_value(o.reward_usd) OVER alternatives AS behind_best_usd,
     o.reward_usd_p05, o.reward_usd_p95, o.beats_next, o.verdict,
-    o.success_probability, o.cost_usd, o.duration_ms, o.feasible, o.violations, o.in_history
+    o.success_probability, o.cost_usd, o.cost_assumed_share, o.cost_unknown_steps,
+    o.duration_ms, o.duration_assumed_share, o.duration_unknown_steps, o.feasible, o.violations, o.in_history
 FROM workflows_optimized AS o
 JOIN generation_intakes AS i USING (client, contract, intake_id)
 WINDOW alternatives AS (PARTITION BY o.client, o.contract, o.intention_id ORDER BY o.rank)

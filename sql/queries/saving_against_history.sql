@@ -1,23 +1,27 @@
--- Saving of the rank-1 workflows against how history carried the work out, by contract (NULL where history has no cost).
+-- Saving of the rank-1 workflows against what the nearest cases of history paid for the same steps, by contract (NULL where that is unknown).
 -- opus query saving_against_history
--- Savings are of the `compared` intentions: of work that no case of history did as a whole there is nothing to compare with.
+-- Savings are of the `compared` intentions; they are the sums of the savings of the workflows' steps, as in workflows_tasks and reports_cost.
+-- `success_probability` is estimated for the workflows, `similar_cases_succeeded_share` counted over the nearest cases of known outcome.
+-- `cost_assumed_share`: share of cost_usd that rests on estimates and stated defaults; `cost_unknown_steps` are in no figure.
 WITH best AS (
-    SELECT o.client, o.contract, o.cost_usd, o.baseline_cost_usd, o.duration_ms, o.baseline_duration_ms, o.success_probability,
-        o.baseline_success, r.uplift_usd
+    SELECT o.*, r.uplift_usd
     FROM workflows_optimized AS o
     LEFT JOIN reports_reward AS r USING (client, contract, intake_id, intention_id)
     WHERE o.rank = 1
 )
 SELECT
-    client, contract, count(*) AS intentions, count(baseline_cost_usd) AS compared,
+    client, contract, count(*) AS intentions, count(saving_usd) AS compared,
     sum(cost_usd) AS cost_usd,
+    sum(cost_usd * cost_assumed_share) / nullif(sum(cost_usd), 0) AS cost_assumed_share,
+    sum(cost_unknown_steps) AS cost_unknown_steps,
     sum(baseline_cost_usd) AS baseline_cost_usd,
-    sum(baseline_cost_usd - cost_usd) AS saving_usd,
-    sum(baseline_cost_usd - cost_usd) / nullif(sum(baseline_cost_usd) FILTER (cost_usd IS NOT NULL), 0) AS saving_share,
+    sum(saving_usd) AS saving_usd,
+    sum(saving_usd) / nullif(sum(baseline_cost_usd), 0) AS saving_share,
     sum(uplift_usd) AS reward_uplift_usd,
     avg(success_probability) AS success_probability,
-    avg(baseline_success) AS baseline_success,
+    avg(baseline_success) AS similar_cases_succeeded_share,
     avg(duration_ms) / 3600000 AS hours,
+    sum(duration_unknown_steps) AS duration_unknown_steps,
     avg(baseline_duration_ms) / 3600000 AS baseline_hours
 FROM best
 GROUP BY client, contract

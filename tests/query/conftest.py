@@ -37,7 +37,9 @@ def workflow(workflow_id: str, rank: int, reward: float, **more: Any) -> dict[st
         "workflow_id": workflow_id, "rank": rank, "title": "Settle a claim", "reward_usd": reward, "cost_usd": 10.0 - rank,
         "gain_usd": 20.0, "success_probability": 0.9, "duration_ms": 3_600_000.0, "feasible": True, "violations": [], "tasks": 2,
         "sequence_ids": ["q1"],
-        "observed_share": 0.5, "in_history": True, "baseline_cost_usd": 12.0, "baseline_success": 0.75, "snapshot": "w1",
+        "observed_share": 0.5, "in_history": True, "baseline_cost_usd": 12.0, "saving_usd": 3.0, "compared_steps": 2, "case_cost_usd": 14.0,
+        "cost_assumed_share": 0.25, "cost_unknown_steps": 1, "duration_assumed_share": 0.0, "duration_unknown_steps": 0,
+        "baseline_success": 0.75, "snapshot": "w1",
         "model_version": "m1",
     } | more
 

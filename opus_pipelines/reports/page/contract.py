@@ -1,5 +1,6 @@
 """What a contract's page shows, worked out from rows of the lake: tiles, tables, bars and intervals on common scales."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -84,6 +85,23 @@ def total(rows: Iterable[Row], column: str) -> float | None:
     """Sum of a column; unknown as soon as one value is."""
     values = [row[column] for row in rows]
     return None if not values or any(v is None for v in values) else sum(values)
+
+
+@dataclass(frozen=True)
+class KnownCost:
+    """A sum of known costs in dollars, None where none is known; the share of it that is assumed; the steps that it leaves out."""
+
+    usd: float | None
+    assumed_share: float | None
+    unknown_steps: int
+
+
+def known_cost(rows: Sequence[Row]) -> KnownCost:
+    """Of workflows."""
+    known = [(row["cost_usd"], row["cost_assumed_share"] or 0.0) for row in rows if row["cost_usd"] is not None]
+    whole = math.fsum(usd for usd, _ in known)
+    assumed = math.fsum(usd * part for usd, part in known) / whole if whole > 0 else None
+    return KnownCost(whole if known else None, assumed, sum(row["cost_unknown_steps"] or 0 for row in rows))
 
 
 def paired(rows: Sequence[Row], column: str, against: str) -> tuple[float, float, int] | None:

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from opus_pipelines import words
 from opus_pipelines.generation.decided.words import decision_words
 from opus_pipelines.reports.graphs.swimlane_svg import swimlane_svg
-from opus_pipelines.reports.page.contract import MOST_LEFT_OUT, ContractPage, Scale, mean, paired, total
+from opus_pipelines.reports.page.contract import MOST_LEFT_OUT, ContractPage, Scale, known_cost, mean, paired, total
 from opus_pipelines.safe_text import clean
 
 
@@ -22,9 +22,11 @@ def render(page: ContractPage) -> str:
     rewards = Scale.of(*(row[name] for row in best for name in ("reward_usd", "reward_usd_p05", "reward_usd_p95", "baseline_reward_usd")))
     costs = Scale.of(*(row[name] for row in best for name in ("cost_usd", "baseline_cost_usd")))
     tasks = Scale.of(*(row[name] for row in page.costs for name in ("cost_usd", "baseline_cost_usd")))
+    cost = known_cost(best)
     return _environment().get_template("contract.html").render(
         page=page, head=page.head, best=best, rewards=rewards, costs=costs, tasks=tasks,
-        reward=total(best, "reward_usd"), against=paired(best, "cost_usd", "baseline_cost_usd"), success=mean(best, "success_probability"),
+        reward=total(best, "reward_usd"), against=paired(best, "saving_usd", "baseline_cost_usd"), success=mean(best, "success_probability"),
+        cost=cost.usd, cost_rests_on=words.assumed(cost.assumed_share, cost.unknown_steps),
         baseline_success=mean(best, "baseline_success"), pictures=[
             (row, Markup(swimlane_svg(page.pictures[row["workflow_id"]])))
             for row in best if row["workflow_id"] in page.pictures
@@ -34,6 +36,7 @@ def render(page: ContractPage) -> str:
 
 def render_index(pages: Sequence[tuple[str, ContractPage]]) -> str:
     """A page that leads to the others: (file name, page)."""
+    cost = known_cost(best)
     return _environment().get_template("index.html").render(pages=pages, **_inline())
 
 
@@ -47,7 +50,7 @@ def _environment() -> Environment:
         "usd": words.usd, "share": words.share, "hours": words.hours, "number": words.number, "shown": _shown, "paired_with": paired,
         "decision": decision_words,
     }
-    made.globals |= {"within": words.within, "is_far": words.is_far, "total": total, "most_left_out": MOST_LEFT_OUT}
+    made.globals |= {"within": words.within, "is_far": words.is_far, "assumed": words.assumed, "most_left_out": MOST_LEFT_OUT}
     return made
 
 
