@@ -24,4 +24,9 @@ IDLE = READ | {"value": "refunds approved", "effect": "no step of the catalogue 
      ["Constraints", "  none stated", "  violated: needed: 'Pay' is left out"]),
 ])
 def test_each_constraint_is_shown_with_its_sentence_and_what_has_no_effect_with_the_reason(row, text):
-    assert _constraints({"constraints": "{}"} | row) == text
+    assert _constraints({"constraints": "{}", "cost_unknown_steps": 0, "duration_unknown_steps": 0} | row) == text
+
+
+def test_a_limit_beside_unknown_costs_says_what_it_is_held_against():
+    row = {"constraints": "{}", "demands": [STATED], "feasible": True, "cost_unknown_steps": 2, "duration_unknown_steps": 3}
+    assert _constraints(row)[2:] == ["  max_cost_usd is held against the known costs: 2 steps unknown", "  all are met"]

@@ -25,7 +25,8 @@ def render(page: ContractPage) -> str:
     cost = known_cost(best)
     return _environment().get_template("contract.html").render(
         page=page, head=page.head, best=best, rewards=rewards, costs=costs, tasks=tasks,
-        reward=total(best, "reward_usd"), against=paired(best, "saving_usd", "baseline_cost_usd"), success=mean(best, "success_probability"),
+        reward=total(best, "reward_usd"), against=paired(best, "saving_usd", "baseline_cost_usd"),
+        success=mean(best, "success_probability"),
         cost=cost.usd, cost_rests_on=words.assumed(cost.assumed_share, cost.unknown_steps),
         baseline_success=mean(best, "baseline_success"), pictures=[
             (row, Markup(swimlane_svg(page.pictures[row["workflow_id"]])))
@@ -36,7 +37,6 @@ def render(page: ContractPage) -> str:
 
 def render_index(pages: Sequence[tuple[str, ContractPage]]) -> str:
     """A page that leads to the others: (file name, page)."""
-    cost = known_cost(best)
     return _environment().get_template("index.html").render(pages=pages, **_inline())
 
 
@@ -50,7 +50,7 @@ def _environment() -> Environment:
         "usd": words.usd, "share": words.share, "hours": words.hours, "number": words.number, "shown": _shown, "paired_with": paired,
         "decision": decision_words,
     }
-    made.globals |= {"within": words.within, "is_far": words.is_far, "assumed": words.assumed, "most_left_out": MOST_LEFT_OUT}
+    made.globals |= {"within": words.within, "is_far": words.is_far, "assumed": words.assumed, "total": total, "most_left_out": MOST_LEFT_OUT}
     return made
 
 

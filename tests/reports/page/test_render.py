@@ -102,7 +102,8 @@ def test_what_it_says(parsed: Parsed) -> None:
     for words in (
         "Workflows to run for 2 of 3 intakes", "Made from an older snapshot than the current one.", "$7.00 to $9.00", "undecided",
         "breaks a constraint", "must_contain: Audit <b>", 'no input: <script>alert("x")</script>', "a & b: 7 nearest cases",
-        "a review after Check", "max_cost_usd 10: costs 0.40 USD", "similar cases paid $12.50 for the same steps, so 20.0 % less", "25.0 % assumed, 3 steps unknown",
+        "a review after Check", "max_cost_usd 10: costs 0.40 USD", "similar cases paid $12.50 for the same steps, so 20.0 % less",
+        "25.0 % assumed, 3 steps unknown",
     ):
         assert words in said, words
 
