@@ -167,7 +167,7 @@ def _subgraphs(intention_id: str, knowledge: Knowledge, routed: list[Routed], ca
 
 def _baseline(whole: list[dict[str, object]], cases: list[NearCase], cost: Cost) -> Baseline:
     """Medians over the compared cases; successes are counted over all near cases, as `opus explain` counts them: one figure, not two."""
-    outcomes = [case.success for case in cases if case.success is not None]
+    outcomes = [case.success for case in cases if case.success is not None and not case.is_decision]
     return replace(baseline(whole, cost), success=sum(outcomes) / len(outcomes) if whole and outcomes else None)
 
 

@@ -50,7 +50,10 @@ def _environment() -> Environment:
         "usd": words.usd, "share": words.share, "hours": words.hours, "number": words.number, "shown": _shown, "paired_with": paired,
         "decision": decision_words,
     }
-    made.globals |= {"within": words.within, "is_far": words.is_far, "assumed": words.assumed, "total": total, "most_left_out": MOST_LEFT_OUT}
+    made.globals |= {
+        "within": words.within, "is_far": words.is_far, "assumed": words.assumed, "total": total, "known_cost": known_cost,
+        "most_left_out": MOST_LEFT_OUT,
+    }
     return made
 
 
