@@ -1,5 +1,6 @@
 """`contract.toml` and `intake.toml`: what a person may say of a contract and of one intake. An intake's own value wins."""
 
+import difflib
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -7,7 +8,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field
 
 from opus_pipelines.errors import SettingsError
-from opus_pipelines.settings import Cost, Section, Settings, parse, read_toml
+from opus_pipelines.settings import Cost, Section, Settings, fields_of, parse, read_toml
 from opus_pipelines.workflow.constraints import Constraints
 
 
@@ -34,7 +35,7 @@ class ContractSettings(Section):
     answers: dict[str, str] = Field(
         {}, description="the activity that a phrase of the procedures means, for phrases that `opus explain` asks about; `none` for none",
     )
-    prices: dict[str, Any] = Field({}, description="as [cost] in opus.toml, for this contract")
+    prices: dict[str, Any] = Field({}, description="as [cost] in opus.toml, for this contract; NAME = 60 is a price an hour")
     review: Review = Review()
     regenerate: Literal["nightly", "on_change", "never"] = Field(
         "on_change", description="what makes stale results anew without a person: the night too, a change that is watched, nothing",
@@ -68,11 +69,24 @@ def load_intake(folder: Path) -> IntakeSettings:
 
 
 def prices(settings: Settings, contract: ContractSettings, where: Path) -> Cost:
-    """The cost settings in force: the contract's prices over those of opus.toml, tables merged key by key."""
+    """The cost settings in force: the contract's prices over those of opus.toml, tables merged key by key.
+
+    A number under a name that is no key of `[cost]`, nor spelled like one, is a price an hour: `SUPERVISOR = 60` says the same as
+    `usd_per_hour = { SUPERVISOR = 60 }`. Whether history knows the name is checked when work begins (`known_names`).
+    """
     merged = settings.cost.model_dump()
-    for key, value in contract.prices.items():
+    stated = dict(contract.prices)
+    for name in [key for key, value in stated.items() if _is_price(key, value)]:
+        stated["usd_per_hour"] = {**stated.get("usd_per_hour", {}), name: stated.pop(name)}
+    for key, value in stated.items():
         merged[key] = {**merged[key], **value} if isinstance(merged.get(key), dict) and isinstance(value, dict) else value
     return parse(Cost, merged, f"{where / 'contract.toml'} [prices]")
+
+
+def _is_price(key: str, value: object) -> bool:
+    known = fields_of(Cost)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and key not in known and not difflib.get_close_matches(key, known, n=1, cutoff=0.75)
 
 
 T = TypeVar("T", bound=Section)

@@ -10,6 +10,7 @@ from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.asked.beside import needed_of, order_of, works_of
 from opus_pipelines.generation.asked.demands import Demands
 from opus_pipelines.generation.asked.intentions import completed, demanded, intentions
+from opus_pipelines.generation.asked.known_names import refuse_unknown_tasks
 from opus_pipelines.generation.choosing.candidates import candidates
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.choosing.situation import Candidate, Situation
@@ -111,6 +112,8 @@ def _generate(
     if not subgraphs:
         return Refused("nothing in the Work Knowledge Graph is near this intake: neither a task nor a case of history")
     reading = reading_of(intake.elements, unit(intention.parts["input"].mean(0)), intake.industry, knowledge.procedures, encoder)
+    titles = [t.title for t in graph.tasks.values() if intake.industry is None or intake.industry in t.industries]
+    refuse_unknown_tasks(intake.constraints, knowledge.names, titles, [step.name for step in reading.steps] if reading else ())
     works = _works(intake, intention, alone, cases, reading, knowledge, knobs)
     cases = list({c.implementation_id: c for work in works for c in work.cases}.values())
     asked = works if len(works) > 1 else ()

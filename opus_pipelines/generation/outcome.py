@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 
 from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.errors import SettingsError
+from opus_pipelines.generation.asked.known_names import refuse_unknown_prices
 from opus_pipelines.generation.contract_settings import Review
 from opus_pipelines.generation.decided.record import NO_DECISIONS, Decisions
 from opus_pipelines.generation.experience.knowledge import Knowledge
@@ -37,8 +39,12 @@ class Outcome:
 def outcome_of(
     intake: Intake, terms: Terms, knowledge: Knowledge, encoder: TextEncoder, model: LargeWorkModel, settings: Settings
 ) -> Outcome:
-    """Generate for one intake. Raises what generating raises."""
-    made = generate(intake, knowledge, encoder, model, terms.cost, settings, terms.review, terms.decisions)
+    """Generate for one intake; failed where what is stated for it names nothing known. Raises what else generating raises."""
+    try:
+        refuse_unknown_prices(terms.cost, knowledge.graph)
+        made = generate(intake, knowledge, encoder, model, terms.cost, settings, terms.review, terms.decisions)
+    except SettingsError as error:  # what a person stated cannot be meant: it is told, and costs this intake alone
+        return failed_outcome(intake, str(error))
     if isinstance(made, Refused):
         return Outcome("refused", f"refused: {made.reason}", [(INTAKES.name, intake_row(intake, "refused", made.reason))])
     rows = [(INTAKES.name, intake_row(intake, "generated", None))]

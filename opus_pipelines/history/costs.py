@@ -1,5 +1,6 @@
 """What a task cost: as the source states it, else its actor's rate x time, else the tokens of a model call x a price.
 
+Hourly rates go by the person, then the role or group, then the kind of actor.
 A token price is that of the source's `[rates]`, else the shipped one of the model (`token_prices`).
 """
 
@@ -12,6 +13,11 @@ from opus_pipelines.history.token_prices import model_names, shipped_price
 UNRATED = "unrated"  # stands for the basis of a cost that is stated, but in a currency without a rate, until the task is priced
 PARTS = {"human": "cost_human_usd", "model": "cost_model_usd", "code": "cost_compute_usd"}
 MS_PER_HOUR = 3_600_000
+
+# Where the role or group of a task's people stands among its attributes, the first that has one: `[columns] actor_group`, the standard
+# names of XES, and the headings of exports; and the words by which logs say that there is none.
+GROUP_ATTRIBUTES = ("actor_group", "org:group", "org:role", "role", "Role", "ROLE", "rolle", "Rolle")
+NO_GROUP = ("", "-", "empty", "missing", "n/a", "none", "null", "undefined", "unknown")
 
 Rates = Mapping[str, float | TokenPrice]
 
@@ -51,10 +57,10 @@ def _whole_part(task: Task) -> None:
 
 
 def _hours(task: Task, rates: Rates) -> float | None:
-    """The actor's rate, else that of its kind; a number under the model's own name is a price of tokens."""
+    """The actor's rate, else that of a role or group, else of the kind; a number under the model's own name is a price of tokens."""
     if task.duration_ms is None:
         return None
-    for name in (task.actor, task.actor_kind):
+    for name in (task.actor, *(task.attributes.get(name) for name in GROUP_ATTRIBUTES), task.actor_kind):
         rate = rates.get(name) if name and name != task.model else None
         if isinstance(rate, float):
             return task.duration_ms / MS_PER_HOUR * rate

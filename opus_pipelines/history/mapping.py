@@ -151,6 +151,7 @@ class EventMap:
         self._currency = names.get("currency") if self._amounts else None
         self._money = case_map.money
         self._template = settings.activity
+        self._group = names.get("actor_group")
         self._times = times
         self._case_map = case_map
         self._listed = attributes
@@ -178,13 +179,15 @@ class EventMap:
         if case_fields is not None:
             self._case_map.collect(case_fields, raw)
         self._sort_attributes(task, raw, case_fields)
+        if self._group and (group := raw.get(self._group)) not in (None, ""):
+            task.attributes["actor_group"] = _parsed(self._group, values.text, group)
         if self._amounts:
             self._pay(task, raw, currency)
         return event
 
     def plan(self) -> EventPlan:
         """What it takes from where."""
-        combines = self._interval or self._template is not None
+        combines = self._interval or self._template is not None or self._group is not None
         return EventPlan(self._key, self._rest, self._amounts, self._currency, self._times, combines)
 
     def role(self, key: str) -> int:

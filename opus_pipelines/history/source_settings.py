@@ -64,6 +64,7 @@ class EventNames(Section):
     transition: str | None = Field(None, description="lifecycle transition: start, complete, ...")
     instance: str | None = Field(None, description="what tells two runs of one task in one case apart")
     actor: str | None = Field(None, description="who or what did it")
+    actor_group: str | None = Field(None, description="role or group of who did it: a lane of the pictures, a name for prices")
     actor_kind: str | None = Field(None, description="human, model or code")
     model: str | None = Field(None, description="name of the AI model")
     cost: str | None = Field(None, description="what the task cost")

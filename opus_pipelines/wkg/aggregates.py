@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.history.activity_evidence import evidence_of
 from opus_pipelines.history.activity_kinds import ActivityKind
+from opus_pipelines.history.costs import GROUP_ATTRIBUTES, NO_GROUP
 from opus_pipelines.ids import code_version, digest
 from opus_pipelines.lake import Lake, slug
 from opus_pipelines.schemas import CASES, IMPLEMENTATIONS
@@ -27,12 +28,13 @@ CASE_FIELDS = ("implementation_id", "source", "industry", "client", "title", "su
 VALUES_KEPT = 64  # distinct descriptions, instructions, inputs, outputs of a source's way
 MINING_CODE = (
     "wkg/aggregates.py", "wkg/cases.py", "wkg/columns.py", "wkg/estimates/histograms.py", "wkg/resolution/names.py",
-    "history/activity_evidence.py",
+    "history/activity_evidence.py", "history/costs.py",
 )
 WAY = ("actor_kind", "model", "actor_group")
-# A group of people is what the log says: the XES standard's group or role, or an attribute of that very name.
-ACTOR_GROUP = """IF(coalesce(t.actor_kind, 'human') = 'human',
-  coalesce(t.attributes['org:group'], t.attributes['org:role'], t.attributes['actor_group']), NULL)"""
+# A group of people is what the log says: what `[columns] actor_group` names, the XES standard's role or group, or a column of that name.
+_NONE = ", ".join(f"'{word}'" for word in NO_GROUP)
+_STATED = ", ".join(f"IF(lower(trim(t.attributes['{n}'])) IN ({_NONE}), NULL, t.attributes['{n}'])" for n in GROUP_ATTRIBUTES)
+ACTOR_GROUP = f"IF(coalesce(t.actor_kind, 'human') = 'human', coalesce({_STATED}), NULL)"
 STEP_FIELDS = {  # of a step, what each query reads from disk
     "ways": ("task_key", *WAY, "started_at", "ended_at", "cost_usd", "cost_basis", "success", "predecessors"),
     "histograms": (

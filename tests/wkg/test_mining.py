@@ -158,12 +158,15 @@ def test_ways_of_people_are_told_apart_by_the_group_that_their_events_name(lake:
         history.step("A", attributes={"actor_group": "night shift"}),
         history.step("A", attributes={"org:group": "north"}, **program),
         history.step("A", **person),
+        history.step("A", attributes={"Rolle": "Buchhaltung"}),
+        history.step("A", attributes={"org:role": "UNDEFINED", "org:group": "missing"}, **person),  # words for nobody
+        history.step("A", attributes={"actor_group": "desk 3", "org:role": "clerk"}, **person),
     ]
     rebuild(lake, history.write(lake, "runs", [history.case(1, steps)]))
     ways = {(w["actor_kind"], w["actor_group"]): (w["implementations"], w["instructions"]) for w in rows(lake, WAYS)}
     assert ways == {
         ("human", "north"): (1, None), ("human", "clerk"): (1, ["by hand"]), (None, "night shift"): (1, None),
-        ("code", None): (1, None), ("human", None): (1, None),
+        ("code", None): (1, None), ("human", None): (2, None), (None, "Buchhaltung"): (1, None), ("human", "desk 3"): (1, None),
     }
 
 

@@ -1,6 +1,6 @@
 """What the tasks of a block cost: the rules of `costs`, for tasks without token counts, whole columns at a time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -12,8 +12,11 @@ from opus_pipelines.history.costs import MS_PER_HOUR, PARTS, Rates
 Money = tuple[Floats, Bools]
 
 
-def prices(amounts: Mapping[str, Money], duration: Money, actor: Coded, actor_kind: Coded, rates: Rates) -> dict[str, pa.Array]:
-    """`cost_usd`, its parts and `cost_basis` of every task. `amounts`: what the source states, by column."""
+def prices(
+    amounts: Mapping[str, Money], duration: Money, actors: Sequence[Coded], actor_kind: Coded, rates: Rates
+) -> dict[str, pa.Array]:
+    """`cost_usd`, its parts and `cost_basis` of every task. `amounts`: what the source states, by column; `actors`: names that a rate may
+    go by, the person's, then roles and groups."""
     cost, stated = amounts["cost_usd"]
     parts = {name: amounts[name] for name in ("cost_compute_usd", "cost_model_usd", "cost_human_usd")}
     split = np.logical_or.reduce([known for _, known in parts.values()])
@@ -22,7 +25,7 @@ def prices(amounts: Mapping[str, Money], duration: Money, actor: Coded, actor_ki
         total = np.where(known, total + value, total)
     total = np.where(stated, cost, total)
     observed = stated | split
-    rate, rated = _rates(actor, actor_kind, rates)
+    rate, rated = _rates([*actors, actor_kind], rates)
     rated &= ~observed & duration[1]
     total = np.where(rated, duration[0] / MS_PER_HOUR * rate, total)
     known = observed | rated
@@ -37,10 +40,10 @@ def prices(amounts: Mapping[str, Money], duration: Money, actor: Coded, actor_ki
     return made
 
 
-def _rates(actor: Coded, actor_kind: Coded, rates: Rates) -> Money:
-    """Dollars an hour: by the actor, else by its kind."""
-    rate, known = np.zeros(len(actor.codes)), np.zeros(len(actor.codes), bool)
-    for column in (actor, actor_kind):
+def _rates(columns: Sequence[Coded], rates: Rates) -> Money:
+    """Dollars an hour: by the first column that names one with a rate."""
+    rate, known = np.zeros(len(columns[0].codes)), np.zeros(len(columns[0].codes), bool)
+    for column in columns:
         of_name = [rates.get(name) for name in column.values.to_pylist()] if rates else []
         if not any(isinstance(r, float) for r in of_name):
             continue

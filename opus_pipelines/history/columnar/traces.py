@@ -20,6 +20,7 @@ from opus_pipelines.history.columnar.scan import scan
 from opus_pipelines.history.columnar.tasks import COMPLETE, NO_WORK, OTHER, START, Tasks, TooLongError, between, tasks_of, waits
 from opus_pipelines.history.columnar.times import NO_TIME, microseconds
 from opus_pipelines.history.columnar.values import Coded, Level, UnusualError, dollars, later, levels, maps, only_dollars
+from opus_pipelines.history.costs import GROUP_ATTRIBUTES
 from opus_pipelines.history.events import NOT_WORK
 from opus_pipelines.history.mapping import ATTRIBUTE, CaseMap, EventMap
 from opus_pipelines.history.source_settings import SourceSettings
@@ -109,17 +110,20 @@ class ColumnarTraces:
         columns |= {name: column.array() for name, column in parsed.items()}
         nobody = Coded(np.full(len(key), -1, np.int32), strings([]))
         amounts = {name: column.numbers() for name, column in self._amounts(tasks, events, traces).items()}
-        actor = nobody
-        if self._settings.rates and (name := self._key_of("actor")):
-            by_event = events.coded(name)
-            actor = Coded(later(by_event.codes, tasks.own, tasks.done), by_event.values)
-        columns |= prices(amounts, (spent, known), actor, parsed.get("actor_kind", nobody), self._settings.rates)
+        names = [self._key_of("actor"), *(n for n in GROUP_ATTRIBUTES if self._events.role(n) == ATTRIBUTE)] if self._settings.rates else []
+        actors = [self._later(tasks, events.coded(name)) for name in names if name in events.columns]
+        columns |= prices(amounts, (spent, known), actors, parsed.get("actor_kind", nobody), self._settings.rates)
         attributes = [(k, later(c, tasks.own, tasks.done)) for k, c in events.columns.items() if self._events.role(k) == ATTRIBUTE]
         columns["attributes"] = maps(events.scanned, attributes, len(tasks.own))
         for field, _, name in self._plan.fields:
             if field not in columns:
                 columns[field] = events.scanned.values(later(events.places(name), tasks.own, tasks.done))
         return {c.name: columns[c.name] if c.name in columns else repeated(None, c.type, len(key)) for c in TASK_IMPLEMENTATION}
+
+    @staticmethod
+    def _later(tasks: Tasks, column: Coded) -> Coded:
+        """Of each task what its last event says."""
+        return Coded(later(column.codes, tasks.own, tasks.done), column.values)
 
     def _titles(self, tasks: Tasks, events: Level, key: pa.Array) -> pa.Array:
         stated = events.places(self._plan.keys["task_title"])
