@@ -87,7 +87,7 @@ def _carried_out(source: Source, work: Path) -> Iterator[str]:
     if source.is_table and "init" in commands.commands:
         (work / "export").mkdir()
         files = [str(path) for path in source.write(work / "export")]
-        yield from _opus(work, "init", *files, "--yes", "--history", "history", "--name", source.name)
+        yield from _opus(work, "init", *files, "--to", f"history/{source.name}", "--yes")
     else:
         folder = work / "history" / source.name
         folder.mkdir()

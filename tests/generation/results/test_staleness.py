@@ -5,8 +5,11 @@ from datetime import UTC, datetime
 import pytest
 
 from opus_pipelines.generation.contract import CODE, ContractResult, publish_contract, result_id, result_table, settings_hash
+from opus_pipelines.generation.decided.contracts import contracts_of
+from opus_pipelines.generation.decided.record import Decision, add
 from opus_pipelines.generation.discover import discover
 from opus_pipelines.generation.results import staleness
+from opus_pipelines.generation.results.current import is_current
 from opus_pipelines.generation.results.staleness import changes_since
 from opus_pipelines.ids import code_version
 from opus_pipelines.lake import Lake
@@ -61,6 +64,36 @@ def test_nothing_changed(published, folder):
 def test_each_cause_is_named(published, folder, document, snapshot, settings, text, expected):
     document.write_text(text)
     assert changes_since(published, folder(), snapshot, settings) == expected
+
+
+def decide(lake, number):
+    made = Decision("Acme", "Retail", "reject", "k", "i-7", "n", f"f{number}", "r", 1, (), NOW)
+    with lake.lock():
+        assert add(lake, made).number == number
+
+
+def test_a_decision_makes_the_result_stale_and_is_named(published, folder, document):
+    decide(published, 1)
+    (now,) = contracts_of(published, document.parents[4])
+    assert not is_current(published, now, "w1", SETTINGS)
+    assert changes_since(published, now, "w1", SETTINGS) == ("decisions",)
+    assert now.fingerprint() != folder().fingerprint()
+    document.write_text("Eleven chairs.")
+    (now,) = contracts_of(published, document.parents[4])
+    assert changes_since(published, now, "w1", SETTINGS) == ("files",)  # with other files, nothing tells which decisions it knew
+
+
+def test_a_result_made_with_some_of_the_decisions_tells_that_others_came(lake, document):
+    decide(lake, 1)
+    (contract,) = contracts_of(lake, document.parents[4])
+    result = ContractResult("Acme", "Retail", result_id(contract, "w1", SETTINGS), "w1", HistoryBackend().version, {})
+    run = {"run_id": "x", "generated_at": NOW, "settings_hash": settings_hash(SETTINGS), "code_version": code_version(CODE)}
+    result.tables = {d.name: result_table(result, d, rows) for d, rows in ((INTAKES, []), (RUNS, [run]))}
+    publish_contract(lake, result, NOW)
+    assert is_current(lake, contract, "w1", SETTINGS)
+    decide(lake, 2)
+    (contract,) = contracts_of(lake, document.parents[4])
+    assert changes_since(lake, contract, "w1", SETTINGS) == ("decisions",)
 
 
 def test_another_version_of_the_code_is_named(published, folder, monkeypatch):
