@@ -37,6 +37,10 @@ def test_a_decision_is_kept_with_its_workflow_and_shown_beside_it(lake: Lake, ca
     said = "accepted by Ines: the team [31m knows it; it is rank 1 from the next `opus generate` on"
     assert said in run(lake, "explain", "fa2")[1]
     assert "decision" in run(lake, "best", "--top", "5")[1]
+    header, line = run(lake, "query", "decisions", "--format", "csv")[1].splitlines()
+    assert header.startswith("client,contract,intake,number,decision,workflow_id,why")
+    assert line.startswith(f"{CLIENT},{CONTRACT},claim-1,1,accept,fa2,the team [31m knows it,Ines,")
+    assert line.endswith(",2,,,,")  # ranked second as before, until the contract is generated anew
 
 
 def test_without_decisions_nothing_is_said_of_them(lake: Lake) -> None:
