@@ -47,6 +47,10 @@ def _with_probabilities(datasets: Iterable[Dataset]) -> list[Dataset]:
 
 
 REJECTED_WHOLE = dg.AssetCheckSpec("no_file_rejected_whole", asset=key(SOURCES.name), description="the rest of history goes on without it")
+HELD_BACK = dg.AssetCheckSpec(
+    "no_source_held_back", asset=key(SOURCES.name),
+    description="every source could be read without loss; one that could not keeps its last good version, and the others go on",
+)
 FAILED_INTAKES = dg.AssetCheckSpec("no_intake_failed", asset=key(INTAKES.name), description="the other intakes go on without it")
 
 HISTORY_CHECKS = _blocking({"records add up": [SOURCES], "implementations as counted": [SOURCES]})
@@ -107,9 +111,12 @@ def _outcome(spec: dg.AssetCheckSpec, outcomes: list[CheckResult], unseen: str |
     )
 
 
-def warning(spec: dg.AssetCheckSpec, lines: list[str]) -> dg.AssetCheckResult:
+def warning(
+    spec: dg.AssetCheckSpec, lines: list[str], severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.WARN
+) -> dg.AssetCheckResult:
     """A check that never stops a run: a line for each thing that the rest goes on without."""
     return dg.AssetCheckResult(
-        passed=not lines, asset_key=spec.asset_key, check_name=spec.name, severity=dg.AssetCheckSeverity.WARN, metadata={"lines": lines}
+        passed=not lines, asset_key=spec.asset_key, check_name=spec.name, severity=severity, metadata={"lines": lines},
+        description="; ".join(lines)[:1_000] or None,
     )
 

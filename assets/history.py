@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from assets.checks import HISTORY_CHECKS, REJECTED_WHOLE, reported, warning
+from assets.checks import HELD_BACK, HISTORY_CHECKS, REJECTED_WHOLE, reported, warning
 from assets.specs import made, spec
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.ids import digest
@@ -29,7 +29,7 @@ class ReadHistory(dg.Config):
 @dg.multi_asset(
     name="read_history",
     specs=[spec("history/implementations", GROUP), spec("history/rejects", GROUP), spec("history/sources", GROUP)],
-    check_specs=[*HISTORY_CHECKS, REJECTED_WHOLE],
+    check_specs=[*HISTORY_CHECKS, REJECTED_WHOLE, HELD_BACK],
 )
 def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
     """Reads the sources whose files changed."""
@@ -38,8 +38,11 @@ def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult 
     run.handed.work = remake.begin(run.lake) if config.full else run.lake
     rates = run.typed.currency.usd_per_unit
     plans = plan_with_room(run.work, run.lake, run.typed)
-    processes = run.typed.history.processes
-    state = read_history(run.work, run.typed.paths.history, datetime.now(UTC), config.full, logger.info, plans, rates, processes)
+    options = run.typed.history
+    state = read_history(
+        run.work, run.typed.paths.history, datetime.now(UTC), config.full, logger.info, plans, rates, options.processes,
+        options.max_quarantined_share, run.lake,
+    )
     run.handed.history = state
     version = digest([(s.source, s.content) for s in state.sources])
     rejected = sum(row["records_rejected"] or 0 for row in state.files)
@@ -48,4 +51,5 @@ def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult 
     yield made("history/sources", version, len(state.files))
     run.handed.checks = tuple(check_history(run.work, state))
     yield from reported(run.handed.checks, HISTORY_CHECKS)
-    yield warning(REJECTED_WHOLE, state.failed)
+    yield warning(REJECTED_WHOLE, [line for line in state.failed if line not in state.held])
+    yield warning(HELD_BACK, state.held, dg.AssetCheckSeverity.ERROR)

@@ -50,6 +50,10 @@ class History(Section):
     """How history is read."""
 
     processes: int = Field(0, ge=0, description="that read large files side by side; 0: one a core, 1: none but the run itself")
+    max_quarantined_share: float = Field(
+        0.01, ge=0, le=1,
+        description="of a source's cases that rejected records may put aside; above it the source keeps its last good version",
+    )
 
 
 class Spark(Section):

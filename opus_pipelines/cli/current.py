@@ -26,7 +26,8 @@ def unchanged_history(settings: Settings) -> tuple[SnapshotBuild, HistoryState] 
     if not _files_unchanged(lake, plans):
         return None
     with lake.lock():
-        state = read_history(lake, settings.paths.history, datetime.now(UTC), plans=plans)
+        share = settings.history.max_quarantined_share
+        state = read_history(lake, settings.paths.history, datetime.now(UTC), plans=plans, max_quarantined_share=share)
         if not Resolving(lake, settings, state.sources).is_known:
             return None
         build = prepare(lake, settings, state)
@@ -38,7 +39,9 @@ def _files_unchanged(lake: Lake, plans: list[SourcePlan]) -> bool:
     columns = ["source", "path", "content_hash", "status"]
     rows = read_table(SOURCES, lake.folder(SOURCES), columns=columns).to_pylist()
     before = {(row["source"], row["path"], row["content_hash"]) for row in rows if row["status"] != "gone"}
-    folders = [lake.folder(IMPLEMENTATIONS, source_key=p.name, content=p.content) for p in plans if p.settings is not None and p.files]
+    held = {row["source"] for row in rows if row["status"] == "held"}  # they keep an earlier version
+    read = [p for p in plans if p.settings is not None and p.files and p.name not in held]
+    folders = [lake.folder(IMPLEMENTATIONS, source_key=p.name, content=p.content) for p in read]
     return now == before and all((folder / PART).is_file() for folder in folders)
 
 

@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -18,13 +19,23 @@ _NOT_DATA_NAMES = frozenset({FILE_NAME, "readme", "readme.txt", "license", "lice
 
 
 def data_files(folder: Path) -> Iterator[Path]:
-    """Every file that means to be history, at any depth, in the order of their paths; notes and hidden files are passed over."""
+    """Every file that means to be history, at any depth; notes and hidden files are passed over.
+
+    Their order is the natural one of their paths: numbers count as numbers, so that export_9 comes before export_10. A later file corrects
+    an earlier one.
+    """
     found = []
     for root, folders, names in os.walk(folder):
         found += [Path(root, name) for name in folders if Path(root, name).is_symlink()]
         folders[:] = [name for name in folders if not name.startswith(".")]
         found += [Path(root, name) for name in names if not name.startswith(".") and not _is_note(name.lower())]
-    yield from sorted(found, key=lambda p: os.fsencode(p.relative_to(folder).as_posix()))
+    yield from sorted(found, key=lambda p: natural_order(os.fsencode(p.relative_to(folder).as_posix())))
+
+
+def natural_order(path: bytes) -> tuple[tuple[tuple[int, int, bytes], ...], bytes]:
+    """A key that sorts paths as people do: runs of digits by their number, all else by its bytes."""
+    parts = tuple((0, int(part), b"") if part.isdigit() else (1, 0, part) for part in re.split(rb"(\d+)", path) if part)
+    return parts, path
 
 
 def _is_note(name: str) -> bool:

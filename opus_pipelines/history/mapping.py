@@ -16,7 +16,7 @@ from opus_pipelines.history.values import BadValueError
 CASE_PREFIXES = ("case:", "(case)_")  # how pm4py and Disco mark a case's attributes in a flat table
 OUTCOME = "outcome"                   # the raw value that [success].column names
 LAST_WINS = frozenset({"success", OUTCOME})
-_UNIQUE = ("activity", "start", "end", "time", "transition", "instance", "task_title")
+_UNIQUE = ("activity", "start", "end", "time", "transition", "instance", "task_title", "event_id")
 ATTRIBUTE, KNOWN, OF_CASE = 1, 2, 3
 
 Parse = Callable[[Any], Any]
@@ -223,6 +223,8 @@ class EventMap:
         transition, instance = raw.get(self._key["transition"]), raw.get(self._key["instance"])
         event.transition = values.text(transition).strip().lower() if transition else None
         event.instance = values.text(instance) if instance else None
+        event_id = raw.get(self._key["event_id"])
+        event.event_id = values.text(event_id) if event_id not in (None, "") else None
         if self._interval:
             event.interval = True
             event.time = _spread(event.task, self._time(raw, "start"), self._time(raw, "end"), moment)

@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, BinaryIO
@@ -18,6 +19,7 @@ from opus_pipelines.history.files import open_data
 from opus_pipelines.history.formats import FORMATS, Format
 from opus_pipelines.history.plan import FilePlan
 from opus_pipelines.history.records import Counts, Reject
+from opus_pipelines.history.same_events import Part
 from opus_pipelines.history.source_settings import SourceSettings
 from opus_pipelines.history.spool import Spool
 from opus_pipelines.lake import table_of
@@ -34,6 +36,9 @@ _UNREADABLE = (InputError, OSError, EOFError, zlib.error, gzip.BadGzipFile, Unic
 class FileResult:
     """What came of a file. `case_ids`: those that it holds; `asked`: those that would have mattered, had a file before it held them.
 
+    `quarantined_ids`: cases put aside whole; `repeated`: cases that stand in several places of the file, of which only the first was read;
+    `parts`: of cases that are put together from several files. `has_work`: it has a start or a complete; `waited_for_work`: it would have
+    mattered had another file one. `day_first`: what its dates like 03/04/2020 show, where `asks_day_first`.
     `lost`: nobody knows what is in it, for the process that read it died; the next run tries again.
     """
 
@@ -44,6 +49,15 @@ class FileResult:
     lost: bool = False
     case_ids: set[str] = field(default_factory=set)
     asked: set[str] = field(default_factory=set)
+    quarantined_ids: set[str] = field(default_factory=set)
+    repeated: set[str] = field(default_factory=set)
+    parts: list[Part] = field(default_factory=list)
+    has_work: bool = False
+    waited_for_work: bool = False
+    day_first: bool | None = None
+    asks_day_first: bool = False
+    encoding: str | None = None
+    mixed_encodings: str | None = None
 
     def drop(self) -> None:
         """Forget the rows."""
@@ -60,9 +74,9 @@ def read_file(source: str, settings: SourceSettings, file: FilePlan, seen: Seen,
     opened = _Opened(file.file)
     name = uuid.uuid4().hex
     implementations = Spool(folder / f"{name}.implementations", IMPLEMENTATIONS.schema)
-    rejects = _RejectsOf(source, file, kind, Spool(folder / f"{name}.rejects", REJECTS.schema))
+    rejects = RejectRows(source, Spool(folder / f"{name}.rejects", REJECTS.schema))
     tick = _ticker(f"{source}/{file.path}", opened, file.bytes, progress)
-    sink = Assembler(source, file.path, settings, seen, kind, tick, implementations.add, rejects.add)
+    sink = Assembler(source, file.path, settings, seen, kind, tick, implementations.add, partial(rejects.add, file.path, kind))
     try:
         with _no_collection():
             kind.reader()(opened, settings, sink)
@@ -72,8 +86,12 @@ def read_file(source: str, settings: SourceSettings, file: FilePlan, seen: Seen,
         implementations.drop()
         rejects.spool.drop()
         return FileResult(reason=sink.redactor.reason(_why(error)), asked=sink.asked)
-    seen.case_ids |= sink.case_ids
-    return FileResult(sink.counts, implementations.settle(), rejects.spool.settle(), case_ids=sink.case_ids, asked=sink.asked)
+    return FileResult(
+        sink.counts, implementations.settle(), rejects.spool.settle(), case_ids=sink.case_ids, asked=sink.asked,
+        quarantined_ids=sink.quarantined_ids, repeated=sink.repeated, parts=sink.parts, has_work=sink.log_has_work,
+        waited_for_work=sink.waited_for_work, day_first=sink.day_first, asks_day_first=sink.asks_day_first,
+        encoding=sink.encoding, mixed_encodings=sink.mixed_encodings,
+    )
 
 
 class _Opened:
@@ -97,21 +115,27 @@ class _Opened:
             return 0
 
 
-class _RejectsOf:
-    """Rejects of one file as rows."""
+class RejectRows:
+    """Rejects as rows of history/rejects."""
 
-    def __init__(self, source: str, file: FilePlan, kind: Format, spool: Spool) -> None:
+    def __init__(self, source: str, spool: Spool) -> None:
         self.spool = spool
-        self._same = {"source": source, "path": file.path, "position_unit": kind.position_unit}
+        self._source = source
         self._rows: list[dict[str, Any]] = []
 
-    def add(self, reject: Reject) -> None:
-        row = {"position": reject.position, "reason_code": reject.code, "reason": reject.reason, "record": reject.record}
-        self._rows.append(self._same | row)
+    def add(self, path: str, kind: Format, reject: Reject) -> None:
+        """One reject of the file at `path`."""
+        cause = reject.cause
+        self._rows.append({
+            "source": self._source, "path": path, "position": reject.position, "position_unit": kind.position_unit,
+            "reason_code": reject.code, "reason": reject.reason, "record": reject.record, "case_id": reject.case_id,
+            "cause_path": cause and cause.path, "cause_position": cause and cause.position,
+        })
         if len(self._rows) >= _REJECTS_AT_ONCE:
             self.flush()
 
     def flush(self) -> None:
+        """What is pending goes to the spool."""
         for batch in table_of(REJECTS, self._rows).to_batches() if self._rows else ():
             self.spool.add(batch)
         self._rows = []

@@ -43,7 +43,8 @@ class Task:
 class Event:
     """One record of a log, read: `task` holds what it says of the task, `time` its moment.
 
-    `interval` marks a record that states start and end itself, and so pairs with no other.
+    `interval` marks a record that states start and end itself, and so pairs with no other. `fields`: what the record says of its case,
+    kept apart where the case is put together from several files; None where it is in the case's own fields already.
     """
 
     position: int
@@ -52,6 +53,8 @@ class Event:
     transition: str | None = None
     instance: str | None = None
     interval: bool = False
+    event_id: str | None = None
+    fields: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -68,23 +71,43 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """The record because of which a whole case is put aside."""
+
+    path: str
+    position: int
+    code: str
+
+
+@dataclass(frozen=True)
 class Reject:
-    """One record that could not be used."""
+    """One record that could not be used. `case_id`: its case, where that is known; `cause`: the record because of which it went, if not its
+    own fault."""
 
     position: int
     code: str
     reason: str
-    record: str
+    record: str | None
+    case_id: str | None = None
+    cause: Cause | None = None
 
 
 @dataclass
 class Counts:
-    """What became of a file's records. `currencies`: those of its amounts, but for the dollar."""
+    """What became of a file's records. `currencies`: those of its amounts, but for the dollar.
+
+    `duplicates` and `corrected` are among `not_work`. `quarantined`: cases put aside whole because of a rejected record that stands in
+    this file; `caseless`: rejected records that do not tell their case.
+    """
 
     records: int = 0
     used: int = 0
     not_work: int = 0
     rejected: int = 0
+    duplicates: int = 0
+    corrected: int = 0
+    quarantined: int = 0
+    caseless: int = 0
     implementations: int = 0
     task_implementations: int = 0
     currencies: list[str] = field(default_factory=list)
@@ -98,5 +121,6 @@ class Counts:
         return {
             "records": self.records, "records_used": self.used, "records_not_work": self.not_work, "records_rejected": self.rejected,
             "implementations": self.implementations, "task_implementations": self.task_implementations,
-            "currencies": self.currencies,
+            "records_duplicate": self.duplicates, "records_corrected": self.corrected, "cases_quarantined": self.quarantined,
+            "records_without_case": self.caseless, "currencies": self.currencies,
         }

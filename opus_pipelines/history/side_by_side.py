@@ -33,15 +33,25 @@ class Reading:
         """While the files are read."""
         return self._workers or nullcontext()
 
+    @property
+    def folder(self) -> Path:
+        """Where rows wait."""
+        return self._folder
+
+    def again(self, plan: SourcePlan, file: FilePlan, seen: Seen) -> FileResult:
+        """A file that was read already, with what is known of the others."""
+        if plan.settings is None:
+            return FileResult(reason=plan.refused)
+        return read_file(plan.name, plan.settings, file, seen, self._folder, self._progress)
+
     def read(self, plan: SourcePlan, file: FilePlan, seen: Seen) -> FileResult:
-        """The next file of a source. `seen`: what the files before it held; what this one holds is added."""
+        """The next file of a source, read as if it stood alone but for the task names in `seen`; its own are added."""
         if plan.settings is None:
             return FileResult(reason=plan.refused)
         key = (plan.name, file.path)
         if self._workers is not None and key in self._workers:
             answer = self._workers.answer(key)
             if _stands(answer, seen):
-                seen.case_ids |= answer.result.case_ids
                 seen.names |= answer.names
                 seen.left_out |= answer.left_out
                 return answer.result
@@ -51,9 +61,6 @@ class Reading:
 
 def _stands(answer: Answer, seen: Seen) -> bool:
     """Would the file have been read the same way after those before it?"""
-    result = answer.result
-    if not (seen.case_ids.isdisjoint(result.case_ids) and seen.case_ids.isdisjoint(result.asked)):
-        return False
     return all(seen.names.get(key, name) == name for key, name in answer.names.items())
 
 

@@ -63,6 +63,7 @@ class EventNames(Section):
     time: str | None = Field(None, description="the one moment that is known")
     transition: str | None = Field(None, description="lifecycle transition: start, complete, ...")
     instance: str | None = Field(None, description="what tells two runs of one task in one case apart")
+    event_id: str | None = Field(None, description="id of the event: a later record with the same id and case corrects the earlier one")
     actor: str | None = Field(None, description="who or what did it")
     actor_group: str | None = Field(None, description="role or group of who did it: a lane of the pictures, a name for prices")
     actor_kind: str | None = Field(None, description="human, model or code")
@@ -165,6 +166,11 @@ class SourceSettings(Section):
     client: str | FromColumn | None = Field(None, description="of every case, or a column")
     contract: str | FromColumn | None = Field(None, description="of every case, or a column")
     format: str | None = Field(None, description="where the file name does not tell")
+    encoding: Texts = Field([], description='of CSV, e.g. "cp1252"; of several, each line in the first that fits; default: detected')
+    delimiter: str | None = Field(None, description="of CSV files: one character; default: detected")
+    duplicates: Literal["drop", "keep"] = Field(
+        "drop", description="identical events of a case in one file: drop all but one, or keep them as separate events"
+    )
     kind: Literal["executed", "model"] | None = Field(None, description="executed or model; default: model for BPMN and n8n, else executed")
     weight: int | FromColumn = Field(1, description="runs that one case stands for, or a column of the case that tells")
     activity: str | None = Field(None, description='template of the task key, e.g. "{concept:name} {lifecycle:transition}"')
@@ -189,6 +195,23 @@ class SourceSettings(Section):
         known = [f.name for f in FORMATS]
         if value is not None and value not in known:
             raise ValueError(f"{value!r} is no format that is read; known are {', '.join(known)}")
+        return value
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, value: list[str]) -> list[str]:
+        for name in value:
+            try:
+                "".encode(name)
+            except LookupError:
+                raise ValueError(f"{name!r} is no text encoding; write for instance utf-8, cp1252 or utf-16") from None
+        return value
+
+    @field_validator("delimiter")
+    @classmethod
+    def _one_character(cls, value: str | None) -> str | None:
+        if value is not None and (len(value) != 1 or value in '\r\n"'):
+            raise ValueError(f'{value!r} is no delimiter: one character, for instance ";" or "\\t"')
         return value
 
     @field_validator("timezone")

@@ -60,10 +60,10 @@ SOURCES = dataset("history/sources", "one row, one source file ever seen", "sour
     content_hash          string  of the file's bytes and the source's settings
     bytes                 int64   size of the file
     format                string  xes, csv, jsonl, parquet, ocel, bpmn or n8n
-    status                string  loaded, unchanged, rejected or gone
+    status                string  loaded, unchanged, rejected, held (read, but the source keeps its last good version) or gone
     records               int64   records read: used + not work + rejected
     records_used          int64   records that became part of an implementation
-    records_not_work      int64   schedule, assign and the like, or of a forgotten client: no task
+    records_not_work      int64   schedule, assign and the like, of a forgotten client, duplicate or corrected: no task
     records_rejected      int64   records in history/rejects
     implementations       int64   cases that came of it
     task_implementations  int64   tasks in them
@@ -71,14 +71,25 @@ SOURCES = dataset("history/sources", "one row, one source file ever seen", "sour
     last_read             ts      last rebuild that read it
     reason                string  why it was rejected, or what its settings lack; NULL otherwise
     currencies            list<string>  of its amounts, but for the dollar
+    records_duplicate     int64   of those not work: they say the same event as another record of the source
+    records_corrected     int64   of those not work: a later record of the source says the same event anew
+    cases_quarantined     int64   cases put aside whole because of a rejected record in this file
+    records_without_case  int64   of those rejected: they do not tell which case they belong to
+    encoding              string  how its text is encoded, as stated or detected; NULL for formats that say so themselves
+    mixed_encodings       string  where its encodings are mixed: which lines and bytes
+    content               string  what was read of the source: its partition of history/rejects, and of history/implementations if in use
+    version               string  content of the version of the source that is in use; NULL where none is
 """)
 
 REJECTS = dataset("history/rejects", "one row, one record that could not be used", "source path position", """
-    source         string  the source's folder name
-    path           string  the file, inside that folder
-    position       int64   where in the file
-    position_unit  string  byte, line or record
-    reason_code    string  short and stable, for counting
-    reason         string  a sentence
-    record         string  its first 4 KiB as text, redacted
+    source          string  the source's folder name
+    path            string  the file, inside that folder
+    position        int64   where in the file
+    position_unit   string  byte, line or record
+    reason_code     string  short and stable, for counting; case_quarantined: usable, but its case was put aside whole
+    reason          string  a sentence
+    record          string  its first 4 KiB as text, redacted; of a usable record that went with its case: what was read of it
+    case_id         string  the case it belongs to; NULL where it does not tell
+    cause_path      string  the file of the rejected record because of which this one went too; NULL for that record itself
+    cause_position  int64   its position in that file
 """, partitions="source_key content")

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from opus_pipelines.history.versions import contents_in_use
 from opus_pipelines.lake import Lake, read_json, read_table, slug
 from opus_pipelines.schemas import IMPLEMENTATIONS, OPTIMIZED, REJECTS, RUNS, SOURCES
 from opus_pipelines.settings import Retention
@@ -66,10 +67,11 @@ def _snapshots_of(name: str, folder: Path) -> set[str]:
 def _prune_parts(lake: Lake, manifests: Iterable[dict[str, Any]], before: datetime) -> None:
     sources = [source for manifest in manifests for source in manifest["inputs"]["sources"]]
     named = {str(value) for source in sources for value in source.values()}
+    in_use = {f"content={content}" for content in contents_in_use(lake)}
     of_history = {Path(source["folder"]).parts[-2:] for source in sources}
     for dataset in (REJECTS, IMPLEMENTATIONS):
         tree = lake.root / dataset.name
-        kept = of_history | _latest(tree, _sources_there(lake))
+        kept = of_history | _latest(tree, _sources_there(lake)) | {f.parts[-2:] for f in tree.glob("*/content=*") if f.name in in_use}
         _remove(lake, (f for f in tree.glob("*/content=*") if f.parts[-2:] not in kept), before)
     _remove(lake, (f for f in lake.root.glob("aggregates/*/*=*") if f.relative_to(lake.root).as_posix() not in named), before)
     snapshots = (f for f in (lake.root / "wkg").glob("w*") if _SNAPSHOT.fullmatch(f.name))

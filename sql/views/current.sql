@@ -32,10 +32,11 @@ SET VARIABLE files = (
             SELECT source ->> 'source' AS source, source ->> 'content' AS content
             FROM (SELECT unnest((manifest -> 'inputs' -> 'sources')::JSON[]) AS source FROM current_snapshot)
         ),
-        -- Sources whose every file is rejected are in no snapshot: their latest rejects are shown all the same.
-        seen AS (
-            SELECT source FROM read_parquet(
-                list_prepend(getvariable('empty') || '/history_sources.parquet', getvariable('history_sources'))
+        -- What was read last of each source. Its rejects are shown, also where no snapshot names it: because nothing of it could be used,
+        -- or because the source keeps an earlier version.
+        latest AS (
+            SELECT DISTINCT source, content FROM read_parquet(
+                list_prepend(getvariable('empty') || '/history_sources.parquet', getvariable('history_sources')), union_by_name = true
             ) WHERE status <> 'gone'
         ),
         history AS (
@@ -61,12 +62,9 @@ SET VARIABLE files = (
             )
         ),
         found AS (
-            SELECT view, file FROM history SEMI JOIN sources USING (source, content)
+            SELECT view, file FROM history SEMI JOIN sources USING (source, content) WHERE view <> 'history_rejects'
             UNION ALL
-            SELECT view, max_by(file, last_modified)
-            FROM history SEMI JOIN seen USING (source) ANTI JOIN sources USING (source)
-            JOIN read_blob(getvariable('lake') || '/history/rejects/*/*/*.parquet') AS written ON written.filename = history.file
-            WHERE view = 'history_rejects' GROUP BY view, source
+            SELECT view, file FROM history SEMI JOIN latest USING (source, content) WHERE view = 'history_rejects'
             UNION ALL
             SELECT view, file FROM generated SEMI JOIN current_results USING (client, contract, result)
             UNION ALL

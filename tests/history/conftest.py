@@ -31,6 +31,8 @@ class Bench:
         return file
 
     def read(self, **options: Any) -> HistoryState:
+        """`max_quarantined_share`: 1, for most tests are about a few records of which one is bad; test_versions.py is about the limit."""
+        options.setdefault("max_quarantined_share", 1.0)
         return read_history(self.lake, self.history, options.pop("now", NIGHT), **options)
 
     def cases(self, source: str = "s") -> dict[str, dict[str, Any]]:

@@ -76,10 +76,10 @@ def test_days_and_months_are_told_by_the_whole_file(bench) -> None:
     assert bench.one("log.csv", ambiguous, ZONE + 'time_format = "%d/%m/%Y %H:%M"')[0]["1"]["started_at"].month == 4
 
 
-def test_rows_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench, keys) -> None:
+def test_a_case_with_a_row_that_cannot_be_used_is_put_aside_whole_and_the_rest_goes_on(bench, keys) -> None:
     header = "case_id,activity,start_time,end_time,cost,note\n"
     rows = [
-        "1,A,2020-01-01T00:00:00Z,2020-01-01T00:00:01Z,1,ok",
+        "1,A,2020-01-01T00:00:00Z,2020-01-01T00:00:01Z,1,für",
         "1,B,2020-01-01T00:00:00,2020-01-01T00:00:01Z,1,no zone",
         "1,C,2020-01-02T00:00:00Z,2020-01-01T00:00:00Z,1,negative",
         "1,D,2020-01-02T00:00:00Z,2020-01-03T00:00:00Z,nan,not finite",
@@ -89,11 +89,13 @@ def test_rows_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench, keys)
         "1,G,soon,,1,ann@example.org +31 20 1234567 NL91ABNA0417164300",
         '1,H,"2020"x,,1,bad quote',
         "",
-        "1,I,2020-01-04T00:00:00Z,2020-01-04T00:00:00Z,0,ok",
+        "1,I,2020-01-04T00:00:00Z,2020-01-04T00:00:00Z,0,größer",
     ]
-    cases, rejects, state = bench.one("log.csv", (header + "\n".join(rows) + "\n").encode() + b"1,\xff,,,,\n")
-    assert keys(cases["1"]) == ["A", "I"]
+    content = (header + "\n".join(rows) + "\n").encode() + b"1,\xff,,,,\n2,J,2020-01-04T00:00:00Z,,1,ok\n"
+    cases, rejects, state = bench.one("log.csv", content)
+    assert {case_id: keys(case) for case_id, case in cases.items()} == {"2": ["J"]}
     assert [(r["position"], r["reason_code"]) for r in rejects] == [
+        (2, "case_quarantined"),
         (3, "no_timezone"),
         (4, "negative_duration"),
         (5, "not_finite"),
@@ -102,14 +104,23 @@ def test_rows_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench, keys)
         (8, "bad_row"),
         (9, "bad_time"),
         (10, "bad_row"),
+        (12, "case_quarantined"),
         (13, "encoding"),
     ]
+    assert {r["case_id"] for r in rejects} == {"1", None}
+    assert [r["position"] for r in rejects if r["case_id"] is None] == [6]
+    assert [(r["cause_path"], r["cause_position"]) for r in rejects if r["reason_code"] == "case_quarantined"] == [("log.csv", 3)] * 2
+    assert [r["cause_path"] for r in rejects if r["reason_code"] != "case_quarantined"] == [None] * 9
+    assert rejects[-1]["reason"] == "the row cannot be read: it is not UTF-8 (byte 0xFF after '1 ')"
     assert all(r["position_unit"] == "line" for r in rejects)
-    assert 'timezone = "..."' in rejects[0]["reason"]
-    assert "[email] [number] [account]" in rejects[6]["record"]
-    assert rejects[7]["record"] == '1,H,"2020"x,,1,bad quote\n'
+    assert 'timezone = "..."' in rejects[1]["reason"]
+    assert "[email] [number] [account]" in rejects[7]["record"]
+    assert rejects[8]["record"] == '1,H,"2020"x,,1,bad quote\n'
     row = state.files[0]
-    assert (row["records"], row["records_used"], row["records_rejected"]) == (11, 2, 9)
+    assert (row["records"], row["records_used"], row["records_rejected"]) == (12, 1, 11)
+    assert (row["cases_quarantined"], row["records_without_case"], row["implementations"]) == (1, 1, 1)
+    assert row["mixed_encodings"].startswith("its encodings are mixed: 2 lines are UTF-8 (the first: line 2, byte ")
+    assert "1 line is not (the first: line 13, byte " in row["mixed_encodings"]
     assert state.failed == []
 
 
@@ -140,18 +151,16 @@ def test_utf_16_and_repeated_column_names(bench) -> None:
     assert bench.one("log.csv", content)[0]["1"]["tasks"][0]["attributes"] == [("x", "1"), ("x (4)", "2")]
 
 
-def test_a_case_in_two_files_belongs_to_the_first(bench) -> None:
+def test_a_case_in_two_files_is_put_together(bench, keys) -> None:
     bench.put("s/a.csv", "case_id,activity\n1,A\n")
     cases, rejects, _ = bench.one("b.csv", "case_id,activity\n1,B\n2,C\n1,D\n")
-    assert sorted(cases) == ["1", "2"]
-    assert [(r["path"], r["position"], r["reason_code"]) for r in rejects] == [
-        ("b.csv", 2, "duplicate_case"),
-        ("b.csv", 4, "duplicate_case"),
-    ]
+    found = {case_id: (keys(case), case["path"]) for case_id, case in cases.items()}
+    assert found == {"1": (["A", "B", "D"], "a.csv"), "2": (["C"], "b.csv")}
+    assert rejects == []
 
 
 def test_redacted_columns_never_reach_the_lake(bench) -> None:
-    rows = "1,A,,Ann Smith,NL91ABNA0417164300,ann@example.org\n1,B,soon,Ann Smith,NL91,ann@example.org\n1,C\n"
+    rows = "1,A,,Ann Smith,NL91ABNA0417164300,ann@example.org\n2,B,soon,Ann Smith,NL91,ann@example.org\n2,C\n"
     content = "case_id,activity,timestamp,name,iban,mail\n" + rows
     cases, rejects, _ = bench.one("log.csv", content, '[redact]\ndrop = ["name"]\nhash = ["iban"]\nmask = ["mail"]')
     attributes = dict(cases["1"]["tasks"][0]["attributes"])

@@ -126,7 +126,10 @@ def test_settings_that_cannot_be_followed_stop_their_source_only(bench) -> None:
     state = bench.read()
     assert [s.source for s in state.sources] == ["a"]
     (line,) = state.failed
-    assert line.endswith("b/source.toml: unknown key industri; did you mean industry?")
+    assert line.endswith(
+        "b/source.toml: unknown key industri; did you mean industry?; it has no earlier version: nothing of it is used"
+    )
+    assert state.held == [line]
     assert statuses(state)["b/log.csv"] == "rejected"
     bench.put("b/source.toml", 'industry = "x"')
     assert [s.source for s in bench.read().sources] == ["a", "b"]

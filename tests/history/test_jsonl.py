@@ -125,7 +125,6 @@ def test_records_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench) ->
     good = {"case_id": "1", "tasks": [{"activity": "A"}]}
     bad = {
         "bad_json": '{"case_id": ',
-        "duplicate_case": good,
         "no_case": {"tasks": []},
         "no_tasks": {"case_id": "2"},
         "bad_task": {"case_id": "3", "tasks": [7]},
@@ -136,12 +135,13 @@ def test_records_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench) ->
         "encoding": r'{"case_id": "\ud800", "tasks": []}',
     }
     settings = '[task]\ncost = "price"\nstart = "start"\nend = "end"\ntime = "time"\n'
-    cases, rejects, state = bench.one("a.jsonl", lines(good, "", *bad.values(), "[]", "[" * 100_000), settings)
+    cases, rejects, state = bench.one("a.jsonl", lines(good, "", good, *bad.values(), "[]", "[" * 100_000), settings)
     assert list(cases) == ["1"]
     assert [r["reason_code"] for r in rejects] == [*bad, "bad_json", "bad_json"]
-    assert [r["position"] for r in rejects] == list(range(3, 15))
+    assert [r["position"] for r in rejects] == list(range(4, 15))
     row = state.files[0]
-    assert (row["records"], row["records_used"], row["records_rejected"]) == (13, 1, 12)
+    assert (row["records"], row["records_used"], row["records_not_work"], row["records_rejected"]) == (13, 1, 1, 11)
+    assert (row["records_duplicate"], row["records_corrected"], row["cases_quarantined"]) == (1, 0, 11)
     assert all(len(r["record"].encode()) <= 4096 for r in rejects)
 
 

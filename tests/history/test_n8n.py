@@ -82,9 +82,12 @@ def test_files_without_usable_connections_claim_no_order(bench, connections) -> 
 def test_several_workflows_in_one_file(bench) -> None:
     content = "[" + export([node("A")]) + "," + export([node("B"), 7, {"name": 1}]) + "," + export([]) + "]"
     cases, rejects, state = bench.one("all.json.gz", content)
-    assert {c: list(drawn(case)) for c, case in cases.items()} == {"all.json.gz#1": ["A"], "all.json.gz#2": ["B"]}
-    assert [(r["position"], r["reason_code"]) for r in rejects] == [(3, "bad_node"), (4, "bad_node")]
-    assert (state.files[0]["records"], state.files[0]["records_used"], state.files[0]["records_rejected"]) == (4, 2, 2)
+    assert {c: list(drawn(case)) for c, case in cases.items()} == {"all.json.gz#1": ["A"]}
+    assert [(r["position"], r["reason_code"], r["case_id"], r["cause_position"]) for r in rejects] == [
+        (2, "case_quarantined", "all.json.gz#2", 3), (3, "bad_node", "all.json.gz#2", None), (4, "bad_node", "all.json.gz#2", None),
+    ]
+    row = state.files[0]
+    assert (row["records"], row["records_used"], row["records_rejected"], row["cases_quarantined"]) == (4, 1, 3, 1)
 
 
 def test_redaction_reaches_into_nodes(bench) -> None:

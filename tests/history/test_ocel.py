@@ -47,17 +47,40 @@ def test_objects_of_the_named_type_are_cases(bench, keys) -> None:
 def test_events_that_cannot_be_used_are_rejected_whole_and_the_rest_goes_on(bench, keys) -> None:
     bad = event("b1", "Bad", 1, "o1", "o2") | {"time": "2020-01-01T00:00:00"}
     cases, rejects, state = bench.one("log.ocel.json", log(OBJECTS, [bad, 7, {"type": 3}, *EVENTS]), 'object_type = "order"')
-    assert keys(cases["o2"]) == ["Ship"]
-    assert [(r["position"], r["reason_code"]) for r in rejects] == [(1, "no_timezone"), (2, "bad_event"), (3, "bad_event")]
+    assert cases == {}
+    assert [(r["position"], r["reason_code"], r["case_id"], r["cause_position"]) for r in rejects] == [
+        (1, "no_timezone", "o1", None), (2, "bad_event", None, None), (3, "bad_event", None, None),
+        (4, "case_quarantined", "o1", 1), (5, "case_quarantined", "o1", 1), (6, "case_quarantined", "o1", 1),
+    ]
     row = state.files[0]
-    assert (row["records"], row["records_used"], row["records_not_work"], row["records_rejected"]) == (8, 3, 2, 3)
+    assert (row["records"], row["records_used"], row["records_not_work"], row["records_rejected"]) == (8, 0, 2, 6)
+    assert (row["cases_quarantined"], row["records_without_case"]) == (2, 2)
+
+
+def test_an_event_of_a_quarantined_case_and_a_good_one_is_used(bench, keys) -> None:
+    bad = event("b1", "Bad", 1, "o1") | {"time": "2020-01-01T00:00:00"}
+    cases, rejects, state = bench.one("log.ocel.json", log(OBJECTS, [bad, *EVENTS]), 'object_type = "order"')
+    assert {case_id: keys(case) for case_id, case in cases.items()} == {"o2": ["Ship"]}
+    assert [(r["position"], r["reason_code"]) for r in rejects] == [(1, "no_timezone"), (2, "case_quarantined"), (3, "case_quarantined")]
+    row = state.files[0]
+    assert (row["records"], row["records_used"], row["records_not_work"], row["records_rejected"]) == (6, 1, 2, 3)
+
+
+def test_an_event_id_that_comes_again_corrects_the_event(bench, keys) -> None:
+    events = [event("e1", "Place", 1, "o1"), event("e2", "Pay", 2, "o1"), event("e1", "Place", 1, "o1"), event("e2", "Paid", 3, "o1")]
+    cases, rejects, state = bench.one("log.ocel.json", log(OBJECTS, events), 'object_type = "order"')
+    assert (keys(cases["o1"]), rejects) == (["Place", "Paid"], [])
+    row = state.files[0]
+    assert (row["records"], row["records_used"], row["records_duplicate"], row["records_corrected"]) == (4, 2, 1, 1)
 
 
 def test_a_case_of_another_file_rejects_the_events_that_name_it(bench) -> None:
     bench.put("s/a.csv", "case_id,activity\no2,A\n")
     cases, rejects, _ = bench.one("log.ocel.json", log(OBJECTS, EVENTS), 'object_type = "order"')
-    assert [(r["position"], r["reason_code"]) for r in rejects] == [(3, "duplicate_case")]
-    assert len(cases["o1"]["tasks"]) == 2
+    assert [(r["position"], r["reason_code"]) for r in rejects] == [
+        (1, "case_quarantined"), (2, "case_quarantined"), (3, "duplicate_case"),
+    ]
+    assert list(cases) == ["o2"]
 
 
 def test_the_only_type_need_not_be_named(bench) -> None:
@@ -71,7 +94,10 @@ def test_the_only_type_need_not_be_named(bench) -> None:
         (log(OBJECTS, EVENTS), 'object_type = "invoice"', "it has no object of the type invoice"),
         ('{"nodes": []}', "", "it is no OCEL 2.0 log"),
         ("[" * 100_000, "", "nested too deeply"),
-        (log([thing(f"o{n}") for n in range(300)], [event("e", "A", 1, *(f"o{n}" for n in range(300)))] * 100), "", "they are no cases"),
+        (
+            log([thing(f"o{n}") for n in range(300)], [event(f"e{m}", "A", 1, *(f"o{n}" for n in range(300))) for m in range(100)]),
+            "", "they are no cases",
+        ),
     ],
     ids=["untold", "unknown", "other", "nested", "fan-out"],
 )

@@ -45,17 +45,19 @@ def test_times_without_zone_need_the_setting(bench) -> None:
 
 
 def test_rows_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench, keys) -> None:
-    content = packed(case_id=["1", None, "1", "1"], activity=["A", "A", None, "B"], cost=[1.0, 1.0, 1.0, float("nan")])
+    content = packed(case_id=["1", None, "1", "1", "2"], activity=["A", "A", None, "B", "C"], cost=[1.0, 1.0, 1.0, float("nan"), 1.0])
     cases, rejects, state = bench.one("log.parquet", content)
-    assert keys(cases["1"]) == ["A"]
-    assert [(r["position"], r["reason_code"]) for r in rejects] == [(2, "no_case"), (3, "no_activity"), (4, "not_finite")]
-    assert (state.files[0]["records"], state.files[0]["records_used"]) == (4, 1)
+    assert {case_id: keys(case) for case_id, case in cases.items()} == {"2": ["C"]}
+    assert [(r["position"], r["reason_code"]) for r in rejects] == [
+        (1, "case_quarantined"), (2, "no_case"), (3, "no_activity"), (4, "not_finite"),
+    ]
+    assert (state.files[0]["records"], state.files[0]["records_used"]) == (5, 1)
 
 
-def test_a_case_that_csv_and_parquet_share_belongs_to_the_first(bench) -> None:
+def test_a_case_that_csv_and_parquet_share_is_put_together(bench, keys) -> None:
     bench.put("s/a.csv", "case_id,activity\n1,A\n")
-    _, rejects, _ = bench.one("b.parquet", packed(case_id=["1"], activity=["B"]))
-    assert [r["reason_code"] for r in rejects] == ["duplicate_case"]
+    cases, rejects, _ = bench.one("b.parquet", packed(case_id=["1"], activity=["B"]))
+    assert (keys(cases["1"]), rejects) == (["A", "B"], [])
 
 
 def test_packed_once_more(bench) -> None:

@@ -30,11 +30,11 @@ def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def fill(bench: Any) -> None:
     bench.put("a/1.csv", LOG.format("x", "both"))
-    bench.put("a/2.csv", LOG.format("y", "both"))  # a case of the first file
+    bench.put("a/2.csv", LOG.format("y", "both"))  # a case of the first file, and the same event
     bench.put("a/3.xes", XES.format("both", "z"))
     bench.put("a/4.xes", XES.format("z9", "z8"))
     bench.put("a/5.xes", "<log><trace>")
-    bench.put("a/6.csv", "case_id,activity\nx2,A\n")  # a case of the first file of which nothing could be used
+    bench.put("a/6.csv", "case_id,activity\nx2,A\n")  # a case of the first file, where a row cannot be used
     bench.put("b/1.bpmn", BPMN.format(1, "A"))
     bench.put("b/2.bpmn", BPMN.format(2, "another"))  # the same task id, another name
     bench.put("c/1.csv", LOG.format("x", "both"))
@@ -58,7 +58,7 @@ def test_the_lake_is_the_same(make_bench, everything_is_large) -> None:
     assert made[0] == made[1] == made[2]
     (_, rejects, _, failed), _ = made[0]
     assert [(r["path"], r["reason_code"]) for r in rejects["source_key=a", next(c for s, c in rejects if s == "source_key=a")]] == [
-        ("1.csv", "no_activity"), ("2.csv", "no_activity"), ("2.csv", "duplicate_case"), ("3.xes", "duplicate_case"),
+        ("1.csv", "no_activity"), ("2.csv", "no_activity"), ("6.csv", "case_quarantined"),
     ]
     assert [line.partition(":")[0] for line in failed] == ["a/5.xes"]
 

@@ -86,24 +86,26 @@ def test_events_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench, key
         trace("c1", event("E")),
         '<trace><event><string key="concept:name" value="F"/></event></trace>',
         trace("c2", event("", 1)),
+        trace("c3", event("H", 1)),
         '<event><string key="concept:name" value="G"/></event>',
     )
     cases, rejects, state = bench.one("log.xes", content)
-    assert keys(cases["c1"]) == ["A", "D"]
-    assert "c2" not in cases
-    assert [(r["position"], r["reason_code"]) for r in rejects] == [
-        (2, "no_timezone"),
-        (3, "no_activity"),
-        (4, "not_finite"),
-        (6, "duplicate_case"),
-        (7, "no_case"),
-        (8, "no_activity"),
-        (9, "no_case"),
+    assert {case_id: keys(case) for case_id, case in cases.items()} == {"c3": ["H"]}
+    assert [(r["position"], r["reason_code"], r["cause_position"]) for r in rejects] == [
+        (1, "case_quarantined", 2),
+        (2, "no_timezone", None),
+        (3, "no_activity", None),
+        (4, "not_finite", None),
+        (5, "case_quarantined", 2),
+        (6, "case_quarantined", 2),
+        (7, "no_case", None),
+        (8, "no_activity", None),
+        (10, "no_case", None),
     ]
     assert all(r["position_unit"] == "record" and r["path"] == "log.xes" for r in rejects)
-    assert '"concept:name":"B"' in rejects[0]["record"]
+    assert '"concept:name":"B"' in rejects[1]["record"]
     row = state.files[0]
-    assert (row["records"], row["records_used"], row["records_rejected"]) == (9, 2, 7)
+    assert (row["records"], row["records_used"], row["records_rejected"], row["cases_quarantined"]) == (10, 1, 9, 2)
     assert state.failed == []
 
 

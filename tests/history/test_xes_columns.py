@@ -52,6 +52,7 @@ class Read:
         table = pa.Table.from_batches(batches, IMPLEMENTATIONS.schema).sort_by("case_id")
         self.rows = table.to_pylist()
         self.counts = asdict(sink.counts)
+        self.parts, self.repeated = sink.parts, sink.repeated
 
     def outcome(self) -> Any:
         return self.reason or (self.rows, self.counts, [asdict(r) for r in self.rejects])
@@ -124,7 +125,7 @@ def test_a_plain_log_is_read_by_columns() -> None:
     ],
 )
 def test_what_is_unusual_is_read_by_the_parser(part: str) -> None:
-    usual = [trace(f"c{n}", *[event(A, at(n))] * 4) for n in range(8)]
+    usual = [trace(f"c{n}", *(event(A, at(n + place)) for place in range(4))) for n in range(8)]
     read = both(log(*usual[:4], trace("x", part), *usual[4:]))
     assert 16 <= read.events_by_column <= 32  # most of the others all the same
 
@@ -192,12 +193,25 @@ def test_events_outside_of_traces_come_last() -> None:
     assert [(r.position, r.code) for r in read.rejects] == [(2, "no_case"), (3, "no_case")]
 
 
-def test_a_case_that_was_read_before_is_refused() -> None:
-    seen = Seen(case_ids={"c2"})
+def test_a_case_that_is_put_together_from_several_files_is_held_back() -> None:
+    seen = Seen(held=frozenset({"c2"}))
     read = Read(log(*(trace(f"c{n}", *[event(A)] * 6) for n in range(6))), {}, True, seen=seen)
     assert [r["case_id"] for r in read.rows] == ["c0", "c1", "c3", "c4", "c5"]
-    assert {r.code for r in read.rejects} == {"duplicate_case"}
+    assert [(part.path, part.case.case_id, len(part.case.events), part.cause) for part in read.parts] == [("log.xes", "c2", 6, None)]
+    assert read.counts["records"] == 36
     assert read.events_by_column == 30
+
+
+def test_a_case_that_stands_in_the_file_twice_is_noted_and_read_by_the_source() -> None:
+    read = Read(log(trace("c1", event(A)), trace("c2", event(A)), trace("c1", event("B"))), {}, True)
+    assert ([r["case_id"] for r in read.rows], read.repeated, read.counts["records"]) == (["c1", "c2"], {"c1"}, 2)
+
+
+def test_events_that_say_the_same_are_one_by_columns_and_by_records() -> None:
+    twice = event(A, at(1))
+    read = both(log(trace("c1", twice, event(A, at(2)), twice), trace("c2", event(A), event(A))))
+    assert [len(row["tasks"]) for row in read.rows] == [2, 2]  # nothing tells that events without a time are the same
+    assert (read.counts["duplicates"], read.counts["not_work"], read.counts["used"]) == (1, 1, 4)
 
 
 def test_a_log_without_start_and_complete_counts_every_event() -> None:

@@ -72,7 +72,7 @@ def lake(tmp_path: Path) -> Lake:
     put(lake, REJECTS, rejects, {"source": "broken", "path": "b.csv", "position": 3, "reason_code": "no_time", "reason": "no time"})
     put(lake, SOURCES, lake.folder(SOURCES),
         {"source": SOURCE, "path": "a.csv", "status": "loaded", "records": 2, "implementations": 2},
-        {"source": "broken", "path": "b.csv", "status": "rejected", "reason": "not a CSV"})
+        {"source": "broken", "path": "b.csv", "status": "rejected", "reason": "not a CSV", "content": "c9"})
     where = {"client_key": CLIENT, "contract_key": CONTRACT}
     put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where, result="r1"), workflow("f_old", 1, 99.0, result="r1"))
     put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where, result="r2"),

@@ -42,7 +42,7 @@ class ColumnarTraces:
         self._plan = events.plan()
         self._cases = CaseColumns(settings, trace_map, own_map, events, sink)
         fields = {field for field, _, _ in self._plan.fields}
-        self.usable = not (self._plan.combines or fields & _RECORDS_ONLY)
+        self.usable = not (self._plan.combines or fields & _RECORDS_ONLY or self._plan.keys["event_id"])
 
     def read(self, padded: bytes) -> int | None:
         """Read whole traces (with padding behind, see `scan`); how many events they have, None where the records must be read."""
@@ -70,7 +70,10 @@ class ColumnarTraces:
         instance = events.coded(keys["instance"])
         run = activity.codes.astype(np.int64) * (len(instance.values) + 1) + instance.codes + 1
         case = events.scanned.event_trace
-        tasks = tasks_of(case, self._times(events), kind, run, has_work)
+        times = self._times(events)
+        if _may_repeat(case, times, kind, run):
+            raise UnusualError
+        tasks = tasks_of(case, times, kind, run, has_work)
         made = self._task_columns(tasks, events, traces, activity)
         offsets = np.searchsorted(tasks.case, np.arange(traces.rows + 1)).astype(np.int32)
         columns = self._cases.columns(traces, events, tasks, Coded(activity.codes[tasks.own], activity.values), made["cost_usd"], offsets)
@@ -161,3 +164,13 @@ def _lists(columns: dict[str, pa.Array], offsets: Ints) -> pa.ListArray:
     kind: Any = IMPLEMENTATIONS.schema.field("tasks").type
     structs = pa.StructArray.from_arrays([columns[f.name] for f in kind.value_type], fields=list(kind.value_type))
     return pa.ListArray.from_arrays(array(offsets, pa.int32()), structs, type=kind)
+
+
+def _may_repeat(case: Ints, times: Longs, kind: Ints, run: Longs) -> bool:
+    """May two events of a case say the same? Those without a time never do."""
+    known = np.flatnonzero(times != NO_TIME)
+    order = known[np.lexsort((kind[known], run[known], times[known], case[known]))]
+    same = np.ones(max(len(order) - 1, 0), bool)
+    for column in (case, times, run, kind):
+        same &= column[order[1:]] == column[order[:-1]]
+    return bool(same.any())

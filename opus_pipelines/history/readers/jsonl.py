@@ -95,7 +95,8 @@ class _JsonReader:
             except BadValueError as error:
                 self._sink.reject(position, error.code, error.reason, canonical(record))
             else:
-                self._sink.case(case)
+                if not self._sink.repeats(case.case_id):
+                    self._sink.case(case)
         return []
 
     def _case(self, record: dict[str, Any]) -> Case:
@@ -110,8 +111,6 @@ class _JsonReader:
         if not case_id:
             raise BadValueError("no_case", f"{self._id_path} is missing or empty")
         values.name(case_id)
-        if self._sink.known(case_id):
-            raise BadValueError("duplicate_case", f"a case {case_id} was read before")
         return Case(case_id, fields, self._read_tasks(tasks, self._case_map.currency(raw)))
 
     def _read_tasks(self, tasks: list[Any], currency: Any) -> list[Event]:

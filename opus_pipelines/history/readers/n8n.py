@@ -12,6 +12,7 @@ from opus_pipelines.history.assembler import Assembler
 from opus_pipelines.history.formats import FORMATS
 from opus_pipelines.history.readers.models import ModelMap
 from opus_pipelines.history.readers.whole_file import not_too_deep, read_json
+from opus_pipelines.history.records import Case, Cause
 from opus_pipelines.history.source_settings import SourceSettings
 from opus_pipelines.history.values import BadValueError
 from opus_pipelines.ids import canonical
@@ -35,7 +36,7 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
         reader = _N8nReader(settings, sink)
         for number, export in enumerate(exports, start=1):
             reader.workflow(export, f"{sink.path}#{number}" if isinstance(content, list) else sink.path)
-    if not sink.case_ids:
+    if not sink.case_ids and not sink.quarantined_ids:
         raise InputError(f"it has no node that does work (of {reader.position:,} nodes; notes and disabled nodes do none)")
 
 
@@ -54,7 +55,11 @@ class _N8nReader:
         self.position = 0
 
     def workflow(self, export: dict[str, Any], case_id: str) -> None:
-        nodes, notes = self._nodes(export["nodes"])
+        first = self.position + 1
+        nodes, notes, cause = self._nodes(export["nodes"], case_id)
+        if cause is not None:
+            self._put_aside(export["nodes"], first, case_id, cause)
+            return
         places: dict[str, int] = {}
         for place, node in enumerate(nodes):
             places.setdefault(node["name"], place)
@@ -78,18 +83,33 @@ class _N8nReader:
         except BadValueError as error:
             raise InputError(error.reason) from None
 
-    def _nodes(self, listed: list[Any]) -> tuple[list[dict[str, Any]], list[str]]:
-        """The nodes that are steps, and the notes' texts; what is neither is rejected."""
+    def _put_aside(self, nodes: list[Any], first: int, case_id: str, cause: Cause) -> None:
+        """A workflow with a node that cannot be read: the others of it go with that one."""
+        for position, node in enumerate(nodes, start=first):
+            if _is_node(node):
+                self._sink.goes_with(position, canonical(node), case_id, cause)
+        if any(map(_is_node, nodes)):
+            self._sink.case(Case(case_id, {}, []), cause)
+
+    def _nodes(self, listed: list[Any], case_id: str) -> tuple[list[dict[str, Any]], list[str], Cause | None]:
+        """The nodes that are steps, the notes' texts, and the first node that is neither: each such one is rejected."""
         nodes, notes = [], []
+        cause: Cause | None = None
         for node in listed:
             self.position += 1
-            if not isinstance(node, dict) or not _text(node.get("type")) or not _text(node.get("name")):
-                self._sink.reject(self.position, "bad_node", "the node is no object with a name and a type", canonical(node))
+            if not _is_node(node):
+                reason = "the node is no object with a name and a type"
+                rejected = self._sink.reject(self.position, "bad_node", reason, canonical(node), case_id)
+                cause = cause or rejected
             elif node["type"] == _NOTE:
                 notes.append(_text(_parameters(node).get("content")))
             else:
                 nodes.append(node)
-        return nodes, notes
+        return nodes, notes, cause
+
+
+def _is_node(node: Any) -> bool:
+    return isinstance(node, dict) and bool(_text(node.get("type"))) and bool(_text(node.get("name")))
 
 
 def _step(node: dict[str, Any]) -> dict[str, Any]:

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any, BinaryIO
 
 from opus_pipelines.errors import InputError
-from opus_pipelines.history.assembler import Assembler
+from opus_pipelines.history.assembler import Assembler, event_record
 from opus_pipelines.history.mapping import CaseMap, EventMap, case_names
 from opus_pipelines.history.readers.csv_columns import USUAL
 from opus_pipelines.history.readers.whole_file import not_too_deep, read_json
-from opus_pipelines.history.records import Case
+from opus_pipelines.history.records import Case, Cause
 from opus_pipelines.history.source_settings import CaseNames, EventNames, SourceSettings
 from opus_pipelines.history.times import TimeParser
 from opus_pipelines.history.values import BadValueError
@@ -67,12 +67,18 @@ class _OcelReader:
         self._events = EventMap(names, CaseMap({}, [], sink.money), settings, times)
         self._objects = {o["id"]: o for o in cases}
         self._cases: dict[str, Case] = {}
+        self._causes: dict[str, Cause] = {}
         self._sink = sink
 
     def events(self, listed: list[Any]) -> None:
         """Every event: into the cases that it names, to what is no work where it names none, or to the rejects."""
         idle = tasks = 0
+        last = {str(event.get("id")): event for event in listed if isinstance(event, dict) and "id" in event}
         for position, event in enumerate(listed, start=1):
+            if isinstance(event, dict) and (later := last.get(str(event.get("id")))) is not None and later is not event:
+                self._sink.said_again(is_corrected=later != event)
+                continue
+            ids: list[str] = []
             try:
                 ids = self._related(event)
                 tasks += len(ids)
@@ -81,7 +87,9 @@ class _OcelReader:
                 self._event(event, ids, position)
                 idle += not ids
             except BadValueError as error:
-                self._sink.reject(position, error.code, error.reason, canonical(event))
+                cause = self._sink.reject(position, error.code, error.reason, canonical(event), ids[0] if ids else None)
+                for case_id in ids:
+                    self._causes.setdefault(case_id, cause)
             self._sink.passed(position)
         self._sink.not_work(idle)
 
@@ -96,8 +104,8 @@ class _OcelReader:
         cases = [self._case(case_id) for case_id in ids]
         made = [self._events.event(raw, position) for _ in ids or [""]]  # a case changes its tasks, so each has its own
         for number, case in enumerate(cases):
+            made[number].event_id = str(event["id"]) if "id" in event else None
             case.events.append(made[number])
-            case.shared += number > 0
 
     def _case(self, case_id: str) -> Case:
         checked(case_id)
@@ -112,9 +120,19 @@ class _OcelReader:
 
     def finish(self) -> None:
         """Every event is read: hand over the cases. An object that none names is no case: nothing was carried out."""
+        counted: set[int] = set()  # positions: an event of several cases is one record
         for case in self._cases.values():
-            if case.events:
+            if case.events and case.case_id not in self._causes:
+                case.shared = sum(event.position in counted for event in case.events)
+                counted.update(event.position for event in case.events)
                 self._sink.case(case)
+        for case_id, cause in self._causes.items():
+            events = self._cases[case_id].events if case_id in self._cases else []
+            for event in events:
+                if event.position not in counted:
+                    counted.add(event.position)
+                    self._sink.goes_with(event.position, event_record(case_id, event), case_id, cause)
+            self._sink.case(Case(case_id, {}, []), cause)
 
 
 def _told(events: list[Any], stated: dict[str, str]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from opus_pipelines.history.assembler import Assembler
 from opus_pipelines.history.columnar.stream import read_stream
 from opus_pipelines.history.columnar.traces import ColumnarTraces
 from opus_pipelines.history.mapping import CaseMap, EventMap, case_names
-from opus_pipelines.history.records import Case, Event
+from opus_pipelines.history.records import Case, Cause
 from opus_pipelines.history.source_settings import CaseNames, EventNames, SourceSettings
 from opus_pipelines.history.times import TimeParser
 from opus_pipelines.history.values import BadValueError
@@ -55,37 +55,51 @@ class _XesReader:
         events = [child for child in element if _is_event(child)]
         case_id = raw.get(self._id_key)
         if not case_id:
-            return self._reject_all(events, "no_case", f"its trace has no {self._id_key}; [columns] case in source.toml names the id")
-        if self._sink.known(case_id):
-            return self._reject_all(events, "duplicate_case", f"a case {case_id} was read before")
+            self._reject_all(events, "no_case", f"its trace has no {self._id_key}; [columns] case in source.toml names the id")
+            return None
+        if self._sink.repeats(case_id):
+            self._position += len(events)  # the source reads the file again and puts the case together
+            return None
         fields: dict[str, Any] = {}
         try:
             self._trace_map.collect(fields, raw)
             self._trace_map.collect_attributes(fields, raw)
         except BadValueError as error:
-            return self._reject_all(events, error.code, f"its trace: {error.reason}")
-        read_events = self._read_events(events, fields, self._trace_map.currency(raw))
-        if read_events or not events:
-            self._sink.case(Case(case_id, fields, read_events))
+            cause = self._reject_all(events, error.code, f"its trace: {error.reason}", case_id)
+            return None if cause is None else self._sink.case(Case(case_id, {}, []), cause)
+        case = Case(case_id, fields, [])
+        return self._sink.case(case, self._read_events(events, case, self._trace_map.currency(raw)))
 
     def stray(self, element: Any) -> None:
         self._reject_all([element], "no_case", "the event stands outside every trace")
 
-    def _read_events(self, elements: list[Any], fields: dict[str, Any], currency: Any) -> list[Event]:
-        found = []
+    def _read_events(self, elements: list[Any], case: Case, currency: Any) -> Cause | None:
+        """Adds the events that can be used to the case; returns the first that cannot."""
+        cause: Cause | None = None
+        is_held = self._sink.holds(case.case_id)
         for element in elements:
             self._position += 1
             raw = self._sink.redactor.flat(_attributes(element))
+            own: dict[str, Any] | None = {} if is_held else None
             try:
-                found.append(self._events.event(raw, self._position, fields, currency))
+                event = self._events.event(raw, self._position, case.fields if own is None else own, currency)
             except BadValueError as error:
-                self._sink.reject(self._position, error.code, error.reason, canonical(raw))
-        return found
+                rejected = self._sink.reject(self._position, error.code, error.reason, canonical(raw), case.case_id)
+                cause = cause or rejected
+            else:
+                event.fields = own
+                case.events.append(event)
+        return cause
 
-    def _reject_all(self, elements: list[Any], code: str, reason: str) -> None:
+    def _reject_all(self, elements: list[Any], code: str, reason: str, case_id: str | None = None) -> Cause | None:
+        """Rejects every event; returns the first."""
+        cause: Cause | None = None
         for element in elements:
             self._position += 1
-            self._sink.reject(self._position, code, reason, canonical(self._sink.redactor.flat(_attributes(element))))
+            record = canonical(self._sink.redactor.flat(_attributes(element)))
+            rejected = self._sink.reject(self._position, code, reason, record, case_id)
+            cause = cause or rejected
+        return cause
 
 
 def _without(names: dict[str, str], left_out: set[str]) -> dict[str, str]:

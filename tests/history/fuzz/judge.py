@@ -31,7 +31,7 @@ def judge(folder: Path) -> dict[str, Any]:
     began = _cpu()
     try:
         lake = Lake(folder / "lake")
-        state = read_history(lake, folder / "history", NIGHT)
+        state = read_history(lake, folder / "history", NIGHT, max_quarantined_share=1.0)  # what is left of a case is looked at, too
         spent = _cpu() - began
         rejects = read_table(REJECTS, *sorted((lake.root / REJECTS.name).glob("*/*"))).to_pylist()
         cases = read_table(IMPLEMENTATIONS, *(s.folder for s in state.sources)).drop_columns(list(_TIMES)).to_pylist()
