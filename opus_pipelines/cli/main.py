@@ -15,6 +15,7 @@ from opus_pipelines.cli.decide import decide
 from opus_pipelines.cli.export import export
 from opus_pipelines.cli.forget import forget
 from opus_pipelines.cli.graph import graph
+from opus_pipelines.cli.init import check, init
 from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.read import best, explain, query, status
 from opus_pipelines.cli.report import report
@@ -46,7 +47,10 @@ def opus(context: click.Context, lake: Path | None, settings: Path | None) -> No
     _log_to_stderr()
 
 
-for command in (sample, rebuild, generate, best, explain, decide, export, report, graph, query, score, rollback, status, tasks, ui, forget):
+for command in (
+    init, check, sample, rebuild, generate, best, explain, decide, export, report, graph, query, score, rollback, status, tasks, ui,
+    forget,
+):
     opus.add_command(command)
 
 

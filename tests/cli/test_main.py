@@ -22,7 +22,8 @@ def empty_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_commands_are_these() -> None:
     assert sorted(opus.commands) == [
-        "best", "decide", "explain", "export", "forget", "generate", "graph", "query", "rebuild", "report", "rollback",
+        "best", "check", "decide", "explain", "export", "forget", "generate", "graph", "init", "query", "rebuild", "report",
+        "rollback",
         "sample", "score", "status", "tasks", "ui",
     ]
 

@@ -1,0 +1,175 @@
+"""`opus init` and `opus check`: from a client's export to settings that were tried, in seconds, without Spark."""
+
+import re
+import shutil
+from pathlib import Path
+
+import click
+
+from opus_pipelines.cli.options import Options
+from opus_pipelines.errors import CheckFailed, InputError
+
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("files", nargs=-1, type=_FILE)
+@click.option(
+    "--to", type=click.Path(path_type=Path, file_okay=False),
+    help="The source's folder (default: a new one below the history folder); with --contract, the folder of intakes.",
+)
+@click.option("--yes", is_flag=True, help="Write without asking.")
+@click.option("--contract", "makes_contract", is_flag=True, help="Make a contract's folder with an example intake instead.")
+@click.option("--industry", help="Industry of the source or contract.")
+@click.option("--client", help="Client of the source or contract.")
+@click.option("--name", help="Name of the contract; with FILE, the contract that its cases belong to.")
+@click.option("--timezone", help="Zone of times that state none, e.g. Europe/Berlin.")
+@click.option("--case", help="Column of the case's id, where it is not found.")
+@click.option("--activity", help="Column of the activity.")
+@click.option("--time", help="Column of the time.")
+@click.option("--gain-usd", type=click.FloatRange(min=0), help="With --contract: what a right output is worth, in dollars.")
+@click.option("--request", help="With --contract: the example intake's request, in the client's words.")
+@click.option("--output", help="With --contract: what must come out, in words.")
+@click.pass_obj
+def init(
+    options: Options, files: tuple[Path, ...], to: Path | None, yes: bool, makes_contract: bool, industry: str | None, client: str | None,
+    name: str | None, timezone: str | None, case: str | None, activity: str | None, time: str | None, gain_usd: float | None,
+    request: str | None, output: str | None,
+) -> None:
+    """Read a client's export, propose its source.toml, show what was understood, and write both on yes.
+
+    \b
+    Example:
+      opus init export.csv
+      opus init export.csv --to history/claims --industry insurance --yes
+      opus init --contract --client Northwind --name claims --request "Settle the claim of Ms Smith." --yes
+    """
+    if makes_contract:
+        if files:
+            raise click.UsageError("--contract takes no FILE: a contract holds intakes, not history")
+        _contract(options, to, yes, industry, client, name, gain_usd, request, output)
+        return
+    if not files:
+        raise click.UsageError("name the export to read, as in `opus init export.csv`; or --contract for a contract's folder")
+    if gain_usd is not None or request or output:
+        raise click.UsageError("--gain-usd, --request and --output belong to --contract")
+    columns = {role: column for role, column in (("case", case), ("activity", activity), ("time", time)) if column}
+    _source(options, files, to, yes, {"industry": industry, "client": client, "contract": name, "timezone": timezone}, columns)
+
+
+@click.command()
+@click.argument("source")
+@click.option("--history", type=click.Path(path_type=Path), help="Folder of history, where SOURCE is a name (or OPUS_HISTORY).")
+@click.pass_obj
+def check(options: Options, source: str, history: Path | None) -> None:
+    """What a rebuild would understand of a source (its folder, or its name in the history folder), in seconds.
+
+    \b
+    Example:
+      opus check history/claims
+      opus check claims
+    """
+    from opus_pipelines.proposal.findings import findings_of
+    from opus_pipelines.proposal.report import complaints, report
+    from opus_pipelines.proposal.trial import reading
+
+    with reading(_folder(options, source, history)) as trial:
+        for line in report(trial, findings_of(trial)):
+            click.echo(line)
+        if trial.folder is None or trial.failed:
+            raise CheckFailed("\nopus: ".join(complaints(trial) or [f"{source}: no case can be read of it"]))
+        for line in complaints(trial):
+            click.echo(line, err=True)
+
+
+def _folder(options: Options, source: str, history: Path | None) -> Path:
+    settings = options.settings(paths__history=history)
+    places = [Path(source), settings.paths.history / source]
+    found = next((place for place in places if place.is_dir()), None)
+    if found is None:
+        raise InputError(f"{source} is neither a folder nor a source in {settings.paths.history}")
+    return found
+
+
+def _source(
+    options: Options, files: tuple[Path, ...], to: Path | None, yes: bool, stated: dict[str, str | None], columns: dict[str, str]
+) -> None:
+    from opus_pipelines.history.source_settings import FILE_NAME
+    from opus_pipelines.proposal.draft import Stated
+    from opus_pipelines.proposal.propose import proposing
+    from opus_pipelines.proposal.report import complaints, report
+
+    names = [file.name for file in files]
+    if len(set(names)) < len(names):
+        raise InputError("two of the files have the same name; a source's folder holds each name once")
+    folder = to or options.settings().paths.history / _name_of(files[0])
+    if (folder / FILE_NAME).exists():
+        raise InputError(f"{folder / FILE_NAME} is there already; `opus check {folder}` shows what it gives; remove it for a new proposal")
+    with proposing(folder.name, files, Stated(**stated, columns=columns)) as proposal:
+        for line in [*report(proposal.trial, proposal.findings, _assumed(proposal.draft.notes)), "", str(folder / FILE_NAME)]:
+            click.echo(line)
+        click.echo("".join(f"  {line}\n" for line in proposal.toml.splitlines()), nl=False)
+        for line in complaints(proposal.trial):
+            click.echo(f"opus: {line}", err=True)
+        if not yes and not click.confirm(f"Write {FILE_NAME} and the files to {folder}?", default=True, err=True):
+            click.echo("nothing was written", err=True)
+            return
+        _write(files, folder, proposal.toml)
+    click.echo(f"written: {folder}; next: opus rebuild --history {folder.parent}", err=True)
+
+
+def _assumed(notes: dict[str, str]) -> list[tuple[str, str]]:
+    """What of the settings is a guess."""
+    return [(key, said) for key, said in notes.items() if "assumed" in said or "guess" in said or "mixes" in said]
+
+
+def _write(files: tuple[Path, ...], folder: Path, toml: str) -> None:
+    """The files first, source.toml last: a folder with it is whole."""
+    from opus_pipelines.durable import write_atomically
+    from opus_pipelines.history.source_settings import FILE_NAME
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        target = folder / file.name
+        if target.exists() and target.samefile(file):
+            continue
+        if target.exists():
+            raise InputError(f"{target} is there already; move it away, or give the file another name")
+        shutil.copyfile(file, target)
+    write_atomically(folder / FILE_NAME, lambda path: path.write_text(toml, "utf-8"))
+
+
+def _name_of(file: Path) -> str:
+    """A source's folder name from an export's file name."""
+    return re.sub(r"[^\w-]+", "_", file.name.split(".")[0]).strip("_").lower() or "export"
+
+
+def _contract(
+    options: Options, to: Path | None, yes: bool, industry: str | None, client: str | None, name: str | None, gain_usd: float | None,
+    request: str | None, output: str | None,
+) -> None:
+    from opus_pipelines.generation.new_contract import NewContract, write_contract
+
+    if not yes:
+        client = client or click.prompt("Client", err=True)
+        name = name or click.prompt("Contract (which work is done for the client)", err=True)
+        industry = industry or click.prompt("Industry (as in source.toml; empty: none)", default="", show_default=False, err=True) or None
+        request = request or click.prompt("An example request, in the client's words", err=True)
+        output = output or click.prompt("What must come out (empty: unknown)", default="", show_default=False, err=True) or None
+        if gain_usd is None:
+            said = click.prompt("What a right output is worth, in dollars (empty: unknown)", default="", show_default=False, err=True)
+            gain_usd = _number(said)
+    if not client or not name or not request:
+        raise click.UsageError("--contract with --yes needs --client, --name and --request")
+    made = NewContract(client, name, request, industry, gain_usd, output)
+    folder = write_contract(to or options.settings().paths.intakes, made)
+    click.echo(f"written: {folder}; next: opus generate --intakes {folder.parent.parent}", err=True)
+
+
+def _number(said: str) -> float | None:
+    if not said.strip():
+        return None
+    try:
+        return float(said)
+    except ValueError:
+        raise InputError(f"{said!r} is no number of dollars") from None
