@@ -53,9 +53,16 @@ def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
         r["cost_usd"], assumed(r["cost_assumed_share"], r["cost_unknown_steps"]),
         hours(r["duration_ms"]), assumed(r["duration_assumed_share"], r["duration_unknown_steps"]),
         r["baseline_cost_usd"], r["saving_usd"], hours(r["baseline_duration_ms"]),
-        "met" if r["feasible"] else "; ".join(r["violations"] or ["violated"]),
+        "; ".join(_constraints(r)),
         f"{r['tasks']}" + ("" if r is first else _difference(_steps(r), _steps(first))),
     )
+
+
+def _constraints(r: dict[str, Any]) -> list[str]:
+    """Whether the constraints are met, and how many rules of the documents are none of them."""
+    left = r["rules_not_applied"] or 0
+    said = [f"{left} rule{'' if left == 1 else 's'} not applied"] if left else []
+    return (["met"] if r["feasible"] else list(r["violations"] or ["violated"])) + said
 
 
 def _holds(beats_next: float | None, verdict: str | None) -> str:

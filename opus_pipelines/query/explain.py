@@ -1,5 +1,6 @@
 """One workflow in words: its steps, why it ranks where it does, what it must obey, and where each figure came from."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -217,8 +218,12 @@ def _constraints(row: Row) -> list[str]:
     held, idle = ([d for d in demands if (d["effect"] == "in force") is holds] for holds in (True, False))
     stated = row["constraints"] if row["constraints"] not in (None, "", "{}") else None
     lines = ["Constraints", *(line for d in held for line in _demand(d))] if held else ["Constraints", f"  {stated or 'none stated'}"]
-    if idle:
-        lines += ["  read, without effect:", *(line for d in idle for line in (*_demand(d), f"      {d['effect']}"))]
+    others = [d for d in idle if d["status"] == "other cases"]
+    left = [d for d in idle if d["status"] != "other cases"]
+    if left:
+        lines += ["  read and not applied:", *(line for d in left for line in (*_demand(d), f"      {d['effect']}", *_question(d)))]
+    if others:
+        lines += ["  read, about other cases:", *(line for d in others for line in (*_demand(d), f"      {d['effect']}"))]
     limits = (("cost", "max_cost_usd", row["cost_unknown_steps"]), ("time", "max_duration_hours", row["duration_unknown_steps"]))
     for name, kind, unknown in limits:
         if unknown and any(d["kind"] == kind for d in held):
@@ -232,6 +237,16 @@ def _demand(demand: Row) -> list[str]:
     """A constraint, or what was read as one, with its place and its sentence."""
     lines = [f"    {clean(demand['kind'])}: {clean(demand['value'])} ({clean(demand['place'])})"]
     return [*lines, f"      “{clean(demand['sentence'])}”"] if demand["sentence"] else lines
+
+
+def _question(demand: Row) -> list[str]:
+    """The question which activity a phrase means, and how to answer it."""
+    if not demand["asks"]:
+        return []
+    phrase = clean(demand["asks"])
+    nearest = "; ".join(clean(name) for name in demand["nearest"] or [])
+    answer = f"[answers] {json.dumps(phrase, ensure_ascii=False)} = \"ACTIVITY\""
+    return [f"      which activity is meant? the nearest: {nearest}", f"      answer in contract.toml: {answer}, or \"none\""]
 
 
 def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:

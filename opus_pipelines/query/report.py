@@ -25,5 +25,5 @@ def contract_pages(connection: duckdb.DuckDBPyConnection, client: str | None, co
         yield ContractPage(
             head, workflows, rows(connection, "page_costs", **of), rows(connection, "page_refused", **of),
             rows(connection, "page_sources", **of), {name: read_workflow(connection, name) for name in largest_intentions(workflows)},
-            rows(connection, "page_left_out", **of),
+            rows(connection, "page_left_out", **of), rows(connection, "page_rules", **of),
         )

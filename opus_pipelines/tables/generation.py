@@ -12,7 +12,7 @@ STRUCTS["element"] = pa.struct([
 STRUCTS["stated"] = pa.struct([("text", pa.string()), ("element_id", pa.string()), ("place", pa.string())])
 STRUCTS["demanded"] = pa.struct([
     ("kind", pa.string()), ("value", pa.string()), ("sentence", pa.string()), ("element_id", pa.string()), ("place", pa.string()),
-    ("effect", pa.string()),
+    ("effect", pa.string()), ("status", pa.string()), ("asks", pa.string()), ("nearest", pa.list_(pa.string())),
 ])
 STRUCTS["resolved"] = pa.struct([("part", pa.string()), ("implementation_ids", pa.list_(pa.string()))])
 STRUCTS["routed"] = pa.struct([("task_id", pa.string()), ("similarity", pa.float64())])
@@ -41,7 +41,8 @@ INTENTIONS = result_dataset("generation/intentions", "one row, one Intention", "
     inputs       list<stated>     sentences of the client input, with element and place
     outputs      list<stated>     likewise of the wanted output; place names the cases where history had to tell
     rules        list<stated>     normative sentences of the process context
-    constraints  list<demanded>   every demand, stated or read; effect: in force, or why not; sentence NULL where stated in TOML
+    constraints  list<demanded>   every demand, its effect (in force, or why not) and question; sentence NULL where stated in TOML
+    rules_not_applied  int32      sentences that ask for what no constraint in force expresses, and that are not about other cases
     resolved     resolved         the part that the client did not give, context or output, and the cases it was resolved from
     routed       list<routed>     tasks near the Intention, LWM routing
     attention    list<attention>  weight of each element, and of each case that a missing part was resolved from

@@ -5,10 +5,11 @@ from opus_pipelines.lake import Lake
 from opus_pipelines.query.best import by_contract, ranked
 from opus_pipelines.query.evidence import evidence_of
 from opus_pipelines.query.explain import explanation, find_workflow
+from opus_pipelines.query.report import contract_pages
 from opus_pipelines.query.shipped import run
 from opus_pipelines.query.status import report
 from opus_pipelines.query.views import connect
-from opus_pipelines.schemas import INTAKES, NEIGHBOURS, OPTIMIZED, WORKFLOW_TASKS
+from opus_pipelines.schemas import INTAKES, INTENTIONS, NEIGHBOURS, OPTIMIZED, WORKFLOW_TASKS
 from tests.query.conftest import CLIENT, CONTRACT, HEAD, put, step, workflow
 
 
@@ -204,3 +205,27 @@ def test_a_step_that_history_lacks_names_the_nearest_that_it_has(lake: Lake) -> 
     assert "Weigh [new; nearest known: Check]" in explanation(connect(lake), "fa1")
     told = evidence_of(connect(lake), "fa1", "weigh", 5)
     assert told.endswith("no case of history carried it out: its figures are estimates, those of 'Check'")
+
+
+def test_rules_that_were_not_applied_are_counted_beside_the_workflow_and_asked_about(lake: Lake) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    rule = {"kind": "must_contain", "sentence": "A final sign-off must be given.", "place": "process/sop.md, line 4", "element_id": "e1"}
+    asked = rule | {
+        "value": "a final sign-off given", "effect": "no step of the catalogue is surely meant by 'a final sign-off given'",
+        "status": "not applied", "asks": "a final sign-off given", "nearest": ["Check", "Pay"],
+    }
+    other = rule | {"value": "x", "effect": "it is about 'theft', which this intake does not mention", "status": "other cases"}
+    put(lake, INTENTIONS, lake.folder(INTENTIONS, **where), HEAD | {"constraints": [asked, other], "rules_not_applied": 1})
+    [(_, columns, rows)] = by_contract(ranked(connect(lake), None, None, None, None))
+    assert [dict(zip(columns, row, strict=True))["constraints"] for row in rows] == [
+        "met; 1 rule not applied", "max_cost_usd: 8.00 exceeds 7.00 by 1.00; 1 rule not applied",
+    ]
+    text = explanation(connect(lake), "fa1")
+    assert "which activity is meant? the nearest: Check; Pay" in text
+    found = run(connect(lake), "rules_not_applied")
+    assert found is not None
+    assert [row[2:] for row in found.fetchall()] == [
+        ("process/sop.md, line 4", rule["sentence"], asked["effect"], "a final sign-off given", ["Check", "Pay"], 1),
+    ]
+    [page] = contract_pages(connect(lake), None, None)
+    assert [(row["asks"], row["nearest"], row["intakes"]) for row in page.rules] == [("a final sign-off given", ["Check", "Pay"], 1)]

@@ -94,9 +94,13 @@ def _intention(made: Generated) -> Row:
         "inputs": [{**vars(s)} for s in found.decoded.inputs], "outputs": [{**vars(s)} for s in found.decoded.outputs],
         "rules": [{"text": r.sentence.text, "element_id": r.sentence.element_id, "place": r.sentence.place} for r in found.decoded.rules],
         "constraints": [
-            {"kind": d.kind, "value": d.value, "sentence": d.sentence, "element_id": d.element_id, "place": d.place, "effect": d.effect}
+            {
+                "kind": d.kind, "value": d.value, "sentence": d.sentence, "element_id": d.element_id, "place": d.place, "effect": d.effect,
+                "status": d.status, "asks": d.asks, "nearest": list(d.nearest) if d.asks else None,
+            }
             for d in made.demands.all
         ],
+        "rules_not_applied": made.demands.not_applied,
         "resolved": {"part": found.resolved[0], "implementation_ids": list(found.resolved[1:])} if found.resolved else None,
     }
 

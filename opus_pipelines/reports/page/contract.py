@@ -15,7 +15,7 @@ MOST_INTENTIONS, MOST_PICTURES, MOST_LEFT_OUT = 200, 8, 200
 class ContractPage:
     """Rows of the contract's tables: `workflows` by intake, Intention and rank; `pictures` by workflow id, of the best first.
 
-    `left_out`: what of the documents was not read, and why.
+    `left_out`: what of the documents was not read, and why; `rules`: those that were not applied, with their questions.
     """
 
     head: Row
@@ -25,6 +25,7 @@ class ContractPage:
     sources: Sequence[Row]
     pictures: Mapping[str, Described]
     left_out: Sequence[Row] = ()
+    rules: Sequence[Row] = ()
 
     @property
     def best(self) -> list[Row]:

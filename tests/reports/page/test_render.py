@@ -148,3 +148,13 @@ def test_what_of_the_documents_was_not_read_is_told(page: ContractPage) -> None:
     texts = Parsed(render(replace(page, left_out=left_out))).texts
     for said in ("every intake", "contract/scan.pdf", "2 pages without a text layer", "input/<b>rows", "9 of 10 rows"):
         assert said in texts
+
+
+def test_a_rule_that_was_not_applied_is_shown_with_its_question(page: ContractPage) -> None:
+    rule = {"sentence": "A sign-off <b>must</b> be given.", "place": "process/sop.md, line 4", "effect": "no step is surely meant",
+            "asks": "a sign-off given", "nearest": ["Check", "Pay"], "intakes": 2}
+    parsed = Parsed(render(replace(page, rules=[rule])))
+    assert parsed.defects == []
+    shown = {"A sign-off <b>must</b> be given.", "process/sop.md, line 4", "no step is surely meant", "a sign-off given", "Check; Pay"}
+    assert shown <= set(parsed.texts)
+    assert "Rules of the documents that were not applied" not in Parsed(render(page)).texts
