@@ -143,7 +143,7 @@ def _look(source: Source, work: Path, ran: Ran) -> None:
         plan = Plan(
             shown.head, rows("SELECT * FROM workflows_tasks WHERE workflow_id = ? ORDER BY position", workflow),
             rows("SELECT * FROM workflows_edges WHERE workflow_id = ?", workflow), kinds, history, near,
-            is_share_printed="assumed" in best or "observed" in best,
+            is_share_printed="rests on" in best or "assumed" in best,
         )
         shown.svg = swimlane_svg(read_workflow(connection, workflow))
         shown.checks, shown.steps = checks(plan), list(plan.titles.values())

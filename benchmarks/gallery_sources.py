@@ -61,7 +61,10 @@ def write_intakes(source: Source, folder: Path) -> None:
     for request in source.requests:
         place = contract / re.sub(r"[^A-Za-z0-9-]+", "-", request.name)[:60] / "input"
         place.mkdir(parents=True)
-        (place / "request.txt").write_text(request.text, "utf-8")
+        if request.attributes:
+            (place / "request.json").write_text(json.dumps(request.attributes, ensure_ascii=False, indent=1), "utf-8")
+        else:
+            (place / "request.txt").write_text(request.text, "utf-8")
 
 
 def _of_log(log: Path, bench: Path, work: Path, most: int, cases: int) -> Source:
