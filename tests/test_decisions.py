@@ -114,7 +114,28 @@ def test_a_rejection_taken_back_gives_the_first_ranking_again(desk: Desk) -> Non
     assert (again[ROUNDABOUT, 1]["workflow_id"], again[ROUNDABOUT, 1]["better_workflow_id"]) == (first, None)
 
 
+def test_a_workflow_without_a_critical_task_is_ranked_when_a_person_wrote_it_and_says_what_it_lacks(desk: Desk, tmp_path: Path) -> None:
+    first = desk.night()[WINDSCREEN, 1]
+    whole = yaml.safe_load(as_yaml(read_workflow(connect(desk.lake), str(first["workflow_id"])).file))
+    file = tmp_path / "short.yaml"
+    file.write_text(yaml.safe_dump(without_step(whole, "Verify Coverage")))
+    assert desk.decide(first["workflow_id"], "edit", str(file)) == 0
+    row = desk.night()[WINDSCREEN, 1]
+    assert (row["decision"], row["tasks"], row["feasible"]) == ("edited", first["tasks"] - 1, False)
+    assert any("'Verify Coverage' is left out" in violation for violation in row["violations"])
+    assert row["better_workflow_id"] is not None
+
+
 FIGURES = ("reward_usd", "cost_usd", "success_probability", "duration_ms", "penalty", "observed_share")
+
+
+def without_step(file: dict[str, Any], title: str) -> dict[str, Any]:
+    """A person's change: a step is taken out, and what waited for it waits for what it waited for."""
+    (gone,) = [task["id"] for task in file["tasks"] if task["title"] == title]
+    before, behind = ([edge[1 - end] for edge in file["edges"] if edge[end] == gone] for end in (1, 0))
+    file["tasks"] = [task for task in file["tasks"] if task["id"] != gone]
+    file["edges"] = [edge for edge in file["edges"] if gone not in edge] + [[a, b] for a in before for b in behind]
+    return file
 
 
 def with_step(file: dict[str, Any]) -> dict[str, Any]:
