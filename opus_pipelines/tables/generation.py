@@ -94,7 +94,7 @@ WFG_NODES = result_dataset("generation/wfg_nodes", "one row, one node of the Wor
 WFG_EDGES = result_dataset("generation/wfg_edges", "one row, one edge of the Workflow Graph", "intake_id intention_id src dst", """
     src           id            node
     dst           id            node after it
-    origin        string        history, algorithm1, algorithm2, decision
+    origin        string        history, lwm, decision, algorithm1, algorithm2
     gamma         prob          of the WKG's edge; NULL where it has none
     sequence_ids  list<string>  sequences it came from
 """)

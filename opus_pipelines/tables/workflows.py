@@ -121,7 +121,7 @@ WORKFLOW_EDGES = result_dataset("workflows/edges", "one row, one edge of a ranke
     dst          id      node after it
     data_type    string  what flows, where known
     gamma        prob    of the WKG's edge
-    origin       string  history, algorithm1, algorithm2, review, or dependency: a wait that no sequence has next to each other
+    origin       string  history, lwm, decision, algorithm1, algorithm2, review, or dependency: a wait that no sequence has as a pair
 """)
 
 COST_REPORT = result_dataset("reports/cost", "one row, one task over a contract's rank-1 workflows", "task_id", """

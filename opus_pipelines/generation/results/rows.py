@@ -18,6 +18,7 @@ from opus_pipelines.schemas import (
     WFG_NODES,
     Dataset,
 )
+from opus_pipelines.wfg.algorithm1 import WfgEdge
 from opus_pipelines.wkg.graph import WorkGraph
 
 Row = dict[str, Any]
@@ -55,9 +56,9 @@ def generation_rows(intake: Intake, made: Generated, graph: WorkGraph, model: La
             "origin": node_origin(made, node.node),
         }
     for edge in made.wfg.edges.values():
-        origin = edge.origin if not edge.sequence_ids else _written_by(made, edge.sequence_ids)
         yield WFG_EDGES, ids | {
-            "src": edge.src, "dst": edge.dst, "gamma": edge.gamma, "sequence_ids": list(edge.sequence_ids), "origin": origin,
+            "src": edge.src, "dst": edge.dst, "gamma": edge.gamma, "sequence_ids": list(edge.sequence_ids),
+            "origin": edge_origin(made, edge),
         }
 
 
@@ -77,6 +78,11 @@ def node_origin(made: Generated, node: str) -> str | None:
     origin = _written_by(made, found.sequence_ids)
     roles = {s.tasks.get(found.task_id) for _, s in made.subgraphs}
     return "connector" if origin == "lwm" and "connector" in roles else origin
+
+
+def edge_origin(made: Generated, edge: WfgEdge) -> str:
+    """Where an edge of the WFG came from: the sequences that have its tasks next to each other, or what joined them."""
+    return _written_by(made, edge.sequence_ids) if edge.sequence_ids else edge.origin
 
 
 def _written_by(made: Generated, sequence_ids: tuple[str, ...]) -> str:

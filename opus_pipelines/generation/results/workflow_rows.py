@@ -10,7 +10,7 @@ from opus_pipelines.generation.choosing.situation import Candidate
 from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.generation.flow import Generated
 from opus_pipelines.generation.intake import Intake
-from opus_pipelines.generation.results.rows import Row, Rows, node_origin
+from opus_pipelines.generation.results.rows import Row, Rows, edge_origin, node_origin
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.optimization.baseline import Paid, saving_usd, total
 from opus_pipelines.schemas import OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
@@ -161,7 +161,7 @@ def _edges(candidate: Candidate, made: Generated) -> Iterator[Row]:
         yield {
             "workflow_id": candidate.id, "src": src, "dst": dst, "data_type": _flows(workflow, src, dst),
             "gamma": known.gamma if known else edge.gamma if edge else None,
-            "origin": known.origin if known else REVIEW if reviewed else "dependency",
+            "origin": edge_origin(made, known) if known else REVIEW if reviewed else "dependency",
         }
 
 
