@@ -1,4 +1,7 @@
-"""Mining: Spark over the implementations of the sources that changed, and one partition of mergeable aggregates a source."""
+"""Mining: Spark over the implementations of the sources that changed, and one partition of mergeable aggregates a source.
+
+Of a source that grew only the cases that changed are mined (`delta`).
+"""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -19,6 +22,7 @@ from opus_pipelines.lake import Lake, slug
 from opus_pipelines.schemas import CASES, IMPLEMENTATIONS
 from opus_pipelines.wkg.cases import cases_of, task_ids
 from opus_pipelines.wkg.columns import AGGREGATES, BINNED, KEYS, VARIANTS
+from opus_pipelines.wkg.delta import Change, change_since, combined, earlier_versions, write_facts, write_rows
 from opus_pipelines.wkg.estimates.histograms import BORDERS
 
 if TYPE_CHECKING:
@@ -26,8 +30,9 @@ if TYPE_CHECKING:
 
 CASE_FIELDS = ("implementation_id", "source", "industry", "client", "title", "success", "expected_outcome", "weight")
 VALUES_KEPT = 64  # distinct descriptions, instructions, inputs, outputs of a source's way
+RAW_VARIANTS = "raw_variants"  # with the source's own task keys, to add to and to take from
 MINING_CODE = (
-    "wkg/aggregates.py", "wkg/cases.py", "wkg/columns.py", "wkg/estimates/histograms.py", "wkg/resolution/names.py",
+    "wkg/aggregates.py", "wkg/delta.py", "wkg/cases.py", "wkg/columns.py", "wkg/estimates/histograms.py", "wkg/resolution/names.py",
     "history/activity_evidence.py", "history/costs.py",
 )
 WAY = ("actor_kind", "model", "actor_group")
@@ -76,13 +81,14 @@ def mine_missing(lake: Lake, parts: Iterable[SourcePart], session: "Callable[[],
     missing = [part for part in parts if not part.place(lake).exists()]
     if not missing:
         return []
-    mined = _run_spark(session(), missing)
+    mined = _mined_rows(lake, missing, session())
     for part in missing:
         lookup = {(industry, key): task for industry, key, task in part.aliases}
         with lake.staging() as staged:
-            for name, table in mined.items():
-                rows = table.filter(pc.equal(table["source"], part.source))
-                pq.write_table(_own(name, rows, lookup), staged / f"{name}.parquet", compression="zstd")
+            for name in AGGREGATES:
+                pq.write_table(_own(name, mined[part.source, name], lookup), staged / f"{name}.parquet", compression="zstd")
+            pq.write_table(_raw_variants(mined[part.source, "variants"]), staged / f"{RAW_VARIANTS}.parquet", compression="zstd")
+            write_facts(staged, part.content, code_version(MINING_CODE), part.aliases)
             pq.write_table(cases_of(part.folder, lookup), staged / "cases.parquet", compression="zstd")
             pq.write_table(evidence_of(part.folder), staged / "activities.parquet", compression="zstd")
             lake.publish(staged, part.place(lake))
@@ -96,14 +102,78 @@ def read_aggregate(lake: Lake, parts: Iterable[SourcePart], name: str) -> pa.Tab
     return pa.concat_tables([schema.empty_table(), *tables])
 
 
-def _run_spark(spark: "SparkSession", parts: list[SourcePart]) -> dict[str, pa.Table]:
+Mined = dict[tuple[str, str], pa.Table]  # source and aggregate → rows
+
+
+@dataclass
+class _Grown:
+    """A source of which only the changed cases are mined, as two sources of their own: those that went and those that came."""
+
+    source: str
+    change: Change
+    jobs: list[SourcePart]
+
+    def add(self, name: str, mined: Mined) -> bool:
+        """Make one aggregate of the earlier one and what was mined; False where it must be mined from all cases."""
+        stored = RAW_VARIANTS if name == "variants" else name
+        old = pq.ParquetFile(self.change.earlier.aggregates / f"{stored}.parquet").read()
+        removed, added = (mined[job.source, name].select(old.schema.names).cast(old.schema) for job in self.jobs)
+        found = combined(name, KEYS.get(name, ()), old, removed, added, VALUES_KEPT)
+        if found is not None:
+            mined[self.source, name] = found
+        return found is not None
+
+
+def _mined_rows(lake: Lake, parts: list[SourcePart], spark: "SparkSession") -> Mined:
+    """The rows of every aggregate of every source: mined from all its cases, or from those that changed since it was mined last."""
+    with lake.staging() as folder:
+        grown = {part.source: found for part in parts if (found := _grown(lake, part, folder)) is not None}
+        jobs = [job for part in parts for job in (grown[part.source].jobs if part.source in grown else [part])]
+        mined = _by_source(_run_spark(spark, jobs, tuple(AGGREGATES)), jobs)
+    for name in AGGREGATES:
+        doubtful = [part for part in parts if part.source in grown and not grown[part.source].add(name, mined)]
+        if doubtful:
+            mined |= _by_source(_run_spark(spark, doubtful, (name,)), doubtful)
+    return mined
+
+
+def _grown(lake: Lake, part: SourcePart, folder: Path) -> _Grown | None:
+    """What to mine of a source whose earlier version was mined; None where all of it is to be mined."""
+    earlier = next(iter(earlier_versions(lake, part.source, code_version(MINING_CODE), part.aliases)), None)
+    change = change_since(earlier, part.folder) if earlier is not None else None
+    if change is None:
+        return None
+    jobs = []
+    for side, implementations, rows in (("went", change.earlier.implementations, change.removed), ("came", part.folder, change.added)):
+        name = f"{part.source}\n{side}"  # no source's name has a line end
+        place = folder / slug(name)
+        write_rows(implementations, rows, name, place)
+        jobs.append(SourcePart(name, part.content, place, part.aliases))
+    return _Grown(part.source, change, jobs)
+
+
+def _by_source(tables: dict[str, pa.Table], parts: list[SourcePart]) -> Mined:
+    """Spark's rows of each source, also where it has none."""
+    return {
+        (part.source, name): table.filter(pc.equal(table["source"], part.source)) for part in parts for name, table in tables.items()
+    }
+
+
+def _raw_variants(table: pa.Table) -> pa.Table:
+    """Variants with the source's own task keys, in a fixed order."""
+    table = table.select([name for name in table.schema.names if name != "source"]).combine_chunks()
+    order = sorted((repr(row), place) for place, row in enumerate(table.to_pylist()))
+    return table.take(pa.array([place for _, place in order], pa.int64()))
+
+
+def _run_spark(spark: "SparkSession", parts: list[SourcePart], aggregates: tuple[str, ...]) -> dict[str, pa.Table]:
     paths = [str(file) for part in parts for file in sorted(part.folder.glob("*.parquet"))]
     rows = [(part.source, *alias) for part in parts for alias in part.aliases]
     names = ("source", "industry", "task_key", "task_id")
     schema = pa.schema([(name, pa.string()) for name in names])
     aliases = pa.Table.from_pylist([dict(zip(names, row, strict=True)) for row in rows], schema=schema)
     spark.createDataFrame(aliases).createOrReplaceTempView("aliases")
-    return {name: _mined(spark, name, paths) for name in AGGREGATES}
+    return {name: _mined(spark, name, paths) for name in aggregates}
 
 
 def _mined(spark: "SparkSession", name: str, paths: list[str]) -> pa.Table:
