@@ -352,7 +352,7 @@ def test_savings_are_the_same_sums_from_the_steps_to_the_shipped_queries(results
         whole = sum(row["saving_usd"] or 0.0 for row in best)
         tasks = by_task.filter(f"client = '{client}' AND contract = '{contract}'")
         assert sum(row["saving_usd"] or 0.0 for row in result.tables["reports/cost"].to_pylist()) == pytest.approx(whole)
-        assert (tasks.aggregate("sum(saving_usd)").fetchone()[0] or 0.0) == pytest.approx(whole)
+        assert (tasks.aggregate("sum(saving_usd)").fetchall()[0][0] or 0.0) == pytest.approx(whole)
         query = by_contract[client, contract]
         assert (query["saving_usd"] or 0.0) == pytest.approx(whole)
         assert query["compared"] == sum(row["saving_usd"] is not None for row in best)

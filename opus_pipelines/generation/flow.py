@@ -177,5 +177,5 @@ def _baseline(whole: list[dict[str, object]], cases: list[NearCase], cost: Cost)
 def _row(case: NearCase) -> dict[str, object]:
     return {
         "tasks": case.tasks, "task_cost_usd": case.task_cost_usd, "task_duration_ms": case.task_duration_ms,
-        "actor_kinds": case.actor_kinds, "success": case.success,
+        "actor_kinds": case.actor_kinds, "models": case.models, "actor_groups": case.actor_groups, "success": case.success,
     }

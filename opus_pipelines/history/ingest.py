@@ -18,6 +18,7 @@ from opus_pipelines.history.activity_kinds import ActivityKind, unknown_names
 from opus_pipelines.history.money import remark
 from opus_pipelines.history.plan import FilePlan, SourcePlan, plan_history, strays
 from opus_pipelines.history.privacy.forgotten import WITHHELD, Forgotten, private_key
+from opus_pipelines.history.rate_names import unknown_rates
 from opus_pipelines.history.read_file import FileResult, Progress
 from opus_pipelines.history.read_source import SourceResult, read_source
 from opus_pipelines.history.records import Counts
@@ -152,6 +153,8 @@ class _Night:
                     "held" if held else "loaded" if is_read else "unchanged", found.implementations, found.stated, held,
                 ))
                 state.failed += _unknown_activities(plan.name, state.sources[-1])
+                if held is None:
+                    state.failed += _unknown_rates(plan, state.sources[-1].folder)
 
     def _new_version(self, plan: SourcePlan, rows: list[dict[str, Any]]) -> Version | None:
         count = sum(row["implementations"] or 0 for row in rows)
@@ -294,6 +297,12 @@ def _unknown_activities(name: str, source: SourceState) -> list[str]:
     if not source.stated:
         return []
     return [f"{name}/{FILE_NAME}: {line}" for line in unknown_names(source.stated, activity_names(source.folder))]
+
+
+def _unknown_rates(plan: SourcePlan, folder: Path) -> list[str]:
+    """A line for each name of `[rates]` that nobody in the source goes by."""
+    rates = plan.settings.rates if plan.settings else {}
+    return [f"{plan.name}/{FILE_NAME}: {line}" for line in unknown_rates(rates, folder)]
 
 
 def _write_sources(lake: Lake, rows: list[dict[str, Any]]) -> None:

@@ -32,6 +32,8 @@ class NearCase:
     task_duration_ms: tuple[float | None, ...]
     actor_kinds: tuple[str | None, ...]
     is_decision: bool = False
+    models: tuple[str | None, ...] = ()
+    actor_groups: tuple[str | None, ...] = ()
 
     @property
     def counts(self) -> bool:

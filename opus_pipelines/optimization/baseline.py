@@ -62,7 +62,8 @@ class Paid:
 
 
 def paid(cases: Collection[Mapping[str, Any]], settings: Cost | None = None) -> Paid:
-    """What a case paid for each task, repetitions included; rows have `tasks`, `task_cost_usd`, `task_duration_ms` and `actor_kinds`.
+    """What a case paid for each task, repetitions included; rows have `tasks`, `task_cost_usd`, `task_duration_ms`, and who did each
+    (`actor_kinds`, `models`, `actor_groups`), so that stated prices are the same on both sides of a saving.
 
     Where a task's cost is known of some of its occurrences alone, these stand for the others: their mean, times how often it was done.
     """
@@ -91,9 +92,11 @@ def _mean(found: list[float | None], cases: int) -> float | None:
 
 def _prices(row: Mapping[str, Any], settings: Cost) -> list[Price]:
     costs = row["task_cost_usd"]
-    times = row.get("task_duration_ms") or [None] * len(costs)
-    kinds = row.get("actor_kinds") or [None] * len(costs)
-    return [priced(kind, None, cost, ms, settings) for kind, cost, ms in zip(kinds, costs, times, strict=True)]
+    nothing = [None] * len(costs)
+    others = [row.get(name) or nothing for name in ("actor_kinds", "models", "task_duration_ms", "actor_groups")]
+    return [
+        priced(kind, model, cost, ms, settings, group) for cost, kind, model, ms, group in zip(costs, *others, strict=True)
+    ]
 
 
 def _case_usd(found: list[Price], settings: Cost) -> float | None:

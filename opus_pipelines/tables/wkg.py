@@ -164,6 +164,8 @@ CASES = dataset("wkg/cases", "one row, one implementation as task ids: what gene
     task_cost_usd      list<usd>     cost of each, NULL where unknown
     task_duration_ms   list<ms>      working time of each, NULL where unknown
     actor_kinds        list<string>  who did each
+    models             list<string>  name of the AI model that did each, NULL where none did
+    actor_groups       list<string>  role or group of who did each, as in wkg/task_implementations
 """)
 
 EMBEDDINGS = dataset("wkg/embeddings", "one row, one node's vector", "task_id", """

@@ -3,20 +3,22 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from opus_pipelines.history.costs import GROUP_ATTRIBUTES, NO_GROUP
 from opus_pipelines.schemas import CASES
 
 Lookup = Mapping[tuple[str | None, str], str]  # industry, task_key → task_id
 _PLAIN = ["implementation_id", "source", "industry", "client", "contract", "title", "success", "expected_outcome", "weight"]
-_STEP = ["task_key", "cost_usd", "duration_ms", "actor_kind"]
+_STEP = ["task_key", "cost_usd", "duration_ms", "actor_kind", "model"]
 
 
 def cases_of(folder: Path, lookup: Lookup) -> pa.Table:
     """The implementations in `folder` in the form of wkg/cases."""
-    columns = _PLAIN + [f"tasks.list.element.{name}" for name in _STEP]
+    columns = _PLAIN + [f"tasks.list.element.{name}" for name in (*_STEP, "attributes")]
     parts = [
         _cases(batch, lookup) for file in sorted(folder.glob("*.parquet")) for batch in pq.ParquetFile(file).iter_batches(columns=columns)
     ]
@@ -45,8 +47,26 @@ def _cases(batch: pa.RecordBatch, lookup: Lookup) -> pa.Table:
         "task_cost_usd": of["cost_usd"],
         "task_duration_ms": of["duration_ms"],
         "actor_kinds": of["actor_kind"],
+        "models": of["model"],
+        "actor_groups": _nested(steps, _groups(pc.list_flatten(steps))),
     }
     return pa.table([columns[name] for name in CASES.schema.names], schema=CASES.schema)
+
+
+def _groups(steps: pa.StructArray) -> pa.Array:
+    """The role or group of who did each step, as in wkg/task_implementations (`aggregates.ACTOR_GROUP`)."""
+    attributes = pc.struct_field(steps, "attributes")
+    offsets = attributes.offsets.to_numpy()
+    keys = attributes.keys.slice(offsets[0], offsets[-1] - offsets[0])
+    items = attributes.items.slice(offsets[0], offsets[-1] - offsets[0])
+    owner = np.repeat(np.arange(len(attributes)), np.diff(offsets))
+    is_said = np.asarray(pc.invert(pc.is_in(pc.utf8_lower(pc.utf8_trim_whitespace(items)), pa.array(NO_GROUP))))
+    found = np.full(len(attributes), None, dtype=object)
+    for name in reversed(GROUP_ATTRIBUTES):
+        mine = np.asarray(pc.equal(keys, name)) & is_said
+        found[owner[mine]] = items.filter(pa.array(mine)).to_numpy(zero_copy_only=False)
+    kinds = pc.fill_null(pc.equal(pc.struct_field(steps, "actor_kind"), "human"), True)
+    return pc.if_else(kinds, pa.array(found, pa.string()), pa.scalar(None, pa.string()))
 
 
 def _nested(like: pa.ListArray, flat: pa.Array) -> pa.ListArray:

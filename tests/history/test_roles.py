@@ -48,3 +48,16 @@ def test_both_ways_of_reading_xes_price_by_role(bench, columns):
     found = dict(task["attributes"])
     assert (task["cost_usd"], task["cost_basis"], found["org:role"]) == (120.0, "rate", "SUPERVISOR")
     assert found.get("actor_group") == ("Ann" if columns else None)
+
+
+def test_a_rate_of_nobody_is_told_with_the_nearest_names(bench):
+    bench.put("s/a.csv", CSV)
+    misspelt = SETTINGS.replace("SUPERVISOR = 60", "SUPERVISER = 60\nhuman = 30\ncode = 1")
+    bench.put("s/source.toml", misspelt + 'actor = "Wer"\nactor_group = "Abteilung"\n')
+    (line,) = bench.read().failed
+    assert line == (
+        "s/source.toml: [rates] states 'SUPERVISER', and no person, role, AI model or kind of actor of the source is called so; "
+        "the nearest: 'SUPERVISOR'"
+    )
+    bench.put("s/source.toml", SETTINGS + 'actor = "Wer"\nactor_group = "Abteilung"\n')
+    assert bench.read().failed == []

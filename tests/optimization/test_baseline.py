@@ -2,7 +2,7 @@
 
 import pytest
 
-from opus_pipelines.optimization.baseline import Baseline, baseline
+from opus_pipelines.optimization.baseline import Baseline, baseline, paid
 from opus_pipelines.settings import Cost
 
 HOUR = 3_600_000.0
@@ -21,6 +21,14 @@ def test_medians_with_stated_prices_for_the_unknown():
         case([], [], False),
     ]
     assert baseline(cases, settings) == Baseline(10.0, 2 * HOUR, 0.5)
+
+
+def test_prices_by_role_hold_on_both_sides_of_a_saving():
+    settings = Cost(usd_per_hour={"human": 30, "SUPERVISOR": 60, "big-llm": 5})
+    done = {"tasks": ("a", "b", "c"), "task_cost_usd": (None, None, None), "task_duration_ms": (HOUR, HOUR, HOUR),
+            "actor_kinds": ("human", "human", "model"), "models": (None, None, "big-llm"), "actor_groups": ("SUPERVISOR", "clerk", None)}
+    found = paid([done], settings)
+    assert [found.of(task) for task in "abc"] == [60.0, 30.0, 5.0]
 
 
 def test_nothing_known():

@@ -91,4 +91,5 @@ def _case(row: dict[str, Any]) -> NearCase:
         success=row["success"], expected_outcome=row["expected_outcome"], client=row["client"], kind_of_case=row["kind_of_case"],
         tasks=tuple(tasks), task_keys=tuple(row["task_keys"] or ()), task_cost_usd=tuple(row["task_cost_usd"] or ()),
         task_duration_ms=tuple(row["task_duration_ms"] or ()), actor_kinds=tuple(row["actor_kinds"] or ()),
+        models=tuple(row.get("models") or ()), actor_groups=tuple(row.get("actor_groups") or ()),
     )
