@@ -46,13 +46,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Refined:
-    """A draft with what led to it. `keeps`: it is within the limits; `exact`: no other ways and reviews on its shape earn more."""
+    """A draft with what led to it. `keeps`: it is within the limits; `exact`: no other ways and reviews on its shape earn more.
+
+    `reward_usd`: by which drafts are compared; `imputed_usd`: what stands in it for unknown costs, and is never said to be earned.
+    """
 
     draft: Draft
     reward_usd: float
     keeps: bool
     exact: bool
     steps: tuple[Step, ...] = ()
+    imputed_usd: float = 0.0
 
 
 @dataclass
@@ -76,7 +80,7 @@ class Refiner:
     def start(self, draft: Draft) -> Refined:
         """The draft as it stands."""
         worth = evaluate(self.space.drawn(draft), self.space.cost, self.space.reward)
-        return Refined(draft, worth.compared_reward_usd, keeps(self.space.limits, worth), exact=False)
+        return Refined(draft, worth.compared_reward_usd, keeps(self.space.limits, worth), exact=False, imputed_usd=worth.imputed_usd)
 
     def chosen(self, tasks: Tasks, picks: dict[str, int]) -> Refined:
         """The best ways and reviews for the tasks, as a chain or where time counts in the shape that waits least; from the chain on."""
@@ -152,7 +156,8 @@ class Refiner:
             said.append(self.space.said(move, draft))
             draft = self.space.after(move, draft)
         found = self.start(draft)
-        step = Step(tuple(moves), "; ".join(said), found.reward_usd - now.reward_usd)
+        known = (found.reward_usd + found.imputed_usd) - (now.reward_usd + now.imputed_usd)
+        step = Step(tuple(moves), "; ".join(said), known if found.imputed_usd != now.imputed_usd else found.reward_usd - now.reward_usd)
         return replace(found, steps=(*now.steps, step))
 
     def _stepwise(self, now: Refined, target: dict[str, int]) -> Refined:

@@ -6,7 +6,7 @@ from opus_pipelines.tables.results import RESULT, result_dataset
 struct("edit", """
     kind        string  way, review, parallel, wait, drop, merge, split, joint: several together; swap: only sets it apart
     what        string  the change in words
-    earned_usd  usd     what it earned
+    earned_usd  usd     what it earned, of the known costs
 """)
 
 OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow", "intake_id intention_id rank", """

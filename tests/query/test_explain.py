@@ -229,3 +229,11 @@ def test_rules_that_were_not_applied_are_counted_beside_the_workflow_and_asked_a
     ]
     [page] = contract_pages(connect(lake), None, None)
     assert [(row["asks"], row["nearest"], row["intakes"]) for row in page.rules] == [("a final sign-off given", ["Check", "Pay"], 1)]
+
+
+def test_ranks_that_unknown_costs_decided_say_so(lake: Lake) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where),
+        workflow("fa1", 1, 8.0, cost_unknown_steps=0), workflow("fa2", 2, 9.0, cost_unknown_steps=2))
+    said = "ahead of rank 2 (fa2): the costs of 0 steps here and 2 there are unknown: each was compared as if it cost what other steps cost"
+    assert said in explanation(connect(lake), "fa1")

@@ -10,6 +10,9 @@ from opus_pipelines.lake import Lake
 from opus_pipelines.query.evidence import _placed
 from opus_pipelines.query.views import connect
 from opus_pipelines.query.workflows import described, read_workflow
+from opus_pipelines.workflow.faces.bpmn import as_bpmn
+from opus_pipelines.workflow.faces.bpmn_reader import read_bpmn
+from opus_pipelines.workflow.faces.mermaid import as_mermaid
 from opus_pipelines.workflow.files import Weights
 
 HEAD = {"workflow_id": "f1", "title": "Settle", "gain_usd": 20.0, "weights": '{"usd_per_hour_of_duration":3.0,"lambda":0.25}'}
@@ -112,3 +115,13 @@ def test_the_evidence_of_a_review_is_what_it_rests_on() -> None:
         "Second look (r): a review that the plan placed, no task of history", "cost $1.00 rate", "time - -",
         "right after it, if right before 0.990 prior", "right after it, if wrong before 0.800 prior",
     ]
+
+
+def test_an_unknown_cost_or_time_is_read_back_as_unknown() -> None:
+    nodes = [NODES[0], NODES[1] | {"cost_usd": None, "cost_human_usd": None, "cost_basis": None, "duration_ms": None}, *NODES[2:]]
+    found = described(HEAD, nodes, LINKS)
+    check = found.workflow.tasks[0]
+    assert (check.known_cost_usd, check.known_duration_ms, check.cost_basis, check.duration_basis) == (None, None, "unknown", "unknown")
+    assert "cost unknown" in as_mermaid(found)
+    assert "time unknown" in as_mermaid(found)
+    assert read_bpmn(as_bpmn(found), "w.bpmn").workflow().tasks[0] == check

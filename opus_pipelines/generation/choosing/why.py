@@ -20,6 +20,8 @@ def choices(refiner: Refiner, found: Refined) -> tuple[Edit, ...]:
     mine = row(table, found.draft.picks)
     instead: list[tuple[str, int, int]] = []
     for i, (name, options) in enumerate(table.options.items()):
+        if any(node.imputed_usd for node in options):  # what a way of unknown cost would save is not known
+            continue
         costs = [_usd(node, refiner.space) for node in options]
         cheapest = costs.index(min(costs))
         if costs[cheapest] < costs[mine[i]]:
