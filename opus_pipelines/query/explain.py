@@ -180,10 +180,10 @@ def _reason(row: Row, rival: Row) -> str:
         return "one of the Rewards is unknown"
     gap = row["reward_usd"] - rival["reward_usd"]
     unknown = row["cost_unknown_steps"] or 0, rival["cost_unknown_steps"] or 0
-    if any(unknown) and (gap > 0) != (row["rank"] < rival["rank"]):
+    if any(unknown) and abs(gap) >= 5e-5 and (gap > 0) != (row["rank"] < rival["rank"]):
         return (
-            f"the costs of {unknown[0]} steps here and {unknown[1]} there are unknown: each was compared as if it cost what other steps cost,"
-            " and the Rewards hold the known costs alone"
+            f"the costs of {unknown[0]} steps here and {unknown[1]} there are unknown: each was compared as if it cost what other steps"
+            " cost, and the Rewards hold the known costs alone"
         )
     if abs(gap) < 5e-5:
         if row["penalty"] is not None and rival["penalty"] is not None and row["penalty"] != rival["penalty"]:
