@@ -56,7 +56,7 @@ def _duration(text: str) -> Limit | None:
     if not found or not _TAIL.match(found["tail"]):
         return None
     subject = text[: found.start()]
-    if not (re.search(rf"\b{WORK}\b", subject) and re.search(rf"\b{_DONE}\b", text[: found.end("u")])):
+    if not re.search(rf"\b{WORK}\b.*\b{_DONE}\b", text[: found.end("u")]) or not re.search(rf"\b{WORK}\b", subject):
         return None
     return Limit("max_duration_hours", _number(found["n"]) * _HOURS[found["u"][0]], _whose(subject))
 

@@ -15,7 +15,7 @@ from opus_pipelines.intention.limits import limit_of
 from opus_pipelines.intention.procedure.figures import Figure, hours
 from opus_pipelines.intention.procedure.modality import MUST, NEVER, PERMISSION, PROHIBITED, REQUIRED, REQUIRES
 from opus_pipelines.intention.procedure.reader import statements_of
-from opus_pipelines.intention.procedure.rows import statements_of_row
+from opus_pipelines.intention.procedure.rows import activity_column, statements_of_row
 from opus_pipelines.intention.sentences import Sentence, sentences_of
 from opus_pipelines.intention.stated import Condition, Statement
 
@@ -91,15 +91,24 @@ def _shared(element: Element) -> tuple[Rule, ...]:
 def read_rules(element: Element) -> tuple[Rule, ...]:
     """The rules of one element. An answer is read with the question before it: it may leave out what that says."""
     found, question = [], ""
+    column: int | None = None
     for sentence in sentences_of(element):
-        if rule := rule_of(sentence, question):
+        if sentence.shape != "row":
+            column = None
+        elif (heading := activity_column(sentence.text)) is not None:
+            column = heading
+            continue
+        if rule := rule_of(sentence, question, column):
             found.append(rule)
         question = sentence.text if sentence.text.rstrip().endswith("?") else ""
     return tuple(found)
 
 
-def rule_of(sentence: Sentence, question: str = "") -> Rule | None:
-    """The rule that a sentence is, after `question` where it answers one; None where it demands nothing of anyone."""
+def rule_of(sentence: Sentence, question: str = "", column: int | None = None) -> Rule | None:
+    """The rule that a sentence is; None where it demands nothing of anyone.
+
+    `question`: the one that it answers; `column`: where it is a row, the column of its table's activities.
+    """
     if sentence.shape in ("heading", "snippet") or len(sentence.text) > LONGEST or sentence.text.rstrip().endswith("?"):
         return None
     is_row = sentence.shape == "row"
@@ -110,7 +119,7 @@ def rule_of(sentence: Sentence, question: str = "") -> Rule | None:
         addressed = normative or any(map(limit_of, clauses))
         return Rule(sentence, (Demand("none", idle="it addresses the program, not the work"),)) if addressed else None
     limits = [d for clause in clauses for d in _limits(clause, is_row)]
-    said = statements_of_row(sentence.text) if is_row else statements_of(_with_question(sentence.text, question), sentence.shape)
+    said = statements_of_row(sentence.text, column) if is_row else statements_of(_with_question(sentence.text, question), sentence.shape)
     said = tuple(s for s in said if not (limits and s.kind in ("deadline", "limit", "existence")))
     demands = (*limits, *(d for s in said for d in demands_of(s)))
     if normative and not demands and not any(PERMISSION.search(clause) for clause in clauses):

@@ -17,6 +17,7 @@ _ABBREVIATIONS = frozenset((
     "e.g", "i.e", "etc", "no", "nos", "approx", "mr", "mrs", "ms", "dr", "inc", "ltd", "co", "vs", "cf", "art", "sec", "fig", "st",
 ))
 _ITEM = re.compile(r"\s*(?:\[[ xX✓]?\]|☐|[-*+•–▪◦]|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+(?=\S)", re.I)
+_BOX = re.compile(r"\s*(?:[-*+]\s+)?\[[ xX✓]?\]\s+\S")  # a box to tick
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)\s*#*\s*$")
 _RULE_LINE = re.compile(r"\s*(?:[-=_*]\s*){3,}$")
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -142,6 +143,8 @@ def _shape(line: str, inside: bool, following: str) -> str | None:
         return "heading"
     if _CELLS.match(line):
         return "row"
+    if _BOX.match(line):
+        return "item"
     if _SNIPPET.match(line):
         return "snippet"
     bare = line.strip()

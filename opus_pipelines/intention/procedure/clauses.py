@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from opus_pipelines.intention.procedure.figures import BOUNDED, with_tokens
+from opus_pipelines.intention.words import stems
 
 _QUOTED = re.compile(r'"[^"]*"|“[^”]*”|«[^»]*»|(?<!\w)\'[^\']{4,}\'(?!\w)')
 _NUMBERING = re.compile(
@@ -31,8 +32,8 @@ _REPLY = re.compile(
     r"|in parallel|next|however|therefore"
                     r"|in addition|additionally|furthermore|moreover|from now on|going forward|in future|effective \w+"
                     r"|starting (?:next |on )?\w+"
-                    r"|as of [^,]+|and one more thing|in general|by default|instead|otherwise|thus|hence|as a rule"
-                    r"|please)\b(?:[,:]\s*|\s+)")
+                    r"|as of [^,]+|and one more thing|in general|by default|instead|otherwise|thus|hence|as a rule|please|(?:make"
+                    r"|be) sure to|remember to|take care to|ensure to)\b(?:[,:]\s*|\s+)")
 _SHORT = (("’", "'"), ("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("n't", " not"), ("'ll", " will"),
           ("'ve", " have"),
           ("'re", " are"))
@@ -94,6 +95,7 @@ def _answered(question: str, answer: str) -> str:
         return f"{found['what']} {found['rest']} must be at most {counted}"
     if (found := _WHEN_MAY.match(question)) and re.match(r"only\b|not before\b", answer, re.I):
         return f"{found['what']} {answer}"
-    if (found := _WHAT_WHEN.match(question)) and not re.match(r"(?:if|when|after|once|yes|no|it depends)\b", answer, re.I):
+    led = re.match(r"(?:if|when|after|once|yes|no|it depends)\b", answer, re.I)
+    if (found := _WHAT_WHEN.match(question)) and not led and not set(stems(found["when"].casefold())) & set(stems(answer.casefold())):
         return f"{found['when']}, {answer}"
     return answer

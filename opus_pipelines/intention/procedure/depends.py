@@ -8,10 +8,11 @@ from opus_pipelines.intention.stated import Condition
 LEADING = re.compile(
     r"^(?:and |but |also )?(?P<word>if|where(?:ver)?|in case of|in the case of|in case|in the event of|in the event that"
     r"|provided(?: that)?|unless|until|except for|before"
-    r"|prior to|after|once|as soon as|upon|on receipt of|on|following|whenever|when|while|as long as|for|should|with|without|in|at"
+    r"|prior to|after|once|as soon as|upon|on|following|whenever|when|while|as long as|for|should|with|without|in|at"
     r"|during|by|from)\s+"
     r"(?P<what>[^,]+?)(?:,\s*(?:then |please )?| (?=(?:you|we|they) (?!have\b|has\b)))(?P<rest>.+)$"
 )
+FOR_WHOM = re.compile(r"^(?P<word>for) (?P<what>(?:(?!an?\b|the\b)[\w-]+ ){1,4}?)(?P<rest>(?:an?|the|every|no) .+)$")
 _TRAILING = re.compile(
     r"\s*,?\s+\b(?P<word>but only if|only if|if|where|in case of|in the case of|in the event of|in case|provided(?: that)?|as long as"
     r"|while|when(?:ever)?"
@@ -28,11 +29,12 @@ _BARE = re.compile(
 )
 _SUBJECT = re.compile(
     r"^(?P<noun>(?:(?!of\b)[\w'-]+ ){1,4}?)(?P<mod>(?:with|without|from|outside|inside|in|on|during|concerning|affecting|involving"
-    r"|under|abroad|(?:received|made|reported|submitted|placed|sent) (?:after|before|by|from|in|outside|without|with))\b"
+    r"|under|abroad|(?:received|made|reported|submitted|placed|sent) (?:after|before|by|from|in|outside|without|with)|[a-z]+ed (?:of"
+    r"|by|to|with|from|in|on|after|before))\b"
     r"[^,]*?) (?P<rest>(?:must|shall|may not|may never|should|has to|have to|needs? to|is to|are to|are not|is not|(?:also )?needs?"
     r"|(?:also )?requires?)\b.+)$"
 )
-_DURING = re.compile(r"\s+(?P<mod>(?:during|outside|in case of|for)\s+[^,]+)$")
+_DURING = re.compile(r"\s+(?P<mod>(?:during|outside|in case of)\s+[^,]+)$")
 
 
 def condition_of(text: str, negated: bool = False, is_scope: bool = False) -> Condition:
@@ -67,6 +69,8 @@ def attached(text: str) -> tuple[str, tuple[Condition, ...]]:
     if not found or (re.search(r"\|[wc]⟧", found[0]) and re.search(r"\b(?:within|in|after|before)\s*$", text[: found.start()])):
         return text, ()
     said = bounded(found)
+    if re.search(r"\|[wc]⟧", found[0]) and re.search(r"\bfor\s*$", text[: found.start()]):
+        return " ".join(f"{text[: found.start()].removesuffix('for ')} {text[found.end() :]}".split()), ()
     before = re.sub(_AROUND, "", text[: found.start()])
     before = re.sub(r"\b(?:of|with|for|who ask)\s*$", "", before)
     rest = " ".join(f"{before} {text[found.end() :]}".split())

@@ -45,11 +45,15 @@ TOKEN = r"⟦[^⟧]*⟧"
 TIME = r"⟦[^⟧|]*\|[a-z]+\|[wc]⟧"
 _FIGURE = rf"(?:{TOKEN}|{NUMBER}(?:\s*°)?\s+[a-z]+|{NUMBER})"
 _MORE = (
-    r"(?:above|over|exceed(?:s|ing|ed)?|more than|greater than|higher than|larger than|longer than|older than|in excess of|beyond"
+    r"(?:above|over|exceed(?:s|ing|ed)?|more than|(?!(?:low|small|short|few|light|young|cheap|rath|oth|earli)er)[a-z]+er than"
+    r"|in excess of|beyond"
     r"|upwards of|>)"
 )
-_LESS = r"(?:below|under|less than|fewer than|lower than|smaller than|shorter than|younger than|<)"
-_LEAST = r"(?:at least|no less than|not less than|no fewer than|a minimum of|minimum|min\.|starting at|from(?= ⟦[^⟧]*\|m⟧)|≥|>=)"
+_LESS = r"(?:below|under|less than|(?:few|low|small|short|young|light|cheap|earli)er than|<)"
+_LEAST = (
+    r"(?:at least|no less than|not less than|no fewer than|a minimum of|minimum|min\.|(?:greater|more|higher) than or equal to"
+    r"|equal to or (?:greater|more|higher) than|starting at|from(?= ⟦[^⟧]*\|m⟧)|≥|>=)"
+)
 _MOST = (
     r"(?:up to|at most|no more than|not more than|no longer than|not longer than|no higher than|not exceed(?:ing)?|a maximum of"
     r"|maximum|max\.?"

@@ -14,8 +14,8 @@ MUST = re.compile(
 NEVER = re.compile(
     r"\b(?:(?:must|shall|may|can|could|should|will|is|are)(?: be)? (?:not|never)(?: ever)?(?: be)?(?: to(?: be)?)?(?! later| more"
     r"| less| exceed)"
-    r"|(?:(?<=^)|(?<=please )|(?<=, )|(?<=you ))do not(?! (?:have|need) to)|(?:must|shall|may) no longer(?: be allowed to| be)?|never"
-    r"|under no circumstances(?: (?:may|must|shall|should|can|do|does))?(?: you| we)?"
+    r"|(?:(?<=^)|(?<=please )|(?<=, )|(?<=you ))do not(?! (?:have|need)\b)|(?:must|shall|may) no longer(?: be allowed to| be)?|never"
+    r"|(?:under no circumstances|in no case|on no account|at no time|in no event)(?: (?:may|must|shall|should|can|do|does))?(?: you| we)?"
     r"|refrain from|avoid|stop(?= [a-z]+ing\b))\b(?: be\b)?"
 )
 PROHIBITED = re.compile(
@@ -33,8 +33,8 @@ SKIPPED = re.compile(
     r"|dispens(?:ed?|ing) with)\b"
 )
 PERMISSION = re.compile(
-    r"\b(?:may|can|could|might|need not|(?:do|does) not (?:need|have) to|excluded|(?:is|are) not (?:needed|required|necessary"
-    r"|mandatory)|no need"
+    r"\b(?:may|can|could|might|need not|(?:do|does) not (?:need\b|have to)|excluded|(?:not|never) (?:be )?(?:needed|required|obliged"
+    r"|necessary|mandatory)|no need"
     r"|optional(?:ly)?|voluntary|at (?:\w+ )?discretion|(?:is|are|remain|feel) (?:free|welcome|allowed|permitted|entitled|able) to"
     r"|on request|exempt)\b"
 )
@@ -53,6 +53,7 @@ TELLING = re.compile(
 )
 PAST = re.compile(r"\b(?:was|were|had|did)\b")
 NOBODY = re.compile(r"^(?:no (?!later\b|more\b|less\b|longer\b|fewer\b)|nobody|no one|nothing|none)\b")
+SUBJECT = re.compile(r"^(?:we|you|they|i) (?=[a-z]+)")
 _FILLER = re.compile(
     r"\b(?:always|also|then|immediately|promptly|first|please|in future|afterwards|subsequently|diligently|thereafter|only"
     r"|without undue delay"
@@ -102,7 +103,10 @@ def verb_of(text: str) -> str:
 def coordinated(text: str) -> list[str]:
     """One clause with two verbs as two: "must be sealed and registered", "check the file and call the client"."""
     found = MUST.search(text) or re.search(r"\b(?:is|are|be)\b", text)
-    if is_imperative(text):
+    plain = SUBJECT.sub("", text)
+    if is_imperative(plain) and not found:
+        head, rest = "", plain
+    elif is_imperative(text):
         head, rest = "", text
     elif found:
         head, rest = text[: found.end()], text[found.end() :]

@@ -19,6 +19,15 @@ _FOLLOWED = re.compile(
     r"^(?P<a>.+?),?\s+(?:(?P<m>must be|shall be|has to be|have to be|should be|is always|are always|is"
     r"|are) )?(?:directly |immediately )?followed by\s+(?P<b>.+)$")
 _PRECEDED = re.compile(r"^(?P<b>.+?)\s+(?:must|shall|should|is|are|has|have)(?: to)?(?: always)?(?: be)? preceded by\s+(?P<a>.+)$")
+_SUBJECT_TO = re.compile(
+    r"^(?P<b>.+?) (?:is|are|be|shall be|must be) (?:always )?(?:subject to|conditional (?:up)?on|contingent (?:up)?on) "
+    r"(?!.*\b(?:change|availability|tax|vat|terms|conditions|rules)\b)(?P<a>.+)$"
+)
+_PRECEDES = re.compile(r"^(?P<a>.+?)\s+(?:(?:must|shall|should|always) )?(?:precedes?|comes? before)\s+(?P<b>.+)$")
+_INVERTED = re.compile(
+    r"(?:^|,? and |, )only (?:after|when|once|if|upon) (?P<a>.+?) (?:is|are|may|can|does|shall|will|must) (?P<b>(?:an?|the|we|you|any"
+    r"|it|they) .+)$"
+)
 _FOLLOWS = re.compile(r"^(?P<b>.+?)\s+(?:must|shall|should|has to|have to|always)?\s*(?:follow|follows)\s+(?P<a>.+)$")
 _CONDITION_OF = re.compile(
     r"^(?P<a>.+?)\s+(?:is|are) (?:an? )?(?:prerequisite|precondition|condition|requirement)s? (?:for"
@@ -31,10 +40,13 @@ _SUBSEQUENT = re.compile(r"^(?P<a>.+?),? and (?P<b>(?:[\w'-]+ ){0,5}(?:subsequen
 _FIRST_LAST = re.compile(r"^(?P<b>[^,]+), (?P<a>[^,]+) first$")
 _NO_NO = re.compile(r"no (?P<a>[^,]+), no (?P<b>[^,]+)")
 _BEFORE_NOUN = re.compile(r"^(?P<v>[a-z]+) (?P<a>[a-z ]+?) before (?P<b>[a-z]+)$")
-_OUTSIDE = re.compile(r"\b(?:before and after|as before|as soon as possible|after all|long before|day before|once (?:a|an|per|every)\b)")
+_OUTSIDE = re.compile(
+    r"\b(?:before and after|as before|as soon as possible|after all|long before|day before|once (?:an?|per|every)\b"
+    r"|once ⟦)")
 _EVENT = re.compile(r"\b(?:has|have|had|is|are|was|were|gets?) (?:not )?(?:been |already )?(?:\w+ly )?(?P<v>[a-z]+)")
 
 _HANGING = re.compile(r"\b(?:if|unless|except|when|where|while|provided)\b")
+_CLOCK = re.compile(r"(?:the )?(?:\d|noon|midnight|midday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|end of|close of|⟦)")
 _FORCE = re.compile(r"\b(?:must|shall|should|may|can|has to|have to)\b")
 
 Conditions = tuple[Condition, ...]
@@ -56,6 +68,8 @@ def order(text: str, conditions: Conditions = ()) -> list[Statement] | None:
         text = f"never {text[: denied.start()].strip()}"
     if found := _NO_NO.fullmatch(text):
         return [_precedes(found["a"], found["b"], True, conditions)]
+    if (found := _INVERTED.search(text)) and not is_finite(found["a"]):
+        return [_precedes(found["a"], found["b"], True, conditions)]
     if (found := _ONLY.match(text)) and (found["w"] != "if" or is_event(found["a"])) and not re.search(r"⟦[^⟧]*\|[mp]⟧", found["a"]):
         return [_precedes(found["a"], found["b"] + found["mid"], True, conditions)]
     if found := _NOT_BEFORE.match(text):
@@ -68,6 +82,10 @@ def order(text: str, conditions: Conditions = ()) -> list[Statement] | None:
         return [_precedes(found["a"], found["b"], True, conditions)]
     if found := _CONDITION_OF.match(text):
         return [_precedes(found["a"], found["b"], True, conditions)]
+    if found := _SUBJECT_TO.match(text):
+        return [_precedes(found["a"], found["b"], True, conditions)]
+    if found := _PRECEDES.match(text):
+        return [_precedes(found["a"], found["b"], bool(MUST.search(text)), conditions)]
     if found := _PRECEDED.match(text):
         return [_precedes(found["a"], found["b"], True, conditions)]
     return _in_sequence(text, conditions) or _beside(text, conditions)
@@ -113,7 +131,7 @@ def _beside(text: str, conditions: Conditions) -> list[Statement] | None:
 def _may_join(left: str, right: str) -> bool:
     """A word of time joins two clauses; it does not stand in a condition, nor in a subject ("what came after ... must ...")."""
     inside = _HANGING.search(left) or (_FORCE.search(right) and not _FORCE.search(left))
-    return not inside
+    return not inside and not _CLOCK.match(right)
 
 
 def _nearest(text: str) -> str:

@@ -15,6 +15,7 @@ from opus_pipelines.intention.procedure.modality import (
     REQUIRED,
     REQUIRES,
     SKIPPED,
+    SUBJECT,
     coordinated,
     forbids,
     obliges,
@@ -37,6 +38,7 @@ _IT_IS = re.compile(r"^it (?:is|shall be) (?:strictly |expressly )?(?:forbidden|
 _NOT_ALLOWED_TO = re.compile(r"\b(?:is|are|be) (?:not|no longer) (?:allowed|permitted) to (?P<what>.+)$")
 _NOT_DONE = re.compile(r"^(?P<a>[^,]+?) (?:is|are) (?:not|never) (?P<v>[a-z]+)\b(?P<rest>.*)$")
 _NO_NEED = re.compile(r"^(?:nothing|none) (?:must|has to|needs? to) ")
+_NO_ON = re.compile(r"^no (?P<a>[\w -]+?) (?P<c>(?:on|during|in|at|outside|after) .+)$")
 _NO_TIME = ("covered", "included", "needed", "required", "intended", "meant", "known", "considered", "affected", "limited", "expected")
 
 
@@ -52,7 +54,7 @@ def statements_of(text: str, shape: str = "prose") -> tuple[Statement, ...]:
 def _read(text: str, shape: str, conditions: tuple[Condition, ...] = ()) -> list[Statement]:
     if text.endswith("?") or not text:
         return []
-    lead = depends.LEADING.match(text)
+    lead = depends.LEADING.match(text) or depends.FOR_WHOM.match(text)
     if lead and not (lead["word"] == "from" and times.duration_limit(text)):
         return _led(lead["word"], lead["what"], lead["rest"], shape, conditions)
     parts = _COORDINATED.split(text)
@@ -125,7 +127,11 @@ def _numeric(text: str) -> tuple[str, tuple[Condition, ...]]:
 def _due(text: str, due: "times.Figure", shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
     """A clause that says by when its step is done."""
     text, trailing = depends.trailing(text)
-    conditions = (*conditions, *trailing)
+    narrowed: tuple[Condition, ...] = ()
+    text, numeric = _numeric(text)
+    if MUST.search(text):
+        text, narrowed = depends.of_subject(text)
+    conditions = (*conditions, *trailing, *numeric, *narrowed)
     a = "" if times.whole(text) else phrase(text)
     if not a and not times.whole(text):
         return []
@@ -146,6 +152,8 @@ def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Sta
         return _forbidden(text, conditions)
     if (found := _NOT_DONE.match(text)) and is_participle(found["v"]) and found["v"] not in _NO_TIME:
         return [_absence(text.replace(" not ", " "), conditions)]
+    if (found := _NO_ON.match(text)) and not is_finite(text):
+        return [Statement("absence", found["a"], conditions=(*conditions, Condition(found["c"], is_scope=True)))]
     if PERMISSION.search(text):
         return []
     if chosen := _choice(text, conditions):
@@ -169,7 +177,7 @@ def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Sta
         return [_existence(p, conditions) for p in coordinated(text)]
     if shape == "item" and _is_state(text):
         return [_existence(text, conditions)]
-    if conditions and (is_finite(text) or any(may_be_third_person(w) for w in words_in(text)[1:4])):
+    if conditions and _tells_a_step(text):
         return [_existence(p, conditions, strong=False) for p in coordinated(text)]
     return []
 
@@ -180,6 +188,14 @@ def _ensured(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[S
         return _read(text, shape, conditions)
     done = re.search(r"\b(?:is|are|be|been|has been|have been) (?:\w+ly )?(?P<v>[a-z]+)", text)
     return _read(f"must {text}", shape, conditions) if done and is_participle(done["v"]) else []
+
+
+def _tells_a_step(text: str) -> bool:
+    """A plain statement that something is done: "the order is blocked", "the manager decides"."""
+    passive = re.search(r"\b(?:is|are) (?:\w+ly )?(?P<v>[a-z]+)\b", text)
+    if passive:
+        return is_participle(passive["v"])
+    return bool(SUBJECT.match(text)) or any(may_be_third_person(w) for w in words_in(text)[1:4])
 
 
 def _is_state(text: str) -> bool:

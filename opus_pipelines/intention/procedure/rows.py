@@ -8,23 +8,44 @@ from opus_pipelines.intention.stated import Statement
 
 _OBLIGES = re.compile(r"^(?:mandatory|required|obligatory|compulsory|always|yes|must|every time|for every \w+|after every \w+)$", re.I)
 _PERMITS = re.compile(
-    r"^(?:optional|voluntary|at (?:\w+ )?discretion|if available|for information|if desired|n/?a|not applicable"
-    r"|none|recommended|-)$", re.I)
+    r"^(?:optional|voluntary|at (?:\w+ )?discretion|if available|for information|if desired|recommended)$", re.I,
+)
 _FORBIDS = re.compile(r"^(?:(?:is )?(?:prohibited|forbidden|not allowed|not permitted|never)\b)(?P<rest>.*)$", re.I)
+_SAME_DAY = re.compile(r"^(?:the )?same day$|^immediately$|^at once$", re.I)
 _DUE = re.compile(
     r"^(?:within |max(?:imum|\.)? |at most |up to )?(?:an? |\w+[-.,\d]* )(?:working |business |calendar )?(?:minute"
     r"|hour|day|week|month)s?(?: at most| maximum)?(?: (?:of|after|from) .+)?$", re.I)
-_ORDER = re.compile(r"^(?:only after|only once|only when|after|before|not before|not until|must follow|once|prior to)\b", re.I)
+_ORDER = re.compile(
+    r"^(?:only after|only with|only upon|only once|only when|after|before|not before|not until|must follow|once"
+    r"|prior to)\b", re.I)
 _CONDITION = re.compile(
     r"^(?:by .+?, )?(?P<c>(?:(?:only|required|mandatory)\s+)?(?:if|for|when|above|over|below|under|where"
-    r"|in case of|with|buildings|orders|cases|claims)\b.*)$", re.I)
-_LIMIT = re.compile(r"^(?:at least|at most|max\.?|maximum|min\.?|minimum|up to|no more than)\s.*\d", re.I)
+    r"|in case of|with)\b.*|[^,]+ (?:above|over|more than|less than|below|exceeding|from) .*\d.*)$", re.I,
+)
+_LIMIT = re.compile(
+    r"^(?:at least|at most|max\.?|maximum|min\.?|minimum|up to|no more than)\s.*(?:\d|\b(?:one|two|three|four|five"
+    r"|six|ten)\b)", re.I)
 _CHOICE = re.compile(r"\b(?:one of (?:the )?(?:two|both|them)|either|never both)\b", re.I)
-_WHOLE = re.compile(r"\b(?:whole|total|entire|overall|end-to-end)\b|^process$", re.I)
+_ACTIVITIES = ("activity", "activities", "task", "action", "what", "work step", "process step", "step")
+_EMPTY = re.compile(r"^(?:[-–—.]+|n/?a|none|not applicable)$", re.I)
+_WHOLE = re.compile(r"\b(?:whole|total|entire|overall|end-to-end|all steps)\b|^process$|^from .+ to ", re.I)
 
 
-def statements_of_row(text: str) -> tuple[Statement, ...]:
-    """What a row states; a row of a table with named columns is `column: value; ...`, one without is `cell | cell`."""
+def activity_column(text: str) -> int | None:
+    """The column of the activities, where the row is the head of a table: "No. | Activity | Rule"."""
+    names = [name.strip().casefold() for name in _split(text)]
+    return next((names.index(known) for known in _ACTIVITIES if known in names), None)
+
+
+def statements_of_row(text: str, column: int | None = None) -> tuple[Statement, ...]:
+    """What a row states; a row of a table with named columns is `column: value; ...`, one without is `cell | cell`.
+
+    `column`: that of the activities, where the table's head tells it.
+    """
+    if column is not None and len(parts := _split(text)) > column and words_in(parts[column].casefold()):
+        cells = [parts[column], *(p for n, p in enumerate(parts) if n != column)]
+        cells = [_named(c) for c in cells if c and not _EMPTY.match(c)]
+        return tuple(dict.fromkeys(_of_step(cells[0], cells[1:])))
     cells = _cells(text)
     texts = [cell for cell in cells if len(cell.split()) >= 5 and not _rule_like(cell) and _step_of([cell]) is None]
     long = [said for cell in texts for said in statements_of(cell)]
@@ -36,16 +57,25 @@ def statements_of_row(text: str) -> tuple[Statement, ...]:
 
 
 def _cells(text: str) -> list[str]:
-    parts = re.split(r"\s*\|\s*", text) if "|" in text else re.split(r";\s*|\t", text)
-    named = [p.partition(": ") for p in parts]
-    values = [value if value and len(name.split()) <= 4 else p for p, (name, _, value) in zip(parts, named, strict=True)]
-    return [v.strip() for v in values if v.strip()]
+    values = map(_named, _split(text))
+    return [v for v in values if v and not _EMPTY.match(v)]
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in (text.split("|") if "|" in text else re.split(r";|\t", text))]
+
+
+def _named(cell: str) -> str:
+    """A cell without the name of its column."""
+    name, _, value = cell.partition(": ")
+    return value.strip() if value and len(name.split()) <= 4 else cell
 
 
 def _step_of(cells: list[str]) -> int | None:
     """The cell that names the step: the first that begins with a verb, says that something was done, or speaks of the whole."""
-    for n, cell in enumerate(cells):
-        words = words_in(cell.casefold())
+    order = sorted(range(len(cells)), key=lambda n: (len(words_in(cells[n].casefold())) < 2, n))
+    for n in order:
+        cell, words = cells[n], words_in(cells[n].casefold())
         if _rule_like(cell) or not words or len(words) > 8:
             continue
         if _WHOLE.search(cell) or (is_base(words[0]) and (len(words) > 1 or cell[:1].isupper()) and n < 3):
@@ -76,7 +106,7 @@ def _of_step(step: str, rest: list[str]) -> list[Statement]:
             found += statements_of(f"Do not {_lower(step)}{ending}")
         elif _ORDER.match(cell):
             found += statements_of(_ordered(step, cell))
-        elif _DUE.match(cell):
+        elif _DUE.match(cell) and not _SAME_DAY.match(cell):
             found += statements_of(f"{_must(step)} within {_bare(cell)}{condition}")
         elif _LIMIT.match(cell):
             noun = " ".join(words_in(step.casefold())[1:]) or step

@@ -65,7 +65,7 @@ def deadline(text: str) -> tuple[str, Figure, str] | None:
     """The clause without its deadline, the time, and what it is counted from; None where it has none."""
     text = _AHEAD.sub("", text)
     found = _DEADLINE.search(text) or _INSIDE.search(text)
-    if not found:
+    if not found or re.search(r"\bfor(?: an?)?$", text[: found.start()].strip()):
         return None
     groups = found.groupdict()
     rest = f"{text[: found.start()]} {'' if 'tail' in groups else text[found.end() :]}"

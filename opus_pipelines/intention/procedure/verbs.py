@@ -61,7 +61,8 @@ def words_in(text: str) -> list[str]:
 def is_finite(text: str) -> bool:
     """The text has a finite verb: it is a clause, not a phrase."""
     words = words_in(text)
-    return any(w in FINITE or is_third_person(w) for w in words) or _has_verb_after_noun(words)
+    pronouns = any(w in ("we", "you", "they", "i") and is_base(after) for w, after in pairwise(words))
+    return pronouns or any(w in FINITE or is_third_person(w) for w in words) or _has_verb_after_noun(words)
 
 
 def _has_verb_after_noun(words: list[str]) -> bool:
