@@ -12,9 +12,10 @@ import dagster as dg
 from pydantic import Field
 
 from assets.checks import FAILED_INTAKES, RESULT_CHECKS, reported, warning
+from assets.failing import reason_first
 from assets.partitions import CONTRACTS
 from assets.specs import key, made, spec
-from opus_pipelines import disk
+from opus_pipelines import disk, folders
 from opus_pipelines.errors import CheckFailed, InputError, OpusError
 from opus_pipelines.generation.bulk.encode import SpreadEncoder
 from opus_pipelines.generation.bulk.run import BulkRun
@@ -49,9 +50,13 @@ LINEAGE = {
     "workflows/optimized": ["generation/wfg_nodes", "generation/wfg_edges"],
     "workflows/tasks": ["workflows/optimized"],
     "workflows/edges": ["workflows/optimized"],
+    "workflows/changes": ["workflows/optimized", "workflows/tasks", "generation/intakes", "generation/neighbours"],
     "reports/cost": ["workflows/optimized", "workflows/tasks"],
     "reports/reward": ["workflows/optimized"],
-    POINTER: ["workflows/optimized", "workflows/tasks", "workflows/edges", "reports/cost", "reports/reward", "generation/runs"],
+    POINTER: [
+        "workflows/optimized", "workflows/tasks", "workflows/edges", "workflows/changes", "reports/cost", "reports/reward",
+        "generation/runs",
+    ],
 }
 SPECS = [
     spec(
@@ -71,10 +76,12 @@ class GenerateConfig(dg.Config):
 @dg.multi_asset(
     name="generate_contracts", specs=SPECS, check_specs=[*RESULT_CHECKS, FAILED_INTAKES], backfill_policy=dg.BackfillPolicy.single_run(),
 )
+@reason_first
 def generate(
     context: dg.AssetExecutionContext, config: GenerateConfig, run: LakeRun, encoder: EncoderResource, spark: SparkResource
 ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult | dg.AssetMaterialization]:
     """Every contract of the run: generated, checked, published, unless its result is up to date."""
+    folders.record(run.lake.root, "intakes", run.typed.paths.intakes)
     contracts = {contract.key: contract for contract in contracts_of(run.lake, run.typed.paths.intakes)}
     needed = needed_for_contracts(contracts.get(partition) for partition in context.partition_keys)
     disk.require(run.lake.root, needed, run.typed.disk.reserve_mb, "this generation")

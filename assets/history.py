@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from assets.checks import HELD_BACK, HISTORY_CHECKS, REJECTED_WHOLE, reported, warning
+from assets.failing import reason_first
 from assets.specs import made, spec
+from opus_pipelines import folders
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.ids import digest
 from opus_pipelines.query.views import write_views_sql
@@ -31,10 +33,12 @@ class ReadHistory(dg.Config):
     specs=[spec("history/implementations", GROUP), spec("history/rejects", GROUP), spec("history/sources", GROUP)],
     check_specs=[*HISTORY_CHECKS, REJECTED_WHOLE, HELD_BACK],
 )
+@reason_first
 def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
     """Reads the sources whose files changed."""
     run.lake.ensure_empty()
     write_views_sql(run.lake)
+    folders.record(run.lake.root, "history", run.typed.paths.history)
     run.handed.work = remake.begin(run.lake) if config.full else run.lake
     rates = run.typed.currency.usd_per_unit
     plans = plan_with_room(run.work, run.lake, run.typed)

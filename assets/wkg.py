@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import dagster as dg
 
 from assets.checks import EMBEDDED_CHECKS, MINED_CHECKS, reported
-from assets.specs import key, made, spec
+from assets.failing import reason_first
+from assets.specs import made, spec
 from assets.summary import shown, summary
 from opus_pipelines.lake import read_json
 from opus_pipelines.progress import Ticker
@@ -35,6 +36,7 @@ class Mine(dg.Config):
 @dg.multi_asset(
     name="mine", specs=[spec(f"wkg/{name}", GROUP, ["history/implementations"], kinds=("spark", "parquet")) for name in MINED]
 )
+@reason_first
 def mine(config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResource) -> Iterator[dg.MaterializeResult]:
     """Resolves tasks, then aggregates the sources that changed and merges all aggregates."""
     run.handed.build = build.prepare(
@@ -55,6 +57,7 @@ def mine(config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResou
         spec("wkg/index", GROUP, ["wkg/embeddings"], about="the FAISS index over the tasks, with its id map", kinds=("faiss",)),
     ],
 )
+@reason_first
 def embed(run: LakeRun, encoder: EncoderResource) -> Iterator[dg.MaterializeResult]:
     """Embeds tasks and cases; only texts that are new reach the encoder."""
     counts = build.embed(run.build, encoder.of_lake(run.work), Ticker("embedded passages", logger.info)) if run.build.is_new else {}
@@ -63,23 +66,31 @@ def embed(run: LakeRun, encoder: EncoderResource) -> Iterator[dg.MaterializeResu
 
 
 @dg.multi_asset_check(name="check_mined", specs=MINED_CHECKS)
+@reason_first
 def check_mined(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
     """Checks the staged tables, before anything of them can be seen."""
     yield from _checked(run, MINED_DATASETS, MINED_CHECKS)
 
 
 @dg.multi_asset_check(name="check_embedded", specs=EMBEDDED_CHECKS)
+@reason_first
 def check_embedded(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
     """Checks the staged vectors and their index."""
     yield from _checked(run, EMBEDDED_DATASETS, EMBEDDED_CHECKS)
 
 
-@dg.asset(
-    key=key("wkg/snapshot"),
-    deps=[key(f"wkg/{name}") for name in (*MINED, *EMBEDDED, "index")],
-    group_name=GROUP, owners=["team:opus"], kinds={"json"},
+@dg.multi_asset(
+    name="wkg__snapshot",
+    specs=[
+        spec(
+            "wkg/snapshot", GROUP, [f"wkg/{name}" for name in (*MINED, *EMBEDDED, "index")],
+            about="the pointer that makes a snapshot visible", kinds=("json",),
+        ),
+        spec("wkg/changes", GROUP, ["wkg/tasks", "wkg/edges", "wkg/needs", "wkg/cases", "history/implementations"]),
+    ],
 )
-def snapshot(run: LakeRun) -> dg.MaterializeResult:
+@reason_first
+def snapshot(run: LakeRun) -> Iterator[dg.MaterializeResult]:
     """Publishes: manifest, rename, and the one pointer that readers follow."""
     pictures: dict[str, str] = {}
     if run.build.is_current:
@@ -92,7 +103,8 @@ def snapshot(run: LakeRun) -> dg.MaterializeResult:
     pointer = read_json(run.lake.root / "wkg" / "current.json") or {}
     facts = {name: manifest[name] for name in ("lambda", "counts", "timings", "engines") if name in manifest}
     published_at = pointer.get("published_at", "")
-    return made("wkg/snapshot", current, snapshot=current, published_at=published_at, **facts, **summary(manifest), **shown(pictures))
+    yield made("wkg/changes", current, before=pointer.get("before") or "")
+    yield made("wkg/snapshot", current, snapshot=current, published_at=published_at, **facts, **summary(manifest), **shown(pictures))
 
 
 def _checked(run: LakeRun, datasets: tuple[Dataset, ...], declared: list[dg.AssetCheckSpec]) -> Iterator[dg.AssetCheckResult]:
@@ -102,3 +114,4 @@ def _checked(run: LakeRun, datasets: tuple[Dataset, ...], declared: list[dg.Asse
     for failed in (result for result in found if not result.passed and not result.blocking):
         logger.warning("%s (%s): %s", failed.name, failed.dataset, failed.detail)
     yield from reported(found, declared, unseen=None if run.build.is_new else "unchanged: checked when it was published")
+    build.require_passed(found)

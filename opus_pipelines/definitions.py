@@ -9,6 +9,7 @@ from typing import Any
 import dagster as dg
 
 from assets import generation, history, wkg
+from assets.specs import key
 from jobs import generate, rebuild, watch_history, watch_intakes
 from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings, load
@@ -20,7 +21,8 @@ from resources.spark import SparkResource
 def build_defs(settings: Settings, resources: Mapping[str, Any] | None = None) -> dg.Definitions:
     """Definitions for these settings; `resources` replaces single ones (tests)."""
     fresh = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=settings.schedule.fresh_hours))
-    snapshot = wkg.snapshot.map_asset_specs(lambda spec: dg.apply_freshness_policy(spec, fresh))
+    watched = key("wkg/snapshot")
+    snapshot = wkg.snapshot.map_asset_specs(lambda spec: dg.apply_freshness_policy(spec, fresh) if spec.key == watched else spec)
     return dg.Definitions(
         assets=[history.history, wkg.mine, wkg.embed, snapshot, generation.generate],
         asset_checks=[wkg.check_mined, wkg.check_embedded],

@@ -30,8 +30,9 @@ from opus_pipelines.tables.wkg import (
     TASKS,
     VARIANTS,
     WAYS,
+    WKG_CHANGES,
 )
-from opus_pipelines.tables.workflows import COST_REPORT, OPTIMIZED, REWARD_REPORT, WORKFLOW_EDGES, WORKFLOW_TASKS
+from opus_pipelines.tables.workflows import COST_REPORT, OPTIMIZED, REWARD_REPORT, WORKFLOW_CHANGES, WORKFLOW_EDGES, WORKFLOW_TASKS
 
 __all__ = [
     "ALIASES",
@@ -64,6 +65,8 @@ __all__ = [
     "WAYS",
     "WFG_EDGES",
     "WFG_NODES",
+    "WKG_CHANGES",
+    "WORKFLOW_CHANGES",
     "WORKFLOW_EDGES",
     "WORKFLOW_TASKS",
     "Column",

@@ -42,8 +42,8 @@ class Paths(Section):
     """Where inputs and results lie."""
 
     lake: Path = Field(Path("lake"), description="everything that is written")
-    history: Path = Field(Path("history"), description="a folder a source")
-    intakes: Path = Field(Path("intakes"), description="client/contract/intake folders")
+    history: Path = Field(Path("history"), description="a folder a source; not stated: the one that the lake was made from last")
+    intakes: Path = Field(Path("intakes"), description="client/contract/intake folders; not stated: those that the lake was made from last")
 
 
 class History(Section):

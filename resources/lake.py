@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import dagster as dg
 from pydantic import PrivateAttr
 
+from opus_pipelines.errors import LakeError
 from opus_pipelines.history.ingest import HistoryState
 from opus_pipelines.lake import Lake
 from opus_pipelines.lock import is_alive
@@ -22,6 +23,10 @@ from opus_pipelines.wkg.staged import SnapshotBuild
 T = TypeVar("T")
 PROCESS = "opus/process"  # the tag of a run that names the process it runs in
 logger = logging.getLogger("opus_pipelines.lake")
+
+
+class RunRefusedError(dg.DagsterError):
+    """A run that may not begin. Dagster shows errors of its own kind as they are, others below a line about resources."""
 
 
 @dataclass
@@ -48,7 +53,10 @@ class LakeRun(dg.ConfigurableResource):
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
         """Take the lake's lock; whoever holds it knows that every other run still marked as running is dead."""
-        self._held.enter_context(self.lake.lock())
+        try:
+            self._held.enter_context(self.lake.lock())
+        except LakeError as error:
+            raise RunRefusedError(str(error)) from error
         if context.instance is not None and context.run is not None:
             fail_dead_runs(context.instance, context.run.run_id)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from opus_pipelines.errors import OpusError, SettingsError
+from opus_pipelines.folders import recorded
 from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings, load
 
@@ -18,9 +19,14 @@ class Options:
     settings_file: Path | None = None
 
     def settings(self, **overrides: Any) -> Settings:
-        """Settings in force, paths absolute; raises SettingsError when an input folder lies inside the lake."""
+        """Settings in force, paths absolute; raises SettingsError when an input folder lies inside the lake.
+
+        An input folder that nothing states is the one that the lake was made from, where that is known and still there.
+        """
         made = load(self.settings_file, paths__lake=self.lake_folder, **overrides)
         paths = made.paths.model_copy(update={name: path.expanduser().absolute() for name, path in made.paths})
+        kept = {name: folder for name, folder in recorded(paths.lake).items() if name not in made.paths.model_fields_set}
+        paths = paths.model_copy(update=kept)
         for name in ("history", "intakes"):
             if getattr(paths, name).resolve().is_relative_to(paths.lake.resolve()):
                 raise SettingsError(f"{name} = {getattr(paths, name)} lies inside the lake {paths.lake}; inputs never do")

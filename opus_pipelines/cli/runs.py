@@ -7,12 +7,12 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from opus_pipelines import errors
 from opus_pipelines.cli.home import prepare
 from opus_pipelines.errors import LakeError, OpusError
 from opus_pipelines.generation.discover import ContractFolder
 from opus_pipelines.lake import Lake
 from opus_pipelines.lock import this_process
+from opus_pipelines.query.run_reasons import reason_of
 from opus_pipelines.query.status import has_unfinished_runs
 from opus_pipelines.settings import Settings
 
@@ -119,14 +119,8 @@ def _warnings(result: "dg.ExecuteInProcessResult") -> list[str]:
 def _reason(result: "dg.ExecuteInProcessResult") -> str:
     """Why a run failed, in the words of the deepest error: ours as they are, others with their type; a line each contract that failed."""
     found = [getattr(event.event_specific_data, "error", None) for event in result.all_events if event.is_failure]
-    chain = list(_causes(next((e for e in found if e), None)))
-    if not chain:
-        return "the run failed"
-    ours = next((e for e in chain if e.cls_name and hasattr(errors, e.cls_name)), None)
-    error = ours or chain[-1]
-    lines = error.message.strip().splitlines() if error.cls_name == "Failure" else [error.message]
-    message = "\nopus: ".join(" ".join(line.split()) for line in lines)
-    return message.split(": ", 1)[-1] if ours or error.cls_name == "Failure" else message
+    chain = [(error.cls_name, error.message) for error in _causes(next((e for e in found if e), None))]
+    return "\nopus: ".join(reason_of(chain))
 
 
 def _causes(error: Any) -> Iterator[Any]:

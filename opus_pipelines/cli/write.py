@@ -104,6 +104,8 @@ def generate(
 def ui(options: Options, port: int) -> None:
     """The Dagster UI with its daemon, on this lake's runs, until it is stopped.
 
+    Its jobs read the folders that the lake was made from last, unless settings or OPUS_HISTORY and OPUS_INTAKES state others.
+
     \b
     Example:
       opus --lake demo/lake ui
@@ -115,6 +117,7 @@ def ui(options: Options, port: int) -> None:
     if options.settings_file:
         os.environ["OPUS_SETTINGS"] = str(options.settings_file.absolute())
     os.environ |= {f"OPUS_{name.upper()}": str(path) for name, path in settings.paths}
+    note(f"history: {settings.paths.history}, intakes: {settings.paths.intakes}")
     dagster = Path(sys.executable).with_name("dagster")
     note(f"http://127.0.0.1:{port}")
     os.execv(dagster, [str(dagster), "dev", "-w", str(ROOT / "workspace.yaml"), "-p", str(port)])

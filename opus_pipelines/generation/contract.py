@@ -19,11 +19,12 @@ from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.generation.flow import Generated
 from opus_pipelines.generation.intake import Intake, read_intake
 from opus_pipelines.generation.outcome import Outcome, Terms, failed_outcome, outcome_of, unread_outcome
+from opus_pipelines.generation.results.changes import write_changes
 from opus_pipelines.generation.results.rows import DATASETS_OF_GENERATION, Row
 from opus_pipelines.generation.results.staged import Heading, StagedTables
 from opus_pipelines.ids import code_version, digest, make_id
 from opus_pipelines.intention.elements import Element, contract_elements, shown_name
-from opus_pipelines.lake import Lake, write_json, write_table
+from opus_pipelines.lake import Lake, read_json, write_json, write_table
 from opus_pipelines.lwm.history import HistoryBackend
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.schemas import DATASETS, OPTIMIZED, RUNS, WORKFLOW_EDGES, WORKFLOW_TASKS, Dataset
@@ -186,7 +187,13 @@ def publish_contract(lake: Lake, result: ContractResult, now: datetime) -> None:
                 write_table(DATASETS[name], tables[name], staged / name)
         for name in sorted(tables, key=lambda name: name == RUNS.name):
             lake.publish(staged / name, lake.folder(DATASETS[name], **where))
-    write_json(lake.pointer_path(result.client, result.contract), {
+    before = read_json(lake.pointer_path(result.client, result.contract))
+    if before and before["result"] == result.result:
+        before = None  # it is current already: what it followed stands in its own rows
+    pointer = {
         "client": result.client, "contract": result.contract, "result": result.result, "snapshot": result.snapshot,
         "model_version": result.model_version, "attempt": result.attempt, "published_at": now.isoformat(),
-    })
+        "before": before["result"] if before else None,
+    }
+    write_changes(lake, pointer, before)
+    write_json(lake.pointer_path(result.client, result.contract), pointer)

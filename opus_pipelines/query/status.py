@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 
 from opus_pipelines.lake import Lake
+from opus_pipelines.query.run_reasons import failure_reason
 from opus_pipelines.query.sql import select
 
 Block = tuple[str, list[str], list[tuple[Any, ...]]]
@@ -32,17 +33,20 @@ def report(connection: duckdb.DuckDBPyConnection, lake: Lake, changes: Changes |
     yield _block("Contracts", contracts(connection, changes), "no results yet; `opus generate` makes them")
     yield _block("What could not be used", select(connection, "failures"), "nothing")
     runs = last_runs(lake)
-    yield "Last runs" + ("" if runs else ": none"), ["job", "status", "started", "seconds", "run"], runs
+    yield "Last runs" + ("" if runs else ": none"), ["job", "status", "started", "seconds", "run", "reason"], runs
 
 
 def last_runs(lake: Lake) -> list[tuple[Any, ...]]:
-    """The five latest runs of Dagster's own record, read without Dagster; empty before the first."""
+    """The five latest runs of Dagster's own record, read without Dagster, a failed one with its reason; empty before the first."""
     path = lake.dagster_home / "history" / "runs.db"
     if not path.is_file():
         return []
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as runs:
         found = runs.execute("SELECT pipeline_name, status, start_time, end_time, run_id FROM runs ORDER BY id DESC LIMIT 5").fetchall()
-    return [(job, status.lower(), _time(start), _seconds(start, end), run) for job, status, start, end, run in found]
+    return [
+        (job, status.lower(), _time(start), _seconds(start, end), run, failure_reason(lake, run) if status == "FAILURE" else None)
+        for job, status, start, end, run in found
+    ]
 
 
 def has_unfinished_runs(lake: Lake) -> bool:

@@ -195,3 +195,26 @@ PROCEDURE_VECTORS = dataset("wkg/procedure_vectors", "one row, one text of wkg/p
     text    string  the text, as it was embedded
     vector  vector  unit length
 """)
+
+WKG_CHANGES = dataset("wkg/changes", "one row, one figure of a task or an edge that differs from the snapshot before",
+                      "snapshot before kind src dst figure", """
+    snapshot            id            the snapshot
+    before              id            the snapshot that was current before it
+    kind                string        task or edge
+    src                 id            the task; of an edge its first task
+    dst                 id            the second task of an edge; NULL of a task
+    title               string        the name of src
+    dst_title           string        the name of dst
+    change              string        added, removed (figure is then implementations or transitions) or changed
+    figure              string        the column of wkg/tasks or wkg/edges; critical_in: groups of wkg/needs in which the task is critical
+    value_before        float         its value in the snapshot before; NULL where it was unknown or the task or edge was not there
+    value_after         float         its value in the snapshot
+    text_before         string        the same of a title
+    text_after          string        the same of a title
+    because             string        cases (they hold the task or edge and came, went or changed), or what else changed
+    sources             list<string>  the sources of these cases
+    cases_added         int64         of these cases, those that came
+    cases_removed       int64         those that went
+    cases_changed       int64         those that have another content
+    implementation_ids  list<string>  the first 20 of these cases by id: rows of history/implementations
+""", partitions="snapshot")

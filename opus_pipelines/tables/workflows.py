@@ -124,6 +124,39 @@ WORKFLOW_EDGES = result_dataset("workflows/edges", "one row, one edge of a ranke
     origin       string  history, lwm, decision, algorithm1, algorithm2, review, or dependency: a wait that no sequence has as a pair
 """)
 
+WORKFLOW_CHANGES = result_dataset("workflows/changes", "one row, one Intention whose rank-1 workflow differs from the result before",
+                                  "intake_id intention_id before", """
+    before                id            the result that was current before this one
+    snapshot_before       id            the snapshot that it was made from
+    snapshot_after        id            the snapshot that this one was made from
+    folder                string        the intake's folder
+    change                string        added, removed, steps, ways (the same steps, done by others), order, or figures
+    workflow_id_before    id            rank 1 in the result before
+    workflow_id_after     id            rank 1 in this one
+    title_before          string        its name before
+    title_after           string        its name now
+    steps_before          list<string>  its tasks and reviews in order, before
+    steps_after           list<string>  now
+    steps_added           list<string>  steps that only the new one has
+    steps_removed         list<string>  steps that only the old one has
+    reward_usd_before     usd           Reward before
+    reward_usd_after      usd           now
+    success_before        prob          success probability before
+    success_after         prob          now
+    cost_usd_before       usd           cost before
+    cost_usd_after        usd           now
+    duration_ms_before    ms            duration before
+    duration_ms_after     ms            now
+    verdict_before        string        verdict before
+    verdict_after         string        now
+    feasible_before       bool          did it keep every constraint
+    feasible_after        bool          does it
+    because               list<string>  snapshot, settings, code, model, intake, decision: what differs; empty: the contract's files do
+    sources               list<string>  the sources of the cases behind the change
+    cases                 int64         near cases that came, went or changed, and changed cases of history with a step that came or went
+    implementation_ids    list<string>  the first 20 of them by id: rows of history/implementations
+""")
+
 COST_REPORT = result_dataset("reports/cost", "one row, one task over a contract's rank-1 workflows", "task_id", """
     task_id            id      the task
     title              string  its name

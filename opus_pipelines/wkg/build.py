@@ -112,10 +112,15 @@ def check(build: SnapshotBuild, found: Sequence[CheckResult], datasets: Sequence
     return more
 
 
-def publish(build: SnapshotBuild, checks: list[CheckResult], now: datetime) -> str:
-    """Make the snapshot current; returns its id. Raises CheckFailed, with everything as before, when a blocking check failed."""
+def require_passed(checks: Sequence[CheckResult]) -> None:
+    """Raises CheckFailed, naming each blocking check that failed."""
     if failed := [check for check in checks if not check.passed and check.blocking]:
         raise CheckFailed("nothing was published: " + "; ".join(f"{c.name} ({c.dataset}): {c.detail}" for c in failed))
+
+
+def publish(build: SnapshotBuild, checks: list[CheckResult], now: datetime) -> str:
+    """Make the snapshot current; returns its id. Raises CheckFailed, with everything as before, when a blocking check failed."""
+    require_passed(checks)
     if build.is_new and build.lake is not build.home:
         remake.compare(build.lake, build.home, build.snapshot_id, build.folder)
         remake.adopt(build.lake, build.home)

@@ -11,6 +11,7 @@ from opus_pipelines.ids import code_version, digest
 from opus_pipelines.lake import Lake, read_json, write_atomically, write_json
 from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.aggregates import SourcePart
+from opus_pipelines.wkg.changes import write_changes
 from opus_pipelines.wkg.checks import CheckResult
 from opus_pipelines.wkg.gamma import LambdaRule
 from opus_pipelines.wkg.resolution.ledger import added, ledger_rows, ledger_table, read_ledger
@@ -65,8 +66,10 @@ def keep(lake: Lake, resolution: Resolution, rule: LambdaRule, lambda_: float | 
 
 
 def point(lake: Lake, snapshot: str, now: datetime, **more: Any) -> None:
-    """Make a snapshot the current one; `more` stands in the pointer beside it."""
-    write_json(lake.root / "wkg" / "current.json", {"snapshot": snapshot, "published_at": stamp(now), **more})
+    """Make a snapshot the current one; `more` stands in the pointer beside it, and `before`: the snapshot that it takes the place of."""
+    before = lake.current_snapshot()
+    write_changes(lake, before, snapshot)
+    write_json(lake.root / "wkg" / "current.json", {"snapshot": snapshot, "before": before, "published_at": stamp(now), **more})
 
 
 def stamp(now: datetime) -> str:

@@ -15,6 +15,7 @@ from opus_pipelines.history.versions import contents_in_use
 from opus_pipelines.lake import Lake, read_json, read_table, slug
 from opus_pipelines.schemas import IMPLEMENTATIONS, OPTIMIZED, REJECTS, RUNS, SOURCES
 from opus_pipelines.settings import Retention
+from opus_pipelines.wkg.changes import prune_changes
 
 _SNAPSHOT = re.compile(r"w[0-9a-f]{16}")
 Manifests = Mapping[str, dict[str, Any]]
@@ -27,6 +28,7 @@ def prune(lake: Lake, retention: Retention, now: datetime) -> list[str]:
     gone = expired(manifests, retention, now, named_snapshots(lake), pointer.get("published_at"))
     for snapshot in gone:
         lake.remove(lake.snapshot_folder(snapshot))
+    prune_changes(lake, gone)
     kept = [manifest for snapshot, manifest in manifests.items() if snapshot not in gone]
     _prune_parts(lake, kept, now - timedelta(minutes=retention.grace_minutes))
     return gone

@@ -8,6 +8,7 @@ SET VARIABLE snapshot = (
 CREATE OR REPLACE VIEW current_snapshot AS
 SELECT
     pointer.content::JSON ->> 'snapshot' AS snapshot,
+    pointer.content::JSON ->> 'before' AS before,
     (pointer.content::JSON ->> 'published_at')::TIMESTAMPTZ AS published_at,
     manifest.content::JSON AS manifest
 FROM read_text(getvariable('lake') || '/wkg/current.json') AS pointer
@@ -18,6 +19,7 @@ SELECT
     content::JSON ->> 'client' AS client,
     content::JSON ->> 'contract' AS contract,
     content::JSON ->> 'result' AS result,
+    content::JSON ->> 'before' AS before,
     content::JSON ->> 'snapshot' AS snapshot,
     content::JSON ->> 'model_version' AS model_version,
     (content::JSON ->> 'published_at')::TIMESTAMPTZ AS published_at
@@ -71,6 +73,8 @@ SET VARIABLE files = (
             SELECT 'decisions', file FROM glob(getvariable('lake') || '/decisions/*/*/*.parquet')
             UNION ALL
             SELECT 'history_sources', file FROM glob(getvariable('lake') || '/history/sources/*.parquet')
+            UNION ALL
+            SELECT 'wkg_changes', file FROM glob(getvariable('lake') || '/wkg/changes/*/*.parquet')
             UNION ALL
             SELECT 'wkg_' || regexp_extract(file, '/([a-z_]+)/[^/]+$', 1), file
             FROM glob(getvariable('lake') || '/wkg/' || coalesce(getvariable('snapshot'), '-') || '/*/*.parquet')

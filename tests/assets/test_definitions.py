@@ -30,6 +30,7 @@ DEPS = {
         "wkg/procedure_vectors", "wkg/procedures", "wkg/task_aliases",
         "wkg/task_implementations", "wkg/tasks", "wkg/variants",
     ],
+    "wkg/changes": ["history/implementations", "wkg/cases", "wkg/edges", "wkg/needs", "wkg/tasks"],
     "generation/intakes": ["wkg/snapshot"],
     "generation/intentions": ["generation/intakes", "wkg/snapshot"],
     "generation/neighbours": ["generation/intentions"],
@@ -42,28 +43,37 @@ DEPS = {
     "workflows/optimized": ["generation/wfg_edges", "generation/wfg_nodes"],
     "workflows/tasks": ["workflows/optimized"],
     "workflows/edges": ["workflows/optimized"],
+    "workflows/changes": ["generation/intakes", "generation/neighbours", "workflows/optimized", "workflows/tasks"],
     "reports/cost": ["workflows/optimized", "workflows/tasks"],
     "reports/reward": ["workflows/optimized"],
     "workflows/current": [
-        "generation/runs", "reports/cost", "reports/reward", "workflows/edges", "workflows/optimized", "workflows/tasks",
+        "generation/runs", "reports/cost", "reports/reward", "workflows/changes", "workflows/edges", "workflows/optimized",
+        "workflows/tasks",
     ],
 }
 BLOCKING = {
     "history/sources": ["implementations_as_counted", "records_add_up"],
     "wkg/tasks": [
-        "drift_of_tasks", "every_task_has_a_name_in_history", "keys_are_unique", "no_industry_or_source_vanished",
+        "drift_of_tasks", "every_figure_could_be_told", "every_task_has_a_name_in_history", "figures_are_finite",
+        "intervals_hold_their_figures", "keys_are_unique", "missing_figures_have_a_reason", "no_industry_or_source_vanished",
         "probabilities_lie_in_0_1", "schema", "task_implementations_add_up_to_the_cases",
     ],
-    "wkg/task_implementations": ["every_task_exists", "keys_are_unique", "probabilities_lie_in_0_1", "schema", "ways_add_up_to_the_cases"],
+    "wkg/task_implementations": [
+        "every_figure_could_be_told", "every_task_exists", "figures_are_finite", "intervals_hold_their_figures", "keys_are_unique",
+        "missing_figures_have_a_reason", "probabilities_lie_in_0_1", "schema", "ways_add_up_to_the_cases",
+    ],
     "wkg/edges": [
-        "drift_of_edges", "drift_of_transition_shares", "every_task_exists", "keys_are_unique",
+        "drift_of_edges", "drift_of_transition_shares", "every_task_exists", "figures_are_finite", "keys_are_unique",
         "no_edge_has_more_implementations_than_transitions", "probabilities_lie_in_0_1",
         "probabilities_out_of_a_task_add_up_to_1", "schema",
     ],
-    "wkg/needs": ["every_task_exists", "keys_are_unique", "schema", "successes_are_among_the_cases"],
+    "wkg/needs": [
+        "every_figure_could_be_told", "every_task_exists", "figures_are_finite", "intervals_hold_their_figures", "keys_are_unique",
+        "missing_figures_have_a_reason", "schema", "successes_are_among_the_cases",
+    ],
     "wkg/task_aliases": ["every_task_exists", "keys_are_unique", "schema"],
     "wkg/variants": ["every_task_exists", "keys_are_unique", "schema", "variants_add_up_to_the_cases"],
-    "wkg/cases": ["every_task_exists", "keys_are_unique", "schema"],
+    "wkg/cases": ["every_task_exists", "figures_are_finite", "keys_are_unique", "schema"],
     "wkg/embeddings": [
         "every_task_exists", "every_task_has_a_vector", "keys_are_unique", "recall_at_10_against_exact_search", "schema",
         "the_index_holds_every_vector",

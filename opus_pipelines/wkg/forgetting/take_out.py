@@ -14,6 +14,7 @@ from opus_pipelines.embedding.cache import tokens_of
 from opus_pipelines.ids import digest
 from opus_pipelines.lake import PART, Lake, read_table, slug, write_atomically, write_json
 from opus_pipelines.schemas import EMBEDDINGS, IMPLEMENTATIONS, REJECTS, SOURCES, TASKS
+from opus_pipelines.wkg.changes import prune_changes
 from opus_pipelines.wkg.forgetting.forget import Traces, find
 from opus_pipelines.wkg.resolution.nodes import normalise
 from opus_pipelines.wkg.retention import Manifests, manifests_of
@@ -26,6 +27,7 @@ def take_out(lake: Lake, traces: Traces) -> list[tuple[str, int]]:
     for snapshot in traces.snapshots:
         lake.remove(lake.snapshot_folder(snapshot))
     _forget_drift(lake, set(traces.snapshots))
+    prune_changes(lake, traces.snapshots, forget=True)
     manifests = manifests_of(lake)
     return [
         ("snapshots", len(traces.snapshots)),

@@ -1,0 +1,31 @@
+"""Failures of assets that say their reason first: Dagster shows the first line of a step's error as the reason of the failed run."""
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import ParamSpec, TypeVar
+
+import dagster as dg
+
+from opus_pipelines.errors import OpusError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def reason_first(compute: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
+    """An asset's function whose errors are raised as `dg.Failure`, with the error's own words as description.
+
+    Without this the first line is Dagster's ("Error occurred while executing op ..."), and the reason stands below two traces.
+    """
+    @functools.wraps(compute)
+    def told(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
+        try:
+            yield from compute(*args, **kwargs)
+        except dg.Failure:
+            raise
+        except OpusError as error:
+            raise dg.Failure(description=str(error), allow_retries=False) from error
+        except Exception as error:
+            raise dg.Failure(description=f"unexpected {type(error).__name__}: {error}") from error
+
+    return told

@@ -1,0 +1,115 @@
+"""workflows/changes: what differs between a contract's result and the one before it, and what stands behind each difference.
+
+One row for each Intention whose rank-1 workflow is another one or has other figures. A result's rows lie in its own partition, a file for
+each result that it followed (`part-<before>.parquet`): a result that is current again after another one follows that one.
+"""
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from opus_pipelines.lake import Lake, read_table, table_of, write_table
+from opus_pipelines.schemas import CASES, INTAKES, NEIGHBOURS, OPTIMIZED, RUNS, WORKFLOW_CHANGES, WORKFLOW_TASKS
+from opus_pipelines.wkg import changes as wkg_changes
+from opus_pipelines.wkg.tables import place
+
+CASES_NAMED = 20  # implementation ids that a row names; the count beside them is of all
+_COLUMNS = {
+    "optimized": [
+        "intake_id", "intention_id", "workflow_id", "title", "reward_usd", "success_probability", "cost_usd", "duration_ms", "verdict",
+        "feasible", "decision_number",
+    ],
+    "steps": ["workflow_id", "position", "kind", "task_id", "title", "actor_kind", "model", "actor_group"],
+    "intakes": ["intake_id", "folder", "content_hash"],
+    "neighbours": ["intention_id", "implementation_id"],
+}
+
+
+def write_changes(lake: Lake, pointer: dict[str, Any], before: dict[str, Any] | None) -> None:
+    """Write what changed from the result of one pointer of a contract to that of another; an empty file where there was none before.
+    The lake's lock must be held."""
+    where = {"client_key": pointer["client"], "contract_key": pointer["contract"], "result": pointer["result"]}
+    folder = lake.folder(WORKFLOW_CHANGES, **where)
+    name = f"part-{before['result'] if before else 'first'}.parquet"
+    if (folder / name).is_file():
+        return
+    rows = changes(lake, before, pointer) if before else WORKFLOW_CHANGES.schema.empty_table()
+    with lake.staging() as staged:
+        path = write_table(WORKFLOW_CHANGES, rows, staged, name)
+        folder.mkdir(parents=True, exist_ok=True)
+        path.rename(folder / name)
+
+
+def changes(lake: Lake, before: dict[str, Any], after: dict[str, Any]) -> pa.Table:
+    """Rows of workflows/changes from the result of one pointer to that of another of the same contract."""
+    snapshots = before["snapshot"], after["snapshot"]
+    there = all((lake.snapshot_folder(s) / "manifest.json").is_file() for s in snapshots)
+    tables = {
+        f"{side}_{name}": table for side, pointer in (("old", before), ("new", after)) for name, table in _tables(lake, pointer).items()
+    }
+    near = pa.chunked_array(
+        [chunk for side in ("old", "new") for chunk in tables[f"{side}_neighbours"]["implementation_id"].chunks], pa.string()
+    )
+    tables["case_sources"] = _sources_of(lake, snapshots, near)
+    tables["touched"] = _touched(lake.root, *snapshots) if there else _touched_schema().empty_table()
+    found = wkg_changes.run_sql("workflows", tables, most=CASES_NAMED, because=_because(lake, before, after))
+    heads = {name: after[name] for name in ("client", "contract", "result")} | {
+        "before": before["result"], "snapshot_before": snapshots[0], "snapshot_after": snapshots[1],
+    }
+    return table_of(WORKFLOW_CHANGES, [heads | row for row in found.to_pylist()])
+
+
+def _tables(lake: Lake, pointer: dict[str, Any]) -> dict[str, pa.Table]:
+    where = {"client_key": pointer["client"], "contract_key": pointer["contract"], "result": pointer["result"]}
+    best = read_table(OPTIMIZED, lake.folder(OPTIMIZED, **where), columns=[*_COLUMNS["optimized"], "rank"])
+    best = best.filter(pc.equal(best["rank"], 1)).select(_COLUMNS["optimized"])
+    steps = read_table(WORKFLOW_TASKS, lake.folder(WORKFLOW_TASKS, **where), columns=_COLUMNS["steps"])
+    is_work = pc.is_in(steps["kind"], pa.array(["task", "review"]))
+    of_best = pc.is_in(steps["workflow_id"], best["workflow_id"].combine_chunks())
+    return {
+        "optimized": best, "steps": steps.filter(pc.and_(is_work, of_best)),
+        **{
+            name: read_table(dataset, lake.folder(dataset, **where), columns=_COLUMNS[name])
+            for name, dataset in (("intakes", INTAKES), ("neighbours", NEIGHBOURS))
+        },
+    }
+
+
+def _sources_of(lake: Lake, snapshots: tuple[str, str], ids: pa.ChunkedArray) -> pa.Table:
+    """implementation_id and source of these cases, of the snapshots that are there."""
+    columns = ["implementation_id", "source"]
+    cases = [read_table(CASES, place(lake.snapshot_folder(s), CASES), columns=columns) for s in dict.fromkeys(snapshots)]
+    table = pa.concat_tables(cases)
+    found = table.filter(pc.is_in(table["implementation_id"], ids.combine_chunks()))
+    return found.group_by(columns).aggregate([])
+
+
+@lru_cache(maxsize=1)
+def _touched(root: Path, before: str, after: str) -> pa.Table:
+    """The touched cases of two snapshots, which are the same for every contract of a run."""
+    return wkg_changes.touched(Lake(root), before, after)
+
+
+def _touched_schema() -> pa.Schema:
+    texts = pa.list_(pa.string())
+    names = [("source", pa.string()), ("implementation_id", pa.string()), ("change", pa.string())]
+    return pa.schema([*names, ("tasks_before", texts), ("tasks_after", texts)])
+
+
+def _because(lake: Lake, before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """What a result is made from that differs between the two."""
+    runs: list[dict[str, Any]] = []
+    for pointer in (before, after):
+        where = {"client_key": pointer["client"], "contract_key": pointer["contract"], "result": pointer["result"]}
+        runs.append(next(iter(read_table(RUNS, lake.folder(RUNS, **where), columns=["settings_hash", "code_version"]).to_pylist()), {}))
+    return [
+        name for name, differs in (
+            ("snapshot", before["snapshot"] != after["snapshot"]),
+            ("settings", runs[0].get("settings_hash") != runs[1].get("settings_hash")),
+            ("code", runs[0].get("code_version") != runs[1].get("code_version")),
+            ("model", before["model_version"] != after["model_version"]),
+        ) if differs
+    ]
