@@ -122,8 +122,9 @@ def test_assets_and_lineage(nodes: dict) -> None:
 
 
 def test_every_dataset_is_an_asset_with_its_schema(nodes: dict) -> None:
-    assert set(DATASETS) <= set(nodes)
-    for name, dataset in DATASETS.items():
+    by_people = {"decisions"}  # what a person said: an input, made by no run
+    assert set(DATASETS) - by_people <= set(nodes)
+    for name, dataset in ((n, d) for n, d in DATASETS.items() if n not in by_people):
         schema = nodes[name].metadata["dagster/column_schema"]
         assert [(c.name, c.type) for c in schema.columns] == [(c.name, c.type_name) for c in dataset.columns]
 
