@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 FIGURES = (
     ("Reward", "reward_usd", words.usd), ("success", "success_probability", words.share), ("cost", "cost_usd", words.usd),
-    ("touch time", "duration_ms", words.hours), ("history's cost", "baseline_cost_usd", words.usd),
-    ("history's success", "baseline_success", words.share), ("observed", "observed_share", words.share),
+    ("touch time", "duration_ms", words.hours), ("same steps in history", "baseline_cost_usd", words.usd),
+    ("cost assumed", "cost_assumed_share", words.share), ("saving", "saving_usd", words.usd),
+    ("similar cases that succeeded", "baseline_success", words.share), ("observed", "observed_share", words.share),
 )
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Gallery of first plans</title><style>

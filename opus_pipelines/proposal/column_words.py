@@ -23,6 +23,10 @@ _ROLES = {
         resource ressource user username benutzer bearbeiter sachbearbeiter mitarbeiter employee performer agent operator
         assignee handler worker behandelaar medewerker gebruiker utilisateur responsable usuario utente
     """,
+    "actor_group": """
+        role rolle rôle rol ruolo group gruppe groupe grupo gruppo team abteilung department afdeling service departamento reparto
+        workgroup funktion
+    """,
     "cost": "cost costs kosten kost aufwandskosten coût coûts cout couts coste costes costo costi custo custos",
     "description": "description beschreibung omschrijving subject betreff request anliegen summary descripción descrizione",
     "outcome": """

@@ -10,9 +10,11 @@ from opus_pipelines.proposal.table_sample import TableSample
 from opus_pipelines.proposal.values_seen import MOSTLY, TimesSeen, money_seen, times_seen
 
 MOST_ACTIVITIES = 1_000
+MOST_GROUPS = 100  # of people in one log
 RARELY = 0.02  # share of the cases in which a value of the case itself may be seen to change
 _ORDER = (
-    "case", "activity", "start", "end", "time", "transition", "instance", "actor", "actor_kind", "model", "cost", "case_cost", "currency",
+    "case", "activity", "start", "end", "time", "transition", "instance", "actor", "actor_group", "actor_kind", "model", "cost",
+    "case_cost", "currency",
 )
 
 
@@ -48,6 +50,7 @@ def find_columns(sample: TableSample, stated: Mapping[str, str] | None = None) -
     if not {"time", "start", "end"} & roles.keys():
         raise InputError(_unclear(sample, "time"))
     _actor(sample, roles)
+    _group(sample, roles)
     found = _cost(sample, ColumnsFound(roles, {name: times[name] for name in roles.values() if name in times}, zone=zone))
     taken = set(found.roles.values())
     attributes = tuple(name for name in sample.header if name not in taken and _is_of_case(sample, found.roles["case"], name))
@@ -130,6 +133,17 @@ def _actor(sample: TableSample, roles: dict[str, str]) -> None:
     moving = [name for name in free if sample.changes_within(roles["case"], name) > RARELY]
     if "actor" not in roles and len(moving) == 1:
         roles["actor"] = moving[0]
+
+
+def _group(sample: TableSample, roles: dict[str, str]) -> None:
+    """The role or group of people: a column that is named so, changes within cases, and has few values."""
+    free = [name for name in sample.header if name not in roles.values() and names_role(name, "actor_group")]
+    moving = [
+        name for name in free
+        if sample.changes_within(roles["case"], name) > RARELY and len(set(sample.columns[name].filled)) <= MOST_GROUPS
+    ]
+    if "actor_group" not in roles and len(moving) == 1:
+        roles["actor_group"] = moving[0]
 
 
 def _cost(sample: TableSample, found: ColumnsFound) -> ColumnsFound:

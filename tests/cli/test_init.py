@@ -144,3 +144,15 @@ def test_a_contract_with_an_example_intake(tmp_path: Path, capsys: pytest.Captur
     assert main([*arguments, "--to", str(tmp_path)]) == 1
     assert "is there already" in capsys.readouterr().err
     assert main(["init", "--contract", "--yes"]) == 2
+
+
+@pytest.mark.parametrize("column", ["Rolle", "org:role", "Team"])
+def test_a_role_of_people_is_proposed_and_reaches_history(tmp_path: Path, column: str) -> None:
+    rows = [[*row[:3], "SUPERVISOR" if "SUPERVISOR" in row[1] else "EMPLOYEE"] for row in trips()]
+    export = write_csv(tmp_path / "train.csv", [*HEADER[:3], column], rows)
+    assert main(["init", str(export), "--to", str(tmp_path / "history" / "trips"), "--yes"]) == 0
+    settings = tomllib.loads((tmp_path / "history" / "trips" / "source.toml").read_text("utf-8"))
+    assert settings["columns"]["actor_group"] == column
+    state = read_history(Lake(tmp_path / "lake"), tmp_path / "history", START)
+    steps = [task for row in read_table(IMPLEMENTATIONS, state.sources[0].folder).to_pylist() for task in row["tasks"]]
+    assert {dict(task["attributes"])["actor_group"] for task in steps} == {"EMPLOYEE", "SUPERVISOR"}
