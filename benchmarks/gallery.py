@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """The first plans of every shared log, of n8n, BPMN and an ugly export on one page: pictures, figures, and what must hold of each.
 
-    benchmarks/gallery.py DATA_DIR OUT_DIR [--bench DIR] [--scores DIR] [--only NAME ...] [--requests 3] [--cases 1500]
+    benchmarks/gallery.py DATA_DIR OUT_DIR [--bench DIR] [--scores DIR] [--only NAME ...] [--requests 3] [--cases 1500] [--show]
 
 Each source is run end to end as a new user would, in a lake of its own: `opus init --yes` on the export, `opus rebuild`, `opus generate`
 on a few requests, settings untouched. OUT_DIR/gallery.html shows the rank-1 workflow of every request; OUT_DIR/gallery.json holds the same
 checks for programs. DIR of --bench has logplans.py and plans.py (default: DATA_DIR/../bench). DIR of --scores has predictions, a folder a
-source with gold/ and predictions.jsonl: the table that plans.py prints of them stands beside the source. --cases keeps the last cases of a
+source with gold/ and predictions.jsonl: the table that plans.py prints of them stands beside the source. --cases keeps as many cases of a
 log: the page is for looking, its numbers are of a few requests.
 """
 
@@ -63,16 +63,18 @@ class Ran:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
-def run(source: Source, work: Path) -> Ran:
-    """History, intakes, lake and plans of one source below `work`, which is made anew."""
-    shutil.rmtree(work, ignore_errors=True)
-    (work / "history").mkdir(parents=True)
-    write_intakes(source, work / "intakes")
-    ran, started = Ran(source.name), time.monotonic()
-    with Family() as family:
-        ran.log = "\n".join(_carried_out(source, work))
-        ran.cpu_seconds = family.cpu_seconds
-    ran.seconds = time.monotonic() - started
+def run(source: Source, work: Path, shows_only: bool) -> Ran:
+    """History, intakes, lake and plans of one source below `work`, which is made anew; with `shows_only` looked at as it lies there."""
+    kept = work / "ran.json"
+    if not shows_only:
+        shutil.rmtree(work, ignore_errors=True)
+        (work / "history").mkdir(parents=True)
+        write_intakes(source, work / "intakes")
+        started = time.monotonic()
+        with Family() as family:
+            log = "\n".join(_carried_out(source, work))
+            kept.write_text(json.dumps({"log": log, "cpu_seconds": family.cpu_seconds, "seconds": time.monotonic() - started}))
+    ran = Ran(source.name, **json.loads(kept.read_text()))
     try:
         _look(source, work, ran)
     except Exception as error:  # a source that failed is shown as failed, the others go on
@@ -176,6 +178,7 @@ def main() -> None:
     parser.add_argument("--bench", type=Path)
     parser.add_argument("--scores", type=Path)
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--show", action="store_true", help="run nothing: make the page of what OUT_DIR has already")
     parser.add_argument("--requests", type=int, default=3, choices=range(1, 6))
     parser.add_argument("--cases", type=int, default=1_500)
     options = parser.parse_args()
@@ -185,9 +188,10 @@ def main() -> None:
     bench = (options.bench or options.data / ".." / "bench").resolve()
     found: list[Ran] = []
     for source in sources(options.data.resolve(), bench, out, options.requests, options.cases):
-        if options.only and source.name not in options.only:
+        work = out / "runs" / source.name
+        if (options.only and source.name not in options.only) or (options.show and not (work / "ran.json").exists()):
             continue
-        ran = run(source, out / "runs" / source.name)
+        ran = run(source, work, options.show)
         ran.scores = scored(source.name, options.scores, bench)
         found.append(ran)
         failed = sum(check.holds is False for shown in ran.shown for check in shown.checks)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -76,17 +76,17 @@ def _of_log(log: Path, bench: Path, work: Path, most: int, cases: int) -> Source
     gold = {row["id"]: tuple(row["plan"]) for row in _rows(out / "gold" / "test.jsonl.gz")}
     requests = tuple(
         Request(f"case-{n}", "\n".join(row["request"].split("; ")), gold[row["id"]], row["attributes"])
-        for n, row in enumerate(_rows(out / "ask" / "requests.jsonl"), start=1)
+        for n, row in enumerate(_rows(out / "ask" / "requests.jsonl")[:most], start=1)
     )
-    return Source(name, lambda folder: [_last_cases(out / "ask" / "train.csv", folder / f"{name}.csv", cases)], requests)
+    return Source(name, lambda folder: [_some_cases(out / "ask" / "train.csv", folder / f"{name}.csv", cases)], requests)
 
 
-def _last_cases(train: Path, to: Path, cases: int) -> Path:
-    """The events of the last cases of a log, as they stand in it."""
+def _some_cases(train: Path, to: Path, cases: int) -> Path:
+    """The events of some cases of a log, drawn with a fixed seed (the last ones are those that history has cut short)."""
     with train.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    begun = dict.fromkeys(row["case_id"] for row in rows)
-    kept = set(list(begun)[-cases:] if cases else begun)
+    begun = list(dict.fromkeys(row["case_id"] for row in rows))
+    kept = set(random.Random(0).sample(begun, min(cases, len(begun))) if cases else begun)
     with to.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
@@ -115,7 +115,12 @@ def _ugly(source: Source) -> Source:
                 ])
         return [path]
 
-    return Source("ugly_csv", write, source.requests)
+    def asked(request: Request) -> Request:
+        names = [name for name in request.attributes if "amount" in name.lower()]
+        renamed = {(f"Betrag {names.index(k) + 1}".removesuffix(" 1") if k in names else k): v for k, v in request.attributes.items()}
+        return replace(request, attributes=renamed)
+
+    return Source("ugly_csv", write, tuple(map(asked, source.requests)))
 
 
 def _date(iso: str, form: int) -> str:
