@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opus_pipelines.ids import make_id
+from opus_pipelines.intention.language import foreign_language
 from opus_pipelines.intention.readers.document import Document, Reading, cut
 from opus_pipelines.intention.readers.limits import MAX_CHARACTERS_OF_ALL, MAX_DEPTH, MAX_DOCUMENTS
 from opus_pipelines.intention.readers.preprocess import preprocess
 
 INHERITED = "contract"  # the role of the contract's own documents
 ROLES = ("input", "output", "process")
+FOREIGN = "it is written in {language}, and procedures are read in English only; translate it, or state its rules in contract.toml"
 READABLE = "text, Markdown, HTML, e-mail, CSV, Excel, JSON, XML, DOCX, PPTX, or PDF with a text layer"
 _NO_LETTERS = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, turned writing, halves of characters: a name shows none of them
 
@@ -127,6 +129,9 @@ def _of_document(role: str, name: str, document: Document, shelf: _Shelf) -> Ite
         return
     kind, reading = preprocess(document) if shelf.documents >= 0 else (None, _one_too_many())
     text, left_out = _shelved(reading, shelf)
+    language = foreign_language(text) if text and role in ("process", INHERITED) else None
+    if language is not None:
+        text, left_out = None, [*left_out, FOREIGN.format(language=language)]
     yield Element(
         make_id("e", role, name, content), role, kind.modality if kind else "other", shown_name(name), kind.media_type if kind else None,
         text, document.size, content, "; ".join(left_out) or None,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from opus_pipelines.intention.elements import Element
+from opus_pipelines.intention.language import foreign_language
 from opus_pipelines.intention.limits import limit_of
 from opus_pipelines.intention.procedure.figures import Figure, hours
 from opus_pipelines.intention.procedure.modality import MUST, NEVER, PERMISSION, PROHIBITED, REQUIRED, REQUIRES
@@ -98,7 +99,10 @@ def read_rules(element: Element) -> tuple[Rule, ...]:
         elif (heading := activity_column(sentence.text)) is not None:
             column = heading
             continue
-        if rule := rule_of(sentence, question, column):
+        foreign = foreign_language(sentence.text) if sentence.shape in ("prose", "item") else None
+        if foreign is not None:
+            found.append(Rule(sentence, (Demand("none", idle=f"it is written in {foreign}, and rules are read in English only"),)))
+        elif rule := rule_of(sentence, question, column):
             found.append(rule)
         question = sentence.text if sentence.text.rstrip().endswith("?") else ""
     return tuple(found)
