@@ -86,7 +86,8 @@ def _case_score(sample: TableSample, times: Mapping[str, TimesSeen]) -> dict[str
         if name in times or len(column.filled) < sample.rows or not 1 < distinct < sample.rows:
             continue
         long_enough = 1.2 <= sample.rows / distinct <= 200
-        scores[name] = 3.0 * names_role(name, "case") + ("id" in tokens(name)) + 2.0 * long_enough + (distinct > 20)
+        numbers = any(word in ("id", "nr") or word.endswith(("nummer", "number")) for word in tokens(name))
+        scores[name] = 3.0 * names_role(name, "case") + numbers + 2.0 * long_enough + (distinct > 20)
     return {name: score for name, score in scores.items() if score >= 3}
 
 
@@ -157,7 +158,8 @@ def _cost(sample: TableSample, found: ColumnsFound) -> ColumnsFound:
         return found
     name = usable[0]
     seen = money_seen(sample.columns[name])
-    is_of_case = _is_of_case(sample, roles["case"], name) and _has_long_cases(sample, roles["case"])
+    is_flat_price = len(sample.columns[name].counts) == 1  # of each event, not of the case
+    is_of_case = not is_flat_price and _has_long_cases(sample, roles["case"]) and _is_of_case(sample, roles["case"], name)
     if name not in roles.values():
         roles["case_cost" if is_of_case else "cost"] = name
     currencies = next((column for column in sample.header if _plain(column) in map(_plain, USUAL["currency"])), None)

@@ -1,7 +1,7 @@
 """Where the records of a JSON Lines file hold the case's id, its tasks, and what a task is called."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ _ID_USUAL = ("case_id", "case", "id", "trace_id")
 _TASKS_USUAL = ("tasks", "steps", "events", "activities")
 _NAME_USUAL = ("activity", "task", "name", "tool", "task_key")
 _MOST_DEPTH = 3
+WORDS = 3  # that a request has at least, on average
 
 
 def find_records(file: Path) -> dict[str, dict[str, str | list[str]]]:
@@ -28,13 +29,25 @@ def find_records(file: Path) -> dict[str, dict[str, str | list[str]]]:
     task: dict[str, str | list[str]] = {}
     tasks = next((name for name in _TASKS_USUAL if any(isinstance(r.get(name), list) for r in records)), None)
     if tasks is None:
-        tasks = record["tasks"] = _longest_list(file, records)
+        tasks = record["tasks"] = _list_of_tasks(file, records)
     if not any(name in r for r in records for name in _ID_USUAL):
         record["case"] = _id(file, records)
+    if (description := _description(records)) is not None:
+        record["description"] = description
     elements = [e for r in records for e in at_path(r, tasks) or [] if isinstance(e, dict)]
     if elements and not any(name in e for e in elements for name in _NAME_USUAL):
         task["activity"] = _name(file, elements)
     return {name: table for name, table in (("record", record), ("task", task)) if table}
+
+
+def _description(records: list[dict[str, Any]]) -> str | None:
+    """A name that says that the case's request stands there, in words."""
+    for name in records[0]:
+        texts = [r[name] for r in records if isinstance(r.get(name), str)]
+        words = sum(len(text.split()) for text in texts)
+        if names_role(name, "description") and words >= WORDS * max(1, len(texts)) and name != "description":
+            return name
+    return None
 
 
 def _records(file: Path) -> Iterator[dict[str, Any]]:
@@ -48,16 +61,21 @@ def _records(file: Path) -> Iterator[dict[str, Any]]:
                 yield record
 
 
-def _longest_list(file: Path, records: list[dict[str, Any]]) -> str:
-    """The path of the lists that hold most objects or names."""
-    sizes: Counter[str] = Counter()
+def _list_of_tasks(file: Path, records: list[dict[str, Any]]) -> str:
+    """The path of the lists that hold most objects; where there are none, of the names that repeat most: tasks do, sentences do not."""
+    objects: Counter[str] = Counter()
+    names: dict[str, Counter[str]] = defaultdict(Counter)
     for record in records:
         for path, value in _paths(record):
-            if isinstance(value, list) and value and all(isinstance(v, dict | str) for v in value):
-                sizes[path] += len(value) * (2 if isinstance(value[0], dict) else 1)
-    if not sizes:
-        raise InputError(f"{file}: no record holds a list of tasks; the names found are {', '.join(records[0])}")
-    return max(sorted(sizes), key=lambda path: sizes[path])
+            if isinstance(value, list) and value and all(isinstance(v, dict) for v in value):
+                objects[path] += len(value)
+            elif isinstance(value, list) and value and all(isinstance(v, str) for v in value):
+                names[path].update(value)
+    if objects:
+        return max(sorted(objects), key=lambda path: objects[path])
+    if names:
+        return max(sorted(names), key=lambda path: names[path].total() / len(names[path]))
+    raise InputError(f"{file}: no record holds a list of tasks; the names found are {', '.join(records[0])}")
 
 
 def _paths(value: dict[str, Any], prefix: str = "", depth: int = _MOST_DEPTH) -> Iterator[tuple[str, Any]]:

@@ -12,6 +12,7 @@ from opus_pipelines.history.values import BadValueError
 from opus_pipelines.proposal.table_sample import Column
 
 LOOKED_AT = 5_000  # distinct values of a column
+FIRST_LOOK = 50
 MOSTLY = 0.9
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
 # Dates that the readers do not take without being told: years of two digits, months in words, the clock first.
@@ -39,20 +40,37 @@ def times_seen(column: Column, day_first_usual: bool = True) -> TimesSeen:
     values = [value for value, _ in column.counts.most_common(LOOKED_AT)]
     if not values or _are_plain_numbers(values):
         return TimesSeen(0.0)
+    if len(values) > FIRST_LOOK and _times_of(values[:FIRST_LOOK], day_first_usual).readable < MOSTLY / 2:
+        return TimesSeen(0.0)  # most columns hold no times, and trying every form on all their values takes long
+    return _times_of(values, day_first_usual)
+
+
+def _times_of(values: Sequence[str], day_first_usual: bool) -> TimesSeen:
     shown = day_comes_first(values)
     formats, guessed = [], []
-    day_first = day_first_usual if shown is None else shown
     left = _unread(values, TimeParser("UTC", (), shown))
     ambiguous = [value for value in left if re.match(r"\d{1,2}[/-]\d{1,2}[/-]\d{4}", value)]
     if ambiguous:
-        found = _formats(ambiguous, ("%d/%m/%Y", "%d-%m-%Y") if day_first else ("%m/%d/%Y", "%m-%d-%Y"))
+        found = _formats(ambiguous, ("%d/%m/%Y", "%d-%m-%Y") if day_first_usual else ("%m/%d/%Y", "%m-%d-%Y"))
         formats, guessed = list(found), list(found)
-    two_digits = (*_DAY_FIRST, *_MONTH_FIRST) if day_first else (*_MONTH_FIRST, *_DAY_FIRST)
-    formats += _formats([value for value in left if value not in ambiguous], (*two_digits, *_NEUTRAL))
+    others = [value for value in left if value not in set(ambiguous)]
+    two_digits = _two_digit_years(others, day_first_usual if shown is None else shown)
+    formats += _formats(others, (*two_digits, *_NEUTRAL))
     still = _unread(values, TimeParser("UTC", formats, shown))
     readable = 1 - len(still) / len(values)
     zoned = not _unread([value for value in values if value not in set(still)], TimeParser(None, formats, shown))
     return TimesSeen(readable, tuple(formats), tuple(guessed), zoned)
+
+
+def _two_digit_years(values: Sequence[str], day_first: bool) -> tuple[str, ...]:
+    """Which comes first in dates such as 3/25/17, as the values show it, else as it is usual."""
+    shown = set()
+    for value in values:
+        match = re.match(r"(\d{1,2})[/.-](\d{1,2})[/.-]\d{2}\b", value)
+        if match and (int(match[1]) > 12) != (int(match[2]) > 12):
+            shown.add(int(match[1]) > 12)
+    first = shown.pop() if len(shown) == 1 else day_first
+    return (*_DAY_FIRST, *_MONTH_FIRST) if first else (*_MONTH_FIRST, *_DAY_FIRST)
 
 
 def _are_plain_numbers(values: Sequence[str]) -> bool:
