@@ -79,7 +79,8 @@ def test_two_columns_that_are_as_good_are_asked() -> None:
 
 
 def test_names() -> None:
-    assert [names_role(name, "cost") for name in ("Kosten (EUR)", "total_cost_usd", "cost type", "costcenter")] == [True, True, False, False]
+    costs = ("Kosten (EUR)", "total_cost_usd", "cost type", "costcenter")
+    assert [names_role(name, "cost") for name in costs] == [True, True, False, False]
     assert [names_role(name, "outcome") for name in ("Final status", "caseOutcome", "status changed by", "")] == [True, True, False, False]
     assert zone_of(["zaaknummer", "activiteit", "tijdstip"]) == "Europe/Amsterdam"
     assert zone_of(["case_id", "activity"]) is None
