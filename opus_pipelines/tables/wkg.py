@@ -166,6 +166,11 @@ CASES = dataset("wkg/cases", "one row, one implementation as task ids: what gene
     actor_kinds        list<string>  who did each
     models             list<string>  name of the AI model that did each, NULL where none did
     actor_groups       list<string>  role or group of who did each, as in wkg/task_implementations
+    attributes         map<string,string>  the case's own attributes, as in history/implementations
+    started_at         ts            first start
+    task_predecessors  list<list<int32>>  of each task the positions it directly follows; NULL = the one before
+    p_ended            prob          P(the case had ended when its history was taken); NULL where it has no times, or is a model
+    expected_rest      list<string>  task ids that are expected to follow, where it probably had not ended
 """)
 
 EMBEDDINGS = dataset("wkg/embeddings", "one row, one node's vector", "task_id", """

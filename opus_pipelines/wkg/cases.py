@@ -10,19 +10,28 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.history.costs import GROUP_ATTRIBUTES, NO_GROUP
 from opus_pipelines.schemas import CASES
+from opus_pipelines.wkg.estimates.open_cases import continuations
 
 Lookup = Mapping[tuple[str | None, str], str]  # industry, task_key → task_id
-_PLAIN = ["implementation_id", "source", "industry", "client", "contract", "title", "success", "expected_outcome", "weight"]
-_STEP = ["task_key", "cost_usd", "duration_ms", "actor_kind", "model"]
+_PLAIN = [
+    "implementation_id", "source", "industry", "client", "contract", "title", "success", "expected_outcome", "weight", "attributes",
+    "started_at",
+]
+_KIND = "kind"
+_NEVER = np.iinfo(np.int64).min
+_STEP = ["task_key", "cost_usd", "duration_ms", "actor_kind", "model", "predecessors", "started_at", "ended_at"]
 
 
 def cases_of(folder: Path, lookup: Lookup) -> pa.Table:
     """The implementations in `folder` in the form of wkg/cases."""
-    columns = _PLAIN + [f"tasks.list.element.{name}" for name in (*_STEP, "attributes")]
+    columns = [*_PLAIN, _KIND, *(f"tasks.list.element.{name}" for name in (*_STEP, "attributes"))]
     parts = [
         _cases(batch, lookup) for file in sorted(folder.glob("*.parquet")) for batch in pq.ParquetFile(file).iter_batches(columns=columns)
     ]
-    return pa.concat_tables(parts) if parts else CASES.schema.empty_table()
+    if not parts:
+        return CASES.schema.empty_table()
+    whole = pa.concat_tables([cases for cases, _ in parts]).combine_chunks()
+    return _with_continuations(whole, pa.concat_arrays([times for _, times in parts]))
 
 
 def task_ids(industries: pa.Array, keys: pa.ListArray, lookup: Lookup) -> pa.ListArray:
@@ -37,20 +46,54 @@ def task_ids(industries: pa.Array, keys: pa.ListArray, lookup: Lookup) -> pa.Lis
     return _nested(keys, ids)
 
 
-def _cases(batch: pa.RecordBatch, lookup: Lookup) -> pa.Table:
+def _cases(batch: pa.RecordBatch, lookup: Lookup) -> tuple[pa.Table, pa.ListArray]:
+    """The cases of a batch, and when each of their tasks took place; no times of process models, which do not run."""
     steps = batch["tasks"]
-    of = {name: _nested(steps, pc.struct_field(pc.list_flatten(steps), name)) for name in _STEP}
+    flat = pc.list_flatten(steps)
+    of = {name: _nested(steps, pc.struct_field(flat, name)) for name in _STEP}
+    when = pc.coalesce(pc.struct_field(flat, "ended_at"), pc.struct_field(flat, "started_at")).cast(pa.int64())
+    executed = pc.equal(batch[_KIND], "executed").take(pc.list_parent_indices(steps))
+    tasks = task_ids(batch["industry"], of["task_key"], lookup)
     columns = {name: batch[name] for name in _PLAIN if name != "title"} | {
         "kind_of_case": batch["title"],
-        "tasks": task_ids(batch["industry"], of["task_key"], lookup),
+        "tasks": tasks,
         "task_keys": of["task_key"],
         "task_cost_usd": of["cost_usd"],
         "task_duration_ms": of["duration_ms"],
         "actor_kinds": of["actor_kind"],
         "models": of["model"],
         "actor_groups": _nested(steps, _groups(pc.list_flatten(steps))),
+        "task_predecessors": of["predecessors"],
+        "p_ended": pa.nulls(len(batch), pa.float64()),
+        "expected_rest": pa.nulls(len(batch), pa.list_(pa.string())),
     }
-    return pa.table([columns[name] for name in CASES.schema.names], schema=CASES.schema)
+    times = _nested(steps, pc.if_else(executed, when, pa.scalar(None, pa.int64())))
+    return pa.table([columns[name] for name in CASES.schema.names], schema=CASES.schema), times
+
+
+def _with_continuations(cases: pa.Table, times: pa.ListArray) -> pa.Table:
+    """The cases with the chance that each has ended, and what is expected to follow; unknown where a case has no times."""
+    column = cases["tasks"].combine_chunks()
+    flat = pc.list_flatten(column).dictionary_encode()
+    names = flat.dictionary.to_pylist()
+    code = pc.fill_null(flat.indices, -1).to_numpy().astype(np.int64)
+    when = pc.fill_null(pc.list_flatten(times), _NEVER).to_numpy()
+    ends = np.cumsum(pc.fill_null(pc.list_value_length(column), 0).to_numpy())
+    rows, activities, whens = [], [], []
+    for row, (start, end) in enumerate(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)):
+        if end > start and (when[start:end] != _NEVER).all() and (code[start:end] >= 0).all():
+            order = np.argsort(when[start:end], kind="stable")  # tasks go by their start; which came last is told by their end
+            rows.append(row)
+            activities.append(code[start:end][order])
+            whens.append(when[start:end][order] / 1e6)
+    p_ended: list[float | None] = [None] * cases.num_rows
+    rest: list[list[str] | None] = [None] * cases.num_rows
+    for row, found in zip(rows, continuations(activities, whens), strict=True):
+        p_ended[row], rest[row] = found.p_ended, [names[a] for a in found.rest]
+    columns = {"p_ended": pa.array(p_ended, pa.float64()), "expected_rest": pa.array(rest, pa.list_(pa.string()))}
+    for name, column in columns.items():
+        cases = cases.set_column(cases.schema.names.index(name), CASES.schema.field(name), column)
+    return cases
 
 
 def _groups(steps: pa.StructArray) -> pa.Array:

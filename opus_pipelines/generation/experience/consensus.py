@@ -1,0 +1,149 @@
+"""The work that similar cases agree on: the tasks, and the consecutive pairs, with the highest expected F1 against these cases.
+
+Where history tells no outcomes, nothing says which work may be left out. The workflow that is expected to share most with the case that the
+intake will become is then the best statement of what has to be done: minimum Bayes risk with F1 as the gain (Kumar and Byrne 2004), the
+similar cases, by their weights, as the posterior. A task that most of them did is in it, one that few did is not, and how many tasks are in
+it follows from the cases themselves. The search looks at every prefix of the tasks by support, at the most frequent cases as they stand, and
+then changes one task at a time as long as the expected F1 grows.
+"""
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import TypeVar
+
+import numpy as np
+
+Pair = tuple[str, str]
+Item = TypeVar("Item", bound=Hashable)
+VARIANTS = 400  # distinct courses that are weighed, the heaviest first
+PREFIXES = 60   # tasks by support whose prefixes are tried
+MODELS = 40     # heaviest courses that are tried as they stand
+
+
+@dataclass(frozen=True)
+class Course:
+    """What one case did, or is expected to have done when it has ended: its tasks in order, repetitions included, its consecutive pairs."""
+
+    tasks: tuple[str, ...]
+    pairs: frozenset[Pair]
+
+    @classmethod
+    def of(cls, tasks: Sequence[str], predecessors: Sequence[Sequence[int] | None] | None = None) -> "Course":
+        """`predecessors`: of each task the positions it directly follows; None: the one before. A task does not follow itself."""
+        if predecessors is None or all(places is None for places in predecessors):
+            return cls(tuple(tasks), frozenset((a, b) for a, b in pairwise(tasks) if a != b))
+        found = {
+            (tasks[p], task) for n, (task, places) in enumerate(zip(tasks, predecessors, strict=True))
+            for p in ([n - 1] if places is None and n else places or ()) if 0 <= p < len(tasks) and tasks[p] != task
+        }
+        return cls(tuple(tasks), frozenset(found))
+
+
+@dataclass(frozen=True)
+class Consensus:
+    """`tasks` in order, `pairs` with their support, the support of every task of the similar cases, the expected F1 of the tasks.
+
+    Support is the share of the similar cases, by weight, that hold it. `cases` is their effective number (Kish 1965): (Σw)² / Σw².
+    """
+
+    tasks: tuple[str, ...]
+    pairs: Mapping[Pair, float]
+    support: Mapping[str, float]
+    agreement: float
+    cases: float
+    courses: tuple[tuple[Course, float], ...]
+
+    def agreement_of(self, tasks: Collection[str], among: Collection[str] | None = None) -> float:
+        """Expected F1 of a set of tasks against the similar cases; `among`: only these tasks of the cases count."""
+        own = frozenset(tasks)
+        whole = sum(weight for _, weight in self.courses)
+        if not whole:
+            return 0.0
+        counted = [(frozenset(c.tasks) if among is None else frozenset(c.tasks) & frozenset(among), w) for c, w in self.courses]
+        return sum(w * _f1(own, done) for done, w in counted) / whole
+
+
+def consensus(courses: Sequence[Course], weights: np.ndarray) -> Consensus:
+    """The consensus of courses with weights [n]. Raises ValueError where no course with a task has any weight."""
+    heavy: dict[Course, float] = {}
+    for course, weight in zip(courses, weights.tolist(), strict=True):
+        if weight > 0 and course.tasks:
+            heavy[course] = heavy.get(course, 0.0) + weight
+    if not heavy:
+        raise ValueError("no similar case has a task")
+    kept = tuple(sorted(heavy.items(), key=lambda c: (-c[1], c[0].tasks))[:VARIANTS])
+    own = weights[weights > 0]
+    whole = sum(w for _, w in kept)
+    support = _support([(frozenset(c.tasks), w) for c, w in kept])
+    tasks, agreement = _best([(frozenset(c.tasks), w) for c, w in kept])
+    linked = [(c.pairs, w) for c, w in kept if c.pairs]
+    pairs, of_pair = _best(linked)[0] if linked else [], _support([(c.pairs, w) for c, w in kept])
+    inside = frozenset(tasks)
+    return Consensus(
+        _ordered(tasks, kept), {p: of_pair[p] for p in sorted(pairs) if inside.issuperset(p)}, support, agreement / whole,
+        float(own.sum() ** 2 / (own**2).sum()), kept,
+    )
+
+
+def _f1(one: Collection[Item], other: Collection[Item]) -> float:
+    both = len(frozenset(one) & frozenset(other))
+    return 2 * both / (len(one) + len(other)) if one or other else 1.0
+
+
+def _support(held: Sequence[tuple[frozenset[Item], float]]) -> dict[Item, float]:
+    whole, found = sum(w for _, w in held), dict[Item, float]()
+    for items, weight in held:
+        for item in items:
+            found[item] = found.get(item, 0.0) + weight
+    return {item: weight / whole for item, weight in found.items()}
+
+
+def _best(held: Sequence[tuple[frozenset[Item], float]]) -> tuple[list[Item], float]:
+    """The set with the highest sum of weight · F1, in order of its names, and that sum."""
+    joined: dict[frozenset[Item], float] = {}
+    for items, weight in held:
+        joined[items] = joined.get(items, 0.0) + weight
+    names = sorted({item for items in joined for item in items})  # type: ignore[type-var]
+    place = {item: n for n, item in enumerate(names)}
+    holds = np.zeros((len(joined), len(names)))
+    for row, items in enumerate(joined):
+        holds[row, [place[item] for item in items]] = 1.0
+    weights, sizes = np.array(list(joined.values())), holds.sum(1)
+
+    def worth(chosen: np.ndarray) -> np.ndarray:
+        """[k] of k sets [k, names]."""
+        return np.asarray((2 * (chosen @ holds.T) / (chosen.sum(1)[:, None] + sizes)) @ weights)
+
+    by_support = np.argsort(-(weights @ holds), kind="stable")[:PREFIXES]
+    prefixes = np.zeros((len(by_support), len(names)))
+    for n, item in enumerate(by_support):
+        prefixes[n:, item] = 1.0
+    tried = np.concatenate([prefixes, holds[np.argsort(-weights, kind="stable")[:MODELS]]])
+    best = tried[int(worth(tried).round(9).argmax())]
+    top = float(worth(best[None])[0])
+    while True:
+        changed = np.abs(best - np.eye(len(names)))
+        worths = np.where(changed.any(1), worth(changed), -1.0)
+        one = int(worths.round(9).argmax())
+        if worths[one] <= top + 1e-9:
+            return [name for name, taken in zip(names, best, strict=True) if taken], top
+        best, top = changed[one], float(worths[one])
+
+
+def _ordered(tasks: Sequence[str], courses: Sequence[tuple[Course, float]]) -> tuple[str, ...]:
+    """The tasks in the order in which the courses first do them: always the task next that fewest others come before, by weight."""
+    lead = np.zeros((len(tasks), len(tasks)))
+    place = {task: n for n, task in enumerate(tasks)}
+    for course, weight in courses:
+        first = [place[t] for t in dict.fromkeys(course.tasks) if t in place]
+        for a, b in combinations(first, 2):
+            lead[a, b] += weight
+    left, found = list(range(len(tasks))), []
+    while left:
+        late = [(lead[left, n] > lead[n, left]).sum() for n in left]
+        ties = [n for n, count in zip(left, late, strict=True) if count == min(late)]
+        best = min(ties, key=lambda n: (float((lead[left, n] - lead[n, left]).sum().round(9)), tasks[n]))
+        found.append(tasks[best])
+        left.remove(best)
+    return tuple(found)
