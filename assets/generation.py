@@ -50,12 +50,13 @@ LINEAGE = {
     "workflows/optimized": ["generation/wfg_nodes", "generation/wfg_edges"],
     "workflows/tasks": ["workflows/optimized"],
     "workflows/edges": ["workflows/optimized"],
+    "workflows/expected_flow": ["workflows/optimized", "generation/neighbours"],
     "workflows/changes": ["workflows/optimized", "workflows/tasks", "generation/intakes", "generation/neighbours"],
     "reports/cost": ["workflows/optimized", "workflows/tasks"],
     "reports/reward": ["workflows/optimized"],
     POINTER: [
-        "workflows/optimized", "workflows/tasks", "workflows/edges", "workflows/changes", "reports/cost", "reports/reward",
-        "generation/runs",
+        "workflows/optimized", "workflows/tasks", "workflows/edges", "workflows/expected_flow", "workflows/changes",
+        "reports/cost", "reports/reward", "generation/runs",
     ],
 }
 SPECS = [

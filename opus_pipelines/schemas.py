@@ -32,7 +32,15 @@ from opus_pipelines.tables.wkg import (
     WAYS,
     WKG_CHANGES,
 )
-from opus_pipelines.tables.workflows import COST_REPORT, OPTIMIZED, REWARD_REPORT, WORKFLOW_CHANGES, WORKFLOW_EDGES, WORKFLOW_TASKS
+from opus_pipelines.tables.workflows import (
+    COST_REPORT,
+    EXPECTED_FLOW,
+    OPTIMIZED,
+    REWARD_REPORT,
+    WORKFLOW_CHANGES,
+    WORKFLOW_EDGES,
+    WORKFLOW_TASKS,
+)
 
 __all__ = [
     "ALIASES",
@@ -43,6 +51,7 @@ __all__ = [
     "DIMENSION",
     "EDGES",
     "EMBEDDINGS",
+    "EXPECTED_FLOW",
     "IMPLEMENTATIONS",
     "IMPLEMENTATION_VECTORS",
     "INTAKES",

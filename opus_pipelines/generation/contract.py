@@ -27,7 +27,7 @@ from opus_pipelines.intention.elements import Element, contract_elements, shown_
 from opus_pipelines.lake import Lake, read_json, write_json, write_table
 from opus_pipelines.lwm.history import HistoryBackend
 from opus_pipelines.lwm.interface import LargeWorkModel
-from opus_pipelines.schemas import DATASETS, OPTIMIZED, RUNS, WORKFLOW_EDGES, WORKFLOW_TASKS, Dataset
+from opus_pipelines.schemas import DATASETS, EXPECTED_FLOW, OPTIMIZED, RUNS, WORKFLOW_EDGES, WORKFLOW_TASKS, Dataset
 from opus_pipelines.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ CODE = (
     "tables", "ids.py", "lake.py", "workflow", "evaluation", "embedding", "wkg/graph.py", "intention", "subgraph", "lwm", "wfg",
     "optimization", "generation", "reports", "history/privacy/names.py",
 )
-TABLES = (*DATASETS_OF_GENERATION, OPTIMIZED, WORKFLOW_TASKS, WORKFLOW_EDGES)
+TABLES = (*DATASETS_OF_GENERATION, OPTIMIZED, WORKFLOW_TASKS, WORKFLOW_EDGES, EXPECTED_FLOW)
 
 
 @dataclass

@@ -49,6 +49,9 @@ class IntakeSettings(Section):
     received_at: datetime | None = Field(None, description="when it came in")
     industry: str | None = Field(None, description="where it is not the contract's")
     gain_usd: float | None = Field(None, description="worth of a right output")
+    attributes: dict[str, str | int | float | bool] = Field(
+        {}, description="what is known of the case, by the names of history's case attributes: similar cases are found by them",
+    )
     constraints: Constraints = Constraints()
     answers: dict[str, str] = Field({}, description="as in contract.toml, for this intake")
 

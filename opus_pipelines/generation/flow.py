@@ -5,19 +5,29 @@ The flow of DESIGN section 2, composed; every step is a function of the package 
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from opus_pipelines.embedding.attention import unit
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.asked.beside import needed_of, order_of, works_of
 from opus_pipelines.generation.asked.demands import Demands
 from opus_pipelines.generation.asked.intentions import completed, demanded, intentions
 from opus_pipelines.generation.asked.known_names import refuse_unknown_tasks
-from opus_pipelines.generation.choosing.candidates import candidates
+from opus_pipelines.generation.choosing.candidates import NEEDED, candidates
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.choosing.situation import Candidate, Situation
 from opus_pipelines.generation.contract_settings import Review
 from opus_pipelines.generation.decided.evidence import with_decided
 from opus_pipelines.generation.decided.record import NO_DECISIONS, Decisions
 from opus_pipelines.generation.decided.standing import all_rejected, standing, with_chosen
+from opus_pipelines.generation.experience.completeness import (
+    OUTCOMES,
+    SUPPORT,
+    Completeness,
+    doubt_of,
+    outcomes_decide,
+)
+from opus_pipelines.generation.experience.consensus import Course, consensus
 from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.generation.experience.needed import needed_tasks
 from opus_pipelines.generation.experience.order import predecessors
@@ -68,6 +78,7 @@ class Generated:
     reading: Reading | None
     nearest: dict[str, str]
     predecessors: dict[str, list[list[int]]]
+    complete: Completeness
 
 
 @dataclass(frozen=True)
@@ -104,7 +115,7 @@ def _generate(
 ) -> Generated | Refused:
     graph = knowledge.graph
     knobs = settings.generation
-    cases = knowledge.cases.near(intention.vector, intake.industry, knobs.near_cases)
+    cases, complete = _similar(intake, intention, knowledge, knobs)
     intention = completed(intention, cases, knowledge)
     cases = with_decided(cases, decisions, intention_id, intention.vector, graph, settings)
     routed = route(knowledge.index, graph, intention.vector, intake.industry, knobs.routing_top_k, knobs.routing_threshold)
@@ -114,10 +125,13 @@ def _generate(
     reading = reading_of(intake.elements, unit(intention.parts["input"].mean(0)), intake.industry, knowledge.procedures, encoder)
     titles = [t.title for t in graph.tasks.values() if intake.industry is None or intake.industry in t.industries]
     refuse_unknown_tasks(intake.constraints, knowledge.names, titles, [step.name for step in reading.steps] if reading else ())
-    works = _works(intake, intention, alone, cases, reading, knowledge, knobs)
+    works = _works(intake, intention, alone, cases, reading, knowledge, knobs, complete)
     cases = list({c.implementation_id: c for work in works for c in work.cases}.values())
     asked = works if len(works) > 1 else ()
-    written = model.generate(LwmRequest(intention.vector, graph, [s for _, s in subgraphs], works[0].cases, knobs.seed, reading, asked))
+    request = LwmRequest(
+        intention.vector, graph, [s for _, s in subgraphs], works[0].cases, knobs.seed, reading, asked, complete.agreed,
+    )
+    written = model.generate(request)
     decided = standing(decisions, intention_id, graph.tasks.keys() | {s.task_id for s in (reading.steps if reading else ())})
     written = with_chosen(written, decided, [s for _, s in subgraphs])
     sequences = {make_id("q", intention_id, s.subgraph, s.tasks): s for s in written}
@@ -131,27 +145,63 @@ def _generate(
     demands = demanded(intake, intention, alone, knowledge, graph, wfg, read, settled)
     situation = Situation(
         intake, intention_id, graph, wfg, cases, {i: first_occurrences(s.tasks) for i, s in sequences.items()}, needed,
-        demands.order(settled), demands.constraints, review, prices, cost, settings, knowledge.names, demands, reading, decided,
+        demands.order(settled), demands.constraints, review, prices, cost, settings, knowledge.names, demands, reading, decided, complete,
     )
     ranked = candidates(situation)
     if not ranked and decided.rejected_ids:
         return Refused(all_rejected(decided))
+    if lacking := _lacks_critical(ranked):
+        return Refused(f"no feasible workflow: {lacking}")
     done = [[_row(c) for c in [c for c in work.cases if not c.is_decision][:BASELINE_CASES]] for work in works]
     whole = done[0] if len(works) == 1 else []  # no case did all of combined work: none tells what it costs
     return Generated(
         intention_id, intention, routed, cases, subgraphs, sequences, wfg, ranked, prices, _baseline(whole, cases, cost),
         paid(whole, cost),
         Weights.of(cost, settings.reward), demands, graph, reading, nearest,
-        predecessors(situation.sequences, situation.seen, graph, situation.order),
+        predecessors(situation.sequences, situation.seen, graph, situation.order), complete,
     )
+
+
+def _similar(intake: Intake, intention: Intention, knowledge: Knowledge, knobs: Generation) -> tuple[list[NearCase], Completeness]:
+    """The similar cases, most similar first, and what tells which work may be left out."""
+    cases = knowledge.cases.near(intention.vector, intake.industry, knobs.near_cases)
+    if cases and outcomes_decide(cases):
+        return cases, _by_outcomes(cases, cases[0].similarity, knowledge)
+    found = knowledge.scope(intake.industry).similar(intake, unit(intention.parts["input"].mean(0)))
+    if found is None:
+        return cases, Completeness(SUPPORT, doubt_of(cases, SUPPORT, None))
+    top = found.rows[: knobs.near_cases].tolist()
+    cases = knowledge.cases.at(top, found.weights[: knobs.near_cases].tolist(), found.nearest)
+    if outcomes_decide(cases):
+        return cases, _by_outcomes(cases, found.nearest, knowledge)
+    steps = frozenset(found.consensus.support) - knowledge.passive
+    return cases, Completeness(SUPPORT, doubt_of(cases, SUPPORT, found.nearest), found, found.consensus, steps)
+
+
+def _by_outcomes(cases: list[NearCase], nearest: float | None, knowledge: Knowledge) -> Completeness:
+    """Outcomes decide; where events are among what similar cases did, what they agree on tells which of them to expect."""
+    followed = [c for c in cases if c.success is not False and c.course]
+    expected = None
+    if any(knowledge.passive.intersection(c.course) for c in followed):
+        expected = consensus([Course.of(c.course) for c in followed], np.array([c.weight for c in followed]))
+    return Completeness(OUTCOMES, doubt_of(cases, OUTCOMES, nearest), None, expected)
+
+
+def _lacks_critical(ranked: list[tuple[int, Candidate]]) -> str | None:
+    """What the best workflow lacks that none may lack; None where it lacks nothing."""
+    return next((v for _, best in ranked[:1] for v in best.violations if v.startswith(NEEDED)), None)
 
 
 def _works(
     intake: Intake, intention: Intention, alone: bool, cases: list[NearCase], reading: Reading | None, knowledge: Knowledge,
-    knobs: Generation,
+    knobs: Generation, complete: Completeness,
 ) -> list[Work]:
     """The kinds of work that are asked for: one, where a part of the procedure decides, or the intake has several Intentions."""
-    near = Work(cases, needed_tasks(cases, knowledge.needs_of(intake.industry), intake.client, knobs))
+    needed = complete.critical
+    if complete.rule == OUTCOMES:
+        groups = (g - knowledge.passive for g in needed_tasks(cases, knowledge.needs_of(intake.industry), intake.client, knobs))
+        needed = [group for group in groups if group]
+    near = Work(cases, needed)
     if not alone or (reading and reading.has_goal):
         return [near]
     return works_of(near, intention.decoded.rules, intention.texts, intake, intention.vector, knowledge, knobs)

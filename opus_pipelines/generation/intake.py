@@ -23,6 +23,8 @@ class Intake:
     elements: Sequence[Element]
     industry: str | None = None
     client: str | None = None
+    contract: str | None = None
+    attributes: Mapping[str, str] = field(default_factory=dict)
     received_at: datetime | None = None
     constraints: Constraints = field(default_factory=Constraints)
     answers: Mapping[str, str] = field(default_factory=dict)
@@ -56,6 +58,8 @@ def read_intake(contract: ContractFolder, folder: Path, settings: Settings, inhe
         elements=read_elements(folder, contract.documents if inherited is None else inherited),
         industry=own.industry or contract.settings.industry,
         client=contract.client,
+        contract=contract.contract,
+        attributes={name: str(value) for name, value in own.attributes.items()},
         received_at=own.received_at,
         constraints=merged(contract.settings.constraints, own.constraints),
         answers={**contract.settings.answers, **own.answers},

@@ -56,15 +56,11 @@ def contract_elements(documents: Path) -> tuple[Element, ...]:
 
 
 def missing(elements: Sequence[Element]) -> str | None:
-    """What to ask the client for, when the elements do not make an Intention (LWM 4.2): the input and one of the other two."""
+    """What to ask the client for, when the elements do not make an Intention: the input at least. A request alone is an incomplete
+    Intention (LWM 4.2), whose other parts similar cases give."""
     there = _readable_roles(elements)
     if "input" not in there:
         return f"no readable client input; ask the client for what they give, and put it under input/ ({READABLE})"
-    if not there & {"output", "process", "contract"}:
-        return (
-            "neither client output nor process context; ask the client what must come out, and put it under output/, "
-            "or how it is to be done, and put it under process/"
-        )
     return None
 
 

@@ -19,7 +19,7 @@ class Routed:
 
 
 def route(index: VectorIndex, graph: WorkGraph, vector: np.ndarray, industry: str | None, top: int, threshold: float) -> list[Routed]:
-    """V of LWM: tasks of the industry with cos(emb(v), Γ) >= threshold, the `top` nearest; nearest first, then by id."""
+    """V of LWM: work steps of the industry with cos(emb(v), Γ) >= threshold, the `top` nearest; nearest first, then by id."""
     hits = index.search(vector[None, :], min(len(graph.tasks), top * _SPARE))[0]
     near = [Routed(i, s) for i, s in hits if s >= threshold and _belongs(graph, i, industry)]
     return sorted(near, key=lambda r: (-r.similarity, r.id))[:top]
@@ -34,4 +34,5 @@ def nearest_cases(vectors: np.ndarray, vector: np.ndarray, allowed: np.ndarray, 
 
 
 def _belongs(graph: WorkGraph, task_id: str, industry: str | None) -> bool:
-    return industry is None or industry in graph.tasks[task_id].industries
+    task = graph.tasks[task_id]
+    return task.activity_kind == "step" and (industry is None or industry in task.industries)

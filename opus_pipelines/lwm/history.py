@@ -44,8 +44,10 @@ class HistoryBackend:
         ways = [[tasks for tasks, _ in _near_sequences(work.cases)] for work in request.works]
         if (one := composed(request.works, ways)) and one not in {s.tasks for s in found}:
             found.append(TaskSequence(_home(one, request.subgraphs), one, 1 + max((s.score for s in found), default=0.0), "lwm"))
+        if request.agreed:
+            found = _with_best(found, request.agreed, request.subgraphs, "lwm")
         if request.reading:
-            found = _with_reading(found, request.reading.tasks, request.subgraphs)
+            found = _with_best(found, request.reading.tasks, request.subgraphs, "procedure")
         return sorted(found, key=lambda s: (-s.score, s.subgraph, s.tasks))
 
 
@@ -54,12 +56,12 @@ def first_occurrences(tasks: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tasks))
 
 
-def _with_reading(found: list[TaskSequence], tasks: tuple[str, ...], subgraphs: Sequence[SubWKG]) -> list[TaskSequence]:
-    """The sequences with the one that was read as the best of them; a near case's, where one is the same."""
+def _with_best(found: list[TaskSequence], tasks: tuple[str, ...], subgraphs: Sequence[SubWKG], source: str) -> list[TaskSequence]:
+    """The sequences with this one as the best of them; a near case's, where one is the same."""
     best = 1 + max((s.score for s in found), default=0.0)
     if same := [s for s in found if s.tasks == tasks]:
         return [replace(s, score=best) if s is same[0] else s for s in found]
-    return [*found, TaskSequence(_home(tasks, subgraphs), tasks, best, "procedure")]
+    return [*found, TaskSequence(_home(tasks, subgraphs), tasks, best, source)]
 
 
 def _near_sequences(cases: Sequence[NearCase]) -> list[tuple[tuple[str, ...], float]]:

@@ -34,6 +34,7 @@ class NearCase:
     is_decision: bool = False
     models: tuple[str | None, ...] = ()
     actor_groups: tuple[str | None, ...] = ()
+    course: tuple[str, ...] = ()
 
     @property
     def counts(self) -> bool:
@@ -59,6 +60,7 @@ class LwmRequest:
     """What a backend may look at: Γ, the graph, one SWKG a neighbourhood, the nearest cases, and the intake's procedure as it was read.
 
     `works`: the kinds of work to be done in one workflow, where the intake asks for more than the nearest cases did.
+    `agreed`: the steps that similar cases agree on, in order, where history tells no outcomes.
     """
 
     vector: np.ndarray
@@ -68,6 +70,7 @@ class LwmRequest:
     seed: int = 0
     reading: Reading | None = None
     works: Sequence[Work] = ()
+    agreed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

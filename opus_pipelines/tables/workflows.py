@@ -22,7 +22,12 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     success_probability   prob          EVAL (4)
     beats_next            prob          P(it beats the next rank)
     verdict               string        clear, or undecided where beats_next is below reward.clear_share; of the last of several: NULL
+    verdict_reason        string        why no verdict on this Intention is clear; NULL where only beats_next decides
     best_share            prob          P(it is the best of the Intention's ranked workflows)
+    completeness          string        what tells which work may be left out: outcomes of similar cases, or support among them
+    conformity            prob          expected F1 of its steps against those of the similar cases: the ranking, where support decides
+    similar_cases         float         effective number of similar cases behind it
+    expected_events       list<string>  titles of the events and outcomes that similar cases met between the steps, in order
     cost_usd              usd           EVAL (5), of the known costs; NULL where no step's cost is known
     cost_assumed_share    prob          share of cost_usd that rests on estimates and stated defaults; NULL where no cost is known
     cost_unknown_steps    int64         steps of unknown cost: they are in no total
@@ -70,6 +75,21 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     decision_note         string        what became of the chosen workflow: what had to be changed in it, or why it cannot be built any more
     better_workflow_id    id            of a chosen workflow: the one that ranks highest by its figures, where that is another
     better_by_usd         usd           how much more Reward the better one has
+""")
+
+EXPECTED_FLOW = result_dataset(
+    "workflows/expected_flow", "one row, one consecutive pair to be expected when a ranked workflow is carried out, events and returns too",
+    "workflow_id src dst", """
+    workflow_id  id      the workflow
+    src          id      the task, event or outcome before
+    dst          id      the one right after it
+    src_task_key  string  raw key of it in similar cases, the most frequent one
+    dst_task_key  string  likewise
+    src_kind     string  step, event or outcome
+    dst_kind     string  likewise
+    src_place    int32   place in the expected order of first occurrence, from 0
+    dst_place    int32   likewise; not after src_place: the case returns to it
+    support      prob    share of similar cases with this pair, by weight; NULL where only the workflow itself puts them so
 """)
 
 WORKFLOW_TASKS = result_dataset("workflows/tasks", "one row, one node of a ranked workflow", "workflow_id position", """

@@ -21,6 +21,8 @@ from opus_pipelines.optimization.diversity import diverse, swaps
 from opus_pipelines.optimization.ranking import rank
 from opus_pipelines.workflow.model import TaskNode
 
+NEEDED = "needed: "  # how a violation begins that says which critical task is left out
+
 
 def candidates(situation: Situation) -> list[tuple[int, Candidate]]:
     """The `generation.k` best workflows with their ranks, EVAL (13), each far enough from every better one (`optimization.diversity`).
@@ -33,11 +35,16 @@ def candidates(situation: Situation) -> list[tuple[int, Candidate]]:
     asked = proposed(search)
     planner = Planner(search, asked.proposals)
     found = [evaluated(search, planner.plan(proposal), proposal.notes) for proposal in asked.proposals]
+    if situation.complete.agreed:  # no outcomes: conformity ranks, and no edit may trade it for a Reward that rests on priors
+        found = [replace(c, plan=replace(c.plan, is_refined=True)) for c in found]
     while rough := [c for c in _of_different_tasks(search, found) if not c.plan.is_refined]:
         done = {c.id: _refined(search, c, planner.refined(c.plan)) for c in rough}
         found = [done.get(c.id, c) for c in found]
-    found += [evaluated(search, made, made.notes) for made in varied(planner, _ordered(search, found))]
-    kept, is_all = _filled(search, planner, asked, found)
+    if situation.complete.agreed:
+        kept, is_all = _kept(search, found), True
+    else:
+        found += [evaluated(search, made, made.notes) for made in varied(planner, _ordered(search, found))]
+        kept, is_all = _filled(search, planner, asked, found)
     decided = with_decisions(situation, _all_refined(search, planner, kept), lambda content: _decided(situation, planner, content))
     ranked = with_sureness(situation, _told_apart(situation, decided, is_all), planner.shop.draws)
     bound = [replace(c, plan=replace(c.plan, binding=(*c.plan.binding, *binding(situation)))) for c in ranked[:1]]
@@ -122,7 +129,7 @@ def evaluated(situation: Situation, made: Plan, notes: Sequence[str] = ()) -> Ca
     assert made.measured is not None
     worth, (scores, penalties) = made.worth, made.measured
     lacking = [
-        f"needed: {either(group, situation.graph)} is left out, and {needed_because(group, situation.reading)}"
+        f"{NEEDED}{either(group, situation.graph)} is left out, and {_because(group, situation)}"
         for group in situation.needed if not group & set(made.tasks)
     ]
     titles = [situation.graph.tasks[t].title for t in made.tasks]
@@ -137,7 +144,16 @@ def evaluated(situation: Situation, made: Plan, notes: Sequence[str] = ()) -> Ca
         sequence_ids=_behind(made.tasks, situation.sequences),
         scores=scores,
         penalties=penalties,
+        conformity=situation.complete.conformity(made.tasks),
     )
+
+
+def _because(group: frozenset[str], situation: Situation) -> str:
+    """Why a group of tasks is critical, in words."""
+    expected, asked = situation.complete.expected, situation.reading and group & set(situation.reading.tasks)
+    if not situation.complete.agreed or expected is None or asked:
+        return needed_because(group, situation.reading)
+    return f"{max(expected.support.get(t, 0.0) for t in group):.0%} of the similar cases did it"
 
 
 def _id(situation: Situation, made: Plan) -> str:

@@ -10,6 +10,7 @@ from opus_pipelines.generation.asked.demands import Demands
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.contract_settings import Review
 from opus_pipelines.generation.decided.standing import NOTHING_DECIDED, Applied, Standing
+from opus_pipelines.generation.experience.completeness import BY_OUTCOMES, Completeness
 from opus_pipelines.generation.experience.names import Names
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.lwm.interface import NearCase
@@ -47,6 +48,7 @@ class Situation:
     demands: Demands | None = None
     reading: Reading | None = None
     decided: Standing = NOTHING_DECIDED
+    complete: Completeness = BY_OUTCOMES
 
     @cached_property
     def seen(self) -> Mapping[tuple[str, str], float]:
@@ -120,13 +122,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class Sureness:
-    """How sure a candidate's Reward and its place are; the last rank beats nobody. `best_share`: P(it is the best of the ranked)."""
+    """How sure a candidate's Reward and its place are; the last rank beats nobody. `best_share`: P(it is the best of the ranked).
+    `verdict_reason`: why the verdict is not clear although the ranks are told apart."""
 
     reward_usd_p05: float
     reward_usd_p95: float
     beats_next: float | None
     verdict: str | None
     best_share: float = 1.0
+    verdict_reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,8 @@ class Candidate:
     """One evaluated workflow. `transitions`: how often history went along its edges; `scores` by node.
 
     `differs_by`: swaps that it lies from the nearest better ranked one; `fewer`: why fewer than `generation.k` are ranked.
-    `decision`: what a person's decision did to it.
+    `decision`: what a person's decision did to it. `conformity`: expected F1 of its steps against
+    those of similar cases; None where outcomes decide.
     """
 
     id: str
@@ -150,6 +155,7 @@ class Candidate:
     differs_by: int | None = None
     fewer: str | None = None
     decision: Applied | None = None
+    conformity: float | None = None
 
     @property
     def workflow(self) -> Workflow:

@@ -35,6 +35,8 @@ def _holds(situation: Situation, first: Candidate, second: Candidate, draws: tup
     """P(first ranks before second): 1 where it alone is feasible; Rewards in one step of the quantum are ranked by Penalty."""
     if first.feasible != second.feasible:
         return float(first.feasible)
+    if situation.complete.agreed:
+        return situation.complete.agrees_more(first.tasks, second.tasks)
     return beats(*draws, situation.settings.reward.quantum_usd, _in_a_tie(first.penalty, second.penalty))
 
 
@@ -71,7 +73,10 @@ def _best_shares(situation: Situation, ranked: Sequence[Candidate], drawn: Seque
 
 def _sureness(situation: Situation, ranked: Sequence[Candidate], drawn: Sequence[Floats], place: int, best: float) -> Sureness:
     found = interval(drawn[place] + ranked[place].evaluation.imputed_usd)  # of the Reward that is shown: less what is known to be spent
+    doubt = situation.complete.doubt
     if place + 1 == len(ranked):
-        return Sureness(found.p05, found.p95, None, CLEAR if len(ranked) == 1 else None, best)
+        verdict = None if len(ranked) > 1 else UNDECIDED if doubt else CLEAR
+        return Sureness(found.p05, found.p95, None, verdict, best, doubt if verdict else None)
     chance = _holds(situation, ranked[place], ranked[place + 1], (drawn[place], drawn[place + 1]))
-    return Sureness(found.p05, found.p95, chance, CLEAR if chance >= situation.settings.reward.clear_share else UNDECIDED, best)
+    verdict = CLEAR if chance >= situation.settings.reward.clear_share and not doubt else UNDECIDED
+    return Sureness(found.p05, found.p95, chance, verdict, best, doubt)

@@ -1,9 +1,9 @@
 """Similarity of cases by their attributes: how often a random forest that predicts what was done puts two of them into one leaf.
 
 A case's attributes are what the client gave (an amount, a product, a country). Which of them matter, and where a number must be cut, is
-learnt from what the cases did: a forest of regression trees predicts which tasks and which consecutive pairs a case holds, and two cases are
-as similar as their share of common leaves says (Breiman 2001; as weights of a conditional distribution, Meinshausen 2006). When a case
-began counts as an attribute, so that work which has changed is told by the cases since then.
+learnt from what the cases did: a forest of regression trees predicts which tasks and which consecutive pairs a case holds, and two cases
+are as similar as their share of common leaves says (Breiman 2001; as weights of a conditional distribution, Meinshausen 2006). When a
+case began counts as an attribute, so that work which has changed is told by the cases since then.
 """
 
 from collections import Counter
@@ -66,7 +66,7 @@ class Features:
         columns: list[list[float | None]] = [list(began)]
         columns += [[_number(one.get(key, "")) for one in cases] for key in self.numbers]
         moments = {key: [_time(one.get(key, "")) for one in cases] for key in self.times}
-        for n, (key, found) in enumerate(moments.items()):
+        for n, found in enumerate(moments.values()):
             columns.append([None if t is None else t.timestamp() for t in found])
             columns.append([None if t is None else float(t.weekday()) for t in found])
             for other in list(moments)[n + 1:]:

@@ -1,10 +1,10 @@
 """The work that similar cases agree on: the tasks, and the consecutive pairs, with the highest expected F1 against these cases.
 
-Where history tells no outcomes, nothing says which work may be left out. The workflow that is expected to share most with the case that the
-intake will become is then the best statement of what has to be done: minimum Bayes risk with F1 as the gain (Kumar and Byrne 2004), the
-similar cases, by their weights, as the posterior. A task that most of them did is in it, one that few did is not, and how many tasks are in
-it follows from the cases themselves. The search looks at every prefix of the tasks by support, at the most frequent cases as they stand, and
-then changes one task at a time as long as the expected F1 grows.
+Where history tells no outcomes, nothing says which work may be left out. The workflow that is expected to share most with the case that
+the intake will become is then the best statement of what has to be done: minimum Bayes risk with F1 as the gain (Kumar and Byrne 2004),
+the similar cases, by their weights, as the posterior. A task that most of them did is in it, one that few did is not, and how many tasks
+are in it follows from the cases themselves. The search looks at every prefix of the tasks by support, at the most frequent cases as they
+stand, and then changes one task at a time as long as the expected F1 grows.
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -42,7 +42,7 @@ class Course:
 
 @dataclass(frozen=True)
 class Consensus:
-    """`tasks` in order, `pairs` with their support, the support of every task of the similar cases, the expected F1 of the tasks.
+    """`tasks` in order, `pairs` with their support, the support of every task and pair of the similar cases, the expected F1 of the tasks.
 
     Support is the share of the similar cases, by weight, that hold it. `cases` is their effective number (Kish 1965): (Σw)² / Σw².
     """
@@ -50,6 +50,7 @@ class Consensus:
     tasks: tuple[str, ...]
     pairs: Mapping[Pair, float]
     support: Mapping[str, float]
+    pair_support: Mapping[Pair, float]
     agreement: float
     cases: float
     courses: tuple[tuple[Course, float], ...]
@@ -81,7 +82,7 @@ def consensus(courses: Sequence[Course], weights: np.ndarray) -> Consensus:
     pairs, of_pair = _best(linked)[0] if linked else [], _support([(c.pairs, w) for c, w in kept])
     inside = frozenset(tasks)
     return Consensus(
-        _ordered(tasks, kept), {p: of_pair[p] for p in sorted(pairs) if inside.issuperset(p)}, support, agreement / whole,
+        _ordered(tasks, kept), {p: of_pair[p] for p in sorted(pairs) if inside.issuperset(p)}, support, of_pair, agreement / whole,
         float(own.sum() ** 2 / (own**2).sum()), kept,
     )
 

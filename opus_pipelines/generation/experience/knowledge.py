@@ -3,17 +3,17 @@
 import difflib
 from collections import defaultdict
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.generation.experience.names import Names
 from opus_pipelines.generation.experience.near import CaseBook
+from opus_pipelines.generation.experience.similar import Scope
 from opus_pipelines.lwm.procedures import Procedures
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 class Knowledge:
@@ -21,6 +21,7 @@ class Knowledge:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
+        self._scopes: dict[str | None, Scope] = {}
 
     def load(self) -> None:
         """Load everything now: a process that is about to fork shares it with its children."""
@@ -42,7 +43,22 @@ class Knowledge:
     @cached_property
     def cases(self) -> CaseBook:
         """Cases by vector."""
-        return CaseBook(self.snapshot.cases, self.snapshot.implementation_vectors)
+        return CaseBook(self.snapshot.cases, self.snapshot.implementation_vectors, self.passive)
+
+    @cached_property
+    def passive(self) -> frozenset[str]:
+        """Tasks that are events or outcomes: no workflow has them as steps."""
+        return frozenset(t for t, task in self.graph.tasks.items() if task.activity_kind != "step")
+
+    def scope(self, industry: str | None) -> Scope:
+        """The cases of an industry (None: of all), to find similar ones among them by text and attributes."""
+        if industry not in self._scopes:
+            vectors = self.snapshot.implementation_vectors
+            column = vectors["vector"].combine_chunks()
+            rows = np.asarray(column.flatten(), dtype=np.float32).reshape(len(column), column.type.list_size)
+            by_id = dict(zip(vectors["implementation_id"].to_pylist(), rows, strict=True))
+            self._scopes[industry] = Scope(self.cases.table, by_id, self.cases.scope(industry))
+        return self._scopes[industry]
 
     @cached_property
     def procedures(self) -> Procedures:

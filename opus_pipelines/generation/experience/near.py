@@ -1,7 +1,7 @@
 """The cases of history near an Intention, looked up in one snapshot: vectors and cases joined once, then searched often."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,15 +16,20 @@ from opus_pipelines.lwm.interface import NearCase
 # the distance to the ENOUGH-th model, within these bounds: one good text decides alone, many alike decide together.
 ENOUGH = 10
 SHARPEST, BLUNTEST = 0.005, 0.015
+_IN_STEP = ("tasks", "task_keys", "task_cost_usd", "task_duration_ms", "actor_kinds", "models", "actor_groups")
+_COLUMNS = ["implementation_id", "success", "expected_outcome", "client", "kind_of_case", *_IN_STEP]
 KEPT = 10_000  # cases that are remembered once they were read: some kB each
 
 
 class CaseBook:
-    """The cases of a snapshot that have a vector, in the order of their ids."""
+    """The cases of a snapshot in the order of their ids, those that have a vector to be searched by it."""
 
-    def __init__(self, cases: pa.Table, vectors: pa.Table) -> None:
-        with_vector = pc.is_in(cases["implementation_id"], vectors["implementation_id"].combine_chunks())
-        self._cases = cases.filter(with_vector).sort_by("implementation_id")
+    def __init__(self, cases: pa.Table, vectors: pa.Table, passive: Collection[str] = ()) -> None:
+        """`passive`: tasks that are no work steps; they stand in a case's `course` and not among its tasks."""
+        self._all, self._passive = cases.sort_by("implementation_id"), frozenset(passive)
+        with_vector = pc.is_in(self._all["implementation_id"], vectors["implementation_id"].combine_chunks())
+        self._cases = self._all.filter(with_vector)
+        self._place = np.flatnonzero(with_vector.to_numpy())
         vectors = vectors.sort_by("implementation_id")
         column = vectors["vector"].combine_chunks()
         self._vectors = np.asarray(column.flatten(), dtype=np.float32).reshape(len(column), column.type.list_size)
@@ -34,6 +39,7 @@ class CaseBook:
         self._refusal = np.array([x is False for x in self._cases["expected_outcome"].to_pylist()], dtype=bool)
 
     def __len__(self) -> int:
+        """How many have a vector."""
         return self._cases.num_rows
 
     def near(self, vector: np.ndarray, industry: str | None, top: int) -> list[NearCase]:
@@ -44,10 +50,26 @@ class CaseBook:
         hits = nearest_cases(self._vectors, vector, allowed, top)
         if not hits:
             return []
-        cases = self._at([place for place, _ in hits])
+        cases = self._at([int(self._place[place]) for place, _ in hits])
         cosines = [cosine for _, cosine in hits]
         weights = _weights(cosines, [case.success is not False for case in cases])
         return [replace(case, similarity=cosine, weight=weight) for case, cosine, weight in zip(cases, cosines, weights, strict=True)]
+
+    def at(self, rows: Sequence[int], weights: Sequence[float], similarity: float | None) -> list[NearCase]:
+        """The cases at these rows of the table by id, with these weights. `similarity`: of the first; it falls with the weight."""
+        top = 1.0 if similarity is None else similarity
+        return [replace(case, similarity=top * weight, weight=weight) for case, weight in zip(self._at(rows), weights, strict=True)]
+
+    def scope(self, industry: str | None) -> np.ndarray:
+        """Rows of the table by id: cases of the industry (None: of all), but those where refusing was right."""
+        refusal = np.array([x is False for x in self._all["expected_outcome"].to_pylist()], dtype=bool)
+        mine = np.array(self._all["industry"].to_pylist(), dtype=object) == industry if industry is not None else ~refusal
+        return np.flatnonzero(~refusal & mine)
+
+    @property
+    def table(self) -> pa.Table:
+        """All cases by id."""
+        return self._all
 
     def near_one_doing(self, task: str, vector: np.ndarray, industry: str | None, top: int) -> list[NearCase]:
         """The cases `near` that one of them which is nearest to the vector among those that did the task and did not fail; else none."""
@@ -60,7 +82,8 @@ class CaseBook:
         unread = [place for place in places if place not in self._read]
         if len(self._read) + len(unread) > KEPT:
             self._read, unread = {}, list(places)
-        self._read |= zip(unread, map(_case, self._cases.take(pa.array(unread, pa.int64())).to_pylist()), strict=True)
+        rows = self._all.select(_COLUMNS).take(pa.array(unread, pa.int64())).to_pylist()
+        self._read |= zip(unread, (_case(row, self._passive) for row in rows), strict=True)
         return [self._read[place] for place in places]
 
     def _allowed(self, industry: str | None) -> np.ndarray:
@@ -72,7 +95,7 @@ class CaseBook:
     def _models_of(self, task: str) -> np.ndarray:
         """[cases]: did it, and did not fail."""
         done = pc.list_parent_indices(self._cases["tasks"]).filter(pc.equal(pc.list_flatten(self._cases["tasks"]), task))
-        found = np.zeros(len(self), dtype=bool)
+        found = np.zeros(self._cases.num_rows, dtype=bool)
         found[done.to_numpy()] = True
         return found & pc.fill_null(self._cases["success"], True).to_numpy()
 
@@ -84,12 +107,14 @@ def _weights(cosines: Sequence[float], is_model: Sequence[bool]) -> list[float]:
     return [min(1.0, math.exp((cosine - models[0]) / sharpness)) for cosine in cosines]
 
 
-def _case(row: dict[str, Any]) -> NearCase:
-    tasks: Sequence[str] = row["tasks"] or ()
+def _case(row: dict[str, Any], passive: frozenset[str]) -> NearCase:
+    course: Sequence[str] = row["tasks"] or ()
+    steps = [place for place, task in enumerate(course) if task not in passive]
+    of = {name: tuple(row[name][place] for place in steps) if row[name] else () for name in _IN_STEP}
     return NearCase(
         implementation_id=row["implementation_id"], similarity=1.0, weight=1.0,
         success=row["success"], expected_outcome=row["expected_outcome"], client=row["client"], kind_of_case=row["kind_of_case"],
-        tasks=tuple(tasks), task_keys=tuple(row["task_keys"] or ()), task_cost_usd=tuple(row["task_cost_usd"] or ()),
-        task_duration_ms=tuple(row["task_duration_ms"] or ()), actor_kinds=tuple(row["actor_kinds"] or ()),
-        models=tuple(row.get("models") or ()), actor_groups=tuple(row.get("actor_groups") or ()),
+        tasks=of["tasks"], task_keys=of["task_keys"], task_cost_usd=of["task_cost_usd"],
+        task_duration_ms=of["task_duration_ms"], actor_kinds=of["actor_kinds"], course=tuple(course),
+        models=of["models"], actor_groups=of["actor_groups"],
     )

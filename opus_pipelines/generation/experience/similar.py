@@ -24,6 +24,8 @@ TEXT_SHARPNESS = 0.05
 TEXT_CASES = 60        # most similar cases by text that count at all
 OPEN_WEIGHT = 0.4
 MOST_CASES = 20_000    # cases of a scope that are looked at, the latest ones
+LONGEST_NAME = 120     # characters of a line in which an attribute's name is looked for
+WHOSE = ("client", "contract")  # columns of wkg/cases that count as attributes
 NEGLIGIBLE = 1e-6      # weight, of the largest, below which a case is left out
 
 
@@ -66,7 +68,7 @@ class Scope:
             began = intake.received_at.timestamp() if intake.received_at else None
             weights = weights * self._proximity.weights(attributes, began)
             by += ["attributes"] if attributes else []
-        weights = np.where([bool(course.tasks) for course in self._courses], weights, 0.0)
+        weights = np.where(self._may_be_followed, weights, 0.0)
         if not weights.max() > 0:
             return None
         weights = weights / weights.max()
@@ -77,14 +79,20 @@ class Scope:
 
     def attributes_of(self, intake: Intake) -> dict[str, str]:
         """The attributes that this history knows: stated in intake.toml, else in lines `name: value` of the client's documents."""
-        known = {folded(name): name for name in sorted(self._features.known)}
+        known = {folded(name): name for name in sorted(self._features.known) if name not in WHOSE}
         found = dict(_in_documents(intake.elements, known))
+        whose = {"client": intake.client, "contract": intake.contract}
+        found |= {name: value for name, value in whose.items() if name in self._features.known and value is not None}
         return found | {known[folded(k)]: v for k, v in intake.attributes.items() if folded(k) in known}
 
     @cached_property
     def _attributes(self) -> list[dict[str, str]]:
         column = self._cases["attributes"].take(pa.array(self._rows))
-        return [{k: v for k, v in (row or ()) if v is not None and v.strip()} for row in column.to_pylist()]
+        own = [{k: v for k, v in (row or ()) if v is not None and v.strip()} for row in column.to_pylist()]
+        for name in WHOSE:
+            values = self._cases[name].take(pa.array(self._rows)).to_pylist()
+            own = [one if value is None else {**one, name: value} for one, value in zip(own, values, strict=True)]
+        return own
 
     @cached_property
     def _features(self) -> Features:
@@ -98,6 +106,12 @@ class Scope:
             Course.of([*(t or ()), *(rest or ())], None if p is None else [*p, *([None] * len(rest or ()))])
             for t, rest, p in zip(*(taken[name].to_pylist() for name in columns), strict=True)
         ]
+
+    @cached_property
+    def _may_be_followed(self) -> np.ndarray:
+        """[cases]: did something, and did not fail."""
+        failed = pc.equal(self._cases["success"], False).fill_null(False).to_numpy()[self._rows]
+        return np.array([bool(course.tasks) for course in self._courses]) & ~failed
 
     @cached_property
     def _ended(self) -> np.ndarray:
@@ -142,7 +156,7 @@ def _in_documents(elements: Sequence[Element], known: Mapping[str, str]) -> Iter
     seen: set[str] = set()
     for element in elements:
         for line in (element.text or "").splitlines() if element.role == "input" else ():
-            for place, character in enumerate(line):
+            for place, character in enumerate(line[:LONGEST_NAME]):
                 name = known.get(folded(line[:place])) if character in ":=" else None
                 if name is not None and name not in seen and line[place + 1:].strip():
                     seen.add(name)

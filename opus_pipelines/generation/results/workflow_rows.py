@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 from opus_pipelines.evaluation.assumed import assumed, total_ms, total_usd
@@ -13,7 +14,7 @@ from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.results.rows import Row, Rows, edge_origin, node_origin
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.optimization.baseline import Paid, saving_usd, total
-from opus_pipelines.schemas import OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
+from opus_pipelines.schemas import EXPECTED_FLOW, OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
 from opus_pipelines.workflow.model import REVIEW, InputNode, OutputNode, TaskNode, Workflow
 
 _INSTRUCTION_KINDS = {"model": "model inference", "code": "code", "human": "human"}
@@ -30,6 +31,8 @@ def workflow_rows(intake: Intake, made: Generated, knowledge: Knowledge, model: 
             yield WORKFLOW_TASKS, ids | row | _node(node, candidate, made, knowledge, keys) | _own_title(node, candidate, intake)
         for row in _edges(candidate, made):
             yield WORKFLOW_EDGES, ids | row
+        for row in expected_flow(candidate, made, knowledge):
+            yield EXPECTED_FLOW, ids | row
 
 
 def observed_share(tasks: Iterable[TaskNode]) -> float:
@@ -59,6 +62,19 @@ def _optimized(rank: int, candidate: Candidate, intake: Intake, made: Generated,
         "weights": made.weights.model_dump_json(exclude_none=True, by_alias=True),
         "snapshot": knowledge.snapshot.id, "model_version": model.version, **_sureness(candidate),
         **(asdict(candidate.penalties) if candidate.penalties else {}), **_why(candidate), **_decision(candidate),
+        **_evidence(candidate, made, knowledge),
+    }
+
+
+def _evidence(candidate: Candidate, made: Generated, knowledge: Knowledge) -> Row:
+    expected = made.complete.expected
+    weights = [case.weight for case in made.cases]
+    effective = sum(weights) ** 2 / sum(w * w for w in weights) if weights else 0.0
+    events = [t for t in expected_order(candidate, made, knowledge) if t in knowledge.passive]
+    return {
+        "completeness": made.complete.rule, "conformity": candidate.conformity,
+        "similar_cases": expected.cases if expected else effective,
+        "expected_events": [knowledge.graph.tasks[t].title for t in events],
     }
 
 
@@ -162,6 +178,38 @@ def _edges(candidate: Candidate, made: Generated) -> Iterator[Row]:
             "workflow_id": candidate.id, "src": src, "dst": dst, "data_type": _flows(workflow, src, dst),
             "gamma": known.gamma if known else edge.gamma if edge else None,
             "origin": edge_origin(made, known) if known else REVIEW if reviewed else "dependency",
+        }
+
+
+def expected_order(candidate: Candidate, made: Generated, knowledge: Knowledge) -> list[str]:
+    """The workflow's steps, and the events and outcomes that similar cases agree on, each behind what it follows in their order."""
+    found = list(candidate.tasks)
+    agreed = made.complete.expected.tasks if made.complete.expected else ()
+    for n, event in enumerate(agreed):
+        if event in knowledge.passive:
+            found.insert(max((found.index(t) + 1 for t in agreed[:n] if t in found), default=0), event)
+    return found
+
+
+def expected_flow(candidate: Candidate, made: Generated, knowledge: Knowledge) -> Iterator[Row]:
+    """The consecutive pairs to be expected: those that similar cases agree on among these steps and events, and of the workflow's own
+    pairs those that leave or reach a step which these do not."""
+    order = expected_order(candidate, made, knowledge)
+    place = {task: n for n, task in enumerate(order)}
+    expected = made.complete.expected
+    agreed: dict[tuple[str, str], float | None] = {}
+    if expected:
+        agreed |= {p: share for p, share in expected.pairs.items() if p[0] in place and p[1] in place}
+    leaves, reaches = {a for a, _ in agreed}, {b for _, b in agreed}
+    own = [(a, b) for a, b in pairwise(order) if a not in leaves or b not in reaches]
+    pairs = {p: expected.pair_support.get(p) if expected else None for p in own} | agreed
+    keys = _task_keys(made)
+    key = lambda task: next(iter(keys.get(task) or knowledge.raw_keys.get(task, [])), made.graph.tasks[task].title)
+    for (a, b), support in sorted(pairs.items()):
+        yield {
+            "workflow_id": candidate.id, "src": a, "dst": b, "src_task_key": key(a), "dst_task_key": key(b),
+            "src_kind": made.graph.tasks[a].activity_kind, "dst_kind": made.graph.tasks[b].activity_kind,
+            "src_place": place[a], "dst_place": place[b], "support": support,
         }
 
 

@@ -1,12 +1,12 @@
 """Which cases of an export were still running when it was taken, and how each of them is expected to go on.
 
 An export holds cases that have not ended. Taken as they stand they would teach that the work ends in the middle. For every activity the
-time until the next activity is a duration with right censoring: a case that is silent since its last event either has ended there or will go
-on. The cumulative incidence of every next activity is estimated by Aalen and Johansen (1978) as far as the log observes (`HORIZON_SHARE`);
-beyond that horizon the hazard of the last e-fold of time is taken to last for `FOLDS_BEYOND` further e-folds. What then has not gone on has
-ended. The continuation of a running case is drawn step by step from these incidences, weighed by what followed the same two activities
-elsewhere in the log; the draws are seeded. The estimator, its horizon and its extrapolation are this project's own choices: they are measured
-by `benchmarks/open_cases.py` against the log's own later part.
+time until the next activity is a duration with right censoring: a case that is silent since its last event either has ended there or will
+go on. The cumulative incidence of every next activity is estimated by Aalen and Johansen (1978) as far as the log observes
+(`HORIZON_SHARE`); beyond that horizon the hazard of the last e-fold of time is taken to last for `FOLDS_BEYOND` further e-folds. What
+then has not gone on has ended. The continuation of a running case is drawn step by step from these incidences, weighed by what followed
+the same two activities elsewhere in the log; the draws are seeded. The estimator, its horizon and its extrapolation are this project's
+own choices: they are measured by `benchmarks/open_cases.py` against the log's own later part.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Predict what will be done for cases of which only the attributes are known, with the real pipeline, in a lake of its own.
+
+    benchmarks/logplans.py DIR PREDICTIONS.jsonl [--work DIR] [--steps STEPS.jsonl] [--most N]
+
+DIR holds train.csv (the history's events) and requests.jsonl ({"id", "request", "attributes"}), as the benchmark's own script writes them.
+train.csv becomes a history source with the settings that `opus init` proposes, untouched; every request an intake whose client input is
+its attributes as JSON, or the request's text where it has none. A prediction is the rank-1 workflow with the events and returns to be
+expected between its steps (workflows/expected_flow): {"id", "plan", "links"}. --steps writes a second file with the work steps alone,
+and --events the names that were taken for events or outcomes. Nothing of an asked case but its attributes is seen.
+"""
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+from sopbench import opus, read  # type: ignore[import-not-found]  # beside this file
+
+from opus_pipelines.ids import make_id
+
+INDUSTRY = "log"
+
+FLOW = """
+    select i.folder, o.intake_id, o.intention_id, f.src_task_key, f.dst_task_key, f.src_place, f.dst_place, f.src_kind, f.dst_kind
+    from workflows_optimized o
+    join generation_intakes i using (intake_id)
+    join workflows_expected_flow f using (workflow_id)
+    where o.rank = 1
+"""
+STEPS = """
+    select i.folder, o.intake_id, o.intention_id, o.verdict, o.expected_events,
+        list(coalesce(t.task_keys[1], t.title) order by t.position) as steps
+    from workflows_optimized o
+    join generation_intakes i using (intake_id)
+    join workflows_tasks t using (workflow_id)
+    where o.rank = 1 and t.kind = 'task'
+    group by all
+"""
+
+
+def main() -> int:
+    """Write the inputs, run both jobs, write the predictions."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("asked", type=Path, metavar="DIR")
+    parser.add_argument("predictions", type=Path)
+    parser.add_argument("--work", type=Path, help="folder for lake and inputs, kept; default: a temporary one, removed")
+    parser.add_argument("--steps", type=Path, help="file for the predictions of work steps alone")
+    parser.add_argument("--events", type=Path, help="file for the names of events and outcomes")
+    parser.add_argument("--most", type=int, help="ask only the first N requests")
+    arguments = parser.parse_args()
+    work = arguments.work or Path(tempfile.mkdtemp(prefix="opus-logplans-"))
+    try:
+        ids = write_inputs(arguments.asked, work, arguments.most)
+        for verb in ("rebuild", "generate"):
+            started = time.monotonic()
+            opus(work, verb)
+            print(f"{verb}: {time.monotonic() - started:.1f} s", file=sys.stderr)
+        whole, steps = predict(work)
+        write(arguments.predictions, ids, whole)
+        if arguments.steps:
+            write(arguments.steps, ids, steps)
+        if arguments.events:
+            arguments.events.write_text(json.dumps(passive(work), ensure_ascii=False))
+        print(f"{sum(f in whole for f in ids)} of {len(ids)} predicted, in {arguments.predictions}", file=sys.stderr)
+    finally:
+        if arguments.work is None:
+            shutil.rmtree(work, ignore_errors=True)
+    return 0
+
+
+def write_inputs(asked: Path, work: Path, most: int | None) -> dict[str, str]:
+    """The history source as `opus init` proposes it, and the intake folders; returns the id of every intake folder."""
+    source = work / "history" / "log"
+    source.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(asked / "train.csv", source / "train.csv")
+    opus(work, "init", str(source / "train.csv"), "--to", str(source), "--yes")
+    ids = {}
+    for number, row in enumerate(read(asked / "requests.jsonl")):
+        if most is not None and number >= most:
+            break
+        folder = work / "intakes" / "client" / "contract" / f"case{number:06d}"
+        (folder / "input").mkdir(parents=True, exist_ok=True)
+        if row.get("attributes"):
+            (folder / "input" / "request.json").write_text(json.dumps(row["attributes"], ensure_ascii=False, indent=1))
+        else:
+            (folder / "input" / "request.txt").write_text(row["request"])
+        ids[folder.name] = row["id"]
+    return ids
+
+
+def predict(work: Path) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
+    """By intake folder: everything that is expected, and the work steps alone; of an intake's first Intention."""
+    flow: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for row in json.loads(opus(work, "query", FLOW, "--format", "json")):
+        if is_first(row):
+            flow[row["folder"]].append(row)
+    whole, steps = {}, {}
+    for row in json.loads(opus(work, "query", STEPS, "--format", "json")):
+        if not is_first(row):
+            continue
+        pairs = flow[row["folder"]]
+        place = {p["src_task_key"]: p["src_place"] for p in pairs} | {p["dst_task_key"]: p["dst_place"] for p in pairs}
+        plan = sorted(place, key=lambda key: place[key]) or row["steps"]
+        whole[row["folder"]] = {"plan": plan, "links": [[p["src_task_key"], p["dst_task_key"]] for p in pairs]}
+        work_pairs = [[p["src_task_key"], p["dst_task_key"]] for p in pairs if p["src_kind"] == p["dst_kind"] == "step"]
+        joined = [list(pair) for pair in zip(row["steps"], row["steps"][1:], strict=False)]
+        steps[row["folder"]] = {"plan": row["steps"], "links": work_pairs or joined}
+    return whole, steps
+
+
+def passive(work: Path) -> list[str]:
+    """Names of the activities that were taken for events or outcomes."""
+    sql = "select distinct a.task_key from wkg_tasks t join wkg_task_aliases a using (task_id) where t.activity_kind <> 'step'"
+    return sorted(row["task_key"] for row in json.loads(opus(work, "query", sql, "--format", "json")))
+
+
+def is_first(row: dict[str, Any]) -> bool:
+    """Whether the row is of its intake's first Intention."""
+    return bool(row["intention_id"] == make_id("n", row["intake_id"], 0))
+
+
+def write(path: Path, ids: dict[str, str], predicted: dict[str, dict[str, Any]]) -> None:
+    """A line for every request; one without a workflow has an empty plan."""
+    with path.open("w") as file:
+        for folder, name in ids.items():
+            file.write(json.dumps({"id": name, **predicted.get(folder, {"plan": [], "links": []})}, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
