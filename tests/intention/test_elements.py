@@ -61,7 +61,7 @@ def test_the_contracts_documents_are_read_once_for_many_intakes(tmp_path, monkey
     ({"process": "Do it so."}, "no readable client input; ask the client for what they give, and put it under input/ (text, Mark"),
     ({"input": "  \n"}, "no readable client input"),
     ({}, "no readable client input"),
-    ({"input": "A claim."}, "neither client output nor process context; ask the client what must come out, and put it under output/, or"),
+    ({"input": "A claim."}, None),  # a request alone is an incomplete Intention
     ({"input": "A claim.", "output": "A letter."}, None),
     ({"input": "A claim.", "contract": "Verify."}, None),
 ])

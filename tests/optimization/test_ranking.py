@@ -19,6 +19,7 @@ class Candidate:
     feasible: bool = True
     transitions: int = 0
     penalty: float | None = None
+    conformity: float | None = None
     tasks: tuple[str, ...] = ()
 
 
@@ -35,6 +36,11 @@ def test_feasible_then_reward_then_penalty_then_transitions_then_id():
     for shuffled in itertools.islice(itertools.permutations(best_first), 0, 5040, 97):
         assert rank(shuffled, 0.0001) == list(enumerate(best_first, start=1))
     assert rank([], 0.0001) == []
+
+
+def test_where_outcomes_do_not_decide_conformity_goes_before_reward():
+    found = [Candidate("a", 9.0, conformity=0.5), Candidate("b", 1.0, conformity=0.9), Candidate("c", 99.0, False, conformity=1.0)]
+    assert [c.id for _, c in rank(found, 0.0001)] == ["b", "a", "c"]
 
 
 @pytest.mark.parametrize(("reward", "steps"), [(0.00016, 2), (0.5, 5000), (-0.00004, 0), (0.84952, 8495)])

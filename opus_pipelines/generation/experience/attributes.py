@@ -17,7 +17,8 @@ import numpy as np
 TREES = 40
 LEAST_LEAF = 25       # cases a leaf; a leaf of few cases repeats them
 MOST_FIT = 6_000      # cases that each tree is grown from
-FEATURES_TRIED = 0.5  # share of the features looked at for each cut
+FEATURES_TRIED = 0.5  # share of the features looked at for each cut, where they are many
+FEW_FEATURES = 8      # up to which all of them are looked at: the one that matters must not be missed
 CATEGORIES = 30       # values of one attribute that are told apart, the most frequent ones
 LEAST_CATEGORY = 5    # cases that hold such a value
 NUMBER_SHARE = 0.95   # of an attribute's values that must be numbers, or times, for it to be one
@@ -93,8 +94,8 @@ class Proximity:
         held = np.array(features.of_cases(cases, began))
         targets = _targets(done)
         self._forest = RandomForestRegressor(
-            TREES, min_samples_leaf=min(LEAST_LEAF, max(1, len(cases) // 4)), max_features=FEATURES_TRIED,
-            max_samples=min(1.0, MOST_FIT / len(cases)), random_state=seed, n_jobs=1,
+            TREES, min_samples_leaf=min(LEAST_LEAF, max(1, len(cases) // 4)), max_features=1.0 if held.shape[1] <= FEW_FEATURES else FEATURES_TRIED,
+            max_samples=min(MOST_FIT, len(cases)), random_state=seed, n_jobs=1,
         ).fit(held, targets)
         self._leaves = self._forest.apply(held)
         self._of_leaf = [Counter(self._leaves[:, tree].tolist()) for tree in range(TREES)]

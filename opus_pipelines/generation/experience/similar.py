@@ -26,6 +26,7 @@ OPEN_WEIGHT = 0.4
 MOST_CASES = 20_000    # cases of a scope that are looked at, the latest ones
 LONGEST_NAME = 120     # characters of a line in which an attribute's name is looked for
 WHOSE = ("client", "contract")  # columns of wkg/cases that count as attributes
+FEWEST_CASES = 20     # of a scope, below which attributes tell nothing
 NEGLIGIBLE = 1e-6      # weight, of the largest, below which a case is left out
 
 
@@ -64,7 +65,7 @@ class Scope:
             weights = weights * _by_text(cosines)
             by.append("text")
         attributes = self.attributes_of(intake)
-        if self._proximity is not None and (attributes or self._text is None):
+        if (attributes or self._text is None) and self._proximity is not None:
             began = intake.received_at.timestamp() if intake.received_at else None
             weights = weights * self._proximity.weights(attributes, began)
             by += ["attributes"] if attributes else []
@@ -131,7 +132,7 @@ class Scope:
     @cached_property
     def _proximity(self) -> Proximity | None:
         began = pc.cast(self._cases["started_at"], pa.int64()).take(pa.array(self._rows)).to_pylist()
-        if not self._features.known and all(b is None for b in began):
+        if len(began) < FEWEST_CASES or (not self._features.known and all(b is None for b in began)):
             return None
         seconds = [None if b is None else b / 1e6 for b in began]
         return Proximity(self._attributes, seconds, [frozenset(c.tasks) | c.pairs for c in self._courses], self._features)

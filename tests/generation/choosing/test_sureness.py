@@ -16,6 +16,7 @@ from opus_pipelines.generation.choosing.beliefs import belief_of, beliefs_of, of
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.choosing.situation import Candidate, Plan, Sureness
 from opus_pipelines.generation.choosing.sureness import with_sureness
+from opus_pipelines.generation.experience.completeness import BY_OUTCOMES
 from opus_pipelines.settings import Priors, Settings
 from opus_pipelines.wkg.graph import Task, Way, WorkGraph
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
@@ -31,7 +32,7 @@ PRICES = Prices.of(GRAPH, ["a", "b", "c"], SETTINGS.cost, SETTINGS)
 
 
 def situation(**reward: Any) -> Any:
-    return SimpleNamespace(settings=Settings(reward=reward), cost=SETTINGS.cost, prices=PRICES)
+    return SimpleNamespace(settings=Settings(reward=reward), cost=SETTINGS.cost, prices=PRICES, complete=BY_OUTCOMES)
 
 
 def chain(*tasks: TaskNode) -> Workflow:
