@@ -32,7 +32,8 @@ CASE_FIELDS = ("implementation_id", "source", "industry", "client", "title", "su
 VALUES_KEPT = 64  # distinct descriptions, instructions, inputs, outputs of a source's way
 RAW_VARIANTS = "raw_variants"  # with the source's own task keys, to add to and to take from
 MINING_CODE = (
-    "wkg/aggregates.py", "wkg/delta.py", "wkg/cases.py", "wkg/columns.py", "wkg/estimates/histograms.py", "wkg/estimates/open_cases.py", "wkg/resolution/names.py",
+    "wkg/aggregates.py", "wkg/delta.py", "wkg/cases.py", "wkg/columns.py", "wkg/estimates/histograms.py", "wkg/estimates/open_cases.py",
+    "wkg/resolution/names.py",
     "history/activity_evidence.py", "history/costs.py",
 )
 WAY = ("actor_kind", "model", "actor_group")

@@ -94,7 +94,8 @@ class Proximity:
         held = np.array(features.of_cases(cases, began))
         targets = _targets(done)
         self._forest = RandomForestRegressor(
-            TREES, min_samples_leaf=min(LEAST_LEAF, max(1, len(cases) // 4)), max_features=1.0 if held.shape[1] <= FEW_FEATURES else FEATURES_TRIED,
+            TREES, min_samples_leaf=min(LEAST_LEAF, max(1, len(cases) // 4)),
+            max_features=1.0 if held.shape[1] <= FEW_FEATURES else FEATURES_TRIED,
             max_samples=min(MOST_FIT, len(cases)), random_state=seed, n_jobs=1,
         ).fit(held, targets)
         self._leaves = self._forest.apply(held)
