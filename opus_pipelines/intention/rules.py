@@ -124,8 +124,8 @@ def rule_of(sentence: Sentence, question: str = "", column: int | None = None) -
         return Rule(sentence, (Demand("none", idle="it addresses the program, not the work"),)) if addressed else None
     limits = [d for clause in clauses for d in _limits(clause, is_row)]
     said = statements_of_row(sentence.text, column) if is_row else statements_of(_with_question(sentence.text, question), sentence.shape)
-    said = tuple(s for s in said if not (limits and s.kind in ("deadline", "limit", "existence")))
-    demands = (*limits, *(d for s in said for d in demands_of(s)))
+    others = [s for s in said if not (limits and s.kind in ("deadline", "limit", "existence"))]  # the limit of the whole says these, too
+    demands = (*limits, *(d for s in others for d in demands_of(s)))
     if normative and not demands and not any(PERMISSION.search(clause) for clause in clauses):
         demands = (Demand("none", idle=UNREAD),)
     return Rule(sentence, demands, said) if demands else None
@@ -133,7 +133,7 @@ def rule_of(sentence: Sentence, question: str = "", column: int | None = None) -
 
 def demands_of(said: Statement) -> Iterator[Demand]:
     """What a statement demands of a workflow."""
-    a, b = _clause(said.a), _clause(said.b)
+    a, b = said.a, said.b
     given = said.conditions
     if said.kind == "existence":
         yield Demand("must_contain", (a,), (said.verb,), strong=said.strong, conditions=given)
@@ -146,7 +146,7 @@ def demands_of(said: Statement) -> Iterator[Demand]:
         if said.strong and said.kind in ("response", "succession"):
             yield Demand("must_contain", (b,), given=a, after=True, conditions=given)
     elif said.kind == "choice":
-        yield Demand("choice", tuple(map(_clause, said.options)), ("",) * len(said.options), conditions=given)
+        yield Demand("choice", said.options, ("",) * len(said.options), conditions=given)
     elif said.kind == "deadline":
         figure = Figure(said.amount or 0.0, said.unit)
         days = f"{figure.amount:g} {'working ' if said.calendar == 'working' else ''}{figure.unit}{'s' if figure.amount != 1 else ''}"
@@ -161,7 +161,8 @@ def demands_of(said: Statement) -> Iterator[Demand]:
 def clauses_of(rules: Iterable[Rule]) -> list[str]:
     """The clauses that may have to be compared with tasks by what they mean: texts to be encoded, each once."""
     live = [d for rule in rules for d in rule.demands if d.idle is None]
-    return list(dict.fromkeys(c for d in live for c in (*d.clauses, d.given) if c))
+    clauses = [c for d in live for c in (*d.clauses, d.given) if c]
+    return list(dict.fromkeys(text for c in clauses for text in (c, without_agent(c)) if text))
 
 
 def _limits(clause: str, is_row: bool) -> Iterator[Demand]:
@@ -179,9 +180,9 @@ def _with_question(text: str, question: str) -> str:
     return f"{question} A: {answer}" if question else text
 
 
-def _clause(text: str) -> str:
-    """A phrase without who does it: tasks are not called by that."""
-    return _AGENT.sub(" ", text).strip(" ,.")
+def without_agent(clause: str) -> str:
+    """A phrase without who does it: most tasks are not called by that."""
+    return _AGENT.sub(" ", clause).strip(" ,.")
 
 
 def _is_normative(clause: str) -> bool:

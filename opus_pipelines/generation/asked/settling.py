@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from opus_pipelines.generation.asked.facts import Facts
 from opus_pipelines.generation.asked.meaning import Meaning
-from opus_pipelines.intention.rules import Demand, Rule
+from opus_pipelines.intention.rules import Demand, Rule, without_agent
 from opus_pipelines.intention.sentences import Sentence
-from opus_pipelines.intention.words import stems, within
+from opus_pipelines.intention.words import same, stems, within
 from opus_pipelines.lwm.interface import Work
 from opus_pipelines.wfg.algorithm1 import WFG
 from opus_pipelines.workflow.constraints import Constraints
@@ -115,9 +115,20 @@ class Settling:
         """The task that a clause means: by the answer of a person, else as far as its words surely tell."""
         answer = self.answers.get(stems(clause))
         if answer is None:
-            return self.ground.meaning.of(clause, verb)
+            return self._meant_by(clause, verb)
         there = self.ground.meaning.names.tasks(answer) & set(self.ground.meaning.tasks)
         return min(there) if there else None
+
+    def _meant_by(self, clause: str, verb: str) -> str | None:
+        """The task that the words mean. Who does it counts where the task is called by that: "approved by the supervisor"."""
+        meaning, bare = self.ground.meaning, without_agent(clause)
+        if bare == clause or not bare:
+            return meaning.of(clause, verb)
+        found = meaning.of(clause, verb)
+        agent = [w for w in stems(clause) if w not in stems(bare)]
+        if found is not None and any(same(n, w) for name in meaning.names_of(found) for n in name for w in agent):
+            return found
+        return meaning.of(bare, verb)
 
     def _question(self, demand: Demand) -> str | None:
         """The first phrase of which nobody can tell which activity it means; None where all are told or answered."""

@@ -58,7 +58,7 @@ def clauses_of(text: str) -> Iterator[str]:
 
 
 def _parts(text: str) -> Iterator[str]:
-    for part in re.split(r";\s+|\s[–—-]\s", text):
+    for part in re.split(r";\s+(?!(?:subsequently|afterwards|then|thereafter|after that|next)\b)|\s[–—-]\s", text):
         headed = _HEADED.match(part.strip())
         if not headed:
             yield from _ready(part)

@@ -33,7 +33,8 @@ _CONDITION_OF = re.compile(
     r"^(?P<a>.+?)\s+(?:is|are) (?:an? )?(?:prerequisite|precondition|condition|requirement)s? (?:for"
     r"|of)\s+(?P<b>.+)$")
 _THEN = re.compile(
-    r"^(?P<a>.+?)(?:[,;]? and then|, then|[,;] afterwards,?|[,;] subsequently,?|[,;]? and afterwards|, after which|,? and only then"
+    r"^(?P<a>.+?)(?:[,;]? and then|, then|[,;] afterwards,?|[,;] subsequently,?|[,;] thereafter,?|[,;] after that,?|; then|; next,?"
+    r"|[,;]? and afterwards|, after which|,? and only then"
     r"|,? before then|, whereupon|, next,?)\s+(?P<b>.+)$"
 )
 _SUBSEQUENT = re.compile(r"^(?P<a>.+?),? and (?P<b>(?:[\w'-]+ ){0,5}(?:subsequently|afterwards|then|thereafter) .+)$")
@@ -151,7 +152,7 @@ def led(word: str, what: str, rest: Sequence[Statement], main: str, conditions: 
         elif said.kind in ("absence", "limit", "choice"):
             found.append(Statement(**{**vars(said), "conditions": (*said.conditions, Condition(f"{word} {what}"))}))
         else:
-            found.append(said)
+            found += [said, Statement("response", phrase(what), said.a, strong=said.strong)] if said.kind == "succession" else [said]
     if not found and word not in ("before", "prior to") and is_finite(main) and not forbids(main):
         found = [_made("response", what, b, False, conditions) for b in coordinated(main)]
     if not found and word in ("before", "prior to") and is_finite(main) and not forbids(main):

@@ -39,6 +39,8 @@ _NOT_ALLOWED_TO = re.compile(r"\b(?:is|are|be) (?:not|no longer) (?:allowed|perm
 _NOT_DONE = re.compile(r"^(?P<a>[^,]+?) (?:is|are) (?:not|never) (?P<v>[a-z]+)\b(?P<rest>.*)$")
 _NO_NEED = re.compile(r"^(?:nothing|none) (?:must|has to|needs? to) ")
 _NO_ON = re.compile(r"^no (?P<a>[\w -]+?) (?P<c>(?:on|during|in|at|outside|after) .+)$")
+_STATE = re.compile(r"(?:is|are|will) (?:not|never)(?: ever)?")
+_RELATIVE = re.compile(r"\b(?:what|which|that|who|whose)\b[^,]{0,20}$")
 _NO_TIME = ("covered", "included", "needed", "required", "intended", "meant", "known", "considered", "affected", "limited", "expected")
 
 
@@ -69,7 +71,7 @@ def _stands_alone(text: str) -> bool:
 
 def _led(word: str, what: str, rest: str, shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
     """A clause with something before its comma: a condition, an event, or circumstances."""
-    if word in ("unless", "until") and forbids(rest):
+    if word in ("unless", "until", "without") and forbids(rest):
         return [Statement("precedence", phrase(what), phrase(NOBODY.sub("", rest)))]
     if word == "on" and not re.match(
         r"(?:\w+ )?(?:the )?(?:approval|receipt|arrival|completion|delivery|request|departure|rejection"
@@ -148,7 +150,7 @@ def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Sta
     if _NO_NEED.match(text):
         return []
     nobody = NOBODY.match(text) and (MUST.search(text) or re.search(r"\b(?:may|can|is|are)\b", text))
-    if PROHIBITED.search(text) or NEVER.search(text) or nobody:
+    if PROHIBITED.search(text) or _bans(text) or nobody:
         return _forbidden(text, conditions)
     if (found := _NOT_DONE.match(text)) and is_participle(found["v"]) and found["v"] not in _NO_TIME:
         return [_absence(text.replace(" not ", " "), conditions)]
@@ -188,6 +190,12 @@ def _ensured(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[S
         return _read(text, shape, conditions)
     done = re.search(r"\b(?:is|are|be|been|has been|have been) (?:\w+ly )?(?P<v>[a-z]+)", text)
     return _read(f"must {text}", shape, conditions) if done and is_participle(done["v"]) else []
+
+
+def _bans(text: str) -> bool:
+    """It says that something must not be done; "is not ..." says how things are, and "what cannot wait" is no clause of its own."""
+    found = NEVER.search(text)
+    return bool(found and not _STATE.fullmatch(found[0].strip()) and not _RELATIVE.search(text[: found.start()]))
 
 
 def _tells_a_step(text: str) -> bool:

@@ -71,15 +71,22 @@ def _has_verb_after_noun(words: list[str]) -> bool:
     return any(may_be_third_person(w) and following in after for w, following in pairwise(words[1:]))
 
 
+def _makes_a_noun(before: str) -> bool:
+    """What follows the word is a noun: "the payer's edits"."""
+    return before in ("the", "a", "an", "all", "any", "its", "their", "your", "our", "these", "those") or before.endswith(("'s", "s'"))
+
+
 def is_imperative(text: str) -> bool:
     """The text begins with a verb's base form and has no finite verb in its main clause: "check the seal"."""
     words = words_in(text)
     if words[:1] in (["have"], ["get"]) and words[1:2] in (["a"], ["an"], ["the"], ["another"]) and any(is_base(w) for w in words[3:6]):
         return True  # "have a second analyst review the results"
+    if words[:1] == ["note"] and words[1:2] in (["it"], ["the"], ["down"], ["any"], ["all"]):
+        return True
     if not words or words[0] in _NO_ORDERS or not is_base(words[0]) or (len(words) > 1 and words[1] in FINITE):
         return False
     main = re.split(
         r"\b(?:that|which|who|whether|if|what|how|where|when|because|so|until|before|after|while|unless|as|than"
         r"|even)\b", text)[0]
-    rest = words_in(main)[1:]
-    return not any(w in FINITE or is_third_person(w) for w in rest)
+    following = pairwise(words_in(main))
+    return not any(w in FINITE or (is_third_person(w) and not _makes_a_noun(before)) for before, w in following)

@@ -64,7 +64,7 @@ def test_a_rule_becomes_a_constraint(text, expected):
 
 
 @pytest.mark.parametrize(("text", "why"), [
-    ("Refunds must be approved by a manager.", "no step of the catalogue is surely meant by 'refunds approved'"),
+    ("Refunds must be approved by a manager.", "no step of the catalogue is surely meant by 'refunds approved by a manager'"),
     ("The police report must be obtained.", "no way in which history did this work has 'Obtain Police Report'"),
     ("Above $5,000 fraud indicators must be checked.",
      "it holds for amounts above 5,000.00 USD; the largest of the client input is 1,200.00 USD"),
@@ -240,3 +240,18 @@ def test_a_person_answers_which_activity_a_phrase_means():
 def test_an_answer_that_no_activity_follows_from_is_said_and_not_asked_again(answer, effect):
     (found,) = settled("The final sign-off must be given.", answers={"the final sign-off given": answer}).all
     assert (found.effect, found.asks, found.nearest) == (effect, None, ())
+
+
+def test_who_does_it_tells_activities_apart_that_are_called_by_it():
+    titles = {"a": "Declaration APPROVED by ADMINISTRATION", "s": "Declaration APPROVED by SUPERVISOR", "p": "Payment Handled"}
+    edges = [Edge(a, b, 9, 3, 0.9, 0.1, 0.5) for a, b in ("as", "sp")]
+    graph = WorkGraph.of([Task(i, title) for i, title in titles.items()], edges)
+    text = "Declarations must be approved by the supervisor. The administration must approve the declaration before the payment is handled."
+    element = Element("e1", "process", "text", "sop.md", "text/markdown", text, len(text), "", None)
+    wfg = workflow_graph({"q0": chain(tuple("asp"))}, graph)
+    meaning = Meaning(Names(graph, []), graph, sorted(titles), {}, {})
+    ground = Ground("A trip", meaning, wfg, [Work([case("asp")], [])], frozenset(), Constraints(), {"e1": "process/sop.md"})
+    assert in_force(demands(rules_of([element]), ground)) == [
+        ("must_contain", "Declaration APPROVED by SUPERVISOR"),
+        ("before", "Declaration APPROVED by ADMINISTRATION before Payment Handled"), ("must_contain", "Declaration APPROVED by ADMINISTRATION"),
+    ]
