@@ -253,5 +253,6 @@ def test_who_does_it_tells_activities_apart_that_are_called_by_it():
     ground = Ground("A trip", meaning, wfg, [Work([case("asp")], [])], frozenset(), Constraints(), {"e1": "process/sop.md"})
     assert in_force(demands(rules_of([element]), ground)) == [
         ("must_contain", "Declaration APPROVED by SUPERVISOR"),
-        ("before", "Declaration APPROVED by ADMINISTRATION before Payment Handled"), ("must_contain", "Declaration APPROVED by ADMINISTRATION"),
+        ("before", "Declaration APPROVED by ADMINISTRATION before Payment Handled"),
+        ("must_contain", "Declaration APPROVED by ADMINISTRATION"),
     ]
