@@ -8,6 +8,7 @@ import click
 
 from opus_pipelines.cli.options import Options
 from opus_pipelines.errors import CheckFailed, InputError
+from opus_pipelines.settings import Settings
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -73,7 +74,8 @@ def check(options: Options, source: str, history: Path | None) -> None:
     from opus_pipelines.proposal.report import complaints, report
     from opus_pipelines.proposal.trial import reading
 
-    with reading(_folder(options, source, history)) as trial:
+    settings = options.settings(paths__history=history)
+    with reading(_folder(settings, source), settings.currency.usd_per_unit) as trial:
         for line in report(trial, findings_of(trial)):
             click.echo(line)
         if trial.folder is None or trial.failed:
@@ -82,8 +84,7 @@ def check(options: Options, source: str, history: Path | None) -> None:
             click.echo(line, err=True)
 
 
-def _folder(options: Options, source: str, history: Path | None) -> Path:
-    settings = options.settings(paths__history=history)
+def _folder(settings: Settings, source: str) -> Path:
     places = [Path(source), settings.paths.history / source]
     found = next((place for place in places if place.is_dir()), None)
     if found is None:
@@ -102,10 +103,11 @@ def _source(
     names = [file.name for file in files]
     if len(set(names)) < len(names):
         raise InputError("two of the files have the same name; a source's folder holds each name once")
-    folder = to or options.settings().paths.history / _name_of(files[0])
+    settings = options.settings()
+    folder = to or settings.paths.history / _name_of(files[0])
     if (folder / FILE_NAME).exists():
         raise InputError(f"{folder / FILE_NAME} is there already; `opus check {folder}` shows what it gives; remove it for a new proposal")
-    with proposing(folder.name, files, Stated(**stated, columns=columns)) as proposal:
+    with proposing(folder.name, files, Stated(**stated, columns=columns, rates=settings.currency.usd_per_unit)) as proposal:
         for line in [*report(proposal.trial, proposal.findings, _assumed(proposal.draft.notes)), "", str(folder / FILE_NAME)]:
             click.echo(line)
         click.echo("".join(f"  {line}\n" for line in proposal.toml.splitlines()), nl=False)

@@ -18,6 +18,7 @@ class Stated:
     contract: str | None = None
     timezone: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    rates: Mapping[str, float] = field(default_factory=dict)  # dollars a unit of a currency, of opus.toml
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ class Proposal:
 def proposing(name: str, files: Sequence[Path], stated: Stated) -> Iterator[Proposal]:
     """A tried proposal for a source `name` of these files, as long as the context lasts; raises InputError where it cannot be read."""
     kinds = [_kind(file) for file in files]
-    with workbench(name, files) as bench:
+    with workbench(name, files, stated.rates) as bench:
         sample = read_sample(files[0], kinds[0]) if kinds[0] in TABLES else None
         draft = _first_draft(files, kinds, sample, stated)
         trial = bench.read(source_text(draft))

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -38,17 +38,17 @@ class Trial:
 
 
 @contextmanager
-def workbench(name: str, files: Sequence[Path]) -> Iterator["Workbench"]:
-    """A source `name` with these files, in a temporary folder that is removed at the end."""
+def workbench(name: str, files: Sequence[Path], rates: Mapping[str, float] | None = None) -> Iterator["Workbench"]:
+    """A source `name` with these files, in a temporary folder that is removed at the end. `rates`: dollars a unit of a currency."""
     with tempfile.TemporaryDirectory(prefix="opus-init-") as made:
-        yield Workbench(Path(made), name, files)
+        yield Workbench(Path(made), name, files, rates or {})
 
 
 class Workbench:
     """A source that is read again and again with other settings."""
 
-    def __init__(self, root: Path, name: str, files: Sequence[Path]) -> None:
-        self._root, self.name = root, name
+    def __init__(self, root: Path, name: str, files: Sequence[Path], rates: Mapping[str, float]) -> None:
+        self._root, self.name, self._rates = root, name, rates
         self.source = root / "history" / name
         self.source.mkdir(parents=True)
         for file in files:
@@ -59,27 +59,29 @@ class Workbench:
         (self.source / FILE_NAME).write_text(toml, "utf-8")
         load_source(self.source)
         with tempfile.TemporaryDirectory(dir=self._root) as lake:
-            return _kept(read_source(self.source, Path(lake)), self._root / "implementations")
+            return _kept(read_source(self.source, Path(lake), self._rates), self._root / "implementations")
 
 
 @contextmanager
-def reading(source: Path) -> Iterator[Trial]:
-    """A source read where it lies; raises SettingsError where its source.toml cannot be followed."""
+def reading(source: Path, rates: Mapping[str, float] | None = None) -> Iterator[Trial]:
+    """A source read where it lies; raises SettingsError where its source.toml cannot be followed. `rates`: as in `workbench`."""
     load_source(source)
     with tempfile.TemporaryDirectory(prefix="opus-check-") as made:
         history = Path(made) / "history"
         history.mkdir()
         (history / source.name).symlink_to(source.resolve(), target_is_directory=True)
-        yield read_source(history / source.name, Path(made) / "lake")
+        yield read_source(history / source.name, Path(made) / "lake", rates or {})
 
 
-def read_source(source: Path, lake_folder: Path) -> Trial:
+def read_source(source: Path, lake_folder: Path, rates: Mapping[str, float]) -> Trial:
     """Read the source in this folder, the only one beside it, into a new lake."""
     lake = Lake(lake_folder)
-    state = read_history(lake, source.parent, datetime.now(UTC))
+    state = read_history(lake, source.parent, datetime.now(UTC), usd_per_unit=rates)
     folder = state.sources[0].folder if state.sources else None
     evidence, whole = by_activity(evidence_of(folder)) if folder else ({}, Evidence())
-    return Trial(source.name, load_source(source), folder, state.files, state.failed, _rejects(lake, state), evidence, whole)
+    settings = load_source(source)
+    settings = settings.model_copy(update={"usd_per_unit": {**rates, **settings.usd_per_unit}})
+    return Trial(source.name, settings, folder, state.files, state.failed, _rejects(lake, state), evidence, whole)
 
 
 def _rejects(lake: Lake, state: HistoryState) -> Counter[tuple[str, str]]:
