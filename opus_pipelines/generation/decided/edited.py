@@ -29,7 +29,7 @@ class KnownTasks:
 
     def nearest(self, name: str) -> str:
         """The names that are spelled most like it, for a person."""
-        shown = {folded(title): title for title in self.titles.values()}
+        shown = {folded(title): title for title in self.titles.values() if folded(title) in self.names}
         wanted = folded(name)
         inside = [key for key in shown if wanted and wanted in key]
         near = list(dict.fromkeys([*inside, *difflib.get_close_matches(wanted, shown, n=NEAREST, cutoff=0.3)]))[:NEAREST]
