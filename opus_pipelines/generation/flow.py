@@ -17,7 +17,7 @@ from opus_pipelines.generation.choosing.candidates import NEEDED, candidates
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.choosing.situation import Candidate, Situation
 from opus_pipelines.generation.contract_settings import Review
-from opus_pipelines.generation.decided.evidence import with_decided
+from opus_pipelines.generation.decided.evidence import agreed_with, with_decided
 from opus_pipelines.generation.decided.record import NO_DECISIONS, Decisions
 from opus_pipelines.generation.decided.standing import all_rejected, standing, with_chosen
 from opus_pipelines.generation.experience.completeness import (
@@ -118,6 +118,7 @@ def _generate(
     cases, complete = _similar(intake, intention, knowledge, knobs)
     intention = completed(intention, cases, knowledge)
     cases = with_decided(cases, decisions, intention_id, intention.vector, graph, settings)
+    complete = agreed_with(complete, cases)
     routed = route(knowledge.index, graph, intention.vector, intake.industry, knobs.routing_top_k, knobs.routing_threshold)
     subgraphs = _subgraphs(intention_id, knowledge, routed, cases)
     if not subgraphs:
@@ -188,8 +189,9 @@ def _by_outcomes(cases: list[NearCase], nearest: float | None, knowledge: Knowle
 
 
 def _lacks_critical(ranked: list[tuple[int, Candidate]]) -> str | None:
-    """What the best workflow lacks that none may lack; None where it lacks nothing."""
-    return next((v for _, best in ranked[:1] for v in best.violations if v.startswith(NEEDED)), None)
+    """What the best workflow lacks that none may lack; None where it lacks nothing, or where a person chose it all the same."""
+    chosen = [best for _, best in ranked[:1] if best.decision is None or best.decision.kind is None]
+    return next((v for best in chosen for v in best.violations if v.startswith(NEEDED)), None)
 
 
 def _works(

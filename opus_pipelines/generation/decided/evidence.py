@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from opus_pipelines.generation.decided.record import Content, Decision, Decisions
 from opus_pipelines.generation.decided.standing import as_of_today
+from opus_pipelines.generation.experience.completeness import SUPPORT, Completeness
+from opus_pipelines.generation.experience.consensus import Course, consensus
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.graph import WorkGraph
@@ -32,6 +35,18 @@ def with_decided(
             weight = settings.generation.decided_weight * max(less, default=1.0)
             found.append(_as_case(decision, content, similarity, weight))
     return sorted(found, key=lambda case: -case.similarity) if len(found) > len(cases) else found
+
+
+def agreed_with(complete: Completeness, cases: Sequence[NearCase]) -> Completeness:
+    """Where the support among similar cases tells what may be left out: with the decided workflows among the near cases as cases of it."""
+    decided = [case for case in cases if case.is_decision]
+    before = complete.expected
+    if not decided or complete.rule != SUPPORT or before is None:
+        return complete
+    courses = [*(course for course, _ in before.courses), *(Course.of(case.tasks) for case in decided)]
+    weights = [*(weight for _, weight in before.courses), *(case.weight for case in decided)]
+    expected = replace(consensus(courses, np.array(weights)), cases=before.cases)
+    return replace(complete, expected=expected, steps=complete.steps.union(*(case.tasks for case in decided)))
 
 
 def _similarity(decision: Decision, vector: np.ndarray, settings: Settings) -> float | None:

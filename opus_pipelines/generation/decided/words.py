@@ -20,7 +20,7 @@ def decision_words(row: Row) -> str | None:
     if row["decision"]:
         said.append(_with_reason(row["decision"], row["decided_by"], row["decided_why"]))
     if row["better_workflow_id"]:
-        said.append(f"a better one exists: {row['better_workflow_id']}{_by(row['better_by_usd'])}")
+        said.append(f"a better one exists: {row['better_workflow_id']}{_by(row)}")
     if row["decision_note"]:
         said.append(clean(row["decision_note"]))
     kind, number = row["last_decision"], row["last_number"]
@@ -35,8 +35,12 @@ def _with_reason(what: str, who: str | None, why: str | None) -> str:
     return f"{what}{f' by {clean(who)}' if who else ''}{f': {clean(why)}' if why else ''}"
 
 
-def _by(more_usd: float | None) -> str:
-    """How much more it earns; one that ranks higher though it earns no more keeps constraints that the chosen one does not."""
+def _by(row: Row) -> str:
+    """How much more it earns; where support decides, by what it is better. One that ranks higher though it earns no more keeps constraints
+    that the chosen one does not."""
+    more_usd = row["better_by_usd"]
+    if row["completeness"] == "support":
+        return ", which keeps the constraints or agrees more with similar cases"
     if more_usd is None:
         return ""
     return f", +{usd(more_usd)} Reward" if more_usd > 0 else f", which keeps the constraints ({usd(more_usd)} Reward)"

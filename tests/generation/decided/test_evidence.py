@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from opus_pipelines.generation.decided.evidence import with_decided
+from opus_pipelines.generation.decided.evidence import agreed_with, with_decided
 from opus_pipelines.generation.decided.record import Content, Decision, Decisions, steps_of
+from opus_pipelines.generation.experience.completeness import OUTCOMES, SUPPORT, Completeness
+from opus_pipelines.generation.experience.consensus import Course, consensus
 from opus_pipelines.generation.experience.needed import needed_tasks
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.settings import Settings
@@ -79,3 +81,16 @@ def test_what_a_person_accepted_elsewhere_becomes_what_one_does() -> None:
     assert frozenset({"note"}) not in needed_tasks(history, [], None, knobs)
     found = near(decision(vector=(1.0, 0.0, 0.0)), cases=history)
     assert frozenset({"note"}) in needed_tasks(found, [], None, knobs)
+
+
+def test_where_support_decides_the_decided_workflow_is_among_what_the_cases_agree_on() -> None:
+    history = [case(f"m{n}", 0.9, 1.0, "ask", "pay") for n in range(4)]
+    agreed = consensus([Course.of(c.tasks) for c in history], np.ones(4))
+    before = Completeness(SUPPORT, None, None, agreed, frozenset({"ask", "pay"}))
+    after = agreed_with(before, near(decision(vector=(1.0, 0.0, 0.0)), cases=history))
+    assert after.expected.support["note"] == pytest.approx(5 / 9)
+    assert (after.agreed, before.agreed) == (("ask", "note", "pay"), ("ask", "pay"))
+    assert after.conformity(("ask", "note", "pay")) > before.conformity(("ask", "note", "pay"))
+    assert after.expected.cases == agreed.cases  # a decision is no case of history: it makes no verdict surer
+    assert agreed_with(before, history) == before
+    assert agreed_with(replace(before, rule=OUTCOMES), near(decision(vector=(1.0, 0.0, 0.0)), cases=history)).expected == agreed

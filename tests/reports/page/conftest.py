@@ -22,7 +22,7 @@ def ranked(workflow: str, intention: str, rank: int, reward: float | None, **mor
         "beats_next": None, "penalty": None, "baseline_reward_usd": None, "uplift_usd": None, "in_history": False, "edits": None,
         "binding": None, "nearest": 0.6, "decision": None, "decided_by": None, "decided_why": None, "decision_note": None,
         "better_workflow_id": None, "better_by_usd": None, "last_decision": None, "last_number": None, "last_why": None, "last_by": None,
-        "applied_number": 0,
+        "applied_number": 0, "completeness": "outcomes",
     } | more
 
 
