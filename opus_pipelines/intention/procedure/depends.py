@@ -71,6 +71,8 @@ def attached(text: str) -> tuple[str, tuple[Condition, ...]]:
     said = bounded(found)
     if re.search(r"\|[wc]⟧", found[0]) and re.search(r"\bfor\s*$", text[: found.start()]):
         return " ".join(f"{text[: found.start()].removesuffix('for ')} {text[found.end() :]}".split()), ()
+    if re.search(r"\b(?:must|shall|should|has to|have to|needs? to)\b.*\b(?:with|by|using)\s*$", text[: found.start()]):
+        return text, ()  # how it is done: "with at least two identifiers"
     before = re.sub(_AROUND, "", text[: found.start()])
     before = re.sub(r"\b(?:of|with|for|who ask)\s*$", "", before)
     rest = " ".join(f"{before} {text[found.end() :]}".split())

@@ -16,7 +16,7 @@ NEVER = re.compile(
     r"| less| exceed)"
     r"|(?:(?<=^)|(?<=please )|(?<=, )|(?<=you ))do not(?! (?:have|need)\b)|(?:must|shall|may) no longer(?: be allowed to| be)?|never"
     r"|(?:under no circumstances|in no case|on no account|at no time|in no event)(?: (?:may|must|shall|should|can|do|does))?(?: you| we)?"
-    r"|refrain from|avoid|stop(?= [a-z]+ing\b))\b(?: be\b)?"
+    r"|(?<!to )(?:refrain from|avoid|stop(?= [a-z]+ing\b)))\b(?: be\b)?"
 )
 PROHIBITED = re.compile(
     r"\b(?:is|are|be|remains?) (?:strictly |generally |expressly )?(?:forbidden|prohibited|banned|not (?:allowed|permitted|admissible"

@@ -114,7 +114,8 @@ def _clause(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[St
         return _due(due[0], due[1], shape, conditions)
     main, numeric = _numeric(main)
     conditions = (*conditions, *numeric)
-    return orders.order(main, conditions) or _plain(main, shape, conditions)
+    permits = PERMISSION.search(main) and not _binds(main)
+    return (None if permits else orders.order(main, conditions)) or _plain(main, shape, conditions)
 
 
 def _binds(text: str) -> bool:

@@ -122,7 +122,9 @@ def bare_limit(text: str) -> Statement | None:
     return _bound(found["a"], bounded(figure))
 
 
-def _bound(a: str, said: Bounded) -> Statement:
+def _bound(a: str, said: Bounded) -> Statement | None:
+    if re.search(r"\b(?:that|which|who)$", a.strip()):  # "expenses that are less than ...": which ones, no bound on them
+        return None
     unit = said.figure.unit
     return Statement("limit", phrase(a), op=said.op, amount=said.figure.amount, unit=unit)
 
