@@ -56,11 +56,13 @@ def test_other_logs_load(bench, name: str, settings: str, records: int, cases: i
     assert (row["records"], row["implementations"], row["records_rejected"]) == (records, cases, rejected)
 
 
-@pytest.mark.slow
-def test_times_without_zone_are_refused_record_by_record(bench) -> None:
+def test_a_log_whose_every_time_lacks_its_zone_is_refused_with_the_cure(bench) -> None:
     name = "eventdataR_traffic_fines.csv.gz"
     bench.put("s/source.toml", "")
     (bench.history / "s" / name).write_bytes((DATA / name).read_bytes())
-    row = bench.read().files[0]
-    assert (row["status"], row["records"], row["records_rejected"], row["implementations"]) == ("loaded", 34_724, 34_724, 0)
-    assert {r["reason_code"] for r in bench.rejects()} == {"no_timezone"}
+    state = bench.read()
+    row = state.files[0]
+    assert (row["status"], row["records"], row["implementations"]) == ("rejected", 0, 0)  # 34,724 rows: more than HOPELESS
+    assert "hardly a row can be used" in row["reason"]
+    assert 'timezone = "..." in source.toml says which' in row["reason"]
+    assert state.failed == [f"s/{name}: {row['reason']}"]
