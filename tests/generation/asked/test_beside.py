@@ -33,7 +33,7 @@ def book(history=HISTORY):
         "implementation_id": ids, "industry": ["home"] * len(ids), "expected_outcome": pa.array([None] * len(ids), pa.bool_()),
         "success": pa.array([success for *_, success in history], pa.bool_()), "client": ["acme"] * len(ids),
         "kind_of_case": pa.array([None] * len(ids), pa.string()), "tasks": tasks, "task_keys": tasks, "task_cost_usd": nothing,
-        "task_duration_ms": nothing, "actor_kinds": nothing,
+        "task_duration_ms": nothing, "actor_kinds": nothing, "models": nothing, "actor_groups": nothing,
     })
     vectors = pa.table({
         "implementation_id": ids, "vector": pa.array([list(v) for _, v, _ in history], pa.list_(pa.float32(), 2)),
