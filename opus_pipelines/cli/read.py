@@ -14,6 +14,7 @@ from opus_pipelines.errors import InputError
 if TYPE_CHECKING:
     import duckdb
 
+EARLIER = ("workflows_earlier", "workflows_optimized of the earlier results that retention keeps")
 PICTURE = click.Path(path_type=Path, dir_okay=False)
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -107,7 +108,7 @@ def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...],
 
     if name_or_sql is None:
         show.table(("query", "answers"), [(q.name, q.about) for q in shipped.shipped().values()])
-        show.table(("view", "holds"), [("", ""), *((d.view, d.about) for d in DATASETS.values())])
+        show.table(("view", "holds"), [("", ""), *((d.view, d.about) for d in DATASETS.values()), EARLIER])
         return
     rows = shipped.run(connect(options.lake()), name_or_sql, dict(_pair(v) for v in variables))
     if rows is not None:

@@ -63,12 +63,20 @@ SET VARIABLE files = (
                 UNION ALL FROM glob(getvariable('lake') || '/reports/*/*/*/*/*.parquet')
             )
         ),
+        -- generation/runs is published last: a result that has it is whole.
+        whole AS (SELECT client, contract, result FROM generated WHERE view = 'generation_runs'),
         found AS (
             SELECT view, file FROM history SEMI JOIN sources USING (source, content) WHERE view <> 'history_rejects'
             UNION ALL
             SELECT view, file FROM history SEMI JOIN latest USING (source, content) WHERE view = 'history_rejects'
             UNION ALL
             SELECT view, file FROM generated SEMI JOIN current_results USING (client, contract, result)
+            UNION ALL
+            -- Earlier results that retention keeps: their ranked workflows in a view of their own, and what changed with each of them.
+            SELECT CASE view WHEN 'workflows_optimized' THEN 'workflows_earlier' ELSE view END, file
+            FROM generated ANTI JOIN current_results USING (client, contract, result)
+            SEMI JOIN whole USING (client, contract, result)
+            WHERE view IN ('workflows_optimized', 'workflows_changes')
             UNION ALL
             SELECT 'decisions', file FROM glob(getvariable('lake') || '/decisions/*/*/*.parquet')
             UNION ALL
@@ -81,4 +89,11 @@ SET VARIABLE files = (
         )
     SELECT map_from_entries(list((view, files)))
     FROM (SELECT view, list(file ORDER BY file) AS files FROM found GROUP BY view)
+);
+
+-- Ranked workflows of the earlier results that retention keeps, to compare with workflows_optimized.
+CREATE OR REPLACE VIEW workflows_earlier AS
+FROM read_parquet(
+    list_prepend(getvariable('empty') || '/workflows_optimized.parquet', coalesce(getvariable('files')['workflows_earlier'], [])),
+    union_by_name = true, hive_partitioning = false
 );

@@ -114,6 +114,24 @@ def test_intentions_that_came_and_went(lake: Lake) -> None:
     assert {(row["intention_id"], row["change"]) for row in rows} == {("n2", "removed"), ("n3", "added")}
 
 
+def test_earlier_results_stay_comparable(lake: Lake) -> None:
+    write_views_sql(lake)
+    write_json(lake.root / "wkg" / "current.json", {"snapshot": "w1", "before": None, "published_at": NOW.isoformat()})
+    publish(lake, "r1", "w1", {"n1": UNCHECKED}, reward=10.0)
+    assert connect(lake).sql("SELECT count(*) FROM workflows_earlier").fetchall() == [(0,)]
+    publish(lake, "r2", "w1", {"n1": CHECKED}, reward=12.0)
+    publish(lake, "r3", "w2", {"n1": CHECKED}, reward=13.0)
+    connection = connect(lake)
+    ranked = "SELECT result, rank, reward_usd FROM workflows_{} WHERE rank = 1 ORDER BY result"
+    assert connection.sql(ranked.format("optimized")).fetchall() == [("r3", 1, 12.0)]
+    assert connection.sql(ranked.format("earlier")).fetchall() == [("r1", 1, 9.0), ("r2", 1, 11.0)]
+    changes = connection.sql("SELECT before, result, change FROM workflows_changes ORDER BY before").fetchall()
+    assert changes == [("r1", "r2", "steps"), ("r2", "r3", "figures")]
+    current = run(connection, "changes")
+    assert current is not None
+    assert current.project("before, after").fetchall() == [("reward 11.0, success 0.9, clear", "reward 12.0, success 0.9, clear")]
+
+
 def test_a_result_that_is_current_again_follows_another_one(lake: Lake) -> None:
     write_views_sql(lake)
     write_json(lake.root / "wkg" / "current.json", {"snapshot": "w1", "before": None, "published_at": (NOW - timedelta(1)).isoformat()})
