@@ -98,7 +98,7 @@ class Assembler:
 
     def repeats(self, case_id: str) -> bool:
         """Does the case stand in this file a second time? It is remembered: the source then reads the file again and holds the case."""
-        if self.holds(case_id) or case_id not in self.case_ids | self.quarantined_ids:
+        if self.holds(case_id) or not (case_id in self.case_ids or case_id in self.quarantined_ids):
             return False
         self.repeated.add(case_id)
         return True

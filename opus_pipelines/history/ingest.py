@@ -25,7 +25,7 @@ from opus_pipelines.history.records import Counts
 from opus_pipelines.history.side_by_side import Reading
 from opus_pipelines.history.source_settings import FILE_NAME, SourceSettings
 from opus_pipelines.history.spool import write_sorted
-from opus_pipelines.history.versions import Version, Versions, usable, why_held
+from opus_pipelines.history.versions import Version, Versions, unreadable, usable, why_held
 from opus_pipelines.ids import digest, make_id
 from opus_pipelines.lake import PART, Lake, read_table, table_of, write_atomically
 from opus_pipelines.schemas import IMPLEMENTATIONS, REJECTS, SOURCES
@@ -158,11 +158,12 @@ class _Night:
 
     def _new_version(self, plan: SourcePlan, rows: list[dict[str, Any]]) -> Version | None:
         count = sum(row["implementations"] or 0 for row in rows)
-        if plan.settings is None or not rows:
+        if plan.settings is None or all(row["status"] == "rejected" for row in rows):
             return None
         files = self.versions.marks(row["path"] for row in rows if row["records_used"])
         settings = plan.settings
-        return Version(plan.content, settings.constant("industry"), settings.merge, count, files, settings.activities.stated)
+        without = self.versions.marks(unreadable(row) for row in rows if row["status"] == "rejected")
+        return Version(plan.content, settings.constant("industry"), settings.merge, count, files, settings.activities.stated, without)
 
     def _rows(self, plan: SourcePlan, reading: Reading | None) -> tuple[list[dict[str, Any]], SourceResult | None, bool]:
         """The rows of history/sources of one source, what was read of it, and whether a forgotten client was met."""

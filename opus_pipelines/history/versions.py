@@ -28,7 +28,7 @@ _OF_EVENTS = frozenset(f.name for f in FORMATS if not f.record_is_case and f.kin
 @dataclass(frozen=True)
 class Version:
     """One version of a source: the partition of history/implementations, what its settings said (`stated`: the kinds of activities), how
-    many cases it has, and the marks of the files that they came from."""
+    many cases it has, and the marks of the files that they came from. `without`: marks of the files that could not be read then."""
 
     content: str
     industry: str | None
@@ -36,6 +36,7 @@ class Version:
     implementations: int
     files: tuple[str, ...]
     stated: Mapping[str, ActivityKind] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
 
     def folder(self, lake: Lake, source: str) -> Path:
         """Where its implementations lie."""
@@ -53,7 +54,7 @@ class Versions:
     def of(cls, lake: Lake) -> "Versions":
         """As the lake keeps them."""
         kept = read_json(_path(lake)) or {}
-        found = {mark: Version(**row | {"files": tuple(row["files"])}) for mark, row in kept.items()}
+        found = {mark: Version(**row | {name: tuple(row.get(name, ())) for name in ("files", "without")}) for mark, row in kept.items()}
         return cls(Forgotten.of(lake), found)
 
     def get(self, source: str) -> Version | None:
@@ -76,7 +77,8 @@ class Versions:
 
 
 def _as_json(version: Version) -> dict[str, Any]:
-    return vars(version) | {"files": list(version.files), "stated": dict(sorted(version.stated.items()))}
+    lists = {"files": list(version.files), "without": list(version.without)}
+    return vars(version) | lists | {"stated": dict(sorted(version.stated.items()))}
 
 
 def contents_in_use(lake: Lake) -> set[str]:
@@ -104,12 +106,17 @@ def why_held(plan: SourcePlan, rows: Sequence[Mapping[str, Any]], versions: Vers
     version = versions.get(plan.name)
     if version is None:
         return None
-    known = set(version.files)
+    known, without = set(version.files), set(version.without)
     for row in rows:
         is_lost = row["status"] == "rejected" and (row["format"] in _OF_EVENTS or versions.marks([row["path"]])[0] in known)
-        if is_lost and row["bytes"]:
+        if is_lost and row["bytes"] and versions.marks([unreadable(row)])[0] not in without:
             return f"{row['path']} cannot be read, and cases of the version in use may stand in it ({row['reason']})"
     return None
+
+
+def unreadable(row: Mapping[str, Any]) -> str:
+    """What tells one state of a file that cannot be read from another."""
+    return f"{row['path']}\n{row['content_hash']}"
 
 
 def usable(lake: Lake, home: Lake, plan: SourcePlan, version: Version | None) -> Version | None:

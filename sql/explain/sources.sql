@@ -3,7 +3,7 @@ SELECT
     source, count(*) FILTER (status IN ('loaded', 'unchanged', 'held')) AS files, count(*) FILTER (status = 'rejected') AS rejected_files,
     count(*) FILTER (status = 'gone') AS gone_files,
     sum(records) FILTER (status <> 'gone') AS records, sum(records_used) FILTER (status <> 'gone') AS records_used,
-    sum(records_not_work) FILTER (status <> 'gone') AS records_not_work, sum(records_rejected) FILTER (status <> 'gone') AS records_rejected,
+    sum(records_rejected) FILTER (status <> 'gone') AS records_rejected,
     sum(records_duplicate) FILTER (status <> 'gone') AS records_duplicate, sum(records_corrected) FILTER (status <> 'gone') AS records_corrected,
     sum(implementations) FILTER (status <> 'gone') AS implementations, sum(cases_quarantined) FILTER (status <> 'gone') AS cases_quarantined,
     CASE

@@ -115,6 +115,21 @@ def test_a_file_of_the_version_that_cannot_be_read_any_more_keeps_the_version(st
     assert state.held[0].startswith("s: 2.csv.gz cannot be read, and cases of the version in use may stand in it (the gzip file is broken")
 
 
+def test_a_file_that_no_version_has_holds_back_what_comes_later(strict) -> None:
+    strict.put("s/1.csv", log(5))
+    strict.put("s/2.csv", "Order No,Step\n1,A\n")
+    for status in ("loaded", "unchanged"):  # there is nothing to fall back on: the rest is used, and said to lack a file
+        state = strict.read()
+        assert (in_use(state), len(state.failed), state.held) == ({"s": (status, 5)}, 1, [])
+    strict.put("s/1.csv", log(6))
+    assert in_use(strict.read()) == {"s": ("loaded", 6)}
+    strict.put("s/3.csv", "Order No,Step\n1,A\n")  # events of these cases may stand in it
+    state = strict.read()
+    assert (in_use(state), len(state.held)) == ({"s": ("held", 6)}, 1)
+    (strict.history / "s" / "3.csv").unlink()
+    assert in_use(strict.read()) == {"s": ("loaded", 6)}
+
+
 def test_a_file_that_is_no_log_holds_nothing_back(strict) -> None:
     strict.put("s/1.csv", log(5))
     strict.read()
