@@ -29,6 +29,7 @@ from opus_pipelines.tables.wkg import (
     PROCEDURES,
     TASKS,
     VARIANTS,
+    WAITS,
     WAYS,
     WKG_CHANGES,
 )
@@ -71,6 +72,7 @@ __all__ = [
     "TASKS",
     "TASK_IMPLEMENTATION",
     "VARIANTS",
+    "WAITS",
     "WAYS",
     "WFG_EDGES",
     "WFG_NODES",

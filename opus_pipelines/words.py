@@ -53,6 +53,18 @@ def hours(value_ms: float | None) -> str:
     return f"{value_ms:.0f} ms"
 
 
+def lead_time(p50_ms: float | None, p90_ms: float | None) -> str:
+    """A lead time: its median, and its 90th percentile; a dash where it is unknown."""
+    return "-" if p50_ms is None else f"{hours(p50_ms)}, p90 {hours(p90_ms)}"
+
+
+def deadline(limit_hours: float | None, p_deadline: float | None) -> str:
+    """The probability to keep a deadline, in words; nothing where there is no deadline."""
+    if limit_hours is None:
+        return ""
+    return f"{hours(limit_hours * 3.6e6)} kept: " + ("unknown" if p_deadline is None else share(p_deadline))
+
+
 def grid(rows: list[list[str]], indent: str = "  ") -> list[str]:
     """Columns aligned by their widest cell, the last one free."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]) - 1)] if rows else []

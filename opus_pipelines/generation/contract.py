@@ -134,7 +134,9 @@ class _Run:
         self, contract: ContractFolder, knowledge: Knowledge, settings: Settings, encoder: TextEncoder, model: LargeWorkModel
     ) -> None:
         self.contract, self.knowledge, self.settings, self.encoder, self.model = contract, knowledge, settings, encoder, model
-        self.terms = Terms(prices(settings, contract.settings, contract.folder), contract.settings.review, contract.decisions)
+        self.terms = Terms(
+            prices(settings, contract.settings, contract.folder), contract.settings.review, contract.decisions, contract.settings.calendar,
+        )
         snapshot = knowledge.snapshot.id
         self.result = ContractResult(
             contract.client, contract.contract, result_id(contract, snapshot, settings, model), snapshot, model.version, {}

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field
 
 from opus_pipelines.errors import SettingsError
+from opus_pipelines.evaluation.calendar import CalendarSettings
 from opus_pipelines.settings import Cost, Section, Settings, fields_of, parse, read_toml
 from opus_pipelines.workflow.constraints import Constraints
 
@@ -37,6 +38,7 @@ class ContractSettings(Section):
     )
     prices: dict[str, Any] = Field({}, description="as [cost] in opus.toml, for this contract; NAME = 60 is a price an hour")
     review: Review = Review()
+    calendar: CalendarSettings | None = Field(None, description="when its people work; without it, around the clock")
     regenerate: Literal["nightly", "on_change", "never"] = Field(
         "on_change", description="what makes stale results anew without a person: the night too, a change that is watched, nothing",
     )

@@ -3,17 +3,20 @@
 The flow of DESIGN section 2, composed; every step is a function of the package that owns it.
 """
 
+import statistics
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from opus_pipelines.embedding.attention import unit
 from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.evaluation.calendar import Calendar, CalendarSettings
 from opus_pipelines.generation.asked.beside import needed_of, order_of, works_of
 from opus_pipelines.generation.asked.demands import Demands
 from opus_pipelines.generation.asked.intentions import completed, demanded, intentions
 from opus_pipelines.generation.asked.known_names import refuse_unknown_tasks
 from opus_pipelines.generation.choosing.candidates import NEEDED, candidates
+from opus_pipelines.generation.choosing.lead_times import LeadTimes
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.choosing.situation import Candidate, Situation
 from opus_pipelines.generation.contract_settings import Review
@@ -79,6 +82,7 @@ class Generated:
     nearest: dict[str, str]
     predecessors: dict[str, list[list[int]]]
     complete: Completeness
+    baseline_lead_time_ms: float | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class Refused:
 
 def generate(
     intake: Intake, knowledge: Knowledge, encoder: TextEncoder, model: LargeWorkModel, cost: Cost, settings: Settings,
-    review: Review | None = None, decisions: Decisions = NO_DECISIONS,
+    review: Review | None = None, decisions: Decisions = NO_DECISIONS, calendar: CalendarSettings | None = None,
 ) -> list[Generated] | Refused:
     """Ranked workflows of an intake, an entry an Intention, or why there are none. The same inputs give the same rows."""
     if reason := intake.refusal or knowledge.strangeness(intake.industry):
@@ -101,7 +105,7 @@ def generate(
         intention_id = make_id("n", intake.intake_id, number)
         one = _generate(
             intake, intention_id, intention, len(asked) == 1, knowledge, encoder, model, cost, settings, review or Review(),
-            decisions,
+            decisions, calendar,
         )
         if isinstance(one, Refused):
             return one
@@ -111,7 +115,7 @@ def generate(
 
 def _generate(
     intake: Intake, intention_id: str, intention: Intention, alone: bool, knowledge: Knowledge, encoder: TextEncoder, model: LargeWorkModel,
-    cost: Cost, settings: Settings, review: Review, decisions: Decisions,
+    cost: Cost, settings: Settings, review: Review, decisions: Decisions, calendar: CalendarSettings | None,
 ) -> Generated | Refused:
     graph = knowledge.graph
     knobs = settings.generation
@@ -147,6 +151,7 @@ def _generate(
     situation = Situation(
         intake, intention_id, graph, wfg, cases, {i: first_occurrences(s.tasks) for i, s in sequences.items()}, needed,
         demands.order(settled), demands.constraints, review, prices, cost, settings, knowledge.names, demands, reading, decided, complete,
+        _lead_times(knowledge, intake, calendar, nearest, knobs.seed),
     )
     ranked = candidates(situation)
     if not ranked and decided.rejected_ids:
@@ -160,6 +165,7 @@ def _generate(
         paid(whole, cost),
         Weights.of(cost, settings.reward), demands, graph, reading, nearest,
         predecessors(situation.sequences, situation.seen, graph, situation.order), complete,
+        _lead_time_of([c for w in works[:1] for c in w.cases]),
     )
 
 
@@ -192,6 +198,20 @@ def _lacks_critical(ranked: list[tuple[int, Candidate]]) -> str | None:
     """What the best workflow lacks that none may lack; None where it lacks nothing, or where a person chose it all the same."""
     chosen = [best for _, best in ranked[:1] if best.decision is None or best.decision.kind is None]
     return next((v for best in chosen for v in best.violations if v.startswith(NEEDED)), None)
+
+
+def _lead_times(
+    knowledge: Knowledge, intake: Intake, calendar: CalendarSettings | None, nearest: dict[str, str], seed: int
+) -> LeadTimes:
+    waiting = knowledge.waiting_on(calendar)
+    correlation = waiting.correlations.get(intake.industry, 0.0)
+    return LeadTimes(waiting, correlation, seed, Calendar.of(calendar) if calendar else None, nearest)
+
+
+def _lead_time_of(cases: list[NearCase]) -> float | None:
+    """The median lead time of the nearest cases; None where none has one."""
+    known = [c.lead_time_ms for c in cases if not c.is_decision and c.lead_time_ms is not None][:BASELINE_CASES]
+    return statistics.median(known) if known else None
 
 
 def _works(

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.errors import SettingsError
+from opus_pipelines.evaluation.calendar import CalendarSettings
 from opus_pipelines.generation.asked.known_names import refuse_unknown_prices
 from opus_pipelines.generation.contract_settings import Review
 from opus_pipelines.generation.decided.record import NO_DECISIONS, Decisions
@@ -24,6 +25,7 @@ class Terms:
     cost: Cost
     review: Review
     decisions: Decisions = NO_DECISIONS
+    calendar: CalendarSettings | None = None
 
 
 @dataclass
@@ -42,7 +44,7 @@ def outcome_of(
     """Generate for one intake; failed where what is stated for it names nothing known. Raises what else generating raises."""
     try:
         refuse_unknown_prices(terms.cost, knowledge.graph)
-        made = generate(intake, knowledge, encoder, model, terms.cost, settings, terms.review, terms.decisions)
+        made = generate(intake, knowledge, encoder, model, terms.cost, settings, terms.review, terms.decisions, terms.calendar)
     except SettingsError as error:  # what a person stated cannot be meant: it is told, and costs this intake alone
         return failed_outcome(intake, str(error))
     if isinstance(made, Refused):

@@ -1,8 +1,8 @@
 """Figures in normative sentences: deadlines, cost ceilings and service levels of the whole work.
 
 A limit counts only where its sentence is about the whole of one piece of work ("claims are settled within 3 days", "at most
-$40 per case"); a step's deadline, a night's hotel or a reopening rate is no limit of the workflow. A day is 24 hours, a working
-day too: EVAL (2) counts working time without waiting, and the lenient reading breaks no workflow that keeps the deadline.
+$40 per case"); a step's deadline, a night's hotel or a reopening rate is no limit of the workflow. A deadline is one of the lead
+time: waiting counts. A day is 24 hours; a working day is 24 hours times 7/5, for five of them pass in a week.
 """
 
 import re
@@ -25,10 +25,11 @@ MOST = (
 _LEAST = r"(?:at least|a minimum of|minimum|no less than|not less than|not (?:fall|be|drop) below|more than|above)"
 _MONEY = rf"(?:(?:us)?\$\s?|usd:?\s?){_NUMBER}(?P<k>k\b)?|{_NUMBER.replace('?P<n>', '?P<n2>')}(?P<k2>k)?\s?(?:usd|us dollars|dollars|\$)"
 _DURATION = re.compile(
-    rf"\b(?:within|{MOST}|no later than|take[sn]? {MOST}|(?:longer|more) than)\s+{_NUMBER}\s*(?:working |business |calendar )?"
+    rf"\b(?:within|{MOST}|no later than|take[sn]? {MOST}|(?:longer|more) than)\s+{_NUMBER}\s*(?P<w>working |business )?(?:calendar )?"
     r"(?P<u>min(?:ute)?s?|h(?:ou)?rs?|h|days?|weeks?)\b(?P<tail>.*)$"
 )
 _TAIL = re.compile(r"\s*(?:(?:of|from|after|per|at the latest|at most|since|following)\b.*)?[\s.)]*$")
+DAYS_A_WORKING_DAY = 7 / 5
 _HOURS = {"m": 1 / 60, "h": 1.0, "d": 24.0, "w": 168.0}
 _COST = re.compile(rf"\b{MOST}\s+(?:{_MONEY})(?P<tail>.*)$")
 _PER_WORK = re.compile(rf"\s*(?:per|a|an|for each|for every|each)\s+{WORK}\b")
@@ -58,7 +59,9 @@ def _duration(text: str) -> Limit | None:
     subject = text[: found.start()]
     if not re.search(rf"\b{WORK}\b.*\b{_DONE}\b", text[: found.end("u")]) or not re.search(rf"\b{WORK}\b", subject):
         return None
-    return Limit("max_duration_hours", _number(found["n"]) * _HOURS[found["u"][0]], _whose(subject))
+    unit = found["u"][0]
+    per_unit = _HOURS[unit] * (DAYS_A_WORKING_DAY if found["w"] and unit == "d" else 1.0)
+    return Limit("max_lead_time_hours", round(_number(found["n"]) * per_unit, 6), _whose(subject))
 
 
 def _cost(text: str) -> Limit | None:

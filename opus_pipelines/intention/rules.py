@@ -148,12 +148,12 @@ def demands_of(said: Statement) -> Iterator[Demand]:
     elif said.kind == "choice":
         yield Demand("choice", said.options, ("",) * len(said.options), conditions=given)
     elif said.kind == "deadline":
-        figure = Figure(said.amount or 0.0, said.unit)
+        figure = Figure(said.amount or 0.0, said.unit, said.calendar)
         days = f"{figure.amount:g} {'working ' if said.calendar == 'working' else ''}{figure.unit}{'s' if figure.amount != 1 else ''}"
         if a:
             yield Demand("deadline", said=f"{a} within {days}", conditions=given, idle=ONE_STEP)
         else:
-            yield Demand("max_duration_hours", value=hours(figure), conditions=given)
+            yield Demand("max_lead_time_hours", value=hours(figure), conditions=given)
     else:
         yield Demand("limit", said=f"{a} {said.op} {said.amount:g} {said.unit}", conditions=given, idle=BOUND)
 

@@ -35,6 +35,7 @@ class NearCase:
     models: tuple[str | None, ...] = ()
     actor_groups: tuple[str | None, ...] = ()
     course: tuple[str, ...] = ()
+    lead_time_ms: float | None = None
 
     @property
     def counts(self) -> bool:

@@ -9,11 +9,12 @@ import duckdb
 from opus_pipelines.errors import LakeError
 from opus_pipelines.generation.decided.words import decision_words
 from opus_pipelines.query.sql import select
-from opus_pipelines.words import assumed, hours, share, within
+from opus_pipelines.words import assumed, deadline, hours, lead_time, share, within
 
 COLUMNS = (
-    "intake", "rank", "workflow", "reward $", "90 % within", "holds", "success", "cost $", "cost rests on", "time", "time rests on",
-    "same steps in history $", "saving $", "history time", "constraints", "steps",
+    "intake", "rank", "workflow", "reward $", "90 % within", "holds", "success", "cost $", "cost rests on",
+    "touch time", "touch time rests on", "lead time", "same steps in history $", "saving $", "history touch time", "history lead time",
+    "constraints", "steps",
 )
 
 
@@ -51,11 +52,17 @@ def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
         r["reward_usd"], within(r["reward_usd_p05"], r["reward_usd_p95"]), _holds(r["beats_next"], r["verdict"]),
         r["success_probability"],
         r["cost_usd"], assumed(r["cost_assumed_share"], r["cost_unknown_steps"]),
-        hours(r["duration_ms"]), assumed(r["duration_assumed_share"], r["duration_unknown_steps"]),
-        r["baseline_cost_usd"], r["saving_usd"], hours(r["baseline_duration_ms"]),
+        hours(r["duration_ms"]), assumed(r["duration_assumed_share"], r["duration_unknown_steps"]), _lead_time(r),
+        r["baseline_cost_usd"], r["saving_usd"], hours(r["baseline_duration_ms"]), hours(r["baseline_lead_time_ms"]),
         "; ".join(_constraints(r)),
         f"{r['tasks']}" + ("" if r is first else _difference(_steps(r), _steps(first))),
     )
+
+
+def _lead_time(r: dict[str, Any]) -> str:
+    """Median and 90th percentile, and how probably the deadline is kept."""
+    found = lead_time(r["lead_time_ms_p50"], r["lead_time_ms_p90"]), deadline(r["deadline_hours"], r["p_deadline"])
+    return "; ".join(filter(None, found))
 
 
 def _constraints(r: dict[str, Any]) -> list[str]:

@@ -12,13 +12,15 @@ from opus_pipelines.generation.decided.words import decision_words
 from opus_pipelines.query.find import nearest
 from opus_pipelines.query.sql import rows
 from opus_pipelines.safe_text import clean
-from opus_pipelines.words import assumed, grid, hours, is_far, number, share, usd, within
+from opus_pipelines.words import assumed, grid, hours, is_far, lead_time, number, share, usd, within
 
 Row = dict[str, Any]
 COMPARED = (
-    ("Reward", "reward_usd", usd), ("cost", "cost_usd", usd), ("success", "success_probability", share), ("time", "duration_ms", hours),
+    ("Reward", "reward_usd", usd), ("cost", "cost_usd", usd), ("success", "success_probability", share),
+    ("touch time", "duration_ms", hours), ("median lead time", "lead_time_ms_p50", hours),
     ("Penalty", "penalty", lambda x: number(x, 4)),
 )
+_BASES = ("wait_basis", "cost_basis", "duration_basis", "p_basis")
 SCORES = ("cohesion", "coupling", "observability", "hygiene")
 
 
@@ -81,10 +83,24 @@ def _figures(row: Row, near: Row) -> list[str]:
         ["Reward", f"{usd(row['reward_usd'])}{interval}: {gain}, succeeds with {share(row['success_probability'])}"],
         ["cost", f"{usd(row['cost_usd'])} ({consumed or 'nothing known'}){_rests_on(row, 'cost')}{_case(usd, row['case_cost_usd'])}"],
         ["saving", _saving(row)],
-        ["time", f"{hours(row['duration_ms'])}{_rests_on(row, 'duration')}{_case(hours, row['baseline_duration_ms'])}"],
+        ["touch time", f"{hours(row['duration_ms'])} of work{_rests_on(row, 'duration')}{_case(hours, row['baseline_duration_ms'])}"],
+        ["lead time", f"{_lead_time(row)}{_case(hours, row['baseline_lead_time_ms'])}"],
+        *([["deadline", _deadline(row)]] if row["deadline_hours"] is not None else []),
         ["success", f"{share(row['success_probability'])}, estimated for this workflow{_succeeded(row, near)}"],
         ["Penalty", f"{number(row['penalty'], 4)} (CIP {number(row['cip'], 4)}, SIP {number(row['sip'], 4)}): decides where Rewards tie"],
     ])]
+
+
+def _lead_time(row: Row) -> str:
+    """With waiting: median, 90th percentile and what they rest on."""
+    if row["lead_time_ms_p50"] is None:
+        return str(row["lead_time_basis"] or "unknown")
+    return f"{lead_time(row['lead_time_ms_p50'], row['lead_time_ms_p90'])}, waiting included (measured: {row['lead_time_basis']})"
+
+
+def _deadline(row: Row) -> str:
+    kept = "an unknown probability" if row["p_deadline"] is None else f"probability {number(row['p_deadline'], 3)}"
+    return f"a lead time of at most {number(row['deadline_hours'])} hours is kept with {kept}"
 
 
 def _rests_on(row: Row, figure: str) -> str:
@@ -117,15 +133,15 @@ def _succeeded(row: Row, near: Row) -> str:
 
 
 def _steps(steps: list[Row]) -> list[str]:
-    head = ["#", "after", "step", "who", "starts", "takes", "cost", "p", "evidence", "basis of cost, time, p"]
+    head = ["#", "after", "step", "who", "starts", "waits", "takes", "cost", "p", "evidence", "basis of wait, cost, time, p"]
     body = [[
         str(s["position"]),
         ",".join(map(str, s["follows"] or [])),
         _step(s),
         " ".join(filter(None, (s["actor_kind"], s["model"]))),
-        hours(s["start_ms"]), hours(s["duration_ms"]), usd(s["cost_usd"]), number(s["p"], 3),
+        hours(s["start_ms"]), hours(s["wait_ms_p50"]), hours(s["duration_ms"]), usd(s["cost_usd"]), number(s["p"], 3),
         "-" if s["evidence"] is None else str(s["evidence"]),
-        ", ".join(str(b or "-") for b in (s["cost_basis"], s["duration_basis"], s["p_basis"])) if s["kind"] in ("task", "review") else "",
+        ", ".join(str(s[b] or "-") for b in _BASES) if s["kind"] in ("task", "review") else "",
     ] for s in steps]
     return ["Steps", *grid([head, *body])]
 

@@ -7,7 +7,7 @@ from opus_pipelines.sample.chain import END, Chain, Options, variants
 from opus_pipelines.sample.model import UNKNOWN_OUTCOMES, VARIATION, Industry, Kind, Task, Way
 
 FIRST_DAY_MS = 1_736_121_600_000  # 2025-01-06T00:00Z, a Monday
-DAY_MS = 86_400_000
+DAY_MS, HOUR_MS = 86_400_000, 3_600_000
 HISTORY_DAYS = 200
 PEOPLE = ("A. Okafor", "B. Lindqvist", "C. Marchetti", "D. Santos", "E. Whitfield", "F. Nakagawa", "G. Haddad", "H. Brandt")
 PROGRAM = "process-engine 4"
@@ -46,13 +46,14 @@ class Case:
 def draw_cases(seed: int, industry: Industry, contract: str, kind: Kind) -> list[Case]:
     """Every case of a kind, in order of arrival; the same for the same seed."""
     random = Random(f"{seed}/{contract}/{kind.title}")
+    answers = Random(f"{seed}/{contract}/{kind.title}/answers")  # of its own: how long others take changes nothing else
     arrivals = sorted(FIRST_DAY_MS + int(random.random() * HISTORY_DAYS * DAY_MS) for _ in range(kind.cases))
     chains = [chain for _, chain, _ in variants(kind)]
     cases = []
     for number, arrival in enumerate(arrivals):
         facts = {name: random.choice(choices) for name, choices in kind.details.items()}
         shortcut = kind.needed is not None and random.random() < kind.needed.skipped
-        performed = _perform(random, industry, chains[shortcut], arrival)
+        performed = _perform(random, answers, industry, chains[shortcut], arrival)
         success = _outcome(random, kind, shortcut, performed)
         cases.append(Case(number, contract, kind, kind.description.format(**facts), facts, success, shortcut, performed))
     return cases
@@ -64,7 +65,7 @@ def _outcome(random: Random, kind: Kind, shortcut: bool, performed: list[Perform
     return None if random.random() < UNKNOWN_OUTCOMES else performed[-1].right and not damaged
 
 
-def _perform(random: Random, industry: Industry, chain: Chain, arrival: int) -> list[Performed]:
+def _perform(random: Random, answers: Random, industry: Industry, chain: Chain, arrival: int) -> list[Performed]:
     """Walk the chain. Tasks of a parallel block are ready together and started one after the other, so that they overlap in time."""
     done: list[Performed] = []
     right, group, ready = True, None, arrival
@@ -75,15 +76,17 @@ def _perform(random: Random, industry: Industry, chain: Chain, arrival: int) -> 
         if done and not parallel:
             ready = max(p.end_ms for p in done) + random.randint(200, 5000)
         earliest = max(ready, done[-1].start_ms + 1000) if parallel else ready
-        done.append(_do(random, industry, task, right, ready, earliest))
+        done.append(_do(random, answers, industry, task, right, ready, earliest))
         right, group = done[-1].right, chain.groups[node]
         node = _pick(random, chain.right[node] if right else chain.wrong[node])
     return done
 
 
-def _do(random: Random, industry: Industry, task: Task, right: bool, ready: int, earliest: int) -> Performed:
+def _do(random: Random, answers: Random, industry: Industry, task: Task, right: bool, ready: int, earliest: int) -> Performed:
     way = random.choices(task.ways, [w.share for w in task.ways])[0]
     waited = random.gammavariate(2, 900_000) if way.actor_kind == "human" else random.gammavariate(2, 4000)
+    if task.answer_hours:
+        waited += answers.gammavariate(2, task.answer_hours * HOUR_MS / 2)
     duration = max(1, round(_vary(random, way.duration_ms)))
     tokens_in, tokens_out = round(_vary(random, way.tokens_in)), round(_vary(random, way.tokens_out))
     start = earliest + int(waited)

@@ -78,7 +78,7 @@ TASKS = by_name(
          ("claim facts",), ("police report",),
          {"human": "Ask the police station for the report by crime reference, and compare date, place and listed items with the claim.",
           "code": "Run police_portal with the crime reference and attach the report when it comes."},
-         (human(0.6, 0.985, 0.10, 16), code(0.4, 0.98, 0.03, 8.0))),
+         (human(0.6, 0.985, 0.10, 16), code(0.4, 0.98, 0.03, 8.0)), answer_hours=72.0),  # the police answer within days
     Task("Interview Policyholder", "An investigator goes through the theft with the policyholder, item by item.",
          ("claim facts", "police report"), ("signed statement",),
          {"human": "Interview the policyholder about the break-in and each item: when bought, for how much, where kept, what proves it. "

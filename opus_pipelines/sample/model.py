@@ -60,6 +60,7 @@ class Task:
     outputs: tuple[str, ...]
     instructions: Mapping[str, str]
     ways: tuple[Way, ...]
+    answer_hours: float = 0.0  # mean time that somebody outside takes to answer; it passes before the work on the answer begins
 
     @property
     def p(self) -> float:

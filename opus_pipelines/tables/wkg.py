@@ -36,6 +36,8 @@ TASKS = dataset("wkg/tasks", "one row, one node", "task_id", """
     duration_n        int64         count behind the duration
     duration_reason   string        why the duration is NULL
     wait_ms_mean      ms            mean waiting time before it, never part of its duration
+    wait_ms_p50       ms            median waiting time before it
+    wait_ms_p90       ms            90th percentile
     wait_n            int64         count behind the waiting time; its basis is observed
     wait_reason       string        why the waiting time is NULL
     cost_usd_mean     usd           mean cost
@@ -90,6 +92,11 @@ WAYS = dataset("wkg/task_implementations", "one row, one way of carrying out a t
     cost_basis        string        observed or rate; NULL where the cost is unknown
     duration_n        int64         count behind the duration
     duration_reason   string        why the duration is NULL
+    duration_ms_quantiles  list<ms>  its quantiles at the levels of opus_pipelines.evaluation.times
+    wait_ms_mean      ms            mean waiting time before the task when it is done this way
+    wait_ms_p50       ms            median waiting time
+    wait_ms_p90       ms            90th percentile
+    wait_n            int64         count behind the waiting time
     cost_n            int64         count behind the cost
     cost_reason       string        why the cost is NULL
 """)
@@ -101,10 +108,29 @@ EDGES = dataset("wkg/edges", "one row, one directed edge", "src dst", """
     variants         int64  distinct task sequences with it
     gamma            prob   LWM (2) over the setting's unit
     probability      prob   transitions / all transitions out of src
-    wait_ms_mean     ms     mean waiting time between the two
+    wait_ms_mean     ms     mean waiting time between the two: from the end of src to the start of dst
+    wait_ms_p50      ms     median waiting time
+    wait_ms_p90      ms     90th percentile
+    wait_n           int64  count behind the waiting time
+    wait_with_work_n  int64  of these, how often the duration of dst is unknown, so that its work is part of the waiting time
     implementations  int64  distinct implementations with it
     first_seen       ts     earliest
     last_seen        ts     latest
+""")
+
+WAITS = dataset("wkg/waits", "one row, one distribution of waiting time", "level src dst actor_kind model actor_group", """
+    level         string    edge_way (dst after src, done this way), edge, way (dst done this way), task or resource (any task in this way)
+    src           id        task carried out before; NULL: whatever came before
+    dst           id        task that was waited for; NULL: any
+    actor_kind    string    who does dst: human, model, code or NULL; NULL too where the level does not tell ways apart
+    model         string    likewise
+    actor_group   string    likewise
+    wait_n        int64     waiting times counted, weighted
+    with_work_n   int64     of these, how often the duration of dst is unknown, so that its work is part of the waiting time
+    wait_ms_mean  ms        mean
+    wait_ms_p50   ms        median
+    wait_ms_p90   ms        90th percentile
+    wait_ms_quantiles  list<ms>  quantiles at the levels of opus_pipelines.evaluation.times
 """)
 
 NEEDS = dataset("wkg/needs", "what history needs", "industry client kind_of_case task_id", """
@@ -171,6 +197,9 @@ CASES = dataset("wkg/cases", "one row, one implementation as task ids: what gene
     task_predecessors  list<list<int32>>  of each task the positions it directly follows; NULL = the one before
     p_ended            prob          P(the case had ended when its history was taken); NULL where it has no times, or is a model
     expected_rest      list<string>  task ids that are expected to follow, where it probably had not ended
+    task_started_at    list<ts>      when each started, NULL where unknown
+    task_wait_ms       list<ms>      waiting time before each, NULL where unknown; with its work where its working time is unknown
+    lead_time_ms       ms            from the first start to the last end, waiting included
 """)
 
 EMBEDDINGS = dataset("wkg/embeddings", "one row, one node's vector", "task_id", """

@@ -37,9 +37,14 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     cost_time_usd         usd           part: w_d times the duration
     cost_held_usd         usd           part: releasable resources held
     path_cost_usd         usd           LWM (12), the search's objective without kappa, of the known costs
-    duration_ms           ms            EVAL (2), longest path, of the known times; NULL where no step's time is known
+    duration_ms           ms            touch time: EVAL (2), longest path of the known times, no waiting; NULL where none is known
     duration_assumed_share  prob        share of the steps' known times that rests on estimates and stated defaults
     duration_unknown_steps  int64       steps of unknown time: they are in no total
+    lead_time_ms_p50      ms            median lead time, from the start of the first step to the end of the last one: waiting is in it
+    lead_time_ms_p90      ms            its 90th percentile
+    lead_time_basis       string        waiting and work, time between completions (work is in it), mixed, assumed; or why it is NULL
+    deadline_hours        float         max_lead_time_hours in force; NULL where none is
+    p_deadline            prob          P(the lead time keeps the deadline); NULL without a deadline, or where the lead time is
     peak_memory_gb        float         EVAL (3)
     peak_threads          float         EVAL (3)
     penalty               float         EVAL (10)
@@ -63,7 +68,8 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     saving_usd            usd           baseline_cost_usd less the cost of its compared steps: the sum of its steps' savings
     compared_steps        int64         steps whose cost now and in the nearest cases is known
     case_cost_usd         usd           median cost of a whole nearest case, steps that the workflow leaves out among it; in no saving
-    baseline_duration_ms  ms            median duration of a whole nearest case
+    baseline_duration_ms  ms            median touch time of a whole nearest case
+    baseline_lead_time_ms  ms           median lead time of a nearest case, from first start to last end
     baseline_success      prob          share of the nearest cases of known outcome that succeeded
     weights               string        w_d, w_r, alpha, beta, lambda and prices of EVAL (5)-(10) in force, as JSON
     snapshot              id            WKG it was made from
@@ -117,8 +123,12 @@ WORKFLOW_TASKS = result_dataset("workflows/tasks", "one row, one node of a ranke
     cost_model_usd       usd                part
     cost_human_usd       usd                part
     cost_basis           string             observed, rate, estimated or prior; NULL where the cost is unknown
-    duration_ms          ms                 expected working time; NULL where it is unknown
+    duration_ms          ms                 expected working time (touch time); NULL where it is unknown
     duration_basis       string             observed, estimated or prior; NULL where the time is unknown
+    wait_ms_p50          ms                 median waiting time before it; NULL where unknown, or where it is the first step
+    wait_ms_p90          ms                 90th percentile
+    wait_basis           string             what the waiting time was measured on: edge_way, edge, way, task or resource (wkg/waits)
+    wait_n               int64              waiting times counted
     memory_gb            float              held while it runs
     threads              float              held while it runs
     gain_usd             usd                what it earns if it is right, of an output

@@ -47,12 +47,14 @@ STEP_FIELDS = {  # of a step, what each query reads from disk
         "task_key", *WAY, "duration_ms", "wait_ms", "cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd",
         "tokens_in", "tokens_out", "memory_gb", "threads",
     ),
-    "edges": ("task_key", "started_at", "ended_at", "wait_ms", "predecessors"),
+    "edges": ("task_key", "started_at", "ended_at", "predecessors"),
+    "waits": ("task_key", *WAY, "started_at", "ended_at", "duration_ms", "wait_ms", "predecessors"),
     "variants": ("task_key", "predecessors"),
     "texts": ("task_key", *WAY, "description", "instructions", "inputs", "outputs"),
 }
 PARAMETERS: dict[str, dict[str, Any]] = {
     "histograms": {"borders": ",".join(map(str, BORDERS)), "binned": ",".join(BINNED)},
+    "waits": {"borders": ",".join(map(str, BORDERS))},
     "texts": {"values_kept": VALUES_KEPT},
 }
 

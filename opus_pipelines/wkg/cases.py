@@ -18,13 +18,14 @@ _PLAIN = [
     "started_at",
 ]
 _KIND = "kind"
+_END = "ended_at"
 _NEVER = np.iinfo(np.int64).min
-_STEP = ["task_key", "cost_usd", "duration_ms", "actor_kind", "model", "predecessors", "started_at", "ended_at"]
+_STEP = ["task_key", "cost_usd", "duration_ms", "actor_kind", "model", "predecessors", "started_at", "ended_at", "wait_ms"]
 
 
 def cases_of(folder: Path, lookup: Lookup) -> pa.Table:
     """The implementations in `folder` in the form of wkg/cases."""
-    columns = [*_PLAIN, _KIND, *(f"tasks.list.element.{name}" for name in (*_STEP, "attributes"))]
+    columns = [*_PLAIN, _KIND, _END, *(f"tasks.list.element.{name}" for name in (*_STEP, "attributes"))]
     parts = [
         _cases(batch, lookup) for file in sorted(folder.glob("*.parquet")) for batch in pq.ParquetFile(file).iter_batches(columns=columns)
     ]
@@ -66,6 +67,9 @@ def _cases(batch: pa.RecordBatch, lookup: Lookup) -> tuple[pa.Table, pa.ListArra
         "task_predecessors": of["predecessors"],
         "p_ended": pa.nulls(len(batch), pa.float64()),
         "expected_rest": pa.nulls(len(batch), pa.list_(pa.string())),
+        "task_started_at": of["started_at"],
+        "task_wait_ms": of["wait_ms"],
+        "lead_time_ms": _milliseconds(batch["started_at"], batch["ended_at"]),
     }
     times = _nested(steps, pc.if_else(executed, when, pa.scalar(None, pa.int64())))
     return pa.table([columns[name] for name in CASES.schema.names], schema=CASES.schema), times
@@ -94,6 +98,11 @@ def _with_continuations(cases: pa.Table, times: pa.ListArray) -> pa.Table:
     for name, column in columns.items():
         cases = cases.set_column(cases.schema.names.index(name), CASES.schema.field(name), column)
     return cases
+
+
+def _milliseconds(start: pa.Array, end: pa.Array) -> pa.Array:
+    # Beyond 285 years a microsecond is lost: the difference is then no exact float.
+    return pc.divide(pc.cast(pc.subtract(end.cast(pa.int64()), start.cast(pa.int64())), pa.float64(), safe=False), 1000.0)
 
 
 def _groups(steps: pa.StructArray) -> pa.Array:

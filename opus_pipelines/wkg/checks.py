@@ -21,6 +21,7 @@ from opus_pipelines.schemas import (
     SOURCES,
     TASKS,
     VARIANTS,
+    WAITS,
     WAYS,
     Dataset,
 )
@@ -31,7 +32,7 @@ from opus_pipelines.wkg.tables import place
 if TYPE_CHECKING:
     from opus_pipelines.history.ingest import HistoryState
 
-MINED_DATASETS = (TASKS, WAYS, EDGES, NEEDS, ALIASES, VARIANTS, CASES)
+MINED_DATASETS = (TASKS, WAYS, EDGES, WAITS, NEEDS, ALIASES, VARIANTS, CASES)
 EMBEDDED_DATASETS = (EMBEDDINGS, IMPLEMENTATION_VECTORS, PROCEDURES, PROCEDURE_VECTORS)
 RECALL = "recall at 10 against exact search"
 SNAPSHOT_DATASETS = (*MINED_DATASETS, *EMBEDDED_DATASETS)

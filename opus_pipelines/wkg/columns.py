@@ -8,7 +8,7 @@ COUNT = pa.int64()
 TIME = pa.timestamp("us", tz="UTC")
 TEXT = pa.string()
 MEASURES = ("duration", "wait", "cost", "compute", "model", "human", "tokens_in", "tokens_out", "memory", "threads")
-BINNED = ("duration", "cost")  # measures whose quantiles are asked for
+BINNED = ("duration", "wait", "cost")  # measures whose quantiles are asked for
 
 _WAY = [("task_id", TEXT), ("actor_kind", TEXT), ("model", TEXT), ("actor_group", TEXT)]
 WAYS = pa.schema([
@@ -20,7 +20,11 @@ HISTOGRAMS = pa.schema([
 ])
 EDGES = pa.schema([
     ("src", TEXT), ("dst", TEXT), ("transitions", COUNT), ("implementations", COUNT),
-    ("wait_sum", SUM), ("wait_n", COUNT), ("first_seen", TIME), ("last_seen", TIME),
+    ("first_seen", TIME), ("last_seen", TIME),
+])
+WAITS = pa.schema([
+    ("src", TEXT), ("dst", TEXT), ("actor_kind", TEXT), ("model", TEXT), ("actor_group", TEXT), ("with_work", pa.bool_()),
+    ("bin", pa.int32()), ("count", COUNT), ("sum", SUM), ("value_min", COUNT), ("value_max", COUNT),
 ])
 VARIANTS = pa.schema([
     ("industry", TEXT), ("client", TEXT), ("kind_of_case", TEXT),
@@ -28,11 +32,12 @@ VARIANTS = pa.schema([
     ("implementations", COUNT), ("success_known", COUNT), ("successes", COUNT),
 ])
 TEXTS = pa.schema([*_WAY, ("field", TEXT), ("value", TEXT), ("count", COUNT)])
-AGGREGATES = {"ways": WAYS, "histograms": HISTOGRAMS, "edges": EDGES, "variants": VARIANTS, "texts": TEXTS}
+AGGREGATES = {"ways": WAYS, "histograms": HISTOGRAMS, "edges": EDGES, "waits": WAITS, "variants": VARIANTS, "texts": TEXTS}
 KEYS = {
     "ways": ("industry", "client", "task_id", "actor_kind", "model", "actor_group"),
     "histograms": ("task_id", "actor_kind", "model", "actor_group", "measure", "bin"),
     "edges": ("src", "dst"),
+    "waits": ("src", "dst", "actor_kind", "model", "actor_group", "with_work", "bin"),
     "texts": ("task_id", "actor_kind", "model", "actor_group", "field", "value"),
 }
 

@@ -1,7 +1,7 @@
 """The sum of the sources' aggregates, divided once: tasks, their ways, edges. Rows in the form of schemas.py."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from opus_pipelines.wkg.columns import KEYS, summed
 from opus_pipelines.wkg.estimates.histograms import NOTHING, QUANTILES, Figures
 from opus_pipelines.wkg.estimates.statistics import Estimate
 from opus_pipelines.wkg.estimates.unknown import NO_COSTS, NO_TIMES, NO_WAITS, probability
+from opus_pipelines.wkg.estimates.waits import WaitFigures
 from opus_pipelines.wkg.gamma import gamma
 
 PER_MS, PER_UNIT = 1_000, 1_000_000  # microseconds a millisecond; millionths a dollar, gigabyte or thread
@@ -95,18 +96,21 @@ def task_row(
         "industries": sorted(i for i in row["industries"] if i is not None), "clients": clients, "sources": sources,
         "activity_kind": kind.kind, "activity_kind_reason": kind.reason,
         "implementations": row["implementations"], "first_seen": row["first_seen"], "last_seen": row["last_seen"],
-        **probability("p", p), **probability("q", q), **_spent(row, measures),
-        "wait_ms_mean": wait, "wait_n": measures.get("wait", NOTHING).n, "wait_reason": NO_WAITS if wait is None else None,
+        **probability("p", p), **probability("q", q), **_spent(row, measures), **_waited(measures),
+        "wait_reason": NO_WAITS if wait is None else None,
     }
 
 
-def way_row(row: Row, measures: Measures, deviations: Mapping[str, float], said: Said, p: Estimate, q: Estimate) -> Row:
-    """One row of wkg/task_implementations."""
+def way_row(
+    row: Row, measures: Measures, deviations: Mapping[str, float], took: Sequence[float] | None, said: Said, p: Estimate, q: Estimate
+) -> Row:
+    """One row of wkg/task_implementations. `took`: quantiles of its duration in microseconds, None where no duration is known."""
     way, success = WayKey.of(row), probability("p", p)
     return {
         **way._asdict(), "implementations": row["implementations"],
         "instructions": most_frequent(said.by_way.get(way), TEXTS_SHOWN["instruction"]),
-        **success, **probability("q", q), "basis": success["p_basis"], **_spent(row, measures),
+        **success, **probability("q", q), "basis": success["p_basis"], **_spent(row, measures), **_waited(measures),
+        "duration_ms_quantiles": None if took is None else [point / PER_MS for point in took],
         "duration_ms_deviation": _scaled(deviations.get("duration"), PER_MS),
         "cost_usd_deviation": _scaled(deviations.get("cost"), PER_UNIT),
         **{f"cost_{part}_usd": mean(measures, part, PER_UNIT) for part in ("compute", "model", "human")},
@@ -115,13 +119,19 @@ def way_row(row: Row, measures: Measures, deviations: Mapping[str, float], said:
     }
 
 
-def edge_rows(edges: pa.Table, variants: Mapping[tuple[str, str], int], unit: str, lambda_: float) -> list[Row]:
-    """wkg/edges of the `edges` aggregate of all sources: γ by LWM (2) over `unit`, probability among all transitions out of src."""
+def edge_rows(
+    edges: pa.Table, variants: Mapping[tuple[str, str], int], unit: str, lambda_: float,
+    waits: Mapping[tuple[str | None, ...], WaitFigures],
+) -> list[Row]:
+    """wkg/edges of the `edges` aggregate of all sources: γ by LWM (2) over `unit`, probability among all transitions out of src.
+
+    `waits`: the waiting times by (src, dst).
+    """
     rows = summed(edges, KEYS["edges"]).to_pylist()
     out: Counter[str] = Counter()
     for row in rows:
         out[row["src"]] += row["transitions"]
-    return [_edge(row, variants[row["src"], row["dst"]], unit, lambda_, out[row["src"]]) for row in rows]
+    return [_edge(row, variants[row["src"], row["dst"]], unit, lambda_, out[row["src"]]) | _edge_wait(row, waits) for row in rows]
 
 
 def gamma_counts(edges: pa.Table, variants: Mapping[tuple[str, str], int], unit: str) -> list[int]:
@@ -139,9 +149,22 @@ def _edge(row: Row, variants: int, unit: str, lambda_: float, out: int) -> Row:
     return {
         "src": row["src"], "dst": row["dst"], "transitions": row["transitions"], "variants": variants,
         "gamma": gamma(lambda_, variants if unit == "variant" else row["transitions"]),
-        "probability": row["transitions"] / out, "wait_ms_mean": _divided(row["wait_sum"], row["wait_n"] * PER_MS),
+        "probability": row["transitions"] / out,
         "implementations": row["implementations"], "first_seen": row["first_seen"], "last_seen": row["last_seen"],
     }
+
+
+def _edge_wait(row: Row, waits: Mapping[tuple[str | None, ...], WaitFigures]) -> Row:
+    found = waits.get((row["src"], row["dst"]))
+    if found is None:
+        return {"wait_n": 0, "wait_with_work_n": 0}
+    return {**found.columns, "wait_with_work_n": found.with_work_n}
+
+
+def _waited(measures: Measures) -> Row:
+    wait = measures.get("wait", NOTHING)
+    quantiles = {f"wait_ms_{name}": _scaled(getattr(wait, name), PER_MS) for name in QUANTILES}
+    return {"wait_ms_mean": mean(measures, "wait", PER_MS), "wait_n": wait.n, **quantiles}
 
 
 def _divided(total: Decimal, by: int) -> float | None:

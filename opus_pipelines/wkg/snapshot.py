@@ -18,6 +18,8 @@ from opus_pipelines.schemas import (
     PROCEDURE_VECTORS,
     PROCEDURES,
     VARIANTS,
+    WAITS,
+    WAYS,
     Dataset,
 )
 from opus_pipelines.wkg import graph
@@ -64,6 +66,16 @@ class Snapshot:
     def variants(self) -> pa.Table:
         """wkg/variants."""
         return self._read(VARIANTS)
+
+    @cached_property
+    def waits(self) -> pa.Table:
+        """wkg/waits; empty in a snapshot of a version that did not keep waiting times."""
+        return self._read(WAITS)
+
+    @cached_property
+    def ways(self) -> pa.Table:
+        """wkg/task_implementations."""
+        return self._read(WAYS)
 
     @cached_property
     def aliases(self) -> pa.Table:

@@ -10,15 +10,16 @@ import pyarrow.compute as pc
 
 from opus_pipelines.history.activity_kinds import Classified
 from opus_pipelines.lake import Lake, read_table, table_of, write_table
-from opus_pipelines.schemas import ALIASES, CASES, EDGES, NEEDS, TASKS, VARIANTS, WAYS, Dataset
+from opus_pipelines.schemas import ALIASES, CASES, EDGES, NEEDS, TASKS, VARIANTS, WAITS, WAYS, Dataset
 from opus_pipelines.settings import Graph, Settings
 from opus_pipelines.wkg import engines, merge
 from opus_pipelines.wkg.activities import kinds_of
 from opus_pipelines.wkg.aggregates import SourcePart, read_aggregate
-from opus_pipelines.wkg.estimates.histograms import figures
+from opus_pipelines.wkg.estimates.histograms import figures, grids
 from opus_pipelines.wkg.estimates.needs import lacking, needs
 from opus_pipelines.wkg.estimates.spread import deviations
 from opus_pipelines.wkg.estimates.success import SuccessModel, from_cases
+from opus_pipelines.wkg.estimates.waits import edge_waits, wait_rows
 from opus_pipelines.wkg.gamma import LambdaRule, choose_lambda
 from opus_pipelines.wkg.resolution.resolve import Resolution
 from opus_pipelines.wkg.sequences import Sequences
@@ -30,19 +31,21 @@ if TYPE_CHECKING:
 def write_tables(
     lake: Lake, parts: Sequence[SourcePart], resolution: Resolution, settings: Settings, rule: LambdaRule, folder: Path
 ) -> tuple[dict[str, int], float | None]:
-    """Write tasks, task_implementations, edges, needs, task_aliases, variants, cases; returns their rows, and λ (None: no edge)."""
-    ways, histograms, edges, texts = (read_aggregate(lake, parts, name) for name in ("ways", "histograms", "edges", "texts"))
+    """Write tasks, task_implementations, edges, waits, needs, task_aliases, variants, cases; returns their rows, and λ (None: no edge)."""
+    names = ("ways", "histograms", "edges", "waits", "texts")
+    ways, histograms, edges, waits, texts = (read_aggregate(lake, parts, name) for name in names)
     sequences = Sequences(read_aggregate(lake, parts, "variants"))
     edge_variants = sequences.edge_variants()
     lambda_ = rule.value or choose_lambda(merge.gamma_counts(edges, edge_variants, rule.unit))
-    edge_table = table_of(EDGES, merge.edge_rows(edges, edge_variants, rule.unit, lambda_ or 1.0))
+    edge_table = table_of(EDGES, merge.edge_rows(edges, edge_variants, rule.unit, lambda_ or 1.0, edge_waits(waits)))
     needed = needs(sequences)
     by_way, by_task = merge.ways_and_tasks(ways)
     model = SuccessModel(settings.priors, by_task, by_way, from_cases(sequences, lacking(sequences, needed), by_task, settings.priors))
     said = merge.Said.of(texts)
     tables: dict[Dataset, pa.Table] = {
         TASKS: _tasks(by_task, ways, histograms, said, model, resolution, kinds_of(lake, parts)),
-        WAYS: _ways(by_way, by_task, histograms, said, model), EDGES: edge_table, NEEDS: table_of(NEEDS, needed),
+        WAYS: _ways(by_way, by_task, histograms, said, model), EDGES: edge_table,
+        WAITS: table_of(WAITS, wait_rows(waits)), NEEDS: table_of(NEEDS, needed),
         ALIASES: resolution.aliases, VARIANTS: sequences.table(), CASES: read_aggregate(lake, parts, "cases"),
     }
     for dataset, table in tables.items():
@@ -82,8 +85,9 @@ def _tasks(
 def _ways(rows: list[merge.Row], tasks: list[merge.Row], histograms: pa.Table, said: merge.Said, model: SuccessModel) -> pa.Table:
     measures, of_task = figures(histograms, merge.WayKey._fields), {row["task_id"]: model.of_task(row) for row in tasks}
     spread = deviations(histograms, merge.WayKey._fields)
+    took = grids(histograms.filter(pc.equal(histograms["measure"], "duration")), merge.WayKey._fields)
     return table_of(WAYS, [
-        merge.way_row(row, measures[way], spread.get(way, {}), said, *model.of_way(row, of_task[row["task_id"]]))
+        merge.way_row(row, measures[way], spread.get(way, {}), took.get(way), said, *model.of_way(row, of_task[row["task_id"]]))
         for row in rows if (way := merge.WayKey.of(row))
     ])
 

@@ -20,7 +20,11 @@ class Constraints(Section):
     """What makes a workflow feasible. Tasks are named by title; `before` holds where both of a pair occur."""
 
     max_cost_usd: _Amount | None = Field(None, description="EVAL (5) at most")
-    max_duration_hours: _Amount | None = Field(None, description="EVAL (2) at most")
+    max_duration_hours: _Amount | None = Field(None, description="touch time at most: work alone along the longest path, EVAL (2)")
+    max_lead_time_hours: _Amount | None = Field(
+        None, description="lead time at most: from the start of the first step to the end of the last one, waiting included; a deadline",
+    )
+    min_p_deadline: _Share | None = Field(None, description="probability to keep max_lead_time_hours at least; unstated: 0.9")
     min_success: _Share | None = Field(None, description="EVAL (4) at least")
     must_contain: tuple[_Name, ...] = Field((), description="tasks it must have")
     must_not_contain: tuple[_Name, ...] = Field((), description="tasks it must not have")

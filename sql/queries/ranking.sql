@@ -5,7 +5,8 @@ SELECT
     o.reward_usd, o.reward_usd - first_value(o.reward_usd) OVER alternatives AS behind_best_usd,
     o.reward_usd_p05, o.reward_usd_p95, o.beats_next, o.verdict,
     o.success_probability, o.cost_usd, o.cost_assumed_share, o.cost_unknown_steps,
-    o.duration_ms, o.duration_assumed_share, o.duration_unknown_steps, o.feasible, o.violations, o.in_history
+    o.duration_ms, o.duration_assumed_share, o.duration_unknown_steps, o.lead_time_ms_p50, o.lead_time_ms_p90, o.p_deadline,
+    o.feasible, o.violations, o.in_history
 FROM workflows_optimized AS o
 JOIN generation_intakes AS i USING (client, contract, intake_id)
 WINDOW alternatives AS (PARTITION BY o.client, o.contract, o.intention_id ORDER BY o.rank)

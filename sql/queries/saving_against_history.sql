@@ -20,9 +20,11 @@ SELECT
     sum(uplift_usd) AS reward_uplift_usd,
     avg(success_probability) AS success_probability,
     avg(baseline_success) AS similar_cases_succeeded_share,
-    avg(duration_ms) / 3600000 AS hours,
+    avg(duration_ms) / 3600000 AS touch_hours,
     sum(duration_unknown_steps) AS duration_unknown_steps,
-    avg(baseline_duration_ms) / 3600000 AS baseline_hours
+    avg(baseline_duration_ms) / 3600000 AS baseline_touch_hours,
+    avg(lead_time_ms_p50) / 3600000 AS lead_hours,
+    avg(baseline_lead_time_ms) / 3600000 AS baseline_lead_hours
 FROM best
 GROUP BY client, contract
 ORDER BY client, contract;

@@ -6,20 +6,18 @@ WITH pairs AS (
       array_distinct(coalesce(t.predecessors, IF(i > 0, array(i - 1), CAST(array() AS ARRAY<INT>)))),
       j -> named_struct(
         'src_key', get(tasks, j).task_key, 'dst_key', t.task_key,
-        'wait', CAST(IF(t.predecessors IS NULL AND t.wait_ms IS NOT NULL, round(t.wait_ms * 1000),
-          greatest(0, unix_micros(t.started_at) - unix_micros(get(tasks, j).ended_at))) AS DECIMAL(20, 0)),
         'seen', coalesce(t.started_at, t.ended_at))))))
   FROM implementations
 ), cases AS (
   SELECT /*+ BROADCAST(a), BROADCAST(b) */
     p.source, a.task_id AS src, b.task_id AS dst, p.weight, count(*) AS times,
-    sum(wait) AS wait, count(wait) AS waits, min(seen) AS first_seen, max(seen) AS last_seen
+    min(seen) AS first_seen, max(seen) AS last_seen
   FROM pairs p
   JOIN aliases a ON p.source = a.source AND p.industry <=> a.industry AND p.src_key = a.task_key
   JOIN aliases b ON p.source = b.source AND p.industry <=> b.industry AND p.dst_key = b.task_key
   GROUP BY p.source, p.implementation_id, p.weight, a.task_id, b.task_id
 )
 SELECT source, src, dst, sum(times * weight) AS transitions, sum(weight) AS implementations,
-  sum(CAST(wait AS DECIMAL(26, 0)) * weight) AS wait_sum, sum(waits * weight) AS wait_n, min(first_seen) AS first_seen, max(last_seen) AS last_seen
+  min(first_seen) AS first_seen, max(last_seen) AS last_seen
 FROM cases
 GROUP BY source, src, dst

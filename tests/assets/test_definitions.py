@@ -19,6 +19,7 @@ DEPS = {
     "wkg/needs": ["history/implementations"],
     "wkg/task_aliases": ["history/implementations"],
     "wkg/variants": ["history/implementations"],
+    "wkg/waits": ["history/implementations"],
     "wkg/cases": ["history/implementations"],
     "wkg/embeddings": ["wkg/tasks"],
     "wkg/implementation_vectors": ["history/implementations", "wkg/cases"],
@@ -28,7 +29,7 @@ DEPS = {
     "wkg/snapshot": [
         "wkg/cases", "wkg/edges", "wkg/embeddings", "wkg/implementation_vectors", "wkg/index", "wkg/needs",
         "wkg/procedure_vectors", "wkg/procedures", "wkg/task_aliases",
-        "wkg/task_implementations", "wkg/tasks", "wkg/variants",
+        "wkg/task_implementations", "wkg/tasks", "wkg/variants", "wkg/waits",
     ],
     "wkg/changes": ["history/implementations", "wkg/cases", "wkg/edges", "wkg/needs", "wkg/tasks"],
     "generation/intakes": ["wkg/snapshot"],
@@ -73,6 +74,7 @@ BLOCKING = {
     ],
     "wkg/task_aliases": ["every_task_exists", "keys_are_unique", "schema"],
     "wkg/variants": ["every_task_exists", "keys_are_unique", "schema", "variants_add_up_to_the_cases"],
+    "wkg/waits": ["keys_are_unique", "schema"],
     "wkg/cases": ["every_task_exists", "figures_are_finite", "keys_are_unique", "schema"],
     "wkg/embeddings": [
         "every_task_exists", "every_task_has_a_vector", "keys_are_unique", "recall_at_10_against_exact_search", "schema",

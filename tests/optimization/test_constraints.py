@@ -1,7 +1,9 @@
 """Which constraint a workflow breaks, and by how much."""
 
+import numpy as np
 import pytest
 
+from opus_pipelines.evaluation.lead_time import LeadTime
 from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.optimization.constraints import Constraints, violations
 from opus_pipelines.settings import Cost, Reward
@@ -20,7 +22,7 @@ def evaluation(cost: float = 14.2, ms: float = 7_200_000.0, p: float = 0.9):
     ({"max_cost_usd": 14.2}, []),
     ({"max_cost_usd": 14.1995}, ["max_cost_usd: 14.20000 exceeds 14.19950 by 0.00050"]),
     ({"max_cost_usd": 14.199999999999998}, []),
-    ({"max_duration_hours": 0.5}, ["max_duration_hours: 2.00 exceeds 0.50 by 1.50"]),
+    ({"max_duration_hours": 0.5}, ["max_duration_hours: touch time of 2.00 exceeds 0.50 by 1.50"]),
     ({"min_success": 0.95}, ["min_success: 0.900 is below 0.950 by 0.050"]),
     ({"min_success": 0.9}, []),
     ({"must_contain": ["check_policy", "PAY"]}, []),
@@ -32,6 +34,32 @@ def evaluation(cost: float = 14.2, ms: float = 7_200_000.0, p: float = 0.9):
 ])
 def test_violations(constraints, expected):
     assert violations(Constraints.model_validate(constraints), evaluation(), TITLES) == expected
+
+
+HOUR = 3.6e6
+LATE = "max_lead_time_hours: the lead time, waiting included, keeps"
+
+
+@pytest.mark.parametrize(("constraints", "expected"), [
+    # lead times of 1 to 100 hours: 72 of 100 are at most 72 hours
+    ({"max_lead_time_hours": 72}, [f"{LATE} 72 hours with probability 0.720, which is below 0.9; its 90th percentile is 90.10 hours"]),
+    ({"max_lead_time_hours": 72, "min_p_deadline": 0.7}, []),
+    ({"max_lead_time_hours": 90}, []),
+    ({"max_lead_time_hours": 96, "min_p_deadline": 0.97},
+     [f"{LATE} 96 hours with probability 0.960, which is below 0.97; its 90th percentile is 90.10 hours"]),
+    ({"max_duration_hours": 2}, []),  # touch time: waiting is not in it
+    ({}, []),
+])
+def test_a_deadline_is_held_against_the_lead_time(constraints, expected):
+    lead_time = LeadTime("waiting and work", np.arange(1, 101) * HOUR)
+    assert violations(Constraints.model_validate(constraints), evaluation(), TITLES, lead_time=lead_time) == expected
+
+
+def test_a_deadline_that_cannot_be_told_is_not_called_kept():
+    unknown = LeadTime("unknown: no time of 'Pay'")
+    assert violations(Constraints(max_lead_time_hours=72), evaluation(), TITLES, lead_time=unknown) == [
+        "max_lead_time_hours: whether 72 hours are kept cannot be told: the lead time is unknown: no time of 'Pay'",
+    ]
 
 
 def test_a_name_stands_for_its_aliases():

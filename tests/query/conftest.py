@@ -41,6 +41,8 @@ def workflow(workflow_id: str, rank: int, reward: float, **more: Any) -> dict[st
         "cost_assumed_share": 0.25, "cost_unknown_steps": 1, "duration_assumed_share": 0.0, "duration_unknown_steps": 0,
         "baseline_success": 0.75, "snapshot": "w1",
         "model_version": "m1",
+        "lead_time_ms_p50": 259_200_000.0, "lead_time_ms_p90": 432_000_000.0, "lead_time_basis": "waiting and work",
+        "deadline_hours": 96.0, "p_deadline": 0.75, "baseline_lead_time_ms": 270_000_000.0,
     } | more
 
 
@@ -48,7 +50,8 @@ def step(workflow_id: str, node: str, position: int, title: str, **more: Any) ->
     return HEAD | {
         "workflow_id": workflow_id, "node": node, "position": position, "kind": "task", "task_id": f"t{title[0].lower()}", "title": title,
         "actor_kind": "human", "cost_usd": 2.0, "cost_basis": "rate", "duration_ms": 60_000.0, "duration_basis": "observed",
-        "start_ms": 0.0, "finish_ms": 60_000.0, "p": 0.95, "p_basis": "prior", "evidence": 2,
+        "start_ms": 0.0, "finish_ms": 60_000.0, "wait_ms_p50": 255_600_000.0, "wait_basis": "edge",
+        "p": 0.95, "p_basis": "prior", "evidence": 2,
     } | more
 
 

@@ -10,6 +10,7 @@ from opus_pipelines.query.shipped import run
 from opus_pipelines.query.status import report
 from opus_pipelines.query.views import connect
 from opus_pipelines.schemas import INTAKES, INTENTIONS, NEIGHBOURS, OPTIMIZED, WORKFLOW_TASKS
+from opus_pipelines.words import deadline, lead_time
 from tests.query.conftest import CLIENT, CONTRACT, HEAD, put, step, workflow
 
 
@@ -22,10 +23,10 @@ def test_explanation_says_why_it_ranks_first(lake: Lake) -> None:
         "success: 2 of 2 steps prior",
         "cost: 2 of 2 steps rate",
         "the 1 nearest cases of claims log, similarity 0.750 to 0.750",
-        "success  90.0 %, estimated for this workflow; of similar cases 1 of 1 with a known outcome succeeded",
+        "success     90.0 %, estimated for this workflow; of similar cases 1 of 1 with a known outcome succeeded",
         "$9.00 (nothing known); of this 25.0 % assumed, 1 step unknown; a whole similar case: $14.00 (median)",
-        "saving   $3.00: the nearest cases paid $12.00 for the same steps (2 of 2 compared)",
-        "time     1.0 h; of this 0.0 % assumed; no case of history tells",
+        "saving      $3.00: the nearest cases paid $12.00 for the same steps (2 of 2 compared)",
+        "touch time  1.0 h of work; of this 0.0 % assumed; no case of history tells",
         "snapshot w1, model m1, result r2",
     ):
         assert line in text
@@ -237,3 +238,25 @@ def test_ranks_that_unknown_costs_decided_say_so(lake: Lake) -> None:
         workflow("fa1", 1, 8.0, cost_unknown_steps=0), workflow("fa2", 2, 9.0, cost_unknown_steps=2))
     said = "ahead of rank 2 (fa2): the costs of 0 steps here and 2 there are unknown: each was compared as if it cost what other steps cost"
     assert said in explanation(connect(lake), "fa1")
+
+
+def test_best_and_explain_show_touch_time_and_lead_time(lake: Lake) -> None:
+    [(_, columns, rows)] = by_contract(ranked(connect(lake), None, None, None, None))
+    first = dict(zip(columns, rows[0], strict=True))
+    assert (first["touch time"], first["lead time"]) == ("1.0 h", "3.0 d, p90 5.0 d; 4.0 d kept: 75.0 %")
+    assert (first["history touch time"], first["history lead time"]) == ("-", "3.1 d")
+    text = explanation(connect(lake), "fa1")
+    for line in (
+        "touch time  1.0 h of work",
+        "lead time   3.0 d, p90 5.0 d, waiting included (measured: waiting and work); a whole similar case: 3.1 d (median)",
+        "deadline    a lead time of at most 96.00 hours is kept with probability 0.750",
+    ):
+        assert line in text
+    pay = next(line for line in text.splitlines() if " Pay " in line and "human" in line)
+    assert pay.split()[pay.split().index("human") + 3:][:4] == ["3.0", "d", "1.0", "min"]
+
+
+def test_a_lead_time_that_is_unknown_is_a_dash_and_its_deadline_is_unknown() -> None:
+    assert lead_time(None, None) == "-"
+    assert deadline(96.0, None) == "4.0 d kept: unknown"
+    assert deadline(None, None) == ""

@@ -20,7 +20,7 @@ IN_FORCE = "in force"
 NO_ACTIVITY = "none"  # the answer that a phrase means no activity
 STATED = "contract.toml or intake.toml"
 LEAST_SHARE = 0.05  # of the near successes that must do what a contract's document demands of all its intakes
-LIMITS = {"max_duration_hours": min, "max_cost_usd": min, "min_success": max}
+LIMITS = {"max_duration_hours": min, "max_lead_time_hours": min, "max_cost_usd": min, "min_success": max}
 
 Pair = tuple[str, str]
 

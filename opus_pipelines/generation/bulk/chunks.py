@@ -189,7 +189,9 @@ class WorkChunk:
         """The rows' numbers, and who failed or was refused."""
         settings = bench.setup.settings
         contract = self.contract
-        terms = Terms(prices(settings, contract.settings, contract.folder), contract.settings.review, contract.decisions)
+        terms = Terms(
+            prices(settings, contract.settings, contract.folder), contract.settings.review, contract.decisions, contract.settings.calendar,
+        )
         bench.knowledge  # noqa: B018 - loaded here, so that children share it
         worked = Worked()
         rows: dict[str, list[Row]] = defaultdict(list)

@@ -133,7 +133,8 @@ def evaluated(situation: Situation, made: Plan, notes: Sequence[str] = ()) -> Ca
         for group in situation.needed if not group & set(made.tasks)
     ]
     titles = [situation.graph.tasks[t].title for t in made.tasks]
-    broken = violations(situation.constraints, worth, titles, situation.names.titles)
+    lead_time = situation.lead_times.of(made.workflow) if situation.lead_times else None
+    broken = violations(situation.constraints, worth, titles, situation.names.titles, lead_time)
     if situation.demands:
         broken = [situation.demands.cited(violation) for violation in broken]
     return Candidate(
@@ -145,6 +146,7 @@ def evaluated(situation: Situation, made: Plan, notes: Sequence[str] = ()) -> Ca
         scores=scores,
         penalties=penalties,
         conformity=situation.complete.conformity(made.tasks),
+        lead_time=lead_time,
     )
 
 

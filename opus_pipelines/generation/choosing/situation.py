@@ -4,9 +4,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from opus_pipelines.evaluation.lead_time import LeadTime
 from opus_pipelines.evaluation.penalty import Penalties, Scores
 from opus_pipelines.evaluation.reward import Evaluation
 from opus_pipelines.generation.asked.demands import Demands
+from opus_pipelines.generation.choosing.lead_times import LeadTimes
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.contract_settings import Review
 from opus_pipelines.generation.decided.standing import NOTHING_DECIDED, Applied, Standing
@@ -49,6 +51,7 @@ class Situation:
     reading: Reading | None = None
     decided: Standing = NOTHING_DECIDED
     complete: Completeness = BY_OUTCOMES
+    lead_times: LeadTimes | None = None
 
     @cached_property
     def seen(self) -> Mapping[tuple[str, str], float]:
@@ -154,6 +157,7 @@ class Candidate:
     sureness: Sureness | None = None
     differs_by: int | None = None
     fewer: str | None = None
+    lead_time: LeadTime | None = None
     decision: Applied | None = None
     conformity: float | None = None
 

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from opus_pipelines.embedding.index import VectorIndex
+from opus_pipelines.evaluation.calendar import Calendar, CalendarSettings
 from opus_pipelines.generation.experience.names import Names
 from opus_pipelines.generation.experience.near import CaseBook
 from opus_pipelines.generation.experience.similar import Scope
 from opus_pipelines.lwm.procedures import Procedures
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.wkg.waiting import Waiting
 
 
 class Knowledge:
@@ -26,7 +28,7 @@ class Knowledge:
     def load(self) -> None:
         """Load everything now: a process that is about to fork shares it with its children."""
         first = self.graph, self.index, self.cases, self.names, self.task_vectors
-        for part in (*first, self.raw_keys, self.industries, self._variants, self._needs):
+        for part in (*first, self.waiting, self.raw_keys, self.industries, self._variants, self._needs):
             assert part is not None
         self.procedures.load()
 
@@ -83,6 +85,24 @@ class Knowledge:
         """Cosine of two tasks' vectors; a trained graph attention network's similarity would take its place. 0 for a task without one."""
         vectors = self.task_vectors
         return float(vectors[one] @ vectors[other]) if one in vectors and other in vectors else 0.0
+
+    @cached_property
+    def waiting(self) -> Waiting:
+        """What history says of waiting and working times."""
+        kept = self.snapshot
+        return Waiting.of(kept.waits, kept.ways, kept.cases)
+
+    def waiting_on(self, calendar: CalendarSettings | None) -> Waiting:
+        """The same with the times of people in the working time of a contract's calendar."""
+        if calendar is None:
+            return self.waiting
+        if calendar not in self._by_calendar:
+            self._by_calendar[calendar] = Waiting.of_cases(self.snapshot.cases, Calendar.of(calendar))
+        return self._by_calendar[calendar]
+
+    @cached_property
+    def _by_calendar(self) -> dict[CalendarSettings, Waiting]:
+        return {}
 
     @cached_property
     def raw_keys(self) -> dict[str, list[str]]:

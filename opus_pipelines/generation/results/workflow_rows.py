@@ -62,7 +62,7 @@ def _optimized(rank: int, candidate: Candidate, intake: Intake, made: Generated,
         "weights": made.weights.model_dump_json(exclude_none=True, by_alias=True),
         "snapshot": knowledge.snapshot.id, "model_version": model.version, **_sureness(candidate),
         **(asdict(candidate.penalties) if candidate.penalties else {}), **_why(candidate), **_decision(candidate),
-        **_evidence(candidate, made, knowledge),
+        **_evidence(candidate, made, knowledge), **_lead_time(candidate, made),
     }
 
 
@@ -75,6 +75,18 @@ def _evidence(candidate: Candidate, made: Generated, knowledge: Knowledge) -> Ro
         "completeness": made.complete.rule, "conformity": candidate.conformity,
         "similar_cases": expected.cases if expected else effective,
         "expected_events": [knowledge.graph.tasks[t].title for t in events],
+    }
+
+
+def _lead_time(candidate: Candidate, made: Generated) -> Row:
+    """Lead time beside the touch time, and the probability that it keeps the deadline; NULL where there is no deadline."""
+    found, deadline = candidate.lead_time, made.demands.constraints.max_lead_time_hours
+    row: Row = {"baseline_lead_time_ms": made.baseline_lead_time_ms, "deadline_hours": deadline}
+    if found is None:
+        return row
+    return row | {
+        "lead_time_ms_p50": found.p50_ms, "lead_time_ms_p90": found.p90_ms, "lead_time_basis": found.basis,
+        "p_deadline": None if deadline is None else found.within(deadline),
     }
 
 
@@ -130,6 +142,8 @@ def _node(node: str, candidate: Candidate, made: Generated, knowledge: Knowledge
     if isinstance(data, OutputNode):
         return common | {"gain_usd": data.gain_usd}
     scores = vars(candidate.scores[node]) if node in candidate.scores else {}
+    waited = candidate.lead_time.steps.get(node) if candidate.lead_time else None
+    common |= vars(waited) if waited else {}
     return common | scores | _task(data, made, knowledge, keys) if isinstance(data, TaskNode) else common
 
 

@@ -122,8 +122,9 @@ def figure_of(text: str) -> Figure:
 
 
 def hours(figure: Figure) -> float:
-    """A time in hours; a working day counts 24, as a day of the calendar does."""
-    return figure.amount * _HOURS[figure.unit]
+    """A time in hours of the calendar; five working days pass in a week, so that one counts 24 times 7/5 hours."""
+    per_unit = 7 / 5 if figure.calendar == "working" and figure.unit == "day" else 1.0
+    return round(figure.amount * _HOURS[figure.unit] * per_unit, 6)
 
 
 def bounded(found: re.Match[str]) -> Bounded:

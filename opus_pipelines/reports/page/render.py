@@ -51,7 +51,8 @@ def _environment() -> Environment:
         "decision": decision_words,
     }
     made.globals |= {
-        "within": words.within, "is_far": words.is_far, "assumed": words.assumed, "total": total, "known_cost": known_cost,
+        "within": words.within, "deadline": words.deadline,
+        "is_far": words.is_far, "assumed": words.assumed, "total": total, "known_cost": known_cost,
         "most_left_out": MOST_LEFT_OUT,
     }
     return made

@@ -6,6 +6,7 @@ it saw: inside it values are taken to lie evenly between the two, so a quantile 
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from math import isqrt
@@ -13,6 +14,7 @@ from math import isqrt
 import numpy as np
 import pyarrow as pa
 
+from opus_pipelines.evaluation.times import LEVELS, PER_LEVEL
 from opus_pipelines.wkg.columns import summed
 
 PER_OCTAVE = 32
@@ -56,7 +58,7 @@ def figures(histograms: pa.Table, keys: tuple[str, ...]) -> dict[tuple[str | Non
     rows = summed(histograms.drop_columns(drop), (*keys, "measure", "bin"))
     whole = summed(rows.drop_columns(["bin", "value_min", "value_max"]), (*keys, "measure"))
     found: dict[tuple[str | None, ...], dict[str, Figures]] = defaultdict(dict)
-    quantiles = [column.tolist() for column in _quantiles(rows, whole["count"].to_numpy())]
+    quantiles = [column.tolist() for column in _quantiles(rows, whole["count"].to_numpy(), QUANTILES.values())]
     names = zip(*(whole[key].to_pylist() for key in keys), strict=True)
     columns = (whole[c].to_pylist() for c in ("measure", "count", "sum"))
     for name, measure, n, total, *at in zip(names, *columns, *quantiles, strict=True):
@@ -64,7 +66,16 @@ def figures(histograms: pa.Table, keys: tuple[str, ...]) -> dict[tuple[str | Non
     return found
 
 
-def _quantiles(rows: pa.Table, sizes: np.ndarray) -> list[np.ndarray]:
+def grids(histograms: pa.Table, keys: tuple[str, ...]) -> dict[tuple[str | None, ...], tuple[float, ...]]:
+    """Quantiles at LEVELS, in the measure's integer unit, by what `keys` tell apart: rows of histograms of one measure, all with bins."""
+    rows = summed(histograms.select([*keys, "bin", "count", "value_min", "value_max"]), (*keys, "bin"))
+    sizes = summed(rows.drop_columns(["bin", "value_min", "value_max"]), keys)
+    points = np.array(_quantiles(rows, sizes["count"].to_numpy(), [(level, PER_LEVEL) for level in LEVELS]))
+    names = zip(*(sizes[key].to_pylist() for key in keys), strict=True)
+    return {name: tuple(column.tolist()) for name, column in zip(names, np.maximum.accumulate(points).T, strict=True)}
+
+
+def _quantiles(rows: pa.Table, sizes: np.ndarray, shares: Iterable[tuple[int, int]]) -> list[np.ndarray]:
     """Per group of rows (its counts add up to `sizes`, its bins ascend) the quantiles; NaN where the measure has no bins.
 
     The quantile at share s of n values lies at place (n - 1)·s, between the values at the places before and after it.
@@ -73,7 +84,7 @@ def _quantiles(rows: pa.Table, sizes: np.ndarray) -> list[np.ndarray]:
     first = np.cumsum(sizes) - sizes
     binned = rows["bin"].is_valid().to_numpy()[np.searchsorted(ends, first, "right")] if len(sizes) else np.zeros(0, bool)
     found = []
-    for share, of in QUANTILES.values():
+    for share, of in shares:
         place, rest = np.divmod((sizes - 1) * share, of)
         low = _value_at(rows, ends, first + place)
         high = _value_at(rows, ends, first + np.minimum(place + 1, sizes - 1))

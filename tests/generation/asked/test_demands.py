@@ -53,7 +53,7 @@ def in_force(found):
     ("Coverage must be verified before the payment is issued.",
      [("before", "Verify Coverage before Issue Payment"), ("must_contain", "Verify Coverage")]),
     ("No claim is paid before the cover check.", [("before", "Verify Coverage before Issue Payment"), ("must_contain", "Verify Coverage")]),
-    ("Claims are settled within 3 days.", [("max_duration_hours", "72")]),
+    ("Claims are settled within 3 days.", [("max_lead_time_hours", "72")]),
     ("At most $40 per case.", [("max_cost_usd", "40")]),
     ("Amounts above $1,000 must have fraud indicators checked. Settlements must be approved.",
      [("must_contain", "Check Fraud Indicators"), ("must_contain", "Approve Settlement")]),

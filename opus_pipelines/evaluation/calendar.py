@@ -1,0 +1,153 @@
+"""Working hours and holidays: the `[calendar]` table of contract.toml, and the working time between two moments.
+
+Moments are milliseconds since 1970 in UTC, working time is in milliseconds. Both directions are exact: the calendar is written out as a
+list of working intervals, and a moment or an amount of working time is looked up in it.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from typing import Annotated
+from zoneinfo import ZoneInfo, available_timezones
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import AfterValidator, Field
+
+from opus_pipelines.settings import Section
+
+FIRST_YEAR, LAST_YEAR = 1990, 2060
+WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+DAY_MINUTES = 24 * 60
+_HOURS = re.compile(r"(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})")
+
+Floats = NDArray[np.float64]
+
+
+def _zone(name: str) -> str:
+    if name not in available_timezones():
+        raise ValueError(f'{name!r} is no time zone; write one of the IANA database, such as "Europe/Amsterdam"')
+    return name
+
+
+def _hours(text: str) -> str:
+    start, end = _minutes(text)
+    if not 0 <= start < end <= DAY_MINUTES:
+        raise ValueError(f'working_hours {text!r}: write the first and the last hour of a working day, such as "09:00-17:00"')
+    return text
+
+
+def _weekday(name: str) -> str:
+    if name.lower()[:3] not in WEEKDAYS:
+        raise ValueError(f"{name!r} is no day of the week; write {', '.join(WEEKDAYS)}")
+    return name.lower()[:3]
+
+
+def _holiday(text: str) -> str:
+    if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        _of_country(text, FIRST_YEAR)
+        return text
+    date.fromisoformat(text)
+    return text
+
+
+class CalendarSettings(Section):
+    """When the people of a contract work. No `[calendar]` table: they work around the clock, as far as anyone knows."""
+
+    timezone: Annotated[str, AfterValidator(_zone)] = Field("UTC", description="time zone of the working hours, such as Europe/Amsterdam")
+    working_hours: Annotated[str, AfterValidator(_hours)] = Field("09:00-17:00", description="of every working day, local time")
+    working_days: tuple[Annotated[str, AfterValidator(_weekday)], ...] = Field(WEEKDAYS[:5], min_length=1, description="days of the week")
+    holidays: tuple[Annotated[str, AfterValidator(_holiday)], ...] = Field(
+        (), description='dates on which nobody works ("2026-12-24"), countries or parts of them with their public holidays ("NL", "DE-BY")',
+    )
+
+
+@dataclass(frozen=True)
+class Calendar:
+    """Working intervals written out: `starts_ms` and `ends_ms` in order, `worked_ms` the working time before each start."""
+
+    starts_ms: Floats
+    ends_ms: Floats
+    worked_ms: Floats
+
+    @classmethod
+    def of(cls, settings: CalendarSettings) -> "Calendar":
+        """The calendar of these settings; the same settings give the same object, because it is a long list."""
+        return _written_out(settings)
+
+    def working_ms(self, moments: Floats) -> Floats:
+        """The working time from the beginning of the calendar up to each moment."""
+        place = np.maximum(np.searchsorted(self.starts_ms, moments, "right") - 1, 0)
+        inside = np.clip(moments, self.starts_ms[place], self.ends_ms[place]) - self.starts_ms[place]
+        return np.asarray(self.worked_ms[place] + inside)
+
+    def moments_ms(self, worked: Floats) -> Floats:
+        """The moment at which so much working time has passed: the end of a working day, not the beginning of the next one."""
+        place = np.clip(np.searchsorted(self.worked_ms, worked, "left") - 1, 0, None)
+        return np.asarray(self.starts_ms[place] + (worked - self.worked_ms[place]))
+
+    def is_working(self, moments: Floats) -> NDArray[np.bool_]:
+        """Which moments are working time."""
+        place = np.maximum(np.searchsorted(self.starts_ms, moments, "right") - 1, 0)
+        return np.asarray((moments >= self.starts_ms[place]) & (moments < self.ends_ms[place]))
+
+    def after(self, moments: Floats, working_ms: Floats) -> Floats:
+        """The moment at which so much working time has passed since each of these moments."""
+        done = self.moments_ms(self.working_ms(moments) + working_ms)
+        return np.where(working_ms > 0, done, moments)
+
+    def arrivals(self, shares: Floats, year: int) -> Floats:
+        """Moments spread evenly over the working time of a year: share 0 is its beginning, 1 its end."""
+        first, last = (self.working_ms(np.array([_utc_ms(datetime(y, 1, 1, tzinfo=UTC))]))[0] for y in (year, year + 1))
+        return self.moments_ms(first + shares * (last - first))
+
+
+def _minutes(text: str) -> tuple[int, int]:
+    found = _HOURS.fullmatch(text.replace(" ", ""))
+    if not found or int(found[2]) > 59 or int(found[4]) > 59:
+        raise ValueError(f'{text!r} are no working hours; write them as "09:00-17:00"')
+    return int(found[1]) * 60 + int(found[2]), int(found[3]) * 60 + int(found[4])
+
+
+def _of_country(code: str, year: int) -> set[date]:
+    """Public holidays of a country ("NL") or one of its parts ("DE-BY")."""
+    import holidays
+
+    country, _, part = code.upper().partition("-")
+    try:
+        return set(holidays.country_holidays(country, subdiv=part or None, years=year))
+    except NotImplementedError:
+        raise ValueError(
+            f'{code!r} is neither a date ("2026-12-24") nor a country or part of one whose public holidays are known ("NL", "DE-BY")'
+        ) from None
+
+
+@lru_cache(8)
+def _written_out(settings: CalendarSettings) -> Calendar:
+    spans = np.array(list(_intervals(settings)), dtype=np.float64)
+    lengths = spans[:, 1] - spans[:, 0]
+    return Calendar(spans[:, 0], spans[:, 1], np.cumsum(lengths) - lengths)
+
+
+def _intervals(settings: CalendarSettings) -> Iterator[tuple[float, float]]:
+    zone, (first, last) = ZoneInfo(settings.timezone), _minutes(settings.working_hours)
+    days = {WEEKDAYS.index(name) for name in settings.working_days}
+    dates = {date.fromisoformat(text) for text in settings.holidays if text[:4].isdigit()}
+    countries = [text for text in settings.holidays if not text[:4].isdigit()]
+    day = date(FIRST_YEAR, 1, 1)
+    free: set[date] = set()
+    while day.year <= LAST_YEAR:
+        if (day.month, day.day) == (1, 1):
+            free = dates.union(*(_of_country(code, day.year) for code in countries))
+        if day.weekday() in days and day not in free:
+            midnight = datetime(day.year, day.month, day.day)
+            start, end = (_utc_ms((midnight + timedelta(minutes=m)).replace(tzinfo=zone)) for m in (first, last))
+            if end > start:
+                yield start, end
+        day += timedelta(days=1)
+
+
+def _utc_ms(moment: datetime) -> float:
+    return moment.timestamp() * 1000

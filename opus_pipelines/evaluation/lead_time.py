@@ -1,0 +1,177 @@
+"""Lead time of a workflow: from the start of its first step to the end of its last one, waiting included.
+
+Touch time (EVAL (2), `duration_ms`) is work alone. Lead time adds the waiting before every step, as history had it. Both are sums along the
+critical path, and the 90th percentile of a sum is not the sum of the 90th percentiles: the distribution is drawn (Monte Carlo with a
+fixed seed). A step that waits for several others begins to wait when the last of them has ended.
+
+Waiting times of one case depend on each other: an urgent case waits little everywhere. Each draw therefore has one common factor for all
+waits of the workflow, and `correlation` says how much of a wait's normal score it explains (a one-factor Gaussian copula).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import ndtr
+
+from opus_pipelines.evaluation.calendar import Calendar
+from opus_pipelines.evaluation.times import Floats, Times
+from opus_pipelines.ids import digest
+from opus_pipelines.workflow.model import TaskNode, Workflow
+
+DRAWS = 2_000
+KEPT = 512          # steps' draws kept: the workflows of an intake share most of their steps
+ARRIVAL_YEAR = 2026  # requests arrive evenly over the working time of one year; a fixed one, so that a rebuild gives the same figures
+MS_PER_HOUR = 3.6e6
+
+APART, TOGETHER, MIXED, ASSUMED = "waiting and work", "time between completions", "mixed", "assumed"
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A waiting time and what it was measured on: edge_way, edge, way, task or resource."""
+
+    times: Times
+    level: str
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """What is known of the time of one step. `waits`: by the node before it. `work`: None where its working time is unknown.
+
+    `in_working_time`: waiting and work are those of people and pass in the working hours of the calendar, where there is one.
+    `assumed`: the working time is not history's.
+    """
+
+    waits: Mapping[str, Wait] = field(default_factory=dict)
+    work: Times | None = None
+    in_working_time: bool = False
+    assumed: bool = False
+
+
+@dataclass(frozen=True)
+class StepLead:
+    """One step's waiting time in milliseconds, and what it rests on; None where it is unknown or nothing is waited for."""
+
+    wait_ms_p50: float | None = None
+    wait_ms_p90: float | None = None
+    wait_basis: str | None = None
+    wait_n: int = 0
+
+
+@dataclass(frozen=True)
+class LeadTime:
+    """The lead time of a workflow. `draws` is None where a step's time is unknown; `basis` says what the figures rest on, or why there are
+    none."""
+
+    basis: str
+    draws: Floats | None = None
+    steps: Mapping[str, StepLead] = field(default_factory=dict)
+
+    @property
+    def p50_ms(self) -> float | None:
+        """The median; None where it is unknown."""
+        return self._quantile(0.5)
+
+    @property
+    def p90_ms(self) -> float | None:
+        """The 90th percentile; None where it is unknown."""
+        return self._quantile(0.9)
+
+    def within(self, hours: float) -> float | None:
+        """The probability that the lead time is at most so many hours; None where it is unknown."""
+        return None if self.draws is None else float(np.mean(self.draws <= hours * MS_PER_HOUR))
+
+    def _quantile(self, share: float) -> float | None:
+        return None if self.draws is None else float(np.quantile(self.draws, share))
+
+
+def lead_time(
+    workflow: Workflow, times: Mapping[str, StepTime], correlation: float = 0.0, seed: int = 0, calendar: Calendar | None = None,
+    draws: int = DRAWS,
+) -> LeadTime:
+    """The lead time of a workflow; `times` by node. The same arguments give the same draws; workflows that share a step share its draws.
+
+    `correlation`: 0 (waits are independent) to below 1. `calendar`: people's waiting and work pass in its working hours; requests arrive
+    during them.
+    """
+    unknown = [task.title for task in workflow.tasks if not _is_known(workflow, task, times.get(task.id, StepTime()))]
+    steps = {task.id: _step(workflow, task, times.get(task.id, StepTime())) for task in workflow.tasks}
+    if unknown:
+        return LeadTime(f"unknown: no time of {', '.join(map(repr, unknown[:3]))}{' and others' if len(unknown) > 3 else ''}", None, steps)
+    start = np.zeros(draws)
+    if calendar is not None:
+        start = calendar.arrivals((np.random.default_rng(seed).permutation(draws) + 0.5) / draws, ARRIVAL_YEAR)
+    finish: dict[str, Floats] = {}
+    for node in workflow.topological():
+        before = workflow.predecessors(node)
+        ready = np.max([finish[b] for b in before], axis=0) if before else start
+        task = workflow.by_id[node]
+        finish[node] = ready
+        if isinstance(task, TaskNode):
+            finish[node] = _after(ready, task, before, finish, times[node], correlation, seed, calendar)
+    last = np.max(list(finish.values()), axis=0)
+    return LeadTime(_basis(times[task.id] for task in workflow.tasks), last - start, steps)
+
+
+def _is_known(workflow: Workflow, task: TaskNode, time: StepTime) -> bool:
+    """Waiting must be known of every step that waits for another one; the work, where the waiting does not contain it."""
+    waits = [time.waits.get(b) for b in _tasks_before(workflow, task)]
+    if any(wait is None for wait in waits):
+        return False
+    return time.work is not None or all(wait.times.with_work_share > 0 for wait in waits if wait)
+
+
+def _tasks_before(workflow: Workflow, task: TaskNode) -> list[str]:
+    return [b for b in workflow.predecessors(task.id) if isinstance(workflow.by_id[b], TaskNode)]
+
+
+def _step(workflow: Workflow, task: TaskNode, time: StepTime) -> StepLead:
+    """Its waiting time; of several that it may wait for, the one with the longest median."""
+    found = [time.waits[b] for b in _tasks_before(workflow, task) if b in time.waits]
+    if not found:
+        return StepLead()
+    wait = max(found, key=lambda w: w.times.p50)
+    return StepLead(wait.times.p50, wait.times.p90, wait.level, wait.times.n)
+
+
+def _after(
+    ready: Floats, task: TaskNode, before: list[str], finish: Mapping[str, Floats], time: StepTime, correlation: float, seed: int,
+    calendar: Calendar | None,
+) -> Floats:
+    """When the step ends in each draw: it waits for the last of those before it, then the work is done."""
+    waited, worked, alone = _shares(task.id, correlation, seed, len(ready))
+    wait, work_share = np.zeros(len(ready)), np.ones(len(ready))
+    known = [b for b in before if b in time.waits]
+    if known:
+        last = np.argmax([finish[b] for b in known], axis=0)
+        rows = np.arange(len(ready))
+        wait = np.array([time.waits[b].times.at(waited) for b in known])[last, rows]
+        work_share = 1.0 - np.array([time.waits[b].times.with_work_share for b in known])[last]
+    work = time.work.at(worked) if time.work is not None else np.zeros(len(ready))
+    spent = wait + np.where(alone < work_share, work, 0.0)  # where the waiting contains the work, it is not counted again
+    return calendar.after(ready, spent) if calendar is not None and time.in_working_time else ready + spent
+
+
+@lru_cache(KEPT)
+def _shares(node: str, correlation: float, seed: int, draws: int) -> tuple[Floats, Floats, Floats]:
+    """Of one step: shares of its waiting time, of its working time, and draws that decide whether the waiting contains the work."""
+    common = np.random.default_rng(int(digest("case", seed)[:12], 16)).standard_normal(draws)
+    random = np.random.default_rng(int(digest("lead time", seed, node)[:12], 16))
+    own = random.standard_normal(draws)
+    found = ndtr(np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own), random.random(draws), random.random(draws)
+    for values in found:
+        values.setflags(write=False)
+    return found
+
+
+def _basis(times: Iterable[StepTime]) -> str:
+    found = set[str]()
+    for time in times:
+        if time.assumed:
+            found.add(ASSUMED)
+        for wait in time.waits.values():
+            share = wait.times.with_work_share
+            found.add(TOGETHER if share == 1 else APART if share == 0 else MIXED)
+    return ", ".join(sorted(found)) or APART

@@ -1,0 +1,71 @@
+"""Lead times of the workflows of one Intention: what history says of each step's time, put together for a whole workflow."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+from opus_pipelines.evaluation.calendar import Calendar
+from opus_pipelines.evaluation.lead_time import DRAWS, LeadTime, StepTime, Wait, lead_time
+from opus_pipelines.evaluation.times import Times
+from opus_pipelines.wkg.waiting import DEPENDENT, Waiting, Way, is_person
+from opus_pipelines.workflow.model import TaskNode, Workflow
+
+
+@dataclass(frozen=True)
+class LeadTimes:
+    """`nearest`: of each step that only the intake's procedure has, the known task whose times it has. `correlation`: of the waits of one
+    case; negative where a long wait is followed by a short one."""
+
+    waiting: Waiting
+    correlation: float = 0.0
+    seed: int = 0
+    calendar: Calendar | None = None
+    nearest: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, workflow: Workflow) -> LeadTime:
+        """The lead time of a workflow; unknown where history does not tell a step's time."""
+        times = {task.id: self._step(workflow, task) for task in workflow.tasks}
+        found = lead_time(workflow, times, max(self.correlation, 0.0), self.seed, self.calendar)
+        whole = self._whole(workflow) if abs(self.correlation) >= DEPENDENT else None
+        return found if whole is None else replace(found, basis=f"{whole.n} whole cases of the same steps", draws=whole.draws(DRAWS))
+
+    def _whole(self, workflow: Workflow) -> Times | None:
+        """Lead times of cases that were this very chain. They are asked only where waits depend on each other: the sum of waits that are
+        drawn one by one is then off, while it has more cases behind it and is nearer to the truth where they do not."""
+        chain = [node for n in workflow.topological() if isinstance(node := workflow.by_id[n], TaskNode)]
+        ids = {node.id for node in chain}
+        links = {(a, b) for a, b in workflow.edges if a in ids and b in ids}
+        if any(node.is_review for node in chain) or links != {(a.id, b.id) for a, b in pairwise(chain)}:
+            return None
+        return self.waiting.whole.get((tuple(self._known(n) for n in chain), tuple(n.actor_kind for n in chain)))
+
+    def _step(self, workflow: Workflow, task: TaskNode) -> StepTime:
+        waits = {b: wait for b in workflow.predecessors(task.id) if (wait := self._wait(workflow, b, task)) is not None}
+        work = None if task.is_review else self.waiting.took(self._known(task), _way(task))
+        assumed = work is None and task.duration_ms is not None and not _is_contained(waits)
+        if assumed:
+            work = Times.constant(task.duration_ms)
+        return StepTime(waits, work, self.calendar is not None and is_person(task.actor_kind), assumed)
+
+    def _wait(self, workflow: Workflow, before: str, task: TaskNode) -> Wait | None:
+        """Waiting between a step and one that follows it; behind a review, that behind the task which was reviewed."""
+        node = workflow.by_id[before]
+        if not isinstance(node, TaskNode):
+            return None
+        if task.is_review:
+            return self.waiting.wait(None, task.task_id, _way(task))
+        if node.is_review:
+            node = next((n for b in workflow.predecessors(before) if isinstance(n := workflow.by_id[b], TaskNode)), node)
+        return self.waiting.wait(self._known(node), self._known(task), _way(task))
+
+    def _known(self, task: TaskNode) -> str:
+        return self.nearest.get(task.task_id, task.task_id)
+
+
+def _is_contained(waits: Mapping[str, Wait]) -> bool:
+    """Whether the waiting times contain the work already, as in logs that only record completions."""
+    return bool(waits) and all(wait.times.with_work_share == 1 for wait in waits.values())
+
+
+def _way(task: TaskNode) -> Way:
+    return task.actor_kind, task.model, task.actor_group
