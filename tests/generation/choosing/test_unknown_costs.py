@@ -46,6 +46,7 @@ def made(costs: dict[str, float | None], times: dict[str, float | None], k: int 
         intention_id="n", ranked=candidates(situation), cases=[], prices=prices, wfg=wfg, graph=graph, nearest={}, subgraphs=[],
         sequences={i: SimpleNamespace(source="history") for i in SEQUENCES}, baseline=Baseline(), paid=paid(history),
         weights=SimpleNamespace(model_dump_json=lambda **_: "{}"),
+        demands=SimpleNamespace(constraints=situation.constraints), baseline_lead_time_ms=None,
     )
     knowledge: Any = SimpleNamespace(graph=graph, in_history=lambda tasks: True, snapshot=SimpleNamespace(id="w"), raw_keys={})
     rows = list(workflow_rows(intake, found, knowledge, SimpleNamespace(name="history", version="1")))  # type: ignore[arg-type]
