@@ -57,12 +57,12 @@ class Says(Enum):
     """What a name says by itself."""
 
     REFUSED = "that something was refused, cancelled or withdrawn"
-    REFUSAL = "a refusal or cancellation, without saying whether it is work or its result"
+    REFUSAL = "that something is refused or cancelled, but not whether this is work or its result"
     PASSED = "that a time ran out"
-    OUTSIDE = "the start or end of something that is not office work"
+    OUTSIDE = "that something starts or ends which is not office work"
     WAITING = "that the case waits"
-    BEGINS = "the start or end of something"
-    MARKER = "nothing but the start or end of the case"
+    BEGINS = "that something starts or ends"
+    MARKER = "only that the case starts or ends"
 
 
 def words_of(name: str) -> list[str]:

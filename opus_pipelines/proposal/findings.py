@@ -109,7 +109,9 @@ def constant_attributes(tasks: pa.ListArray) -> tuple[str, ...]:
 
 def outcome_candidates(found: Findings, kinds: dict[str, Classified], trial: Trial) -> list[Outcome]:
     """Rules by which history could tell success, with their counts; none is chosen here."""
-    candidates = []
+    candidates: list[Outcome] = []
+    if not trial.whole.cases:
+        return candidates  # process models were never carried out: they have no outcomes
     refused = sorted(name for name, kind in kinds.items() if kind.kind == "outcome")
     if refused:
         bad = _cases_with(trial.folder, set(refused))

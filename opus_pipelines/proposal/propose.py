@@ -9,6 +9,7 @@ from pathlib import Path
 
 from opus_pipelines.errors import InputError
 from opus_pipelines.history.activity_kinds import classify_source
+from opus_pipelines.history.detect_encoding import detect_file_delimiter, detect_file_encoding
 from opus_pipelines.history.files import open_data
 from opus_pipelines.history.formats import format_of
 from opus_pipelines.history.mapping import CASE_PREFIXES
@@ -47,7 +48,7 @@ def proposing(name: str, files: Sequence[Path], stated: Stated) -> Iterator[Prop
     kinds = [_kind(file) for file in files]
     with workbench(name, files, stated.rates) as bench:
         sample = read_sample(files[0], kinds[0]) if kinds[0] in TABLES else None
-        draft = _first_draft(files, kinds, sample, stated)
+        draft = _for_all(_first_draft(files, kinds, sample, stated), files, kinds, sample)
         trial = bench.read(source_text(draft))
         if any(code == "no_timezone" for code, _ in trial.rejects):
             zone = stated.timezone or ASSUMED_ZONE
@@ -90,6 +91,21 @@ def _first_draft(files: Sequence[Path], kinds: Sequence[str], sample: TableSampl
     if kinds[0] == "jsonl":
         return replace(draft, tables=find_records(files[0]))
     return draft
+
+
+def _for_all(draft: Draft, files: Sequence[Path], kinds: Sequence[str], sample: TableSample | None) -> Draft:
+    """The draft without an encoding or a delimiter that not all files have: the reader then detects them for each file."""
+    if sample is None or sample.encoding is None:
+        return draft
+    others = [file for file, kind in zip(files[1:], kinds[1:], strict=True) if kind == "csv"]
+    plain = dict(draft.plain)
+    for file in others:
+        encoding = detect_file_encoding(file)
+        if encoding.name != sample.encoding.name:
+            plain.pop("encoding", None)
+        if detect_file_delimiter(file, encoding.name) != sample.delimiter:
+            plain.pop("delimiter", None)
+    return replace(draft, plain=plain)
 
 
 def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:

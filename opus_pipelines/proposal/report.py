@@ -9,6 +9,7 @@ from opus_pipelines.proposal.trial import Trial
 from opus_pipelines.words import grid, share
 
 MANY = 30  # activities that are listed
+MANY_FILES = 10
 WIDE = 100  # characters of a line of names
 SURE_STEP = 0.9
 
@@ -34,14 +35,15 @@ def complaints(trial: Trial) -> list[str]:
 
 def _files(trial: Trial) -> list[tuple[str, str]]:
     rows = []
-    for row in trial.files[:MANY]:
+    for row in trial.files[:MANY_FILES]:
         if row["status"] == "rejected":
             rows.append((f"file {row['path']}", f"REJECTED: {row['reason']}"))
         else:
             said = f"{row['format']}, {row['records']:,} records: {row['records_used']:,} used, {row['records_not_work'] or 0:,} no work"
             rows.append((f"file {row['path']}", f"{said}, {row['records_rejected']:,} rejected"))
-    if len(trial.files) > MANY:
-        rows.append(("files", f"{len(trial.files) - MANY:,} more"))
+    if more := trial.files[MANY_FILES:]:
+        rejected = sum(row["status"] == "rejected" for row in more)
+        rows.append((f"{len(more):,} more files", f"{rejected:,} of them rejected whole; {trial.total('records'):,} records in all files"))
     return rows
 
 
@@ -80,7 +82,9 @@ def _outcomes(trial: Trial, found: Findings, kinds: dict[str, Classified]) -> li
 
 def _missing(trial: Trial, found: Findings) -> list[tuple[str, str]]:
     """What would make the plans better, were it known."""
-    rows = []
+    rows: list[tuple[str, str]] = []
+    if not trial.whole.cases:
+        return rows  # process models have neither costs nor outcomes
     currencies = {code for row in trial.files for code in row["currencies"] or ()}
     if lacking := remark(currencies, trial.settings):
         rows.append(("missing", lacking))

@@ -11,6 +11,18 @@ from opus_pipelines.schemas import IMPLEMENTATIONS
 from tests import ugly
 
 
+def test_files_of_several_encodings_are_each_detected(tmp_path: Path) -> None:
+    first = ugly.write(tmp_path / "a.csv", ugly.synthetic(9))
+    second = tmp_path / "b.csv"
+    second.write_bytes(first.read_bytes().decode("cp1252").replace("R-1", "Q-1").encode("utf-8"))
+    assert main(["init", str(first), str(second), "--to", str(tmp_path / "h" / "s"), "--yes"]) == 0
+    settings = tomllib.loads((tmp_path / "h" / "s" / "source.toml").read_text("utf-8"))
+    assert "encoding" not in settings
+    assert settings["delimiter"] == ";"
+    state = read_history(Lake(tmp_path / "lake"), tmp_path / "h", datetime(2026, 1, 1, tzinfo=UTC))
+    assert [(row["records_rejected"], row["implementations"]) for row in state.files] == [(0, 9), (0, 9)]
+
+
 def test_the_ugly_export(tmp_path: Path, capsys) -> None:
     export = ugly.write(tmp_path / "export.csv", ugly.synthetic())
     source = tmp_path / "history" / "travel"
