@@ -29,8 +29,8 @@ Pair = tuple[str, str]
 class Demanded:
     """One constraint or would-be constraint: where it comes from and whether it holds. `tasks`: the ids it is about, in order.
 
-    `is_elsewhere`: this intake's facts say that the rule is about other cases. `asks`: the phrase of which nobody can tell which activity
-    it means, with the titles of the `nearest` activities: a question to a person, who answers it in contract.toml.
+    `is_elsewhere`: the intake's facts, or a person's answer, say that the rule is about others. `asks`: the phrase of which nobody can
+    tell which activity it means, with the titles of the `nearest` activities: a question to a person, who answers it in contract.toml.
     """
 
     kind: str
@@ -108,8 +108,13 @@ class Settling:
         nearest = self.ground.meaning.nearest(asks) if asks else ()
         return Demanded(
             demand.kind, said, effect, f"{where}, {rule.sentence.place}", rule.sentence.text, rule.sentence.element_id, tasks,
-            self._elsewhere(demand)[1], asks, nearest,
+            self._elsewhere(demand)[1] or self._is_dismissed(demand), asks, nearest,
         )
+
+    def _is_dismissed(self, demand: Demand) -> bool:
+        """A person answered that no activity is meant."""
+        answers = (self.answers.get(stems(clause)) for clause in (*demand.clauses, demand.given))
+        return any(answer is not None and answer.casefold() == NO_ACTIVITY for answer in answers)
 
     def _task(self, clause: str, verb: str = "") -> str | None:
         """The task that a clause means: by the answer of a person, else as far as its words surely tell."""

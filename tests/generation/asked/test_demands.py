@@ -240,6 +240,7 @@ def test_a_person_answers_which_activity_a_phrase_means():
 def test_an_answer_that_no_activity_follows_from_is_said_and_not_asked_again(answer, effect):
     (found,) = settled("The final sign-off must be given.", answers={"the final sign-off given": answer}).all
     assert (found.effect, found.asks, found.nearest) == (effect, None, ())
+    assert found.status == ("other cases" if answer == "none" else "not applied")
 
 
 def test_who_does_it_tells_activities_apart_that_are_called_by_it():
