@@ -1,8 +1,9 @@
 """What history says of the time of a plan's step: waiting by edge, way, task and resource, and working time by way."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -57,13 +58,14 @@ class Waiting:
         return cls(found, work, correlations(cases), whole_cases(cases))
 
     @classmethod
-    def of_cases(cls, cases: pa.Table, calendar: Calendar | None = None) -> "Waiting":
-        """From wkg/cases alone; with a calendar, the times of people are in its working time.
+    def of_cases(cls, cases: pa.Table, calendar: Calendar | None = None, passive: Collection[str] = ()) -> "Waiting":
+        """From wkg/cases alone; with a calendar, the times of people are in its working time. `passive`: events that are no work steps; the
+        waiting of a step begins at the end of the step before it, whatever events lie between the two.
 
         Time of people between two moments counts as far as it lies in working hours. Where history's people began outside of them, they
         keep other hours than the calendar says: that time is taken as it is.
         """
-        steps = _Steps.of(cases)
+        steps = _Steps.of(cases, passive)
         wait, work = _in_working_time(calendar, steps) if calendar else (steps.wait, steps.work)
         found: dict[tuple[str, tuple[str | None, ...]], Times] = {}
         columns = steps.columns
@@ -76,7 +78,7 @@ class Waiting:
             done[str(key[0]), (key[1], key[2], key[3])] = Times.of(work[places])
         for key, places in _groups([columns["dst"]], steps.has_work):
             done[str(key[0]), None] = Times.of(work[places])
-        return cls(found, done, correlations(cases), {} if calendar else whole_cases(cases))
+        return cls(found, done, correlations(cases, passive), {} if calendar else whole_cases(cases, passive))
 
     def wait(self, src: str | None, dst: str, way: Way) -> Wait | None:
         """Waiting between two tasks, the later one done in this way: the most specific level that was seen often enough, then any.
@@ -107,14 +109,14 @@ def is_person(actor_kind: str | None) -> bool:
     return actor_kind not in MACHINES
 
 
-def correlations(cases: pa.Table) -> dict[str | None, float]:
+def correlations(cases: pa.Table, passive: Collection[str] = ()) -> dict[str | None, float]:
     """By industry, how much of the normal score of a wait its case explains: the intraclass correlation of the scores, -0.9 to 0.9.
 
     A wait's normal score is its rank among the waits of its edge. 0 where no case has two scored waits.
     """
     if not cases.num_rows:
         return {}
-    steps = _Steps.of(cases)
+    steps = _Steps.of(cases, passive)
     scores = np.full(len(steps.wait), np.nan)
     for _, places in _groups([steps.columns["src"], steps.columns["dst"]], steps.has_wait):
         if len(places) >= LEAST_SCORED and np.ptp(steps.wait[places]) > 0:
@@ -134,13 +136,17 @@ def correlations(cases: pa.Table) -> dict[str | None, float]:
     return found
 
 
-def whole_cases(cases: pa.Table) -> dict[Sequence, Times]:
-    """Lead times of the cases that did the same tasks in the same order by the same kinds of actors, where they are enough."""
+def whole_cases(cases: pa.Table, passive: Collection[str] = ()) -> dict[Sequence, Times]:
+    """Lead times of the cases that did the same tasks in the same order by the same kinds of actors, where they are enough: from the start
+    of the first work step to the end of the last one."""
     found: dict[Sequence, list[float]] = defaultdict(list)
-    columns = (cases[name].to_pylist() for name in ("tasks", "actor_kinds", "lead_time_ms"))
-    for tasks, kinds, lead_time in zip(*columns, strict=True):
-        if lead_time is not None:
-            found[tuple(tasks), tuple(kinds)].append(lead_time)
+    steps = _Steps.of(cases, passive)
+    borders = np.flatnonzero(np.diff(steps.case, prepend=-1, append=-1))
+    for first, last in pairwise(borders.tolist()):
+        if steps.has_start[first:last].all():
+            ends = steps.start[first:last] + steps.work[first:last]
+            key = tuple(map(str, steps.columns["dst"][first:last])), tuple(steps.columns["actor_kind"][first:last])
+            found[key].append(float(np.max(ends) - steps.start[first]))
     return {sequence: Times.of(times) for sequence, times in sorted(found.items(), key=str) if len(times) >= LEAST_WHOLE}
 
 
@@ -153,11 +159,13 @@ class _Steps:
     start: Floats
     wait: Floats
     work: Floats
+    has_start: np.ndarray
     has_wait: np.ndarray
     has_work: np.ndarray
 
     @classmethod
-    def of(cls, cases: pa.Table) -> "_Steps":
+    def of(cls, cases: pa.Table, passive: Collection[str] = ()) -> "_Steps":
+        """`passive`: tasks that are left out; the waiting behind them begins at the end of the last step that is kept."""
         flat = {name: pc.list_flatten(cases[name]).combine_chunks() for name in ("tasks", "actor_kinds", "models", "actor_groups")}
         case = pc.list_parent_indices(cases["tasks"]).to_numpy()
         task = flat["tasks"].to_pylist()
@@ -172,7 +180,24 @@ class _Steps:
             name: flat[stored].to_pylist() if len(flat[stored]) == len(task) else [None] * len(task)
             for name, stored in (("actor_kind", "actor_kinds"), ("model", "models"), ("actor_group", "actor_groups"))
         }
-        return cls(case, columns, start / 1000, wait, work, has_wait & has_start & ~first, has_work)
+        found = cls(case, columns, start / 1000, wait, work, has_start, has_wait & has_start & ~first, has_work)
+        return found._without(passive) if passive and task else found
+
+    def _without(self, passive: Collection[str]) -> "_Steps":
+        left = frozenset(passive)
+        kept = np.flatnonzero([task not in left for task in self.columns["dst"]])
+        before = np.r_[-1, kept[:-1]].astype(np.int64)
+        same = (before >= 0) & (self.case[before] == self.case[kept])
+        over = same & (before != kept - 1)  # events lie between the two
+        since = self.start[kept] - self.start[before] - self.work[before]
+        wait = np.where(over, np.maximum(since, 0.0), self.wait[kept])
+        has_wait = np.where(over, self.has_start[kept] & self.has_start[before], self.has_wait[kept]) & same
+        columns = {name: [values[i] for i in kept.tolist()] for name, values in self.columns.items()}
+        names = self.columns["dst"]
+        columns["src"] = [names[b] if is_same else None for b, is_same in zip(before.tolist(), same.tolist(), strict=True)]
+        return _Steps(
+            self.case[kept], columns, self.start[kept], wait, self.work[kept], self.has_start[kept], has_wait, self.has_work[kept]
+        )
 
 
 def _numbers(values: pa.Array, size: int) -> tuple[Floats, np.ndarray]:

@@ -125,6 +125,23 @@ def test_time_of_programs_passes_around_the_clock() -> None:
     assert found.steps["b"].wait_ms_p50 == 20 * HOUR
 
 
+def test_the_waiting_between_two_steps_holds_the_events_between_them() -> None:
+    """A permit is checked an hour after it came, "Permit arrived" is logged two days later, it is filed an hour after that: 49 hours."""
+    at = lambda hours: MONDAY + timedelta(hours=hours)
+    cases = [
+        case(i, [("check", "human", at(0), 0, 1.0), ("arrived", None, at(49), 48, None), ("file", "human", at(50), 1, 1.0)])
+        for i in range(20)
+    ]
+    waiting = Waiting.of_cases(table(*cases), passive={"arrived"})
+    wait = waiting.wait("check", "file", ("human", None, None))
+    assert wait is not None
+    assert (wait.level, wait.times.p50, wait.times.n) == ("edge_way", 49 * HOUR, 20)
+    assert LeadTimes(waiting).of(workflow(("check", "human"), ("file", "human"))).p50_ms == pytest.approx(51 * HOUR)
+    counted = Waiting.of_cases(table(*cases)).wait("check", "file", ("human", None, None))
+    assert counted is not None
+    assert counted.times.p50 == 1 * HOUR  # with the event as a step of its own
+
+
 def test_correlation_is_found_where_cases_are_slow_or_fast_as_a_whole() -> None:
     random = np.random.default_rng(3)
 

@@ -90,6 +90,8 @@ class Knowledge:
     def waiting(self) -> Waiting:
         """What history says of waiting and working times."""
         kept = self.snapshot
+        if self.passive:  # the plans leave events out: what is waited for lies between two work steps
+            return Waiting.of_cases(kept.cases, None, self.passive)
         return Waiting.of(kept.waits, kept.ways, kept.cases)
 
     def waiting_on(self, calendar: CalendarSettings | None) -> Waiting:
@@ -97,7 +99,7 @@ class Knowledge:
         if calendar is None:
             return self.waiting
         if calendar not in self._by_calendar:
-            self._by_calendar[calendar] = Waiting.of_cases(self.snapshot.cases, Calendar.of(calendar))
+            self._by_calendar[calendar] = Waiting.of_cases(self.snapshot.cases, Calendar.of(calendar), self.passive)
         return self._by_calendar[calendar]
 
     @cached_property
