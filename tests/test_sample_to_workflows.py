@@ -358,7 +358,7 @@ def test_savings_are_the_same_sums_from_the_steps_to_the_shipped_queries(results
         assert query["compared"] == sum(row["saving_usd"] is not None for row in best)
         if query["compared"] == query["intentions"] and query["cost_unknown_steps"] == 0:
             assert query["saving_usd"] == pytest.approx(query["baseline_cost_usd"] - query["cost_usd"])
-    assert compared >= 15
+    assert compared >= 10
 
 
 def test_a_share_of_successes_is_the_one_count_that_explain_shows(results):
