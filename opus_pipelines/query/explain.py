@@ -106,7 +106,7 @@ def _deadline(row: Row) -> str:
 def _rests_on(row: Row, figure: str) -> str:
     """The assumed share of a total, and the steps that it leaves out."""
     said = assumed(row[f"{figure}_assumed_share"], row[f"{figure}_unknown_steps"])
-    return "" if said == "-" else f"; of this {said}"
+    return "" if said == "-" else f"; {said}"
 
 
 def _case(shown: Callable[[float | None], str], figure: float | None) -> str:
@@ -138,7 +138,7 @@ def _steps(steps: list[Row]) -> list[str]:
         str(s["position"]),
         ",".join(map(str, s["follows"] or [])),
         _step(s),
-        " ".join(filter(None, (s["actor_kind"], s["model"]))),
+        " ".join(filter(None, (s["actor_kind"], s["model"], s["actor_group"]))),
         hours(s["start_ms"]), hours(s["wait_ms_p50"]), hours(s["duration_ms"]), usd(s["cost_usd"]), number(s["p"], 3),
         "-" if s["evidence"] is None else str(s["evidence"]),
         ", ".join(str(s[b] or "-") for b in _BASES) if s["kind"] in ("task", "review") else "",
