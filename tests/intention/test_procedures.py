@@ -19,8 +19,8 @@ def rows(part):
 
 def test_there_are_enough_labelled_sentences_and_a_third_state_no_rule():
     both = rows("tuning") + rows("heldout")
-    assert (len(both), len({r["procedure"] for r in both}), len({r["style"] for r in both})) == (748, 67, 10)
-    assert sum(not r["rules"] for r in both) == 248
+    assert (len(both), len({r["procedure"] for r in both}), len({r["style"] for r in both})) == (795, 71, 10)
+    assert sum(not r["rules"] for r in both) == 260
 
 
 def test_the_parts_share_no_procedure_and_no_sentence_and_have_every_style_and_kind():
@@ -42,7 +42,7 @@ def benchmark():
     return module
 
 
-@pytest.mark.parametrize(("part", "precision", "recall"), [("tuning", 0.97, 0.97), ("heldout", 0.86, 0.86), ("sample", 0.95, 0.97)])
+@pytest.mark.parametrize(("part", "precision", "recall"), [("tuning", 0.97, 0.97), ("heldout", 0.87, 0.88), ("sample", 0.95, 0.97)])
 def test_the_reader_is_no_worse_than_measured(part, precision, recall, benchmark):
     """What benchmarks/rules.py printed when the reader was last changed; the old reader had .53 and .26 on the held-out part."""
     found = benchmark.score(part)["all"]

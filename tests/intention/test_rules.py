@@ -158,3 +158,8 @@ def test_rules_carry_their_place(text_elements):
     (element,) = text_elements({"contract": "# Rules\n\n- Coverage must be verified.\n- All is well."})
     (rule,) = rules_of([element])
     assert rule.sentence == Sentence("Coverage must be verified.", "econtract", "contract", "line 3", "item", "Rules", rule.sentence.block)
+
+
+def test_figures_are_shown_as_people_write_them(text_elements):
+    (found,) = demands(text_elements, "The reserve of EUR 1,500.50 must be paid for 10 working days.")
+    assert found.clauses == ("the reserve of EUR 1,500.50 paid for 10 working days",)

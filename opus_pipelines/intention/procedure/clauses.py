@@ -40,6 +40,7 @@ _SHORT = (("’", "'"), ("can't", "can not"), ("cannot", "can not"), ("won't", "
 _CONCESSION = re.compile(r",? even (?:if|when|where|while|before|after|though)\b[^,]*|, (?:whoever|whatever|whichever|no matter)\b[^,]*")
 _ASKED = re.compile(r"^(?:q(?:uestion)?\s*[:.]\s*)?(?P<q>[^?]*)\?\s*(?:a(?:nswer)?\s*[:.]\s*)(?P<a>.*)$", re.I | re.S)
 _HOW_MANY = re.compile(r"^how many (?P<what>.+?) (?P<verb>do|does|may|can|are|is|must|should|will)\b(?P<rest>.*)$", re.I)
+_MAY_I = re.compile(r"^(?:may|can|could|do|does|will) (?P<what>.+)$", re.I)
 _WHAT_WHEN = re.compile(r"^what .*?\b(?P<when>(?:when|if|after|once)\b.*)$", re.I)
 _WHEN_MAY = re.compile(r"^when (?:may|can|could|do|does|is|are|will|must) (?P<what>.+)$", re.I)
 _COUNT_ONLY = re.compile(r"^(?:(?:at most|no more than|up to|a maximum of) [\w-]+|[\w-]+ at (?:the )?most)[.!]?$", re.I)
@@ -95,7 +96,9 @@ def _answered(question: str, answer: str) -> str:
         return f"{found['what']} {found['rest']} must be at most {counted}"
     if (found := _WHEN_MAY.match(question)) and re.match(r"only\b|not before\b", answer, re.I):
         return f"{found['what']} {answer}"
+    if (found := _MAY_I.match(question)) and re.match(r"only (?:after|once|when|if|with)\b|not before\b", answer, re.I):
+        return f"{found['what']} {answer}"
     led = re.match(r"(?:if|when|after|once|yes|no|it depends)\b", answer, re.I)
-    if (found := _WHAT_WHEN.match(question)) and not led and not set(stems(found["when"].casefold())) & set(stems(answer.casefold())):
+    if (found := _WHAT_WHEN.match(question)) and not led and not set(stems(found["when"].casefold())) <= set(stems(answer.casefold())):
         return f"{found['when']}, {answer}"
     return answer

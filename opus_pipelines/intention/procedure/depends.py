@@ -2,7 +2,7 @@
 
 import re
 
-from opus_pipelines.intention.procedure.figures import BOUNDED, bounded
+from opus_pipelines.intention.procedure.figures import BOUNDED, bounded, readable
 from opus_pipelines.intention.stated import Condition
 
 LEADING = re.compile(
@@ -45,13 +45,13 @@ def condition_of(text: str, negated: bool = False, is_scope: bool = False) -> Co
         short = re.search(r"\bnot (?:be )?$", text[: found.start()])
         negated = negated != bool(short)
         return Condition(_subject(text, found), said.op, said.figure.amount, said.figure.unit, negated, is_scope)
-    return Condition(" ".join(text.split()), negated=negated, is_scope=is_scope)
+    return Condition(readable(" ".join(text.split())), negated=negated, is_scope=is_scope)
 
 
 def _subject(text: str, found: re.Match[str]) -> str:
     """The words beside the figure, where they say more than that there is one: "the vehicle is leased and worth more than ..."."""
     rest = f"{text[: found.start()]} {text[found.end() :]}"
-    return "" if _BARE.match(rest) or " and " not in rest else re.sub(r"^and | and$", "", " ".join(rest.split()))
+    return "" if _BARE.match(rest) or " and " not in rest else readable(re.sub(r"^and | and$", "", " ".join(rest.split())))
 
 
 def trailing(text: str) -> tuple[str, tuple[Condition, ...]]:

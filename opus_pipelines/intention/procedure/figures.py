@@ -121,6 +121,19 @@ def figure_of(text: str) -> Figure:
     return Figure(number(found["n"]) or 0.0, found["u"] or "count") if found else Figure(0.0, "count")
 
 
+def readable(text: str) -> str:
+    """A text with its tokens as people write them."""
+    return re.sub(TOKEN, _written, text)
+
+
+def _written(found: re.Match[str]) -> str:
+    figure = figure_of(found[0])
+    if figure.unit.isupper():
+        return f"{figure.unit} {figure.amount:,.2f}".removesuffix(".00")
+    kind = "working " if figure.calendar == "working" else ""
+    return f"{figure.amount:g} {kind}{figure.unit}{'s' if figure.calendar and figure.amount != 1 else ''}"
+
+
 def hours(figure: Figure) -> float:
     """A time in hours of the calendar; five working days pass in a week, so that one counts 24 times 7/5 hours."""
     per_unit = 7 / 5 if figure.calendar == "working" and figure.unit == "day" else 1.0

@@ -2,7 +2,8 @@
 
 import re
 
-from opus_pipelines.intention.procedure.verbs import FINITE, is_base, is_imperative, is_participle, words_in
+from opus_pipelines.intention.procedure.figures import readable
+from opus_pipelines.intention.procedure.verbs import FINITE, is_base, is_imperative, is_participle, may_be_third_person, words_in
 from opus_pipelines.intention.words import stems
 
 MUST = re.compile(
@@ -38,6 +39,7 @@ PERMISSION = re.compile(
     r"|optional(?:ly)?|voluntary|at (?:\w+ )?discretion|(?:is|are|remain|feel) (?:free|welcome|allowed|permitted|entitled|able) to"
     r"|on request|exempt)\b"
 )
+NOT_ASKED = re.compile(r"\b(?:not|never) (?:be )?(?:required|obliged|expected|asked|necessary|needed)\b")
 HEDGE = re.compile(
     r"\b(?:recommend\w*|consider(?:ing)?|ideally|where possible|if possible|would|nice to|suggest\w*|usually|typically|generally"
     r"|normally|sometimes"
@@ -69,7 +71,7 @@ def phrase(text: str) -> str:
     for pattern in (_FILLER, _LEFT):
         text = pattern.sub(" ", text)
     text = re.sub(r"\s+([,])", r"\1", " ".join(text.split())).strip(" ,.:")
-    return re.sub(r"^to (?=[a-z])", "", text)
+    return readable(re.sub(r"^to (?=[a-z])", "", text))
 
 
 def forbids(text: str) -> bool:
@@ -103,6 +105,9 @@ def verb_of(text: str) -> str:
 def coordinated(text: str) -> list[str]:
     """One clause with two verbs as two: "must be sealed and registered", "check the file and call the client"."""
     found = MUST.search(text) or re.search(r"\b(?:is|are|be)\b", text)
+    told = [] if found else re.split(r",? and (?:then |also )?", text)
+    if len(told) > 1 and _acts(told[0], 4) and all(_acts(p) for p in told[1:]):
+        return told
     plain = SUBJECT.sub("", text)
     if is_imperative(plain) and not found:
         head, rest = "", plain
@@ -118,6 +123,12 @@ def coordinated(text: str) -> list[str]:
     if len(parts) < 2 or not all(_begins(p, fits, passive) for p in parts):
         return [text]
     return [f"{head} {p.strip()}".strip() for p in parts if p.strip()]
+
+
+def _acts(text: str, words: int = 1) -> bool:
+    """One of the first words is a verb's third person, and something follows it: "signs the slip"."""
+    found = words_in(text)
+    return any(may_be_third_person(w) for w in found[:words]) and len(found) > 1
 
 
 def _begins(text: str, fits: object, passive: bool) -> bool:

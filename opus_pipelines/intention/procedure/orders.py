@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
+from opus_pipelines.intention.procedure.figures import readable
 from opus_pipelines.intention.procedure.modality import MUST, NOBODY, PROHIBITED, coordinated, forbids, obliges, phrase
 from opus_pipelines.intention.procedure.verbs import is_finite, is_participle, words_in
 from opus_pipelines.intention.stated import Condition, Kind, Statement
@@ -121,10 +122,12 @@ def _beside(text: str, conditions: Conditions) -> list[Statement] | None:
     if (found := _BEFORE.match(text)) and not forbids(found["a"]) and _may_join(found["a"], found["b"]):
         return [_precedes(_nearest(a), found["b"], bool(obliges(found["a"])), conditions) for a in coordinated(found["a"])]
     if (found := _AFTER.match(text)) and _may_join(found["b"], found["a"]) and not re.search(r"(?:not|look|soon) $", f"{found['b']} "):
+        if found["b"].endswith("⟧"):  # a span of time after an event is no step after another
+            return None
         if found["not"]:
             return [_precedes(found["a"], found["b"], True, conditions)]
         if forbids(found["b"]):
-            return [Statement("absence", phrase(found["b"]), conditions=(*conditions, Condition(f"after {found['a']}")))]
+            return [Statement("absence", phrase(found["b"]), conditions=(*conditions, Condition(readable(f"after {found['a']}"))))]
         return [_made("response", found["a"], b, bool(obliges(found["b"])), conditions) for b in coordinated(found["b"])]
     return None
 
@@ -150,7 +153,7 @@ def led(word: str, what: str, rest: Sequence[Statement], main: str, conditions: 
         elif said.kind == "existence":
             found.append(Statement("response", phrase(what), said.a, strong=said.strong, conditions=said.conditions))
         elif said.kind in ("absence", "limit", "choice"):
-            found.append(Statement(**{**vars(said), "conditions": (*said.conditions, Condition(f"{word} {what}"))}))
+            found.append(Statement(**{**vars(said), "conditions": (*said.conditions, Condition(readable(f"{word} {what}")))}))
         else:
             found += [said, Statement("response", phrase(what), said.a, strong=said.strong)] if said.kind == "succession" else [said]
     if not found and word not in ("before", "prior to") and is_finite(main) and not forbids(main):

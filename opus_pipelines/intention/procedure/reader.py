@@ -10,6 +10,7 @@ from opus_pipelines.intention.procedure.modality import (
     MUST,
     NEVER,
     NOBODY,
+    NOT_ASKED,
     PERMISSION,
     PROHIBITED,
     REQUIRED,
@@ -34,6 +35,7 @@ _COORDINATED = re.compile(
     r"|they) )")
 _EITHER = re.compile(r"^(?P<head>.*?)\beither (?P<a>.+?) or (?P<b>.+)$")
 _OR = re.compile(r"^(?P<a>.+?),? or (?P<b>.+)$")
+_OR_THING = re.compile(r"^[a-z]+ (?:them |him |her |the customer |the caller )?(?P<a>an? [^,]+?) or (?P<b>an? [^,]+)$")
 _IT_IS = re.compile(r"^it (?:is|shall be) (?:strictly |expressly )?(?:forbidden|prohibited|not (?:allowed|permitted)) to (?P<what>.+)$")
 _NOT_ALLOWED_TO = re.compile(r"\b(?:is|are|be) (?:not|no longer) (?:allowed|permitted) to (?P<what>.+)$")
 _NOT_DONE = re.compile(r"^(?P<a>[^,]+?) (?:is|are) (?:not|never) (?P<v>[a-z]+)\b(?P<rest>.*)$")
@@ -66,7 +68,9 @@ def _read(text: str, shape: str, conditions: tuple[Condition, ...] = ()) -> list
 
 
 def _stands_alone(text: str) -> bool:
-    return is_finite(text) or is_imperative(text)
+    words = words_in(text)
+    ends_in_verb = len(words) > 2 and words[0] in ("the", "a", "an", "its", "their") and may_be_third_person(words[-1])
+    return is_finite(text) or is_imperative(text) or ends_in_verb
 
 
 def _led(word: str, what: str, rest: str, shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
@@ -148,7 +152,7 @@ def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Sta
         return [_absence(found["what"], conditions)]
     if found := _NOT_ALLOWED_TO.search(text):
         return [_absence(found["what"], conditions)]
-    if _NO_NEED.match(text):
+    if _NO_NEED.match(text) or NOT_ASKED.search(text):
         return []
     nobody = NOBODY.match(text) and (MUST.search(text) or re.search(r"\b(?:may|can|is|are)\b", text))
     if PROHIBITED.search(text) or _bans(text) or nobody:
@@ -237,6 +241,8 @@ def _choice(text: str, conditions: tuple[Condition, ...]) -> list[Statement]:
     found = _EITHER.match(text)
     if found and (MUST.search(text) or obliges(text.replace("either ", "", 1)) or is_finite(text)):
         return [Statement("choice", options=(phrase(found["a"]), phrase(found["b"])), conditions=conditions)]
+    if (things := _OR_THING.match(text)) and is_imperative(text):
+        return [Statement("choice", options=(phrase(things["a"]), phrase(things["b"])), conditions=conditions)]
     found = _OR.match(text)
     if found and (is_imperative(text) or MUST.search(text)) and " either" not in text:
         words = words_in(found["b"])
