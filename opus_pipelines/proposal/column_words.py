@@ -13,7 +13,7 @@ _ROLES = {
         activity aktivität aktivitaet tätigkeit taetigkeit task step schritt vorgangsschritt arbeitsschritt prozessschritt event
         ereignis action aktion activiteit stap activité étape tâche actividad tarea attività attivita operation
     """,
-    "start": "start startzeit beginn begin started anfang start_time starttijd début debut inicio inizio",
+    "start": "start startzeit begun beginn begin started anfang start_time starttijd début debut inicio inizio",
     "end": "end ende endzeit finish finished completed complete abschluss eindtijd einde fin fine abgeschlossen",
     "time": """
         timestamp time zeit zeitpunkt zeitstempel datum date datetime uhrzeit tijd tijdstip tijdstempel horodatage heure fecha
@@ -70,6 +70,11 @@ def names_role(name: str, role: str) -> bool:
     words = tokens(name)
     rest = [word for word in words if word not in NUMBERING and word not in _UNITS]
     return bool(rest) and rest[-1] in ROLES[role] and len(rest) <= 2
+
+
+def tells_outcome(name: str) -> bool:
+    """Is it called an outcome, and not only a state, which may be known all along?"""
+    return names_role(name, "outcome") and not {"status", "state", "statut", "estado", "stato", "état"} & set(tokens(name))
 
 
 def zone_of(header: list[str]) -> str | None:

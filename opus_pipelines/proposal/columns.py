@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from opus_pipelines.errors import InputError
 from opus_pipelines.history.readers.csv_columns import USUAL, _plain
-from opus_pipelines.proposal.column_words import ROLES, names_role, tokens, zone_of
+from opus_pipelines.proposal.column_words import NUMBERING, ROLES, names_role, tokens, zone_of
 from opus_pipelines.proposal.table_sample import TableSample
 from opus_pipelines.proposal.values_seen import MOSTLY, TimesSeen, money_seen, times_seen
 
@@ -86,7 +86,7 @@ def _case_score(sample: TableSample, times: Mapping[str, TimesSeen]) -> dict[str
         if name in times or len(column.filled) < sample.rows or not 1 < distinct < sample.rows:
             continue
         long_enough = 1.2 <= sample.rows / distinct <= 200
-        numbers = any(word in ("id", "nr") or word.endswith(("nummer", "number")) for word in tokens(name))
+        numbers = any(word in NUMBERING or word.endswith(("nummer", "number")) for word in tokens(name))
         scores[name] = 3.0 * names_role(name, "case") + numbers + 2.0 * long_enough + (distinct > 20)
     return {name: score for name, score in scores.items() if score >= 3}
 

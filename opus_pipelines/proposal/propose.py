@@ -14,7 +14,7 @@ from opus_pipelines.history.files import open_data
 from opus_pipelines.history.formats import format_of
 from opus_pipelines.history.mapping import CASE_PREFIXES
 from opus_pipelines.history.values import FALSE, TRUE
-from opus_pipelines.proposal.column_words import BAD, GOOD, names_role, tokens
+from opus_pipelines.proposal.column_words import BAD, GOOD, names_role, tells_outcome, tokens
 from opus_pipelines.proposal.columns import ColumnsFound, find_columns
 from opus_pipelines.proposal.draft import Draft, OutcomeColumn, Stated
 from opus_pipelines.proposal.findings import Findings, attribute_values, findings_of, outcome_candidates
@@ -136,7 +136,11 @@ def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
     columns: dict[str, str | list[str]] = dict(found.roles)
     if description := _description(sample, found, outcome):
         columns["description"] = description
-    attributes = [name for name in found.attributes if name != description and (outcome is None or name != outcome.name)]
+    if title := _title(found, description):
+        columns["title"] = title
+    # What is called an outcome is not known when a case starts, even where every row of the case repeats it.
+    others = {description, title, outcome.name if outcome else None}
+    attributes = [name for name in found.attributes if name not in others and not tells_outcome(name)]
     if outcome is not None and outcome.is_boolean:
         columns["success"] = outcome.name
     if attributes:
@@ -172,6 +176,13 @@ def _second_draft(draft: Draft, files: Sequence[Path], kind: str, trial: Trial) 
     outcome, unclear = _outcome_column((name, attribute_values(trial.folder, name)) for name in sorted(found.case_attributes))
     if outcome is not None and found.succeeded + found.failed:
         outcome = None  # the source tells it already
+    if outcome is not None and kind == "jsonl" and "." in outcome.name:
+        # What stands beside an outcome was found out with it: it is not known when a case starts.
+        beside = outcome.name.rpartition(".")[0] + "."
+        told = {value for value in tables.get("record", {}).values() if isinstance(value, str)}
+        names = sorted(name for name in found.case_attributes if not name.startswith(beside) and name not in told)
+        tables.setdefault("record", {})["attributes"] = names
+        notes["attributes"] = f"all but those under {beside}"
     if outcome is not None and outcome.is_boolean:
         tables.setdefault("record" if kind == "jsonl" else "columns", {})["success"] = outcome.name
     return replace(draft, tables=tables, notes=notes, outcome=outcome, unclear=unclear)
@@ -215,6 +226,11 @@ def _description(sample: TableSample, found: ColumnsFound, outcome: OutcomeColum
         if names_role(name, "description") and words >= 3 and (outcome is None or name != outcome.name):
             return name
     return None
+
+
+def _title(found: ColumnsFound, description: str | None) -> str | None:
+    """A column of the case that is called its title."""
+    return next((name for name in found.attributes if tokens(name) in (["title"], ["titel"]) and name != description), None)
 
 
 def _first_reject(trial: Trial) -> str:

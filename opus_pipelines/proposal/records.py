@@ -10,7 +10,7 @@ from typing import Any
 from opus_pipelines.errors import InputError
 from opus_pipelines.history.files import open_data
 from opus_pipelines.history.values import at_path
-from opus_pipelines.proposal.column_words import names_role
+from opus_pipelines.proposal.column_words import NUMBERING, names_role, tokens
 
 RECORDS = 1_000
 _ID_USUAL = ("case_id", "case", "id", "trace_id")
@@ -42,8 +42,8 @@ def find_records(file: Path) -> dict[str, dict[str, str | list[str]]]:
 
 def _description(records: list[dict[str, Any]]) -> str | None:
     """A name that says that the case's request stands there, in words."""
-    for name in records[0]:
-        texts = [r[name] for r in records if isinstance(r.get(name), str)]
+    for name, _ in _paths(records[0]):
+        texts = [text for r in records if isinstance(text := at_path(r, name), str)]
         words = sum(len(text.split()) for text in texts)
         if names_role(name, "description") and words >= WORDS * max(1, len(texts)) and name != "description":
             return name
@@ -86,12 +86,13 @@ def _paths(value: dict[str, Any], prefix: str = "", depth: int = _MOST_DEPTH) ->
 
 
 def _id(file: Path, records: list[dict[str, Any]]) -> str:
-    """A name whose values are all there and all different."""
-    names = [name for name in records[0] if all(isinstance(r.get(name), str | int) for r in records)]
-    unique = [name for name in names if len({str(r[name]) for r in records}) == len(records)]
+    """A path whose values are all there and all different; one that is named as an id before others, a short one before texts."""
+    names = [path for path, _ in _paths(records[0]) if all(isinstance(at_path(r, path), str | int) for r in records)]
+    unique = [name for name in names if len({str(at_path(r, name)) for r in records}) == len(records)]
     if not unique:
         raise InputError(f"{file}: no name of a record has a different value in each; the names are {', '.join(records[0])}")
-    return next((name for name in unique if names_role(name, "case")), unique[0])
+    named = [name for name in unique if names_role(name, "case") or NUMBERING & set(tokens(name))]
+    return min(named or unique, key=lambda name: max(len(str(at_path(r, name))) for r in records))
 
 
 def _name(file: Path, elements: list[dict[str, Any]]) -> str:

@@ -56,11 +56,19 @@ def _counts(trial: Trial, found: Findings, kinds: dict[str, Classified]) -> list
         ("cases", f"{found.cases:,}"),
         ("activities", f"{len(kinds):,}: {by_kind}; {found.tasks:,} occurrences"),
         ("period", period),
-        ("resources", f"{share(found.named / found.tasks)} of the occurrences name who did it" if found.tasks else "-"),
+        ("resources", _resources(trial, found)),
         ("working time", f"{share(found.timed / found.tasks)} of the occurrences state it" if found.timed else "unknown: no start and end"),
         ("costs", _costs(trial, found)),
         ("case attributes", _cut(", ".join(attributes)) or "none"),
     ]
+
+
+def _resources(trial: Trial, found: Findings) -> str:
+    automatic = sum(evidence.automatic for evidence in trial.evidence.values())
+    if not found.tasks or not found.named + automatic:
+        return "unknown: nothing names who did it"
+    said = f"{share(found.named / found.tasks)} of the occurrences name who did it"
+    return said + (f", {share(automatic / found.tasks)} were done by a program" if automatic else "")
 
 
 def _costs(trial: Trial, found: Findings) -> str:
@@ -92,8 +100,9 @@ def _missing(trial: Trial, found: Findings) -> list[tuple[str, str]]:
         rows.append(("missing", "costs: name their column with cost under [columns], or prices an hour under [rates]"))
     if not found.succeeded and not found.failed:
         rows.append(("missing", "outcomes: state a rule under [success]; without one, plans follow what most similar cases did"))
-    if found.named < found.tasks and not any(evidence.automatic for evidence in trial.evidence.values()):
-        rows.append(("missing", f"who did it, in {share(1 - found.named / found.tasks)} of the occurrences"))
+    told = found.named + sum(evidence.automatic for evidence in trial.evidence.values())
+    if told < found.tasks:
+        rows.append(("missing", f"who did it, in {share(1 - told / found.tasks)} of the occurrences"))
     if not found.case_attributes and not found.with_text:
         rows.append(("missing", "attributes and texts of the cases: nothing tells which cases are alike"))
     if trial.settings.industry is None:

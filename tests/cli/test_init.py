@@ -94,6 +94,17 @@ def test_a_plain_outcome_column_becomes_the_rule(tmp_path: Path, capsys: pytest.
     assert "Final status" not in settings["columns"]["attributes"]
 
 
+def test_what_is_called_an_outcome_is_no_attribute_of_the_case(tmp_path: Path) -> None:
+    """Its values do not say which are good, so that it is no rule either; it is a candidate."""
+    rows = [[*row, "corrected later" if int(row[0][1:]) % 4 == 3 else "accepted", "A trip"] for row in trips()]
+    source = tmp_path / "history" / "s"
+    assert main(["init", str(write_csv(tmp_path / "a.csv", [*HEADER, "outcome", "Title"], rows)), "--to", str(source), "--yes"]) == 0
+    text = (source / "source.toml").read_text("utf-8")
+    assert tomllib.loads(text)["columns"]["attributes"] == ["(case)_Activity", "(case)_Cost_Type", "org:role", "event"]
+    assert tomllib.loads(text)["columns"]["title"] == "Title"
+    assert '# column = "outcome", equals = [...]  # accepted: 150, corrected later: 20' in text
+
+
 def test_a_column_called_status_whose_values_say_nothing_is_no_rule(tmp_path: Path) -> None:
     rows = [[*row, "red" if int(row[0][1:]) % 4 == 3 else "blue"] for row in trips()]
     source = tmp_path / "history" / "s"

@@ -25,6 +25,16 @@ def test_other_names(tmp_path: Path) -> None:
     }
 
 
+def test_an_id_may_lie_deeper(tmp_path: Path) -> None:
+    records = [
+        {"claim": {"reference": f"R{n}", "notice": f"a long text that differs {n}"}, "handling": {"steps": [{"step": "pay"}]}}
+        for n in range(4)
+    ]
+    assert find_records(write(tmp_path / "a.jsonl", records)) == {
+        "record": {"tasks": "handling.steps", "case": "claim.reference"}, "task": {"activity": "step"},
+    }
+
+
 def test_names_that_repeat_are_tasks_and_sentences_are_not(tmp_path: Path) -> None:
     records = [{"id": n, "request": f"please book flight {n}", "said": [f"I book {n}"], "plan": ["book", "pay"]} for n in range(4)]
     assert find_records(write(tmp_path / "a.jsonl", records)) == {"record": {"tasks": "plan", "description": "request"}}
