@@ -128,7 +128,7 @@ def _look(source: Source, work: Path, ran: Ran) -> None:
     for row in rows("SELECT task_id, task_key, title FROM wkg_task_aliases"):
         names.setdefault(row["task_id"], []).extend([row["task_key"], row["title"]])
     intakes = {row["folder"]: row for row in rows("SELECT * FROM generation_intakes")}
-    for request, folder in zip(source.requests, sorted((work / "intakes").glob("*/*/*"), key=_number), strict=True):
+    for request, folder in zip(source.requests, sorted((work / "intakes").glob("*/*/*"), key=_number), strict=False):
         shown = Shown(request.name, request.text, done=request.plan)
         ran.shown.append(shown)
         intake = intakes.get(folder.name, {})
