@@ -245,6 +245,73 @@ def test_constraints_decide_feasibility_and_name_what_is_violated(sample, knowle
     assert "exceeds 0.01 by" in best.violations[0]
 
 
+HOUR, DAY = 3.6e6, 86.4e6
+
+
+def test_a_step_that_takes_days_is_in_the_lead_time_and_not_in_the_touch_time(results):
+    """The police answer within three days on average; a program then attaches the report in eight seconds."""
+    tables = results["Harbourline Mutual", "Home Claims"].tables
+    steps = [t for t in tables[WORKFLOW_TASKS.name].to_pylist() if t["title"] == "Obtain Police Report"]
+    workflows = {w["workflow_id"]: w for w in tables[OPTIMIZED.name].to_pylist()}
+    assert steps
+    for step in steps:
+        workflow = workflows[step["workflow_id"]]
+        assert step["duration_ms"] < HOUR
+        assert 1.5 * DAY < step["wait_ms_p50"] < 4 * DAY
+        assert step["wait_ms_p90"] > step["wait_ms_p50"]
+        assert step["wait_basis"] in ("edge_way", "way", "edge", "task")
+        assert workflow["duration_ms"] < 0.5 * DAY
+        assert 1.5 * DAY < workflow["lead_time_ms_p50"] < 5 * DAY
+        assert workflow["lead_time_ms_p90"] > workflow["lead_time_ms_p50"] + DAY
+        assert workflow["lead_time_basis"] == "waiting and work"
+        assert workflow["lead_time_ms_p50"] == pytest.approx(workflow["baseline_lead_time_ms"], rel=0.35)
+
+
+@pytest.mark.parametrize(("stated", "least", "most", "feasible"), [
+    ("[constraints]\nmax_lead_time_hours = 480\n", 0.99, 1.0, True),
+    ("[constraints]\nmax_lead_time_hours = 72\n", 0.3, 0.8, False),
+    ("[constraints]\nmax_lead_time_hours = 72\nmin_p_deadline = 0.3\n", 0.3, 0.8, True),
+    ("[constraints]\nmax_duration_hours = 72\n", None, None, True),
+])
+def test_a_deadline_is_held_against_the_lead_time(sample, knowledge, cached, tmp_path, stated, least, most, feasible):
+    result = generate_contract(burglary(sample, tmp_path, stated), knowledge, SETTINGS, cached, "test", NOW)
+    best = result.tables[OPTIMIZED.name].to_pylist()[0]
+    assert best["feasible"] is feasible
+    if least is None:
+        assert (best["p_deadline"], best["deadline_hours"]) == (None, None)
+    else:
+        assert least <= best["p_deadline"] <= most
+        assert [v.split(":")[0] for v in best["violations"]] == ([] if feasible else ["max_lead_time_hours"])
+
+
+def test_on_a_calendar_of_office_hours_people_take_longer(sample, knowledge, cached, tmp_path):
+    around = generate_contract(burglary(sample, tmp_path / "around", ""), knowledge, SETTINGS, cached, "test", NOW)
+    contract = burglary(sample, tmp_path / "office", "")
+    stated = contract.folder / "contract.toml"
+    stated.write_text(stated.read_text() + '\n[calendar]\ntimezone = "Europe/London"\nworking_hours = "09:00-17:00"\nholidays = ["GB"]\n')
+    (contract,) = discover(tmp_path / "office")
+    office = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
+    first, second = (r.tables[OPTIMIZED.name].to_pylist()[0] for r in (around, office))
+    assert first["duration_ms"] == second["duration_ms"]
+    assert second["lead_time_ms_p50"] > first["lead_time_ms_p50"] + 0.1 * DAY
+
+
+def burglary(sample, folder, stated):
+    """Home claims with one intake, a burglary, that states so much."""
+    place = folder / "harbourline-mutual" / "home-claims"
+    shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "home-claims", place)
+    for intake in [p for p in place.iterdir() if p.is_dir() and p.name != "documents"]:
+        texts = " ".join(f.read_text(errors="replace") for f in intake.rglob("*") if f.is_file())
+        if "urglar" not in texts:
+            shutil.rmtree(intake)
+    (one, *others) = sorted(p for p in place.iterdir() if p.is_dir() and p.name != "documents")
+    for other in others:
+        shutil.rmtree(other)
+    (one / "intake.toml").write_text(stated)
+    (contract,) = discover(folder)
+    return contract
+
+
 def test_a_broken_intake_costs_only_itself(sample, knowledge, cached, tmp_path):
     shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
     (contract,) = discover(tmp_path)

@@ -16,7 +16,7 @@ from opus_pipelines.evaluation.lead_time import Wait
 from opus_pipelines.evaluation.times import Floats, Times
 from opus_pipelines.wkg.estimates.waits import LEVEL_KEYS
 
-LEAST = 5         # waiting times from which a level is believed, where a less specific one knows more
+LEAST = 20        # waiting times from which a level is believed, where a less specific one knows more
 LEAST_SCORED = 20  # waiting times of an edge from which its ranks say which of them were long
 MOST_CORRELATED = 0.9
 LEAST_WHOLE = 20   # cases of one sequence from which their own lead times tell more than the sum of its waits

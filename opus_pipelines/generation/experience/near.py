@@ -17,7 +17,7 @@ from opus_pipelines.lwm.interface import NearCase
 ENOUGH = 10
 SHARPEST, BLUNTEST = 0.005, 0.015
 _IN_STEP = ("tasks", "task_keys", "task_cost_usd", "task_duration_ms", "actor_kinds", "models", "actor_groups")
-_COLUMNS = ["implementation_id", "success", "expected_outcome", "client", "kind_of_case", *_IN_STEP]
+_COLUMNS = ["implementation_id", "success", "expected_outcome", "client", "kind_of_case", "lead_time_ms", *_IN_STEP]
 KEPT = 10_000  # cases that are remembered once they were read: some kB each
 
 
@@ -117,5 +117,5 @@ def _case(row: dict[str, Any], passive: frozenset[str]) -> NearCase:
         tasks=of["tasks"], task_keys=of["task_keys"], task_cost_usd=of["task_cost_usd"],
         task_duration_ms=of["task_duration_ms"], actor_kinds=of["actor_kinds"], course=tuple(course),
         models=of["models"], actor_groups=of["actor_groups"],
-        lead_time_ms=row.get("lead_time_ms"),
+        lead_time_ms=row["lead_time_ms"],
     )
