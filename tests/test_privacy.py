@@ -40,7 +40,8 @@ def xes() -> str:
         return "<event>" + attributes({"concept:name": f"Mail {EMAIL}", "org:resource": EMAIL, "note": FREE, **NAMED, **more}) + "</event>"
 
     good, bad = event(**{"time:timestamp": "2026-01-01T00:00:00Z"}), event(**{"time:timestamp": f"at {EMAIL}"})
-    trace = "<trace>" + attributes({"concept:name": EMAIL, "title": FREE, **NAMED}) + good + bad + "</trace>"
+    trace = "<trace>" + attributes({"concept:name": f"bad {EMAIL}", "title": FREE, **NAMED}) + good + bad + "</trace>"
+    trace += "<trace>" + attributes({"concept:name": EMAIL, "title": FREE, **NAMED}) + good + "</trace>"
     return f'<?xml version="1.0"?><log xes.version="1.0">{trace}<trace>{attributes({"title": FREE, **NAMED})}{good}</trace>{good}</log>'
 
 
@@ -79,8 +80,8 @@ def ocel() -> str:
     event = {"id": "e1", "type": f"Mail {EMAIL}", "time": "2026-01-01T00:00:00Z", "attributes": pairs}
     event["relationships"] = [{"objectId": EMAIL}]
     return json.dumps({
-        "objects": [{"id": EMAIL, "type": "order", "attributes": pairs}],
-        "events": [event, event | {"id": "e2", "time": f"at {EMAIL}"}, {"attributes": pairs}],
+        "objects": [{"id": name, "type": "order", "attributes": pairs} for name in (EMAIL, f"bad {EMAIL}")],
+        "events": [event, event | {"id": "e2", "time": f"at {EMAIL}", "relationships": [{"objectId": f"bad {EMAIL}"}]}, {"attributes": pairs}],
     })
 
 
@@ -98,7 +99,7 @@ def n8n() -> str:
     note = {"name": "n", "type": "n8n-nodes-base.stickyNote", "parameters": {"content": FREE}}
     broken = {"name": f"x {EMAIL}", "parameters": {**NAMED, **pairs, "text": FREE}}
     off = agent | {"name": "off", "disabled": True}
-    return json.dumps({"name": FREE, "nodes": [agent, note, broken, off], "connections": {}, "tags": [FREE]})
+    return json.dumps([{"name": FREE, "nodes": nodes, "connections": {}, "tags": [FREE]} for nodes in ([agent, note, off], [agent, broken])])
 
 
 PLANTED: dict[str, tuple[dict[str, str | bytes], str]] = {
@@ -150,7 +151,7 @@ def test_nothing_planted_in_a_format_reaches_the_lake(source: str, tmp_path: Pat
     (tmp_path / "history").mkdir()
     (tmp_path / "all" / source).rename(tmp_path / "history" / source)
     lake, lines = Lake(tmp_path / "lake"), list[str]()
-    state = read_history(lake, tmp_path / "history", NIGHT, progress=lines.append)
+    state = read_history(lake, tmp_path / "history", NIGHT, progress=lines.append, max_quarantined_share=1.0)
     cases = [row for s in state.sources for row in read_table(IMPLEMENTATIONS, s.folder).to_pylist()]
     assert cases, state.failed
     assert found(lake.root, SECRETS) == []
@@ -163,7 +164,7 @@ def test_nothing_planted_in_a_format_reaches_the_lake(source: str, tmp_path: Pat
 
 def test_hashes_of_a_mapped_column_tell_its_values_apart(tmp_path: Path) -> None:
     plant(tmp_path / "history")
-    state = read_history(Lake(tmp_path / "lake"), tmp_path / "history", NIGHT)
+    state = read_history(Lake(tmp_path / "lake"), tmp_path / "history", NIGHT, max_quarantined_share=1.0)
     folder = next(s.folder for s in state.sources if s.source == "csv")
     row = read_table(IMPLEMENTATIONS, folder).to_pylist()[0]
     assert row["tasks"][0]["actor"].startswith("h")

@@ -129,7 +129,8 @@ class Assembler:
             self.counts.caseless += 1
         for client in self._seen.forgotten.names_in(record):
             self.leaves_out(client)
-        self._hand_on_reject(Reject(position, code, self.redactor.reason(reason), self.redactor.record(record), case_id))
+        shown = case_id and self.redactor.identity(case_id)
+        self._hand_on_reject(Reject(position, code, self.redactor.reason(reason), self.redactor.record(record), shown))
         return Cause(self.path, position, code)
 
     def goes_with(self, position: int, record: str, case_id: str, cause: Cause) -> None:
@@ -298,4 +299,4 @@ def event_record(case_id: str, event: Event) -> str:
 
 def _went_with(position: int, record: str, case_id: str, cause: Cause, redactor: Redactor) -> Reject:
     reason = f"it is usable, but its case is put aside whole: {cause.path}, position {cause.position:,} cannot be used ({cause.code})"
-    return Reject(position, "case_quarantined", redactor.reason(reason), redactor.record(record), case_id, cause)
+    return Reject(position, "case_quarantined", redactor.reason(reason), redactor.record(record), redactor.identity(case_id), cause)

@@ -239,6 +239,8 @@ def _report(plan: SourcePlan, result: SourceResult, progress: Progress) -> None:
             progress(f"{plan.name}/{file.path}: " + (f"rejected: {found.reason}" if found.reason else _summary(found.counts)))
         if found.mixed_encodings:
             progress(f"{plan.name}/{file.path}: {found.mixed_encodings}")
+    if result.joined_cases:
+        progress(f"{plan.name}: {result.joined_cases:,} cases stand in several files or places and were put together")
     if plan.settings and (said := remark((code for r in results for code in r.counts.currencies), plan.settings)):
         progress(f"{plan.name}: {said}")
     if len(plan.files) > FEW:

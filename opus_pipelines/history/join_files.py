@@ -9,7 +9,8 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from tempfile import TemporaryFile
+from typing import IO
 
 from opus_pipelines.history.assembler import Assembler, went_with
 from opus_pipelines.history.events import NOT_WORK
@@ -17,7 +18,7 @@ from opus_pipelines.history.records import Counts, Reject
 from opus_pipelines.history.same_events import Joined, Part, join
 from opus_pipelines.history.source_settings import SourceSettings
 
-IN_MEMORY = 300_000  # events
+IN_MEMORY = 100_000  # events, of about 3 KB each
 BUCKETS = 64
 
 
@@ -28,7 +29,7 @@ class Parts:
         self._folder, self._limit = folder, in_memory
         self._kept: list[Part] = []
         self._events = 0
-        self._files: dict[int, BinaryIO] = {}
+        self._files: dict[int, IO[bytes]] = {}
 
     def add(self, parts: Sequence[Part]) -> None:
         """Those of the next file."""
@@ -50,9 +51,8 @@ class Parts:
 
     def close(self) -> None:
         """Forget them."""
-        for number, file in self._files.items():
+        for file in self._files.values():
             file.close()
-            (self._folder / f"parts.{number}").unlink(missing_ok=True)
         self._files, self._kept = {}, []
 
     def _spill(self) -> None:
@@ -60,12 +60,17 @@ class Parts:
         for part in self._kept:
             number = zlib.crc32(part.case.case_id.encode("utf-8", "surrogatepass")) % BUCKETS
             if number not in self._files:
-                self._files[number] = (self._folder / f"parts.{number}").open("w+b")
+                self._files[number] = _nameless(self._folder)
             pickle.dump(part, self._files[number], protocol=pickle.HIGHEST_PROTOCOL)
         self._kept, self._events = [], 0
 
 
-def _read(file: BinaryIO) -> Iterator[Part]:
+def _nameless(folder: Path) -> IO[bytes]:
+    """A file without a name: what is not masked yet does not outlive the run, however that ends."""
+    return TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `Parts.close`
+
+
+def _read(file: IO[bytes]) -> Iterator[Part]:
     while True:
         try:
             yield pickle.load(file)  # this run wrote it, in the lake's own staging folder

@@ -25,11 +25,13 @@ ONE_FILE_EACH = frozenset({"ocel"})  # formats whose cases are not put together:
 
 @dataclass
 class SourceResult:
-    """What came of a source: of each file, of the cases that were put together, and which forgotten clients were met."""
+    """What came of a source: of each file, of the cases that were put together (`joined_cases` of them), and which forgotten clients were
+    met."""
 
     files: list[FileResult]
     joined: FileResult
     left_out: set[str]
+    joined_cases: int = 0
 
     def spools(self) -> tuple[list[Spool], list[Spool]]:
         """The rows of implementations and of rejects."""
@@ -65,7 +67,7 @@ def read_source(plan: SourcePlan, forgotten: Forgotten, reading: Reading) -> Sou
             results[place].parts = []
         others |= first_names.case_ids
     joined = _join(plan, results, parts, Seen(forgotten=forgotten, has_work=has_work, left_out=seen.left_out), reading)
-    return SourceResult(results, joined, seen.left_out)
+    return SourceResult(results, joined, seen.left_out, len(held))
 
 
 def _held(files: Sequence[FilePlan], results: Sequence[FileResult]) -> frozenset[str]:

@@ -34,6 +34,9 @@ def test_a_case_goes_on_in_the_next_days_file(bench, keys) -> None:
     bench.put("s/day_9.csv", HEADER + row("1", "A", 9) + row("2", "A", 9))
     bench.put("s/day_10.csv", HEADER + row("1", "B", 10))
     bench.put("s/day_11.csv", HEADER + row("3", "A", 11) + row("1", "C", 11))
+    said: list[str] = []
+    bench.read(progress=said.append)
+    assert said[-1] == "s: 1 cases stand in several files or places and were put together"
     cases = bench.cases()
     assert {c: (keys(case), case["path"]) for c, case in cases.items()} == {
         "1": (["A", "B", "C"], "day_9.csv"), "2": (["A"], "day_9.csv"), "3": (["A"], "day_11.csv"),
