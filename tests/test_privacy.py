@@ -79,9 +79,10 @@ def ocel() -> str:
     pairs = [{"name": name, "value": value, "time": "2026-01-01T00:00:00Z"} for name, value in {**NAMED, "note": FREE}.items()]
     event = {"id": "e1", "type": f"Mail {EMAIL}", "time": "2026-01-01T00:00:00Z", "attributes": pairs}
     event["relationships"] = [{"objectId": EMAIL}]
+    bad = event | {"id": "e2", "time": f"at {EMAIL}", "relationships": [{"objectId": f"bad {EMAIL}"}]}
     return json.dumps({
         "objects": [{"id": name, "type": "order", "attributes": pairs} for name in (EMAIL, f"bad {EMAIL}")],
-        "events": [event, event | {"id": "e2", "time": f"at {EMAIL}", "relationships": [{"objectId": f"bad {EMAIL}"}]}, {"attributes": pairs}],
+        "events": [event, bad, {"attributes": pairs}],
     })
 
 
@@ -99,7 +100,8 @@ def n8n() -> str:
     note = {"name": "n", "type": "n8n-nodes-base.stickyNote", "parameters": {"content": FREE}}
     broken = {"name": f"x {EMAIL}", "parameters": {**NAMED, **pairs, "text": FREE}}
     off = agent | {"name": "off", "disabled": True}
-    return json.dumps([{"name": FREE, "nodes": nodes, "connections": {}, "tags": [FREE]} for nodes in ([agent, note, off], [agent, broken])])
+    flows = ([agent, note, off], [agent, broken])
+    return json.dumps([{"name": FREE, "nodes": nodes, "connections": {}, "tags": [FREE]} for nodes in flows])
 
 
 PLANTED: dict[str, tuple[dict[str, str | bytes], str]] = {

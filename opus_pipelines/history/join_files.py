@@ -67,7 +67,7 @@ class Parts:
 
 def _nameless(folder: Path) -> IO[bytes]:
     """A file without a name: what is not masked yet does not outlive the run, however that ends."""
-    return TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `Parts.close`
+    return TemporaryFile(dir=folder)
 
 
 def _read(file: IO[bytes]) -> Iterator[Part]:

@@ -311,7 +311,7 @@ DATA = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[3] / "shared
     ("name", "events"),
     [
         ("receipt_wabo", 8_577),
-        pytest.param("helpdesk", 21_348, marks=pytest.mark.slow),
+        pytest.param("helpdesk", 20_455, marks=pytest.mark.slow),
         pytest.param("bpic2012", 262_200, marks=pytest.mark.slow),
         pytest.param("bpic2013_incidents", 65_533, marks=pytest.mark.slow),
         pytest.param("bpic2020_DomesticDeclarations", 55_628, marks=pytest.mark.slow),
