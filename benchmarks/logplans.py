@@ -24,8 +24,6 @@ from sopbench import opus, read  # type: ignore[import-not-found]  # beside this
 
 from opus_pipelines.ids import make_id
 
-INDUSTRY = "log"
-
 FLOW = """
     select i.folder, o.intake_id, o.intention_id, f.src_task_key, f.dst_task_key, f.src_place, f.dst_place, f.src_kind, f.dst_kind
     from workflows_optimized o
@@ -76,10 +74,8 @@ def main() -> int:
 
 def write_inputs(asked: Path, work: Path, most: int | None) -> dict[str, str]:
     """The history source as `opus init` proposes it, and the intake folders; returns the id of every intake folder."""
-    source = work / "history" / "log"
-    source.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(asked / "train.csv", source / "train.csv")
-    opus(work, "init", str(source / "train.csv"), "--to", str(source), "--yes")
+    work.mkdir(parents=True, exist_ok=True)
+    opus(work, "init", str((asked / "train.csv").resolve()), "--to", "history/log", "--yes")
     ids = {}
     for number, row in enumerate(read(asked / "requests.jsonl")):
         if most is not None and number >= most:

@@ -3,8 +3,8 @@
 Where history tells no outcomes, nothing says which work may be left out. The workflow that is expected to share most with the case that
 the intake will become is then the best statement of what has to be done: minimum Bayes risk with F1 as the gain (Kumar and Byrne 2004),
 the similar cases, by their weights, as the posterior. A task that most of them did is in it, one that few did is not, and how many tasks
-are in it follows from the cases themselves. The search looks at every prefix of the tasks by support, at the most frequent cases as they
-stand, and then changes one task at a time as long as the expected F1 grows.
+are in it follows from the cases themselves. Where tasks are few, every set of them is compared; else every prefix of the
+tasks by support and the most frequent cases as they stand, and then one task at a time is changed as long as the expected F1 grows.
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -18,6 +18,7 @@ Pair = tuple[str, str]
 Item = TypeVar("Item", bound=Hashable)
 VARIANTS = 400  # distinct courses that are weighed, the heaviest first
 PREFIXES = 60   # tasks by support whose prefixes are tried
+EXACT = 10      # tasks or pairs up to which every set is looked at
 MODELS = 40     # heaviest courses that are tried as they stand
 
 
@@ -116,6 +117,11 @@ def _best(held: Sequence[tuple[frozenset[Item], float]]) -> tuple[list[Item], fl
         """[k] of k sets [k, names]."""
         return np.asarray((2 * (chosen @ holds.T) / (chosen.sum(1)[:, None] + sizes)) @ weights)
 
+    if len(names) <= EXACT:
+        every = ((np.arange(1, 1 << len(names))[:, None] >> np.arange(len(names))) & 1).astype(float)
+        worths = worth(every).round(9)
+        best = every[int(worths.argmax())]
+        return [name for name, taken in zip(names, best, strict=True) if taken], float(worths.max())
     by_support = np.argsort(-(weights @ holds), kind="stable")[:PREFIXES]
     prefixes = np.zeros((len(by_support), len(names)))
     for n, item in enumerate(by_support):
