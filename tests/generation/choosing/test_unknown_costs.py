@@ -10,6 +10,7 @@ from opus_pipelines.generation.choosing.candidates import candidates
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.choosing.situation import Situation
 from opus_pipelines.generation.contract_settings import Review
+from opus_pipelines.generation.experience.completeness import BY_OUTCOMES
 from opus_pipelines.generation.experience.names import Names
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.results.workflow_rows import workflow_rows
@@ -46,9 +47,11 @@ def made(costs: dict[str, float | None], times: dict[str, float | None], k: int 
         intention_id="n", ranked=candidates(situation), cases=[], prices=prices, wfg=wfg, graph=graph, nearest={}, subgraphs=[],
         sequences={i: SimpleNamespace(source="history") for i in SEQUENCES}, baseline=Baseline(), paid=paid(history),
         weights=SimpleNamespace(model_dump_json=lambda **_: "{}"),
-        demands=SimpleNamespace(constraints=situation.constraints), baseline_lead_time_ms=None,
+        demands=SimpleNamespace(constraints=situation.constraints), baseline_lead_time_ms=None, complete=BY_OUTCOMES,
     )
-    knowledge: Any = SimpleNamespace(graph=graph, in_history=lambda tasks: True, snapshot=SimpleNamespace(id="w"), raw_keys={})
+    knowledge: Any = SimpleNamespace(
+        graph=graph, in_history=lambda tasks: True, snapshot=SimpleNamespace(id="w"), raw_keys={}, passive=frozenset(),
+    )
     rows = list(workflow_rows(intake, found, knowledge, SimpleNamespace(name="history", version="1")))  # type: ignore[arg-type]
     return [row for d, row in rows if d is OPTIMIZED], [row for d, row in rows if d is WORKFLOW_TASKS and row["kind"] == "task"]
 
