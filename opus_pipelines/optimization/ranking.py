@@ -8,7 +8,7 @@ from opus_pipelines.evaluation.ranking import merit
 
 class Rankable(Protocol):
     """What ranking needs of a candidate; `transitions`: how often history went its way; `penalty`: EVAL (10), None = not measured;
-    `conformity`: see `Candidate`."""
+    `conformity`, `has_optional`: see `Candidate`."""
 
     @property
     def id(self) -> str: ...
@@ -22,16 +22,19 @@ class Rankable(Protocol):
     def penalty(self) -> float | None: ...
     @property
     def conformity(self) -> float | None: ...
+    @property
+    def has_optional(self) -> bool: ...
 
 
 C = TypeVar("C", bound=Rankable)
 
 
-def order(candidate: Rankable, quantum: float) -> tuple[bool, float, int, float, int, str]:
-    """The key of the ranking: feasible first, conformity down (where outcomes do not decide), Reward down, Penalty up (unmeasured last),
-    transitions down, id."""
+def order(candidate: Rankable, quantum: float) -> tuple[bool, bool, float, int, float, int, str]:
+    """The key of the ranking: feasible first, then those without optional steps, conformity down (where outcomes do not decide), Reward
+    down, Penalty up (unmeasured last), transitions down, id."""
     worth = merit(candidate.reward_usd, candidate.penalty, quantum)
-    return not candidate.feasible, -round(candidate.conformity or 0.0, 6), *worth, -candidate.transitions, candidate.id
+    conformity = -round(candidate.conformity or 0.0, 6)
+    return not candidate.feasible, candidate.has_optional, conformity, *worth, -candidate.transitions, candidate.id
 
 
 def rank(candidates: Sequence[C], quantum: float) -> list[tuple[int, C]]:

@@ -20,6 +20,7 @@ class Candidate:
     transitions: int = 0
     penalty: float | None = None
     conformity: float | None = None
+    has_optional: bool = False
     tasks: tuple[str, ...] = ()
 
 
@@ -41,6 +42,11 @@ def test_feasible_then_reward_then_penalty_then_transitions_then_id():
 def test_where_outcomes_do_not_decide_conformity_goes_before_reward():
     found = [Candidate("a", 9.0, conformity=0.5), Candidate("b", 1.0, conformity=0.9), Candidate("c", 99.0, False, conformity=1.0)]
     assert [c.id for _, c in rank(found, 0.0001)] == ["b", "a", "c"]
+
+
+def test_a_step_that_nothing_asks_for_does_not_lift_a_workflow():
+    found = [Candidate("survey", 9.0, has_optional=True), Candidate("plain", 1.0), Candidate("broken", 99.0, feasible=False)]
+    assert [c.id for _, c in rank(found, 0.0001)] == ["plain", "survey", "broken"]
 
 
 @pytest.mark.parametrize(("reward", "steps"), [(0.00016, 2), (0.5, 5000), (-0.00004, 0), (0.84952, 8495)])

@@ -70,6 +70,8 @@ def proposed(situation: Situation) -> Proposed:
     level, kept_all = _found(asked, most)
     notes = () if kept_all else why_not(asked)
     made = {path.tasks: _ways(path) for path in level.found.paths}
+    without = best_paths(replace(level.problem, demands=(*level.problem.demands, Avoids("optional steps", situation.optional))), 1, EFFORT)
+    made |= {path.tasks: _ways(path) for path in without.paths if path.tasks not in made}
     for tasks in sorted(set(situation.sequences.values()) - made.keys()):
         if (nodes := _history(level.problem, tasks)) is not None:
             made[tasks] = nodes

@@ -12,7 +12,7 @@ from opus_pipelines.generation.choosing.lead_times import LeadTimes
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.contract_settings import Review
 from opus_pipelines.generation.decided.standing import NOTHING_DECIDED, Applied, Standing
-from opus_pipelines.generation.experience.completeness import BY_OUTCOMES, Completeness
+from opus_pipelines.generation.experience.completeness import BY_OUTCOMES, OUTCOMES, Completeness
 from opus_pipelines.generation.experience.names import Names
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.lwm.interface import NearCase
@@ -63,6 +63,15 @@ class Situation:
         """Groups of tasks of which a path must hold one each: what history needs and what is demanded, where the WFG has it."""
         demanded = [self.names.tasks(name) & self.wfg.nodes.keys() for name in self.constraints.must_contain]
         return [*self.needed, *filter(None, demanded)]
+
+    @cached_property
+    def optional(self) -> frozenset[str]:
+        """Tasks that nothing asks for: not history's outcomes, no demand, no step of the procedure. The success model takes whatever has a
+        q above 0 for a repair of what went wrong before; such a step does not make a workflow rank higher. Empty where support decides."""
+        if self.complete.rule != OUTCOMES:
+            return frozenset()
+        read = frozenset(self.reading.tasks) if self.reading else frozenset[str]()
+        return frozenset(self.prices.nodes) - read - frozenset[str]().union(*self.required)
 
     @property
     def forbidden(self) -> frozenset[str]:
@@ -142,7 +151,8 @@ class Candidate:
 
     `differs_by`: swaps that it lies from the nearest better ranked one; `fewer`: why fewer than `generation.k` are ranked.
     `decision`: what a person's decision did to it. `conformity`: expected F1 of its steps against
-    those of similar cases; None where outcomes decide.
+    those of similar cases; None where outcomes decide. `has_optional`: nothing asks for some step of it
+    (`Situation.optional`).
     """
 
     id: str
@@ -160,6 +170,7 @@ class Candidate:
     lead_time: LeadTime | None = None
     decision: Applied | None = None
     conformity: float | None = None
+    has_optional: bool = False
 
     @property
     def workflow(self) -> Workflow:

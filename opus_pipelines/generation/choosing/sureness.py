@@ -35,6 +35,8 @@ def _holds(situation: Situation, first: Candidate, second: Candidate, draws: tup
     """P(first ranks before second): 1 where it alone is feasible; Rewards in one step of the quantum are ranked by Penalty."""
     if first.feasible != second.feasible:
         return float(first.feasible)
+    if first.has_optional != second.has_optional:
+        return float(second.has_optional)
     if situation.complete.agreed:
         return situation.complete.agrees_more(first.tasks, second.tasks)
     return beats(*draws, situation.settings.reward.quantum_usd, _in_a_tie(first.penalty, second.penalty))

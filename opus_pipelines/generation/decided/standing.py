@@ -132,7 +132,7 @@ def with_decisions(
     others = [c for c in left if c.id != made.id and signature_of(c) != signature_of(made)]
     applied = Applied(kind, chosen.number, chosen.why, chosen.decided_by, "; ".join(changed) or None)
     quantum = knobs.reward.quantum_usd
-    if others and order(others[0], quantum)[:3] < order(made, quantum)[:3]:
+    if others and order(others[0], quantum)[:4] < order(made, quantum)[:4]:
         applied = replace(applied, better_id=others[0].id, better_usd=others[0].reward_usd - made.reward_usd)
     return [replace(made, decision=applied), *others][: knobs.generation.k]
 

@@ -82,7 +82,7 @@ class CaseBook:
         unread = [place for place in places if place not in self._read]
         if len(self._read) + len(unread) > KEPT:
             self._read, unread = {}, list(places)
-        rows = self._all.select(_COLUMNS).take(pa.array(unread, pa.int64())).to_pylist()
+        rows = self._all.select([c for c in _COLUMNS if c in self._all.schema.names]).take(pa.array(unread, pa.int64())).to_pylist()
         self._read |= zip(unread, (_case(row, self._passive) for row in rows), strict=True)
         return [self._read[place] for place in places]
 
@@ -110,7 +110,7 @@ def _weights(cosines: Sequence[float], is_model: Sequence[bool]) -> list[float]:
 def _case(row: dict[str, Any], passive: frozenset[str]) -> NearCase:
     course: Sequence[str] = row["tasks"] or ()
     steps = [place for place, task in enumerate(course) if task not in passive]
-    of = {name: tuple(row[name][place] for place in steps) if row[name] else () for name in _IN_STEP}
+    of = {name: tuple(row[name][place] for place in steps) if row.get(name) else () for name in _IN_STEP}
     return NearCase(
         implementation_id=row["implementation_id"], similarity=1.0, weight=1.0,
         success=row["success"], expected_outcome=row["expected_outcome"], client=row["client"], kind_of_case=row["kind_of_case"],

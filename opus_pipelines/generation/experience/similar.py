@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from opus_pipelines.generation.experience.attributes import Features, Proximity
 from opus_pipelines.generation.experience.consensus import Consensus, Course, consensus
 from opus_pipelines.generation.intake import Intake
+from opus_pipelines.history.mapping import unprefixed
 from opus_pipelines.intention.elements import Element
 from opus_pipelines.workflow.constraints import folded
 
@@ -84,7 +85,7 @@ class Scope:
         found = dict(_in_documents(intake.elements, known))
         whose = {"client": intake.client, "contract": intake.contract}
         found |= {name: value for name, value in whose.items() if name in self._features.known and value is not None}
-        return found | {known[folded(k)]: v for k, v in intake.attributes.items() if folded(k) in known}
+        return found | {name: v for k, v in intake.attributes.items() if (name := _known(k, known))}
 
     @cached_property
     def _attributes(self) -> list[dict[str, str]]:
@@ -152,13 +153,18 @@ def _by_text(cosines: np.ndarray) -> np.ndarray:
     return np.asarray(weights)
 
 
+def _known(text: str, known: Mapping[str, str]) -> str | None:
+    """The attribute that goes by this name, with or without the prefix by which an export marks a case's attributes."""
+    return known.get(folded(text)) or known.get(folded(unprefixed(text.strip())))
+
+
 def _in_documents(elements: Sequence[Element], known: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     """Known attributes in lines `name: value` (as JSON and tables are read); a name may hold a colon itself; the first value counts."""
     seen: set[str] = set()
     for element in elements:
         for line in (element.text or "").splitlines() if element.role == "input" else ():
             for place, character in enumerate(line[:LONGEST_NAME]):
-                name = known.get(folded(line[:place])) if character in ":=" else None
+                name = _known(line[:place], known) if character in ":=" else None
                 if name is not None and name not in seen and line[place + 1:].strip():
                     seen.add(name)
                     yield name, line[place + 1:].strip()

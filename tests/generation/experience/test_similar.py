@@ -53,6 +53,7 @@ def test_attributes_are_read_from_the_clients_documents_and_stated_ones_win():
     assert history.attributes_of(intake("Amount: 1800\ncountry: nl\ncolour: red")) == {"amount": "1800", "country": "nl"}
     assert history.attributes_of(intake("amount: 1800", Amount="250")) == {"amount": "250"}
     assert history.attributes_of(intake("the amount is unknown")) == {}
+    assert history.attributes_of(intake("(case)_Amount: 7\ncase:country: de")) == {"amount": "7", "country": "de"}
 
 
 def test_a_name_with_a_colon_is_found():
