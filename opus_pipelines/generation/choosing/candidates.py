@@ -146,11 +146,8 @@ def evaluated(situation: Situation, made: Plan, notes: Sequence[str] = ()) -> Ca
         scores=scores,
         penalties=penalties,
         conformity=situation.complete.conformity(made.tasks),
-<<<<<<< HEAD
         lead_time=lead_time,
-=======
         has_optional=not situation.optional.isdisjoint(made.tasks),
->>>>>>> e36e38b (Steps that nothing asks for do not lift a workflow; attributes are found with an export's prefix)
     )
 
 
