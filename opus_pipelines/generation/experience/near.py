@@ -117,5 +117,5 @@ def _case(row: dict[str, Any], passive: frozenset[str]) -> NearCase:
         tasks=of["tasks"], task_keys=of["task_keys"], task_cost_usd=of["task_cost_usd"],
         task_duration_ms=of["task_duration_ms"], actor_kinds=of["actor_kinds"], course=tuple(course),
         models=of["models"], actor_groups=of["actor_groups"],
-        lead_time_ms=row["lead_time_ms"],
+        lead_time_ms=row.get("lead_time_ms"),
     )
