@@ -52,7 +52,7 @@ def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
     rivals = rows(connection, "rivals", workflow=workflow)
     near = rows(connection, "neighbours", intake_id=row["intake_id"], intention_id=row["intention_id"])[0]
     parts = [
-        _head(row), _figures(row, near), _steps(steps), _scores(steps), _ranking(row, rivals), _why(row), _constraints(row),
+        _head(row), _figures(row, near), _steps(steps), _scores(steps), _ranking(row, rivals), _evidence(row), _why(row), _constraints(row),
         _sources(row, steps, near), _made(row),
     ]
     return "\n\n".join("\n".join(part) for part in parts)
@@ -175,6 +175,20 @@ def _ranking(row: Row, rivals: list[Row]) -> list[str]:
     return lines + fewer
 
 
+def _evidence(row: Row) -> list[str]:
+    """What tells which work may be left out, how far similar cases agree, what to expect between the steps, why it is undecided."""
+    if row["completeness"] is None:
+        return []
+    cases = f"{number(row['similar_cases'], 1)} similar cases in effect"
+    rule = f"outcomes of {cases} tell which steps are critical"
+    if row["completeness"] == "support":
+        rule = f"history tells no outcomes, so the work that {cases} did is required; expected F1 of the steps {number(row['conformity'], 3)}"
+    lines = ["Evidence", f"  {rule}"]
+    if row["expected_events"]:
+        lines.append(f"  events and outcomes to expect, which are no work steps: {', '.join(row['expected_events'])}")
+    return [*lines, f"  undecided: {row['verdict_reason']}"] if row["verdict_reason"] else lines
+
+
 def _against(row: Row, rival: Row) -> list[str]:
     ahead = row["rank"] < rival["rank"]
     lines = [f"  {'ahead of' if ahead else 'behind'} rank {rival['rank']} ({rival['workflow_id']}): {_reason(row, rival)}"]
@@ -192,6 +206,8 @@ def _reason(row: Row, rival: Row) -> str:
     if row["feasible"] != rival["feasible"]:
         which, loser = ("that one", rival) if row["feasible"] else ("this one", row)
         return f"feasible goes first, and {which} violates {'; '.join(loser['violations'] or ['a constraint'])}"
+    if row["conformity"] is not None and rival["conformity"] is not None:
+        return f"similar cases agree to {number(row['conformity'], 3)} with this one and to {number(rival['conformity'], 3)} with that one"
     if row["reward_usd"] is None or rival["reward_usd"] is None:
         return "one of the Rewards is unknown"
     gap = row["reward_usd"] - rival["reward_usd"]

@@ -8,13 +8,14 @@ from opus_pipelines.generation.results.rows import Row
 COLUMNS = (
     "intake_id", "intention_id", "rank", "reward_usd", "penalty", "feasible", "best_share", "gain_usd", "case_cost_usd",
     "baseline_success", "tasks", "new_tasks", "cost_assumed_share", "cost_unknown_steps", "duration_unknown_steps",
+    "verdict_reason",
 )
 
 
 def reward_rows(optimized: Iterable[Row], clear_share: float) -> list[Row]:
     """A row an Intention, from rows of workflows/optimized (`COLUMNS`); distance by EVAL (14).
 
-    Its ranking is undecided where rank 1 is the best of the ranked with a probability below `clear_share`.
+    Its ranking is undecided where rank 1 is the best of the ranked with a probability below `clear_share`, or the evidence is thin.
     """
     ranked: dict[str, dict[int, Row]] = defaultdict(dict)
     for row in optimized:
@@ -33,7 +34,7 @@ def _row(best: Row, second: Row | None, clear_share: float) -> Row:
         **{name: best[name] for name in ("cost_assumed_share", "cost_unknown_steps", "duration_unknown_steps")},
         "baseline_reward_usd": earned, "uplift_usd": None if earned is None else best["reward_usd"] - earned,
         "feasible": best["feasible"], "wkg_coverage": 1 - best["new_tasks"] / best["tasks"] if best["tasks"] else None,
-        "verdict": _verdict(best["best_share"], clear_share),
+        "verdict": "undecided" if best["verdict_reason"] else _verdict(best["best_share"], clear_share),
     }
 
 
