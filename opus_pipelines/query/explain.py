@@ -182,7 +182,7 @@ def _evidence(row: Row) -> list[str]:
     cases = f"{number(row['similar_cases'], 1)} similar cases in effect"
     rule = f"outcomes of {cases} tell which steps are critical"
     if row["completeness"] == "support":
-        rule = f"history tells no outcomes, so the work that {cases} did is required; expected F1 of the steps {number(row['conformity'], 3)}"
+        rule = f"history tells no outcomes, so the work that {cases} did is required; conformity {number(row['conformity'], 3)}"
     lines = ["Evidence", f"  {rule}"]
     if row["expected_events"]:
         lines.append(f"  events and outcomes to expect, which are no work steps: {', '.join(row['expected_events'])}")

@@ -2,13 +2,14 @@
 
 `outcomes`: a task is critical when similar cases failed without it (`experience.needed`), and the Reward prices the rest.
 `support`: history tells no outcomes, or too few. Leaving work out then is not free: a task that at least `CRITICAL_SUPPORT` of the similar
-cases did is critical, and workflows are ranked by their conformity, the expected F1 of their steps against those of the similar cases.
+cases did is critical, and workflows are ranked by their conformity: the mean of the expected F1 of their steps and of their consecutive
+pairs of steps against those of the similar cases.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opus_pipelines.generation.experience.consensus import Consensus
+from opus_pipelines.generation.experience.consensus import Consensus, Course
 from opus_pipelines.generation.experience.similar import Similar
 from opus_pipelines.lwm.interface import NearCase
 
@@ -16,6 +17,7 @@ OUTCOMES, SUPPORT = "outcomes", "support"
 LEAST_KNOWN = 0.5        # share of the similar cases' weight whose outcome must be known for outcomes to decide
 CRITICAL_SUPPORT = 0.8   # share of the similar cases that did a task, from which no workflow may lack it
 LEAST_SUCCESSES = 3.0    # similar successes (effective number) below which no verdict is clear
+EQUAL = 1e-12            # difference up to which two workflows agree equally
 LEAST_COSINE = 0.35      # of the most similar case, below which history has no case like the intake
 
 
@@ -44,7 +46,7 @@ class Completeness:
         return [frozenset({t}) for t in sorted(found)]
 
     def conformity(self, tasks: Sequence[str]) -> float | None:
-        """Expected F1 of these steps against the steps of the similar cases; None where outcomes decide."""
+        """Expected agreement of these steps, in this order, with those of the similar cases; None where outcomes decide."""
         if self.rule != SUPPORT or self.expected is None:
             return None
         return self.expected.agreement_of(tasks, self.steps)
@@ -52,8 +54,9 @@ class Completeness:
     def agrees_more(self, one: Sequence[str], other: Sequence[str]) -> float:
         """Share of the similar cases, by weight, that agree more with the one than with the other; those that agree equally count half."""
         assert self.expected is not None
-        whole = sum(w for _, w in self.expected.courses)
-        return sum(w * _prefers(frozenset(c.tasks) & self.steps, one, other) for c, w in self.expected.courses) / whole
+        first, second, counted = Course.of(one), Course.of(other), self.expected.counted(self.steps)
+        told = ((course.agreement(first) - course.agreement(second), weight) for course, weight in counted.items())
+        return sum(w * (0.5 if abs(lead) < EQUAL else float(lead > 0)) for lead, w in told) / sum(counted.values())
 
 
 BY_OUTCOMES = Completeness(OUTCOMES)
@@ -77,8 +80,3 @@ def doubt_of(cases: Sequence[NearCase], rule: str, nearest: float | None) -> str
     if effective < LEAST_SUCCESSES:
         return f"only {effective:.1f} similar successes in effect, and {LEAST_SUCCESSES:.0f} are asked"
     return None
-
-
-def _prefers(done: frozenset[str], one: Sequence[str], other: Sequence[str]) -> float:
-    first, second = (2 * len(done & set(t)) / (len(done) + len(set(t)) or 1) for t in (one, other))
-    return 0.5 if abs(first - second) < 1e-12 else float(first > second)

@@ -8,7 +8,7 @@ tasks by support and the most frequent cases as they stand, and then one task at
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from typing import TypeVar
 
@@ -40,6 +40,17 @@ class Course:
         }
         return cls(tuple(tasks), frozenset(found))
 
+    def among(self, tasks: Collection[str]) -> "Course":
+        """The course as if only these tasks were in it; what they follow over the others, they follow."""
+        if frozenset(tasks).issuperset(self.tasks):
+            return self
+        return Course.of([t for t in self.tasks if t in tasks])
+
+    def agreement(self, other: "Course") -> float:
+        """Mean of the F1 of the tasks and the F1 of the consecutive pairs. Both orders of the same tasks have the same tasks, and only one
+        of them is what cases do."""
+        return (_f1(frozenset(self.tasks), frozenset(other.tasks)) + _f1(self.pairs, other.pairs)) / 2
+
 
 @dataclass(frozen=True)
 class Consensus:
@@ -55,15 +66,24 @@ class Consensus:
     agreement: float
     cases: float
     courses: tuple[tuple[Course, float], ...]
+    _counted: dict[frozenset[str], Mapping[Course, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def agreement_of(self, tasks: Collection[str], among: Collection[str] | None = None) -> float:
-        """Expected F1 of a set of tasks against the similar cases; `among`: only these tasks of the cases count."""
-        own = frozenset(tasks)
-        whole = sum(weight for _, weight in self.courses)
-        if not whole:
-            return 0.0
-        counted = [(frozenset(c.tasks) if among is None else frozenset(c.tasks) & frozenset(among), w) for c, w in self.courses]
-        return sum(w * _f1(own, done) for done, w in counted) / whole
+    def agreement_of(self, tasks: Sequence[str], among: Collection[str]) -> float:
+        """Expected agreement of a sequence of tasks with the similar cases (`agreement`), of which only these tasks count."""
+        own = Course.of(tasks)
+        counted = self.counted(among)
+        return sum(weight * course.agreement(own) for course, weight in counted.items()) / sum(counted.values())
+
+    def counted(self, among: Collection[str]) -> Mapping[Course, float]:
+        """The similar cases' courses with their weights, as if only these tasks were in them."""
+        key = frozenset(among)
+        if key not in self._counted:
+            found: dict[Course, float] = {}
+            for course, weight in self.courses:
+                part = course.among(key)
+                found[part] = found.get(part, 0.0) + weight
+            self._counted[key] = found
+        return self._counted[key]
 
 
 def consensus(courses: Sequence[Course], weights: np.ndarray) -> Consensus:
