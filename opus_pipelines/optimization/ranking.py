@@ -23,17 +23,19 @@ class Rankable(Protocol):
     @property
     def conformity(self) -> float | None: ...
     @property
+    def order_conformity(self) -> float | None: ...
+    @property
     def has_optional(self) -> bool: ...
 
 
 C = TypeVar("C", bound=Rankable)
 
 
-def order(candidate: Rankable, quantum: float) -> tuple[bool, bool, float, int, float, int, str]:
+def order(candidate: Rankable, quantum: float) -> tuple[bool, bool, tuple[float, float], int, float, int, str]:
     """The key of the ranking: feasible first, then those without optional steps, conformity down (where outcomes do not decide), Reward
     down, Penalty up (unmeasured last), transitions down, id."""
     worth = merit(candidate.reward_usd, candidate.penalty, quantum)
-    conformity = -round(candidate.conformity or 0.0, 6)
+    conformity = -round(candidate.conformity or 0.0, 6), -round(candidate.order_conformity or 0.0, 6)
     return not candidate.feasible, candidate.has_optional, conformity, *worth, -candidate.transitions, candidate.id
 
 

@@ -25,7 +25,8 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     verdict_reason        string        why no verdict on this Intention is clear; NULL where only beats_next decides
     best_share            prob          P(it is the best of the Intention's ranked workflows)
     completeness          string        what tells which work may be left out: outcomes of similar cases, or support among them
-    conformity            prob          expected F1 of its steps and their pairs against similar cases; NULL where outcomes decide
+    conformity            prob          expected F1 of its steps against similar cases; NULL where outcomes decide
+    order_conformity      prob          expected F1 of its consecutive pairs of steps, likewise
     similar_cases         float         effective number of similar cases behind it
     expected_events       list<string>  titles of the events and outcomes that similar cases met between the steps, in order
     cost_usd              usd           EVAL (5), of the known costs; NULL where no step's cost is known

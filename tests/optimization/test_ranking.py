@@ -20,6 +20,7 @@ class Candidate:
     transitions: int = 0
     penalty: float | None = None
     conformity: float | None = None
+    order_conformity: float | None = None
     has_optional: bool = False
     tasks: tuple[str, ...] = ()
 
@@ -42,6 +43,8 @@ def test_feasible_then_reward_then_penalty_then_transitions_then_id():
 def test_where_outcomes_do_not_decide_conformity_goes_before_reward():
     found = [Candidate("a", 9.0, conformity=0.5), Candidate("b", 1.0, conformity=0.9), Candidate("c", 99.0, False, conformity=1.0)]
     assert [c.id for _, c in rank(found, 0.0001)] == ["b", "a", "c"]
+    orders = [Candidate("a", 9.0, conformity=0.5, order_conformity=0.1), Candidate("b", 1.0, conformity=0.5, order_conformity=0.7)]
+    assert [c.id for _, c in rank(orders, 0.0001)] == ["b", "a"]
 
 
 def test_a_step_that_nothing_asks_for_does_not_lift_a_workflow():

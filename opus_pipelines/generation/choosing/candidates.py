@@ -137,6 +137,7 @@ def evaluated(situation: Situation, made: Plan, notes: Sequence[str] = ()) -> Ca
     broken = violations(situation.constraints, worth, titles, situation.names.titles, lead_time)
     if situation.demands:
         broken = [situation.demands.cited(violation) for violation in broken]
+    conformity, order_conformity = situation.complete.conformity(made.tasks)
     return Candidate(
         _id(situation, made), made, worth,
         path_cost_usd=sum(_path_cost_usd(situation, node) for node in made.workflow.tasks),
@@ -145,7 +146,7 @@ def evaluated(situation: Situation, made: Plan, notes: Sequence[str] = ()) -> Ca
         sequence_ids=_behind(made.tasks, situation.sequences),
         scores=scores,
         penalties=penalties,
-        conformity=situation.complete.conformity(made.tasks),
+        conformity=conformity, order_conformity=order_conformity,
         lead_time=lead_time,
         has_optional=not situation.optional.isdisjoint(made.tasks),
     )

@@ -151,7 +151,8 @@ class Candidate:
 
     `differs_by`: swaps that it lies from the nearest better ranked one; `fewer`: why fewer than `generation.k` are ranked.
     `decision`: what a person's decision did to it. `conformity`: expected F1 of its steps against
-    those of similar cases; None where outcomes decide. `has_optional`: nothing asks for some step of it
+    those of similar cases, `order_conformity`: of their consecutive pairs; None where outcomes
+    decide. `has_optional`: nothing asks for some step of it
     (`Situation.optional`).
     """
 
@@ -170,6 +171,7 @@ class Candidate:
     lead_time: LeadTime | None = None
     decision: Applied | None = None
     conformity: float | None = None
+    order_conformity: float | None = None
     has_optional: bool = False
 
     @property

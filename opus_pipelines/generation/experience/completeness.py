@@ -2,8 +2,8 @@
 
 `outcomes`: a task is critical when similar cases failed without it (`experience.needed`), and the Reward prices the rest.
 `support`: history tells no outcomes, or too few. Leaving work out then is not free: a task that at least `CRITICAL_SUPPORT` of the similar
-cases did is critical, and workflows are ranked by their conformity: the mean of the expected F1 of their steps and of their consecutive
-pairs of steps against those of the similar cases.
+cases did is critical, and workflows are ranked by their conformity: the expected F1 of their steps against those of the similar cases; of
+two orders of the same steps the one goes first whose consecutive pairs have the higher expected F1.
 """
 
 from collections.abc import Sequence
@@ -45,17 +45,17 @@ class Completeness:
         found = {t for t, share in self.expected.support.items() if share >= CRITICAL_SUPPORT and t in self.steps}
         return [frozenset({t}) for t in sorted(found)]
 
-    def conformity(self, tasks: Sequence[str]) -> float | None:
-        """Expected agreement of these steps, in this order, with those of the similar cases; None where outcomes decide."""
+    def conformity(self, tasks: Sequence[str]) -> tuple[float, float] | tuple[None, None]:
+        """Expected F1 of these steps, and of their consecutive pairs, against those of the similar cases; None where outcomes decide."""
         if self.rule != SUPPORT or self.expected is None:
-            return None
+            return None, None
         return self.expected.agreement_of(tasks, self.steps)
 
     def agrees_more(self, one: Sequence[str], other: Sequence[str]) -> float:
         """Share of the similar cases, by weight, that agree more with the one than with the other; those that agree equally count half."""
         assert self.expected is not None
         first, second, counted = Course.of(one), Course.of(other), self.expected.counted(self.steps)
-        told = ((course.agreement(first) - course.agreement(second), weight) for course, weight in counted.items())
+        told = ((sum(course.agreement(first)) - sum(course.agreement(second)), weight) for course, weight in counted.items())
         return sum(w * (0.5 if abs(lead) < EQUAL else float(lead > 0)) for lead, w in told) / sum(counted.values())
 
 

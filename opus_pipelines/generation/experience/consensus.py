@@ -46,10 +46,9 @@ class Course:
             return self
         return Course.of([t for t in self.tasks if t in tasks])
 
-    def agreement(self, other: "Course") -> float:
-        """Mean of the F1 of the tasks and the F1 of the consecutive pairs. Both orders of the same tasks have the same tasks, and only one
-        of them is what cases do."""
-        return (_f1(frozenset(self.tasks), frozenset(other.tasks)) + _f1(self.pairs, other.pairs)) / 2
+    def agreement(self, other: "Course") -> tuple[float, float]:
+        """F1 of the tasks and F1 of the consecutive pairs. Two orders of the same tasks differ in their pairs alone."""
+        return _f1(frozenset(self.tasks), frozenset(other.tasks)), _f1(self.pairs, other.pairs)
 
 
 @dataclass(frozen=True)
@@ -68,11 +67,11 @@ class Consensus:
     courses: tuple[tuple[Course, float], ...]
     _counted: dict[frozenset[str], Mapping[Course, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def agreement_of(self, tasks: Sequence[str], among: Collection[str]) -> float:
-        """Expected agreement of a sequence of tasks with the similar cases (`agreement`), of which only these tasks count."""
-        own = Course.of(tasks)
-        counted = self.counted(among)
-        return sum(weight * course.agreement(own) for course, weight in counted.items()) / sum(counted.values())
+    def agreement_of(self, tasks: Sequence[str], among: Collection[str]) -> tuple[float, float]:
+        """Expected F1 of a sequence's tasks, and of its consecutive pairs, against the similar cases, of which only these tasks count."""
+        own, counted = Course.of(tasks), self.counted(among)
+        whole, told = sum(counted.values()), [(course.agreement(own), weight) for course, weight in counted.items()]
+        return sum(w * of_tasks for (of_tasks, _), w in told) / whole, sum(w * of_pairs for (_, of_pairs), w in told) / whole
 
     def counted(self, among: Collection[str]) -> Mapping[Course, float]:
         """The similar cases' courses with their weights, as if only these tasks were in them."""

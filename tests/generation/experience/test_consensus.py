@@ -52,10 +52,10 @@ def test_predecessors_say_what_follows_what_where_a_case_is_no_chain():
 
 def test_agreement_of_other_steps_and_among_steps_alone():
     found = agreed(["aeb", "ab"])  # e: an event
-    assert found.agreement_of("ab", among={"a", "b"}) == 1.0
-    assert found.agreement_of("ba", among={"a", "b"}) == 0.5  # the right steps, in an order that no case has
-    assert found.agreement_of("ab", among={"a", "b", "e"}) == pytest.approx(((0.8 + 0) / 2 + 1) / 2)
-    assert found.agreement_of("", among={"a", "b"}) == 0.0
+    assert found.agreement_of("ab", among={"a", "b"}) == (1.0, 1.0)
+    assert found.agreement_of("ba", among={"a", "b"}) == (1.0, 0.0)  # the right steps, in an order that no case has
+    assert found.agreement_of("ab", among={"a", "b", "e"}) == pytest.approx(((0.8 + 1) / 2, (0 + 1) / 2))
+    assert found.agreement_of("", among={"a", "b"}) == (0.0, 0.0)
 
 
 @settings(max_examples=150, deadline=None)
