@@ -503,7 +503,8 @@ def test_every_intention_has_as_many_workflows_as_asked_for_that_differ_in_more_
             assert [row["differs_by"] for row in ranked] == [min(swaps, default=None) for swaps in apart]
             assert all(row["differs_by"] >= 2 for row in ranked[1:])
             assert (len(ranked), ranked[0]["fewer"]) == (SETTINGS.generation.k, None)
-            assert [row["reward_usd"] for row in ranked] == sorted((row["reward_usd"] for row in ranked), reverse=True)
+            worths = [(not row["has_optional"], row["reward_usd"]) for row in ranked]
+            assert worths == sorted(worths, reverse=True)
 
 
 def test_rank_one_is_the_same_however_different_the_others_must_be(sample, results, knowledge, cached):

@@ -206,6 +206,8 @@ def _reason(row: Row, rival: Row) -> str:
     if row["feasible"] != rival["feasible"]:
         which, loser = ("that one", rival) if row["feasible"] else ("this one", row)
         return f"feasible goes first, and {which} violates {'; '.join(loser['violations'] or ['a constraint'])}"
+    if row["has_optional"] != rival["has_optional"]:
+        return f"{'that' if rival['has_optional'] else 'this'} one has a step that nothing asks for"
     if row["conformity"] is not None and rival["conformity"] is not None:
         return f"similar cases agree to {number(row['conformity'], 3)} with this one and to {number(rival['conformity'], 3)} with that one"
     if row["reward_usd"] is None or rival["reward_usd"] is None:

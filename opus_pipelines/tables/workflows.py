@@ -27,6 +27,7 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     completeness          string        what tells which work may be left out: outcomes of similar cases, or support among them
     conformity            prob          expected F1 of its steps against similar cases; NULL where outcomes decide
     order_conformity      prob          expected F1 of its consecutive pairs of steps, likewise
+    has_optional          bool          some step of it is asked for by nothing: it ranks below those without such steps
     similar_cases         float         effective number of similar cases behind it
     expected_events       list<string>  titles of the events and outcomes that similar cases met between the steps, in order
     cost_usd              usd           EVAL (5), of the known costs; NULL where no step's cost is known

@@ -22,7 +22,7 @@ from opus_pipelines.lake import PART, Lake, read_json, slug, write_json
 
 FACTS = "part.json"  # beside the aggregates: what they were mined from
 MOST_CHANGED = 0.5  # of the cases: where more changed, mining them all is as cheap
-_COUNT = {"ways": "implementations", "histograms": "count", "edges": "transitions", "texts": "count"}
+_COUNT = {"ways": "implementations", "histograms": "count", "edges": "transitions", "waits": "count", "texts": "count"}
 _VARIANT = ("industry", "client", "kind_of_case", "task_keys", "predecessors")
 _VARIANT_COUNTS = ("implementations", "success_known", "successes")
 
@@ -101,10 +101,6 @@ def combined(name: str, keys: tuple[str, ...], old: pa.Table, removed: pa.Table,
     found = found.filter(pc.not_equal(found[_COUNT[name]], 0))
     if pc.min(found[_COUNT[name]]).as_py() is not None and pc.min(found[_COUNT[name]]).as_py() < 0:
         return None
-    if name == "edges":  # where no wait is known, their sum is unknown, too
-        nothing = pa.scalar(None, found.schema.field("wait_sum").type)
-        wait = pc.if_else(pc.equal(found["wait_n"], 0), nothing, found["wait_sum"])
-        found = found.set_column(found.schema.get_field_index("wait_sum"), found.schema.field("wait_sum"), wait)
     return found.select(old.schema.names).cast(old.schema)
 
 

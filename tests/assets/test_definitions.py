@@ -44,12 +44,13 @@ DEPS = {
     "workflows/optimized": ["generation/wfg_edges", "generation/wfg_nodes"],
     "workflows/tasks": ["workflows/optimized"],
     "workflows/edges": ["workflows/optimized"],
+    "workflows/expected_flow": ["generation/neighbours", "workflows/optimized"],
     "workflows/changes": ["generation/intakes", "generation/neighbours", "workflows/optimized", "workflows/tasks"],
     "reports/cost": ["workflows/optimized", "workflows/tasks"],
     "reports/reward": ["workflows/optimized"],
     "workflows/current": [
-        "generation/runs", "reports/cost", "reports/reward", "workflows/changes", "workflows/edges", "workflows/optimized",
-        "workflows/tasks",
+        "generation/runs", "reports/cost", "reports/reward", "workflows/changes", "workflows/edges",
+        "workflows/expected_flow", "workflows/optimized", "workflows/tasks",
     ],
 }
 BLOCKING = {
@@ -95,6 +96,7 @@ BLOCKING = {
     "workflows/optimized": ["probabilities", "ranks_without_gaps", "schema"],
     "workflows/tasks": ["probabilities", "schema"],
     "workflows/edges": ["ends_are_nodes", "probabilities", "schema"],
+    "workflows/expected_flow": ["probabilities", "schema"],
     "reports/cost": ["probabilities", "schema"],
     "reports/reward": ["probabilities", "schema"],
 }

@@ -100,7 +100,7 @@ def test_an_unchanged_night_loads_no_model(lake: Lake, history: Any, tmp_path: P
     code = (
         "import sys; from pathlib import Path; from types import SimpleNamespace as N; from opus_pipelines.lake import Lake\n"
         "from opus_pipelines.settings import Settings; from opus_pipelines.wkg.build import prepare\n"
-        f"sources = [N(source=s, content=c, folder=Path(f), merge=True) for s, c, f in {states!r}]\n"
+        f"sources = [N(source=s, content=c, folder=Path(f), merge=True, stated={{}}) for s, c, f in {states!r}]\n"
         f"prepare(Lake({str(lake.root)!r}), Settings(), N(sources=sources))\n"
         "print(sorted({'torch', 'faiss', 'pyspark', 'pandas', 'transformers'} & sys.modules.keys()))"
     )

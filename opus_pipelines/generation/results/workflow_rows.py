@@ -73,7 +73,7 @@ def _evidence(candidate: Candidate, made: Generated, knowledge: Knowledge) -> Ro
     events = [t for t in expected_order(candidate, made, knowledge) if t in knowledge.passive]
     return {
         "completeness": made.complete.rule, "conformity": candidate.conformity,
-        "order_conformity": candidate.order_conformity,
+        "order_conformity": candidate.order_conformity, "has_optional": candidate.has_optional,
         "similar_cases": expected.cases if expected else effective,
         "expected_events": [knowledge.graph.tasks[t].title for t in events],
     }
