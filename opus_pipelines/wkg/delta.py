@@ -62,8 +62,10 @@ def earlier_versions(lake: Lake, source: str, code: str, aliases: Iterable[tuple
 
 
 def change_since(earlier: Earlier, implementations: Path) -> Change | None:
-    """What changed; None where so much did that mining everything is as cheap."""
+    """What changed; None where so much did that mining everything is as cheap, or cases have no hash."""
     before, now = _hashes(earlier.implementations), _hashes(implementations)
+    if before.null_count or now.null_count:  # cases without a hash cannot be told apart
+        return None
     removed = pc.indices_nonzero(pc.invert(pc.is_in(before, now)))
     added = pc.indices_nonzero(pc.invert(pc.is_in(now, before)))
     if len(removed) + len(added) > MOST_CHANGED * len(now):

@@ -76,7 +76,7 @@ BLOCKING = {
     "wkg/task_aliases": ["every_task_exists", "keys_are_unique", "schema"],
     "wkg/variants": ["every_task_exists", "keys_are_unique", "schema", "variants_add_up_to_the_cases"],
     "wkg/waits": ["keys_are_unique", "schema"],
-    "wkg/cases": ["every_task_exists", "figures_are_finite", "keys_are_unique", "schema"],
+    "wkg/cases": ["every_task_exists", "figures_are_finite", "keys_are_unique", "probabilities_lie_in_0_1", "schema"],
     "wkg/embeddings": [
         "every_task_exists", "every_task_has_a_vector", "keys_are_unique", "recall_at_10_against_exact_search", "schema",
         "the_index_holds_every_vector",

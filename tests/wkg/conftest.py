@@ -51,6 +51,7 @@ def write_source(
     """The source's implementations in the lake, as history.ingest leaves and reports them."""
     content = digest(cases, industry, merge)
     rows = [{"source": source, "industry": industry, **c, "implementation_id": make_id("i", source, c["case_id"])} for c in cases]
+    rows = [row | {"content_hash": digest(row)} for row in rows]
     folder = lake.folder(IMPLEMENTATIONS, source_key=source, content=content)
     write_table(IMPLEMENTATIONS, table_of(IMPLEMENTATIONS, rows), folder)
     return SimpleNamespace(

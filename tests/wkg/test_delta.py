@@ -63,7 +63,7 @@ def test_an_earliest_time_that_goes_is_mined_from_all_cases() -> None:
     found = delta.combined("edges", KEYS["edges"], tables[0], tables[1], again, most_texts=64)
     assert found is not None
     assert found.to_pylist() == [{
-        "src": "a", "dst": "b", "transitions": 4, "implementations": 3, "wait_sum": Decimal(17), "wait_n": 3, "first_seen": START,
+        "src": "a", "dst": "b", "transitions": 4, "implementations": 3, "first_seen": START,
         "last_seen": START + timedelta(hours=2),
     }]
 
