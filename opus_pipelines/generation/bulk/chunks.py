@@ -192,7 +192,7 @@ class WorkChunk:
         terms = Terms(
             prices(settings, contract.settings, contract.folder), contract.settings.review, contract.decisions, contract.settings.calendar,
         )
-        bench.knowledge  # noqa: B018 - loaded here, so that children share it
+        bench.knowledge.load_similar(self.contract.settings.industry)  # and all else is loaded: here, so that children share it
         worked = Worked()
         rows: dict[str, list[Row]] = defaultdict(list)
         with self.read.open("rb") as file:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.evaluation.calendar import Calendar, CalendarSettings
@@ -61,6 +62,13 @@ class Knowledge:
             by_id = dict(zip(vectors["implementation_id"].to_pylist(), rows, strict=True))
             self._scopes[industry] = Scope(self.cases.table, by_id, self.cases.scope(industry))
         return self._scopes[industry]
+
+    def load_similar(self, industry: str | None) -> None:
+        """Learn now what makes cases of the industry similar, where most of its cases have no outcome: a forest takes seconds, and
+        a process that is about to fork shares it with its children."""
+        rows = self.cases.scope(industry)
+        if len(rows) and self.cases.table["success"].take(pa.array(rows)).null_count > len(rows) / 2:
+            self.scope(industry).load()
 
     @cached_property
     def procedures(self) -> Procedures:

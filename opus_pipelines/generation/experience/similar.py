@@ -55,6 +55,10 @@ class Scope:
     def __len__(self) -> int:
         return len(self._rows)
 
+    def load(self) -> None:
+        """Work out now what every search needs."""
+        self._courses, self._ended, self._may_be_followed, self._text, self._features, self._proximity  # noqa: B018 - each is kept
+
     def similar(self, intake: Intake, request: np.ndarray) -> Similar | None:
         """None where no case of the scope has a task. `request`: unit vector [d] of what the client asks for."""
         if not len(self._rows) or not any(course.tasks for course in self._courses):
