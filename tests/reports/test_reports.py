@@ -26,7 +26,7 @@ def ranked(rank, reward, intention="n1", **more):
     return {
         "intake_id": "k1", "intention_id": intention, "rank": rank, "reward_usd": reward, "penalty": 0.25, "feasible": True,
         "best_share": 0.7, "gain_usd": 10.0, "case_cost_usd": 2.0, "baseline_success": 0.5, "tasks": 4, "new_tasks": 1,
-        "cost_assumed_share": 0.25, "cost_unknown_steps": 1, "duration_unknown_steps": 2, **more,
+        "cost_assumed_share": 0.25, "cost_unknown_steps": 1, "duration_unknown_steps": 2, "verdict_reason": None, **more,
     }
 
 
