@@ -185,8 +185,11 @@ def _end_of_character(line: bytes) -> int:
 
 def _marked(head: bytes) -> str | None:
     found = next((name for mark, name in _MARKS if head.startswith(mark)), None)
-    if found is not None:
-        return found
+    return found if found is not None else unmarked_utf16(head)
+
+
+def unmarked_utf16(head: bytes) -> str | None:
+    """UTF-16 without a mark: Latin text has a NUL as every other byte. None where it is not that."""
     sample = head[:1000]
     half = len(sample) // 2
     if half > 1 and sample[1::2].count(0) > 0.7 * half and 0 not in sample[::2]:

@@ -5,6 +5,7 @@ import io
 from collections.abc import Iterable, Iterator
 
 from opus_pipelines.errors import InputError
+from opus_pipelines.history.detect_encoding import unmarked_utf16
 from opus_pipelines.intention.readers.document import Document
 from opus_pipelines.intention.readers.limits import MAX_STREAMED_BYTES, MIB
 
@@ -19,7 +20,7 @@ def encoding_of(chunks: Iterable[bytes], declared: str | None = None) -> tuple[s
     try:
         for chunk in chunks:
             if first:
-                if marked := next((name for mark, name in _MARKS if chunk.startswith(mark)), None) or _unmarked(chunk):
+                if marked := next((name for mark, name in _MARKS if chunk.startswith(mark)), None) or unmarked_utf16(chunk):
                     return marked, None
                 first = False
             decoder.decode(chunk)
@@ -80,17 +81,6 @@ def _chunks(document: Document) -> Iterator[bytes]:
     with document.open() as file:
         while chunk := file.read(MIB):
             yield chunk
-
-
-def _unmarked(chunk: bytes) -> str | None:
-    """UTF-16 without a mark: Latin text has a NUL as every other byte."""
-    sample = chunk[:1000]
-    half = len(sample) // 2
-    if half > 1 and sample[1::2].count(0) > 0.7 * half and 0 not in sample[::2]:
-        return "utf-16-le"
-    if half > 1 and sample[::2].count(0) > 0.7 * half and 0 not in sample[1::2]:
-        return "utf-16-be"
-    return None
 
 
 def _is_text_codec(name: str) -> bool:
