@@ -38,6 +38,12 @@ def assumed(part: float | None, unknown: int | None) -> str:
     return ", ".join(filter(None, (f"{share(part)} assumed" if part is not None else "", steps))) or "-"
 
 
+def success(value: float | None, unknown: int | None) -> str:
+    """A probability of success, and of how many steps it only supposes it; a dash where nothing was observed."""
+    supposed = f" ({unknown} step{'s' if unknown != 1 else ''} assumed)" if unknown and value is not None else ""
+    return f"{share(value)}{supposed}"
+
+
 def chance(p: float) -> str:
     """A probability: three decimals, and none that says it is certain when it is not."""
     return f"{p:.0f}" if p in (0, 1) else f"{min(max(p, 0.001), 0.999):.3f}"

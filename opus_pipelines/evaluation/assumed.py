@@ -1,4 +1,6 @@
-"""How much of a total of costs or times is assumed, and of how many steps nothing is known: what stands beside every total."""
+"""How much of a total of costs or times is assumed, and of how many steps nothing is known: what stands beside every total.
+
+A probability of success is told the same way: it is unknown where no outcome of any of its steps was ever observed."""
 
 import math
 from collections.abc import Iterable
@@ -46,6 +48,17 @@ def total_ms(tasks: Iterable[TaskNode], total: float) -> float | None:
     """The same of durations."""
     found = list(tasks)
     return None if found and not total and all(t.duration_basis == UNKNOWN for t in found) else total
+
+
+def known_success(tasks: Iterable[TaskNode], success: float) -> float | None:
+    """The probability that a workflow of these steps succeeds; None where every step's p is a prior: a product of priors is no estimate."""
+    found = list(tasks)
+    return None if found and success_unknown_steps(found) == len(found) else success
+
+
+def success_unknown_steps(tasks: Iterable[TaskNode]) -> int:
+    """How many steps have a p that rests on no observed outcome."""
+    return sum(task.p_basis == "prior" for task in tasks)
 
 
 def _share(figures: Iterable[tuple[float | None, str | None]]) -> tuple[float | None, int]:

@@ -48,6 +48,20 @@ def schedule(workflow: Workflow) -> Schedule:
     return Schedule(start, finish)
 
 
+def known_schedule(workflow: Workflow) -> tuple[dict[str, float | None], dict[str, float | None]]:
+    """Start and finish of every node, as `schedule` tells them; None from the first step of unknown duration on."""
+    start: dict[str, float | None] = {}
+    finish: dict[str, float | None] = {}
+    for node in workflow.topological():
+        data = workflow.by_id[node]
+        before = [finish[u] for u in workflow.predecessors(node)]
+        known = [at for at in before if at is not None]
+        took = data.known_duration_ms if isinstance(data, TaskNode) else 0.0
+        start[node] = begins = max(known, default=0.0) if len(known) == len(before) else None
+        finish[node] = None if begins is None or took is None else begins + took
+    return start, finish
+
+
 def peaks(workflow: Workflow, times: Schedule | None = None) -> Peaks:
     """The componentwise maximum of EVAL (3) over the active sets (18), in O(n log n) with a heap of finishes.
 

@@ -9,7 +9,7 @@ import duckdb
 from opus_pipelines.errors import LakeError
 from opus_pipelines.generation.decided.words import decision_words
 from opus_pipelines.query.sql import select
-from opus_pipelines.words import assumed, deadline, hours, lead_time, share, within
+from opus_pipelines.words import assumed, deadline, hours, lead_time, share, success, within
 
 COLUMNS = (
     "intake", "rank", "workflow", "reward $", "90 % within", "holds", "success", "cost $", "cost rests on",
@@ -50,7 +50,7 @@ def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
     return (
         r["intake"] if r is first else "", r["rank"], r["workflow_id"],
         r["reward_usd"], within(r["reward_usd_p05"], r["reward_usd_p95"]), _holds(r["beats_next"], r["verdict"]),
-        r["success_probability"],
+        success(r["success_probability"], r["success_unknown_steps"]),
         r["cost_usd"], assumed(r["cost_assumed_share"], r["cost_unknown_steps"]),
         hours(r["duration_ms"]), assumed(r["duration_assumed_share"], r["duration_unknown_steps"]), _lead_time(r),
         r["baseline_cost_usd"], r["saving_usd"], hours(r["baseline_duration_ms"]), hours(r["baseline_lead_time_ms"]),

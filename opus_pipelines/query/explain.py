@@ -12,7 +12,7 @@ from opus_pipelines.generation.decided.words import decision_words
 from opus_pipelines.query.find import nearest
 from opus_pipelines.query.sql import rows
 from opus_pipelines.safe_text import clean
-from opus_pipelines.words import assumed, grid, hours, is_far, lead_time, number, share, usd, within
+from opus_pipelines.words import assumed, grid, hours, is_far, lead_time, number, share, success, usd, within
 
 Row = dict[str, Any]
 COMPARED = (
@@ -86,7 +86,7 @@ def _figures(row: Row, near: Row) -> list[str]:
         ["touch time", f"{hours(row['duration_ms'])} of work{_rests_on(row, 'duration')}{_case(hours, row['baseline_duration_ms'])}"],
         ["lead time", f"{_lead_time(row)}{_case(hours, row['baseline_lead_time_ms'])}"],
         *([["deadline", _deadline(row)]] if row["deadline_hours"] is not None else []),
-        ["success", f"{share(row['success_probability'])}, estimated for this workflow{_succeeded(row, near)}"],
+        ["success", f"{_success(row)}{_succeeded(row, near)}"],
         ["Penalty", f"{number(row['penalty'], 4)} (CIP {number(row['cip'], 4)}, SIP {number(row['sip'], 4)}): decides where Rewards tie"],
     ])]
 
@@ -125,6 +125,13 @@ def _saving(row: Row) -> str:
     )
 
 
+def _success(row: Row) -> str:
+    """The estimate, and of how many steps it only supposes that they succeed; why there is none where there is none."""
+    if row["success_probability"] is None:
+        return "unknown: of none of its steps was an outcome ever observed"
+    return f"{success(row['success_probability'], row['success_unknown_steps'])}, estimated for this workflow"
+
+
 def _succeeded(row: Row, near: Row) -> str:
     """How many of the nearest cases succeeded: a count of history, not an estimate of this workflow."""
     if near["known"]:
@@ -139,7 +146,8 @@ def _steps(steps: list[Row]) -> list[str]:
         ",".join(map(str, s["follows"] or [])),
         _step(s),
         " ".join(filter(None, (s["actor_kind"], s["model"], s["actor_group"]))),
-        hours(s["start_ms"]), hours(s["wait_ms_p50"]), hours(s["duration_ms"]), usd(s["cost_usd"]), number(s["p"], 3),
+        hours(s["start_ms"]), hours(s["wait_ms_p50"]), hours(s["duration_ms"]), usd(s["cost_usd"]),
+        number(None if s["p_basis"] == "prior" else s["p"], 3),
         "-" if s["evidence"] is None else str(s["evidence"]),
         ", ".join(str(s[b] or "-") for b in _BASES) if s["kind"] in ("task", "review") else "",
     ] for s in steps]

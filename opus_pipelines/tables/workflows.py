@@ -19,7 +19,8 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     reward_usd_p05        usd           5th percentile of its posterior
     reward_usd_p95        usd           95th percentile
     gain_usd              usd           worth of a right output
-    success_probability   prob          EVAL (4)
+    success_probability   prob          EVAL (4); NULL where no outcome of any of its steps was ever observed: its p are priors
+    success_unknown_steps  int64        steps of which no outcome was observed: their p is a prior
     beats_next            prob          P(it beats the next rank)
     verdict               string        clear, or undecided where beats_next is below reward.clear_share; of the last of several: NULL
     verdict_reason        string        why no verdict on this Intention is clear; NULL where only beats_next decides
@@ -119,7 +120,7 @@ WORKFLOW_TASKS = result_dataset("workflows/tasks", "one row, one node of a ranke
     p_basis              string             observed, estimated or prior
     q                    prob               P(it succeeds, given that one before it did not)
     q_basis              string             observed, estimated or prior
-    success_probability  prob               P(S_v), EVAL A2
+    success_probability  prob               P(S_v), EVAL A2; NULL where that of the workflow is
     cost_usd             usd                expected cost; NULL where it is unknown
     cost_compute_usd     usd                part; NULL where history does not tell, what is then left over counts to the actor's kind
     cost_model_usd       usd                part
@@ -134,8 +135,8 @@ WORKFLOW_TASKS = result_dataset("workflows/tasks", "one row, one node of a ranke
     memory_gb            float              held while it runs
     threads              float              held while it runs
     gain_usd             usd                what it earns if it is right, of an output
-    start_ms             ms                 EVAL (16)
-    finish_ms            ms                 EVAL (17)
+    start_ms             ms                 EVAL (16), no waiting; NULL behind a step of unknown time
+    finish_ms            ms                 EVAL (17), likewise
     cohesion             float              score, 0 best
     coupling             float              score, 0 best
     observability        float              score, 0 best

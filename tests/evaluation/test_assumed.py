@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.evaluation.assumed import Assumed, assumed, assumed_of, total_ms, total_usd
+from opus_pipelines.evaluation.assumed import Assumed, assumed, assumed_of, known_success, success_unknown_steps, total_ms, total_usd
 from opus_pipelines.workflow.model import TaskNode
 
 
@@ -31,6 +31,14 @@ def test_a_total_of_nothing_known_is_unknown_and_not_0():
 
 def test_of_a_total_of_0_the_share_is_that_of_the_steps():
     assert assumed([step("a", 0.0, "observed", 0.0, "prior"), step("b", 0.0, "prior", 0.0, "prior")]) == Assumed(0.5, 0, 1.0, 0)
+
+
+@pytest.mark.parametrize(("bases", "unknown", "success"), [
+    (("observed", "estimated"), 0, 0.8), (("observed", "prior"), 1, 0.8), (("prior", "prior"), 2, None), ((), 0, 0.8),
+])
+def test_a_success_that_rests_on_priors_alone_is_unknown(bases, unknown, success):
+    steps = [TaskNode(str(n), str(n), str(n), p=0.9, p_basis=basis) for n, basis in enumerate(bases)]
+    assert (success_unknown_steps(steps), known_success(steps, 0.8)) == (unknown, success)
 
 
 FIGURES = st.lists(st.tuples(st.none() | st.floats(0, 1e12), st.sampled_from(["observed", "rate", "estimated", "prior"])))

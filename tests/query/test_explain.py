@@ -32,6 +32,20 @@ def test_explanation_says_why_it_ranks_first(lake: Lake) -> None:
         assert line in text
 
 
+@pytest.mark.parametrize(("figures", "shown", "explained"), [
+    ({"success_probability": None, "success_unknown_steps": 2}, "-", "unknown: of none of its steps was an outcome ever observed"),
+    ({"success_probability": 0.9, "success_unknown_steps": 1}, "90.0 % (1 step assumed)", "90.0 % (1 step assumed), estimated for this"),
+    ({"success_probability": 0.9, "success_unknown_steps": 0}, "90.0 %", "90.0 %, estimated for this workflow"),
+])
+def test_a_success_is_shown_with_what_it_rests_on(lake: Lake, figures: dict[str, float | None], shown: str, explained: str) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where), workflow("fa1", 1, 8.0, **figures))
+    connection = connect(lake)
+    ((_, columns, (line, *_)),) = by_contract(ranked(connection, CLIENT, CONTRACT, None, 1))
+    assert line[columns.index("success")] == shown
+    assert f"success     {explained}" in explanation(connection, "fa1")
+
+
 def test_explanation_of_an_infeasible_one_names_the_violation(lake: Lake) -> None:
     assert "violated: max_cost_usd: 8.00 exceeds 7.00 by 1.00" in explanation(connect(lake), "fa2")
 

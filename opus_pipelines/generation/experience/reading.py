@@ -96,9 +96,14 @@ def _task(step: Step, like: Task | None) -> Task:
         return Task(step.task_id, step.name, instructions=step.instructions)
     return replace(
         like, task_id=step.task_id, title=step.name, description=None, instructions=step.instructions, implementations=0,
-        p_basis="estimated" if like.p is not None else None, p_n=0, q_basis="estimated" if like.q is not None else None, q_n=0,
+        p_basis=_as_estimate(like.p, like.p_basis), p_n=0, q_basis=_as_estimate(like.q, like.q_basis), q_n=0,
         ways=tuple(_way(way) for way in like.ways[:1]),
     )
+
+
+def _as_estimate(value: float | None, basis: str | None) -> str | None:
+    """What a figure of other work rests on when it is taken over: a prior stays one."""
+    return None if value is None else "prior" if basis == "prior" else "estimated"
 
 
 def _way(like: Way) -> Way:

@@ -6,7 +6,8 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from opus_pipelines.evaluation.assumed import assumed, total_ms, total_usd
+from opus_pipelines.evaluation.assumed import assumed, known_success, success_unknown_steps, total_ms, total_usd
+from opus_pipelines.evaluation.schedule import known_schedule
 from opus_pipelines.generation.choosing.situation import Candidate
 from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.generation.flow import Generated
@@ -26,8 +27,9 @@ def workflow_rows(intake: Intake, made: Generated, knowledge: Knowledge, model: 
     keys = _task_keys(made)
     for rank, candidate in made.ranked:
         yield OPTIMIZED, ids | _optimized(rank, candidate, intake, made, knowledge, model)
+        starts, finishes = known_schedule(candidate.workflow)
         for position, node in enumerate(candidate.plan.nodes):
-            row = {"workflow_id": candidate.id, "node": node, "position": position}
+            row = {"workflow_id": candidate.id, "node": node, "position": position, "start_ms": starts[node], "finish_ms": finishes[node]}
             yield WORKFLOW_TASKS, ids | row | _node(node, candidate, made, knowledge, keys) | _own_title(node, candidate, intake)
         for row in _edges(candidate, made):
             yield WORKFLOW_EDGES, ids | row
@@ -48,7 +50,10 @@ def _optimized(rank: int, candidate: Candidate, intake: Intake, made: Generated,
         "cost_time_usd", "cost_held_usd", "duration_ms", "peak_memory_gb", "peak_threads",
     )
     steps = candidate.workflow.tasks
-    totals = {name: getattr(worth, name) for name in figures} | {"duration_ms": total_ms(steps, worth.duration_ms)}
+    totals = {name: getattr(worth, name) for name in figures} | {
+        "duration_ms": total_ms(steps, worth.duration_ms), "success_probability": known_success(steps, worth.success_probability),
+        "success_unknown_steps": success_unknown_steps(steps),
+    }
     if not worth.cost_usd:
         totals |= {name: total_usd(steps, totals[name]) for name in figures if name.startswith("cost_")}
     return totals | assumed(steps).row() | {
@@ -136,9 +141,10 @@ def _title(candidate: Candidate, intake: Intake) -> str:
 
 def _node(node: str, candidate: Candidate, made: Generated, knowledge: Knowledge, keys: dict[str, list[str]]) -> dict[str, Any]:
     data, worth = candidate.workflow.by_id[node], candidate.evaluation
+    is_observed = known_success(candidate.workflow.tasks, worth.success_probability) is not None
     common = {
-        "kind": data.kind, "title": data.title, "success_probability": worth.success[node],
-        "start_ms": worth.start_ms[node], "finish_ms": worth.finish_ms[node],
+        "kind": data.kind, "title": data.title,
+        "success_probability": worth.success[node] if is_observed or isinstance(data, InputNode) else None,
     }
     if isinstance(data, OutputNode):
         return common | {"gain_usd": data.gain_usd}

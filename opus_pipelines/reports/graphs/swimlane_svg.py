@@ -86,7 +86,7 @@ class _Drawing:
         for node in self._order:
             if node in self._of.start_ms:
                 rows.setdefault(self._rank[node], []).append(self._of.start_ms[node])
-        if not rows:
+        if not any(start for starts in rows.values() for start in starts):  # the first step begins at 0 even where no time is known
             return
         yield f'<text x="{_n(MARGIN)}" y="{_n(MARGIN + 20)}" font-size="{_n(FIGURES)}" fill="{QUIET}">starts at</text>'
         for rank, starts in sorted(rows.items()):
@@ -142,8 +142,11 @@ class _Drawing:
 
     def _figures(self, task: TaskEntry) -> Sequence[str]:
         known = self._of.evidence.get(task.id)
-        rests = "no case behind it" if not known else f"{known:,} case{'' if known == 1 else 's'}"
-        return f"{usd(self._cost(task))} · {hours(self._took(task))}", f"{rests} · p {chance(task.p)}"
+        done = "never done in history" if not known else f"done {known:,} time{'' if known == 1 else 's'}"  # more than once in a case, too
+        judged = "" if task.p_basis == "prior" else f" · p {chance(task.p)}"
+        cost, took = self._cost(task), self._took(task)
+        figures = "cost and time unknown" if cost is None and took is None else f"{usd(cost)} · {hours(took)}"
+        return figures, f"{done}{judged}"
 
     def _cost(self, task: TaskEntry) -> float | None:
         return self._of.workflow.by_id[task.id].known_cost_usd  # type: ignore[union-attr]  # it is a task's

@@ -8,7 +8,7 @@ from opus_pipelines.workflow.files import TaskEntry, WorkflowFile
 from opus_pipelines.workflow.model import Workflow
 
 Edge = tuple[str, str]
-CLIENT, NOBODY = "Client", "No actor stated"
+CLIENT, NOBODY = "Client", "No role stated"
 _KINDS = {"human": "People", "model": "AI model", "code": "Software"}
 
 

@@ -26,10 +26,11 @@ SEQUENCES = {"q1": ("ask", "check", "pay"), "q2": ("ask", "guess", "pay")}
 MINUTE = 60_000.0
 
 
-def made(costs: dict[str, float | None], times: dict[str, float | None], k: int = 2, limits: Any = None) -> tuple[list[Any], list[Any]]:
+def made(costs: dict[str, float | None], times: dict[str, float | None], k: int = 2, limits: Any = None,
+         counted: int = 20) -> tuple[list[Any], list[Any]]:
     """Rows of workflows/optimized and workflows/tasks, of people's work that always succeeds and differs in costs and times alone."""
     tasks = [
-        Task(t, t.title(), ways=(Way("human", implementations=20, p=1.0, p_n=20, q=0.0, q_n=20, basis="observed", cost_usd_mean=usd,
+        Task(t, t.title(), ways=(Way("human", implementations=20, p=1.0, p_n=counted, q=0.0, q_n=20, basis="observed", cost_usd_mean=usd,
                                      duration_ms_mean=times[t], cost_basis="observed", duration_basis="observed"),))
         for t, usd in costs.items()
     ]
@@ -80,6 +81,19 @@ def test_where_nothing_is_known_totals_are_null_and_no_cost_decides():
         assert [row[name] for name in names] == [None] * 7
         assert (row["cost_unknown_steps"], row["duration_unknown_steps"], row["reward_usd"]) == (3, 3, 100.0)
     assert {s["cost_usd"] for s in steps} == {None}
+
+
+def test_a_step_begins_at_an_unknown_time_behind_one_of_unknown_duration():
+    (first, _), steps = made({"ask": 2.0, "check": 3.0, "guess": None, "pay": 9.0}, TIMES | {"check": None})
+    ends = {s["task_id"]: (s["start_ms"], s["finish_ms"]) for s in steps if s["workflow_id"] == first["workflow_id"]}
+    assert ends == {"ask": (0.0, MINUTE), "check": (MINUTE, None), "pay": (None, None)}
+
+
+@pytest.mark.parametrize(("counted", "success", "unknown"), [(20, 1.0, 0), (0, None, 3)])
+def test_a_success_of_which_nothing_was_observed_is_unknown(counted: int, success: float | None, unknown: int):
+    found, steps = made(dict.fromkeys(TIMES, 1.0), TIMES, counted=counted)
+    assert [(row["success_probability"], row["success_unknown_steps"]) for row in found] == [(success, unknown)] * 2
+    assert {step["success_probability"] for step in steps} == {success}
 
 
 def test_a_limit_is_held_against_known_costs():

@@ -1,5 +1,7 @@
 """What generation makes of a read procedure: needs, order, and the steps that the catalogue lacks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -61,6 +63,9 @@ def test_a_new_step_borrows_the_figures_of_the_nearest_known_task_as_estimates()
     assert (figures.cost_usd, figures.cost_basis, figures.duration_basis) == (4.0, "estimated", "estimated")
     assert (figures.p, figures.p_basis) == (0.9, "estimated")
     assert "tnew" not in GRAPH.tasks
+    known = replace(GRAPH.tasks["a"], p_basis="prior")
+    unjudged = with_new_steps(WorkGraph.of([known], []), READING.steps, {"tnew": "a"}).tasks["tnew"]
+    assert unjudged.p_basis == "prior"  # of work whose outcome nobody saw nothing can be estimated
     assert with_new_steps(GRAPH, READING.steps[:1], {}) is GRAPH
 
 

@@ -11,8 +11,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def workflow(title: str = "Check") -> Described:
     tasks = (
-        TaskEntry(id="a", title=title, actor_kind="code", cost_usd=0.5, duration_ms=2000.0, p=0.9996),
-        TaskEntry(id="r", kind="review", title="Look", actor_kind="human", cost_usd=3.0, duration_ms=60_000.0, p=0.99),
+        TaskEntry(id="a", title=title, actor_kind="code", cost_usd=0.5, duration_ms=2000.0, p=0.9996, p_basis="observed"),
+        TaskEntry(id="r", kind="review", title="Look", actor_kind="human", cost_usd=3.0, duration_ms=60_000.0, p=0.99, p_basis="estimated"),
     )
     file = WorkflowFile(
         title=title, inputs=(InputEntry(id="i", title="Claim"),), tasks=tasks, outputs=(OutputEntry(id="o", title="Letter", gain_usd=9.0),),
@@ -29,10 +29,18 @@ def test_lanes_times_costs_evidence_and_reviews() -> None:
     text = swimlane_svg(workflow())
     assert words(text) == [
         "Client", "Software", "People", "starts at", "0 ms", "2.0 s", "1.0 min", "file", "Claim", "Check", "$0.5000 · 2.0 s",
-        "1 case · p 0.999", "✓ REVIEW", "Look", "$3.00 · 1.0 min", "no case behind it · p 0.990", "Letter",
+        "done 1 time · p 0.999", "✓ REVIEW", "Look", "$3.00 · 1.0 min", "never done in history · p 0.990", "Letter",
     ]
     assert 'aria-label="Check: 2 steps by 3 actors"' in text
     assert text.count('class="review"') == 1
+
+
+def test_what_nobody_knows_is_not_shown_as_a_figure() -> None:
+    unknown = TaskEntry(id="a", title="Check", cost_basis="unknown", duration_basis="unknown", p=0.95, p_basis="prior")
+    file = WorkflowFile(title="Check", inputs=(InputEntry(id="i", title="Claim"),), tasks=(unknown,), edges=(("i", "a"),))
+    assert words(swimlane_svg(Described(file, "f1", {"i": 0.0, "a": 0.0}, {"i": 0.0}, {"a": 611}))) == [
+        "Client", "No role stated", "Claim", "Check", "cost and time unknown", "done 611 times",
+    ]
 
 
 def test_equal_workflows_give_equal_bytes() -> None:

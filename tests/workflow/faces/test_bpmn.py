@@ -157,7 +157,7 @@ def test_types_lanes_gateways_and_figures() -> None:
         "Answer": "endEvent", "Money": "endEvent", "End": "endEvent",
     }
     assert [e.get("name") for e in process.iterfind(".//b:lane", NS)] == [
-        "Client", "quill-2", "Software", "Refund team", "No actor stated", "People",
+        "Client", "quill-2", "Software", "Refund team", "No role stated", "People",
     ]
     assert len(process.findall("b:parallelGateway", NS)) == 6
     (read,) = [e for e in process if e.get("name") == "Read mail"]
@@ -193,7 +193,7 @@ def test_the_reader_of_history_reads_it() -> None:
     tasks = {node["name"]: node for node in flow.nodes if node}
     assert {name: (t.get("actor_kind"), t.get("actor")) for name, t in tasks.items()} == {
         "Read mail": ("code", "quill-2"), "Refund desk": ("code", "Software"), "Decide": ("human", "Refund team"),
-        "Second look": ("human", "People"), "Pay": ("code", "Software"), "Log it": (None, "No actor stated"),
+        "Second look": ("human", "People"), "Pay": ("code", "Software"), "Log it": (None, "No role stated"),
     }
     assert (tasks["Decide"]["inputs"], tasks["Read mail"]["outputs"]) == (["facts", "record"], ["facts"])
 

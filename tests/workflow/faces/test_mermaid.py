@@ -24,7 +24,7 @@ flowchart LR
     subgraph lane3["Refund team"]
         n4["Decide<br/>2.50 USD, 5.0 min, 1 case"]
     end
-    subgraph lane4["No actor stated"]
+    subgraph lane4["No role stated"]
         n5["Log it<br/>0.00 USD, 0.1 s"]
     end
     subgraph lane5["People"]
