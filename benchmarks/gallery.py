@@ -6,8 +6,8 @@
 Each source is run end to end as a new user would, in a lake of its own: `opus init --yes` on the export, `opus rebuild`, `opus generate`
 on a few requests, settings untouched. OUT_DIR/gallery.html shows the rank-1 workflow of every request; OUT_DIR/gallery.json holds the same
 checks for programs. DIR of --bench has logplans.py and plans.py (default: DATA_DIR/../bench). DIR of --scores has predictions, a folder a
-source with gold/ and predictions.jsonl: the table that plans.py prints of them stands beside the source. --cases keeps as many cases of a
-log: the page is for looking, its numbers are of a few requests.
+source as bench/logplans.py writes it (gold/), with predictions.jsonl, steps.jsonl and events.json of benchmarks/logplans.py: their scores
+stand beside the source. --cases keeps as many cases of a log: the page is for looking, its own numbers are of a few requests.
 """
 
 import argparse
@@ -22,8 +22,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gallery_checks import Check, Plan, checks, node_f1
+from gallery_checks import Case, Check, Plan, checks, node_f1
 from gallery_page import page
+from gallery_scores import Scores, scored
 from gallery_sources import Source, sources, write_intakes
 from measuring import Family
 
@@ -46,6 +47,7 @@ class Shown:
     checks: list[Check] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
     done: tuple[str, ...] = ()
+    expected: list[str] = field(default_factory=list)
     node_f1: float | None = None
     problem: str | None = None
 
@@ -57,10 +59,11 @@ class Ran:
     name: str
     shown: list[Shown] = field(default_factory=list)
     log: str = ""
-    seconds: float = 0.0
+    seconds: dict[str, float] = field(default_factory=dict)
     cpu_seconds: float = 0.0
-    scores: str = ""
+    scores: Scores = field(default_factory=Scores)
     facts: dict[str, Any] = field(default_factory=dict)
+    note: str = ""
 
 
 def run(source: Source, work: Path, shows_only: bool) -> Ran:
@@ -70,10 +73,13 @@ def run(source: Source, work: Path, shows_only: bool) -> Ran:
         shutil.rmtree(work, ignore_errors=True)
         (work / "history").mkdir(parents=True)
         write_intakes(source, work / "intakes")
-        started = time.monotonic()
+        lines: list[str] = []
+        seconds: dict[str, float] = {}
         with Family() as family:
-            log = "\n".join(_carried_out(source, work))
-            kept.write_text(json.dumps({"log": log, "cpu_seconds": family.cpu_seconds, "seconds": time.monotonic() - started}))
+            for command, said, took in _carried_out(source, work):
+                lines += said
+                seconds[command] = took
+            kept.write_text(json.dumps({"log": "\n".join(lines), "cpu_seconds": family.cpu_seconds, "seconds": seconds}))
     ran = Ran(source.name, **json.loads(kept.read_text()))
     try:
         _look(source, work, ran)
@@ -84,34 +90,36 @@ def run(source: Source, work: Path, shows_only: bool) -> Ran:
     return ran
 
 
-def _carried_out(source: Source, work: Path) -> Iterator[str]:
-    """Run the commands; yields the lines of each that failed, and the last lines of the others."""
+def _carried_out(source: Source, work: Path) -> Iterator[tuple[str, list[str], float]]:
+    """Run the commands; yields of each its name, its last lines (more of one that failed) and its seconds."""
     if source.is_table and "init" in commands.commands:
         (work / "export").mkdir()
         files = [str(path) for path in source.write(work / "export")]
-        yield from _opus(work, "init", *files, "--to", f"history/{source.name}", "--yes")
+        yield _opus(work, "init", *files, "--to", f"history/{source.name}", "--yes")
     else:
         folder = work / "history" / source.name
         folder.mkdir()
         source.write(folder)
-    yield from _opus(work, "rebuild", "--history", "history")
-    yield from _opus(work, "generate", "--intakes", "intakes")
+    yield _opus(work, "rebuild", "--history", "history")
+    yield _opus(work, "generate", "--intakes", "intakes")
 
 
-def _opus(work: Path, *arguments: str) -> Iterator[str]:
-    command = [sys.executable, "-m", "opus_pipelines.cli.main", "--lake", "lake", *arguments]
-    done = subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
+def _opus(work: Path, *arguments: str) -> tuple[str, list[str], float]:
+    started = time.monotonic()
+    done = _run(work, *arguments)
     lines = [clean(line) for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-    yield f"$ opus {' '.join(arguments)}  (exit {done.returncode})"
-    yield from lines[-40 if arguments[0] == "init" or done.returncode else -4:]
+    kept = lines[-40 if arguments[0] == "init" or done.returncode else -4:]
+    return arguments[0], [f"$ opus {' '.join(arguments)}  (exit {done.returncode})", *kept], time.monotonic() - started
+
+
+def _run(work: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "opus_pipelines.cli.main", "--lake", "lake", *arguments]
+    return subprocess.run(command, cwd=work, capture_output=True, text=True, check=False)
 
 
 def _look(source: Source, work: Path, ran: Ran) -> None:
     connection = connect(Lake(work / "lake"))
-    best = subprocess.run(
-        [sys.executable, "-m", "opus_pipelines.cli.main", "--lake", "lake", "best", "--top", "1"], cwd=work, capture_output=True, text=True,
-        check=False,
-    ).stdout
+    best = _run(work, "best", "--top", "1").stdout.splitlines()
 
     def rows(sql: str, *parameters: Any) -> list[dict[str, Any]]:
         found = connection.execute(sql, list(parameters))
@@ -123,7 +131,7 @@ def _look(source: Source, work: Path, ran: Ran) -> None:
         "(SELECT count(*) FROM wkg_cases WHERE success IS NOT NULL) AS cases_with_outcome"
     )
     kinds = {row["task_id"]: row["activity_kind"] for row in rows("SELECT task_id, activity_kind FROM wkg_tasks")}
-    history = [row["tasks"] or [] for row in rows("SELECT tasks FROM wkg_cases")]
+    history = [Case.of(row) for row in rows("SELECT tasks, task_predecessors, success, p_ended FROM wkg_cases")]
     names: dict[str, list[str]] = {}
     for row in rows("SELECT task_id, task_key, title FROM wkg_task_aliases"):
         names.setdefault(row["task_id"], []).extend([row["task_key"], row["title"]])
@@ -136,38 +144,41 @@ def _look(source: Source, work: Path, ran: Ran) -> None:
         if not heads:
             shown.problem = f"{intake.get('status') or 'not generated'}: {intake.get('reason') or 'see the log of this source'}"
             continue
-        shown.head = heads[0]
+        shown.head = heads[0] | {"gain_basis": intake["gain_basis"]}
         workflow = shown.head["workflow_id"]
         near = rows(
-            "SELECT c.tasks, c.success, n.similarity FROM generation_neighbours AS n JOIN wkg_cases AS c USING (implementation_id) "
+            "SELECT c.tasks, c.task_predecessors, c.success, c.p_ended, n.similarity "
+            "FROM generation_neighbours AS n JOIN wkg_cases AS c USING (implementation_id) "
             "WHERE n.intake_id = ? AND n.intention_id = ?", intake["intake_id"], shown.head["intention_id"],
         )
         plan = Plan(
             shown.head, rows("SELECT * FROM workflows_tasks WHERE workflow_id = ? ORDER BY position", workflow),
-            rows("SELECT * FROM workflows_edges WHERE workflow_id = ?", workflow), kinds, history, near,
-            is_share_printed="rests on" in best or "assumed" in best,
+            rows("SELECT * FROM workflows_edges WHERE workflow_id = ?", workflow),
+            rows("SELECT * FROM workflows_expected_flow WHERE workflow_id = ?", workflow), kinds, history, list(map(Case.of, near)),
+            {"`opus best`": "\n".join(line for line in best if workflow in line), "`opus explain`": _run(work, "explain", workflow).stdout},
         )
+        shown.expected = [names[task][0] if names.get(task) else task for task in plan.expected]
         shown.svg = swimlane_svg(read_workflow(connection, workflow))
         shown.checks, shown.steps = checks(plan), list(plan.titles.values())
         shown.node_f1 = node_f1(plan, request.plan, lambda task: names.get(task, []))
+    known = rows("SELECT DISTINCT unnest(map_keys(attributes)) AS name FROM wkg_cases")
+    ran.note = _why_alike(source, ran, {row["name"] for row in known})
+
+
+def _why_alike(source: Source, ran: Ran, attributes: set[str]) -> str:
+    """Why all requests of a source have the same plan, where they do."""
+    plans = {tuple(shown.steps) for shown in ran.shown if not shown.problem}
+    if len(plans) != 1 or len(ran.shown) < 2:
+        return ""
+    asked = [request.attributes for request in source.requests]
+    told = sorted({name for one in asked for name in one if name in attributes and len({other.get(name) for other in asked}) > 1})
+    why = f"although they differ in {', '.join(told)}" if told else "and nothing that history knows tells them apart"
+    return f"All {len(ran.shown)} requests have the same plan, {why}."
 
 
 def _number(folder: Path) -> tuple[str, int]:
     head, _, tail = folder.name.rpartition("-")
     return (head, int(tail)) if tail.isdigit() else (folder.name, 0)
-
-
-def scored(name: str, folder: Path | None, bench: Path) -> str:
-    """The table of plans.py for a source's predictions; empty where there are none."""
-    place = folder / name if folder else None
-    if place is None or not (place / "predictions.jsonl").exists():
-        return ""
-    command = [
-        sys.executable, str(bench / "plans.py"), "score", str(place / "gold" / "test.jsonl.gz"), str(place / "predictions.jsonl"),
-        "--learn", str(place / "gold" / "train.jsonl.gz"),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return done.stdout or done.stderr
 
 
 def main() -> None:
@@ -187,16 +198,17 @@ def main() -> None:
     os.environ |= {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
     bench = (options.bench or options.data / ".." / "bench").resolve()
     found: list[Ran] = []
-    for source in sources(options.data.resolve(), bench, out, options.requests, options.cases):
-        work = out / "runs" / source.name
-        if (options.only and source.name not in options.only) or (options.show and not (work / "ran.json").exists()):
-            continue
-        ran = run(source, work, options.show)
-        ran.scores = scored(source.name, options.scores, bench)
+    wanted = (lambda name: (out / "runs" / name / "ran.json").exists()) if options.show else lambda name: True
+    for source in sources(options.data.resolve(), bench, out, options.requests, options.cases, lambda name: (
+        name in (options.only or [name]) and wanted(name)
+    )):
+        ran = run(source, out / "runs" / source.name, options.show)
+        ran.scores = scored(options.scores / source.name, bench) if options.scores else Scores()
         found.append(ran)
         failed = sum(check.holds is False for shown in ran.shown for check in shown.checks)
         plans = f"{sum(not shown.problem for shown in ran.shown)} of {len(ran.shown)} requests have a plan"
-        print(f"{ran.name}: {plans}, {failed} checks fail, {ran.cpu_seconds:.0f} CPU s", flush=True)
+        took = ", ".join(f"{command} {seconds:.0f} s" for command, seconds in ran.seconds.items())
+        print(f"{ran.name}: {plans}, {failed} checks fail; {took} ({ran.cpu_seconds:.0f} s of CPU)", flush=True)
         (out / "gallery.html").write_text(page(found), "utf-8")
         (out / "gallery.json").write_text(json.dumps([_plain(ran) for ran in found], indent=1, ensure_ascii=False, default=str), "utf-8")
     if not found:
@@ -205,8 +217,9 @@ def main() -> None:
 
 
 def _plain(ran: Ran) -> dict[str, Any]:
-    return {"name": ran.name, "facts": ran.facts, "shown": [
-        {"request": s.request, "problem": s.problem, "steps": s.steps, "done": s.done, "node_f1": s.node_f1,
+    return {"name": ran.name, "facts": ran.facts, "seconds": ran.seconds, "cpu_seconds": ran.cpu_seconds, "note": ran.note,
+            "scores": [asdict(score) for score in ran.scores.rows], "shown": [
+        {"request": s.request, "problem": s.problem, "steps": s.steps, "expected": s.expected, "done": s.done, "node_f1": s.node_f1,
          "verdict": s.head.get("verdict"), "checks": [asdict(check) for check in s.checks]} for s in ran.shown
     ]}
 

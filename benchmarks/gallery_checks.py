@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-LEAST_SHARE = 0.02  # of history's cases that begin, or end, with a task, from which a plan may do so too
-LEAST_SIMILAR = 10  # similar cases that did not fail, below which a verdict may not be "clear"
-NEAR = 0.5          # similarity from which a case is similar
-EXPLAINED = {"dependency", "review", "decision"}  # origins of an edge: a wait that no case has next to each other, a review, a person
+LEAST_END = 0.1      # of the cases with a task, those that begin (or end) with it, from which a plan may begin (or end) so
+LEAST_DONE = 0.1     # of the similar cases, those that did a step: below, the step is idle
+LEAST_ORDER = 0.1    # of the cases with two tasks, those that do them in the plan's order: below, the plan has them the wrong way round
+LEAST_SUCCESSES = 10  # similar cases that succeeded, below which a verdict may not be "clear"
+FEW = 10             # similar cases below which the most similar ones count, however unlike they are
+NEAR = 0.5           # similarity from which a case is similar
+Pair = tuple[str, str]
 _REFUSED = re.compile(
     r"\b(reject\w*|declin\w*|denied|refus\w*|cancel\w*|nok|abgelehnt|storniert|geweigerd|geannuleerd|afgewezen)\b", re.IGNORECASE
 )
@@ -25,17 +28,66 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Case:
+    """A case of history. `before`: of each task the positions that it directly follows, for a flow or a model need be no sequence."""
+
+    tasks: Sequence[str]
+    before: Sequence[Sequence[int]]
+    success: bool | None = None
+    similarity: float = 0.0
+    has_ended: bool = True
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> "Case":
+        """A row of wkg/cases, with the similarity to an intake where it is near one."""
+        tasks, known = row["tasks"] or [], row.get("task_predecessors") or []
+        before = [known[n] if n < len(known) and known[n] is not None else [n - 1] * (n > 0) for n in range(len(tasks))]
+        ended = row.get("p_ended")
+        return cls(tasks, before, row.get("success"), row.get("similarity") or 0.0, ended is None or ended >= 0.5)
+
+    @cached_property
+    def pairs(self) -> set[Pair]:
+        """What directly follows what."""
+        return {(self.tasks[b], self.tasks[n]) for n, before in enumerate(self.before) for b in before}
+
+    @cached_property
+    def first(self) -> set[str]:
+        """Tasks that follow none."""
+        return {task for task, before in zip(self.tasks, self.before, strict=True) if not before}
+
+    @cached_property
+    def last(self) -> set[str]:
+        """Tasks that none follows."""
+        followed = {b for before in self.before for b in before}
+        return {task for n, task in enumerate(self.tasks) if n not in followed}
+
+    def only(self, is_kept: Callable[[str], bool]) -> "Case":
+        """Without the other tasks: what follows one of them follows what that one followed."""
+        kept = [n for n, task in enumerate(self.tasks) if is_kept(task)]
+        place = {n: i for i, n in enumerate(kept)}
+        reached: dict[int, set[int]] = {}
+        for n, before in enumerate(self.before):
+            reached[n] = {m for b in before for m in ([b] if b in place else reached.get(b, ()))}
+        return replace(self, tasks=[self.tasks[n] for n in kept], before=[sorted(place[m] for m in reached[n]) for n in kept])
+
+    def has_in_order(self, one: str, other: str) -> bool | None:
+        """Whether it first does the one before it first does the other; None where it lacks one."""
+        return self.tasks.index(one) < self.tasks.index(other) if {one, other} <= set(self.tasks) else None
+
+
+@dataclass(frozen=True)
 class Plan:
-    """A rank-1 workflow. `head`: its row of workflows/optimized; `steps` and `links`: its rows of workflows/tasks and workflows/edges;
-    `kinds`: activity kind by task id; `history`: the tasks of every case; `near`: the near cases (tasks, success, similarity)."""
+    """A rank-1 workflow. `head`, `steps`, `links`, `flow`: its rows of workflows/optimized, tasks, edges and expected_flow; `kinds`: the
+    activity kind by task id; `history`: every case; `near`: the near ones; `printed`: what `opus best` and `opus explain` say of it."""
 
     head: Mapping[str, Any]
     steps: Sequence[Mapping[str, Any]]
     links: Sequence[Mapping[str, Any]]
+    flow: Sequence[Mapping[str, Any]]
     kinds: Mapping[str, str | None]
-    history: Sequence[Sequence[str]]
-    near: Sequence[Mapping[str, Any]]
-    is_share_printed: bool
+    history: Sequence[Case]
+    near: Sequence[Case]
+    printed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def tasks(self) -> list[Mapping[str, Any]]:
@@ -44,80 +96,173 @@ class Plan:
 
     @property
     def titles(self) -> dict[str, str]:
-        """Title by node."""
-        return {step["node"]: step["title"] or step["task_id"] for step in self.tasks}
+        """Title by task."""
+        return {step["task_id"]: step["title"] or step["task_id"] for step in self.tasks}
+
+    @property
+    def similar(self) -> list[Case]:
+        """The near cases that are really similar; where these are few, the nearest few."""
+        ranked = sorted(self.near, key=lambda case: -case.similarity)
+        return ranked[: max(FEW, sum(case.similarity >= NEAR for case in ranked))]
+
+    @cached_property
+    def work(self) -> dict[Pair, str]:
+        """Which task directly follows which, with the origin of the link; a review between them is passed over."""
+        ids = {step["node"]: step["task_id"] for step in self.tasks}
+        onward: dict[str, list[Mapping[str, Any]]] = {}
+        for link in self.links:
+            onward.setdefault(link["src"], []).append(link)
+
+        def reached(node: str) -> Iterable[str]:
+            if node in ids:
+                return [ids[node]]
+            return [task for link in onward.get(node, []) for task in reached(link["dst"])]
+
+        return {(ids[link["src"]], task): link["origin"] for link in self.links if link["src"] in ids for task in reached(link["dst"])}
+
+    @cached_property
+    def expected(self) -> list[str]:
+        """Steps and events in the order in which they are expected."""
+        places = {row[f"{side}"]: row[f"{side}_place"] for row in self.flow for side in ("src", "dst")}
+        return sorted(places, key=lambda task: places[task])
+
+    def is_step(self, task: str) -> bool:
+        """Whether a task is work."""
+        return self.kinds.get(task) in (None, "step")
 
 
 def checks(plan: Plan) -> list[Check]:
     """Every invariant."""
-    work = [[t for t in case if plan.kinds.get(t) in (None, "step")] for case in plan.history]
     return [
-        _ends("starts where history does", plan, [c[0] for c in work if c], lambda link: (link["dst"], link["src"])),
-        _ends("ends where history does", plan, [c[-1] for c in work if c], lambda link: (link["src"], link["dst"])),
-        _pairs(plan, [*plan.history, *work]), _no_outcome(plan), _no_idle(plan), _evidence(plan),
-        _assumed(plan),
+        _ends("starts where history does", plan, lambda case: case.first, 0),
+        _ends("ends where history does", plan, lambda case: case.last, 1),
+        _pairs(plan), _no_outcome(plan), _no_idle(plan), _evidence(plan), _assumed(plan), _unfounded(plan),
     ]
 
 
-def _assumed(plan: Plan) -> Check:
-    observed, name = plan.head["observed_share"], "assumed share shown"
-    if observed is None:
-        return Check(name, False, "its share of observed figures is unknown")
-    silent = "" if plan.is_share_printed else "; `opus best` does not say so"
-    return Check(name, plan.is_share_printed, f"{1 - observed:.0%} of its figures are assumed{silent}")
+def _ends(name: str, plan: Plan, ends: Callable[[Case], set[str]], side: int) -> Check:
+    """The steps at one end, and the event or step at that end of all that is expected, each against the cases that have it."""
+    cases = [case for case in plan.similar if case.has_ended]
+    cases = cases if len(cases) >= FEW else [case for case in plan.history if case.has_ended]
+    steps = set(plan.titles) - {pair[1 - side] for pair in plan.work}
+    shares = {task: _share(task, [case.only(plan.is_step) for case in cases], ends) for task in sorted(steps)}
+    if plan.expected:
+        outermost = plan.expected[-1 if side else 0]
+        shares |= {outermost: _share(outermost, cases, ends)} if outermost not in steps else {}
+    if not shares:
+        return Check(name, False, "the plan has no step")
+    titles = _names(plan)
+    words = {task: "no case has it" if share is None else f"{share:.0%} of the cases with it do" for task, share in shares.items()}
+    said = ", ".join(f"{titles.get(task, task)} ({known})" for task, known in words.items())
+    known = [share for share in shares.values() if share is not None]
+    return Check(name, min(known) >= LEAST_END if known else None, said)
 
 
-def _ends(name: str, plan: Plan, found: Sequence[str], sides: Callable[[Mapping[str, Any]], tuple[str, str]]) -> Check:
-    """`sides`: of a link the step that has a neighbour on this side, and the neighbour."""
-    inside = {node for link in plan.links for node, other in (sides(link),) if node in plan.titles and other in plan.titles}
-    ids = {step["node"]: step["task_id"] for step in plan.tasks}
-    ends = [node for node in plan.titles if node not in inside]
-    if not found:
-        return Check(name, None, "history has no case with steps")
-    shares = {node: sum(task == ids[node] for task in found) / len(found) for node in ends}
-    said = ", ".join(f"{plan.titles[node]} ({share:.0%} of cases)" for node, share in shares.items())
-    return Check(name, bool(shares) and all(share >= LEAST_SHARE for share in shares.values()), said or "the plan has no step")
+def _share(task: str, cases: Iterable[Case], ends: Callable[[Case], set[str]]) -> float | None:
+    """Of the cases with a task, the share of those that have it at an end."""
+    found = [task in ends(case) for case in cases if task in case.tasks]
+    return sum(found) / len(found) if found else None
 
 
-def _pairs(plan: Plan, history: Iterable[Sequence[str]]) -> Check:
-    seen = {pair for case in history for pair in pairwise(case)}
-    ids = {step["node"]: step["task_id"] for step in plan.tasks}
-    pairs = [link for link in plan.links if link["src"] in ids and link["dst"] in ids]
-    unseen = [link for link in pairs if (ids[link["src"]], ids[link["dst"]]) not in seen]
-    odd = [link for link in unseen if link["origin"] not in EXPLAINED]
-    words = [f"{plan.titles[a['src']]} → {plan.titles[a['dst']]} ({a['origin']})" for a in (odd or unseen)]
-    told = f"; {'not ' if odd else ''}explained: {', '.join(words)}" if words else ""
-    return Check("consecutive pairs seen or explained", not odd, f"{len(pairs) - len(unseen)} of {len(pairs)} pairs seen{told}")
+def _pairs(plan: Plan) -> Check:
+    """Every pair of steps was seen, with or without events between, or a person, a new step or a majority of cases explains it; and what
+    is expected to happen was seen, events included."""
+    name = "consecutive pairs seen or explained"
+    whole = {pair for case in plan.history for pair in case.pairs}
+    seen = whole | {pair for case in plan.history for pair in case.only(plan.is_step).pairs}
+    titles, new = _names(plan), {step["task_id"] for step in plan.tasks if step["origin"] in ("new", "decision")}
+    odd, told = [], []
+    for (a, b), origin in plan.work.items():
+        words = f"{titles[a]} → {titles[b]}"
+        orders = [found for case in plan.history if (found := case.has_in_order(a, b)) is not None]
+        before = sum(orders) / len(orders) if orders else None
+        if origin == "decision" or {a, b} & new:
+            told.append(f"{words} (a person or the procedure)")
+        elif before is not None and before < LEAST_ORDER:
+            odd.append(f"{words} ({before:.0%} of the cases with both have this order)")
+        elif (a, b) not in seen and (origin != "dependency" or before is None or before < 0.5):
+            odd.append(f"{words} ({origin}, never seen)")
+        elif (a, b) not in seen:
+            told.append(f"{words} (a wait: {before:.0%} of the cases with both have this order)")
+    for row in plan.flow:
+        pair = row["src"], row["dst"]
+        if pair not in whole and pair not in plan.work:
+            odd.append(f"expected {titles.get(pair[0], pair[0])} → {titles.get(pair[1], pair[1])} (never seen)")
+    counted = f"{sum(pair in seen for pair in plan.work)} of {len(plan.work)} pairs of steps seen"
+    parts = [counted, *([f"not explained: {', '.join(odd)}"] if odd else []), *([f"explained: {', '.join(told)}"] if told else [])]
+    return Check(name, not odd, "; ".join(parts))
 
 
 def _no_outcome(plan: Plan) -> Check:
-    kinds = {step["node"]: plan.kinds.get(step["task_id"]) for step in plan.tasks}
-    wrong = [f"{title} ({kinds[node]})" for node, title in plan.titles.items() if kinds[node] not in (None, "step")]
-    steps = [title for node, title in plan.titles.items() if kinds[node] in (None, "step")]
-    wrong += [f"{title} (by its name)" for title in steps if _REFUSED.search(title)]
+    wrong = [f"{title} ({plan.kinds[task]})" for task, title in plan.titles.items() if not plan.is_step(task)]
+    wrong += [f"{title} (by its name)" for task, title in plan.titles.items() if plan.is_step(task) and _REFUSED.search(title)]
+    titles, ids = _names(plan), set(plan.titles)
+    wrong += [f"{titles.get(t, t)} (expected, an outcome)" for t in plan.expected if plan.kinds.get(t) == "outcome" and t not in ids]
     return Check("no rejection, outcome or event among the steps", not wrong, ", ".join(wrong) or "none")
 
 
 def _no_idle(plan: Plan) -> Check:
-    done = {task for case in plan.near if case["success"] is not False for task in case["tasks"] or ()}
-    idle = [plan.titles[step["node"]] for step in plan.tasks if step["task_id"] not in done and step["origin"] not in ("new", "decision")]
-    if not plan.near:
-        return Check("no idle step", None, "no case is near")
-    said = f"no near case did: {', '.join(idle)}" if idle else f"near cases ({len(plan.near)}) did every step"
-    return Check("no idle step", not idle, said)
+    name, cases = "no idle step", [case for case in plan.similar if case.success is not False]
+    if not cases:
+        return Check(name, None, "no similar case that did not fail")
+    known = {step["task_id"] for step in plan.tasks if step["origin"] not in ("new", "decision")}
+    shares = {task: sum(task in case.tasks for case in cases) / len(cases) for task in plan.titles if task in known}
+    idle = [f"{plan.titles[task]} ({share:.0%})" for task, share in shares.items() if share < LEAST_DONE]
+    ids = [step["task_id"] for step in plan.tasks]
+    idle += [f"{plan.titles[task]} (twice)" for task in plan.titles if ids.count(task) > 1]
+    least = f"every step was done by at least {min(shares.values(), default=0):.0%} of {len(cases)} similar cases"
+    return Check(name, not idle, f"of {len(cases)} similar cases did: {', '.join(idle)}" if idle else least)
 
 
 def _evidence(plan: Plan) -> Check:
-    similar = sum(case["success"] is not False and (case["similarity"] or 0.0) >= NEAR for case in plan.near)
-    verdict = plan.head["verdict"]
-    said = f"{verdict or 'no verdict'}, {similar} similar cases that did not fail"
-    return Check('no "clear" on thin evidence', verdict != "clear" or similar >= LEAST_SIMILAR, said)
+    like = [case for case in plan.near if case.similarity >= NEAR]
+    succeeded, verdict = sum(case.success is True for case in like), plan.head["verdict"]
+    said = f"{verdict or 'no verdict'}; {len(like)} similar cases, of which {succeeded} are known to have succeeded"
+    return Check('no "clear" on thin evidence', verdict != "clear" or succeeded >= LEAST_SUCCESSES, said)
+
+
+def _assumed(plan: Plan) -> Check:
+    """Beside each total stands what of it is assumed, and of how many steps nothing is known, wherever a person reads it."""
+    name, head = "assumed share shown", plan.head
+    wanted = [f"{100 * head[c]:.1f} % assumed" for c in ("cost_assumed_share", "duration_assumed_share") if head[c] is not None]
+    wanted += [f"{n} step{'s' * (n != 1)} unknown" for c in ("cost_unknown_steps", "duration_unknown_steps") if (n := head[c])]
+    if head["success_probability"] is not None and (n := head["success_unknown_steps"]):
+        wanted.append(f"{n} step{'s' * (n != 1)} assumed")
+    wanted = list(dict.fromkeys(wanted))
+    missing = [f"{where} does not say {words!r}" for where, text in plan.printed.items() for words in wanted if words not in text]
+    if not plan.printed or head["observed_share"] is None:
+        return Check(name, False, "nothing is printed of it" if not plan.printed else "its share of observed figures is unknown")
+    return Check(name, not missing, "; ".join(missing or [f"{', '.join(wanted) or 'nothing is assumed'}"]))
+
+
+def _unfounded(plan: Plan) -> Check:
+    """No figure where nothing was observed or stated: neither a success of priors, nor a cost or time of unknown steps, nor a Reward
+    without a stated gain."""
+    work, head = [step for step in plan.steps if step["kind"] in ("task", "review")], plan.head
+    wrong = []
+    if head["success_probability"] is not None and all(step["p_basis"] == "prior" for step in work):
+        wrong.append(f"success {head['success_probability']:.3f} of priors alone")
+    for column, basis in (("cost_usd", "cost_basis"), ("duration_ms", "duration_basis")):
+        if head[column] is not None and all(step[basis] is None for step in work):
+            wrong.append(f"{column} {head[column]:g} of unknown steps")
+    if head["reward_usd"] is not None and head.get("gain_basis") == "prior":
+        wrong.append(f"Reward {head['reward_usd']:.2f} although no gain is stated")
+    untimed = {step["node"] for step in work if step["duration_basis"] is None}
+    begun = {step["node"] for step in plan.steps if step["start_ms"] is not None}
+    wrong += ["a start behind a step of unknown time" for link in plan.links if link["src"] in untimed and link["dst"] in begun][:1]
+    return Check("no figure without evidence", not wrong, ", ".join(wrong) or "none")
+
+
+def _names(plan: Plan) -> dict[str, str]:
+    """Titles of steps, and the raw keys of what is expected between them."""
+    return {row[side]: row[f"{side}_task_key"] for row in plan.flow for side in ("src", "dst")} | plan.titles
 
 
 def node_f1(plan: Plan, done: Sequence[str], names: Callable[[str], Iterable[str]]) -> float | None:
-    """F1 of the sets of activities against what was really done; `names`: the raw names of a task. None where that is not known."""
+    """F1 of the sets of activities, events included, against all that really happened; `names`: the raw names of a task. None where that is
+    not known."""
     if not done:
         return None
-    wanted = set(done)
-    given = {next((name for name in names(step["task_id"]) if name in wanted), step["title"]) for step in plan.tasks}
+    wanted, titles = set(done), _names(plan)
+    given = {next((name for name in names(task) if name in wanted), titles[task]) for task in titles}
     return 2 * len(given & wanted) / (len(given) + len(wanted))

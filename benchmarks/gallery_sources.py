@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-CLIENT, CONTRACT = "gallery", "requests"
+CLIENT, CONTRACT, UGLY = "gallery", "requests", "ugly_csv"
 
 MODELS = {
     "dispatch of goods": "Dispatch of goods: a customer of the hardware retailer ordered goods. Prepare the package for the carrier.",
@@ -42,15 +42,17 @@ class Source:
     is_table: bool = True
 
 
-def sources(data: Path, bench: Path, work: Path, most: int, cases: int) -> Iterator[Source]:
-    """Every source for which there are data below `data`; `bench` holds logplans.py."""
+def sources(data: Path, bench: Path, work: Path, most: int, cases: int, is_wanted: Callable[[str], bool]) -> Iterator[Source]:
+    """Every source that is wanted (by its name) and for which there are data below `data`; `bench` holds logplans.py."""
     for log in sorted((data / "event_logs").glob("*.gz")):
-        yield _of_log(log, bench, work, most, cases)
-    if (data / "event_logs" / "bpic2020_DomesticDeclarations.xes.gz").exists():
-        yield _ugly(_of_log(data / "event_logs" / "bpic2020_DomesticDeclarations.xes.gz", bench, work, most, cases))
-    if (data / "n8n" / "workflows.tar.gz").exists():
+        if is_wanted(_name(log)):
+            yield _of_log(log, bench, work, most, cases)
+    ugly = data / "event_logs" / "bpic2020_DomesticDeclarations.xes.gz"
+    if ugly.exists() and is_wanted(UGLY):
+        yield _ugly(_of_log(ugly, bench, work, most, cases))
+    if (data / "n8n" / "workflows.tar.gz").exists() and is_wanted("n8n"):
         yield _n8n(data, most)
-    if (data / "bpmn" / "models.tar.gz").exists():
+    if (data / "bpmn" / "models.tar.gz").exists() and is_wanted("bpmn"):
         requests = tuple(Request(name.replace(" ", "-"), text) for name, text in MODELS.items())
         yield Source("bpmn", lambda folder: _unpacked(data / "bpmn" / "models.tar.gz", folder, r"\.bpmn$"), requests, is_table=False)
 
@@ -67,8 +69,12 @@ def write_intakes(source: Source, folder: Path) -> None:
             (place / "request.txt").write_text(request.text, "utf-8")
 
 
+def _name(log: Path) -> str:
+    return log.name.split(".")[0]
+
+
 def _of_log(log: Path, bench: Path, work: Path, most: int, cases: int) -> Source:
-    name = log.name.split(".")[0]
+    name = _name(log)
     out = work / "asked" / name
     if not (out / "ask" / "train.csv").exists():
         command = [sys.executable, str(bench / "logplans.py"), str(log), str(out), "--max-cases", str(most)]
@@ -120,7 +126,7 @@ def _ugly(source: Source) -> Source:
         renamed = {(f"Betrag {names.index(k) + 1}".removesuffix(" 1") if k in names else k): v for k, v in request.attributes.items()}
         return replace(request, attributes=renamed)
 
-    return Source("ugly_csv", write, tuple(map(asked, source.requests)))
+    return Source(UGLY, write, tuple(map(asked, source.requests)))
 
 
 def _date(iso: str, form: int) -> str:
