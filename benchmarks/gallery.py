@@ -136,10 +136,10 @@ def _look(source: Source, work: Path, ran: Ran) -> None:
     for row in rows("SELECT task_id, task_key, title FROM wkg_task_aliases"):
         names.setdefault(row["task_id"], []).extend([row["task_key"], row["title"]])
     intakes = {row["folder"]: row for row in rows("SELECT * FROM generation_intakes")}
-    for request, folder in zip(source.requests, sorted((work / "intakes").glob("*/*/*"), key=_number), strict=False):
+    for request in source.requests:
         shown = Shown(request.name, request.text, done=request.plan)
         ran.shown.append(shown)
-        intake = intakes.get(folder.name, {})
+        intake = intakes.get(request.folder, {})
         heads = rows("SELECT * FROM workflows_optimized WHERE intake_id = ? AND rank = 1 ORDER BY intention_id", intake.get("intake_id"))
         if not heads:
             shown.problem = f"{intake.get('status') or 'not generated'}: {intake.get('reason') or 'see the log of this source'}"
@@ -160,7 +160,7 @@ def _look(source: Source, work: Path, ran: Ran) -> None:
         shown.expected = [names[task][0] if names.get(task) else task for task in plan.expected]
         shown.svg = swimlane_svg(read_workflow(connection, workflow))
         shown.checks, shown.steps = checks(plan), list(plan.titles.values())
-        shown.node_f1 = node_f1(plan, request.plan, lambda task: names.get(task, []))
+        shown.node_f1 = node_f1(plan, request.plan, lambda task: map(source.activity, names.get(task, [])))
     known = rows("SELECT DISTINCT unnest(map_keys(attributes)) AS name FROM wkg_cases")
     ran.note = _why_alike(source, ran, {row["name"] for row in known})
 
@@ -174,11 +174,6 @@ def _why_alike(source: Source, ran: Ran, attributes: set[str]) -> str:
     told = sorted({name for one in asked for name in one if name in attributes and len({other.get(name) for other in asked}) > 1})
     why = f"although they differ in {', '.join(told)}" if told else "and nothing that history knows tells them apart"
     return f"All {len(ran.shown)} requests have the same plan, {why}."
-
-
-def _number(folder: Path) -> tuple[str, int]:
-    head, _, tail = folder.name.rpartition("-")
-    return (head, int(tail)) if tail.isdigit() else (folder.name, 0)
 
 
 def main() -> None:

@@ -31,15 +31,22 @@ class Request:
     plan: tuple[str, ...] = ()
     attributes: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def folder(self) -> str:
+        """The name of its intake."""
+        return re.sub(r"[^A-Za-z0-9-]+", "-", self.name)[:60]
+
 
 @dataclass(frozen=True)
 class Source:
-    """One thing to run. `write` puts its files of history into a folder; `is_table`: `opus init` reads them."""
+    """One thing to run. `write` puts its files of history into a folder; `is_table`: `opus init` reads them; `activity`: what the requests'
+    plans call an activity of which history has this raw name."""
 
     name: str
     write: Callable[[Path], list[Path]]
     requests: tuple[Request, ...]
     is_table: bool = True
+    activity: Callable[[str], str] = str
 
 
 def sources(data: Path, bench: Path, work: Path, most: int, cases: int, is_wanted: Callable[[str], bool]) -> Iterator[Source]:
@@ -51,7 +58,7 @@ def sources(data: Path, bench: Path, work: Path, most: int, cases: int, is_wante
     if ugly.exists() and is_wanted(UGLY):
         yield _ugly(_of_log(ugly, bench, work, most, cases))
     if (data / "n8n" / "workflows.tar.gz").exists() and is_wanted("n8n"):
-        yield _n8n(data, most)
+        yield _n8n(data, most, cases)
     if (data / "bpmn" / "models.tar.gz").exists() and is_wanted("bpmn"):
         requests = tuple(Request(name.replace(" ", "-"), text) for name, text in MODELS.items())
         yield Source("bpmn", lambda folder: _unpacked(data / "bpmn" / "models.tar.gz", folder, r"\.bpmn$"), requests, is_table=False)
@@ -61,7 +68,7 @@ def write_intakes(source: Source, folder: Path) -> None:
     """The requests as a contract's intakes."""
     contract = folder / CLIENT / CONTRACT
     for request in source.requests:
-        place = contract / re.sub(r"[^A-Za-z0-9-]+", "-", request.name)[:60] / "input"
+        place = contract / request.folder / "input"
         place.mkdir(parents=True)
         if request.attributes:
             (place / "request.json").write_text(json.dumps(request.attributes, ensure_ascii=False, indent=1), "utf-8")
@@ -138,19 +145,23 @@ def _euro(value: str) -> str:
     return f"{float(value):,.2f} €".replace(",", " ").replace(".", ",").replace(" ", ".", value.count(",")) if value else ""
 
 
-def _n8n(data: Path, most: int) -> Source:
-    """Flows with a title are history, but for those that are asked for."""
+def _n8n(data: Path, most: int, cases: int) -> Source:
+    """Some flows are history, but for those that are asked for and their duplicates."""
     rows = _rows(data / "plans" / "n8n.jsonl.gz")
     asked = random.Random(0).sample(rows, most)
     numbers = {row["id"].split("_")[0].removeprefix("n") for row in asked}
-    left_out = "|".join(re.escape(number) for number in sorted(numbers))
+    flows = _rows(data / "n8n" / "index.jsonl.gz")
+    same = {flow["path"]: flow["duplicate_of"] or flow["path"] for flow in flows}
+    groups = {group for path, group in same.items() if Path(path).name.split("_")[0] in numbers}
+    known = sorted(Path(path).name for path, group in same.items() if group not in groups)
+    kept = random.Random(0).sample(known, min(cases, len(known))) if cases else known
 
     def write(folder: Path) -> list[Path]:
-        return _unpacked(data / "n8n" / "workflows.tar.gz", folder, rf"/(?!(?:{left_out})_)[^/]+\.json$")
+        return _unpacked(data / "n8n" / "workflows.tar.gz", folder, rf"/(?:{'|'.join(map(re.escape, kept))})$")
 
     requests = tuple(Request(f"flow-{n}", f"{row['request']}\n\n{row.get('context') or ''}", tuple(row["plan"])) for n, row in
                      enumerate(asked, start=1))
-    return Source("n8n", write, requests, is_table=False)
+    return Source("n8n", write, requests, is_table=False, activity=lambda name: name.split(" ")[0].rsplit(".", 1)[-1])
 
 
 def _unpacked(archive: Path, folder: Path, pattern: str) -> list[Path]:

@@ -9,7 +9,8 @@ WITH pairs AS (
         'src_key', get(tasks, j).task_key, 'dst_key', t.task_key,
         'actor_kind', t.actor_kind, 'model', t.model, 'actor_group', t.actor_group, 'with_work', t.duration_ms IS NULL,
         'value', try_cast(IF(t.predecessors IS NULL AND t.wait_ms IS NOT NULL, round(t.wait_ms * 1000),
-          greatest(0, unix_micros(t.started_at) - unix_micros(get(tasks, j).ended_at))) AS BIGINT))))))
+          -- greatest(0, x) would turn an unknown x into 0
+          IF(t.started_at < get(tasks, j).ended_at, 0, unix_micros(t.started_at) - unix_micros(get(tasks, j).ended_at))) AS BIGINT))))))
   FROM implementations
 ), measured AS (
   SELECT /*+ BROADCAST(a), BROADCAST(b) */

@@ -109,6 +109,7 @@ def test_what_is_written_beside_is_the_description(bench) -> None:
     case = bench.one("a.bpmn", definitions(content))[0]["a.bpmn#P"]
     (task,) = case["tasks"]
     assert (task["description"], task["actor"]) == ("In a box.\nMind the glass", "Warehouse")
+    assert dict(task["attributes"])["actor_group"] == "Warehouse"  # a lane is a role
     assert (case["title"], case["description"]) == ("Shop", "How we ship.\nFree\nAll of it\nLarge?")
 
 

@@ -13,7 +13,7 @@ from opus_pipelines.generation.choosing.lead_times import LeadTimes
 from opus_pipelines.lake import table_of
 from opus_pipelines.schemas import CASES, WAITS, WAYS
 from opus_pipelines.wkg.waiting import Waiting, correlations
-from opus_pipelines.workflow.model import REVIEW, InputNode, OutputNode, TaskNode, Workflow
+from opus_pipelines.workflow.model import REVIEW, UNKNOWN, InputNode, OutputNode, TaskNode, Workflow
 
 HOUR = 3.6e6
 MONDAY = datetime(2026, 6, 1, 9, tzinfo=UTC)
@@ -74,6 +74,17 @@ def test_a_log_of_completions_has_the_work_in_the_time_between_them() -> None:
     assert found.p50_ms == pytest.approx(121 * HOUR)  # the first step's hour is known
     assert found.basis == "time between completions"
     assert found.steps["b"].wait_ms_p50 == 120 * HOUR
+
+
+def test_a_working_time_that_nobody_knows_is_not_assumed_to_be_0() -> None:
+    unknown = lambda name: TaskNode(name, name, name.upper(), actor_kind="human", duration_basis=UNKNOWN)
+    steps = Workflow.of(
+        [InputNode("in", "request"), unknown("a"), unknown("b"), OutputNode("out", "answer", 1.0)], [("in", "a"), ("a", "b"), ("b", "out")]
+    )
+    untimed = [(c | {"task_duration_ms": [None, None]}) for c in pairs(20, 120)]
+    assert LeadTimes(Waiting.of_cases(table(*untimed))).of(steps).basis == "time between completions"
+    apart = [(c | {"task_duration_ms": [None, HOUR]}) for c in pairs(20, 120)]
+    assert LeadTimes(Waiting.of_cases(table(*apart))).of(steps).basis == "waiting and work"
 
 
 def test_a_step_that_history_never_timed_makes_the_lead_time_unknown() -> None:

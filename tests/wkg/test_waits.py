@@ -94,6 +94,14 @@ def test_two_sources_added_up_are_one_source(lake: Lake, tmp_path_factory: pytes
     assert comparable(lake) == comparable(other)
 
 
+def test_waiting_time_without_moments_is_unknown_and_not_0(lake: Lake, history: Any, rebuild: Any) -> None:
+    """Flows and models tell what follows what, and no times."""
+    untimed = {"started_at": None, "ended_at": None}
+    flow = [history.step(name, predecessors=before, **untimed) for name, before in (("A", []), ("B", [0]), ("C", [0, 1]))]
+    rebuild(lake, history.write(lake, "flows", [history.case(1, flow)]))
+    assert rows(lake, WAITS) == []
+
+
 def test_waiting_time_of_no_pair_is_unknown(lake: Lake, history: Any, rebuild: Any) -> None:
     rebuild(lake, history.write(lake, "lone", [history.case(1, [history.step("A")])]))
     assert rows(lake, WAITS) == []

@@ -42,7 +42,7 @@ class LeadTimes:
     def _step(self, workflow: Workflow, task: TaskNode) -> StepTime:
         waits = {b: wait for b in workflow.predecessors(task.id) if (wait := self._wait(workflow, b, task)) is not None}
         work = None if task.is_review else self.waiting.took(self._known(task), _way(task))
-        assumed = work is None and task.duration_ms is not None and not _is_contained(waits)
+        assumed = work is None and task.known_duration_ms is not None and not _is_contained(waits)
         if assumed:
             work = Times.constant(task.duration_ms)
         return StepTime(waits, work, self.calendar is not None and is_person(task.actor_kind), assumed)

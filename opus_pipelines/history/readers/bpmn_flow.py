@@ -72,7 +72,8 @@ class ProcessFlow:
     def _inherited(self, element: Any, outer: Raw) -> Raw:
         """What a sub-process says of every task in it."""
         name, ident = plain(element.get("name")), element.get("id", "")
-        own = {"sub_process": " / ".join(filter(None, (outer.get("sub_process"), name))), "actor": self._lanes.get(ident)}
+        lane = self._lanes.get(ident)
+        own = {"sub_process": " / ".join(filter(None, (outer.get("sub_process"), name))), "actor": lane, "lane": lane}
         if loop := loop_of(element):
             said = "; ".join(self._notes.get(ident, ()))
             self.noted.add(ident)
@@ -81,11 +82,12 @@ class ProcessFlow:
 
     def _task(self, element: Any, kind: str, inherited: Raw) -> Raw:
         ident, name = element.get("id", ""), plain(element.get("name"))
+        lane = self._lanes.get(ident)
         said = [documentation(element), *self._notes.get(ident, ())]
         self.noted.add(ident)
         own = {
             "id": ident, "name": name or ident, "type": kind, "actor_kind": ACTOR_KINDS.get(kind),
-            "actor": assignee_of(element) or self._lanes.get(ident), "documentation": "\n".join(filter(None, said)),
+            "actor": assignee_of(element) or lane, "lane": lane, "documentation": "\n".join(filter(None, said)),
             "calls": element.get("calledElement"), "loop": "; ".join(filter(None, (inherited.get("loop"), loop_of(element)))),
             "inputs": self._named(element, "dataInputAssociation", "sourceRef"),
             "outputs": self._named(element, "dataOutputAssociation", "targetRef"),

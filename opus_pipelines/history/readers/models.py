@@ -15,7 +15,8 @@ LOOP_BACK = "loop_back_to"
 _CASE = {"title": "name", "description": "documentation"}
 _STEP = {
     "activity": "key", "task_title": "name", "task_description": "documentation", "instructions": "instructions", "actor": "actor",
-    "actor_kind": "actor_kind", "model": "model", "inputs": "inputs", "outputs": "outputs", "predecessors": "predecessors",
+    "actor_kind": "actor_kind", "actor_group": "lane", "model": "model",
+    "inputs": "inputs", "outputs": "outputs", "predecessors": "predecessors",
 }
 
 
