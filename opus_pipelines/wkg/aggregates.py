@@ -33,6 +33,7 @@ VALUES_KEPT = 64  # distinct descriptions, instructions, inputs, outputs of a so
 RAW_VARIANTS = "raw_variants"  # with the source's own task keys, to add to and to take from
 MINING_CODE = (
     "wkg/aggregates.py", "wkg/delta.py", "wkg/cases.py", "wkg/columns.py", "wkg/estimates/histograms.py", "wkg/estimates/open_cases.py",
+    "wkg/estimates/next_activity.py",
     "wkg/resolution/names.py",
     "history/activity_evidence.py", "history/costs.py",
 )

@@ -92,7 +92,9 @@ def _with_continuations(cases: pa.Table, times: pa.ListArray) -> pa.Table:
             whens.append(when[start:end][order] / 1e6)
     p_ended: list[float | None] = [None] * cases.num_rows
     rest: list[list[str] | None] = [None] * cases.num_rows
-    for row, found in zip(rows, continuations(activities, whens), strict=True):
+    known = cases["attributes"].take(pa.array(rows, pa.int64())).to_pylist()
+    attributes = [{name: value for name, value in (of or ()) if value is not None} for of in known]
+    for row, found in zip(rows, continuations(activities, whens, attributes), strict=True):
         p_ended[row], rest[row] = found.p_ended, [names[a] for a in found.rest]
     columns = {"p_ended": pa.array(p_ended, pa.float64()), "expected_rest": pa.array(rest, pa.list_(pa.string()))}
     for name, column in columns.items():

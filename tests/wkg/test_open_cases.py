@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.wkg.estimates.open_cases import LONGEST_REST, Continuation, continuations
+from opus_pipelines.wkg.estimates.open_cases import LONGEST_REST, Continuation, continuations, is_held_by_end
 
 DAY = 86_400.0
 OPEN, SEND, PAY = 0, 1, 2
@@ -70,3 +70,12 @@ def test_every_log_gives_probabilities_and_a_bounded_rest(cases):
         assert 0.0 <= found.p_ended <= 1.0
         assert len(found.rest) <= LONGEST_REST
         assert known.issuperset(found.rest)
+
+
+def test_a_log_that_holds_cases_by_their_end_begins_late():
+    even = np.arange(100.0)
+    assert not is_held_by_end(even, even + 30)
+    # Closed in the last week: the log reaches back for years only where a case took years.
+    began = np.concatenate([np.array([0.0, 200.0, 400.0]), 1_000 + even[:40] / 10])
+    assert is_held_by_end(began, np.full(43, 1_005.0))
+    assert not is_held_by_end(np.zeros(1), np.zeros(1))

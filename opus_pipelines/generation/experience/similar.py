@@ -3,7 +3,8 @@
 Text: the cosine of a case's vector with the client's request; a case `TEXT_SHARPNESS` less similar than the most similar one counts 1/e of
 it. Attributes: the proximity of a random forest (`experience.attributes`). Where both are there, the two weights are multiplied. With
 neither, all cases of the scope count, those of its latest time more, as far as the forest finds that the work changed over time.
-A case that probably was still running counts `OPEN_WEIGHT` of one that had ended, with the rest that it is expected to have.
+A case that probably was still running counts as any other, with the rest that it is expected to have: to count it less would favour the
+work that ends soonest.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +24,6 @@ from opus_pipelines.workflow.constraints import folded
 
 TEXT_SHARPNESS = 0.05
 TEXT_CASES = 60        # most similar cases by text that count at all
-OPEN_WEIGHT = 0.4
 MOST_CASES = 20_000    # cases of a scope that are looked at, the latest ones
 LONGEST_NAME = 120     # characters of a line in which an attribute's name is looked for
 WHOSE = ("client", "contract")  # columns of wkg/cases that count as attributes
@@ -57,13 +57,13 @@ class Scope:
 
     def load(self) -> None:
         """Work out now what every search needs."""
-        self._courses, self._ended, self._may_be_followed, self._text, self._features, self._proximity  # noqa: B018 - each is kept
+        self._courses, self._may_be_followed, self._text, self._features, self._proximity  # noqa: B018 - each is kept
 
     def similar(self, intake: Intake, request: np.ndarray) -> Similar | None:
         """None where no case of the scope has a task. `request`: unit vector [d] of what the client asks for."""
         if not len(self._rows) or not any(course.tasks for course in self._courses):
             return None
-        weights, by, nearest = np.where(self._ended >= 0, OPEN_WEIGHT + (1 - OPEN_WEIGHT) * self._ended, 1.0), [], None
+        weights, by, nearest = np.ones(len(self._rows)), [], None
         if self._text is not None:
             cosines = (self._text @ request).round(6)
             nearest = float(cosines.max())
@@ -118,11 +118,6 @@ class Scope:
         """[cases]: did something, and did not fail."""
         failed = pc.equal(self._cases["success"], False).fill_null(False).to_numpy()[self._rows]
         return np.array([bool(course.tasks) for course in self._courses]) & ~failed
-
-    @cached_property
-    def _ended(self) -> np.ndarray:
-        """[cases]: chance of having ended; -1 where that is unknown."""
-        return np.asarray(pc.fill_null(self._cases["p_ended"], -1.0).to_numpy()[self._rows])
 
     @cached_property
     def _text(self) -> np.ndarray | None:

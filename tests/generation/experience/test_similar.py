@@ -73,10 +73,10 @@ def test_text_decides_where_history_has_texts():
     assert (found.by, found.nearest, found.consensus.tasks) == ("text", 1.0, ("c", "d"))
 
 
-def test_a_case_that_was_still_running_counts_less_and_with_its_expected_rest():
+def test_a_case_that_was_still_running_counts_with_its_expected_rest():
     rows = [case(n, "a", p_ended=0.0, expected_rest=["b"], started_at=None) for n in range(4)] + [case(9, "x", started_at=None)]
     found = scope(rows).similar(intake(), np.zeros(3))
-    assert found.consensus.support == {"a": pytest.approx(1.6 / 2.6), "b": pytest.approx(1.6 / 2.6), "x": pytest.approx(1 / 2.6)}
+    assert found.consensus.support == {"a": pytest.approx(0.8), "b": pytest.approx(0.8), "x": pytest.approx(0.2)}
 
 
 def test_failed_and_empty_cases_are_not_followed():
