@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Precision and recall of the reader of rules on the labelled procedures of tests/intention/procedures.
 
-    PYTHONPATH=. benchmarks/rules.py [--part heldout|tuning|sample] [--errors] [--by style|kind]
+    PYTHONPATH=. benchmarks/rules.py [--part heldout|second|tuning|sample] [--errors] [--by style|kind]
 
 A rule is right when its kind, its arguments and its condition are those of a label (tests/intention/procedures/README.md says how it is
-labelled). `--errors` prints what was missed and what was read in vain; use it with the tuning part only, or the held-out part is spent.
+labelled). `--errors` prints what was missed and what was read in vain; use it with the tuning part only, or the held-out parts are spent.
 """
 
 import argparse
@@ -158,11 +158,11 @@ def _count(row: dict[str, Any], said: list[Statement], scores: dict[str, Score],
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", choices=("heldout", "tuning", "sample"))
+    parser.add_argument("--part", choices=("heldout", "second", "tuning", "sample"))
     parser.add_argument("--errors", action="store_true")
     parser.add_argument("--by", choices=("style", "kind", "industry", "procedure"))
     asked = parser.parse_args()
-    for part in [asked.part] if asked.part else ("tuning", "heldout", "sample"):
+    for part in [asked.part] if asked.part else ("tuning", "heldout", "second", "sample"):
         rows = rows_of(part)
         none = sum(not r["rules"] for r in rows)
         print(f"{part}: {len(rows)} sentences of {len({r['procedure'] for r in rows})} procedures, {none} without a rule")

@@ -23,6 +23,16 @@ def test_there_are_enough_labelled_sentences_and_a_third_state_no_rule():
     assert sum(not r["rules"] for r in both) == 260
 
 
+def test_the_second_held_out_part_shares_nothing_with_the_others_and_has_styles_of_its_own():
+    second = rows("second")
+    assert (len(second), len({r["procedure"] for r in second}), sum(not r["rules"] for r in second)) == (176, 14, 66)
+    assert {r["style"] for r in second} == {
+        "minutes", "chat", "acceptance", "runbook", "circular", "sla", "slides", "jobdesc", "wiki", "batch",
+    }
+    for key in ("procedure", "industry", "sentence", "style"):
+        assert not {r[key] for r in rows("tuning") + rows("heldout")} & {r[key] for r in second}
+
+
 def test_the_parts_share_no_procedure_and_no_sentence_and_have_every_style_and_kind():
     for key in ("procedure", "industry", "sentence"):
         assert not {r[key] for r in rows("tuning")} & {r[key] for r in rows("heldout")}
