@@ -36,7 +36,7 @@ class Score:
     found: int = 0
     read: int = 0
     right: int = 0
-    errors: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list, repr=False)  # a failing test must not show those of the held-out parts
 
     @property
     def precision(self) -> float:

@@ -23,6 +23,7 @@ from opus_pipelines.intention.stated import Condition, Statement
 SPEAKING = ("process", "contract")  # roles whose sentences may bind
 LONGEST = 600  # characters of a sentence beyond which its grammar is not to be trusted
 UNREAD = "it obliges, but what it asks for could not be read"
+DOUBTFUL = "not understood for sure ({}); say it in a plain sentence of its own, or state it in contract.toml"
 ONE_STEP = "a deadline of one step; workflows are held against deadlines of the whole work only"
 BOUND = "it bounds an amount, a count or a measure inside the case; no figure of a workflow is held against it"
 
@@ -125,10 +126,13 @@ def rule_of(sentence: Sentence, question: str = "", column: int | None = None) -
     limits = [d for clause in clauses for d in _limits(clause, is_row)]
     said = statements_of_row(sentence.text, column) if is_row else statements_of(_with_question(sentence.text, question), sentence.shape)
     others = [s for s in said if not (limits and s.kind in ("deadline", "limit", "existence"))]  # the limit of the whole says these, too
-    demands = (*limits, *(d for s in others for d in demands_of(s)))
+    sure = tuple(s for s in others if not s.doubt)
+    demands = (*limits, *(d for s in sure for d in demands_of(s)))
+    if unsure := next((s.doubt for s in others if s.doubt), ""):
+        demands = (*demands, Demand("none", idle=DOUBTFUL.format(unsure)))
     if normative and not demands and not any(PERMISSION.search(clause) for clause in clauses):
         demands = (Demand("none", idle=UNREAD),)
-    return Rule(sentence, demands, said) if demands else None
+    return Rule(sentence, demands, tuple(s for s in said if not s.doubt)) if demands else None
 
 
 def demands_of(said: Statement) -> Iterator[Demand]:

@@ -34,6 +34,7 @@ class Statement:
     `a` is "" in a deadline of the whole workflow. Deadlines and limits have `amount`, `unit` and, for a limit, `op`; `calendar` is
     "working" where working days or business hours are counted and "calendar" otherwise. `options`: the alternatives of a choice.
     `verb`: the stem of the verb that is obliged or forbidden, where there is one; `strong`: the sentence obliges, it does not merely tell.
+    `doubt`: why the reading is not to be trusted, "" where it is; a doubtful statement demands nothing.
     """
 
     kind: Kind
@@ -47,3 +48,4 @@ class Statement:
     conditions: tuple[Condition, ...] = ()
     verb: str = ""
     strong: bool = True
+    doubt: str = ""

@@ -17,7 +17,16 @@ _EMPTY = """
 EMPTY = frozenset(_EMPTY.split())
 _IRREGULAR = {
     "paid": "pay", "payment": "pay", "payments": "pay", "sent": "send", "told": "tell", "taken": "take", "took": "take", "held": "hold",
-    "made": "make", "written": "write", "sought": "seek", "given": "give",
+    "made": "make", "written": "write", "sought": "seek", "given": "give", "begun": "begin", "broken": "break", "brought": "bring",
+    "bought": "buy", "built": "build", "chosen": "choose", "drawn": "draw", "driven": "drive", "eaten": "eat", "forgotten": "forget",
+    "frozen": "freeze", "grown": "grow", "heard": "hear", "hidden": "hide", "kept": "keep", "known": "know", "lent": "lend", "lost": "lose",
+    "overseen": "oversee", "rebuilt": "rebuild", "repaid": "repay", "rewritten": "rewrite", "seen": "see", "shown": "show", "sold": "sell",
+    "spent": "spend", "stolen": "steal", "swept": "sweep", "taught": "teach", "thrown": "throw", "torn": "tear", "understood": "understand",
+    "undertaken": "undertake", "upheld": "uphold", "withdrawn": "withdraw", "withheld": "withhold", "worn": "wear",
+    "dealt": "deal", "dug": "dig", "fed": "feed", "flown": "fly", "hung": "hang", "laid": "lay", "led": "lead", "meant": "mean",
+    "met": "meet",
+    "proven": "prove", "ridden": "ride", "risen": "rise", "sewn": "sew", "shaken": "shake", "spoken": "speak", "struck": "strike",
+    "stuck": "stick", "sworn": "swear", "won": "win",
 }
 
 

@@ -19,8 +19,8 @@ def rows(part):
 
 def test_there_are_enough_labelled_sentences_and_a_third_state_no_rule():
     both = rows("tuning") + rows("heldout")
-    assert (len(both), len({r["procedure"] for r in both}), len({r["style"] for r in both})) == (795, 71, 10)
-    assert sum(not r["rules"] for r in both) == 260
+    assert (len(both), len({r["procedure"] for r in both}), len({r["style"] for r in both})) == (1599, 132, 13)
+    assert sum(not r["rules"] for r in both) == 505
 
 
 def test_the_second_held_out_part_shares_nothing_with_the_others_and_has_styles_of_its_own():
@@ -36,7 +36,7 @@ def test_the_second_held_out_part_shares_nothing_with_the_others_and_has_styles_
 def test_the_parts_share_no_procedure_and_no_sentence_and_have_every_style_and_kind():
     for key in ("procedure", "industry", "sentence"):
         assert not {r[key] for r in rows("tuning")} & {r[key] for r in rows("heldout")}
-    assert {r["style"] for r in rows("tuning")} == {r["style"] for r in rows("heldout")}
+    assert {r["style"] for r in rows("tuning")} > {r["style"] for r in rows("heldout")}
     for part in ("tuning", "heldout"):
         kinds = Counter(rule["kind"].split("|")[0] for r in rows(part) for rule in r["rules"])
         assert set(kinds) == set(KINDS)
@@ -52,7 +52,9 @@ def benchmark():
     return module
 
 
-@pytest.mark.parametrize(("part", "precision", "recall"), [("tuning", 0.97, 0.97), ("heldout", 0.87, 0.88), ("sample", 0.95, 0.97)])
+@pytest.mark.parametrize(("part", "precision", "recall"), [
+    ("tuning", 0.98, 0.89), ("heldout", 0.92, 0.85), ("second", 0.88, 0.66), ("sample", 0.95, 0.97),
+])
 def test_the_reader_is_no_worse_than_measured(part, precision, recall, benchmark):
     """What benchmarks/rules.py printed when the reader was last changed; the old reader had .53 and .26 on the held-out part."""
     found = benchmark.score(part)["all"]

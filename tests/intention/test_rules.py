@@ -1,6 +1,7 @@
 import pytest
 
 from opus_pipelines.intention.procedure.figures import money_in
+from opus_pipelines.intention.procedure.reader import statements_of
 from opus_pipelines.intention.rules import Demand, rule_of, rules_of
 from opus_pipelines.intention.sentences import Sentence
 from opus_pipelines.intention.stated import Condition
@@ -145,6 +146,45 @@ def test_a_condition_governs_every_clause_behind_it(text, clauses, text_elements
 def test_what_obliges_and_cannot_be_read_is_said():
     sentence = Sentence("Vendors must, always.", "e", "process", "line 1", "prose")
     assert rule_of(sentence).demands == (Demand("none", idle="it obliges, but what it asks for could not be read"),)
+
+
+@pytest.mark.parametrize(("text", "why"), [
+    ("Bags remaining unclaimed for more than 5 days must be opened.", "'more than 5 days' was not understood"),
+    ("If they are not, the applicant must be asked again.", "the condition 'they are not' does not say when it is met"),
+    ("Do not sell the seats before 6 pm.", "'6 pm' is a time of day, not a step"),
+    ("Applications received within 30 days must be backdated.", "whether the time tells which cases are meant is not sure"),
+    ("Calls must be answered within 2 hours, letters within 5 days.", "'calls answered within 2 hours, letters' is more than one clause"),
+    ("Minors need the signature of a parent.", "whether every case has 'minors' is not said"),
+    ("A lorry that has not been washed must not leave the farm.", "whom it concerns was not understood"),
+    ("The form must be complete.", "it tells how something has to be, not what is done"),
+    ("In winter, the pipes must be drained.", "whether it holds in 'winter' only is not sure"),
+    ("Cages must not hold more than five mice.", "whether 'more than five mice' is a condition is not sure"),
+])
+def test_what_is_doubtful_is_said_and_not_applied(text, why, text_elements):
+    (found,) = demands(text_elements, text)
+    assert (found.kind, found.idle) == (
+        "none", f"not understood for sure ({why}); say it in a plain sentence of its own, or state it in contract.toml",
+    )
+
+
+@pytest.mark.parametrize("text", [
+    "This policy shall not affect other rights.", "The aim of the check is to detect fraud.", "Do not hesitate to call.",
+    "No permit is needed for small events.", "Nobody has to work on Sundays.", "The audit begins in two weeks.",
+    "Employees are not entitled to an allowance.", "The process starts when the order is placed.",
+])
+def test_what_states_no_rule_is_passed_over(text, text_elements):
+    assert told(demands(text_elements, text)) == []
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("The oven must be preheated for 15 minutes before baking.", ("precedence", "the oven preheated for 15 minutes", "baking")),
+    ("There is no delivery before payment.", ("precedence", "payment", "delivery")),
+    ("Only when the bed has been cleaned can it be assigned.", ("precedence", "the bed has been cleaned", "it be assigned")),
+    ("Wages shall be withheld until the report is accepted.", ("precedence", "the report is accepted", "wages")),
+])
+def test_orders_are_read_in_more_words(text, expected):
+    (said,) = statements_of(text)
+    assert (said.kind, said.a, said.b, said.doubt) == (*expected, "")
 
 
 def test_amounts_are_found_as_people_write_them():

@@ -3,12 +3,15 @@
 import re
 from collections.abc import Iterator
 
-from opus_pipelines.intention.procedure.figures import BOUNDED, with_tokens
+from opus_pipelines.intention.procedure.figures import BOUNDED, TOKEN, with_tokens
+from opus_pipelines.intention.procedure.verbs import is_imperative
 from opus_pipelines.intention.words import stems
 
+LEAST_CLAUSE = 4  # words of what stands before a colon, from which it may be a clause
 _QUOTED = re.compile(r'"[^"]*"|“[^”]*”|«[^»]*»|(?<!\w)\'[^\']{4,}\'(?!\w)')
 _NUMBERING = re.compile(
-    r"^\s*(?:\[[ xX✓]?\]|☐|[-*+•–▪◦]|§+\s*[\d.]+|\(?\d+(?:\.\d+)*[.):]|\d+(?:\.\d+)+|(?:clause|article|art\.|section|step|rule"
+    r"^\s*(?:\d{1,2}(?=\s+(?-i:[A-Z][a-z]))|\[[ xX✓]?\]|☐|[-*+•–▪◦]|§+\s*[\d.]+|\(?\d+(?:\.\d+)*[.):]|\d+(?:\.\d+)+|(?:clause"
+    r"|article|art\.|section|step|rule"
     r"|no\.?)\s+\d+[.):]?)\s+",
     re.I,
 )
@@ -23,7 +26,10 @@ _VOICE = re.compile(
     r"^(?:requirements?|rules?|important|reminder|action|actions|policy|please note|warning|caution|attention"
     r"|answer)(?: \d+)?\s*:\s*", re.I)
 _HEADED = re.compile(r"^(?P<head>[^:.;⟦]{2,70}(?:⟦[^⟧]*⟧[^:.;]{0,30})?):\s+(?P<rest>\S.*)$")
+_THINGS = re.compile(r"(?:\w+ ){0,2}\w+s$")  # "gas appliances: close the valve"
+_NARROWED = re.compile(r"^(?!.*\b(?:must|shall|should|is|are)\b)\w+ (?:with|without|who|whose|that|from|under|abroad)\b")
 _ASIDE = re.compile(r"\s*\(([^()]*)\)")
+_BOUND_FIRST = re.compile(rf"^(?P<head>[^,.;:–—-]{{2,40}}{TOKEN}[^,.;:–—-]{{0,20}}?)\s[–—-]\s")
 _KEPT_ASIDE = re.compile(
     r"^(?:must|shall|has to|have to|needs? to|only|not|never|before|after|within|max|at most|unless|except|if"
     r"|should)\b", re.I)
@@ -32,12 +38,13 @@ _REPLY = re.compile(
     r"|in parallel|next|however|therefore"
                     r"|in addition|additionally|furthermore|moreover|from now on|going forward|in future|effective \w+"
                     r"|starting (?:next |on )?\w+"
-                    r"|as of [^,]+|and one more thing|in general|by default|instead|otherwise|thus|hence|as a rule|please|(?:make"
+                    r"|as of [^,]+|and one more thing|in general|by default|thus|hence|as a rule|please|(?:make"
                     r"|be) sure to|remember to|take care to|ensure to)\b(?:[,:]\s*|\s+)")
 _SHORT = (("’", "'"), ("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("n't", " not"), ("'ll", " will"),
           ("'ve", " have"),
           ("'re", " are"))
 _CONCESSION = re.compile(r",? even (?:if|when|where|while|before|after|though)\b[^,]*|, (?:whoever|whatever|whichever|no matter)\b[^,]*")
+_AND_WHICH = re.compile(r", which (?:is|are|was|were|takes?|can|may|usually|often|normally|has|have|also)\b[^,]*(?:,|$)")
 _ASKED = re.compile(r"^(?:q(?:uestion)?\s*[:.]\s*)?(?P<q>[^?]*)\?\s*(?:a(?:nswer)?\s*[:.]\s*)(?P<a>.*)$", re.I | re.S)
 _HOW_MANY = re.compile(r"^how many (?P<what>.+?) (?P<verb>do|does|may|can|are|is|must|should|will)\b(?P<rest>.*)$", re.I)
 _MAY_I = re.compile(r"^(?:may|can|could|do|does|will) (?P<what>.+)$", re.I)
@@ -59,14 +66,17 @@ def clauses_of(text: str) -> Iterator[str]:
 
 
 def _parts(text: str) -> Iterator[str]:
+    text = _BOUND_FIRST.sub(r"\g<head>: ", text)
     for part in re.split(r";\s+(?!(?:subsequently|afterwards|then|thereafter|after that|next)\b)|\s[–—-]\s", text):
         headed = _HEADED.match(part.strip())
         if not headed:
             yield from _ready(part)
         elif re.match(r"(?:for|if|in case of|when)\b", headed["head"], re.I):
             yield from _ready(f"{headed['head']}, {headed['rest']}")
-        elif BOUNDED.search(headed["head"].casefold()):
+        elif BOUNDED.search(headed["head"].casefold()) or _NARROWED.search(headed["head"]) or (_THINGS.match(headed["head"]) and is_imperative(headed["rest"].casefold())):
             yield from _ready(f"for {headed['head']}, {headed['rest']}")
+        elif len(headed["head"].split()) < LEAST_CLAUSE:
+            yield from _ready(headed["rest"])
         else:
             yield from _ready(headed["head"])
             yield from _ready(headed["rest"])
@@ -76,7 +86,7 @@ def _ready(text: str) -> Iterator[str]:
     said = text.casefold()
     for old, new in _SHORT:
         said = said.replace(old, new)
-    said = " ".join(_CONCESSION.sub("", said).strip(" .!,").split())
+    said = " ".join(_AND_WHICH.sub("", _CONCESSION.sub("", said)).strip(" .!,").split())
     while found := _REPLY.match(said):
         said = said[found.end() :]
     if len(said.split()) > 1:

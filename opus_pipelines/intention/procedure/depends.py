@@ -9,7 +9,7 @@ LEADING = re.compile(
     r"^(?:and |but |also )?(?P<word>if|where(?:ver)?|in case of|in the case of|in case|in the event of|in the event that"
     r"|provided(?: that)?|unless|until|except for|before"
     r"|prior to|after|once|as soon as|upon|on|following|whenever|when|while|as long as|for|should|with|without|in|at"
-    r"|during|by|from)\s+"
+    r"|during|by|from|within)\s+"
     r"(?P<what>[^,]+?)(?:,\s*(?:then |please )?| (?=(?:you|we|they) (?!have\b|has\b)))(?P<rest>.+)$"
 )
 FOR_WHOM = re.compile(r"^(?P<word>for) (?P<what>(?:(?!an?\b|the\b)[\w-]+ ){1,4}?)(?P<rest>(?:an?|the|every|no) .+)$")
@@ -18,6 +18,8 @@ _TRAILING = re.compile(
     r"|while|when(?:ever)?"
     r"|unless|except (?:for|where|when|if|in|that)|except|other than for)\s+(?P<what>.+)$"
 )
+ASKS = re.compile(r"\b(?:ask|check|verify|confirm|determine|decide|tell|explain|find out|note|record|clarify|say|assess|examine|see|show)"
+    r"(?: (?:them|him|her|us|me|(?:the|a) (?:customer|caller|client|applicant|patient|guest|user)))?$")
 _NEGATED = ("unless", "except", "other")
 _AROUND = (
     r"(?:\s*\b(?:of|costing|worth|with|having|a|an|the|value|that|which|is|are|amount(?:s|ing)?|to|totall?ing|in|value|price"
@@ -28,7 +30,8 @@ _BARE = re.compile(
     r"|value[sd]?|sums?|price|and|no|not|but)\b)*$"
 )
 _SUBJECT = re.compile(
-    r"^(?P<noun>(?:(?!of\b)[\w'-]+ ){1,4}?)(?P<mod>(?:with|without|from|outside|inside|in|on|during|concerning|affecting|involving"
+    r"^(?P<noun>(?:(?!(?:of|that|which|who|whose)\b)[\w'-]+ ){1,4}?)(?P<mod>(?:with|without|from|outside|inside|in|on|during"
+    r"|concerning|affecting|involving"
     r"|under|abroad|(?:received|made|reported|submitted|placed|sent) (?:after|before|by|from|in|outside|without|with)|[a-z]+ed (?:of"
     r"|by|to|with|from|in|on|after|before))\b"
     r"[^,]*?) (?P<rest>(?:must|shall|may not|may never|should|has to|have to|needs? to|is to|are to|are not|is not|(?:also )?needs?"
@@ -57,7 +60,7 @@ def _subject(text: str, found: re.Match[str]) -> str:
 def trailing(text: str) -> tuple[str, tuple[Condition, ...]]:
     """A clause without the condition at its end, and the condition."""
     found = _TRAILING.search(text)
-    if not found or not found.start():
+    if not found or not found.start() or ASKS.search(text[: found.start()]):
         return text, ()
     negated = found["word"].split()[0] in _NEGATED
     return text[: found.start()].strip(), (condition_of(found["what"], negated),)
@@ -68,6 +71,8 @@ def attached(text: str) -> tuple[str, tuple[Condition, ...]]:
     found = BOUNDED.search(text)
     if not found or (re.search(r"\|[wc]⟧", found[0]) and re.search(r"\b(?:within|in|after|before)\s*$", text[: found.start()])):
         return text, ()
+    if re.search(r"\|[wc]⟧", found[0]) and re.match(r"\s*(?:after|before|prior to|in advance)\b", text[found.end() :]):
+        return text, ()  # how long before or after something else
     said = bounded(found)
     if re.search(r"\|[wc]⟧", found[0]) and re.search(r"\bfor\s*$", text[: found.start()]):
         return " ".join(f"{text[: found.start()].removesuffix('for ')} {text[found.end() :]}".split()), ()

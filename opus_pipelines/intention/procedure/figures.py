@@ -44,7 +44,7 @@ _HOURS = {"second": 1 / 3600, "minute": 1 / 60, "hour": 1.0, "day": 24.0, "week"
 TOKEN = r"⟦[^⟧]*⟧"
 TIME = r"⟦[^⟧|]*\|[a-z]+\|[wc]⟧"
 _FUNCTION = r"(?:must|shall|should|may|can|is|are|has|have|needs?|requires?|and|or|to|in|on|at|of|per|for|by|from|with|if|when)\b"
-_FIGURE = rf"(?:{TOKEN}|{NUMBER}(?:\s*°)?\s+(?!{_FUNCTION})[a-z]+|{NUMBER})"
+_FIGURE = rf"(?:{TOKEN}|{NUMBER}(?:\s*°\s*|\s+)(?!{_FUNCTION})[a-z]+|{NUMBER})"
 _MORE = (
     r"(?:above|over|exceed(?:s|ing|ed)?|more than|(?!(?:low|small|short|few|light|young|cheap|rath|oth|earli)er)[a-z]+er than"
     r"|in excess of|beyond"

@@ -8,14 +8,17 @@ from opus_pipelines.intention.words import stems
 
 MUST = re.compile(
     r"\b(?:must|shall|should|ought to|ha(?:s|ve|d) (?:always |also |first )?to|needs? (?:always |also |first )?to"
-    r"|(?:is|are) (?:always |first )?(?:obliged |required |expected |asked )?to(?= (?:be\b|[a-z]+\b))|(?:is|are) responsible for)"
+    r"|(?:is|are) (?:always |first )?(?:obliged |required |expected |asked )?to(?= (?:be\b|[a-z]+\b))|(?:is"
+    r"|are) responsible for(?= [a-z]+ing\b))"
     r"\b(?: (?:always|also|first|then|immediately|promptly|only))*(?: be\b)?(?: (?:always|also|first|then|immediately|diligently"
     r"|promptly)\b)*"
 )
 NEVER = re.compile(
-    r"\b(?:(?:must|shall|may|can|could|should|will|is|are)(?: be)? (?:not|never)(?: ever)?(?: be)?(?: to(?: be)?)?(?! later| more"
+    r"\b(?:(?:must|shall|may|can|should|will|is|are)(?: be)? (?:not|never)(?: ever)?(?: be)?(?: to(?: be)?)?(?! later| more"
+    r"| always| necessarily| possible"
     r"| less| exceed)"
-    r"|(?:(?<=^)|(?<=please )|(?<=, )|(?<=you ))do not(?! (?:have|need)\b)|(?:must|shall|may) no longer(?: be allowed to| be)?|never"
+    r"|(?:(?<=^)|(?<=please )|(?<=, )|(?<=you ))do not(?! (?:have|need)\b)|(?:must|shall|may|we|you"
+    r"|they) no longer(?: be allowed to| be)?|never"
     r"|(?:under no circumstances|in no case|on no account|at no time|in no event)(?: (?:may|must|shall|should|can|do|does))?(?: you| we)?"
     r"|(?<!to )(?:refrain from|avoid|stop(?= [a-z]+ing\b)))\b(?: be\b)?"
 )
@@ -24,10 +27,10 @@ PROHIBITED = re.compile(
     r"|acceptable))\b"
 )
 REQUIRED = re.compile(r"\b(?:is|are) (?:always |also )?(?:required|mandatory|compulsory|obligatory|needed|necessary|a must)\b")
-REQUIRES = re.compile(r"^(?P<what>.*?)\b(?:also )?(?:requires?|needs?|necessitates?|calls? for)(?: also)?\s+(?!to\b)(?P<a>.+)$")
+REQUIRES = re.compile(r"^(?P<what>.*?)\b(?:also )?(?:requires?|needs?|necessitates?|calls? for)(?: also)?\s+(?!to\b)(?:that )?(?P<a>.+)$")
 ENSURE = re.compile(
     r"^(?:(?:\w+ ){0,4}(?:must|shall|should|has to|have to) )?(?:always )?(?:ensure|make sure|see to it|take care"
-    r"|it must be ensured)(?: that)?\s+"
+    r"|it must be ensured|it is (?:essential|important|vital|crucial|imperative))(?: that)?\s+"
 )
 SKIPPED = re.compile(
     r"\b(?:left out|leave out|leaving out|skip(?:ped|ping)?|omit(?:ted|ting)?|waive[sd]?|waiving|bypass(?:ed|ing)?|forg[eo]t(?:ten|ting)?"
@@ -45,28 +48,43 @@ HEDGE = re.compile(
     r"|normally|sometimes"
     r"|probably|maybe|perhaps|tends? to|often|mostly|likely|appears?|seems?|in most cases|in many|in some|good practice|might"
     r"|on average|wish to"
-    r"|it depends|for (?:example|instance)|e\.g\.|in theory|roughly|approximately|most of)\b"
+    r"|it depends|for (?:example|instance)|e\.g\.|in theory|roughly|approximately|most of)\b|^most\b"
 )
 TELLING = re.compile(
     r"\b(?:means?\b(?! that)|shall have the meaning|is defined as|for the purposes of|appl(?:y|ies) to|lays? down|sets out|describes?"
     r"|shall have (?:a|the) (?:right|period|option|possibility)|remain free|has the right|have the right|is based on|are based on)\b"
     r"|^(?:i|we) (?:think|know|believe|hope|guess|was|were|had|understand|observed|tested|found|noted|completely)\b"
-    r"|^it (?:is recogni[sz]ed|appears|seems)"
+    r"|^it (?:is recogni[sz]ed|appears|seems)|^the (?:whole |entire )?(?:process|procedure|workflow|flow) (?:starts?|begins?"
+    r"|ends?|stops?|finishes"
+    r"|is (?:started|triggered))\b|\b(?:need|have) to (?:talk|admit|apologi[sz]e|thank|discuss)\b|\b(?:any|have"
+    r"|further) (?:questions?|doubts?)\b"
+    r"|^(?:please )?(?:find (?:attached|enclosed|below)|excuse|remember that|keep in mind|bear in mind|experience shows|welcome|get well)\b"
+    r"|^there (?:is|are) (?:a |an |the |some |several )|\bthis (?:should|must) (?:help|be)\b|\bif all goes well\b"
+    r"|\bshall (?:apply(?! for)|be governed by|be without prejudice|have legal|be liable|form an? (?:integral )?part)\b"
+    r"|^(?:please )?do not (?:hesitate|worry|panic)\b|^(?:nobody|no one|none) (?:has|have|needs?) to\b"
+    r"|^no (?!.*\b(?:without|unless|until|before)\b).*\b(?:is|are) (?:needed|required|necessary|obliged)\b"
+    r"|^(?:nothing in )?(?:this|the present) (?:\w+ )?(?:policy|procedure|regulation|act|law|ordinance|directive|circular"
+    r"|document|agreement|contract|annex"
+    r"|article|section|paragraph|chapter|clause|title|guideline|instruction|manual|handbook|page|statute|note|list|table)s?\b"
+    r"|\b(?:purpose|aim|goal|objective|intention|idea|mission)s?\b.* (?:is|are) to\b|\bit (?:must|should) be (?:noted|said"
+    r"|remembered|stressed)\b"
 )
 PAST = re.compile(r"\b(?:was|were|had|did)\b")
-NOBODY = re.compile(r"^(?:no (?!later\b|more\b|less\b|longer\b|fewer\b)|nobody|no one|nothing|none)\b")
+RELATIVE_NOT = re.compile(r"\b(?P<r>that|which|who) (?:is|are|was|were|has|have|had|do|does|did|can|could|may) (?:not|never)\b")
+NOBODY = re.compile(r"^(?:no (?!later\b|more\b|less\b|longer\b|fewer\b|one\b)|nobody|no one|nothing|none)\b")
 SUBJECT = re.compile(r"^(?:we|you|they|i) (?=[a-z]+)")
 _FILLER = re.compile(
     r"\b(?:always|also|then|immediately|promptly|first|please|in future|afterwards|subsequently|diligently|thereafter|only"
     r"|without undue delay"
-    r"|in any event|as soon as possible|at once|later|beforehand|finally|in writing|either|both|strictly)\b"
+    r"|in any event|as soon as possible|at once|later|beforehand|finally|either|both|strictly)\b"
 )
+_MAY = re.compile(r"\b(?:may|can|could|will)\b(?: (?:only|then))?(?: be\b)?")
 _LEFT = re.compile(r"\b(?:no(?!-)|nobody|no one|nothing|not|never)\b")
 
 
 def phrase(text: str) -> str:
     """The words that name a step: without force, negation and fillers."""
-    for pattern in (ENSURE, PROHIBITED, NEVER, MUST, REQUIRED):
+    for pattern in (ENSURE, PROHIBITED, NEVER, MUST, REQUIRED, _MAY):
         text = pattern.sub(" ", text, count=1)
     for pattern in (_FILLER, _LEFT):
         text = pattern.sub(" ", text)
@@ -76,6 +94,7 @@ def phrase(text: str) -> str:
 
 def forbids(text: str) -> bool:
     """The clause says that something is not done, or must not be."""
+    text = RELATIVE_NOT.sub(r"\g<r>", text)
     return bool(NEVER.search(text) or PROHIBITED.search(text) or NOBODY.search(text))
 
 

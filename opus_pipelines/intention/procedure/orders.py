@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from opus_pipelines.intention.procedure.figures import readable
@@ -9,7 +10,8 @@ from opus_pipelines.intention.procedure.modality import MUST, NOBODY, PROHIBITED
 from opus_pipelines.intention.procedure.verbs import is_finite, is_participle, words_in
 from opus_pipelines.intention.stated import Condition, Kind, Statement
 
-_ONLY = re.compile(r"^(?P<b>.*?)\bonly\b(?P<mid>.*?)\b(?P<w>after|once|when|if|upon|with|following)\b\s+(?P<a>.+)$")
+_ONLY = re.compile(r"^(?P<b>.*?)\bonly\b(?P<mid>.*?)\b(?P<w>after|once|when|if|upon|with|following|on(?= (?:presentation|production"
+    r"|submission|receipt|proof|approval|condition)\b))\b\s+(?P<a>.+)$")
 _NOT_BEFORE = re.compile(r"^(?P<b>.+?),?\s*(?:but )?not (?:before|until|prior to)\s+(?P<a>.+)$")
 _UNTIL = re.compile(r"^(?P<b>.+?),?\s+\b(?P<w>before|until|till|unless|without|prior to)\b\s+(?P<a>.+)$")
 _BEFORE = re.compile(r"^(?P<a>.+?),?\s+\b(?:before|prior to|ahead of)\b\s+(?P<b>.+)$")
@@ -26,7 +28,7 @@ _SUBJECT_TO = re.compile(
 )
 _PRECEDES = re.compile(r"^(?P<a>.+?)\s+(?:(?:must|shall|should|always) )?(?:precedes?|comes? before)\s+(?P<b>.+)$")
 _INVERTED = re.compile(
-    r"(?:^|,? and |, )only (?:after|when|once|if|upon) (?P<a>.+?) (?:is|are|may|can|does|shall|will|must) (?P<b>(?:an?|the|we|you|any"
+    r"(?:^|,? and |, )only (?:after|when|once|if|upon) (?P<a>.+?) (?P<m>is|are|may|can|does|shall|will|must) (?P<b>(?:an?|the|we|you|any"
     r"|it|they) .+)$"
 )
 _FOLLOWS = re.compile(r"^(?P<b>.+?)\s+(?:must|shall|should|has to|have to|always)?\s*(?:follow|follows)\s+(?P<a>.+)$")
@@ -39,7 +41,11 @@ _THEN = re.compile(
     r"|,? before then|, whereupon|, next,?)\s+(?P<b>.+)$"
 )
 _SUBSEQUENT = re.compile(r"^(?P<a>.+?),? and (?P<b>(?:[\w'-]+ ){0,5}(?:subsequently|afterwards|then|thereafter) .+)$")
+_WITHHELD = re.compile(r"^(?P<b>.+?) (?P<h>withheld|held back|suspended|postponed|put on hold) until (?P<a>.+)$")
 _FIRST_LAST = re.compile(r"^(?P<b>[^,]+), (?P<a>[^,]+) first$")
+_ONLY_SUBJECT = re.compile(r"only (?:(?!after|once|when|if|upon|with|following|then|on\b)[\w'-]+ ){1,6}?(?:may|can|must|shall|is|are)\b")
+_OF_A_NOUN = re.compile(r"\b(?:for|of|from) (?:an? |the |any )?[\w-]+$")
+_THERE_IS_NO = re.compile(r"^there (?:is|are|shall be|must be|may be|can be|will be) no ")
 _NO_NO = re.compile(r"no (?P<a>[^,]+), no (?P<b>[^,]+)")
 _BEFORE_NOUN = re.compile(r"^(?P<v>[a-z]+) (?P<a>[a-z ]+?) before (?P<b>[a-z]+)$")
 _OUTSIDE = re.compile(
@@ -64,21 +70,26 @@ def is_event(text: str) -> bool:
 
 def order(text: str, conditions: Conditions = ()) -> list[Statement] | None:
     """The statements of order of a clause; None where it states none."""
-    if _OUTSIDE.search(text):
+    if _OUTSIDE.search(text) or _ONLY_SUBJECT.match(text):
         return None
     if (denied := PROHIBITED.search(text)) and not text[denied.end() :]:
         text = f"never {text[: denied.start()].strip()}"
+    text = _THERE_IS_NO.sub("no ", text)
     if found := _NO_NO.fullmatch(text):
         return [_precedes(found["a"], found["b"], True, conditions)]
-    if (found := _INVERTED.search(text)) and not is_finite(found["a"]):
+    if (found := _INVERTED.search(text)) and (found["m"] not in ("is", "are") or not is_finite(found["a"])):
         return [_precedes(found["a"], found["b"], True, conditions)]
     if (found := _ONLY.match(text)) and (found["w"] != "if" or is_event(found["a"])) and not re.search(r"⟦[^⟧]*\|[mp]⟧", found["a"]):
         return [_precedes(found["a"], found["b"] + found["mid"], True, conditions)]
     if found := _NOT_BEFORE.match(text):
         return [_precedes(found["a"], found["b"], True, conditions)]
     if (found := _UNTIL.match(text)) and forbids(found["b"]):
+        if found["w"] == "without" and _OF_A_NOUN.search(found["b"]):
+            return None  # "for a car without a number plate"
         if found["w"] in ("unless",) and not is_event(found["a"]):
             return None
+        return [_precedes(found["a"], found["b"], True, conditions)]
+    if found := _WITHHELD.match(text):
         return [_precedes(found["a"], found["b"], True, conditions)]
     if found := _FIRST_LAST.match(text):
         return [_precedes(found["a"], found["b"], True, conditions)]
@@ -154,6 +165,8 @@ def led(word: str, what: str, rest: Sequence[Statement], main: str, conditions: 
             found.append(Statement("response", phrase(what), said.a, strong=said.strong, conditions=said.conditions))
         elif said.kind in ("absence", "limit", "choice"):
             found.append(Statement(**{**vars(said), "conditions": (*said.conditions, Condition(readable(f"{word} {what}")))}))
+        elif said.kind == "deadline" and word in ("when", "whenever"):
+            found.append(replace(said, doubt=f"the time begins {word} {readable(what)!r}"))
         else:
             found += [said, Statement("response", phrase(what), said.a, strong=said.strong)] if said.kind == "succession" else [said]
     if not found and word not in ("before", "prior to") and is_finite(main) and not forbids(main):

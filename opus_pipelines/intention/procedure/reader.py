@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from opus_pipelines.intention.procedure import depends, orders, times
 from opus_pipelines.intention.procedure.clauses import clauses_of
+from opus_pipelines.intention.procedure.doubts import TOLD, doubted
 from opus_pipelines.intention.procedure.modality import (
     ENSURE,
     MUST,
@@ -29,10 +30,19 @@ from opus_pipelines.intention.stated import Condition, Statement
 
 _EVENT_WORDS = ("before", "prior to", "after", "once", "as soon as", "upon", "following", "on receipt of", "when", "whenever")
 _SCOPES = ("for", "in case of", "in the case of", "except for", "in the event of")
-_DROPPED = ("in", "at", "with", "from", "by", "without", "during")
+_DROPPED = ("in", "at", "with", "from", "by", "without", "during", "within")
+_NARROWING = ("in", "during", "with", "without")
+_ALWAYS = re.compile(  # it narrows nothing: "in the first step", "in all cases", "with immediate effect"
+    r"(?:all|any|every|each|order|addition|general|principle|future|parallel|detail|practice|writing|cooperation|close"
+    r"|the (?:first|second|third|next|last"
+    r"|final|morning|afternoon|evening|end|beginning|following|course|process)|a (?:first|second|third|next|last|final)"
+    r"|immediate|effect|regard|respect)\b"
+)
 _COORDINATED = re.compile(
     r",? (?:and|but) (?=(?:the|an?|its|their|his|her|every|all|no|it|they|we|you|nobody|this)\b)|, (?=(?:the|it"
     r"|they) )")
+_ALL = re.compile(r"^(?:each|every|all|any|we|you|i|the|it)\b")
+_SOMEONE = re.compile(r"(?:some|any)(?:one|body|thing)\b|help\b|(?:more )?time\b")
 _EITHER = re.compile(r"^(?P<head>.*?)\beither (?P<a>.+?) or (?P<b>.+)$")
 _OR = re.compile(r"^(?P<a>.+?),? or (?P<b>.+)$")
 _OR_THING = re.compile(r"^[a-z]+ (?:them |him |her |the customer |the caller )?(?P<a>an? [^,]+?) or (?P<b>an? [^,]+)$")
@@ -40,10 +50,14 @@ _IT_IS = re.compile(r"^it (?:is|shall be) (?:strictly |expressly )?(?:forbidden|
 _NOT_ALLOWED_TO = re.compile(r"\b(?:is|are|be) (?:not|no longer) (?:allowed|permitted) to (?P<what>.+)$")
 _NOT_DONE = re.compile(r"^(?P<a>[^,]+?) (?:is|are) (?:not|never) (?P<v>[a-z]+)\b(?P<rest>.*)$")
 _NO_NEED = re.compile(r"^(?:nothing|none) (?:must|has to|needs? to) ")
+_NO_THING = re.compile(r"^no (?P<a>[\w -]+)$")
 _NO_ON = re.compile(r"^no (?P<a>[\w -]+?) (?P<c>(?:on|during|in|at|outside|after) .+)$")
 _STATE = re.compile(r"(?:is|are|will) (?:not|never)(?: ever)?")
 _RELATIVE = re.compile(r"\b(?:what|which|that|who|whose)\b[^,]{0,20}$")
-_NO_TIME = ("covered", "included", "needed", "required", "intended", "meant", "known", "considered", "affected", "limited", "expected")
+_STATIVE = re.compile(r"\b(?:costs?|begins?|starts?|ends?|lasts?|takes up|contains?|consists?|applies|apply|means?|remains?"
+    r"|depends?|exists?)\b")
+_NO_TIME = ("covered", "included", "needed", "required", "intended", "meant", "known", "considered", "affected", "limited", "expected",
+            "entitled", "allowed", "permitted", "obliged", "located", "situated", "based", "related", "involved", "interested", "concerned")
 
 
 def statements_of(text: str, shape: str = "prose") -> tuple[Statement, ...]:
@@ -51,7 +65,7 @@ def statements_of(text: str, shape: str = "prose") -> tuple[Statement, ...]:
 
     `shape`: that of `intention.sentences`. In items a noun with a participle ("laptop ordered") is a step to do.
     """
-    found = [said for clause in clauses_of(text) for said in _read(clause, shape)]
+    found = [said for clause in clauses_of(text) for said in doubted(_read(clause, shape), clause)]
     return tuple(dict.fromkeys(said for said in found if said.kind in ("deadline", "choice") or not orders.is_thin(said)))
 
 
@@ -86,8 +100,15 @@ def _led(word: str, what: str, rest: str, shape: str, conditions: tuple[Conditio
     if word in (*_EVENT_WORDS, "on"):
         said = _read(rest, shape, conditions)
         return orders.led(word, what, said, "" if tells_only(rest) or PERMISSION.search(rest) else rest, conditions)
+    if word == "within" and MUST.search(rest):
+        return _read(f"{rest} within {what}", shape, conditions)
+    if word == "until" or (word in _NARROWING and not _ALWAYS.match(what)):
+        unsure = f"whether it holds {word} {what!r} only is not sure"
+        return [replace(s, doubt=unsure) for s in _read(rest, shape, conditions)]
     if word in _DROPPED:
         return _read(rest, shape, conditions)
+    if word == "while" and not _binds(rest) and not is_imperative(rest):
+        return []  # it tells what happens at the same time
     condition = depends.condition_of(what, word in ("unless", "except for"), word in _SCOPES)
     return _read(rest, shape, (*conditions, condition))
 
@@ -119,7 +140,8 @@ def _clause(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[St
     main, numeric = _numeric(main)
     conditions = (*conditions, *numeric)
     permits = PERMISSION.search(main) and not _binds(main)
-    return (None if permits else orders.order(main, conditions)) or _plain(main, shape, conditions)
+    found = (None if permits else orders.order(main, conditions)) or _plain(main, shape, conditions)
+    return [replace(s, doubt=TOLD) if trailing[:1] and trailing[0].text and s.kind == "existence" and not s.strong else s for s in found]
 
 
 def _binds(text: str) -> bool:
@@ -142,8 +164,9 @@ def _due(text: str, due: "times.Figure", shape: str, conditions: tuple[Condition
     a = "" if times.whole(text) else phrase(text)
     if not a and not times.whole(text):
         return []
-    timed = Statement("deadline", a, amount=due.amount, unit=due.unit, calendar=due.calendar, conditions=conditions)
-    return [timed, *(s for s in _plain(text, shape, conditions) if s.kind == "existence")] if a else [timed]
+    steps = [s for s in _plain(text, shape, conditions) if s.kind == "existence"] if a else []
+    a = steps[0].a if len(steps) > 1 else a
+    return [Statement("deadline", a, amount=due.amount, unit=due.unit, calendar=due.calendar, conditions=conditions), *steps[1:]]
 
 
 def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
@@ -157,10 +180,12 @@ def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Sta
     nobody = NOBODY.match(text) and (MUST.search(text) or re.search(r"\b(?:may|can|is|are)\b", text))
     if PROHIBITED.search(text) or _bans(text) or nobody:
         return _forbidden(text, conditions)
-    if (found := _NOT_DONE.match(text)) and is_participle(found["v"]) and found["v"] not in _NO_TIME:
+    if (found := _NOT_DONE.match(text)) and not _RELATIVE.search(found["a"]) and is_participle(found["v"]) and found["v"] not in _NO_TIME:
         return [_absence(text.replace(" not ", " "), conditions)]
     if (found := _NO_ON.match(text)) and not is_finite(text):
         return [Statement("absence", found["a"], conditions=(*conditions, Condition(found["c"], is_scope=True)))]
+    if shape == "item" and (found := _NO_THING.match(text)) and not is_finite(text):
+        return [Statement("absence", found["a"], conditions=conditions)]
     if PERMISSION.search(text):
         return []
     if chosen := _choice(text, conditions):
@@ -179,11 +204,18 @@ def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Sta
             a = phrase(re.sub(r"\b(?:prior|previous|beforehand)\b", "", found["a"]))
             return [Statement("precedence", a, phrase(found["what"]), conditions=conditions)]
         _, narrowed = depends.of_subject(text)
-        return [Statement("existence", phrase(found["a"]), conditions=(*conditions, *narrowed))]
+        conditions = (*conditions, *narrowed)
+        is_clear = conditions or (_ALL.match(found["what"]) and not _SOMEONE.match(found["a"]))
+        unclear = "" if is_clear else f"whether every case has {phrase(found['what'])!r} is not said"
+        return [Statement("existence", phrase(found["a"]), conditions=conditions, doubt=unclear)]
     if is_imperative(text):
         return [_existence(p, conditions) for p in coordinated(text)]
     if shape == "item" and _is_state(text):
-        return [_existence(text, conditions)]
+        either = re.split(r",? or ", text)
+        if len(either) > 1 and all(map(_is_state, either)):
+            return [Statement("choice", options=tuple(map(phrase, either)), conditions=conditions)]
+        parts = re.split(r",? and ", text)
+        return [_existence(p, conditions) for p in (parts if all(map(_is_state, parts)) else [text])]
     if conditions and _tells_a_step(text):
         return [_existence(p, conditions, strong=False) for p in coordinated(text)]
     return []
@@ -205,6 +237,8 @@ def _bans(text: str) -> bool:
 
 def _tells_a_step(text: str) -> bool:
     """A plain statement that something is done: "the order is blocked", "the manager decides"."""
+    if _STATIVE.search(text):
+        return False
     passive = re.search(r"\b(?:is|are) (?:\w+ly )?(?P<v>[a-z]+)\b", text)
     if passive:
         return is_participle(passive["v"])

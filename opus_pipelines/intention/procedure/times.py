@@ -3,7 +3,8 @@
 import re
 
 from opus_pipelines.intention.procedure.figures import BOUNDED, TIME, Bounded, Figure, bounded, figure_of
-from opus_pipelines.intention.procedure.modality import phrase
+from opus_pipelines.intention.procedure.modality import MUST, phrase
+from opus_pipelines.intention.procedure.verbs import is_imperative
 from opus_pipelines.intention.stated import Statement
 
 _DEADLINE = re.compile(
@@ -15,11 +16,13 @@ _DEADLINE = re.compile(
     rf"(?P<t>{TIME})|(?P<t2>{TIME}) (?:at most|at the latest|maximum|max\b\.?|deadline))"
     r"(?P<tail>(?: at the latest)?(?: (?:of|after|from|following|since|once|upon|to)\b.*)?)$"
 )
+_FROM_NOW = re.compile(r"(?:in|by) (?:the |another )?⟦")  # "the audit begins in two weeks" sets no deadline
 _INSIDE = re.compile(
     rf"\b(?:within|inside|no later than|not later than)\s+(?:(?:a|the) )?(?:period of |timeframe of )?(?:the )?(?P<t>{TIME})"
     r"(?: (?:of|after|from|following|since) (?:the |an? |its )?[\w-]+(?: of (?:the |an? )?[\w-]+)?)?"
 )
-_AHEAD = re.compile(rf"\s*(?:at least |no later than |not later than |no less than )?{TIME} (?:in advance|prior to|before|ahead of)\b.*$")
+_AHEAD = re.compile(rf"(?<!\bfor )(?<!\bfor)\s*(?:at least |no later than |not later than |no less than )?{TIME} (?:in advance"
+    rf"|prior to|before|ahead of)\b.*$")
 _TAKE = re.compile(
     rf"^(?P<a>.+?) (?:must|shall|should|may|can|will|has to|is to)? ?(?P<not>not |never )?(?:takes?|lasts?|be longer than|exceed"
     rf"|elapse)\s*(?P<more>longer than |more than "
@@ -28,10 +31,14 @@ _TAKE = re.compile(
 _ELAPSE = re.compile(
     rf"^(?P<a>.*?),?\s*(?:no more than|not more than|at most) (?P<t>{TIME}) (?:may|must|shall|can|should) (?:elapse"
     rf"|pass|lie)")
+_PART = (  # the whole of what is no work
+    r"(?:amount|sum|price|cost|value|loss|fee|bill|invoice|deposit|document|file|form|text|list|team|staff|department|building"
+    r"|room|load|stock)"
+)
 _WHOLE = re.compile(
-    r"\b(?:whole|entire|total|overall|end-to-end)\b(?! (?:amount|sum|price|cost|value|loss))|\bthe (?:process|procedure"
-    r"|workflow)\b(?! (?:of|for))|^(?:process|procedure|workflow)\b"
-    r"|\bfrom (?:the )?\w+(?: \w+)? to (?:the )?\w+"
+    rf"\b(?:whole|entire|total|overall|end-to-end)\b(?! (?:\w+ )?{_PART}s?\b)"
+    r"|^(?:the )?(?:process|procedure|workflow)(?=$|,? (?:must|shall|should|has|is|may|can|will|takes?|from|as a whole)\b)"
+    r"|^(?:the )?(?:time|everything|all(?: steps)?|it)?,? ?from (?:the )?\w+(?: \w+)? to (?:the )?\w+"
 )
 _EXCEED = re.compile(
     r"^(?P<a>.+?) (?:must|shall|should|may|can|do|does|is|are|to)(?: be)? ?(?:not|never) (?:be )?(?:exceed(?:ing)?|go (?:over|above"
@@ -41,7 +48,7 @@ _EXCEED = re.compile(
 _KEPT = re.compile(
     r"^(?P<a>.+?) (?:must|shall|should|has to|have to|needs? to|is to|are to|is|are)(?: always)? ?(?:be )?(?:kept|stay|remain|held"
     r"|limited|capped|restricted|be|)\s*"
-    r"(?P<b>below|under|above|over|at least|at most|to at most|to|at|between|less than|no more than|up to)\s+(?:a maximum of |the "
+    r"(?P<b>below|under|above|over|at least|at most|to at most|to|at|less than|no more than|up to)\s+(?:a maximum of |the "
     r"|an? )?(?P<f>⟦[^⟧]*⟧|[\d.,]+ ?[a-z°]+|\w+(?: [a-z]+)?)"
 )
 _AT_MOST = re.compile(
@@ -65,6 +72,8 @@ def deadline(text: str) -> tuple[str, Figure, str] | None:
     """The clause without its deadline, the time, and what it is counted from; None where it has none."""
     text = _AHEAD.sub("", text)
     found = _DEADLINE.search(text) or _INSIDE.search(text)
+    if found and _FROM_NOW.match(found[0].strip()) and not (MUST.search(text) or is_imperative(text)):
+        return None
     if not found or re.search(r"\bfor(?: an?)?$", text[: found.start()].strip()):
         return None
     groups = found.groupdict()

@@ -12,6 +12,7 @@ _FINITE_WORDS = (
 FINITE = frozenset(_FINITE_WORDS.split())
 _WORD = re.compile(r"[a-z][a-z'-]*")
 _OTHER_WORDS = "see say thank thanks feel let hope imagine note tip please like mean bet be have do does may more most"
+_OTHER_WORDS += " up down out off back near past even still well better best long total enjoy"
 _NO_ORDERS = frozenset(_OTHER_WORDS.split())
 
 
@@ -83,10 +84,12 @@ def is_imperative(text: str) -> bool:
         return True  # "have a second analyst review the results"
     if words[:1] == ["note"] and words[1:2] in (["it"], ["the"], ["down"], ["any"], ["all"]):
         return True
+    if words[1:2] in (["or"], ["and"], ["of"]) and _is_noun(words[0]) and not is_base((words[2:3] or [""])[0]):
+        return False  # "band or DJ"
     if not words or words[0] in _NO_ORDERS or not is_base(words[0]) or (len(words) > 1 and words[1] in FINITE):
         return False
     main = re.split(
-        r"\b(?:that|which|who|whether|if|what|how|where|when|because|so|until|before|after|while|unless|as|than"
+        r"\b(?:that|which|who|whom|whose|why|whether|if|what|how|where|when|because|so|until|before|after|while|unless|as|than"
         r"|even)\b", text)[0]
     following = pairwise(words_in(main))
     return not any(w in FINITE or (is_third_person(w) and not _makes_a_noun(before)) for before, w in following)

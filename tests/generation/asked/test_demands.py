@@ -70,7 +70,9 @@ def test_a_rule_becomes_a_constraint(text, expected):
      "it holds for amounts above 5,000.00 USD; the largest of the client input is 1,200.00 USD"),
     ("For theft claims, fraud indicators must be checked.", "it is about 'theft claims', which this intake does not mention"),
     ("Collision claims are settled within 2 hours.", "it is about 'collision', which this intake does not mention"),
-    ("If in doubt, fraud indicators must be checked.", "it depends on 'in doubt', which this intake does not state"),
+    ("If in doubt, fraud indicators must be checked.",
+     "not understood for sure (the condition 'in doubt' does not say when it is met); say it in a plain sentence of its own, or state it in"
+     " contract.toml"),
     ("Payment must be issued before coverage is verified.", "no way in which history did this work goes in this order"),
     ("The planner must not verify coverage.", "it addresses the program, not the work"),
     ("Fraud indicators may be checked.", None),
