@@ -73,13 +73,19 @@ def _parts(text: str) -> Iterator[str]:
             yield from _ready(part)
         elif re.match(r"(?:for|if|in case of|when)\b", headed["head"], re.I):
             yield from _ready(f"{headed['head']}, {headed['rest']}")
-        elif BOUNDED.search(headed["head"].casefold()) or _NARROWED.search(headed["head"]) or (_THINGS.match(headed["head"]) and is_imperative(headed["rest"].casefold())):
+        elif _says_for_what(headed["head"], headed["rest"]):
             yield from _ready(f"for {headed['head']}, {headed['rest']}")
         elif len(headed["head"].split()) < LEAST_CLAUSE:
             yield from _ready(headed["rest"])
         else:
             yield from _ready(headed["head"])
             yield from _ready(headed["rest"])
+
+
+def _says_for_what(head: str, rest: str) -> bool:
+    """What stands before a colon says for what the rest holds: "menus over USD 80: ...", "gas appliances: close the valve"."""
+    bounds = BOUNDED.search(head.casefold()) or _NARROWED.search(head)
+    return bool(bounds or (_THINGS.match(head) and is_imperative(rest.casefold())))
 
 
 def _ready(text: str) -> Iterator[str]:
