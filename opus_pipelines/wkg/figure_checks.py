@@ -6,19 +6,27 @@ from itertools import pairwise
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.schemas import CASES, EDGES, NEEDS, TASKS, WAYS, Dataset
+from opus_pipelines.schemas import CASES, EDGES, NEEDS, TASKS, WAITS, WAYS, Dataset
 from opus_pipelines.wkg.check_results import CheckResult, result
 from opus_pipelines.wkg.estimates.unknown import NO_INTERVAL, NOT_COMPUTED, ROUNDING
 
-FINITE, ORDERED, EXPLAINED, TOLD = (
-    "figures are finite", "intervals hold their figures", "missing figures have a reason", "every figure could be told",
+FINITE, ORDERED, RISING, WHOLE, EXPLAINED, TOLD = (
+    "figures are finite", "intervals hold their figures", "quantiles never fall", "no figure is missing", "missing figures have a reason",
+    "every figure could be told",
 )
 _SHARES = ("p_lower", "p", "p_upper"), ("q_lower", "q", "q_upper")
 _QUANTILES = ("duration_ms_p50", "duration_ms_p90"), ("cost_usd_p50", "cost_usd_p90")
 ORDER: dict[Dataset, tuple[tuple[str, ...], ...]] = {  # columns whose values never fall from left to right
     TASKS: (*_SHARES, *_QUANTILES),
     WAYS: (*_SHARES, *_QUANTILES),
+    EDGES: (("wait_ms_p50", "wait_ms_p90"), ("wait_with_work_n", "wait_n")),
+    WAITS: (("wait_ms_p50", "wait_ms_p90"), ("with_work_n", "wait_n")),
     NEEDS: (("lift_lower", "lift", "lift_upper"), ("adjusted_lower", "adjusted_lift", "adjusted_upper")),
+}
+QUANTILES: dict[Dataset, str] = {WAYS: "duration_ms_quantiles", WAITS: "wait_ms_quantiles"}
+# A row of these exists because something was counted: none of its figures may be NULL.
+COUNTED: dict[Dataset, tuple[str, ...]] = {
+    WAITS: ("wait_n", "with_work_n", "wait_ms_mean", "wait_ms_p50", "wait_ms_p90", "wait_ms_quantiles"),
 }
 # By figure the columns of which none may be NULL without `<figure>_reason`.
 REASONS: dict[Dataset, dict[str, tuple[str, ...]]] = {
@@ -34,7 +42,8 @@ REASONS: dict[Dataset, dict[str, tuple[str, ...]]] = {
     NEEDS: {"lift": ("lift", "lift_lower", "lift_upper"), "adjusted_lift": ("adjusted_lift", "adjusted_lower", "adjusted_upper")},
 }
 FIGURE_CHECKS: dict[str, tuple[Dataset, ...]] = {
-    FINITE: (TASKS, WAYS, EDGES, NEEDS, CASES), ORDERED: tuple(ORDER), EXPLAINED: tuple(REASONS), TOLD: tuple(REASONS),
+    FINITE: (TASKS, WAYS, EDGES, WAITS, NEEDS, CASES), ORDERED: tuple(ORDER), RISING: tuple(QUANTILES), WHOLE: tuple(COUNTED),
+    EXPLAINED: tuple(REASONS), TOLD: tuple(REASONS),
 }
 
 
@@ -48,6 +57,12 @@ def check_figures(tables: Mapping[Dataset, pa.Table]) -> Iterator[CheckResult]:
         pairs = [pair for columns in rows for pair in pairwise(columns)]
         off = [f"{left} > {right}" for left, right in pairs if not _never_above(tables[dataset][left], tables[dataset][right])]
         yield result(ORDERED, dataset, off, f"{len(rows)} figures")
+    for dataset, name in ((d, n) for d, n in QUANTILES.items() if d in tables):
+        falling = _falling(tables[dataset][name])
+        yield result(RISING, dataset, [f"{name} in {falling} rows"] if falling else [], f"{tables[dataset].num_rows} rows")
+    for dataset, names in ((d, n) for d, n in COUNTED.items() if d in tables):
+        lacking = [f"{name} in {n} rows" for name in names if (n := tables[dataset][name].null_count)]
+        yield result(WHOLE, dataset, lacking, f"{len(names)} columns")
     for dataset, of in ((d, r) for d, r in REASONS.items() if d in tables):
         table = tables[dataset]
         missing = {figure: sum(_unexplained(table, name, f"{figure}_reason") for name in columns) for figure, columns in of.items()}
@@ -64,6 +79,16 @@ def _is_finite(column: pa.ChunkedArray) -> bool:
 def _never_above(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
     most = pc.add(pc.abs(right), 1.0)
     return pc.all(pc.less_equal(left, pc.add(right, pc.multiply(most, ROUNDING)))).as_py() is not False
+
+
+def _falling(lists: pa.ChunkedArray) -> int:
+    """Rows whose list of quantiles falls anywhere."""
+    whole = lists.combine_chunks()
+    row, values = pc.list_parent_indices(whole), pc.list_flatten(whole)
+    if len(values) < 2:
+        return 0
+    falls = pc.and_(pc.equal(row[1:], row[:-1]), pc.less(values[1:], values[:-1]))
+    return len(pc.unique(row[1:].filter(falls)))
 
 
 def _unexplained(table: pa.Table, column: str, reason: str) -> int:

@@ -62,11 +62,11 @@ BLOCKING = {
     ],
     "wkg/task_implementations": [
         "every_figure_could_be_told", "every_task_exists", "figures_are_finite", "intervals_hold_their_figures", "keys_are_unique",
-        "missing_figures_have_a_reason", "probabilities_lie_in_0_1", "schema", "ways_add_up_to_the_cases",
+        "missing_figures_have_a_reason", "probabilities_lie_in_0_1", "quantiles_never_fall", "schema", "ways_add_up_to_the_cases",
     ],
     "wkg/edges": [
-        "drift_of_edges", "drift_of_transition_shares", "every_task_exists", "figures_are_finite", "keys_are_unique",
-        "no_edge_has_more_implementations_than_transitions", "probabilities_lie_in_0_1",
+        "drift_of_edges", "drift_of_transition_shares", "every_task_exists", "figures_are_finite", "intervals_hold_their_figures",
+        "keys_are_unique", "no_edge_has_more_implementations_than_transitions", "probabilities_lie_in_0_1",
         "probabilities_out_of_a_task_add_up_to_1", "schema",
     ],
     "wkg/needs": [
@@ -75,7 +75,9 @@ BLOCKING = {
     ],
     "wkg/task_aliases": ["every_task_exists", "keys_are_unique", "schema"],
     "wkg/variants": ["every_task_exists", "keys_are_unique", "schema", "variants_add_up_to_the_cases"],
-    "wkg/waits": ["keys_are_unique", "schema"],
+    "wkg/waits": [
+        "figures_are_finite", "intervals_hold_their_figures", "keys_are_unique", "no_figure_is_missing", "quantiles_never_fall", "schema",
+    ],
     "wkg/cases": ["every_task_exists", "figures_are_finite", "keys_are_unique", "probabilities_lie_in_0_1", "schema"],
     "wkg/embeddings": [
         "every_task_exists", "every_task_has_a_vector", "keys_are_unique", "recall_at_10_against_exact_search", "schema",
