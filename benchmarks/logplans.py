@@ -12,18 +12,22 @@ and --events the names that were taken for events or outcomes. Nothing of an ask
 
 import argparse
 import json
-import shutil
 import sys
-import tempfile
-import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from sopbench import opus, read  # type: ignore[import-not-found]  # beside this file
+from two_jobs import (  # type: ignore[import-not-found]  # beside this file
+    KEPT,
+    opus,
+    read,
+    rebuild_and_generate,
+    rows_of_first_goals,
+    workplace,
+    write_predictions,
+)
 
-from opus_pipelines.ids import make_id
-
+NOTHING: dict[str, Any] = {"plan": [], "links": []}
 FLOW = """
     select i.folder, o.intake_id, o.intention_id, f.src_task_key, f.dst_task_key, f.src_place, f.dst_place, f.src_kind, f.dst_kind
     from workflows_optimized o
@@ -47,34 +51,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("asked", type=Path, metavar="DIR")
     parser.add_argument("predictions", type=Path)
-    parser.add_argument("--work", type=Path, help="folder for lake and inputs, kept; default: a temporary one, removed")
+    parser.add_argument("--work", type=Path, help=KEPT)
     parser.add_argument("--steps", type=Path, help="file for the predictions of work steps alone")
     parser.add_argument("--events", type=Path, help="file for the names of events and outcomes")
     parser.add_argument("--most", type=int, help="ask only the first N requests")
     arguments = parser.parse_args()
-    work = arguments.work or Path(tempfile.mkdtemp(prefix="opus-logplans-"))
-    try:
+    with workplace(arguments.work, "logplans") as work:
         ids = write_inputs(arguments.asked, work, arguments.most)
-        for verb in ("rebuild", "generate"):
-            started = time.monotonic()
-            opus(work, verb)
-            print(f"{verb}: {time.monotonic() - started:.1f} s", file=sys.stderr)
+        rebuild_and_generate(work)
         whole, steps = predict(work)
-        write(arguments.predictions, ids, whole)
+        write_predictions(arguments.predictions, "id", ids, whole, NOTHING)
         if arguments.steps:
-            write(arguments.steps, ids, steps)
+            write_predictions(arguments.steps, "id", ids, steps, NOTHING)
         if arguments.events:
             arguments.events.write_text(json.dumps(passive(work), ensure_ascii=False))
-        print(f"{sum(f in whole for f in ids)} of {len(ids)} predicted, in {arguments.predictions}", file=sys.stderr)
-    finally:
-        if arguments.work is None:
-            shutil.rmtree(work, ignore_errors=True)
     return 0
 
 
 def write_inputs(asked: Path, work: Path, most: int | None) -> dict[str, str]:
     """The history source as `opus init` proposes it, and the intake folders; returns the id of every intake folder."""
-    work.mkdir(parents=True, exist_ok=True)
     opus(work, "init", str((asked / "train.csv").resolve()), "--to", "history/log", "--yes")
     ids = {}
     for number, row in enumerate(read(asked / "requests.jsonl")):
@@ -93,13 +88,10 @@ def write_inputs(asked: Path, work: Path, most: int | None) -> dict[str, str]:
 def predict(work: Path) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]]]:
     """By intake folder: everything that is expected, and the work steps alone; of an intake's first Intention."""
     flow: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in json.loads(opus(work, "query", FLOW, "--format", "json")):
-        if is_first(row):
-            flow[row["folder"]].append(row)
+    for row in rows_of_first_goals(work, FLOW):
+        flow[row["folder"]].append(row)
     whole, steps = {}, {}
-    for row in json.loads(opus(work, "query", STEPS, "--format", "json")):
-        if not is_first(row):
-            continue
+    for row in rows_of_first_goals(work, STEPS):
         pairs = flow[row["folder"]]
         place = {p["src_task_key"]: p["src_place"] for p in pairs} | {p["dst_task_key"]: p["dst_place"] for p in pairs}
         plan = sorted(place, key=lambda key: place[key]) or row["steps"]
@@ -114,18 +106,6 @@ def passive(work: Path) -> list[str]:
     """Names of the activities that were taken for events or outcomes."""
     sql = "select distinct a.task_key from wkg_tasks t join wkg_task_aliases a using (task_id) where t.activity_kind <> 'step'"
     return sorted(row["task_key"] for row in json.loads(opus(work, "query", sql, "--format", "json")))
-
-
-def is_first(row: dict[str, Any]) -> bool:
-    """Whether the row is of its intake's first Intention."""
-    return bool(row["intention_id"] == make_id("n", row["intake_id"], 0))
-
-
-def write(path: Path, ids: dict[str, str], predicted: dict[str, dict[str, Any]]) -> None:
-    """A line for every request; one without a workflow has an empty plan."""
-    with path.open("w") as file:
-        for folder, name in ids.items():
-            file.write(json.dumps({"id": name, **predicted.get(folder, {"plan": [], "links": []})}, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,15 +10,12 @@ intake of its text alone. A prediction is the rank-1 workflow with the pairs to 
 
 import argparse
 import json
-import shutil
 import sys
-import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
-from logplans import predict, write  # type: ignore[import-not-found]  # beside this file
-from sopbench import opus, read  # type: ignore[import-not-found]
+from logplans import NOTHING, predict  # type: ignore[import-not-found]  # beside this file
+from two_jobs import KEPT, read, rebuild_and_generate, workplace, write_predictions  # type: ignore[import-not-found]
 
 SOURCE = """\
 format = "jsonl"
@@ -41,21 +38,13 @@ def main() -> int:
     parser.add_argument("history", type=Path)
     parser.add_argument("intakes", type=Path)
     parser.add_argument("predictions", type=Path)
-    parser.add_argument("--work", type=Path, help="folder for lake and inputs, kept; default: a temporary one, removed")
+    parser.add_argument("--work", type=Path, help=KEPT)
     arguments = parser.parse_args()
-    work = arguments.work or Path(tempfile.mkdtemp(prefix="opus-plans-"))
-    try:
+    with workplace(arguments.work, "plans") as work:
         ids = write_inputs(arguments.history, arguments.intakes, work)
-        for verb in ("rebuild", "generate"):
-            started = time.monotonic()
-            opus(work, verb)
-            print(f"{verb}: {time.monotonic() - started:.1f} s", file=sys.stderr)
+        rebuild_and_generate(work)
         whole, _ = predict(work)
-        write(arguments.predictions, ids, whole)
-        print(f"{sum(f in whole for f in ids)} of {len(ids)} predicted, in {arguments.predictions}", file=sys.stderr)
-    finally:
-        if arguments.work is None:
-            shutil.rmtree(work, ignore_errors=True)
+        write_predictions(arguments.predictions, "id", ids, whole, NOTHING)
     return 0
 
 

@@ -13,15 +13,19 @@ Nothing of an intake's own runs or gold graph is seen.
 import argparse
 import json
 import shutil
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from opus_pipelines.ids import make_id
+from two_jobs import (  # type: ignore[import-not-found]  # beside this file
+    KEPT,
+    read,
+    rebuild_and_generate,
+    rows_of_first_goals,
+    workplace,
+    write_predictions,
+)
+
 from opus_pipelines.lake import slug
 
 SOURCE = """\
@@ -61,22 +65,13 @@ def main() -> int:
     parser.add_argument("history", type=Path)
     parser.add_argument("intakes", type=Path)
     parser.add_argument("predictions", type=Path)
-    parser.add_argument("--work", type=Path, help="folder for lake and inputs, kept; default: a temporary one, removed")
+    parser.add_argument("--work", type=Path, help=KEPT)
     arguments = parser.parse_args()
-    work = arguments.work or Path(tempfile.mkdtemp(prefix="opus-sopbench-"))
-    try:
+    with workplace(arguments.work, "sopbench") as work:
         keys = write_inputs(arguments.history, list(read(arguments.intakes)), work)
-        for verb in ("rebuild", "generate"):
-            started = time.monotonic()
-            opus(work, verb)
-            print(f"{verb}: {time.monotonic() - started:.1f} s", file=sys.stderr)
-        predictions = predict(work)
-        with arguments.predictions.open("w") as file:
-            file.writelines(json.dumps({"task_key": k, "actions": predictions.get(folder, [])}) + "\n" for folder, k in keys.items())
-        print(f"{sum(f in predictions for f in keys)} of {len(keys)} predicted, in {arguments.predictions}", file=sys.stderr)
-    finally:
-        if arguments.work is None:
-            shutil.rmtree(work, ignore_errors=True)
+        rebuild_and_generate(work)
+        predictions = {folder: {"actions": actions} for folder, actions in predict(work).items()}
+        write_predictions(arguments.predictions, "task_key", keys, predictions, {"actions": []})
     return 0
 
 
@@ -99,12 +94,6 @@ def write_inputs(history: Path, intakes: list[dict[str, Any]], work: Path) -> di
     return keys
 
 
-def opus(work: Path, verb: str, *more: str) -> str:
-    """Run one verb of the command line in the work folder; returns its standard output."""
-    command = [sys.executable, "-m", "opus_pipelines.cli.main", "--lake", "lake", verb, *more]
-    return subprocess.run(command, cwd=work, check=True, stdout=subprocess.PIPE, text=True).stdout
-
-
 def predict(work: Path) -> dict[str, list[str]]:
     """Raw task keys of the rank-1 workflow of each intake folder's first Intention, in order; a new step's title."""
     sql = """
@@ -115,14 +104,7 @@ def predict(work: Path) -> dict[str, list[str]]:
         where o.rank = 1 and t.kind = 'task'
         group by all
     """
-    rows = json.loads(opus(work, "query", sql, "--format", "json"))
-    return {r["folder"]: [a for a in r["actions"] if a] for r in rows if r["intention_id"] == make_id("n", r["intake_id"], 0)}
-
-
-def read(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSONL file."""
-    with path.open() as file:
-        yield from map(json.loads, filter(str.strip, file))
+    return {row["folder"]: [action for action in row["actions"] if action] for row in rows_of_first_goals(work, sql)}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,64 @@
+"""What the benchmarks share that predict with the real pipeline: a folder to work in, both jobs in it, and the rows that come of them."""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from opus_pipelines.ids import make_id
+
+KEPT = "folder for lake and inputs, kept; default: a temporary one, removed"
+
+
+@contextmanager
+def workplace(kept: Path | None, benchmark: str) -> Iterator[Path]:
+    """The folder for lake and inputs: `kept`, or a temporary one that is removed at the end."""
+    if kept is not None:
+        kept.mkdir(parents=True, exist_ok=True)
+        yield kept
+        return
+    work = Path(tempfile.mkdtemp(prefix=f"opus-{benchmark}-"))
+    try:
+        yield work
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def rebuild_and_generate(work: Path) -> None:
+    """Both jobs in the folder, each with its time on standard error."""
+    for verb in ("rebuild", "generate"):
+        started = time.monotonic()
+        opus(work, verb)
+        print(f"{verb}: {time.monotonic() - started:.1f} s", file=sys.stderr)
+
+
+def opus(work: Path, verb: str, *more: str) -> str:
+    """Run one verb of the command line in the work folder; returns its standard output."""
+    command = [sys.executable, "-m", "opus_pipelines.cli.main", "--lake", "lake", verb, *more]
+    return subprocess.run(command, cwd=work, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def rows_of_first_goals(work: Path, sql: str) -> list[dict[str, Any]]:
+    """The rows of a query over `intake_id` and `intention_id` that are of their intake's first Intention."""
+    rows = json.loads(opus(work, "query", sql, "--format", "json"))
+    return [row for row in rows if row["intention_id"] == make_id("n", row["intake_id"], 0)]
+
+
+def read(path: Path) -> Iterator[dict[str, Any]]:
+    """The objects of a JSONL file."""
+    with path.open() as file:
+        yield from map(json.loads, filter(str.strip, file))
+
+
+def write_predictions(path: Path, name: str, ids: dict[str, str], predicted: dict[str, dict[str, Any]], nothing: dict[str, Any]) -> None:
+    """A line for every intake folder, its id under `name`; one without a workflow has `nothing`."""
+    with path.open("w") as file:
+        for folder, own in ids.items():
+            file.write(json.dumps({name: own, **predicted.get(folder, nothing)}, ensure_ascii=False) + "\n")
+    print(f"{sum(folder in predicted for folder in ids)} of {len(ids)} predicted, in {path}", file=sys.stderr)
