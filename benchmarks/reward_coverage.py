@@ -144,7 +144,7 @@ def report(name: str, found: Sequence[Seen], seconds: float) -> None:
     side = np.array([s.side for s in found])
     first = side[[s.rank == 1 for s in found]]
     width = np.median([s.width_usd / s.gain_usd for s in found])
-    off = np.array([(s.candidate.reward_usd - s.true_usd) / s.width_usd for s in found])
+    off = np.array([(s.candidate.worth - s.true_usd) / s.width_usd for s in found])
     said, right = beaten(found)
     print(
         f"{name:>4}  {len(found):9d}  {np.mean(side == 0):14.3f}  {np.mean(first == 0):9.3f}  {np.mean(side < 0):11.3f}  "

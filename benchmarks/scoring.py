@@ -37,7 +37,7 @@ def main() -> None:
         start = time.perf_counter()
         rewards = [evaluate(of_row(workflow, figures, row), cost, Reward()).reward_usd for row in range(arguments.loop)]
         single = arguments.loop / (time.perf_counter() - start)
-        off = float(np.abs(batch.reward_usd[: arguments.loop] - rewards).max())
+        off = float(np.abs(batch.worth[: arguments.loop] - rewards).max())
         print(f"{name}: {many:,.0f} a second in one pass, {single:,.0f} in a loop: {many / single:,.0f} times; they differ by {off:.1e}")
 
 

@@ -134,7 +134,10 @@ class Cost(Section):
 class Reward(Section):
     """EVAL's Reward and Penalty."""
 
-    default_gain_usd: float = Field(1.0, description="gain where no one states one")
+    default_gain_usd: float | None = Field(
+        None, description="gain where contract and intake state none; none ships: without a gain there is no Reward",
+    )
+    success_step: float = Field(0.01, gt=0, le=1, description="step in which chances of success are compared where no gain is stated")
     quantum_usd: float = Field(0.0001, gt=0, description="step in which Rewards are compared, EVAL (13)")
     inference: Literal["product", "exact"] = Field("product", description="how success is inferred")
     draws: int = Field(1_000, ge=100, description="of each Reward, behind its interval and beats_next")

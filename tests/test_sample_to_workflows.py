@@ -143,7 +143,7 @@ def test_work_that_no_case_combined_is_generated_and_earns_more_than_any_near_ca
             done = [{step_of(truth, intake.industry, knowledge.graph.tasks[t].title) for t in case.tasks} for case in made.cases]
             assert not any(needed <= tasks for tasks in done)
             earned = expected_reward(truth, intake.industry, best.workflow, kind["kind"], best.evaluation.start_ms)
-            assert earned == pytest.approx(best.reward_usd, rel=0.06)
+            assert earned == pytest.approx(best.worth, rel=0.06)
             assert earned > intake.gain_usd * max(math.prod(1 - n["damage"] for n in kind["needed"] if n["task"] not in d) for d in done)
     assert len(made_up) == 6
 
@@ -175,7 +175,7 @@ def test_the_reward_is_what_the_truth_earns(results, truth, kinds, contract):
         if key[1] == contract:
             steps = [(t.title, t.actor_kind, t.model) for t in best.workflow.tasks]
             simulated = simulate_chain(truth, intake.industry, steps, intake.gain_usd, kind=kinds[made.intention_id])
-            assert best.reward_usd == pytest.approx(simulated.mean_reward, rel=0.05)
+            assert best.worth == pytest.approx(simulated.mean_reward, rel=0.05)
             assert best.evaluation.cost_usd == pytest.approx(simulated.mean_cost, rel=0.05)
             assert best.evaluation.success_probability == pytest.approx(simulated.success_rate, abs=0.03)
 
@@ -379,7 +379,7 @@ def test_what_is_published_is_exported_audited_and_has_no_orphans(results, lake)
         file = read_workflow(connection, best.id).file
         assert file.workflow().edges == best.workflow.edges
         score = score_file("exported", file, SETTINGS.cost, SETTINGS.reward)
-        assert (score.parts.reward_usd, score.penalty) == (best.reward_usd, best.penalty)
+        assert (score.parts.reward_usd, score.penalty) == (best.worth, best.penalty)
         assert read_bpmn(as_bpmn(Described(file)), "w.bpmn").workflow() == file.workflow()
         links = run(connection, "audit", {"workflow": best.id})
         assert links.filter("len(lost) > 0").fetchall() == []
@@ -469,7 +469,7 @@ def test_the_intervals_of_rewards_hold_what_the_truth_earns(results, truth, kind
                 kind, starts = kinds[made.intention_id], candidate.evaluation.start_ms
                 earned = expected_reward(truth, intake.industry, candidate.workflow, kind, starts)
                 sure = candidate.sureness
-                assert sure.reward_usd_p05 <= candidate.reward_usd <= sure.reward_usd_p95
+                assert sure.reward_usd_p05 <= candidate.worth <= sure.reward_usd_p95
                 held.append(sure.reward_usd_p05 <= earned <= sure.reward_usd_p95)
                 first += held[-1:] if rank == 1 else []
     assert len(held) >= 40

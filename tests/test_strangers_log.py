@@ -123,3 +123,16 @@ def test_the_last_cases_of_the_export_are_open_and_get_their_rest(lake):
     assert (first["p_ended"], first["expected_rest"]) == (1.0, [])
     assert last["p_ended"] < 0.05
     assert len(last["tasks"]) + len(last["expected_rest"]) >= 5
+
+
+def test_where_nobody_states_a_gain_no_row_has_dollars_that_rest_on_one(tables):
+    in_dollars_of_reward = {
+        OPTIMIZED: ("reward_usd", "reward_usd_p05", "reward_usd_p95", "gain_usd", "gap_usd", "better_by_usd"), INTAKES: ("gain_usd",),
+        WORKFLOW_TASKS: ("gain_usd",),
+    }
+    for dataset, columns in in_dollars_of_reward.items():
+        assert {row[column] for row in tables[dataset.name].to_pylist() for column in columns} == {None}
+    for row in tables[OPTIMIZED.name].to_pylist():
+        assert row["ranked_by"] == ["conformity", "lead time", "Penalty"]
+        assert {edit["earned_usd"] for edit in [*row["edits"], *row["choices"]]} <= {None}
+        assert not any("USD" in said for said in row["binding"])

@@ -59,9 +59,10 @@ def _files(options: Options, files: Sequence[Path], as_json: bool) -> None:
     for found in scores:
         _tasks(found)
     if len(scores) > 1:
-        rows = [(r.rank, r.score.title, r.score.parts.reward_usd, r.score.penalty, r.distance_usd) for r in
-                ranked(scores, settings.reward.quantum_usd)]
-        show.table(("rank (13)", "workflow", "reward_usd", "penalty", "to the next (14)"), rows, "Ranking")
+        places = ranked(scores, settings.reward.quantum_usd, settings.reward.success_step)
+        rows = [(r.rank, r.score.title, r.score.parts.reward_usd, r.score.penalty, r.distance_usd) for r in places]
+        title = "Ranking" if all(s.workflow.states_gain for s in scores) else "Ranking by success, then Penalty: no gain is stated"
+        show.table(("rank (13)", "workflow", "reward_usd", "penalty", "to the next (14)"), rows, title)
 
 
 def _parts(scores: Sequence[Score]) -> None:
@@ -122,7 +123,7 @@ def _case_study() -> None:
 
 
 def _order(gain: float) -> tuple[Any, ...]:
-    places = ranked(case_study(gain), 0.0001)
+    places = ranked(case_study(gain), 0.0001, 0.01)
     return (*(p.score.title for p in places), places[0].distance_usd)
 
 

@@ -18,7 +18,8 @@ ROWS = 1 << 14  # of one pass: its arrays stay in the processor's cache, and mem
 class Figures:
     """The parameters of n workflows that share nodes and edges. Columns follow `Workflow.inputs`, `.tasks` and `.outputs`.
 
-    p, q, cost_usd, duration_ms: (n, tasks); prior: (n, inputs); gain_usd: (n, outputs); `held`: resource name to (n, tasks).
+    p, q, cost_usd, duration_ms: (n, tasks); prior: (n, inputs); gain_usd: (n, outputs), None where no gain is stated; `held`: resource
+    name to (n, tasks).
     imputed_usd: (n, tasks), what stands for unknown costs and times: it lowers the Reward and is in no cost.
     An array of one row stands for all rows.
     """
@@ -28,7 +29,7 @@ class Figures:
     cost_usd: Floats
     duration_ms: Floats
     prior: Floats
-    gain_usd: Floats
+    gain_usd: Floats | None
     held: Mapping[str, Floats]
     imputed_usd: Floats
 
@@ -42,7 +43,7 @@ class Figures:
             **columns,
             cost_usd=np.array([[t.cost_usd + consumed_usd(t, cost) for t in tasks]]),
             prior=np.array([[n.prior for n in workflow.inputs]]),
-            gain_usd=np.array([[n.gain_usd for n in workflow.outputs]]),
+            gain_usd=np.array([[n.gain_usd for n in workflow.outputs]], dtype=np.float64) if workflow.states_gain else None,
             held={name: np.array([[t.held.get(name, 0.0) for t in tasks]]) for name in names},
         )
 
@@ -50,22 +51,23 @@ class Figures:
     def rows(self) -> int:
         """n."""
         plain = self.p, self.q, self.cost_usd, self.duration_ms, self.prior, self.gain_usd, self.imputed_usd
-        return max(len(a) for a in (*plain, *self.held.values()))
+        return max(len(a) for a in (*plain, *self.held.values()) if a is not None)
 
     def part(self, start: int, stop: int) -> "Figures":
         """Rows start..stop; single rows stay as they are."""
         def cut(a: Floats) -> Floats:
             return a if len(a) == 1 else a[start:stop]
 
-        plain = {name: cut(getattr(self, name)) for name in ("p", "q", "cost_usd", "duration_ms", "prior", "gain_usd", "imputed_usd")}
-        return Figures(**plain, held={name: cut(a) for name, a in self.held.items()})
+        plain = {name: cut(getattr(self, name)) for name in ("p", "q", "cost_usd", "duration_ms", "prior", "imputed_usd")}
+        gain = None if self.gain_usd is None else cut(self.gain_usd)
+        return Figures(**plain, gain_usd=gain, held={name: cut(a) for name, a in self.held.items()})
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What n workflows are worth: each (n,). The Reward is the one by which they are compared, the cost is what is known of it."""
+    """Figures of n workflows, each (n,). `worth`: by which they are compared, as in `Evaluation`; the cost is what is known of it."""
 
-    reward_usd: Floats
+    worth: Floats
     success_probability: Floats
     cost_usd: Floats
     duration_ms: Floats
@@ -96,9 +98,10 @@ class _Shape:
 
 def _pass(shape: _Shape, figures: Figures, rows: int, cost: Cost) -> tuple[Floats, Floats, Floats, Floats]:
     # Columns of one task lie together in memory: every operation below works on whole columns.
-    p, q, spent, took, prior, gain = (
-        np.asfortranarray(a) for a in (figures.p, figures.q, figures.cost_usd, figures.duration_ms, figures.prior, figures.gain_usd)
+    p, q, spent, took, prior = (
+        np.asfortranarray(a) for a in (figures.p, figures.q, figures.cost_usd, figures.duration_ms, figures.prior)
     )
+    gain = figures.gain_usd
     right: list[Floats] = []
     finish: list[Floats] = []
     start_of: dict[int, Floats] = {}
@@ -119,7 +122,7 @@ def _pass(shape: _Shape, figures: Figures, rows: int, cost: Cost) -> tuple[Float
         else:
             right.append(above)
             finish.append(begin)
-            expected = expected + gain[:, column] * above
+            expected = expected if gain is None else expected + gain[:, column] * above
             success = success * above
     duration = np.zeros(rows)
     for end in finish:
@@ -128,6 +131,8 @@ def _pass(shape: _Shape, figures: Figures, rows: int, cost: Cost) -> tuple[Float
     for column in range(spent.shape[1]):
         total = total + spent[:, column]
     total = total + cost.usd_per_hour_of_duration * duration / MS_PER_HOUR + _held_usd(figures, start_of, rows, cost)
+    if gain is None:
+        return success, success, total, duration
     worth = expected - total
     return worth - figures.imputed_usd.sum(axis=1) if figures.imputed_usd.any() else worth, success, total, duration
 

@@ -19,9 +19,12 @@ class Conditional:
 
 
 def conditional(branches: Sequence[tuple[float, Workflow]], cost: Cost, reward: Reward) -> Conditional:
-    """R(W_cond) of the (ρ_i, W_i), each branch by EVAL (7)."""
+    """R(W_cond) of the (ρ_i, W_i), each branch by EVAL (7). Raises WorkflowError where a branch states no gain."""
     worth = tuple((share, evaluate(workflow, cost, reward)) for share, workflow in branches)
-    return Conditional(conditional_reward([(share, e.reward_usd) for share, e in worth]), worth)
+    rewards = [(share, e.reward_usd) for share, e in worth if e.reward_usd is not None]
+    if len(rewards) < len(worth):
+        raise WorkflowError("a conditional workflow has a Reward only where the outputs of every branch state gain_usd")
+    return Conditional(conditional_reward(rewards), worth)
 
 
 def conditional_reward(branches: Sequence[tuple[float, float]]) -> float:

@@ -16,12 +16,13 @@ class Evaluation:
     """What a workflow is worth; names are those of `workflows/optimized`, the maps are by node.
 
     cost_usd == cost_compute_usd + cost_model_usd + cost_human_usd + cost_time_usd + cost_held_usd, to the last bit. Costs, times and the
-    Reward are of what is known; `imputed_usd` stands for the rest where workflows are compared (`optimization.imputed`).
+    Reward are of what is known; `imputed_usd` stands for the rest where workflows are compared (`optimization.imputed`). Gain, expected
+    gain and Reward are None where nobody states what a right output is worth.
     """
 
-    reward_usd: float
-    gain_usd: float
-    expected_gain_usd: float
+    reward_usd: float | None
+    gain_usd: float | None
+    expected_gain_usd: float | None
     success_probability: float
     cost_usd: float
     cost_compute_usd: float
@@ -38,9 +39,14 @@ class Evaluation:
     imputed_usd: float = 0.0
 
     @property
-    def compared_reward_usd(self) -> float:
-        """The Reward by which workflows are compared: less what stands for unknown costs and times."""
-        return self.reward_usd - self.imputed_usd
+    def worth(self) -> float:
+        """What the search makes the most of: the Reward, less what stands for unknown costs and times; without a stated gain P_succ(W)."""
+        return self.success_probability if self.reward_usd is None else self.reward_usd - self.imputed_usd
+
+    @property
+    def imputed_worth(self) -> float:
+        """What stands in `worth` for unknown costs and times."""
+        return 0.0 if self.reward_usd is None else self.imputed_usd
 
 
 def evaluate(workflow: Workflow, cost: Cost, reward: Reward) -> Evaluation:
@@ -52,10 +58,12 @@ def evaluate(workflow: Workflow, cost: Cost, reward: Reward) -> Evaluation:
     times = schedule(workflow)
     held = peaks(workflow, times)
     spent = workflow_cost(workflow, times.duration_ms, held, cost)
-    expected = math.fsum(n.gain_usd * success.nodes[n.id] for n in workflow.outputs)
+    gains = [(n.gain_usd, success.nodes[n.id]) for n in workflow.outputs if n.gain_usd is not None]
+    stated = workflow.states_gain
+    expected = math.fsum(gain * right for gain, right in gains) if stated else None
     return Evaluation(
-        reward_usd=expected - spent.cost_usd,
-        gain_usd=math.fsum(n.gain_usd for n in workflow.outputs),
+        reward_usd=None if expected is None else expected - spent.cost_usd,
+        gain_usd=math.fsum(gain for gain, _ in gains) if stated else None,
         expected_gain_usd=expected,
         success_probability=success.workflow,
         cost_usd=spent.cost_usd,

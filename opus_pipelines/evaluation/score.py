@@ -36,7 +36,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A place in the ranking by EVAL (13); `distance_usd` is (14) to the next rank, None for the last."""
+    """A place in the ranking by EVAL (13); `distance_usd` is (14) to the next rank, None for the last and where no gain is stated."""
 
     rank: int
     score: Score
@@ -61,16 +61,21 @@ def score_file(title: str, file: WorkflowFile, cost: Cost, reward: Reward) -> Sc
     return score(title, file.workflow(), stated, cost, reward)
 
 
-def ranked(scores: Sequence[Score], quantum_usd: float) -> list[Ranked]:
-    """EVAL (13) on Rewards in steps of the quantum, an unmeasured Penalty last, then by title. Rewards of one step are 0 apart.
+def ranked(scores: Sequence[Score], quantum_usd: float, success_step: float) -> list[Ranked]:
+    """EVAL (13) on Rewards in steps of the quantum, an unmeasured Penalty last, then by title. Rewards of one step are 0 apart. Where no
+    gain is stated, on the chances of success in steps of `success_step`.
 
     Raises WorkflowError where `reasons` finds any.
     """
     if why := reasons(scores):
         raise WorkflowError("these workflows cannot be ranked against each other: " + "; ".join(why))
-    ordered = sorted(scores, key=lambda s: (*merit(s.parts.reward_usd, s.penalty, quantum_usd), s.title))
-    rewards = [s.parts.reward_usd for s in ordered]
-    gaps = [a - b if quantised(a, quantum_usd) != quantised(b, quantum_usd) else 0.0 for a, b in itertools.pairwise(rewards)]
+    has_gain = all(s.workflow.states_gain for s in scores)
+    step = quantum_usd if has_gain else success_step
+    ordered = sorted(scores, key=lambda s: (*merit(s.parts.worth, s.penalty, step), s.title))
+    worths = [s.parts.worth for s in ordered]
+    gaps: list[float | None] = [a - b if quantised(a, step) != quantised(b, step) else 0.0 for a, b in itertools.pairwise(worths)]
+    if not has_gain:
+        gaps = [None] * len(gaps)
     return [Ranked(place, found, gap) for place, (found, gap) in enumerate(zip(ordered, [*gaps, None], strict=True), start=1)]
 
 
@@ -87,14 +92,18 @@ def reasons(scores: Sequence[Score]) -> list[str]:
     return found + _inconsistent(scores)
 
 
-def _ends(workflow: Workflow, name: str) -> dict[tuple[str, str | None], float]:
+def _ends(workflow: Workflow, name: str) -> dict[tuple[str, str | None], float | None]:
     if name == "inputs":
         return {(n.title, n.data_type): n.prior for n in workflow.inputs}
     return {(n.title, n.data_type): n.gain_usd for n in workflow.outputs}
 
 
-def _only(mine: Mapping[tuple[str, str | None], float], other: Mapping[tuple[str, str | None], float]) -> str:
-    return ", ".join(f"{title} ({value:g})" for (title, kind), value in mine.items() if other.get((title, kind)) != value) or "nothing more"
+def _only(mine: Mapping[tuple[str, str | None], float | None], other: Mapping[tuple[str, str | None], float | None]) -> str:
+    said = (
+        title if value is None else f"{title} ({value:g})"
+        for (title, kind), value in mine.items() if (title, kind) not in other or other[title, kind] != value
+    )
+    return ", ".join(said) or "nothing more"
 
 
 _WAY = ("task_id", "actor_kind", "model", "instructions")

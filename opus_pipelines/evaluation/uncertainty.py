@@ -70,12 +70,13 @@ class Interval:
     p95: float
 
 
-def reward_draws(workflow: Workflow, beliefs: Mapping[str, Belief], cost: Cost, seed: int, n: int = DRAWS) -> Floats:
-    """n Rewards, EVAL (7) in the product form; `beliefs` by node, a node without one is taken as sure. Costs and times are log-normal."""
+def worth_draws(workflow: Workflow, beliefs: Mapping[str, Belief], cost: Cost, seed: int, n: int = DRAWS) -> Floats:
+    """What the workflow is worth (`Batch.worth`) in n draws: Rewards, EVAL (7), or without a stated gain chances of success; in the product
+    form. `beliefs` by node, a node without one is taken as sure. Costs and times are log-normal."""
     figures = Figures.of(workflow, cost)
     tasks = workflow.tasks
     if not any(task.id in beliefs for task in tasks):
-        return np.full(n, evaluate_batch(workflow, figures, cost).reward_usd[0])
+        return np.full(n, evaluate_batch(workflow, figures, cost).worth[0])
     drawn = [_drawn(_Drawn.of(task), beliefs.get(task.id), seed, n) for task in tasks]
     timed = cost.usd_per_hour_of_duration > 0 or any(weights_held(cost).values())
     p, q, spent, *took = (np.stack(column).T for column in zip(*(d if timed else d[:3] for d in drawn), strict=True))
@@ -83,7 +84,7 @@ def reward_draws(workflow: Workflow, beliefs: Mapping[str, Belief], cost: Cost, 
     none = np.zeros_like(figures.imputed_usd)  # what stands for an unknown cost is drawn as the costs are
     took_ms = took[0] if timed else figures.duration_ms
     figures = replace(figures, p=p, q=q, cost_usd=spent + further, duration_ms=took_ms, imputed_usd=none)
-    return evaluate_batch(workflow, figures, cost).reward_usd
+    return evaluate_batch(workflow, figures, cost).worth
 
 
 def interval(draws: Floats) -> Interval:

@@ -43,6 +43,7 @@ from opus_pipelines.lwm.history import first_occurrences
 from opus_pipelines.lwm.interface import LargeWorkModel, LwmRequest, NearCase, TaskSequence, Work
 from opus_pipelines.lwm.reading import Reading
 from opus_pipelines.optimization.baseline import Baseline, Paid, baseline, paid
+from opus_pipelines.optimization.ranking import Ranking
 from opus_pipelines.settings import Cost, Generation, Settings
 from opus_pipelines.subgraph.neighbourhoods import neighbourhoods
 from opus_pipelines.subgraph.steiner import SubWKG, steiner
@@ -82,6 +83,7 @@ class Generated:
     nearest: dict[str, str]
     predecessors: dict[str, list[list[int]]]
     complete: Completeness
+    ranking: Ranking
     baseline_lead_time_ms: float | None = None
 
 
@@ -151,7 +153,7 @@ def _generate(
     situation = Situation(
         intake, intention_id, graph, wfg, cases, {i: first_occurrences(s.tasks) for i, s in sequences.items()}, needed,
         demands.order(settled), demands.constraints, review, prices, cost, settings, knowledge.names, demands, reading, decided, complete,
-        _lead_times(knowledge, intake, calendar, nearest, knobs.seed),
+        _lead_times(knowledge, intake, calendar, nearest, knobs.seed, tuple(prices.nodes)),
     )
     ranked = candidates(situation)
     if not ranked and decided.rejected_ids:
@@ -164,7 +166,7 @@ def _generate(
         intention_id, intention, routed, cases, subgraphs, sequences, wfg, ranked, prices, _baseline(whole, cases, cost),
         paid(whole, cost),
         Weights.of(cost, settings.reward), demands, graph, reading, nearest,
-        predecessors(situation.sequences, situation.seen, graph, situation.order), complete,
+        predecessors(situation.sequences, situation.seen, graph, situation.order), complete, situation.ranking,
         _lead_time_of([c for w in works[:1] for c in w.cases]),
     )
 
@@ -173,25 +175,28 @@ def _similar(intake: Intake, intention: Intention, knowledge: Knowledge, knobs: 
     """The similar cases, most similar first, and what tells which work may be left out."""
     cases = knowledge.cases.near(intention.vector, intake.industry, knobs.near_cases)
     if cases and outcomes_decide(cases):
-        return cases, _by_outcomes(cases, cases[0].similarity, knowledge)
+        return cases, _by_outcomes(cases, cases[0].similarity, knowledge, intake.gain_usd is not None)
     found = knowledge.scope(intake.industry).similar(intake, unit(intention.parts["input"].mean(0)))
     if found is None:
         return cases, Completeness(SUPPORT, doubt_of(cases, SUPPORT, None))
     top = found.rows[: knobs.near_cases].tolist()
     cases = knowledge.cases.at(top, found.weights[: knobs.near_cases].tolist(), found.nearest)
     if outcomes_decide(cases):
-        return cases, _by_outcomes(cases, found.nearest, knowledge)
+        return cases, _by_outcomes(cases, found.nearest, knowledge, intake.gain_usd is not None)
     steps = frozenset(found.consensus.support) - knowledge.passive
     return cases, Completeness(SUPPORT, doubt_of(cases, SUPPORT, found.nearest), found, found.consensus, steps)
 
 
-def _by_outcomes(cases: list[NearCase], nearest: float | None, knowledge: Knowledge) -> Completeness:
-    """Outcomes decide; where events are among what similar cases did, what they agree on tells which of them to expect."""
+def _by_outcomes(cases: list[NearCase], nearest: float | None, knowledge: Knowledge, has_gain: bool) -> Completeness:
+    """Outcomes decide; where events are among what similar cases did, what they agree on tells which of them to expect. Without a stated
+    gain workflows of equal success are held against these cases."""
     followed = [c for c in cases if c.success is not False and c.course]
-    expected = None
-    if any(knowledge.passive.intersection(c.course) for c in followed):
+    expected, steps = None, frozenset[str]()
+    if followed and (not has_gain or any(knowledge.passive.intersection(c.course) for c in followed)):
         expected = consensus([Course.of(c.course) for c in followed], np.array([c.weight for c in followed]))
-    return Completeness(OUTCOMES, doubt_of(cases, OUTCOMES, nearest), None, expected)
+    if not has_gain:
+        steps = frozenset[str]().union(*(c.course for c in followed)) - knowledge.passive
+    return Completeness(OUTCOMES, doubt_of(cases, OUTCOMES, nearest), None, expected, steps)
 
 
 def _lacks_critical(ranked: list[tuple[int, Candidate]]) -> str | None:
@@ -201,11 +206,11 @@ def _lacks_critical(ranked: list[tuple[int, Candidate]]) -> str | None:
 
 
 def _lead_times(
-    knowledge: Knowledge, intake: Intake, calendar: CalendarSettings | None, nearest: dict[str, str], seed: int
+    knowledge: Knowledge, intake: Intake, calendar: CalendarSettings | None, nearest: dict[str, str], seed: int, tasks: tuple[str, ...]
 ) -> LeadTimes:
     waiting = knowledge.waiting_on(calendar)
     correlation = waiting.correlations.get(intake.industry, 0.0)
-    return LeadTimes(waiting, correlation, seed, Calendar.of(calendar) if calendar else None, nearest)
+    return LeadTimes(waiting, correlation, seed, Calendar.of(calendar) if calendar else None, nearest, tasks)
 
 
 def _lead_time_of(cases: list[NearCase]) -> float | None:

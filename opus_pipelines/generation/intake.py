@@ -15,7 +15,8 @@ from opus_pipelines.workflow.constraints import Constraints, merged
 
 @dataclass(frozen=True)
 class Intake:
-    """What one intake says. `gain_basis` is observed where contract or intake states the gain, else prior."""
+    """What one intake says. `gain_basis`: observed where contract or intake states the gain, prior where the settings do,
+    None where nobody does."""
 
     intake_id: str
     folder: str
@@ -28,8 +29,8 @@ class Intake:
     received_at: datetime | None = None
     constraints: Constraints = field(default_factory=Constraints)
     answers: Mapping[str, str] = field(default_factory=dict)
-    gain_usd: float = 1.0
-    gain_basis: str = "prior"
+    gain_usd: float | None = None
+    gain_basis: str | None = None
 
     @property
     def content_hash(self) -> str:
@@ -51,6 +52,7 @@ def read_intake(contract: ContractFolder, folder: Path, settings: Settings, inhe
     """
     own = load_intake(folder)
     stated = own.gain_usd if own.gain_usd is not None else contract.settings.gain_usd
+    default = settings.reward.default_gain_usd
     return Intake(
         intake_id=contract.intake_id(folder),
         folder=shown_name(folder.name),
@@ -63,6 +65,6 @@ def read_intake(contract: ContractFolder, folder: Path, settings: Settings, inhe
         received_at=own.received_at,
         constraints=merged(contract.settings.constraints, own.constraints),
         answers={**contract.settings.answers, **own.answers},
-        gain_usd=settings.reward.default_gain_usd if stated is None else stated,
-        gain_basis="prior" if stated is None else "observed",
+        gain_usd=default if stated is None else stated,
+        gain_basis="observed" if stated is not None else "prior" if default is not None else None,
     )

@@ -53,13 +53,18 @@ def outcome_of(
     for one in made:
         rows += [(dataset.name, row) for dataset, row in generation_rows(intake, one, knowledge.graph, model)]
         rows += [(dataset.name, row) for dataset, row in workflow_rows(intake, one, knowledge, model)]
-    best = [(len(m.ranked), m.ranked[0][1]) for m in made]
-    said = [
-        f"{number} workflow{'s' * (number > 1)}, the best earns {b.evaluation.reward_usd:.2f} USD in {len(b.tasks)} tasks"
-        for number, b in best
-    ]
+    said = [_said(one) for one in made]
     goals = f"{len(made)} goals: " if len(made) > 1 else ""
     return Outcome("generated", goals + "; ".join(said), rows, made)
+
+
+def _said(made: Generated) -> str:
+    """How many workflows, what the best earns or what ranks them, and its size."""
+    number, best = len(made.ranked), made.ranked[0][1]
+    workflows, tasks = f"{number} workflow{'s' * (number > 1)}", f"in {len(best.tasks)} tasks"
+    if best.evaluation.reward_usd is None:
+        return f"{workflows} ranked by {', '.join(made.ranking.criteria)} (no gain stated), the best {tasks}"
+    return f"{workflows}, the best earns {best.evaluation.reward_usd:.2f} USD {tasks}"
 
 
 def failed_outcome(intake: Intake, reason: str) -> Outcome:

@@ -28,13 +28,13 @@ Options = Mapping[str, Sequence[TaskNode]]
 class Choice:
     """The workflow with its options chosen, their numbers by node. `exact`: no other choice earns more; else the best that was found.
 
-    `earned_usd`: for every node that is not at its first option, what the Reward would lose if it were.
+    `worth`: as in `Evaluation`; `earned`: for every node that is not at its first option, what it would lose if that node were.
     """
 
     workflow: Workflow
-    reward_usd: float
+    worth: float
     exact: bool
-    earned_usd: Mapping[str, float]
+    earned: Mapping[str, float]
     picks: Mapping[str, int]
 
 
@@ -69,7 +69,7 @@ def _chosen(table: Table, picks: Picks, exact: bool) -> Choice:
     reverted = np.repeat(picks[None, :], len(moved) + 1, axis=0)
     for row, i in enumerate(moved):
         reverted[row, i] = 0
-    rewards = table.scored(reverted).reward_usd
+    rewards = table.scored(reverted).worth
     names = list(table.options)
     earned = {names[i]: float(rewards[-1] - rewards[row]) for row, i in enumerate(moved)}
     return Choice(table.taken(picks), float(rewards[-1]), exact, earned, dict(zip(names, picks.tolist(), strict=True)))
@@ -78,10 +78,10 @@ def _chosen(table: Table, picks: Picks, exact: bool) -> Choice:
 def _best_of(table: Table, picks: Picks, allowed: Allowed | None) -> Picks | None:
     """The row that earns the most of those allowed; the first of several. Rewards within rounding are several."""
     if not table.by_product and len(picks) > EXACT_ROWS:
-        likely = np.argsort(-table.by_product_form(picks).reward_usd, kind="stable")[:EXACT_ROWS]
+        likely = np.argsort(-table.by_product_form(picks).worth, kind="stable")[:EXACT_ROWS]
         picks = picks[np.sort(likely)]
     batch = table.scored(picks)
-    rewards = batch.reward_usd if allowed is None else np.where(allowed(batch), batch.reward_usd, -np.inf)
+    rewards = batch.worth if allowed is None else np.where(allowed(batch), batch.worth, -np.inf)
     top = rewards.max()
     if top == -np.inf:
         return None
@@ -128,11 +128,15 @@ def _changes(picks: Picks, sizes: Sequence[int], width: int) -> list[Picks]:
 
 
 def _on_chain(table: Table) -> Picks:
-    """EVAL (5) is a sum over the nodes of a chain, for its duration is: what each step costs is known by itself."""
+    """EVAL (5) is a sum over the nodes of a chain, for its duration is: what each step costs is known by itself.
+
+    Without a stated gain success alone counts: a gain of 1 and no costs."""
     workflow, cost = table.workflow, table.cost
+    gain = workflow.outputs[0].gain_usd
     steps = [n for node in workflow.topological() if isinstance(n := workflow.by_id[node], TaskNode)]
     choices = [table.options.get(step.id, [step]) for step in steps]
-    lines = [[(o.p, o.q, weighed_usd(o, cost) + time_usd(o.duration_ms, cost)) for o in found] for found in choices]
-    picked = best_on_chain(lines, workflow.inputs[0].prior, workflow.outputs[0].gain_usd)
+    spent = (lambda o: 0.0) if gain is None else (lambda o: weighed_usd(o, cost) + time_usd(o.duration_ms, cost))
+    lines = [[(o.p, o.q, spent(o)) for o in found] for found in choices]
+    picked = best_on_chain(lines, workflow.inputs[0].prior, 1.0 if gain is None else gain)
     by_id = {step.id: pick for step, pick in zip(steps, picked, strict=True)}
     return np.array([by_id[name] for name in table.options], np.int64)

@@ -25,7 +25,7 @@ def within(limits: Mapping[str, float], batch: Batch) -> NDArray[np.bool_]:
         "max_cost_usd": (batch.cost_usd, 1), "max_duration_hours": (batch.duration_ms / MS_PER_HOUR, 1),
         "min_success": (batch.success_probability, -1),
     }
-    kept = np.ones(len(batch.reward_usd), bool)
+    kept = np.ones(len(batch.worth), bool)
     for name, limit in limits.items():
         values, sign = figures[name]
         kept &= (sign * (values - limit) <= 0) | np.isclose(values, limit, rtol=_ROUNDING, atol=0)
@@ -34,5 +34,5 @@ def within(limits: Mapping[str, float], batch: Batch) -> NDArray[np.bool_]:
 
 def keeps(limits: Mapping[str, float], worth: Evaluation) -> bool:
     """Whether one workflow keeps every limit."""
-    names = "compared_reward_usd", "success_probability", "cost_usd", "duration_ms"
+    names = "worth", "success_probability", "cost_usd", "duration_ms"
     return bool(within(limits, Batch(*(np.array([getattr(worth, name)]) for name in names)))[0])

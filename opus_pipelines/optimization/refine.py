@@ -31,11 +31,11 @@ LEVEL = 4    # swaps, and edits that leave the Reward as it is, that are looked 
 
 @dataclass(frozen=True)
 class Step:
-    """An accepted change: its moves, in order, in words, and what they earned together in dollars of Reward."""
+    """An accepted change: its moves, in order, in words, and what they earned together in units of `worth`."""
 
     moves: tuple[Move, ...]
     what: str
-    earned_usd: float
+    earned: float
 
     @property
     def kind(self) -> str:
@@ -48,15 +48,15 @@ class Step:
 class Refined:
     """A draft with what led to it. `keeps`: it is within the limits; `exact`: no other ways and reviews on its shape earn more.
 
-    `reward_usd`: by which drafts are compared; `imputed_usd`: what stands in it for unknown costs, and is never said to be earned.
+    `worth`: by which drafts are compared, as in `Evaluation`; `imputed`: what stands in it for unknown costs, never said to be earned.
     """
 
     draft: Draft
-    reward_usd: float
+    worth: float
     keeps: bool
     exact: bool
     steps: tuple[Step, ...] = ()
-    imputed_usd: float = 0.0
+    imputed: float = 0.0
 
 
 @dataclass
@@ -80,7 +80,7 @@ class Refiner:
     def start(self, draft: Draft) -> Refined:
         """The draft as it stands."""
         worth = evaluate(self.space.drawn(draft), self.space.cost, self.space.reward)
-        return Refined(draft, worth.compared_reward_usd, keeps(self.space.limits, worth), exact=False, imputed_usd=worth.imputed_usd)
+        return Refined(draft, worth.worth, keeps(self.space.limits, worth), exact=False, imputed=worth.imputed_worth)
 
     def chosen(self, tasks: Tasks, picks: dict[str, int]) -> Refined:
         """The best ways and reviews for the tasks, as a chain or where time counts in the shape that waits least; from the chain on."""
@@ -143,7 +143,7 @@ class Refiner:
         rows = np.repeat(mine[None, :], len(moves) + 1, axis=0)
         for n, (i, move) in enumerate(moves):
             rows[n, i] = move.to
-        rewards = table.by_product_form(rows).reward_usd
+        rewards = table.by_product_form(rows).worth
         step = self.space.reward.quantum_usd
         least = rewards[-1] + (step / 2 if self.space.penalty is None else -step / 2)
         likely = np.argsort(-rewards[:-1], kind="stable")[:LEVEL]
@@ -156,8 +156,8 @@ class Refiner:
             said.append(self.space.said(move, draft))
             draft = self.space.after(move, draft)
         found = self.start(draft)
-        known = (found.reward_usd + found.imputed_usd) - (now.reward_usd + now.imputed_usd)
-        step = Step(tuple(moves), "; ".join(said), known if found.imputed_usd != now.imputed_usd else found.reward_usd - now.reward_usd)
+        known = (found.worth + found.imputed) - (now.worth + now.imputed)
+        step = Step(tuple(moves), "; ".join(said), known if found.imputed != now.imputed else found.worth - now.worth)
         return replace(found, steps=(*now.steps, step))
 
     def _stepwise(self, now: Refined, target: dict[str, int]) -> Refined:
@@ -170,9 +170,9 @@ class Refiner:
             rows = np.repeat(mine[None, :], len(left), axis=0)
             for n, node in enumerate(left):
                 rows[n, place[node]] = target[node]
-            rewards = table.scored(rows).reward_usd
+            rewards = table.scored(rows).worth
             top = int(np.argmax(rewards))
-            these = [left[top]] if rewards[top] > now.reward_usd else left
+            these = [left[top]] if rewards[top] > now.worth else left
             now = self.moved(now, [Move(kind_of(node, self.space), (node,), target[node]) for node in these])
             left = [node for node in left if node not in these]
         return now
@@ -189,7 +189,7 @@ class Refiner:
 
     def _merit(self, found: Refined) -> tuple[bool, int, float]:
         """Least first: within the limits, Reward in steps; the Penalty is looked at only where these tie (`_next`)."""
-        return not found.keeps, -quantised(found.reward_usd, self.space.reward.quantum_usd), -found.reward_usd
+        return not found.keeps, -quantised(found.worth, self.space.reward.quantum_usd), -found.worth
 
 
 def _freeing(order: Order, target: Order) -> list[Move]:

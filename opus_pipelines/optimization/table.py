@@ -74,7 +74,7 @@ class Table:
     def _exactly(self, picks: Picks, found: Batch) -> Batch:
         worth = [evaluate(self.taken(row), self.cost, self.reward) for row in picks]
         return replace(
-            found, reward_usd=np.array([w.compared_reward_usd for w in worth]),
+            found, worth=np.array([w.worth for w in worth]),
             success_probability=np.array([w.success_probability for w in worth]),
         )
 

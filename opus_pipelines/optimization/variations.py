@@ -23,12 +23,12 @@ BEAM = 64  # variations that are varied once more; with no more than that many s
 
 @dataclass(frozen=True)
 class Variations:
-    """The ones of a draft that keep the limits: `picks` (n, nodes with options), what each earns in dollars."""
+    """The ones of a draft that keep the limits: `picks` (n, nodes with options), what each is `worth`, as in `Evaluation`."""
 
     refiner: Refiner
     found: Refined
     picks: Picks
-    reward_usd: NDArray[np.float64]
+    worth: NDArray[np.float64]
 
     @classmethod
     def of(cls, refiner: Refiner, found: Refined, most: int) -> "Variations":
@@ -47,7 +47,7 @@ class Variations:
             every = _likely(table, every, EXACT_ROWS)
         batch = table.scored(every)
         kept = within(refiner.space.limits, batch)
-        return cls(refiner, found, every[kept], batch.reward_usd[kept])
+        return cls(refiner, found, every[kept], batch.worth[kept])
 
     def swaps_from(self, other: Steps) -> NDArray[np.int64]:
         """(n,) how many swaps each lies from these steps; as `diversity.swaps`."""
@@ -92,5 +92,5 @@ def _likely(table: Table, rows: Picks, most: int) -> Picks:
     """Those that earn most in the product form."""
     if len(rows) <= most:
         return rows
-    found: Picks = rows[np.argsort(-table.by_product_form(rows).reward_usd, kind="stable")[:most]]
+    found: Picks = rows[np.argsort(-table.by_product_form(rows).worth, kind="stable")[:most]]
     return found

@@ -11,6 +11,7 @@ from opus_pipelines.generation.decided.words import decision_words
 from opus_pipelines.query.sql import select
 from opus_pipelines.words import assumed, deadline, hours, lead_time, share, success, within
 
+NO_GAIN = "no gain stated"
 COLUMNS = (
     "intake", "rank", "workflow", "reward $", "90 % within", "holds", "success", "cost $", "cost rests on",
     "touch time", "touch time rests on", "lead time", "same steps in history $", "saving $", "history touch time", "history lead time",
@@ -34,22 +35,22 @@ def ranked(
 
 def by_contract(found: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]]:
     """(title, columns, rows) a contract, as a person reads them; a lower rank's steps are told by how they differ from the first's.
-    A column `decision` stands last where people decided on any of them."""
+    Columns stand behind the others where they say something: `ranked by` where no gain is stated, `decision` where people decided."""
     all_rows = (dict(zip(found.columns, row, strict=True)) for row in found.fetchall())
     for (client, contract), group in groupby(all_rows, key=lambda r: (r["client"], r["contract"])):
         intentions = [list(ranks) for _, ranks in groupby(group, key=lambda r: r["intention_id"])]
         lines = [_line(row, ranks[0]) for ranks in intentions for row in ranks]
         rows = [row for ranks in intentions for row in ranks]
-        if any(decided := [decision_words(row) for row in rows]):
-            yield f"{client} / {contract}", (*COLUMNS, "decision"), [(*line, said or "") for line, said in zip(lines, decided, strict=True)]
-        else:
-            yield f"{client} / {contract}", COLUMNS, lines
+        more = {"ranked by": [_criteria(row) for row in rows], "decision": [decision_words(row) or "" for row in rows]}
+        more = {name: cells for name, cells in more.items() if any(cells)}
+        yield f"{client} / {contract}", (*COLUMNS, *more), [(*line, *cells) for line, *cells in zip(lines, *more.values(), strict=True)]
 
 
 def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
     return (
         r["intake"] if r is first else "", r["rank"], r["workflow_id"],
-        r["reward_usd"], within(r["reward_usd_p05"], r["reward_usd_p95"]), _holds(r["beats_next"], r["verdict"]),
+        NO_GAIN if r["gain_usd"] is None else r["reward_usd"],
+        within(r["reward_usd_p05"], r["reward_usd_p95"]), _holds(r["beats_next"], r["verdict"]),
         success(r["success_probability"], r["success_unknown_steps"]),
         r["cost_usd"], assumed(r["cost_assumed_share"], r["cost_unknown_steps"]),
         hours(r["duration_ms"]), assumed(r["duration_assumed_share"], r["duration_unknown_steps"]), _lead_time(r),
@@ -57,6 +58,13 @@ def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
         "; ".join(_constraints(r)),
         f"{r['tasks']}" + ("" if r is first else _difference(_steps(r), _steps(first))),
     )
+
+
+def _criteria(r: dict[str, Any]) -> str:
+    """What ranks it where there is no Reward, and what puts it ahead of the next rank."""
+    if r["gain_usd"] is not None:
+        return ""
+    return ", ".join(r["ranked_by"] or []) + (f" (ahead by {r['ahead_by']})" if r["ahead_by"] else "")
 
 
 def _lead_time(r: dict[str, Any]) -> str:

@@ -68,9 +68,6 @@ def _head(row: Row) -> list[str]:
 
 
 def _figures(row: Row, near: Row) -> list[str]:
-    stated = " (a prior: the client states none)" if row["gain_basis"] == "prior" else ""
-    gain = f"a right output is worth {usd(row['gain_usd'])}{stated}"
-    interval = "" if row["reward_usd_p05"] is None else f" (90 % within {within(row['reward_usd_p05'], row['reward_usd_p95'])})"
     consumed = ", ".join(
         f"{name} {usd(row[column])}"
         for name, column in (
@@ -80,7 +77,7 @@ def _figures(row: Row, near: Row) -> list[str]:
         if row[column]
     )
     return ["Figures", *grid([
-        ["Reward", f"{usd(row['reward_usd'])}{interval}: {gain}, succeeds with {share(row['success_probability'])}"],
+        ["Reward", _reward(row)],
         ["cost", f"{usd(row['cost_usd'])} ({consumed or 'nothing known'}){_rests_on(row, 'cost')}{_case(usd, row['case_cost_usd'])}"],
         ["saving", _saving(row)],
         ["touch time", f"{hours(row['duration_ms'])} of work{_rests_on(row, 'duration')}{_case(hours, row['baseline_duration_ms'])}"],
@@ -89,6 +86,20 @@ def _figures(row: Row, near: Row) -> list[str]:
         ["success", f"{_success(row)}{_succeeded(row, near)}"],
         ["Penalty", f"{number(row['penalty'], 4)} (CIP {number(row['cip'], 4)}, SIP {number(row['sip'], 4)}): decides where Rewards tie"],
     ])]
+
+
+def _reward(row: Row) -> str:
+    """The Reward with its interval and what it is made of; why there is none where nobody states a gain."""
+    if row["gain_usd"] is None:
+        return f"no gain stated: what a right output is worth is not known; ranked by {_criteria(row)}"
+    stated = " (a prior: the client states none)" if row["gain_basis"] == "prior" else ""
+    gain = f"a right output is worth {usd(row['gain_usd'])}{stated}"
+    interval = "" if row["reward_usd_p05"] is None else f" (90 % within {within(row['reward_usd_p05'], row['reward_usd_p95'])})"
+    return f"{usd(row['reward_usd'])}{interval}: {gain}, succeeds with {share(row['success_probability'])}"
+
+
+def _criteria(row: Row) -> str:
+    return ", ".join(row["ranked_by"] or ["unknown criteria"])
 
 
 def _lead_time(row: Row) -> str:
@@ -216,8 +227,10 @@ def _reason(row: Row, rival: Row) -> str:
         return f"feasible goes first, and {which} violates {'; '.join(loser['violations'] or ['a constraint'])}"
     if row["has_optional"] != rival["has_optional"]:
         return f"{'that' if rival['has_optional'] else 'this'} one has a step that nothing asks for"
+    if row["gain_usd"] is None:
+        return _without_gain(row, rival)
     if row["conformity"] is not None and rival["conformity"] is not None:
-        return f"similar cases agree to {number(row['conformity'], 3)} with this one and to {number(rival['conformity'], 3)} with that one"
+        return _agree(row, rival)
     if row["reward_usd"] is None or rival["reward_usd"] is None:
         return "one of the Rewards is unknown"
     gap = row["reward_usd"] - rival["reward_usd"]
@@ -234,20 +247,42 @@ def _reason(row: Row, rival: Row) -> str:
     return f"its Reward is {usd(abs(gap))} {'higher' if gap > 0 else 'lower'}"
 
 
+def _without_gain(row: Row, rival: Row) -> str:
+    """Why one of two ranks higher where there is no Reward; the criterion that tells is known of neighbours."""
+    first, second = sorted((row, rival), key=lambda r: int(r["rank"]))
+    by = first["ahead_by"] if second["rank"] - first["rank"] == 1 else None
+    if by is None:
+        return f"ranked by {_criteria(row)}; no gain is stated"
+    told = {
+        "success": f"success {share(row['success_probability'])} against {share(rival['success_probability'])}",
+        "conformity": _agree(row, rival),
+        "lead time": f"median lead time {hours(row['lead_time_ms_p50'])} against {hours(rival['lead_time_ms_p50'])}",
+        "Penalty": f"Penalty {number(row['penalty'], 4)} against {number(rival['penalty'], 4)}",
+        "transitions": "all else ties; the more trodden transitions go first",
+    }
+    return told.get(by, f"told apart by {by}")
+
+
+def _agree(row: Row, rival: Row) -> str:
+    return f"similar cases agree to {number(row['conformity'], 3)} with this one and to {number(rival['conformity'], 3)} with that one"
+
+
 def _why(row: Row) -> list[str]:
     """What turned the proposal into this workflow, what its reviews and dearer ways earn, and what keeps it from earning more."""
     lines = ["Why done so"]
     for words, edits in (("changed", row["edits"]), ("worth it", row["choices"])):
-        lines += [f"  {_changed(edit) or words}: {edit['what']}: {_earned(edit['earned_usd'])}" for edit in edits or []]
+        lines += [f"  {_changed(edit) or words}: {edit['what']}: {_earned(edit)}" for edit in edits or []]
     lines += [f"  bound by {limit}" for limit in row["binding"] or []]
     if row["decision"]:
         return [*lines, f"  it was {row['decision']} by a person: its steps, order and people are not changed"]
-    if row["gap_usd"] is None:
-        lines.append("  whether another path earns more is not known")
-    elif row["gap_usd"] > 0:
-        lines.append(f"  another path may earn up to {usd(row['gap_usd'])} more: the search was cut short")
+    has_gain = row["gain_usd"] is not None
+    gap, more = (row["gap_usd"], "earn") if has_gain else (row["gap_success"], "succeed")
+    if gap is None:
+        lines.append(f"  whether another path {more}s more is not known")
+    elif gap > 0:
+        lines.append(f"  another path may {more} up to {usd(gap) if has_gain else share(gap)} more: the search was cut short")
     if row["exact"] is not None and not any(map(_changed, row["edits"] or [])):
-        said = "no other ways and reviews of these steps earn more"
+        said = f"no other ways and reviews of these steps {more} more"
         lines.append(f"  {said}" if row["exact"] else f"  {said}, as far as greedy changes tell: not all were tried")
     return lines
 
@@ -257,7 +292,10 @@ def _changed(edit: Row) -> str | None:
     return "done otherwise than in a better rank" if edit["kind"] == "swap" else None
 
 
-def _earned(earned: float) -> str:
+def _earned(edit: Row) -> str:
+    earned = edit["earned_usd"]
+    if earned is None:
+        return f"success {100 * edit['earned_success']:+.1f} %"
     return f"earned {usd(earned)}" if earned >= 0 else f"cost {usd(-earned)}"
 
 

@@ -62,9 +62,9 @@ def _task(row: Row) -> TaskEntry:
 
 
 def _output(row: Row, head: Row, outputs: int) -> OutputEntry:
-    """A result of an older version states the gain of the whole alone: one output has all of it."""
+    """A result of an older version states the gain of the whole alone: one output has all of it. Without a stated gain neither has one."""
     gain = row["gain_usd"] if row["gain_usd"] is not None else head["gain_usd"] if outputs == 1 else None
-    if gain is None:
+    if gain is None and head["gain_usd"] is not None:
         raise LakeError(f"{head['workflow_id']}: the gain of output {row['node']} is not in the lake; `opus generate` makes it anew")
     return OutputEntry(id=row["node"], title=row["title"], gain_usd=gain)
 

@@ -25,12 +25,12 @@ def reward_rows(optimized: Iterable[Row], clear_share: float) -> list[Row]:
 
 
 def _row(best: Row, second: Row | None, clear_share: float) -> Row:
-    known = best["case_cost_usd"] is not None and best["baseline_success"] is not None
+    known = all(best[name] is not None for name in ("gain_usd", "case_cost_usd", "baseline_success"))
     earned = best["gain_usd"] * best["baseline_success"] - best["case_cost_usd"] if known else None
     return {
         "intake_id": best["intake_id"], "intention_id": best["intention_id"], "reward_usd": best["reward_usd"], "penalty": best["penalty"],
         "rank2_reward_usd": second["reward_usd"] if second else None,
-        "distance": abs(best["reward_usd"] - second["reward_usd"]) if second else None,
+        "distance": abs(best["reward_usd"] - second["reward_usd"]) if second and best["reward_usd"] is not None else None,
         **{name: best[name] for name in ("cost_assumed_share", "cost_unknown_steps", "duration_unknown_steps")},
         "baseline_reward_usd": earned, "uplift_usd": None if earned is None else best["reward_usd"] - earned,
         "feasible": best["feasible"], "wkg_coverage": 1 - best["new_tasks"] / best["tasks"] if best["tasks"] else None,

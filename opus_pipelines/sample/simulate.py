@@ -8,7 +8,7 @@ import numpy as np
 
 from opus_pipelines.errors import InputError
 from opus_pipelines.sample.model import normalise
-from opus_pipelines.workflow.model import TaskNode, Workflow
+from opus_pipelines.workflow.model import OutputNode, TaskNode, Workflow
 
 Step = tuple[str, str, str | None]
 
@@ -75,7 +75,7 @@ def simulate_workflow(
             p, q, spent, took = _done(truth, industry, node, random, runs)
             right[name] = random.random(runs) < np.where(before, p, q)
             finish[name], cost = began + took, cost + spent
-    gain = sum(node.gain_usd * (right[node.id] & whole) for node in workflow.outputs)
+    gain = sum(_gain_usd(node) * (right[node.id] & whole) for node in workflow.outputs)
     success = np.logical_and.reduce([right[node.id] for node in workflow.outputs]) & whole
     duration = np.maximum.reduce(list(finish.values()))
     return SimResult(float(np.mean(gain - cost)), float(cost.mean()), float(success.mean()), float(duration.mean()))
@@ -94,7 +94,13 @@ def expected_reward(truth: dict[str, Any], industry: str, workflow: Workflow, ki
     for needed in kind_of(truth, industry, done, kind)["needed"]:
         if needed["task"] not in done:
             right *= 1 - needed["damage"]
-    return sum(node.gain_usd for node in workflow.outputs) * right - cost
+    return sum(map(_gain_usd, workflow.outputs)) * right - cost
+
+
+def _gain_usd(output: OutputNode) -> float:
+    if output.gain_usd is None:
+        raise InputError(f"output {output.id!r} states no gain_usd: there is no Reward to simulate")
+    return output.gain_usd
 
 
 def one_after_the_other(workflow: Workflow, start_ms: Mapping[str, float]) -> dict[str, list[str]]:

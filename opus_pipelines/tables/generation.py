@@ -28,8 +28,8 @@ INTAKES = result_dataset("generation/intakes", "one row, one intake", "intake_id
     content_hash  string         of its bytes
     elements      list<element>  what was read, role input, output, process or contract
     constraints   string         those in force, as JSON
-    gain_usd      usd            what a right output is worth
-    gain_basis    string         observed (stated by the client) or prior
+    gain_usd      usd            what a right output is worth; NULL where nobody states it
+    gain_basis    string         observed (stated by contract or intake), prior (reward.default_gain_usd), or NULL
     status        string         generated, refused or failed
     reason        string         why it was refused or failed
 """, head=INTAKE)

@@ -6,19 +6,22 @@ from opus_pipelines.tables.results import RESULT, result_dataset
 struct("edit", """
     kind        string  way, review, parallel, wait, drop, merge, split, joint: several together; swap: only sets it apart
     what        string  the change in words
-    earned_usd  usd     what it earned, of the known costs
+    earned_usd  usd     what it earned, of the known costs; NULL where no gain is stated
+    earned_success  float  the chance of success that it gained, where no gain is stated; else NULL
 """)
 
 OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow", "intake_id intention_id rank", """
     workflow_id           id            contains the Intention
     title                 string        what it does, in words
-    rank                  int64         1..n by EVAL (13), feasible first
+    rank                  int64         1..n, feasible first, then those without steps that nothing asks for, then by ranked_by
+    ranked_by             list<string>  criteria of the ranking, first to last: Reward, Penalty, success, conformity, lead time
+    ahead_by              string        the criterion that puts it ahead of the next rank; of the last rank NULL
     backend               string        LWM backend behind it
     sequence_ids          list<string>  sequences behind it
-    reward_usd            usd           EVAL (7), less the known costs
-    reward_usd_p05        usd           5th percentile of its posterior
+    reward_usd            usd           EVAL (7), less the known costs; NULL where no gain is stated
+    reward_usd_p05        usd           5th percentile of its posterior; NULL likewise
     reward_usd_p95        usd           95th percentile
-    gain_usd              usd           worth of a right output
+    gain_usd              usd           worth of a right output; NULL where nobody states it
     success_probability   prob          EVAL (4); NULL where no outcome of any of its steps was ever observed: its p are priors
     success_unknown_steps  int64        steps of which no outcome was observed: their p is a prior
     beats_next            prob          P(it beats the next rank)
@@ -26,7 +29,7 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     verdict_reason        string        why no verdict on this Intention is clear; NULL where only beats_next decides
     best_share            prob          P(it is the best of the Intention's ranked workflows)
     completeness          string        what tells which work may be left out: outcomes of similar cases, or support among them
-    conformity            prob          expected F1 of its steps against similar cases; NULL where outcomes decide
+    conformity            prob          expected F1 of its steps against similar cases; NULL where it is none of ranked_by
     order_conformity      prob          expected F1 of its consecutive pairs of steps, likewise
     has_optional          bool          some step of it is asked for by nothing: it ranks below those without such steps
     similar_cases         float         effective number of similar cases behind it
@@ -65,6 +68,7 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     choices               list<edit>    what the Reward would lose without each review, and with a task done in a cheaper way
     binding               list<string>  constraints that keep it, or the Intention's best, from earning more, and what they cost
     gap_usd               usd           how much more another path may earn, 0 where the search was exact, NULL where it cannot tell
+    gap_success           float         the same as a chance of success, where no gain is stated; else NULL
     exact                 bool          no other ways and reviews on its tasks in its shape earn more
     in_history            bool          this very sequence was once carried out
     baseline_cost_usd     usd           what a nearest case paid for its compared steps, on average; NULL where no case did all of this
@@ -83,7 +87,7 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     decided_by            string        who decided
     decision_note         string        what became of the chosen workflow: what had to be changed in it, or why it cannot be built any more
     better_workflow_id    id            of a chosen workflow: the one that ranks highest by its figures, where that is another
-    better_by_usd         usd           how much more Reward the better one has
+    better_by_usd         usd           how much more Reward the better one has; NULL where no gain is stated
 """)
 
 EXPECTED_FLOW = result_dataset(
@@ -134,7 +138,7 @@ WORKFLOW_TASKS = result_dataset("workflows/tasks", "one row, one node of a ranke
     wait_n               int64              waiting times counted
     memory_gb            float              held while it runs
     threads              float              held while it runs
-    gain_usd             usd                what it earns if it is right, of an output
+    gain_usd             usd                what it earns if it is right, of an output; NULL where nobody states it
     start_ms             ms                 EVAL (16), no waiting; NULL behind a step of unknown time
     finish_ms            ms                 EVAL (17), likewise
     cohesion             float              score, 0 best
@@ -172,7 +176,7 @@ WORKFLOW_CHANGES = result_dataset("workflows/changes", "one row, one Intention w
     steps_after           list<string>  now
     steps_added           list<string>  steps that only the new one has
     steps_removed         list<string>  steps that only the old one has
-    reward_usd_before     usd           Reward before
+    reward_usd_before     usd           Reward before; NULL where no gain was stated
     reward_usd_after      usd           now
     success_before        prob          success probability before
     success_after         prob          now
@@ -211,7 +215,7 @@ COST_REPORT = result_dataset("reports/cost", "one row, one task over a contract'
 """, head=RESULT)
 
 REWARD_REPORT = result_dataset("reports/reward", "one row, one Intention", "intake_id intention_id", """
-    reward_usd           usd     of its rank-1 workflow
+    reward_usd           usd     of its rank-1 workflow; NULL where no gain is stated, as all dollars that follow from it
     penalty              float   likewise
     rank2_reward_usd     usd     of the runner-up
     distance             usd     EVAL (14)

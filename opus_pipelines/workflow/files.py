@@ -82,7 +82,7 @@ class OutputEntry(Section):
 
     id: str = Field(description="unique in the file")
     title: str | None = Field(None, description="default: the id")
-    gain_usd: float = Field(allow_inf_nan=False, description="g, earned if it is right")
+    gain_usd: float | None = Field(None, allow_inf_nan=False, description="g, earned if it is right; without it there is no Reward")
     data_type: str | None = Field(None, description="its type")
 
 

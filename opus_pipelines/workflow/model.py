@@ -96,11 +96,11 @@ class TaskNode:
 
 @dataclass(frozen=True)
 class OutputNode:
-    """What the client receives; `gain_usd` is g, earned if it is right."""
+    """What the client receives; `gain_usd` is g, earned if it is right. None: nobody states it, and there is no Reward."""
 
     id: str
     title: str
-    gain_usd: float
+    gain_usd: float | None
     data_type: str | None = None
     kind = "output"
 
@@ -143,6 +143,11 @@ class Workflow:
     def outputs(self) -> list[OutputNode]:
         """V_out, as given."""
         return [n for n in self.nodes if isinstance(n, OutputNode)]
+
+    @property
+    def states_gain(self) -> bool:
+        """Whether it is known what a right output is worth: without that there is no Reward."""
+        return all(n.gain_usd is not None for n in self.outputs)
 
     @cached_property
     def _parents(self) -> dict[str, list[str]]:
@@ -203,13 +208,17 @@ def validate(workflow: Workflow) -> list[str]:
     defects += [f"input {n.id!r} has parents" for n in workflow.inputs if workflow.predecessors(n.id)]
     defects += [f"output {n.id!r} has children" for n in workflow.outputs if workflow.successors(n.id)]
     defects += [f"output {n.id!r} has no parents: nothing makes it" for n in workflow.outputs if not workflow.predecessors(n.id)]
+    if not workflow.states_gain:
+        defects += [f"output {n.id!r} states gain_usd and another output does not" for n in workflow.outputs if n.gain_usd is not None]
     return defects + _cycle(workflow)
 
 
 def _figures(node: Node) -> list[str]:
     """Defects of the node's own numbers."""
     if isinstance(node, OutputNode):
-        return [] if math.isfinite(node.gain_usd) else [f"output {node.id!r}: gain_usd is {node.gain_usd}, not a finite number"]
+        if node.gain_usd is None or math.isfinite(node.gain_usd):
+            return []
+        return [f"output {node.id!r}: gain_usd is {node.gain_usd}, not a finite number"]
     shares = {"prior": node.prior} if isinstance(node, InputNode) else {"p": node.p, "q": node.q}
     defects = [f"{node.kind} {node.id!r}: {name} is {x}, not in [0, 1]" for name, x in shares.items() if not 0 <= x <= 1]
     if isinstance(node, TaskNode):

@@ -1,7 +1,8 @@
 -- The ranked workflows of a client, a contract or an intake (NULL = all), down to a rank.
 SELECT
     o.client, o.contract, i.folder AS intake, o.intention_id, o.rank, o.workflow_id, o.title AS workflow,
-    o.reward_usd, o.reward_usd_p05, o.reward_usd_p95, o.beats_next, o.best_share, o.success_probability, o.success_unknown_steps,
+    o.gain_usd, o.ranked_by, o.ahead_by, o.reward_usd, o.reward_usd_p05, o.reward_usd_p95, o.beats_next, o.best_share,
+    o.success_probability, o.success_unknown_steps,
     o.cost_usd, o.cost_assumed_share, o.cost_unknown_steps, o.baseline_cost_usd, o.saving_usd,
     o.duration_ms, o.duration_assumed_share, o.duration_unknown_steps, o.baseline_duration_ms,
     o.lead_time_ms_p50, o.lead_time_ms_p90, o.lead_time_basis, o.deadline_hours, o.p_deadline, o.baseline_lead_time_ms,

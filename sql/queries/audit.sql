@@ -1,7 +1,7 @@
 -- Where a workflow's figures come from, link by link: report, intake, Intention, cases, SWKG, sequences, WFG, snapshot, model, history files.
 -- opus query audit --set workflow=WORKFLOW, or of a row of reports/reward --set intention=INTENTION: its best workflow
 -- `ids` are what a link consists of, `hash` what proves it, `lost` the ids that it names and that are nowhere: an empty list, unless
--- a source was taken out of history since. The default workflow is the best Reward of all.
+-- a source was taken out of history since. The default workflow is the best Reward of all, the first by id where none is stated.
 WITH
     this AS (
         FROM workflows_optimized
@@ -26,10 +26,10 @@ WITH
     cases AS (SELECT h.* FROM history_implementations AS h SEMI JOIN near USING (implementation_id)),
     links AS (
         SELECT 0 AS position, 'report' AS link, 'reports/reward' AS dataset, [intention_id] AS ids, NULL AS hash,
-            format('Reward {:.2f} USD', r.reward_usd) || coalesce(format(', of history''s way {:.2f}', r.baseline_reward_usd), '') AS detail, []::VARCHAR[] AS lost
+            coalesce(format('Reward {:.2f} USD', r.reward_usd), 'no gain stated') || coalesce(format(', of history''s way {:.2f}', r.baseline_reward_usd), '') AS detail, []::VARCHAR[] AS lost
         FROM reports_reward AS r JOIN this USING (client, contract, result, intake_id, intention_id)
         UNION ALL
-        SELECT 1, 'workflow', 'workflows/optimized', [workflow_id], result, format('rank {}, Reward {:.2f} USD', rank, reward_usd), []
+        SELECT 1, 'workflow', 'workflows/optimized', [workflow_id], result, format('rank {}, ', rank) || coalesce(format('Reward {:.2f} USD', reward_usd), 'no gain stated'), []
         FROM this
         UNION ALL
         SELECT 2, 'intake', 'generation/intakes', list(intake_id), any_value(content_hash), any_value(folder),

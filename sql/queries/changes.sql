@@ -6,12 +6,12 @@ WITH
         SELECT
             1 AS part, 'workflow' AS what, c.client || ' / ' || c.contract || ' / ' || c.folder AS which, c.change,
             CASE
-                WHEN c.change IN ('figures', 'order') THEN 'reward ' || coalesce(round(c.reward_usd_before, 2)::VARCHAR, 'unknown')
+                WHEN c.change IN ('figures', 'order') THEN 'reward ' || coalesce(round(c.reward_usd_before, 2)::VARCHAR, '- (no gain stated)')
                     || ', success ' || coalesce(round(c.success_before, 3)::VARCHAR, 'unknown') || coalesce(', ' || c.verdict_before, '')
                 ELSE array_to_string(c.steps_before, ' > ')
             END AS before,
             CASE
-                WHEN c.change IN ('figures', 'order') THEN 'reward ' || coalesce(round(c.reward_usd_after, 2)::VARCHAR, 'unknown')
+                WHEN c.change IN ('figures', 'order') THEN 'reward ' || coalesce(round(c.reward_usd_after, 2)::VARCHAR, '- (no gain stated)')
                     || ', success ' || coalesce(round(c.success_after, 3)::VARCHAR, 'unknown') || coalesce(', ' || c.verdict_after, '')
                 ELSE array_to_string(c.steps_after, ' > ')
             END AS after,

@@ -42,8 +42,15 @@ def test_one_row_is_the_single_path(seed: int, tasks: int) -> None:
     workflow = random_workflow(seed, tasks)
     single = evaluate(workflow, PRICES, Reward())
     batch = evaluate_batch(workflow, Figures.of(workflow, PRICES), PRICES)
-    for name in ("reward_usd", "success_probability", "cost_usd", "duration_ms"):
+    for name in ("worth", "success_probability", "cost_usd", "duration_ms"):
         assert getattr(batch, name)[0] == pytest.approx(getattr(single, name), rel=1e-12, abs=1e-12)
+
+
+def test_without_a_stated_gain_a_row_is_worth_its_success() -> None:
+    workflow = random_workflow(7, 6)
+    unstated = Workflow.of([*workflow.inputs, *workflow.tasks, *(replace(n, gain_usd=None) for n in workflow.outputs)], workflow.edges)
+    batch = evaluate_batch(unstated, Figures.of(unstated, PRICES), PRICES)
+    assert batch.worth.tolist() == batch.success_probability.tolist() == [pytest.approx(evaluate(unstated, PRICES, Reward()).worth)]
 
 
 def test_rows_beyond_one_pass_are_the_single_path_each() -> None:
@@ -52,13 +59,13 @@ def test_rows_beyond_one_pass_are_the_single_path_each() -> None:
     p, duration = draw.random((n, 6)), draw.random((n, 6)) * 1e6
     one = Figures.of(workflow, PRICES)
     batch = evaluate_batch(workflow, replace(one, p=p, duration_ms=duration), PRICES)
-    assert batch.reward_usd.shape == (n,)
+    assert batch.worth.shape == (n,)
     for row in (0, ROWS - 1, ROWS, n - 1):
         tasks = [replace(t, p=p[row, i], duration_ms=duration[row, i]) for i, t in enumerate(workflow.tasks)]
         single = evaluate(Workflow.of([*workflow.inputs, *tasks, *workflow.outputs], workflow.edges), PRICES, Reward())
-        assert batch.reward_usd[row] == pytest.approx(single.reward_usd, abs=1e-12 * abs(single.cost_usd))
+        assert batch.worth[row] == pytest.approx(single.reward_usd, abs=1e-12 * abs(single.cost_usd))
 
 
 def test_the_papers_case() -> None:
-    rewards = [evaluate_batch(s.workflow, Figures.of(s.workflow, Cost()), Cost()).reward_usd[0] for s in case_study()]
+    rewards = [evaluate_batch(s.workflow, Figures.of(s.workflow, Cost()), Cost()).worth[0] for s in case_study()]
     assert [round(r, 4) for r in rewards] == [0.8495, 0.85, 0.85]

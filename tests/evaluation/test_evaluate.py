@@ -135,3 +135,12 @@ def test_two_outputs_of_one_uncertain_task_are_not_independent():
 ])
 def test_cost_by_who_consumed_it(arguments, parts):
     assert split_cost(*arguments) == parts
+
+
+def test_without_a_stated_gain_there_is_no_reward_and_success_is_what_counts():
+    stated = diamond(1.0, 0.5)
+    unstated = Workflow.of([*stated.nodes[:-1], OutputNode("out", "Out", None)], stated.edges)
+    result, other = evaluate(unstated, PRICES, Reward()), evaluate(stated, PRICES, Reward())
+    assert (result.reward_usd, result.gain_usd, result.expected_gain_usd) == (None, None, None)
+    assert (result.cost_usd, result.success_probability, result.worth) == (other.cost_usd, 0.125, 0.125)
+    assert other.worth == other.reward_usd

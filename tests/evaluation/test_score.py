@@ -33,7 +33,7 @@ def test_table_1_of_the_paper(row) -> None:
 
 
 def test_the_order_turns_with_the_gain() -> None:
-    orders = {who: [r.score.title for r in ranked(case_study(gain), 0.0001)] for who, gain in GAINS_USD.items()}
+    orders = {who: [r.score.title for r in ranked(case_study(gain), 0.0001, 0.01)] for who, gain in GAINS_USD.items()}
     assert orders == {"small": ["W2", "W3", "W1"], "medium": ["W1", "W2", "W3"], "enterprise": ["W1", "W2", "W3"]}
     first, second, _ = case_study()
     gain = turning_gain_usd(first, second)
@@ -44,7 +44,7 @@ def test_the_order_turns_with_the_gain() -> None:
 
 def test_equal_rewards_are_decided_by_the_penalty_and_are_no_distance_apart() -> None:
     places = ranked([scored("a", chain(TaskNode("x", "x", "X"))), scored("b", chain(TaskNode("x", "x", "X")), 0.4),
-                     scored("c", chain(TaskNode("x", "x", "X")), 0.2)], 0.0001)
+                     scored("c", chain(TaskNode("x", "x", "X")), 0.2)], 0.0001, 0.01)
     assert [(p.rank, p.score.title, p.distance_usd) for p in places] == [(1, "c", 0.0), (2, "b", 0.0), (3, "a", None)]
 
 
@@ -60,9 +60,9 @@ def test_workflows_of_other_ends_are_not_ranked() -> None:
 def test_one_task_in_one_way_has_one_set_of_parameters() -> None:
     task = TaskNode("x", "x", "X", p=0.9, cost_usd=1.0, actor_kind="human")
     with pytest.raises(WorkflowError, match=r"task 'X' is done in one way but carries, in a and b, p 0.9 and 0.8"):
-        ranked([scored("a", chain(task)), scored("b", chain(replace(task, p=0.8)))], 0.0001)
+        ranked([scored("a", chain(task)), scored("b", chain(replace(task, p=0.8)))], 0.0001, 0.01)
     other_way = replace(task, p=0.8, actor_kind="model")
-    assert [p.score.title for p in ranked([scored("a", chain(task)), scored("b", chain(other_way))], 0.0001)] == ["a", "b"]
+    assert [p.score.title for p in ranked([scored("a", chain(task)), scored("b", chain(other_way))], 0.0001, 0.01)] == ["a", "b"]
 
 
 def test_a_penalty_needs_the_scores_of_every_task() -> None:
@@ -97,3 +97,14 @@ def test_where_exact_inference_takes_too_much_the_workflow_is_scored_all_the_sam
     assert "too many branches meet" in (again.uncompared or "")
     with pytest.raises(WorkflowError, match="too many branches meet"):
         score("w", crossing, {}, Cost(), Reward(inference="exact"))
+
+
+def test_without_a_stated_gain_success_ranks_and_no_distance_is_told() -> None:
+    def unstated(task: TaskNode) -> Workflow:
+        return Workflow.of([InputNode("in", "In"), task, OutputNode("out", "Out", None)], [("in", task.id), (task.id, "out")])
+
+    less, more = (unstated(TaskNode(name, name, name, p=p, cost_usd=c)) for name, p, c in (("a", 0.8, 1.0), ("b", 0.9, 99.0)))
+    places = ranked([scored("less", less), scored("more", more)], 0.0001, 0.01)
+    assert [(p.score.title, p.score.parts.reward_usd, p.distance_usd) for p in places] == [("more", None, None), ("less", None, None)]
+    with pytest.raises(WorkflowError, match="different outputs"):
+        ranked([scored("less", less), scored("stated", chain(TaskNode("a", "a", "a")))], 0.0001, 0.01)

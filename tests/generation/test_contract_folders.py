@@ -42,6 +42,15 @@ def test_an_intakes_own_value_wins(contract, tmp_path):
     assert intake.refusal is None
 
 
+@pytest.mark.parametrize(("default", "expected"), [(None, (None, None)), (7.0, (7.0, "prior"))])
+def test_a_gain_that_nobody_states_is_unknown_and_no_default_ships(contract, tmp_path, default, expected):
+    write(contract / "contract.toml", 'industry = "insurance"\n')
+    (found,) = discover(tmp_path / "intakes")
+    intake = read_intake(found, found.intakes[0], Settings(reward={"default_gain_usd": default}))
+    assert (intake.gain_usd, intake.gain_basis) == expected
+    assert Settings().reward.default_gain_usd is None
+
+
 def test_contract_prices_are_laid_over_the_settings_key_by_key(contract):
     made = prices(Settings(), load_contract(contract), contract)
     assert made.usd_per_hour == {"human": 40.0}

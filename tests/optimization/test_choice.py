@@ -60,8 +60,8 @@ def test_the_best_choice_is_that_of_brute_force(seed: int, tasks: int, straight:
     found = best_choice(workflow, options, PRICES)
     assert found is not None
     assert found.exact
-    assert found.reward_usd == pytest.approx(brute(workflow, options), abs=1e-9)
-    assert evaluate(found.workflow, PRICES, Reward()).reward_usd == pytest.approx(found.reward_usd, abs=1e-9)
+    assert found.worth == pytest.approx(brute(workflow, options), abs=1e-9)
+    assert evaluate(found.workflow, PRICES, Reward()).reward_usd == pytest.approx(found.worth, abs=1e-9)
 
 
 @settings(max_examples=100, deadline=None)
@@ -84,7 +84,7 @@ def test_greedy_stays_within_one_percent_of_exact(seed: int, tasks: int) -> None
         patch.setattr(choice, "COMBINATIONS", 0)
         found = best_choice(workflow, options, PRICES)
     assert found is not None
-    assert exact - found.reward_usd <= 0.01 * max(1.0, abs(exact))
+    assert exact - found.worth <= 0.01 * max(1.0, abs(exact))
 
 
 def test_greedy_reviews_stay_within_one_percent_of_exact() -> None:
@@ -104,7 +104,7 @@ def test_greedy_reviews_stay_within_one_percent_of_exact() -> None:
         assert exact is not None
         assert greedy is not None
         assert exact.exact
-        off.append((exact.reward_usd - greedy.reward_usd) / max(1.0, abs(exact.reward_usd)))
+        off.append((exact.worth - greedy.worth) / max(1.0, abs(exact.worth)))
     assert sum(miss <= 0.01 for miss in off) >= 79
     assert max(off) <= 0.03
 
@@ -117,7 +117,7 @@ def test_a_budget_is_kept_or_nothing_is_chosen(seed: int, tasks: int, limit: flo
     expected = brute(workflow, options, limit)
     assert (found is None) == (expected == -float("inf"))
     if found is not None:
-        assert found.reward_usd == pytest.approx(expected, abs=1e-9)
+        assert found.worth == pytest.approx(expected, abs=1e-9)
 
 
 def test_a_long_chain_is_solved_exactly_and_fast_enough_to_test() -> None:
@@ -129,7 +129,7 @@ def test_a_long_chain_is_solved_exactly_and_fast_enough_to_test() -> None:
         for other in nodes:
             tasks = [other if t.id == name else t for t in found.workflow.tasks]
             worth = evaluate(chain(tasks, prior=workflow.inputs[0].prior), PRICES, Reward()).reward_usd
-            assert worth <= found.reward_usd + 1e-9
+            assert worth <= found.worth + 1e-9
 
 
 def test_a_review_goes_where_it_earns_more_than_it_costs() -> None:
@@ -142,8 +142,8 @@ def test_a_review_goes_where_it_earns_more_than_it_costs() -> None:
     assert [t.id for t in found.workflow.tasks if t.kind == "review" and t.actor_kind] == ["write_review"]
     before = 0.99 * 0.7 + 0.8 * 0.3
     with_review, without = (0.999 * before + 0.5 * (1 - before)) * 20 - 1.0, (0.999 * 0.7 + 0.5 * 0.3) * 20
-    assert found.reward_usd == pytest.approx(with_review)
-    assert found.earned_usd == {"write_review": pytest.approx(with_review - without)}
+    assert found.worth == pytest.approx(with_review)
+    assert found.earned == {"write_review": pytest.approx(with_review - without)}
 
 
 def test_ties_go_to_the_earlier_option() -> None:
@@ -151,4 +151,4 @@ def test_ties_go_to_the_earlier_option() -> None:
     found = best_choice(chain([task]), {"a": [task, replace(task, actor_kind="code")]}, Cost())
     assert found is not None
     assert found.workflow.tasks[0].actor_kind == "human"
-    assert found.earned_usd == {}
+    assert found.earned == {}

@@ -63,4 +63,4 @@ def test_a_thousand_random_shapes(hundred):
         found = best_choice(workflow, options, Cost(usd_per_hour_of_duration=USD_PER_HOUR))
         assert found is not None
         assert found.exact
-        assert found.reward_usd == pytest.approx(best, abs=1e-9), seed
+        assert found.worth == pytest.approx(best, abs=1e-9), seed

@@ -91,7 +91,7 @@ def test_what_is_imputed_is_in_no_figure_that_is_shown():
     chain = [nodes["other"][0], nodes["end"][0]]
     workflow = Workflow.of([InputNode("in", "In"), *chain, OutputNode("out", "Out", 100.0)], pairwise(["in", "other", "end", "out"]))
     found = evaluate(workflow, Cost(), Reward())
-    assert (found.cost_usd, found.reward_usd, found.imputed_usd, found.compared_reward_usd) == (9.0, 91.0, 5.0, 86.0)
+    assert (found.cost_usd, found.reward_usd, found.imputed_usd, found.worth) == (9.0, 91.0, 5.0, 86.0)
     assert (chain[0].cost_usd, chain[0].known_cost_usd, chain[0].cost_basis) == (0.0, None, "unknown")
     assert replace(chain[0], cost_basis="observed").known_cost_usd == 0.0  # what is known to cost nothing costs 0
 
@@ -105,5 +105,5 @@ def test_steps_that_two_workflows_share_decide_nothing_between_them(one, two, sh
         names = [first, *(f"s{i}" for i in range(len(shared)))]
         steps = [nodes[n][0] for n in names]
         made = Workflow.of([InputNode("in", "In"), *steps, OutputNode("out", "Out", 100.0)], pairwise(["in", *names, "out"]))
-        worth[first] = evaluate(made, Cost(), Reward()).compared_reward_usd
+        worth[first] = evaluate(made, Cost(), Reward()).worth
     assert worth["one"] - worth["two"] == pytest.approx(two - one, abs=1e-6)

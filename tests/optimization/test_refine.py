@@ -81,10 +81,10 @@ def brute(space: Space, orders: list[Order], limit: float = float("inf")) -> flo
 def test_the_reward_never_falls_and_the_steps_add_up_to_the_gain(seed: int, tasks: int, hourly: float, inference: str) -> None:
     space = random_space(seed, tasks, hourly, inference)
     refiner, begin, end = refined(space)
-    assert end.reward_usd >= begin.reward_usd - 1e-9
-    assert sum(step.earned_usd for step in end.steps) == pytest.approx(end.reward_usd - begin.reward_usd, abs=1e-9)
+    assert end.worth >= begin.worth - 1e-9
+    assert sum(step.earned for step in end.steps) == pytest.approx(end.worth - begin.worth, abs=1e-9)
     made = evaluate(refiner.workflow(end.draft), space.cost, space.reward)
-    assert made.reward_usd == pytest.approx(end.reward_usd, abs=1e-9)
+    assert made.worth == pytest.approx(end.worth, abs=1e-9)
 
 
 @settings(max_examples=40, deadline=None)
@@ -92,11 +92,11 @@ def test_the_reward_never_falls_and_the_steps_add_up_to_the_gain(seed: int, task
 def test_the_moves_one_after_the_other_make_the_workflow(seed: int, tasks: int, hourly: float) -> None:
     space = random_space(seed, tasks, hourly)
     refiner, begin, end = refined(space)
-    draft, reward = begin.draft, begin.reward_usd
+    draft, reward = begin.draft, begin.worth
     for step in end.steps:
         for move in step.moves:
             draft = space.after(move, draft)
-        reward += step.earned_usd
+        reward += step.earned
         assert reward == pytest.approx(evaluate(refiner.workflow(draft), space.cost, space.reward).reward_usd, abs=1e-9)
     assert refiner.workflow(draft) == refiner.workflow(end.draft)
 
@@ -121,7 +121,7 @@ def test_exact_means_no_other_ways_and_reviews_earn_more(seed: int, tasks: int, 
     refiner = Refiner(space)
     found = refiner.chosen(tuple(space.ways), {})
     if found.exact:
-        assert found.reward_usd == pytest.approx(brute(space, [found.draft.order]), abs=1e-9)
+        assert found.worth == pytest.approx(brute(space, [found.draft.order]), abs=1e-9)
 
 
 def test_shapes_ways_and_reviews_together_are_near_the_optimum() -> None:
@@ -130,7 +130,7 @@ def test_shapes_ways_and_reviews_together_are_near_the_optimum() -> None:
     for seed in range(100, 124):
         space = random_space(seed, 1 + seed % 4, hourly=4.0)
         best = brute(space, list(shapes(space)))
-        lost.append((best - refined(space)[2].reward_usd) / max(1.0, abs(best)))
+        lost.append((best - refined(space)[2].worth) / max(1.0, abs(best)))
     assert min(lost) >= -1e-9
     assert sum(loss > 1e-9 for loss in lost) <= 4
     assert sum(lost) / len(lost) <= 0.01
@@ -152,7 +152,7 @@ def test_a_limit_is_kept_wherever_a_choice_keeps_it(seed: int, tasks: int, limit
     found = Refiner(space).chosen(tuple(space.ways), {})
     assert found.keeps == (best > -float("inf"))
     if found.keeps:
-        assert found.reward_usd == pytest.approx(best, abs=1e-9)
+        assert found.worth == pytest.approx(best, abs=1e-9)
 
 
 def task(name: str, p: float = 0.95, q: float = 0.1, cost: float = 1.0, hours: float = 0.1, leaves: tuple[str, ...] = ()) -> TaskNode:
@@ -169,7 +169,7 @@ def test_steps_go_side_by_side_where_time_is_dear() -> None:
     end = Refiner(space).chosen(("a", "b"), {})
     assert [(s.kind, s.what) for s in end.steps] == [("parallel", "'B' no longer waits for 'A'")]
     chain, side_by_side = 0.955 + 0.1 * 0.045, 0.955 * 0.955
-    assert end.steps[0].earned_usd == pytest.approx(30 * (side_by_side - chain) + 2.0)
+    assert end.steps[0].earned == pytest.approx(30 * (side_by_side - chain) + 2.0)
     assert Refiner(space).workflow(end.draft).edges == (("a", "output"), ("b", "output"), ("input", "a"), ("input", "b"))
 
 
@@ -178,7 +178,7 @@ def test_steps_go_side_by_side_where_the_chain_takes_too_long() -> None:
     end = Refiner(space).chosen(("a", "b"), {})
     assert end.keeps
     assert end.draft.order.pairs() == []
-    assert end.steps[0].earned_usd < 0  # what the limit costs
+    assert end.steps[0].earned < 0  # what the limit costs
 
 
 def test_a_step_that_history_does_without_is_dropped_unless_it_is_needed() -> None:
@@ -246,7 +246,7 @@ def test_at_the_same_reward_the_lower_penalty_wins_and_stays() -> None:
     refiner = Refiner(space)
     end = refiner.refined(refiner.chosen(("a",), {}))
     assert end.draft.picks["a"] == 1
-    assert [(s.kind, s.what, s.earned_usd) for s in end.steps] == [("way", "'A': code instead of human", 0.0)]
+    assert [(s.kind, s.what, s.earned) for s in end.steps] == [("way", "'A': code instead of human", 0.0)]
     same = Refiner(replace(space, penalty=None))
     assert same.refined(same.chosen(("a",), {})).steps == ()
 
@@ -267,5 +267,5 @@ def test_reviews_join_where_they_pay_and_leave_where_they_do_not() -> None:
 def test_what_is_refined_stays_as_it_is() -> None:
     space = random_space(11, 5)
     refiner, begin, end = refined(space)
-    assert quantised(end.reward_usd, 0.0001) >= quantised(begin.reward_usd, 0.0001)
+    assert quantised(end.worth, 0.0001) >= quantised(begin.worth, 0.0001)
     assert refiner.refined(end) == end

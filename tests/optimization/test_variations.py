@@ -47,7 +47,7 @@ def varied(of: Space, most: int) -> tuple[Refiner, Variations]:
 
 def test_every_change_of_up_to_two_nodes_and_what_each_earns():
     _, found = varied(space(THREE), 2)
-    earned = {tuple(picks): round(usd, 9) for picks, usd in zip(found.picks.tolist(), found.reward_usd, strict=True)}
+    earned = {tuple(picks): round(usd, 9) for picks, usd in zip(found.picks.tolist(), found.worth, strict=True)}
     assert earned == {(0, 1, 0): 95.0, (0, 2, 0): 90.0, (1, 0, 0): 98.0, (1, 1, 0): 93.1, (1, 2, 0): 88.2}
     assert {tuple(picks) for picks in varied(space(THREE), 1)[1].picks.tolist()} == {(0, 1, 0), (0, 2, 0), (1, 0, 0)}
     assert {tuple(picks) for picks in varied(space(THREE), 9)[1].picks.tolist()} == set(earned)
@@ -69,7 +69,7 @@ def test_moves_lead_there_and_steps_are_those_of_the_workflow():
     base = steps_of(refiner.workflow(found.found.draft))
     for number in range(len(found.picks)):
         made = refiner.moved(found.found, found.moves(number))
-        assert made.reward_usd == pytest.approx(found.reward_usd[number])
+        assert made.worth == pytest.approx(found.worth[number])
         assert steps_of(refiner.workflow(made.draft)) == found.steps(number)
     assert found.swaps_from(base).tolist() == [swaps(base, found.steps(n)) for n in range(len(found.picks))]
 
@@ -111,5 +111,5 @@ def test_the_best_that_lies_so_far_off_is_the_best_by_brute_force(seed, least, r
             drawn = of.drawn(Draft(begun.order, dict(zip(names, picks, strict=True))))
             assert swaps(base, steps_of(drawn)) == least
             best = max(best, evaluate(drawn, of.cost, of.reward).reward_usd)
-    far = found.reward_usd[found.swaps_from(base) >= least]
+    far = found.worth[found.swaps_from(base) >= least]
     assert max(far, default=-np.inf) == pytest.approx(best)

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from opus_pipelines.errors import InputError, LakeError
@@ -274,3 +276,50 @@ def test_a_lead_time_that_is_unknown_is_a_dash_and_its_deadline_is_unknown() -> 
     assert lead_time(None, None) == "-"
     assert deadline(96.0, None) == "4.0 d kept: unknown"
     assert deadline(None, None) == ""
+
+
+NO_GAIN: dict[str, Any] = {
+    "reward_usd": None, "reward_usd_p05": None, "reward_usd_p95": None, "gain_usd": None, "gap_usd": None,
+    "ranked_by": ["success", "conformity", "lead time", "Penalty"],
+}
+
+
+def test_without_a_stated_gain_no_reward_is_shown_and_the_criterion_is_named(lake: Lake) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    edits = [{"kind": "way", "what": "'Pay' by human instead of code", "earned_usd": None, "earned_success": 0.031}]
+    put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where),
+        workflow("fa1", 1, 0.0, **NO_GAIN, ahead_by="conformity", conformity=0.75, edits=edits, gap_success=0.02, exact=True),
+        workflow("fa2", 2, 0.0, **NO_GAIN, conformity=0.5))
+    [(_, columns, rows)] = by_contract(ranked(connect(lake), None, None, None, None))
+    first, second = (dict(zip(columns, row, strict=True)) for row in rows)
+    assert (first["reward $"], first["90 % within"]) == ("no gain stated", "-")
+    criteria = "success, conformity, lead time, Penalty"
+    assert (first["ranked by"], second["ranked by"]) == (f"{criteria} (ahead by conformity)", criteria)
+    text = explanation(connect(lake), "fa1")
+    for line in (
+        f"Reward      no gain stated: what a right output is worth is not known; ranked by {criteria}",
+        "ahead of rank 2 (fa2): similar cases agree to 0.750 with this one and to 0.500 with that one",
+        "changed: 'Pay' by human instead of code: success +3.1 %",
+        "another path may succeed up to 2.0 % more: the search was cut short",
+        "no other ways and reviews of these steps succeed more",
+    ):
+        assert line in text
+    assert "earn" not in text
+    assert "Reward - against -" in text
+
+
+def test_a_stated_gain_needs_no_column_that_names_the_criteria(lake: Lake) -> None:
+    [(_, columns, _)] = by_contract(ranked(connect(lake), None, None, None, None))
+    assert "ranked by" not in columns
+
+
+@pytest.mark.parametrize("name", ["audit", "best_workflows", "ranking", "undecided", "changes"])
+def test_shipped_queries_say_where_no_gain_is_stated(lake: Lake, name: str) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where), workflow("fa1", 1, 0.0, **NO_GAIN))
+    found = run(connect(lake), name, {"workflow": "fa1"} if name == "audit" else {})
+    rows = [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+    if name == "audit":
+        assert [r["detail"] for r in rows if r["link"] == "workflow"] == ["rank 1, no gain stated"]
+    for row in rows:
+        assert {value for column, value in row.items() if "reward" in column or column == "behind_best_usd"} <= {None}

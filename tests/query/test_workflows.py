@@ -62,6 +62,13 @@ def test_a_result_of_an_older_version_has_its_gain_from_the_whole() -> None:
         described(HEAD, [*old, row("two", kind="output", title="Copy")], LINKS)
 
 
+def test_a_workflow_without_a_stated_gain_is_read_and_written_without_one() -> None:
+    nodes = [*NODES[:-1], row("output", kind="output", title="Letter")]
+    found = described(HEAD | {"gain_usd": None}, nodes, LINKS)
+    assert found.workflow.outputs[0].gain_usd is None
+    assert read_bpmn(as_bpmn(found), "w.bpmn").outputs[0].gain_usd is None
+
+
 def test_a_row_that_is_no_task_is_named() -> None:
     with pytest.raises(LakeError, match="workflow f1 cannot be read back from the lake: 1 validation error for TaskEntry"):
         described(HEAD, [row("a", kind="task", title="Check", p=1.5)], [])

@@ -95,3 +95,9 @@ def test_a_single_workflow_has_no_runner_up():
 @pytest.mark.parametrize(("share", "verdict"), [(0.79, "undecided"), (0.8, "clear"), (None, None)])
 def test_a_ranking_is_clear_where_its_first_is_surely_enough_the_best(share, verdict):
     assert reward_rows([ranked(1, 5.0, best_share=share)], 0.8)[0]["verdict"] == verdict
+
+
+def test_without_a_stated_gain_there_are_no_dollars_of_reward():
+    (row,) = reward_rows([ranked(1, None, gain_usd=None), ranked(2, None, gain_usd=None)], 0.8)
+    assert [row[name] for name in ("reward_usd", "rank2_reward_usd", "distance", "baseline_reward_usd", "uplift_usd")] == [None] * 5
+    assert row["verdict"] == "undecided"

@@ -39,6 +39,10 @@ NOT_AN_AMOUNT = "not finite and at least 0"
     ([IN, task("a", cost_usd=-1.0), OUT], LINE, f"task 'a': cost_usd is -1.0, {NOT_AN_AMOUNT}"),
     ([IN, task("a", duration_ms=math.inf), OUT], LINE, f"task 'a': duration_ms is inf, {NOT_AN_AMOUNT}"),
     ([IN, task("a", cost_model_usd=math.nan), OUT], LINE, f"task 'a': cost_model_usd is nan, {NOT_AN_AMOUNT}"),
+    (
+        [IN, OUT, OutputNode("copy", "Copy", None)], [("in", "out"), ("in", "copy")],
+        "output 'out' states gain_usd and another output does not",
+    ),
     ([IN, OutputNode("out", "Decision", math.nan)], [("in", "out")], "output 'out': gain_usd is nan, not a finite number"),
     ([IN, OUT], [("in", "out"), ("in", "gone")], "edge 'in' -> 'gone': no node 'gone'"),
     ([IN, task("a"), OUT], [("a", "in"), ("in", "out")], "input 'in' has parents"),

@@ -29,7 +29,7 @@ class _Pool:
 
     def best(self) -> tuple[float, int]:
         """The most that a free one earns, and which one that is."""
-        earned = np.where(self.free, self.variations.reward_usd, -np.inf)
+        earned = np.where(self.free, self.variations.worth, -np.inf)
         number = int(np.argmax(earned)) if len(earned) else 0
         return (float(earned[number]) if len(earned) else -np.inf), number
 
@@ -51,7 +51,7 @@ def varied(planner: Planner, ranked: Sequence[Candidate]) -> list[Plan]:
             pool.free &= pool.variations.swaps_from(kept) >= knobs.least_swaps
         top = max(pools, key=lambda pool: pool.best()[0])
         earned, number = top.best()
-        if earned > max((c.reward_usd for c in left[:1]), default=-np.inf):
+        if earned > max((c.worth for c in left[:1]), default=-np.inf):
             kept = top.variations.steps(number)
             made.append(planner.varied(top.plan, top.variations.moves(number)))
         elif left:
@@ -72,7 +72,7 @@ def of_different_tasks(ranked: Sequence[Candidate]) -> list[Candidate]:
 def _pools(planner: Planner, ranked: Sequence[Candidate]) -> list[_Pool]:
     bases = of_different_tasks(ranked)[:BASES]
     settings = planner.situation.settings
-    quantum, most = settings.reward.quantum_usd, settings.generation.least_swaps
-    first = quantised(ranked[0].reward_usd, quantum)
+    step, most = planner.situation.ranking.step, settings.generation.least_swaps
+    first = quantised(ranked[0].worth, step)
     found = [(c.plan, planner.shop.variations(c.plan.found, most)) for c in bases if c.plan.found is not None]
-    return [_Pool(plan, v, np.rint(v.reward_usd / quantum) < first) for plan, v in found]
+    return [_Pool(plan, v, np.rint(v.worth / step) < first) for plan, v in found]

@@ -18,14 +18,15 @@ from opus_pipelines.generation.experience.reading import needed_because
 from opus_pipelines.ids import make_id
 from opus_pipelines.optimization.constraints import violations
 from opus_pipelines.optimization.diversity import diverse, swaps
-from opus_pipelines.optimization.ranking import rank
+from opus_pipelines.optimization.ranking import LEAD_TIME
 from opus_pipelines.workflow.model import TaskNode
 
 NEEDED = "needed: "  # how a violation begins that says which critical task is left out
 
 
 def candidates(situation: Situation) -> list[tuple[int, Candidate]]:
-    """The `generation.k` best workflows with their ranks, EVAL (13), each far enough from every better one (`optimization.diversity`).
+    """The `generation.k` best workflows with their ranks (`Situation.ranking`), each far enough from every better one
+    (`optimization.diversity`).
 
     Every proposal is worked out; the best of different tasks are refined, until the best `k` of these have been: the first of them is
     rank 1, however different the others must be. Then others that differ enough join. A workflow that a person rejected is left out, one
@@ -56,13 +57,13 @@ def _filled(situation: Situation, planner: Planner, asked: Proposed, found: list
 
     What earns less than the search has looked down to gives way to the best path that differs enough from all that earn more.
     """
-    knobs, known_usd, is_all = situation.settings.generation, asked.known_usd, True
+    knobs, known_worth, is_all = situation.settings.generation, asked.known_worth, True
     kept = _kept(situation, found)
     for _ in range(2 * knobs.k):
-        sure = next((place for place, c in enumerate(kept) if place and c.reward_usd < known_usd), len(kept))
-        if sure == knobs.k or not sure or known_usd == -math.inf:
+        sure = next((place for place, c in enumerate(kept) if place and c.worth < known_worth), len(kept))
+        if sure == knobs.k or not sure or known_worth == -math.inf:
             break
-        proposal, known_usd, exact = asked.further([c.tasks for c in kept[:sure]], knobs.least_swaps)
+        proposal, known_worth, exact = asked.further([c.tasks for c in kept[:sure]], knobs.least_swaps)
         is_all &= exact
         if proposal is not None:
             more = evaluated(situation, planner.plan(proposal), proposal.notes)
@@ -96,7 +97,7 @@ def _decided(situation: Situation, planner: Planner, content: Content) -> tuple[
 
 
 def _ordered(situation: Situation, found: Sequence[Candidate]) -> list[Candidate]:
-    return [candidate for _, candidate in rank(found, situation.settings.reward.quantum_usd)]
+    return [candidate for _, candidate in situation.ranking.rank(found)]
 
 
 def _of_different_tasks(situation: Situation, found: Sequence[Candidate]) -> list[Candidate]:
@@ -133,7 +134,9 @@ def evaluated(situation: Situation, made: Plan, notes: Sequence[str] = ()) -> Ca
         for group in situation.needed if not group & set(made.tasks)
     ]
     titles = [situation.graph.tasks[t].title for t in made.tasks]
-    lead_time = situation.lead_times.of(made.workflow) if situation.lead_times else None
+    times = situation.lead_times
+    lead_time = times.of(made.workflow) if times else None
+    compared_ms = times.compared_ms(made.workflow, lead_time) if times and lead_time and LEAD_TIME in situation.ranking.criteria else 0.0
     broken = violations(situation.constraints, worth, titles, situation.names.titles, lead_time)
     if situation.demands:
         broken = [situation.demands.cited(violation) for violation in broken]
@@ -149,6 +152,7 @@ def evaluated(situation: Situation, made: Plan, notes: Sequence[str] = ()) -> Ca
         conformity=conformity, order_conformity=order_conformity,
         lead_time=lead_time,
         has_optional=not situation.optional.isdisjoint(made.tasks),
+        compared_lead_ms=compared_ms,
     )
 
 

@@ -1,7 +1,9 @@
 """Lead times of the workflows of one Intention: what history says of each step's time, put together for a whole workflow."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 
 from opus_pipelines.evaluation.calendar import Calendar
@@ -14,13 +16,14 @@ from opus_pipelines.workflow.model import TaskNode, Workflow
 @dataclass(frozen=True)
 class LeadTimes:
     """`nearest`: of each step that only the intake's procedure has, the known task whose times it has. `correlation`: of the waits of one
-    case; negative where a long wait is followed by a short one."""
+    case; negative where a long wait is followed by a short one. `tasks`: all that a workflow of the Intention may have."""
 
     waiting: Waiting
     correlation: float = 0.0
     seed: int = 0
     calendar: Calendar | None = None
     nearest: Mapping[str, str] = field(default_factory=dict)
+    tasks: tuple[str, ...] = ()
 
     def of(self, workflow: Workflow) -> LeadTime:
         """The lead time of a workflow; unknown where history does not tell a step's time."""
@@ -28,6 +31,33 @@ class LeadTimes:
         found = lead_time(workflow, times, max(self.correlation, 0.0), self.seed, self.calendar)
         whole = self._whole(workflow) if abs(self.correlation) >= DEPENDENT else None
         return found if whole is None else replace(found, basis=f"{whole.n} whole cases of the same steps", draws=whole.draws(DRAWS))
+
+    def compared_ms(self, workflow: Workflow, found: LeadTime) -> float:
+        """The median lead time by which a workflow is compared; never shown. `found`: its lead time.
+
+        As for unknown costs (`optimization.imputed`): a step that two workflows share counts the same for both, an unknown wait or working
+        time as the mean of the known ones of the Intention's tasks; where none is known, times play no role.
+        """
+        if found.p50_ms is not None:
+            return found.p50_ms
+        times = {task.id: self._filled(workflow, task) for task in workflow.tasks}
+        return lead_time(workflow, times, max(self.correlation, 0.0), self.seed, self.calendar).p50_ms or 0.0
+
+    def _filled(self, workflow: Workflow, task: TaskNode) -> StepTime:
+        wait, work = self._usual
+        known = self._step(workflow, task)
+        before = [b for b in workflow.predecessors(task.id) if isinstance(workflow.by_id[b], TaskNode)]
+        waits = {b: known.waits.get(b, Wait(Times.constant(wait), "task")) for b in before}
+        return replace(known, waits=waits, work=known.work or (None if _is_contained(known.waits) else Times.constant(work)))
+
+    @cached_property
+    def _usual(self) -> tuple[float, float]:
+        """The mean over the tasks of the median wait and of the median working time, where they are known; else 0."""
+        known = [self.nearest.get(task, task) for task in self.tasks]
+        waits = [times.p50 for task in known if (times := self.waiting.waits.get(("task", (task,))))]
+        works = [times.p50 for task in known if (times := self.waiting.work.get((task, None)))]
+        wait, work = (math.fsum(found) / len(found) if found else 0.0 for found in (waits, works))
+        return wait, work
 
     def _whole(self, workflow: Workflow) -> Times | None:
         """Lead times of cases that were this very chain. They are asked only where waits depend on each other: the sum of waits that are

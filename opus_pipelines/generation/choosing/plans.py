@@ -28,7 +28,7 @@ class Planner:
         """The best shape, ways and reviews for the proposal's tasks; `edits` say what each change of the chain that it is earned."""
         nodes = self.situation.prices.nodes
         picks = tuple((t, nodes[t].index(node)) for t, node in proposal.nodes.items())
-        return self._plan(self.shop.chosen(proposal.tasks, picks), proposal.gap_usd, proposal.notes)
+        return self._plan(self.shop.chosen(proposal.tasks, picks), proposal.gap, proposal.notes)
 
     def decided(self, content: Content) -> tuple[Plan, tuple[str, ...]]:
         """The workflow that a person chose, as it is: nothing is refined. Beside it what had to be changed because history no longer knows
@@ -56,20 +56,20 @@ class Planner:
             return plan
         found = self.shop.refined(plan.found, frozenset(self.taken))
         self.taken.add(frozenset(found.draft.tasks))
-        made = self._plan(found, plan.gap_usd, plan.notes)
+        made = self._plan(found, plan.gap, plan.notes)
         return replace(made, is_refined=True, choices=self.shop.choices(found), binding=self.shop.binding(found))
 
     def varied(self, plan: Plan, moves: Sequence[Move]) -> Plan:
         """The plan with these changes of ways and reviews, made so that it differs from a better one: one edit, which costs Reward."""
         assert plan.found is not None
         found = self.shop.moved(plan.found, tuple(moves))
-        made = self._plan(replace(found, exact=False), plan.gap_usd, plan.notes)
+        made = self._plan(replace(found, exact=False), plan.gap, plan.notes)
         last = replace(made.edits[-1], kind=SWAP)
-        worth_it = tuple(choice for choice in self.shop.choices(found) if choice.earned_usd > 0)
+        worth_it = tuple(choice for choice in self.shop.choices(found) if choice.earned > 0)
         return replace(made, edits=(*made.edits[:-1], last), choices=worth_it, is_refined=True)
 
-    def _plan(self, found: Refined, gap_usd: float | None, notes: tuple[str, ...]) -> Plan:
-        edits = tuple(Edit(step.kind, step.what, step.earned_usd) for step in found.steps)
+    def _plan(self, found: Refined, gap: float | None, notes: tuple[str, ...]) -> Plan:
+        edits = tuple(Edit(step.kind, step.what, step.earned) for step in found.steps)
         workflow = self.shop.workflow(found)
         worth, measured = self.shop.worth(workflow), self.shop.measured(workflow)
-        return Plan(workflow, found.draft.tasks, edits, found.exact, gap_usd, notes=notes, found=found, worth=worth, measured=measured)
+        return Plan(workflow, found.draft.tasks, edits, found.exact, gap, notes=notes, found=found, worth=worth, measured=measured)

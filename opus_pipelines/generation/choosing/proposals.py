@@ -34,13 +34,13 @@ class _Level:
 class Proposed:
     """`proposals` in the order of their tasks' ids. `problem`: what was asked of them.
 
-    `known_usd`: every path that keeps it and is worth more is among them; minus infinity where all are. `idle`: tasks that nothing asks
+    `known_worth`: every path that keeps it and is worth more is among them; minus infinity where all are. `idle`: tasks that nothing asks
     for and that no near case which did not fail has done.
     """
 
     proposals: list[Proposal]
     problem: Problem
-    known_usd: float
+    known_worth: float
     idle: frozenset[str] = frozenset()
 
     def further(self, kept: Sequence[Sequence[str]], least: int) -> tuple[Proposal | None, float, bool]:
@@ -54,13 +54,8 @@ class Proposed:
             demands = (*self.problem.demands, *others, Avoids("idle steps", avoided))
             found = best_paths(replace(self.problem, demands=demands), 1, FURTHER)
             for path in found.paths:
-                return Proposal(path.tasks, _ways(path), like.gap_usd, like.notes), path.worth, found.exact
+                return Proposal(path.tasks, _ways(path), like.gap, like.notes), path.worth, found.exact
         return None, -math.inf, found.exact
-
-
-def proposals(situation: Situation) -> list[Proposal]:
-    """Every proposal, in the order of its tasks' ids."""
-    return proposed(situation).proposals
 
 
 def proposed(situation: Situation) -> Proposed:

@@ -11,10 +11,11 @@ HISTORY = "the order of history"
 
 
 def problem_of(situation: Situation) -> Problem:
-    """What is asked of a path: Reward, within everything that history needs and the intake demands."""
+    """What is asked of a path: Reward, success where no gain is stated, within everything that history needs and the intake demands."""
+    gain = situation.intake.gain_usd
     return Problem(
-        situation.wfg, situation.prices.nodes, situation.cost, situation.intake.gain_usd,
-        demands=(*_limits(situation), *_named(situation), *_by_history(situation)),
+        situation.wfg, situation.prices.nodes, situation.cost, gain or 0.0,
+        demands=(*_limits(situation), *_named(situation), *_by_history(situation)), objective="success" if gain is None else "reward",
     )
 
 
@@ -41,7 +42,13 @@ def binding(situation: Situation) -> tuple[str, ...]:
     free = best_paths(problem.without(*own), 1, EFFORT).paths if own else []
     best = best_paths(problem, 1, EFFORT).paths if free and not keeps(free[0].tasks, own) else []
     costs = what_they_cost(problem, best[0].worth, own, EFFORT) if best else []
-    return tuple(f"{demand.name}: without it the best chain would earn {usd:.2f} USD more" for demand, usd in costs)
+    said = ((demand.name, more(worth, situation.intake.gain_usd)) for demand, worth in costs)
+    return tuple(f"{name}: without it the best chain would {so_much}" for name, so_much in said)
+
+
+def more(worth: float, gain_usd: float | None) -> str:
+    """So much more worth, in words."""
+    return f"earn {worth:.2f} USD more" if gain_usd is not None else f"succeed in {worth:.1%} more of the cases"
 
 
 def why_not(problem: Problem) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from opus_pipelines.generation.intake import Intake
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.lwm.reading import Reading
 from opus_pipelines.optimization.diversity import Steps, steps_of
+from opus_pipelines.optimization.ranking import Ranking
 from opus_pipelines.optimization.refine import Refined
 from opus_pipelines.optimization.reviews import review_id
 from opus_pipelines.settings import Cost, Settings
@@ -59,6 +60,12 @@ class Situation:
         return orders(case.tasks for case in self.cases if case.success is not False)
 
     @property
+    def ranking(self) -> Ranking:
+        """By what its workflows are ranked."""
+        rules = self.settings.reward
+        return Ranking(rules.quantum_usd, rules.success_step, self.intake.gain_usd is not None, self.complete.by_support)
+
+    @property
     def required(self) -> list[frozenset[str]]:
         """Groups of tasks of which a path must hold one each: what history needs and what is demanded, where the WFG has it."""
         demanded = [self.names.tasks(name) & self.wfg.nodes.keys() for name in self.constraints.must_contain]
@@ -83,23 +90,24 @@ class Situation:
 class Proposal:
     """Tasks in an order that the WFG allows. `nodes`: the way the search chose for a task, the usual one where it chose none.
 
-    `gap_usd`: how much more another path may be worth, 0 where the search was exact, None where it cannot tell. `notes`: where no path
+    `gap`: how much more another path may be worth, 0 where the search was exact, None where it cannot tell. `notes`: where no path
     keeps all that is demanded, which demands conflict and what would mend it; they join the violations of what comes of it.
     """
 
     tasks: tuple[str, ...]
     nodes: Mapping[str, TaskNode] = field(default_factory=dict)
-    gap_usd: float | None = 0.0
+    gap: float | None = 0.0
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Edit:
-    """One accepted change of a workflow, in words, and what it earned in dollars of Reward (0 where it lowered the Penalty)."""
+    """One accepted change of a workflow, in words, and what it earned (0 where it lowered the Penalty): dollars of Reward, or chance of
+    success where no gain is stated."""
 
     kind: str
     what: str
-    earned_usd: float
+    earned: float
 
 
 @dataclass(frozen=True)
@@ -115,7 +123,7 @@ class Plan:
     tasks: tuple[str, ...]
     edits: tuple[Edit, ...] = ()
     exact: bool = True
-    gap_usd: float | None = 0.0
+    gap: float | None = 0.0
     choices: tuple[Edit, ...] = ()
     binding: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -134,11 +142,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Sureness:
-    """How sure a candidate's Reward and its place are; the last rank beats nobody. `best_share`: P(it is the best of the ranked).
-    `verdict_reason`: why the verdict is not clear although the ranks are told apart."""
+    """How sure a candidate's Reward (None where no gain is stated) and its place are; the last rank beats nobody. `best_share`: P(it is the
+    best of the ranked). `verdict_reason`: why the verdict is not clear although the ranks are told apart."""
 
-    reward_usd_p05: float
-    reward_usd_p95: float
+    reward_usd_p05: float | None
+    reward_usd_p95: float | None
     beats_next: float | None
     verdict: str | None
     best_share: float = 1.0
@@ -151,9 +159,8 @@ class Candidate:
 
     `differs_by`: swaps that it lies from the nearest better ranked one; `fewer`: why fewer than `generation.k` are ranked.
     `decision`: what a person's decision did to it. `conformity`: expected F1 of its steps against
-    those of similar cases, `order_conformity`: of their consecutive pairs; None where outcomes
-    decide. `has_optional`: nothing asks for some step of it
-    (`Situation.optional`).
+    those of similar cases, `order_conformity`: of their consecutive pairs; None where they rank nothing. `has_optional`: nothing asks for
+    some step of it (`Situation.optional`). `compared_lead_ms`: see `LeadTimes.compared_ms`; 0 where lead times rank nothing.
     """
 
     id: str
@@ -173,6 +180,7 @@ class Candidate:
     conformity: float | None = None
     order_conformity: float | None = None
     has_optional: bool = False
+    compared_lead_ms: float = 0.0
 
     @property
     def workflow(self) -> Workflow:
@@ -190,9 +198,9 @@ class Candidate:
         return steps_of(self.workflow)
 
     @property
-    def reward_usd(self) -> float:
-        """EVAL (7), less what stands for unknown costs and times: by this candidates are compared, and it is never shown."""
-        return self.evaluation.compared_reward_usd
+    def worth(self) -> float:
+        """By this candidates are compared, and it is never shown: see `Evaluation.worth`."""
+        return self.evaluation.worth
 
     @property
     def penalty(self) -> float | None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from opus_pipelines.evaluation.batch import Batch
 from opus_pipelines.evaluation.cost import MS_PER_HOUR, time_usd, weighed_usd
+from opus_pipelines.generation.choosing.search_demands import more
 from opus_pipelines.generation.choosing.situation import Edit
 from opus_pipelines.optimization.drafts import Draft, Space, kind_of, row, who
 from opus_pipelines.optimization.refine import Refined, Refiner
@@ -15,7 +16,7 @@ TIGHT = 0.01  # share of a limit that is left, below which it is called tight
 
 
 def choices(refiner: Refiner, found: Refined) -> tuple[Edit, ...]:
-    """What the Reward would lose without each review, and with each task done in its cheapest way instead of a dearer one."""
+    """What a workflow's worth would lose without each review, and with each task done in its cheapest way instead of a dearer one."""
     table = refiner.table(found.draft.order)
     mine = row(table, found.draft.picks)
     instead: list[tuple[str, int, int]] = []
@@ -31,7 +32,7 @@ def choices(refiner: Refiner, found: Refined) -> tuple[Edit, ...]:
     rows = np.repeat(mine[None, :], len(instead) + 1, axis=0)
     for n, (_, i, other) in enumerate(instead):
         rows[n, i] = other
-    rewards = table.scored(rows).reward_usd
+    rewards = table.scored(rows).worth
     return tuple(
         Edit(kind_of(name, refiner.space), _said(name, found.draft, refiner.space, other), float(rewards[-1] - rewards[n]))
         for n, (name, _, other) in enumerate(instead)
@@ -46,7 +47,7 @@ def binding(refiner: Refiner, found: Refined) -> tuple[str, ...]:
 
     def lost_usd(limits: Mapping[str, float]) -> float:
         picks, _ = refiner.best(table, limits)
-        return float(table.scored(picks[None, :]).reward_usd[0]) - found.reward_usd
+        return float(table.scored(picks[None, :]).worth[0]) - found.worth
 
     said, step = [], space.reward.quantum_usd
     is_bound = lost_usd({}) > step
@@ -54,7 +55,7 @@ def binding(refiner: Refiner, found: Refined) -> tuple[str, ...]:
     for name, limit in space.limits.items():
         lost = lost_usd({n: x for n, x in space.limits.items() if n != name}) if is_bound else 0.0
         if lost > step:
-            said.append(f"{name} {limit:g}: without it these steps would earn {lost:.2f} USD more")
+            said.append(f"{name} {limit:g}: without it these steps would {more(lost, space.ends[1].gain_usd)}")
         elif abs(limit - values[name]) <= TIGHT * abs(limit):
             said.append(f"{name} {limit:g}: tight, it stands at {values[name]:.4g}")
     return tuple(said)

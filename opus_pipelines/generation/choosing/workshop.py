@@ -44,7 +44,7 @@ class Question:
 
     ways: tuple[tuple[TaskNode, ...], ...]
     known: tuple[Task, ...]
-    gain_usd: float
+    gain_usd: float | None
     weights: tuple[str, ...]
     seed: int
     reviewers: tuple[TaskNode, ...]

@@ -8,7 +8,7 @@ import numpy as np
 
 from opus_pipelines.generation.decided.record import Content, Decision, Decisions
 from opus_pipelines.generation.decided.standing import as_of_today
-from opus_pipelines.generation.experience.completeness import SUPPORT, Completeness
+from opus_pipelines.generation.experience.completeness import Completeness
 from opus_pipelines.generation.experience.consensus import Course, consensus
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.settings import Settings
@@ -38,10 +38,10 @@ def with_decided(
 
 
 def agreed_with(complete: Completeness, cases: Sequence[NearCase]) -> Completeness:
-    """Where the support among similar cases tells what may be left out: with the decided workflows among the near cases as cases of it."""
+    """Where workflows are held against what similar cases did: with the decided workflows among the near cases as cases of it."""
     decided = [case for case in cases if case.is_decision]
     before = complete.expected
-    if not decided or complete.rule != SUPPORT or before is None:
+    if not decided or before is None or not (complete.steps or complete.by_support):
         return complete
     courses = [*(course for course, _ in before.courses), *(Course.of(case.tasks) for case in decided)]
     weights = [*(weight for _, weight in before.courses), *(case.weight for case in decided)]

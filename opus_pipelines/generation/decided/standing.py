@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.generation.decided.record import Content, Decision, Decisions
 from opus_pipelines.lwm.interface import TaskSequence
-from opus_pipelines.optimization.ranking import order
 from opus_pipelines.optimization.reviews import review_id
 from opus_pipelines.subgraph.steiner import SubWKG
 
@@ -35,7 +34,7 @@ NOTHING_DECIDED = Standing()
 class Applied:
     """What a decision did to a ranked workflow. `kind`: accepted or edited; None where `note` alone is to be told beside it.
 
-    `better_id`, `better_usd`: a workflow that ranks higher by its figures, and how much more Reward it has.
+    `better_id`, `better_usd`: a workflow that ranks higher by its figures, and how much more Reward it has (None without a stated gain).
     """
 
     kind: str | None
@@ -131,9 +130,9 @@ def with_decisions(
     made, changed = build(decided.content)
     others = [c for c in left if c.id != made.id and signature_of(c) != signature_of(made)]
     applied = Applied(kind, chosen.number, chosen.why, chosen.decided_by, "; ".join(changed) or None)
-    quantum = knobs.reward.quantum_usd
-    if others and order(others[0], quantum)[:4] < order(made, quantum)[:4]:
-        applied = replace(applied, better_id=others[0].id, better_usd=others[0].reward_usd - made.reward_usd)
+    ranking = situation.ranking
+    if others and ranking.is_better(others[0], made):
+        applied = replace(applied, better_id=others[0].id, better_usd=others[0].worth - made.worth if ranking.has_gain else None)
     return [replace(made, decision=applied), *others][: knobs.generation.k]
 
 

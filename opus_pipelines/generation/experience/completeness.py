@@ -24,13 +24,19 @@ LEAST_COSINE = 0.35      # of the most similar case, below which history has no 
 @dataclass(frozen=True)
 class Completeness:
     """`rule`: outcomes or support; `similar`, `expected`: what the cases agree on, where that was worked out; `steps`: all work steps that
-    the similar cases did; `doubt`: why no verdict on this Intention is clear, None where nothing speaks against one."""
+    the similar cases did, where workflows are held against them; `doubt`: why no verdict on this Intention is clear, None where
+    nothing speaks against one."""
 
     rule: str
     doubt: str | None = None
     similar: Similar | None = None
     expected: Consensus | None = None
     steps: frozenset[str] = frozenset()
+
+    @property
+    def by_support(self) -> bool:
+        """Whether workflows are ranked by what similar cases did before anything that rests on outcomes."""
+        return self.rule == SUPPORT
 
     @property
     def agreed(self) -> tuple[str, ...]:
@@ -46,8 +52,8 @@ class Completeness:
         return [frozenset({t}) for t in sorted(found)]
 
     def conformity(self, tasks: Sequence[str]) -> tuple[float, float] | tuple[None, None]:
-        """Expected F1 of these steps, and of their consecutive pairs, against those of the similar cases; None where outcomes decide."""
-        if self.rule != SUPPORT or self.expected is None:
+        """Expected F1 of these steps, and of their consecutive pairs, against those of the similar cases; None where it ranks nothing."""
+        if self.expected is None or not (self.steps or self.by_support):
             return None, None
         return self.expected.agreement_of(tasks, self.steps)
 

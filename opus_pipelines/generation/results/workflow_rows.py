@@ -8,7 +8,7 @@ from typing import Any
 
 from opus_pipelines.evaluation.assumed import assumed, known_success, success_unknown_steps, total_ms, total_usd
 from opus_pipelines.evaluation.schedule import known_schedule
-from opus_pipelines.generation.choosing.situation import Candidate
+from opus_pipelines.generation.choosing.situation import Candidate, Edit
 from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.generation.flow import Generated
 from opus_pipelines.generation.intake import Intake
@@ -26,7 +26,7 @@ def workflow_rows(intake: Intake, made: Generated, knowledge: Knowledge, model: 
     ids = {"intake_id": intake.intake_id, "intention_id": made.intention_id}
     keys = _task_keys(made)
     for rank, candidate in made.ranked:
-        yield OPTIMIZED, ids | _optimized(rank, candidate, intake, made, knowledge, model)
+        yield OPTIMIZED, ids | _optimized(rank, candidate, intake, made, knowledge, model) | _ranked_by(rank, candidate, made)
         starts, finishes = known_schedule(candidate.workflow)
         for position, node in enumerate(candidate.plan.nodes):
             row = {"workflow_id": candidate.id, "node": node, "position": position, "start_ms": starts[node], "finish_ms": finishes[node]}
@@ -71,6 +71,14 @@ def _optimized(rank: int, candidate: Candidate, intake: Intake, made: Generated,
     }
 
 
+def _ranked_by(rank: int, candidate: Candidate, made: Generated) -> Row:
+    """The criteria of the ranking, and which of them puts it ahead of the next rank."""
+    behind = next((c for place, c in made.ranked if place == rank + 1), None)
+    is_chosen = candidate.decision is not None and candidate.decision.kind is not None
+    ahead_by = None if behind is None else "decision" if is_chosen else made.ranking.told_by(candidate, behind)
+    return {"ranked_by": list(made.ranking.criteria), "ahead_by": ahead_by}
+
+
 def _evidence(candidate: Candidate, made: Generated, knowledge: Knowledge) -> Row:
     expected = made.complete.expected
     weights = [case.weight for case in made.cases]
@@ -107,10 +115,15 @@ def _saving(steps: Sequence[TaskNode], paid: Paid) -> Row:
 
 
 def _why(candidate: Candidate) -> Row:
-    plan = candidate.plan
+    plan, has_gain = candidate.plan, candidate.workflow.states_gain
+    unit, other = ("usd", "success") if has_gain else ("success", "usd")
+
+    def told(edits: Iterable[Edit]) -> list[Row]:
+        return [{"kind": e.kind, "what": e.what, f"earned_{unit}": e.earned, f"earned_{other}": None} for e in edits]
+
     return {
-        "edits": [{**vars(edit)} for edit in plan.edits], "choices": [{**vars(choice)} for choice in plan.choices],
-        "binding": list(plan.binding), "gap_usd": plan.gap_usd, "exact": plan.exact,
+        "edits": told(plan.edits), "choices": told(plan.choices), "binding": list(plan.binding), f"gap_{unit}": plan.gap,
+        "exact": plan.exact,
         "differs_by": candidate.differs_by, "fewer": candidate.fewer,
     }
 

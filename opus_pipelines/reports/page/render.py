@@ -12,7 +12,7 @@ from markupsafe import Markup
 from opus_pipelines import words
 from opus_pipelines.generation.decided.words import decision_words
 from opus_pipelines.reports.graphs.swimlane_svg import swimlane_svg
-from opus_pipelines.reports.page.contract import MOST_LEFT_OUT, ContractPage, Scale, known_cost, mean, paired, total
+from opus_pipelines.reports.page.contract import MOST_LEFT_OUT, ContractPage, Row, Scale, known_cost, mean, paired, total
 from opus_pipelines.safe_text import clean
 
 
@@ -26,7 +26,7 @@ def render(page: ContractPage) -> str:
     return _environment().get_template("contract.html").render(
         page=page, head=page.head, best=best, rewards=rewards, costs=costs, tasks=tasks,
         reward=total(best, "reward_usd"), against=paired(best, "saving_usd", "baseline_cost_usd"),
-        success=mean(best, "success_probability"),
+        without_gain=sum(row["gain_usd"] is None for row in best), success=mean(best, "success_probability"),
         cost=cost.usd, cost_rests_on=words.assumed(cost.assumed_share, cost.unknown_steps),
         baseline_success=mean(best, "baseline_success"), pictures=[
             (row, Markup(swimlane_svg(page.pictures[row["workflow_id"]])))
@@ -52,10 +52,15 @@ def _environment() -> Environment:
     }
     made.globals |= {
         "within": words.within, "deadline": words.deadline,
-        "is_far": words.is_far, "assumed": words.assumed, "total": total, "known_cost": known_cost,
+        "is_far": words.is_far, "reward_of": _reward_of, "assumed": words.assumed, "total": total, "known_cost": known_cost,
         "most_left_out": MOST_LEFT_OUT,
     }
     return made
+
+
+def _reward_of(row: Row) -> str:
+    """The Reward; where nobody states a gain, that."""
+    return "no gain stated" if row["gain_usd"] is None else words.usd(row["reward_usd"])
 
 
 def _shown(text: str | None) -> str:

@@ -66,7 +66,7 @@ def test_the_same_steps_done_by_others_where_there_are_no_others() -> None:
     }
     second = ranked[1][1].plan
     assert [(e.kind, e.what) for e in second.edits] == [("swap", "'A': code instead of human; 'B': code instead of human")]
-    assert second.edits[0].earned_usd == pytest.approx(ranked[1][1].reward_usd - ranked[0][1].reward_usd)
+    assert second.edits[0].earned == pytest.approx(ranked[1][1].worth - ranked[0][1].worth)
     assert (second.is_refined, second.exact) == (True, False)
 
 
@@ -90,9 +90,9 @@ def test_rank_one_is_the_same_whatever_the_rule_asks(least: int, constraints: di
     found = situation(ways, sequences, ("a", "b", "c"), constraints, least_swaps=least)
     ranked = [c for _, c in candidates(found)]
     first = candidates(situation(ways, sequences, ("a", "b", "c"), constraints, k=1))[0][1]
-    assert (ranked[0].id, ranked[0].reward_usd, ranked[0].plan.edits) == (first.id, first.reward_usd, first.plan.edits)
+    assert (ranked[0].id, ranked[0].worth, ranked[0].plan.edits) == (first.id, first.worth, first.plan.edits)
     assert all(swaps(a.steps, b.steps) >= least for a, b in combinations(ranked, 2))
-    figures = [(not c.has_optional, c.reward_usd) for c in ranked if c.feasible]  # a step that nothing asks for lifts no workflow
+    figures = [(not c.has_optional, c.worth) for c in ranked if c.feasible]  # a step that nothing asks for lifts no workflow
     assert figures == sorted(figures, reverse=True)
     if first.feasible:
         assert all(c.feasible and {"a", "b", "c"} <= set(c.tasks) for c in ranked)
@@ -129,5 +129,5 @@ def test_where_the_best_paths_are_near_copies_the_search_asks_for_others() -> No
 
 def test_the_same_situation_gives_the_same_ranking() -> None:
     asked = [situation(TWO_WAYS, [("a", "b", "c")], ("a", "b", "c")) for _ in range(2)]
-    one, other = ([(c.id, c.reward_usd, c.plan.edits, c.differs_by) for _, c in candidates(s)] for s in asked)
+    one, other = ([(c.id, c.worth, c.plan.edits, c.differs_by) for _, c in candidates(s)] for s in asked)
     assert one == other

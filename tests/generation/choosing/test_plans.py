@@ -82,7 +82,7 @@ def test_by_default_time_is_free_and_the_chain_earns_most() -> None:
     assert [(c.kind, c.what) for c in plan.choices] == [("way", "'Check the stock' by human instead of code")]
     cheap = chain_workflow(PROPOSED, found.prices, found.intake, {"stock": found.prices.nodes["stock"][1]})
     lost = reward(found, plan) - evaluate(cheap, found.cost, found.settings.reward).reward_usd
-    assert plan.choices[0].earned_usd == pytest.approx(lost)
+    assert plan.choices[0].earned == pytest.approx(lost)
 
 
 def test_where_time_is_dear_what_may_stand_side_by_side_does() -> None:
@@ -95,7 +95,7 @@ def test_where_time_is_dear_what_may_stand_side_by_side_does() -> None:
     assert plan.edits[0].kind == "parallel"
     before = chain_workflow(PROPOSED, found.prices, found.intake)
     gained = reward(found, plan) - evaluate(before, found.cost, found.settings.reward).reward_usd
-    assert sum(edit.earned_usd for edit in plan.edits) == pytest.approx(gained)
+    assert sum(edit.earned for edit in plan.edits) == pytest.approx(gained)
 
 
 @pytest.mark.parametrize("changed", [
@@ -112,13 +112,13 @@ def test_an_order_that_is_stated_settled_or_always_kept_is_kept(changed: dict[st
 def test_the_searchs_ways_are_where_it_starts() -> None:
     found = situation()
     dear = found.prices.nodes["stock"][1]
-    plan = planned(found, Proposal(PROPOSED, {"stock": dear}, gap_usd=0.5, notes=("a note",)))
+    plan = planned(found, Proposal(PROPOSED, {"stock": dear}, gap=0.5, notes=("a note",)))
     assert [(e.kind, e.what) for e in plan.edits] == [("way", "'Check the stock': human instead of code")]
-    assert plan.edits[0].earned_usd == pytest.approx(
+    assert plan.edits[0].earned == pytest.approx(
         reward(found, plan)
         - evaluate(chain_workflow(PROPOSED, found.prices, found.intake, {"stock": dear}), found.cost, found.settings.reward).reward_usd
     )
-    assert (plan.gap_usd, plan.notes) == (0.5, ("a note",))
+    assert (plan.gap, plan.notes) == (0.5, ("a note",))
 
 
 @pytest.mark.parametrize("review", [
@@ -141,7 +141,7 @@ def test_a_stated_review_goes_where_it_earns_most() -> None:
     earned = next(c for c in plan.choices if c.kind == "review")
     assert earned.what == "review of 'Send the goods' by human"
     before = evaluate(chain_workflow(PROPOSED, found.prices, found.intake), found.cost, found.settings.reward).reward_usd
-    assert sum(e.earned_usd for e in plan.edits) == pytest.approx(reward(found, plan) - before)
+    assert sum(e.earned for e in plan.edits) == pytest.approx(reward(found, plan) - before)
 
 
 def test_a_review_without_stated_figures_has_those_of_historys_reviews() -> None:
@@ -169,7 +169,7 @@ def test_a_limit_on_time_that_a_chain_breaks_is_kept_side_by_side() -> None:
     plan = planned(found)
     assert evaluate(plan.workflow, found.cost, found.settings.reward).duration_ms == pytest.approx(2.2 * HOUR)
     assert plan.edits[0].kind == "parallel"
-    assert sum(e.earned_usd for e in plan.edits) < 0  # what the limit costs
+    assert sum(e.earned for e in plan.edits) < 0  # what the limit costs
 
 
 def with_a_short_cut(needed: tuple[str, ...]) -> Situation:

@@ -4,10 +4,10 @@ from itertools import pairwise
 
 import pytest
 
+from opus_pipelines.generation.choosing import proposals as search
 from opus_pipelines.generation.choosing.prices import Prices
-from opus_pipelines.generation.choosing.proposals import proposals
 from opus_pipelines.generation.choosing.search_demands import binding
-from opus_pipelines.generation.choosing.situation import Situation
+from opus_pipelines.generation.choosing.situation import Proposal, Situation
 from opus_pipelines.generation.contract_settings import Review
 from opus_pipelines.generation.experience.names import Names
 from opus_pipelines.generation.intake import Intake
@@ -48,6 +48,10 @@ def situation(constraints=None, needed=("check",), order=(), gain=100.0, sequenc
     )
 
 
+def proposals(asked: Situation) -> list[Proposal]:
+    return search.proposed(asked).proposals
+
+
 def proposed(**asked: object) -> dict[tuple[str, ...], list[str | None]]:
     return {p.tasks: [p.nodes[t].actor_kind for t in p.tasks] for p in proposals(situation(**asked))}  # type: ignore[arg-type]
 
@@ -57,12 +61,13 @@ def test_no_proposal_leaves_out_what_is_needed_and_the_way_is_that_which_earns_m
     assert sorted(found) == [("ask", "check", "note", "pay"), ("ask", "check", "pay"), ("ask", "note", "check", "pay")]
     assert found["ask", "check", "pay"] == ["human", "human", "code"]
     assert proposed(gain=20.0)["ask", "check", "pay"] == ["code", "human", "code"]
+    assert proposed(gain=None)["ask", "check", "pay"] == ["human", "human", "code"]  # without a gain the way that succeeds most often
 
 
 def test_every_task_has_its_way_and_the_search_says_that_it_was_exact():
     for proposal in proposals(situation()):
         assert set(proposal.nodes) == set(proposal.tasks)
-        assert (proposal.gap_usd, proposal.notes) == (0.0, ())
+        assert (proposal.gap, proposal.notes) == (0.0, ())
 
 
 def test_what_is_forbidden_and_the_order_hold_inside_the_search():
@@ -118,6 +123,13 @@ def test_what_a_constraint_costs_is_told_where_it_binds():
     assert binding(situation(asked)) == ("must_contain 'Note': without it the best chain would earn 2.00 USD more",)
     assert binding(situation({"must_contain": ["Ask"], "max_cost_usd": 70})) == ()
     assert binding(situation({"must_contain": ["Audit"]})) == ()
+
+
+def test_what_a_constraint_costs_is_told_in_success_where_no_gain_is_stated():
+    apart = {"q1": ("ask", "check", "pay"), "q2": ("ask", "pay")}
+    asked = situation({"must_contain": ["Check policy"]}, needed=(), sequences=apart, gain=None)
+    said = "must_contain 'Check policy': without it the best chain would succeed in 4.9% more of the cases"
+    assert binding(asked) == (said,)
 
 
 def test_the_same_situation_gives_the_same_proposals():

@@ -17,6 +17,7 @@ from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.choosing.situation import Candidate, Plan, Sureness
 from opus_pipelines.generation.choosing.sureness import with_sureness
 from opus_pipelines.generation.experience.completeness import BY_OUTCOMES
+from opus_pipelines.optimization.ranking import Ranking
 from opus_pipelines.settings import Priors, Settings
 from opus_pipelines.wkg.graph import Task, Way, WorkGraph
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
@@ -32,19 +33,24 @@ PRICES = Prices.of(GRAPH, ["a", "b", "c"], SETTINGS.cost, SETTINGS)
 
 
 def situation(**reward: Any) -> Any:
-    return SimpleNamespace(settings=Settings(reward=reward), cost=SETTINGS.cost, prices=PRICES, complete=BY_OUTCOMES)
+    has_gain = reward.pop("has_gain", True)
+    settings = Settings(reward=reward)
+    ranking = Ranking(settings.reward.quantum_usd, settings.reward.success_step, has_gain)
+    return SimpleNamespace(settings=settings, cost=SETTINGS.cost, prices=PRICES, complete=BY_OUTCOMES, ranking=ranking)
 
 
-def chain(*tasks: TaskNode) -> Workflow:
-    return Workflow.of([InputNode("in", "In"), *tasks, OutputNode("out", "Out", 100.0)], pairwise(["in", *(t.id for t in tasks), "out"]))
+def chain(*tasks: TaskNode, gain: float | None = 100.0) -> Workflow:
+    return Workflow.of([InputNode("in", "In"), *tasks, OutputNode("out", "Out", gain)], pairwise(["in", *(t.id for t in tasks), "out"]))
 
 
-def candidate(*tasks: TaskNode, violations: tuple[str, ...] = (), penalty: float | None = None) -> Candidate:
-    workflow = chain(*tasks)
+def candidate(
+    *tasks: TaskNode, violations: tuple[str, ...] = (), penalty: float | None = None, gain: float | None = 100.0, **more: Any
+) -> Candidate:
+    workflow = chain(*tasks, gain=gain)
     penalties: Any = None if penalty is None else SimpleNamespace(penalty=penalty)
     return Candidate(
         "".join(t.id for t in tasks), Plan(workflow, tuple(t.id for t in tasks)), evaluate(workflow, SETTINGS.cost, SETTINGS.reward),
-        0.0, 0, violations, (), penalties=penalties,
+        0.0, 0, violations, (), penalties=penalties, **more,
     )
 
 
@@ -101,7 +107,7 @@ def test_every_rank_but_the_last_is_held_against_the_next() -> None:
     assert (one.beats_next, one.verdict, one.best_share) == (1.0, "clear", 1.0)
     assert (two.beats_next, two.verdict) == (1.0, "clear")
     assert (three.beats_next, three.verdict, three.best_share) == (None, None, 0.0)
-    assert one.reward_usd_p05 < ranked[0].reward_usd < one.reward_usd_p95
+    assert one.reward_usd_p05 < ranked[0].worth < one.reward_usd_p95
 
 
 def test_an_only_candidate_is_clear_and_none_is_nothing() -> None:
@@ -135,6 +141,21 @@ def test_feasible_goes_first_whatever_it_earns() -> None:
 @pytest.mark.parametrize(("penalties", "expected"), [((0.1, 0.2), 1.0), ((0.1, None), 1.0), ((None, None), 0.5), ((0.2, 0.2), 0.5)])
 def test_rewards_that_are_the_same_in_every_draw_are_ranked_by_penalty(penalties: tuple[Any, Any], expected: float) -> None:
     assert sure([candidate(A, penalty=penalties[0]), candidate(A, penalty=penalties[1])])[0].beats_next == expected
+
+
+def test_without_a_gain_success_is_drawn_and_no_dollar_is_said() -> None:
+    surest, cheap = candidate(A, gain=None), candidate(CHEAP, gain=None)  # p .9 against .6, $8 against $0.5
+    first, last = sure([surest, cheap], has_gain=False)
+    assert (first.reward_usd_p05, first.reward_usd_p95, last.reward_usd_p05) == (None, None, None)
+    assert first.beats_next is not None
+    assert first.beats_next > 0.99
+    assert first.verdict == "clear"
+    assert first.best_share > 0.99
+
+
+def test_draws_of_the_same_success_are_told_apart_by_what_ranks_next() -> None:
+    found = sure([candidate(A, gain=None, conformity=0.9), candidate(A, gain=None, conformity=0.5)], has_gain=False)
+    assert [(s.beats_next, s.best_share) for s in found] == [(1.0, 1.0), (None, 0.0)]
 
 
 def test_where_success_is_inferred_exactly_the_interval_is_about_the_exact_reward() -> None:

@@ -1,12 +1,15 @@
-"""A history of which some costs and times are unknown: what ranks first, and what the tables say of it."""
+"""A history of which some costs and times are unknown, or no gain is stated: what ranks first, and what the tables say of it."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from opus_pipelines.evaluation.times import Times
 from opus_pipelines.generation.choosing.candidates import candidates
+from opus_pipelines.generation.choosing.lead_times import LeadTimes
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.choosing.situation import Situation
 from opus_pipelines.generation.contract_settings import Review
@@ -20,28 +23,33 @@ from opus_pipelines.settings import Cost, Settings
 from opus_pipelines.wfg.algorithm1 import workflow_graph
 from opus_pipelines.wfg.dag import chain
 from opus_pipelines.wkg.graph import Edge, Task, Way, WorkGraph
+from opus_pipelines.wkg.waiting import Waiting
 from opus_pipelines.workflow.constraints import Constraints
 
 SEQUENCES = {"q1": ("ask", "check", "pay"), "q2": ("ask", "guess", "pay")}
 MINUTE = 60_000.0
 
 
-def made(costs: dict[str, float | None], times: dict[str, float | None], k: int = 2, limits: Any = None,
-         counted: int = 20) -> tuple[list[Any], list[Any]]:
+def made(
+    costs: Mapping[str, float | None], times: Mapping[str, float | None], k: int = 2, limits: Any = None, gain: float | None = 100.0,
+    p: dict[str, float] | None = None, lead_times: LeadTimes | None = None, counted: int = 20,
+) -> tuple[list[Any], list[Any]]:
     """Rows of workflows/optimized and workflows/tasks, of people's work that always succeeds and differs in costs and times alone."""
     tasks = [
-        Task(t, t.title(), ways=(Way("human", implementations=20, p=1.0, p_n=counted, q=0.0, q_n=20, basis="observed", cost_usd_mean=usd,
-                                     duration_ms_mean=times[t], cost_basis="observed", duration_basis="observed"),))
+        Task(t, t.title(), ways=(Way(
+            "human", implementations=20, p=(p or {}).get(t, 1.0), p_n=counted, q=0.0, q_n=20, basis="observed", cost_usd_mean=usd,
+            duration_ms_mean=times[t], cost_basis="observed", duration_basis="observed",
+        ),))
         for t, usd in costs.items()
     ]
     graph = WorkGraph.of(tasks, [Edge(a, b, 3, 1, 0.9, 0.1, 0.5) for a, b in sorted({p for s in SEQUENCES.values() for p in pairwise(s)})])
-    settings, intake = Settings(generation={"k": k, "least_swaps": 1}), Intake("i", "f", "Claim", [], gain_usd=100.0)
+    settings, intake = Settings(generation={"k": k, "least_swaps": 1}), Intake("i", "f", "Claim", [], gain_usd=gain)
     wfg = workflow_graph({i: chain(s) for i, s in SEQUENCES.items()}, graph)
     prices = Prices.of(graph, [n for n in wfg.nodes if n in graph.tasks], Cost(), settings)
     situation = Situation(
         intake=intake, intention_id="n", graph=graph, wfg=wfg, cases=[], sequences=SEQUENCES, needed=[], order=frozenset(),
         constraints=Constraints.model_validate(limits or {}), review=Review(), prices=prices, cost=Cost(), settings=settings,
-        names=Names(graph, []),
+        names=Names(graph, []), lead_times=lead_times,
     )
     history = [{"tasks": s, "task_cost_usd": [costs[t] for t in s], "task_duration_ms": [times[t] for t in s]} for s in SEQUENCES.values()]
     found: Any = SimpleNamespace(
@@ -49,6 +57,7 @@ def made(costs: dict[str, float | None], times: dict[str, float | None], k: int 
         sequences={i: SimpleNamespace(source="history") for i in SEQUENCES}, baseline=Baseline(), paid=paid(history),
         weights=SimpleNamespace(model_dump_json=lambda **_: "{}"),
         demands=SimpleNamespace(constraints=situation.constraints), baseline_lead_time_ms=None, complete=BY_OUTCOMES,
+        ranking=situation.ranking,
     )
     knowledge: Any = SimpleNamespace(
         graph=graph, in_history=lambda tasks: True, snapshot=SimpleNamespace(id="w"), raw_keys={}, passive=frozenset(),
@@ -99,3 +108,46 @@ def test_a_success_of_which_nothing_was_observed_is_unknown(counted: int, succes
 def test_a_limit_is_held_against_known_costs():
     (first, *_), _ = made({"ask": 2.0, "check": 3.0, "guess": None, "pay": 9.0}, TIMES, limits={"max_cost_usd": 12.0})
     assert (first["feasible"], first["violations"], first["cost_usd"], first["cost_unknown_steps"]) == (True, [], 11.0, 1)
+
+
+PRICED = {"ask": 2.0, "check": 3.0, "guess": 1.0, "pay": 9.0}
+DOLLARS = ("reward_usd", "reward_usd_p05", "reward_usd_p95", "gain_usd", "gap_usd")
+
+
+def test_without_a_stated_gain_success_ranks_and_nothing_is_said_in_dollars_of_reward():
+    (first, second), steps = made(PRICED, TIMES, gain=None, p={"guess": 0.8})
+    assert "Check" in {s["title"] for s in steps if s["workflow_id"] == first["workflow_id"]}
+    assert [row[name] for row in (first, second) for name in DOLLARS if row.get(name) is not None] == []
+    assert (first["cost_usd"], second["cost_usd"]) == (14.0, 12.0)  # costs are known all the same
+    assert (first["ranked_by"], first["ahead_by"]) == (["success", "conformity", "lead time", "Penalty"], "success")
+    assert (second["ahead_by"], first["gap_success"]) == (None, 0.0)
+    assert (first["success_probability"], second["success_probability"]) == (1.0, pytest.approx(0.8))
+
+
+def test_with_a_stated_gain_the_reward_ranks():
+    (first, second), _ = made(PRICED, TIMES)
+    assert (first["ranked_by"], first["ahead_by"]) == (["Reward", "Penalty"], "Reward")
+    assert (first["reward_usd"], second["reward_usd"]) == (88.0, 86.0)
+    assert (first["gap_usd"], first.get("gap_success")) == (0.0, None)
+
+
+def waits(**hours: float) -> LeadTimes:
+    """Waiting before each task, whatever it follows and whoever does it."""
+    known = {("task", (task,)): Times.constant(h * 60 * MINUTE) for task, h in hours.items()}
+    return LeadTimes(Waiting(known, {(t, None): Times.constant(MINUTE) for t in TIMES}), tasks=tuple(TIMES))
+
+
+def test_equal_success_is_decided_by_lead_time():
+    (first, second), steps = made(PRICED, TIMES, gain=None, lead_times=waits(check=5.0, guess=2.0, pay=1.0))
+    assert "Guess" in {s["title"] for s in steps if s["workflow_id"] == first["workflow_id"]}
+    assert (first["ahead_by"], first["lead_time_ms_p50"]) == ("lead time", pytest.approx(3 * 60 * MINUTE + 3 * MINUTE))
+    assert second["lead_time_ms_p50"] == pytest.approx(6 * 60 * MINUTE + 3 * MINUTE)
+
+
+@pytest.mark.parametrize(("hours", "best"), [({"check": 5.0, "pay": 1.0}, "Guess"), ({"check": 2.0, "pay": 4.0}, "Check")])
+def test_an_unknown_wait_counts_as_the_mean_of_the_known_ones_and_is_shown_as_unknown(hours: dict[str, float], best: str):
+    """The wait before guess is unknown: as the mean of the others it is 3 hours, against 5 and 2 before check."""
+    (first, second), steps = made(PRICED, TIMES, gain=None, lead_times=waits(**hours))
+    assert best in {s["title"] for s in steps if s["workflow_id"] == first["workflow_id"]}
+    assert first["ahead_by"] == "lead time"
+    assert [row["lead_time_ms_p50"] is None for row in (first, second)] == [best == "Guess", best != "Guess"]

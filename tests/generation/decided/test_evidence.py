@@ -93,4 +93,13 @@ def test_where_support_decides_the_decided_workflow_is_among_what_the_cases_agre
     assert after.conformity(("ask", "note", "pay")) > before.conformity(("ask", "note", "pay"))
     assert after.expected.cases == agreed.cases  # a decision is no case of history: it makes no verdict surer
     assert agreed_with(before, history) == before
-    assert agreed_with(replace(before, rule=OUTCOMES), near(decision(vector=(1.0, 0.0, 0.0)), cases=history)).expected == agreed
+    by_outcomes = replace(before, rule=OUTCOMES, steps=frozenset())
+    assert agreed_with(by_outcomes, near(decision(vector=(1.0, 0.0, 0.0)), cases=history)).expected == agreed
+
+
+def test_without_a_gain_a_decided_workflow_is_a_case_that_conformity_is_told_against() -> None:
+    history = [case(f"m{n}", 0.9, 1.0, "ask", "pay") for n in range(4)]
+    before = Completeness(OUTCOMES, None, None, consensus([Course.of(c.tasks) for c in history], np.ones(4)), frozenset({"ask", "pay"}))
+    after = agreed_with(before, near(decision(vector=(1.0, 0.0, 0.0)), cases=history))
+    assert (after.agreed, before.agreed) == ((), ())  # outcomes tell what may be left out
+    assert after.conformity(("ask", "note", "pay")) > before.conformity(("ask", "note", "pay"))

@@ -67,7 +67,7 @@ def test_an_accepted_workflow_is_rank_1_and_the_better_one_stands_beside_it(befo
     told = found[0].decision
     assert (told.kind, told.why, told.decided_by, told.note) == ("accepted", "known to the team", "Ines", None)
     assert told.better_id == before[0].id
-    assert told.better_usd == pytest.approx(before[0].reward_usd - third.reward_usd)
+    assert told.better_usd == pytest.approx(before[0].worth - third.worth)
     assert all(c.decision is None for c in found[1:])
 
 

@@ -23,6 +23,7 @@ def ranked(workflow: str, intention: str, rank: int, reward: float | None, **mor
         "binding": None, "nearest": 0.6, "decision": None, "decided_by": None, "decided_why": None, "decision_note": None,
         "better_workflow_id": None, "better_by_usd": None, "last_decision": None, "last_number": None, "last_why": None, "last_by": None,
         "completeness": "outcomes",
+        "gain_usd": 20.0,
         "applied_number": 0, "lead_time_ms_p50": 259_200_000.0, "lead_time_ms_p90": 432_000_000.0, "baseline_lead_time_ms": None,
         "deadline_hours": 96.0, "p_deadline": 0.75,
     } | more

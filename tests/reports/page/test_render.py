@@ -158,3 +158,10 @@ def test_a_rule_that_was_not_applied_is_shown_with_its_question(page: ContractPa
     shown = {"A sign-off <b>must</b> be given.", "process/sop.md, line 4", "no step is surely meant", "a sign-off given", "Check; Pay"}
     assert shown <= set(parsed.texts)
     assert "Rules of the documents that were not applied" not in Parsed(render(page)).texts
+
+
+def test_without_a_stated_gain_the_page_says_so_instead_of_dollars(page: ContractPage) -> None:
+    rows = [row | {"reward_usd": None, "gain_usd": None, "edits": None} for row in page.workflows]
+    text = render(replace(page, workflows=rows))
+    assert text.count("no gain stated") == 10  # two best twice and in one picture's head, two that are undecided, all three
+    assert "2 of them without a stated gain" in text
