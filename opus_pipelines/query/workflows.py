@@ -7,6 +7,7 @@ import duckdb
 from pydantic import ValidationError
 
 from opus_pipelines.errors import LakeError
+from opus_pipelines.query.expected import between
 from opus_pipelines.query.sql import rows
 from opus_pipelines.workflow.faces.described import Described
 from opus_pipelines.workflow.files import InputEntry, OutputEntry, Penalties, TaskEntry, Weights, WorkflowFile
@@ -24,11 +25,12 @@ _FIGURES = (
 def read_workflow(connection: duckdb.DuckDBPyConnection, workflow: str) -> Described:
     """The workflow of this id; raises LakeError where the lake's rows are no workflow."""
     head = rows(connection, "workflow", workflow=workflow)[0]
-    return described(head, rows(connection, "nodes", workflow=workflow), rows(connection, "links", workflow=workflow))
+    nodes, links, flow = (rows(connection, name, workflow=workflow) for name in ("nodes", "links", "expected"))
+    return described(head, nodes, links, flow)
 
 
-def described(head: Row, nodes: Sequence[Row], links: Sequence[Row]) -> Described:
-    """The same of rows of `workflows/optimized`, `workflows/tasks` and `workflows/edges`."""
+def described(head: Row, nodes: Sequence[Row], links: Sequence[Row], flow: Sequence[Row] = ()) -> Described:
+    """The same of rows of `workflows/optimized`, `workflows/tasks`, `workflows/edges` and `workflows/expected_flow`."""
     by_kind: dict[str, list[Row]] = {"input": [], "task": [], "output": []}
     for row in nodes:
         by_kind["task" if row["kind"] == "review" else row["kind"]].append(row)
@@ -48,6 +50,7 @@ def described(head: Row, nodes: Sequence[Row], links: Sequence[Row]) -> Describe
         start_ms=_by_node(nodes, "start_ms"), finish_ms=_by_node(nodes, "finish_ms"),
         evidence=_by_node(nodes, "evidence"), origins=_by_node(nodes, "origin"),
         data_types={(r["src"], r["dst"]): r["data_type"] for r in links if r["data_type"]},
+        expected=between(flow, nodes, links),
     )
 
 

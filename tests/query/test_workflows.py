@@ -8,6 +8,7 @@ from opus_pipelines.cli.main import main
 from opus_pipelines.errors import LakeError
 from opus_pipelines.lake import Lake
 from opus_pipelines.query.evidence import _placed
+from opus_pipelines.query.expected import between
 from opus_pipelines.query.views import connect
 from opus_pipelines.query.workflows import described, read_workflow
 from opus_pipelines.workflow.faces.bpmn import as_bpmn
@@ -53,6 +54,36 @@ def test_rows_become_the_workflow_with_its_scores_weights_and_times() -> None:
     assert (scores.cohesion, scores.coupling, scores.observability, scores.hygiene) == (0.25, None, 0.5, None)
     assert found.file.weights == Weights(usd_per_hour_of_duration=3.0, **{"lambda": 0.25})
     assert (found.start_ms, found.evidence, found.data_types) == ({"a": 0.0}, {"a": 3}, {("a", "r"): "note"})
+
+
+PLACES = {"tc": ("step", 0), "tq": ("event", 1), "tp": ("step", 2), "te": ("event", 3)}
+
+
+def pair(src: str, dst: str, support: float | None) -> dict[str, object]:
+    ends = {"src": src, "dst": dst, "support": support}
+    return ends | {f"{s}_{name}": v for s in ("src", "dst") for name, v in zip(("kind", "place"), PLACES[str(ends[s])], strict=True)} | {
+        "src_title": src.upper(), "dst_title": dst.upper(),
+    }
+
+
+@pytest.mark.parametrize(("flow", "expected"), [
+    ([], {}),
+    ([pair("tc", "tp", 0.9)], {}),
+    ([pair("tc", "tq", 0.45), pair("tq", "tp", 0.3), pair("tq", "tc", 0.6)], {("n0", "n1"): "TQ (45%), back to TC (60%)"}),
+    ([pair("tc", "tc", 0.5), pair("tc", "tp", None)], {("n0", "n1"): "again (50%)"}),
+    ([pair("tp", "te", None)], {("n1", "out"): "TE"}),
+])
+def test_events_and_returns_stand_at_the_link_behind_their_step(flow: list[dict[str, object]], expected: dict[object, str]) -> None:
+    nodes = [row("in", kind="input"), row("n0", kind="task", task_id="tc"), row("n1", kind="task", task_id="tp"), row("out", kind="output")]
+    links = [{"src": a, "dst": b} for a, b in (("in", "n0"), ("n0", "n1"), ("n1", "out"))]
+    assert between(flow, nodes, links) == expected
+
+
+def test_what_comes_before_the_first_step_stands_behind_the_input() -> None:
+    flow = [pair("tq", "tp", 0.7), pair("tc", "tq", 0.25)]
+    nodes = [row("in", kind="input"), row("n1", kind="task", task_id="tp"), row("r", kind="review"), row("out", kind="output")]
+    links = [{"src": a, "dst": b} for a, b in (("in", "n1"), ("n1", "r"), ("r", "out"))]
+    assert between(flow, nodes, links) == {("in", "n1"): "TQ (25%)"}
 
 
 def test_a_result_of_an_older_version_has_its_gain_from_the_whole() -> None:

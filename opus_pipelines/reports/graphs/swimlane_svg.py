@@ -105,9 +105,12 @@ class _Drawing:
             line = "L".join(f"{_n(px)} {_n(py)}" for px, py in [*points[:-1], (x, y - 6)])
             yield f'<path d="M{line}" fill="none" stroke="{LINE}" stroke-width="1.5" stroke-linejoin="round"/>'
             yield f'<path d="M{_n(x)} {_n(y)}l-4.5 -8h9z" fill="{LINE}"/>'
-            if data := self._of.data_types.get(edge):
-                said = text.shorten(clean(data), FIGURES, WIDTH)
-                yield f'<text x="{_n(x + 7)}" y="{_n(y - 5)}" font-size="{_n(FIGURES)}" fill="{QUIET}">{_text(said)}</text>'
+            for place, found in enumerate(filter(None, (self._of.data_types.get(edge), self._of.expected.get(edge)))):
+                said = text.shorten(clean(found), FIGURES, WIDTH)
+                yield (
+                    f'<g><title>{escape(clean(found))}</title><text x="{_n(x + 7)}" y="{_n(y - 5 - place * FIGURES_LINE)}"'
+                    f' font-size="{_n(FIGURES)}" fill="{QUIET}">{_text(said)}</text></g>'
+                )
 
     def nodes(self) -> Iterator[str]:
         """A box a node: title, cost and time, evidence; everything else in its tooltip."""

@@ -1,4 +1,5 @@
-"""A workflow with what its faces say beside its figures: where it stands in time, what its figures rest on, what flows."""
+"""A workflow with what its faces say beside its figures: where it stands in time, what its figures rest on, what flows, and what is
+expected to happen between its steps."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ class Described:
     evidence: Mapping[str, int] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
     data_types: Mapping[Edge, str] = field(default_factory=dict)
+    expected: Mapping[Edge, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:

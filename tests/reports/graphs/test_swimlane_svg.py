@@ -1,3 +1,4 @@
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
@@ -41,6 +42,13 @@ def test_what_nobody_knows_is_not_shown_as_a_figure() -> None:
     assert words(swimlane_svg(Described(file, "f1", {"i": 0.0, "a": 0.0}, {"i": 0.0}, {"a": 611}))) == [
         "Client", "No role stated", "Claim", "Check", "cost and time unknown", "done 611 times",
     ]
+
+
+def test_events_stand_at_their_link_with_all_words_in_the_tooltip() -> None:
+    expected = "Waiting for the police report (62%), back to Check (31%)"
+    text = swimlane_svg(replace(workflow(), expected={("a", "r"): expected}))
+    assert [w for w in words(text) if "Waiting" in w or w == "file"] == ["file", "Waiting for the police report (62…"]
+    assert f"<title>{expected}</title>" in text
 
 
 def test_equal_workflows_give_equal_bytes() -> None:
