@@ -37,4 +37,4 @@ def between(flow: Sequence[Row], nodes: Iterable[Row], links: Iterable[Row]) -> 
 def _share(supports: Iterable[float | None]) -> str:
     """The largest known share, in per cent."""
     known = [support for support in supports if support is not None]
-    return f" ({max(known):.0%})" if known else ""
+    return f" ({100 * max(known):.0f} %)" if known else ""

@@ -49,7 +49,8 @@ class _Drawing:
         self._rank = found.rank
         self._placed: Geometry = geometry(found, edges, size)
         self._size_of = size
-        self.width = MARGIN * 2 + AXIS + (self._placed.lanes[-1][1] if self._placed.lanes else LEAST_LANE)
+        lanes = MARGIN + AXIS + (self._placed.lanes[-1][1] if self._placed.lanes else LEAST_LANE)
+        self.width = MARGIN + max([lanes, *(x + text.width(said, FIGURES) for x, _, said, _ in self._labels())])
         self.height = MARGIN * 2 + HEAD + self._placed.length + MARGIN
         self._colours = {name: GROUPS[i] if i < len(GROUPS) else OTHER for i, name in enumerate(n for n in self._names if n != CLIENT)}
 
@@ -99,18 +100,24 @@ class _Drawing:
 
     def edges(self) -> Iterator[str]:
         """Right-angled lines with an arrow at their end."""
-        for edge, way in self._placed.ways.items():
+        for way in self._placed.ways.values():
             points = [self._point(p) for p in way]
             (x, y) = points[-1]
             line = "L".join(f"{_n(px)} {_n(py)}" for px, py in [*points[:-1], (x, y - 6)])
             yield f'<path d="M{line}" fill="none" stroke="{LINE}" stroke-width="1.5" stroke-linejoin="round"/>'
             yield f'<path d="M{_n(x)} {_n(y)}l-4.5 -8h9z" fill="{LINE}"/>'
+        for x, y, said, whole in self._labels():
+            yield (
+                f'<g><title>{escape(whole)}</title><text x="{_n(x)}" y="{_n(y)}" font-size="{_n(FIGURES)}" fill="{QUIET}">'
+                f"{_text(said)}</text></g>"
+            )
+
+    def _labels(self) -> Iterator[tuple[float, float, str, str]]:
+        """What flows along an edge, and what is to be expected on it: where, how much of it there is room for, and all of it."""
+        for edge, way in self._placed.ways.items():
+            x, y = self._point(way[-1])
             for place, found in enumerate(filter(None, (self._of.data_types.get(edge), self._of.expected.get(edge)))):
-                said = text.shorten(clean(found), FIGURES, WIDTH)
-                yield (
-                    f'<g><title>{escape(clean(found))}</title><text x="{_n(x + 7)}" y="{_n(y - 5 - place * FIGURES_LINE)}"'
-                    f' font-size="{_n(FIGURES)}" fill="{QUIET}">{_text(said)}</text></g>'
-                )
+                yield x + 7, y - 5 - place * FIGURES_LINE, text.shorten(clean(found), FIGURES, WIDTH), clean(found)
 
     def nodes(self) -> Iterator[str]:
         """A box a node: title, cost and time, evidence; everything else in its tooltip."""
