@@ -141,10 +141,12 @@ def checks(plan: Plan) -> list[Check]:
 
 
 def _ends(name: str, plan: Plan, ends: Callable[[Case], set[str]], side: int) -> Check:
-    """The steps at one end, and the event or step at that end of all that is expected, each against the cases that have it."""
+    """The steps at one end, and the event or step at that end of all that is expected, each against the cases that have it. A step from
+    which a return to earlier work is expected is no end."""
     cases = [case for case in plan.similar if case.has_ended]
     cases = cases if len(cases) >= FEW else [case for case in plan.history if case.has_ended]
     steps = set(plan.titles) - {pair[1 - side] for pair in plan.work}
+    returns = {row["src"] for row in plan.flow if row["dst_place"] < row["src_place"]} if side else set()
     shares = {task: _share(task, [case.only(plan.is_step) for case in cases], ends) for task in sorted(steps)}
     if plan.expected:
         outermost = plan.expected[-1 if side else 0]
@@ -152,10 +154,11 @@ def _ends(name: str, plan: Plan, ends: Callable[[Case], set[str]], side: int) ->
     if not shares:
         return Check(name, False, "the plan has no step")
     titles = _names(plan)
-    words = {task: "no case has it" if share is None else f"{share:.0%} of the cases with it do" for task, share in shares.items()}
+    back = {task: ", and returns to earlier work are expected" if task in returns else "" for task in shares}
+    words = {t: "no case has it" if share is None else f"{share:.0%} of the cases with it do{back[t]}" for t, share in shares.items()}
     said = ", ".join(f"{titles.get(task, task)} ({known})" for task, known in words.items())
-    known = [share for share in shares.values() if share is not None]
-    return Check(name, min(known) >= LEAST_END if known else None, said)
+    known = [share for task, share in shares.items() if share is not None and not back[task]]
+    return Check(name, min(known) >= LEAST_END if known else True if returns & set(shares) else None, said)
 
 
 def _share(task: str, cases: Iterable[Case], ends: Callable[[Case], set[str]]) -> float | None:

@@ -110,6 +110,14 @@ def test_what_is_explained_or_undecided_is_fine() -> None:
     assert UNFOUNDED not in failing(plan("ta", head={"reward_usd": 5.0, "gain_basis": "stated"}))
 
 
+def test_a_return_that_is_expected_from_the_last_step_is_no_end() -> None:
+    history = [case("ta", "tb", "ti", "tb")] * 20
+    made = plan("ta", "tb", "ti", history=history, near=[])
+    back = {"src": "ti", "dst": "tb", "src_task_key": "Survey", "dst_task_key": "Approve request", "src_place": 2, "dst_place": 1}
+    assert failing(made)[ENDS] == "Survey (0% of the cases with it do)"
+    assert ENDS not in failing(replace(made, flow=[*made.flow, back]))
+
+
 def test_cases_that_were_still_running_tell_no_end() -> None:
     running = [case("ta", "tb", p_ended=0.1)] * 20
     assert ENDS in failing(plan("ta", "tb", near=running, history=[*running, *HISTORY]))
