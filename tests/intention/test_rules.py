@@ -203,3 +203,14 @@ def test_rules_carry_their_place(text_elements):
 def test_figures_are_shown_as_people_write_them(text_elements):
     (found,) = demands(text_elements, "The reserve of EUR 1,500.50 must be paid for 10 working days.")
     assert found.clauses == ("the reserve of EUR 1,500.50 paid for 10 working days",)
+
+
+def test_a_step_for_both_parts_and_a_step_behind_and_are_read_without_doubt():
+    """Two sentences of the sample's storm procedure; while they were doubted, its rank-1 workflow lacked the steps that they demand."""
+    assert [(s.kind, s.a, s.doubt) for s in statements_of("The facts of the loss must be captured for both parts.")] == [
+        ("existence", "the facts of the loss captured for parts", "")
+    ]
+    found = statements_of("The property must be secured at once, and drying must be arranged on the same day.")
+    assert [(s.kind, s.a, s.doubt) for s in found] == [
+        ("existence", "the property secured", ""), ("existence", "drying arranged on the same day", ""),
+    ]

@@ -48,6 +48,7 @@ _SEVERAL = re.compile(  # more than one clause in the phrase of one step
 _FOR_SOME = re.compile(
     r"^(?!(?:ask|look|wait|check)\b).*\bfor (?!(?:all|every|each|any|the|its|his|her|their|this|at)\b|\d)(?:[\w-]+ )?[\w-]+s$"
 )
+_FOR_ALL = re.compile(r"\bfor (?:all|both|every|each)\b")  # such words are in no phrase of a statement
 _TIME_OF_DAY = re.compile(
     r"^(?:the )?(?:\d{1,2}(?::\d\d)? ?(?:[ap]\.?m\b|o'clock)|noon|midnight|midday|\d{1,2}:\d\d)"
     r"|^(?:the )?(?:\w+ )?(?:day|week|month|year|quarter|season|spring|summer|autumn|winter|morning|evening|night|weekend)s?$"
@@ -88,7 +89,7 @@ def doubted(found: Sequence[Statement], clause: str) -> list[Statement]:
 
 def _reasons(said: Statement, clause: str) -> Iterator[str]:
     yield said.doubt
-    if said.kind == "existence" and not said.conditions and _FOR_SOME.search(said.a):
+    if said.kind == "existence" and not said.conditions and _FOR_SOME.search(said.a) and not _FOR_ALL.search(clause):
         yield f"whom {said.a!r} concerns was not understood"
     if said.kind == "existence" and said.verb in _STATES:
         yield f"{said.a!r} tells how things are, not what is done"

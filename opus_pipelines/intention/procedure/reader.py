@@ -40,7 +40,7 @@ _ALWAYS = re.compile(  # it narrows nothing: "in the first step", "in all cases"
 )
 _COORDINATED = re.compile(
     r",? (?:and|but) (?=(?:the|an?|its|their|his|her|every|all|no|it|they|we|you|nobody|this)\b)|, (?=(?:the|it"
-    r"|they) )")
+    r"|they) )|, (?:and|but) (?=(?:[a-z-]+ ){1,3}(?:must|shall) (?:not )?be\b)")
 _ALL = re.compile(r"^(?:each|every|all|any|we|you|i|the|it)\b")
 _SOMEONE = re.compile(r"(?:some|any)(?:one|body|thing)\b|help\b|(?:more )?time\b")
 _EITHER = re.compile(r"^(?P<head>.*?)\beither (?P<a>.+?) or (?P<b>.+)$")
