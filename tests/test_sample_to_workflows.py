@@ -284,6 +284,23 @@ def test_a_deadline_is_held_against_the_lead_time(sample, knowledge, cached, tmp
         assert [v.split(":")[0] for v in best["violations"]] == ([] if feasible else ["max_lead_time_hours"])
 
 
+@pytest.mark.parametrize(("within", "least", "most", "feasible"), [("20 working days", 0.99, 1.0, True), ("2 days", 0.0, 0.8, False)])
+def test_a_deadline_of_a_step_in_a_procedure_is_held_against_the_time_up_to_it(
+    sample, knowledge, cached, tmp_path, within, least, most, feasible,
+):
+    contract = burglary(sample, tmp_path, "")
+    (folder,) = [p for p in contract.folder.iterdir() if p.is_dir() and p.name != "documents"]
+    (folder / "process").mkdir(exist_ok=True)
+    (folder / "process" / "promise.md").write_text(f"The payment must be issued within {within} of receipt.\n")
+    (contract,) = discover(tmp_path)
+    best = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW).tables[OPTIMIZED.name].to_pylist()[0]
+    (said,) = best["step_deadlines"]
+    deadline, _, kept = said.rpartition(": kept with probability ")
+    assert deadline == f"'Issue Payment' within {within} of the start"
+    assert least <= float(kept) <= most
+    assert [v.split(":")[0] for v in best["violations"]] == ([] if feasible else ["deadlines"])
+
+
 def test_on_a_calendar_of_office_hours_people_take_longer(sample, knowledge, cached, tmp_path):
     around = generate_contract(burglary(sample, tmp_path / "around", ""), knowledge, SETTINGS, cached, "test", NOW)
     contract = burglary(sample, tmp_path / "office", "")

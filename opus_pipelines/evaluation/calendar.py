@@ -21,6 +21,7 @@ from opus_pipelines.settings import Section
 FIRST_YEAR, LAST_YEAR = 1990, 2060
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 DAY_MINUTES = 24 * 60
+MS_PER_HOUR = 3.6e6
 _HOURS = re.compile(r"(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})")
 
 Floats = NDArray[np.float64]
@@ -76,6 +77,11 @@ class Calendar:
     def of(cls, settings: CalendarSettings) -> "Calendar":
         """The calendar of these settings; the same settings give the same object, because it is a long list."""
         return _written_out(settings)
+
+    @property
+    def day_hours(self) -> float:
+        """The hours of a working day."""
+        return float(np.median(self.ends_ms - self.starts_ms)) / MS_PER_HOUR
 
     def working_ms(self, moments: Floats) -> Floats:
         """The working time from the beginning of the calendar up to each moment."""

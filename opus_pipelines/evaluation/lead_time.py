@@ -96,23 +96,64 @@ def lead_time(
     `correlation`: 0 (waits are independent) to below 1. `calendar`: people's waiting and work pass in its working hours; requests arrive
     during them.
     """
-    unknown = [task.title for task in workflow.tasks if not _is_known(workflow, task, times.get(task.id, StepTime()))]
     steps = {task.id: _step(workflow, task, times.get(task.id, StepTime())) for task in workflow.tasks}
-    if unknown:
-        return LeadTime(f"unknown: no time of {', '.join(map(repr, unknown[:3]))}{' and others' if len(unknown) > 3 else ''}", None, steps)
-    start = np.zeros(draws)
-    if calendar is not None:
-        start = calendar.arrivals((np.random.default_rng(seed).permutation(draws) + 0.5) / draws, ARRIVAL_YEAR)
+    if unknown := _unknown(workflow, workflow.tasks, times):
+        return LeadTime(unknown, None, steps)
+    start = _starts(draws, seed, calendar)
+    finish = _finishes(workflow, workflow.topological(), times, start, correlation, seed, calendar)
+    last = np.max(list(finish.values()), axis=0)
+    return LeadTime(_basis(times[task.id] for task in workflow.tasks), last - start, steps)
+
+
+def time_until(
+    workflow: Workflow, times: Mapping[str, StepTime], node: str, since: str | None = None, in_working_time: bool = False,
+    correlation: float = 0.0, seed: int = 0, calendar: Calendar | None = None, draws: int = DRAWS,
+) -> LeadTime:
+    """The time up to the end of one node, from the start of the first step or from the end of the node `since`; the draws are those of
+    `lead_time`. Only the nodes up to these two are asked: what comes later may be unknown.
+
+    `in_working_time`: working time between the two moments is counted, where there is a calendar. A negative time is none: the node was
+    done before the time began.
+    """
+    asked = workflow.before({node} if since is None else {node, since})
+    tasks = [task for task in workflow.tasks if task.id in asked]
+    if unknown := _unknown(workflow, tasks, times):
+        return LeadTime(unknown)
+    start = _starts(draws, seed, calendar)
+    finish = _finishes(workflow, [n for n in workflow.topological() if n in asked], times, start, correlation, seed, calendar)
+    first, last = start if since is None else finish[since], finish[node]
+    if calendar is not None and in_working_time:
+        first, last = calendar.working_ms(first), calendar.working_ms(last)
+    return LeadTime(_basis(times[task.id] for task in tasks), np.maximum(last - first, 0.0))
+
+
+def _unknown(workflow: Workflow, tasks: Iterable[TaskNode], times: Mapping[str, StepTime]) -> str:
+    """Why their times cannot be told, "" where they can."""
+    unknown = [task.title for task in tasks if not _is_known(workflow, task, times.get(task.id, StepTime()))]
+    return f"unknown: no time of {', '.join(map(repr, unknown[:3]))}{' and others' if len(unknown) > 3 else ''}" if unknown else ""
+
+
+def _starts(draws: int, seed: int, calendar: Calendar | None) -> Floats:
+    """When the request arrives in each draw."""
+    if calendar is None:
+        return np.zeros(draws)
+    return calendar.arrivals((np.random.default_rng(seed).permutation(draws) + 0.5) / draws, ARRIVAL_YEAR)
+
+
+def _finishes(
+    workflow: Workflow, nodes: Iterable[str], times: Mapping[str, StepTime], start: Floats, correlation: float, seed: int,
+    calendar: Calendar | None,
+) -> dict[str, Floats]:
+    """When each of these nodes, parents first, ends in each draw."""
     finish: dict[str, Floats] = {}
-    for node in workflow.topological():
+    for node in nodes:
         before = workflow.predecessors(node)
         ready = np.max([finish[b] for b in before], axis=0) if before else start
         task = workflow.by_id[node]
         finish[node] = ready
         if isinstance(task, TaskNode):
             finish[node] = _after(ready, task, before, finish, times[node], correlation, seed, calendar)
-    last = np.max(list(finish.values()), axis=0)
-    return LeadTime(_basis(times[task.id] for task in workflow.tasks), last - start, steps)
+    return finish
 
 
 def _is_known(workflow: Workflow, task: TaskNode, time: StepTime) -> bool:

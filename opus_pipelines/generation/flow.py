@@ -149,11 +149,12 @@ def _generate(
     needed = needed_by(reading, needed_of(works))
     settled = order_by(reading, order_of(works, knobs.settled_share), prices.ways)
     read = [replace(works[0], needed=needed_by(reading, works[0].needed)), *works[1:]]
-    demands = demanded(intake, intention, alone, knowledge, graph, wfg, read, settled)
+    lead_times = _lead_times(knowledge, intake, calendar, nearest, knobs.seed, tuple(prices.nodes))
+    demands = demanded(intake, intention, alone, knowledge, graph, wfg, read, settled, lead_times.is_timed)
     situation = Situation(
         intake, intention_id, graph, wfg, cases, {i: first_occurrences(s.tasks) for i, s in sequences.items()}, needed,
         demands.order(settled), demands.constraints, review, prices, cost, settings, knowledge.names, demands, reading, decided, complete,
-        _lead_times(knowledge, intake, calendar, nearest, knobs.seed, tuple(prices.nodes)),
+        lead_times,
     )
     ranked = candidates(situation)
     if not ranked and decided.rejected_ids:

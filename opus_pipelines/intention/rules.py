@@ -24,7 +24,6 @@ SPEAKING = ("process", "contract")  # roles whose sentences may bind
 LONGEST = 600  # characters of a sentence beyond which its grammar is not to be trusted
 UNREAD = "it obliges, but what it asks for could not be read"
 DOUBTFUL = "not understood for sure ({}); say it in a plain sentence of its own, or state it in contract.toml"
-ONE_STEP = "a deadline of one step; workflows are held against deadlines of the whole work only"
 BOUND = "it bounds an amount, a count or a measure inside the case; no figure of a workflow is held against it"
 
 _LABELLED = re.compile(
@@ -45,6 +44,10 @@ _ADDRESS = re.compile(
 )
 _TARGETS = re.compile(r"\b(target|limit|maximum|max|minimum|sla|service level|due|deadline)\b", re.I)
 _JOINTS = (("at most|at least", ""), ("%|per ?cent", "at least"), (r"\b(?:min|hour|day|week|h)", "within"))
+_BEGINNING = re.compile(  # from then on the work runs; history's steps begin with it
+    r"^(?:(?:its|their|the|an?|this|of|being) )*(?:receipt|receiving|received|arrival|start|beginning|begin|submission|opening|request"
+    r"|notification|reporting|filing|intake)\b(?! (?:approved|checked|paid|closed))", re.I,
+)
 _AGENT = re.compile(r"\bby (?:an?|the|two|one|some\w*|our|its|his|their|another|every\w*)\b.*$")
 
 
@@ -52,16 +55,18 @@ _AGENT = re.compile(r"\bby (?:an?|the|two|one|some\w*|our|its|his|their|another|
 class Demand:
     """One demand: a key of the constraints, with the clauses that name its tasks (two for `before`) or the limit's value.
 
-    `kind` may also be choice, deadline, limit or none, which no constraint expresses. `verbs`: the stem that a clause's task must be called
-    by, "" where any will do; `given`: a step on whose being done it hangs, `after`: it must be done after that step; `scope`: words that
-    the intake must say; `conditions`: what the intake's facts must be; `idle`: why it can have no effect, as far as the words tell;
-    `said`: what is shown of it where the clauses do not say it all.
+    `kind` may also be one_of or exactly_one_of, whose clauses are the options; deadlines, by when (`figure`) the first clause's task is
+    done, counted from the second clause's where there is one; and limit or none, which no constraint expresses.
+    `verbs`: the stem that a clause's task must be called by, "" where any will do; `given`: a step on whose being done it hangs; `after`:
+    it must be done after that step; `scope`: words that the intake must say; `conditions`: what the intake's facts must be; `idle`: why it
+    can have no effect, as far as the words tell; `said`: what is shown of it where the clauses do not say it all.
     """
 
     kind: str
     clauses: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ("",)
     value: float | None = None
+    figure: Figure | None = None
     strong: bool = True
     given: str = ""
     after: bool = False
@@ -150,12 +155,13 @@ def demands_of(said: Statement) -> Iterator[Demand]:
         if said.strong and said.kind in ("response", "succession"):
             yield Demand("must_contain", (b,), given=a, after=True, conditions=given)
     elif said.kind == "choice":
-        yield Demand("choice", said.options, ("",) * len(said.options), conditions=given)
+        kind = "exactly_one_of" if said.exclusive else "one_of"
+        yield Demand(kind, said.options, ("",) * len(said.options), conditions=given)
     elif said.kind == "deadline":
         figure = Figure(said.amount or 0.0, said.unit, said.calendar)
-        days = f"{figure.amount:g} {'working ' if said.calendar == 'working' else ''}{figure.unit}{'s' if figure.amount != 1 else ''}"
         if a:
-            yield Demand("deadline", said=f"{a} within {days}", conditions=given, idle=ONE_STEP)
+            clauses = (a,) if not said.since or _BEGINNING.match(said.since) else (a, said.since)
+            yield Demand("deadlines", clauses, ("",) * len(clauses), figure=figure, conditions=given)
         else:
             yield Demand("max_lead_time_hours", value=hours(figure), conditions=given)
     else:

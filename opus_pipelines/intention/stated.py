@@ -33,6 +33,7 @@ class Statement:
 
     `a` is "" in a deadline of the whole workflow. Deadlines and limits have `amount`, `unit` and, for a limit, `op`; `calendar` is
     "working" where working days or business hours are counted and "calendar" otherwise. `options`: the alternatives of a choice.
+    `exclusive`: no more than one of them. `since`: from what the time of a deadline is counted, "" where the sentence does not say it.
     `verb`: the stem of the verb that is obliged or forbidden, where there is one; `strong`: the sentence obliges, it does not merely tell.
     `doubt`: why the reading is not to be trusted, "" where it is; a doubtful statement demands nothing.
     """
@@ -49,3 +50,5 @@ class Statement:
     verb: str = ""
     strong: bool = True
     doubt: str = ""
+    since: str = ""
+    exclusive: bool = False

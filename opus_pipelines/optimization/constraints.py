@@ -2,25 +2,49 @@
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 
 from opus_pipelines.evaluation.cost import MS_PER_HOUR
 from opus_pipelines.evaluation.lead_time import LeadTime
 from opus_pipelines.evaluation.reward import Evaluation
-from opus_pipelines.workflow.constraints import Constraints, folded, merged
+from opus_pipelines.workflow.constraints import Constraints, StepDeadline, folded, merged
 
-__all__ = ["Constraints", "folded", "merged", "violations"]
+__all__ = ["Constraints", "Due", "folded", "merged", "violations"]
 
 Resolve = Callable[[str], Collection[str]]
 MIN_P_DEADLINE = 0.9  # a deadline that one case in ten misses is kept, as a 90th percentile says it
 
 
+@dataclass(frozen=True)
+class Due:
+    """A deadline of one step held against a workflow: the lead time up to that step, of which `taken` is None where it is unknown.
+    `limit_hours`: what is held against it; hours of working time where the deadline and the lead time count those."""
+
+    deadline: StepDeadline
+    taken: LeadTime
+    limit_hours: float
+
+    @property
+    def kept(self) -> float | None:
+        """The probability to keep it; None where it is unknown."""
+        return self.taken.within(self.limit_hours)
+
+    @property
+    def words(self) -> str:
+        """The deadline, and with which probability it is kept or why nobody can tell."""
+        if self.kept is None:
+            return f"{self.deadline.words}: rule not applied, because the time up to the step is {self.taken.basis}"
+        return f"{self.deadline.words}: kept with probability {self.kept:.3f}"
+
+
 def violations(
     constraints: Constraints, evaluation: Evaluation, titles_in_order: Sequence[str], resolve: Resolve = lambda name: (),
-    lead_time: LeadTime | None = None,
+    lead_time: LeadTime | None = None, dues: Sequence[Due] = (),
 ) -> list[str]:
     """Every constraint that the workflow breaks, each with its figures; none means feasible.
 
-    `lead_time`: what `max_lead_time_hours` is held against; without one that constraint is not looked at.
+    `lead_time`: what `max_lead_time_hours` is held against; without one that constraint is not looked at. `dues`: the deadlines of the
+    steps that it has; one of which nobody can tell whether it is kept is not applied.
     A task is named by any title that folds alike (`folded`), or by one that `resolve` gives for the name (aliases of other clients).
     """
     places: dict[str, list[int]] = {}
@@ -33,9 +57,11 @@ def violations(
     return [
         *_limits(constraints, evaluation),
         *(_deadline(constraints, lead_time) if lead_time else ()),
+        *_late(constraints, dues),
         *(f"must_contain: {name!r} is missing" for name in constraints.must_contain if not occurrences(name)),
         *(f"must_not_contain: {name!r} is task {occurrences(name)[0] + 1}" for name in constraints.must_not_contain if occurrences(name)),
         *_order(constraints, occurrences),
+        *_choices(constraints, occurrences),
     ]
 
 
@@ -59,7 +85,7 @@ def _deadline(constraints: Constraints, lead_time: LeadTime) -> list[str]:
     limit = constraints.max_lead_time_hours
     if limit is None:
         return []
-    least = MIN_P_DEADLINE if constraints.min_p_deadline is None else constraints.min_p_deadline
+    least = _least(constraints)
     kept, p90 = lead_time.within(limit), lead_time.p90_ms
     if kept is None or p90 is None:
         return [f"max_lead_time_hours: whether {limit:g} hours are kept cannot be told: the lead time is {lead_time.basis}"]
@@ -69,6 +95,29 @@ def _deadline(constraints: Constraints, lead_time: LeadTime) -> list[str]:
         f"max_lead_time_hours: the lead time, waiting included, keeps {limit:g} hours with probability {kept:.3f}, which is below"
         f" {least:g}; its 90th percentile is {p90 / MS_PER_HOUR:.2f} hours"
     ]
+
+
+def _least(constraints: Constraints) -> float:
+    return MIN_P_DEADLINE if constraints.min_p_deadline is None else constraints.min_p_deadline
+
+
+def _late(constraints: Constraints, dues: Sequence[Due]) -> list[str]:
+    """The deadlines of steps that are missed too often."""
+    least = _least(constraints)
+    return [f"deadlines: {due.words}, which is below {least:g}" for due in dues if due.kept is not None and due.kept < least]
+
+
+def _choices(constraints: Constraints, occurrences: Callable[[str], list[int]]) -> list[str]:
+    """Groups of which none is there, or more than the one that may be."""
+    found = []
+    for kind, groups in (("one_of", constraints.one_of), ("exactly_one_of", constraints.exactly_one_of)):
+        for group in groups:
+            there, names = [name for name in group if occurrences(name)], " or ".join(map(repr, group))
+            if not there:
+                found.append(f"{kind}: neither {names} is there" if len(group) == 2 else f"{kind}: none of {names} is there")
+            elif kind == "exactly_one_of" and len(there) > 1:
+                found.append(f"{kind}: {' and '.join(map(repr, there))} are there, and only one of {names} may be")
+    return found
 
 
 def _exceeded(name: str, value: float, limit: float, sign: int) -> str:

@@ -70,12 +70,12 @@ def _criteria(r: dict[str, Any]) -> str:
 def _lead_time(r: dict[str, Any]) -> str:
     """Median and 90th percentile, and how probably the deadline is kept."""
     found = lead_time(r["lead_time_ms_p50"], r["lead_time_ms_p90"]), deadline(r["deadline_hours"], r["p_deadline"])
-    return "; ".join(filter(None, found))
+    return "; ".join((*filter(None, found), *(r["step_deadlines"] or [])))
 
 
 def _constraints(r: dict[str, Any]) -> list[str]:
     """Whether the constraints are met, and how many rules of the documents are none of them."""
-    left = r["rules_not_applied"] or 0
+    left = (r["rules_not_applied"] or 0) + sum("rule not applied" in due for due in r["step_deadlines"] or [])
     said = [f"{left} rule{'' if left == 1 else 's'} not applied"] if left else []
     return (["met"] if r["feasible"] else list(r["violations"] or ["violated"])) + said
 

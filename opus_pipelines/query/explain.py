@@ -83,6 +83,7 @@ def _figures(row: Row, near: Row) -> list[str]:
         ["touch time", f"{hours(row['duration_ms'])} of work{_rests_on(row, 'duration')}{_case(hours, row['baseline_duration_ms'])}"],
         ["lead time", f"{_lead_time(row)}{_case(hours, row['baseline_lead_time_ms'])}"],
         *([["deadline", _deadline(row)]] if row["deadline_hours"] is not None else []),
+        *([["step deadlines", "; ".join(row["step_deadlines"])]] if row["step_deadlines"] else []),
         ["success", f"{_success(row)}{_succeeded(row, near)}"],
         ["Penalty", f"{number(row['penalty'], 4)} (CIP {number(row['cip'], 4)}, SIP {number(row['sip'], 4)}): decides where Rewards tie"],
     ])]

@@ -51,6 +51,7 @@ OPTIMIZED = result_dataset("workflows/optimized", "one row, one ranked workflow"
     lead_time_basis       string        waiting and work, time between completions (work is in it), mixed, assumed; or why it is NULL
     deadline_hours        float         max_lead_time_hours in force; NULL where none is
     p_deadline            prob          P(the lead time keeps the deadline); NULL without a deadline, or where the lead time is
+    step_deadlines        list<string>  deadlines of its steps, each with the probability to keep it, or why it was not applied
     peak_memory_gb        float         EVAL (3)
     peak_threads          float         EVAL (3)
     penalty               float         EVAL (10)

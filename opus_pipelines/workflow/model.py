@@ -171,6 +171,15 @@ class Workflow:
         """The nodes that v leads to, sorted by id."""
         return list(self._children.get(node, ()))
 
+    def before(self, nodes: Iterable[str]) -> frozenset[str]:
+        """These nodes and all from which one of them can be reached."""
+        found, left = set(nodes), list(nodes)
+        while left:
+            new = [n for n in self.predecessors(left.pop()) if n not in found]
+            found.update(new)
+            left += new
+        return frozenset(found)
+
     def has_fork(self, node: str) -> bool:
         """Whether it leads to two nodes or more."""
         return len(self._children.get(node, ())) > 1

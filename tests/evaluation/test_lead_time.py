@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.evaluation.calendar import Calendar, CalendarSettings
-from opus_pipelines.evaluation.lead_time import StepTime, Wait, lead_time
+from opus_pipelines.evaluation.lead_time import StepTime, Wait, lead_time, time_until
 from opus_pipelines.evaluation.times import Times
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
@@ -137,3 +137,20 @@ def test_quantiles_that_fall_are_refused() -> None:
         Times(tuple(range(27, 0, -1)), 5)
     with pytest.raises(ValueError, match="no times"):
         Times.of([])
+
+
+def test_the_time_up_to_a_step_counts_what_comes_before_it_alone() -> None:
+    times = {"a": StepTime({}, work(1)), "b": StepTime({"a": known(5)}, work(1)), "c": StepTime({"a": known(20)}, work(2)), "d": StepTime()}
+    assert time_until(fork(), times, "c").p50_ms == pytest.approx((1 + 20 + 2) * HOUR)
+    assert time_until(fork(), times, "c", since="a").p50_ms == pytest.approx(22 * HOUR)
+    assert time_until(fork(), times, "b", since="c").p50_ms == 0.0
+    assert (time_until(fork(), times, "d").p50_ms, time_until(fork(), times, "d").basis) == (None, "unknown: no time of 'd'")
+
+
+def test_working_days_are_counted_in_the_working_time_of_the_calendar() -> None:
+    calendar = Calendar.of(CalendarSettings())
+    times = {"a": StepTime({}, work(1), True), "b": StepTime({"a": known(20)}, work(3), True)}
+    found = time_until(chain("a", "b"), times, "b", in_working_time=True, calendar=calendar)
+    assert calendar.day_hours == 8.0
+    assert found.p50_ms == pytest.approx(24 * HOUR)  # three working days
+    assert time_until(chain("a", "b"), times, "b", calendar=calendar).p50_ms > 72 * HOUR  # weekends and nights are in it

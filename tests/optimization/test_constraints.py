@@ -5,8 +5,9 @@ import pytest
 
 from opus_pipelines.evaluation.lead_time import LeadTime
 from opus_pipelines.evaluation.reward import evaluate
-from opus_pipelines.optimization.constraints import Constraints, violations
+from opus_pipelines.optimization.constraints import Constraints, Due, violations
 from opus_pipelines.settings import Cost, Reward
+from opus_pipelines.workflow.constraints import StepDeadline
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 TITLES = ["Register claim", "Check Policy", "Pay", "Check policy"]
@@ -30,6 +31,11 @@ def evaluation(cost: float = 14.2, ms: float = 7_200_000.0, p: float = 0.9):
     ({"must_not_contain": ["check-policy", "Audit"]}, ["must_not_contain: 'check-policy' is task 2"]),
     ({"before": [["register claim", "pay"], ["pay", "audit"], ["audit", "pay"]]}, []),
     ({"before": [["Pay", "Check policy"]]}, ["before: 'Pay' is task 3, 'Check policy' comes earlier as task 2"]),
+    ({"one_of": [["Pay", "Audit"]], "exactly_one_of": [["Pay", "Audit"]]}, []),
+    ({"one_of": [["Call", "Audit"]]}, ["one_of: neither 'Call' or 'Audit' is there"]),
+    ({"exactly_one_of": [["Call", "Audit", "Ask"]]}, ["exactly_one_of: none of 'Call' or 'Audit' or 'Ask' is there"]),
+    ({"exactly_one_of": [["Pay", "check policy"]]},
+     ["exactly_one_of: 'Pay' and 'check policy' are there, and only one of 'Pay' or 'check policy' may be"]),
     ({"max_cost_usd": 12, "must_contain": ["Audit"]}, ["max_cost_usd: 14.20 exceeds 12.00 by 2.20", "must_contain: 'Audit' is missing"]),
 ])
 def test_violations(constraints, expected):
@@ -66,3 +72,23 @@ def test_a_name_stands_for_its_aliases():
     aliases = {"Payout": ["pay", "settle"]}
     constraints = Constraints(must_contain=("Payout",), must_not_contain=("Payout",))
     assert violations(constraints, evaluation(), TITLES, lambda name: aliases.get(name, ())) == ["must_not_contain: 'Payout' is task 3"]
+
+
+@pytest.mark.parametrize(("hours", "least", "expected"), [
+    ([10.0] * 9 + [60.0], None, []),
+    ([10.0] * 8 + [60.0] * 2, None, ["deadlines: 'Pay' within 2 days of the start: kept with probability 0.800, which is below 0.9"]),
+    ([10.0] * 8 + [60.0] * 2, 0.8, []),
+])
+def test_a_deadline_of_a_step_is_held_against_the_time_up_to_it(hours, least, expected):
+    deadline = StepDeadline(step="Pay", within=2, unit="days")
+    due = Due(deadline, LeadTime("waiting and work", np.array(hours) * 3.6e6), 48.0)
+    constraints = Constraints(deadlines=(deadline,), min_p_deadline=least)
+    assert violations(constraints, evaluation(), TITLES, dues=[due]) == expected
+
+
+def test_a_deadline_of_which_nobody_can_tell_whether_it_is_kept_is_not_applied_and_says_why():
+    due = Due(StepDeadline(step="Pay", within=1, unit="working_days", after="Ask"), LeadTime("unknown: no time of 'Check'"), 33.6)
+    assert violations(Constraints(deadlines=(due.deadline,)), evaluation(), TITLES, dues=[due]) == []
+    assert due.words == (
+        "'Pay' within 1 working day of 'Ask': rule not applied, because the time up to the step is unknown: no time of 'Check'"
+    )

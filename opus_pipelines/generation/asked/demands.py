@@ -7,7 +7,7 @@ far as they are about the work (`intention.rules`) and take effect (`settling`);
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opus_pipelines.generation.asked.settling import IN_FORCE, LIMITS, STATED, Demanded, Ground, Pair, Settling
+from opus_pipelines.generation.asked.settling import CHOICES, IN_FORCE, LIMITS, STATED, Demanded, Ground, Pair, Settling, deadline_of
 from opus_pipelines.intention.rules import Rule
 from opus_pipelines.workflow.constraints import Constraints
 
@@ -46,7 +46,9 @@ def demands(rules: Sequence[Rule], ground: Ground) -> Demands:
 
 
 def _names(found: Demanded, said: str) -> bool:
-    return all(repr(name) in said for name in found.value.split(" before "))
+    if found.kind == "deadlines":
+        return said.startswith(f"{found.value}:")
+    return all(repr(name) in said for name in found.value.split(" or " if found.kind in CHOICES else " before "))
 
 
 def _merged(ground: Ground, read: Sequence[Demanded]) -> Constraints:
@@ -63,6 +65,11 @@ def _merged(ground: Ground, read: Sequence[Demanded]) -> Constraints:
         new[kind] = tuple(dict.fromkeys((*getattr(stated, kind), *names)))
     orders = [(title(d.tasks[0]), title(d.tasks[1])) for d in read if d.holds and d.kind == "before"]
     new["before"] = tuple(dict.fromkeys((*stated.before, *orders)))
+    for kind in CHOICES:
+        groups = [tuple(map(title, d.tasks)) for d in read if d.holds and d.kind == kind]
+        new[kind] = tuple(dict.fromkeys((*getattr(stated, kind), *groups)))
+    dues = [deadline_of(d.figure, *map(title, d.tasks)) for d in read if d.holds and d.figure]
+    new["deadlines"] = tuple(dict.fromkeys((*stated.deadlines, *dues)))
     return stated.model_copy(update={k: v for k, v in new.items() if v != getattr(stated, k)})
 
 
@@ -71,6 +78,8 @@ def _stated(ground: Ground) -> list[Demanded]:
     stated, names = ground.stated, ground.meaning.names
     found = [Demanded(k, f"{getattr(stated, k):g}", IN_FORCE, STATED) for k in LIMITS if getattr(stated, k) is not None]
     found += [Demanded(k, name, IN_FORCE, STATED) for k in ("must_contain", "must_not_contain") for name in getattr(stated, k)]
+    found += [Demanded(kind, " or ".join(group), IN_FORCE, STATED) for kind in CHOICES for group in getattr(stated, kind)]
+    found += [Demanded("deadlines", due.words, IN_FORCE, STATED) for due in stated.deadlines]
     for a, b in stated.before:
         ids = [sorted(names.tasks(n) & ground.wfg.nodes.keys()) for n in (a, b)]
         tasks = (ids[0][0], ids[1][0]) if all(len(i) == 1 for i in ids) else ()

@@ -1,7 +1,7 @@
 """What one intake asks: its Intentions, the part that history answers, and what its documents demand of the search."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 import numpy as np
@@ -41,18 +41,19 @@ def completed(intention: Intention, cases: Sequence[NearCase], knowledge: Knowle
 
 def demanded(
     intake: Intake, intention: Intention, alone: bool, knowledge: Knowledge, graph: WorkGraph, wfg: WFG, works: Sequence[Work],
-    settled: frozenset[tuple[str, str]],
+    settled: frozenset[tuple[str, str]], is_timed: Callable[[str], bool] = lambda task: True,
 ) -> Demands:
     """What is stated and what the documents demand, held against this Intention's own ways. `alone`: it is the intake's only one.
 
-    `graph`: the WKG, with the steps that only this intake's procedure has.
+    `is_timed`: whether history tells anything of a task's time. `graph`: the WKG, with the steps that only this intake's procedure has.
     """
     own = [e.text or "" for e in intake.elements if e.role == "input"] if alone else [s.text for s in intention.decoded.inputs]
     tasks = sorted(n.task_id for n in wfg.nodes.values() if n.task_id)
     meaning = Meaning(knowledge.names, graph, tasks, knowledge.task_vectors, intention.texts)
     documents = {e.element_id: f"{e.role}/{e.name}" for e in intake.elements}
     said = "\n".join([intake.title or "", *own])
-    return demands(intention.decoded.rules, Ground(said, meaning, wfg, works, settled, intake.constraints, documents, intake.answers))
+    ground = Ground(said, meaning, wfg, works, settled, intake.constraints, documents, intake.answers, is_timed)
+    return demands(intention.decoded.rules, ground)
 
 
 def _kind(cases: Sequence[NearCase]) -> str | None:

@@ -23,6 +23,9 @@ def refuse_unknown_tasks(constraints: Constraints, names: Names, titles: Collect
     stated = {
         "must_contain": constraints.must_contain, "must_not_contain": constraints.must_not_contain,
         "before": [name for pair in constraints.before for name in pair],
+        "one_of": [name for group in constraints.one_of for name in group],
+        "exactly_one_of": [name for group in constraints.exactly_one_of for name in group],
+        "deadlines": [name for due in constraints.deadlines for name in (due.step, due.after) if name],
     }
     unknown = [
         f"{kind} names {name!r}, and no task of history is called so; {_near(name, titles)}"

@@ -4,22 +4,24 @@ It does only where it is surely about a task or limit of this Intention's own wa
 contract.toml, a rule that is wrongly read would spoil every workflow.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opus_pipelines.generation.asked.facts import Facts
 from opus_pipelines.generation.asked.meaning import Meaning
+from opus_pipelines.intention.procedure.figures import Figure, hours
 from opus_pipelines.intention.rules import Demand, Rule, without_agent
 from opus_pipelines.intention.sentences import Sentence
 from opus_pipelines.intention.words import same, stems, within
 from opus_pipelines.lwm.interface import Work
 from opus_pipelines.wfg.algorithm1 import WFG
-from opus_pipelines.workflow.constraints import Constraints
+from opus_pipelines.workflow.constraints import Constraints, StepDeadline
 
 IN_FORCE = "in force"
 NO_ACTIVITY = "none"  # the answer that a phrase means no activity
 STATED = "contract.toml or intake.toml"
 LEAST_SHARE = 0.05  # of the near successes that must do what a contract's document demands of all its intakes
+CHOICES = ("one_of", "exactly_one_of")
 LIMITS = {"max_duration_hours": min, "max_lead_time_hours": min, "max_cost_usd": min, "min_success": max}
 
 Pair = tuple[str, str]
@@ -43,6 +45,7 @@ class Demanded:
     is_elsewhere: bool = False
     asks: str | None = None
     nearest: tuple[str, ...] = ()
+    figure: Figure | None = None
 
     @property
     def status(self) -> str:
@@ -58,7 +61,7 @@ class Demanded:
 @dataclass(frozen=True)
 class Ground:
     """What a demand is held against: the client's own words, the ways of this Intention, its kinds of work (the near cases' first), what
-    is stated, and which activity a person said that a phrase means."""
+    is stated, which activity a person said that a phrase means, and whether history tells anything of a task's time."""
 
     said: str
     meaning: Meaning
@@ -68,6 +71,7 @@ class Ground:
     stated: Constraints
     elements: Mapping[str, str]
     answers: Mapping[str, str] = field(default_factory=dict)
+    is_timed: Callable[[str], bool] = lambda task: True
 
 
 class Settling:
@@ -86,7 +90,8 @@ class Settling:
     def of(self, rules: Sequence[Rule]) -> list[Demanded]:
         """Every demand of the rules in their order; the strong ones are settled first."""
         listed = [(rule, demand) for rule in rules for demand in rule.demands]
-        first = sorted(range(len(listed)), key=lambda n: (not listed[n][1].strong, listed[n][1].kind == "must_not_contain", n))
+        last = lambda demand: (demand.kind in CHOICES, not demand.strong, demand.kind == "must_not_contain")
+        first = sorted(range(len(listed)), key=lambda n: (*last(listed[n][1]), n))
         made = {n: self._demanded(*listed[n]) for n in first}
         return list(dict.fromkeys(made[n] for n in range(len(listed))))
 
@@ -101,14 +106,13 @@ class Settling:
     def _demanded(self, rule: Rule, demand: Demand) -> Demanded:
         tasks, effect = self._settled(demand, rule.sentence)
         titles = [self.ground.meaning.graph.tasks[t].title for t in tasks]
-        joint = " or " if demand.kind == "choice" else " before "
-        said = demand.said or (f"{demand.value:g}" if demand.value is not None else joint.join(titles or demand.clauses))
+        said = demand.said or _in_words(demand, titles or demand.clauses)
         where = self.ground.elements.get(rule.sentence.element_id, rule.sentence.role)
         asks = None if demand.idle or effect == IN_FORCE or self._elsewhere(demand)[0] else self._question(demand)
         nearest = self.ground.meaning.nearest(asks) if asks else ()
         return Demanded(
             demand.kind, said, effect, f"{where}, {rule.sentence.place}", rule.sentence.text, rule.sentence.element_id, tasks,
-            self._elsewhere(demand)[1] or self._is_dismissed(demand), asks, nearest,
+            self._elsewhere(demand)[1] or self._is_dismissed(demand), asks, nearest, demand.figure,
         )
 
     def _is_dismissed(self, demand: Demand) -> bool:
@@ -156,7 +160,10 @@ class Settling:
         tasks = tuple(filter(None, (self._task(c, v) for c, v in zip(demand.clauses, demand.verbs, strict=True))))
         if len(tasks) < len(demand.clauses):
             return (), self._unknown(demand)
-        settle = {"before": self._order, "must_contain": self._contain, "must_not_contain": self._lack, "choice": self._choose}[demand.kind]
+        settle = {
+            "before": self._order, "must_contain": self._contain, "must_not_contain": self._lack, "one_of": self._choose,
+            "exactly_one_of": self._choose, "deadlines": self._due,
+        }[demand.kind]
         return tasks, self._under(sentence.heading, tasks) or settle(demand, tasks, sentence.role) or IN_FORCE
 
     def _elsewhere(self, demand: Demand) -> tuple[str | None, bool]:
@@ -201,10 +208,26 @@ class Settling:
         return task in self.contains or any(group == {task} for work in self.ground.works for group in work.needed)
 
     def _choose(self, demand: Demand, tasks: tuple[str, ...], role: str) -> str | None:
-        """A choice holds where one of its options is demanded anyway; which one else is not for a sentence to say."""
-        if any(self._is_sure(task) for task in tasks):
-            return None
-        return "a choice between steps is no constraint of the search; state one of them as must_contain if it is meant"
+        """A choice holds where history did one of its options in such work, and nothing forbids all of them or asks for two of one."""
+        if len(set(tasks)) < len(tasks):
+            return "two of its options name the same step"
+        if all(task in self.lacks for task in tasks):
+            return f"{STATED} or another rule demands the contrary"
+        title = lambda task: self.ground.meaning.graph.tasks[task].title
+        sure = [title(task) for task in tasks if self._is_sure(task)]
+        if demand.kind == "exactly_one_of" and len(sure) > 1:
+            return f"history or another rule needs both {' and '.join(map(repr, sure))}; state exactly_one_of if only one may be"
+        goes = [task for task in tasks if any(work.goes_with(task) for work in self.ground.works)]
+        if not goes or (role == "contract" and all(self._share(task) < LEAST_SHARE for task in tasks)):
+            return "the near cases that succeeded hardly ever did any of them: it is taken to be about other work"
+        return None
+
+    def _due(self, demand: Demand, tasks: tuple[str, ...], role: str) -> str | None:
+        """A deadline holds where history tells something of the step's time. It asks for no step: it holds where the step is done."""
+        if len(set(tasks)) < len(tasks):
+            return "the step and what its time is counted from are the same step"
+        title = self.ground.meaning.graph.tasks[tasks[0]].title
+        return None if self.ground.is_timed(tasks[0]) else f"history tells no waiting and no working time of {title!r}"
 
     def _lack(self, demand: Demand, tasks: tuple[str, ...], role: str) -> str | None:
         (task,) = tasks
@@ -232,6 +255,22 @@ class Settling:
         right = [c for c in self.ground.works[0].cases if c.success is not False]
         whole = sum(c.weight for c in right)
         return sum(c.weight for c in right if task in c.tasks) / whole if whole else 0.0
+
+
+def _in_words(demand: Demand, names: Sequence[str]) -> str:
+    if demand.kind == "deadlines" and demand.figure is not None:
+        return deadline_of(demand.figure, *names).words
+    if demand.value is not None:
+        return f"{demand.value:g}"
+    return (" or " if demand.kind in CHOICES else " before ").join(names)
+
+
+def deadline_of(figure: Figure, step: str, after: str | None = None) -> StepDeadline:
+    """The deadline of a step, in the unit of its sentence as far as deadlines have it."""
+    if figure.calendar == "working" and figure.unit in ("hour", "day"):
+        return StepDeadline(step=step, within=figure.amount, unit="working_hours" if figure.unit == "hour" else "working_days", after=after)
+    is_days = figure.unit == "day"
+    return StepDeadline(step=step, within=figure.amount if is_days else hours(figure), unit="days" if is_days else "hours", after=after)
 
 
 def _reaches(pairs: "set[Pair] | Mapping[Pair, object]", start: str, end: str) -> bool:

@@ -137,7 +137,8 @@ def evaluated(situation: Situation, made: Plan, notes: Sequence[str] = ()) -> Ca
     times = situation.lead_times
     lead_time = times.of(made.workflow) if times else None
     compared_ms = times.compared_ms(made.workflow, lead_time) if times and lead_time and LEAD_TIME in situation.ranking.criteria else 0.0
-    broken = violations(situation.constraints, worth, titles, situation.names.titles, lead_time)
+    dues = times.dues(made.workflow, situation.constraints.deadlines, situation.names) if times else ()
+    broken = violations(situation.constraints, worth, titles, situation.names.titles, lead_time, dues)
     if situation.demands:
         broken = [situation.demands.cited(violation) for violation in broken]
     conformity, order_conformity = situation.complete.conformity(made.tasks)
@@ -150,7 +151,7 @@ def evaluated(situation: Situation, made: Plan, notes: Sequence[str] = ()) -> Ca
         scores=scores,
         penalties=penalties,
         conformity=conformity, order_conformity=order_conformity,
-        lead_time=lead_time,
+        lead_time=lead_time, dues=dues,
         has_optional=not situation.optional.isdisjoint(made.tasks),
         compared_lead_ms=compared_ms,
     )

@@ -1,16 +1,22 @@
 """Lead times of the workflows of one Intention: what history says of each step's time, put together for a whole workflow."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
 from opus_pipelines.evaluation.calendar import Calendar
-from opus_pipelines.evaluation.lead_time import DRAWS, LeadTime, StepTime, Wait, lead_time
+from opus_pipelines.evaluation.lead_time import DRAWS, LeadTime, StepTime, Wait, lead_time, time_until
 from opus_pipelines.evaluation.times import Times
+from opus_pipelines.generation.experience.names import Names
+from opus_pipelines.intention.limits import DAYS_A_WORKING_DAY
+from opus_pipelines.optimization.constraints import Due
 from opus_pipelines.wkg.waiting import DEPENDENT, Waiting, Way, is_person
+from opus_pipelines.workflow.constraints import StepDeadline, folded
 from opus_pipelines.workflow.model import TaskNode, Workflow
+
+HOURS_A_DAY = 24
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,36 @@ class LeadTimes:
         found = lead_time(workflow, times, max(self.correlation, 0.0), self.seed, self.calendar)
         whole = self._whole(workflow) if abs(self.correlation) >= DEPENDENT else None
         return found if whole is None else replace(found, basis=f"{whole.n} whole cases of the same steps", draws=whole.draws(DRAWS))
+
+    def dues(self, workflow: Workflow, deadlines: Iterable[StepDeadline], names: Names) -> tuple[Due, ...]:
+        """Each deadline of a step that the workflow has, held against the lead time up to that step."""
+        return tuple(due for deadline in deadlines if (due := self._due(workflow, deadline, names)) is not None)
+
+    def _due(self, workflow: Workflow, deadline: StepDeadline, names: Names) -> Due | None:
+        node = _node(workflow, names, deadline.step)
+        since = None if deadline.after is None else _node(workflow, names, deadline.after)
+        if node is None:
+            return None
+        limit = self._limit_hours(deadline)
+        if deadline.after is not None and since is None:
+            return Due(deadline, LeadTime(f"unknown: the workflow does not have {deadline.after!r}"), limit)
+        times = {task.id: self._step(workflow, task) for task in workflow.tasks}
+        in_working_time = deadline.unit.startswith("working")
+        taken = time_until(workflow, times, node, since, in_working_time, max(self.correlation, 0.0), self.seed, self.calendar)
+        return Due(deadline, taken, limit)
+
+    def _limit_hours(self, deadline: StepDeadline) -> float:
+        """Hours of the clock; of working time where a calendar tells which those are. Without one, five working days pass in a week."""
+        if deadline.unit in ("hours", "working_hours"):
+            return deadline.within
+        if deadline.unit == "days":
+            return deadline.within * HOURS_A_DAY
+        return deadline.within * (self.calendar.day_hours if self.calendar else HOURS_A_DAY * DAYS_A_WORKING_DAY)
+
+    def is_timed(self, task: str) -> bool:
+        """Whether history tells how long one waits for a task, or how long its work takes."""
+        known = self.nearest.get(task, task)
+        return ("task", (known,)) in self.waiting.waits or (known, None) in self.waiting.work
 
     def compared_ms(self, workflow: Workflow, found: LeadTime) -> float:
         """The median lead time by which a workflow is compared; never shown. `found`: its lead time.
@@ -90,6 +126,15 @@ class LeadTimes:
 
     def _known(self, task: TaskNode) -> str:
         return self.nearest.get(task.task_id, task.task_id)
+
+
+def _node(workflow: Workflow, names: Names, name: str) -> str | None:
+    """The first task of a workflow that goes by a name; its id is that of its node."""
+    meant = names.tasks(name)
+    titles = {folded(name)}
+    found = (t.id for n in workflow.topological() if isinstance(t := workflow.by_id[n], TaskNode) and not t.is_review
+             and (t.task_id in meant or folded(t.title) in titles))
+    return next(found, None)
 
 
 def _is_contained(waits: Mapping[str, Wait]) -> bool:

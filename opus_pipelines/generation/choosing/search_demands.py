@@ -79,7 +79,15 @@ def _named(situation: Situation) -> list[Demand]:
         *(Contains(f"must_contain {name!r}", tasks(name)) for name in limits.must_contain),
         *(Avoids(f"must_not_contain {name!r}", tasks(name)) for name in limits.must_not_contain),
         *(Before(f"before {[first, second]}", ((tasks(first), tasks(second)),)) for first, second in limits.before),
+        *(Contains(f"one_of {list(group)}", frozenset[str]().union(*map(tasks, group))) for group in limits.one_of),
+        *(d for group in limits.exactly_one_of for d in _exactly_one(f"exactly_one_of {list(group)}", list(map(tasks, group)))),
     ]
+
+
+def _exactly_one(name: str, options: list[frozenset[str]]) -> tuple[Demand, Demand]:
+    """One of the options, and no two of them: each would have to come before the other, and none can."""
+    both = tuple((a, b) for a in options for b in options if a is not b)
+    return Contains(name, frozenset[str]().union(*options)), Before(f"{name} (not both)", both)
 
 
 def _by_history(situation: Situation) -> list[Demand]:

@@ -17,6 +17,7 @@ from opus_pipelines.generation.experience.names import Names
 from opus_pipelines.generation.intake import Intake
 from opus_pipelines.lwm.interface import NearCase
 from opus_pipelines.lwm.reading import Reading
+from opus_pipelines.optimization.constraints import Due
 from opus_pipelines.optimization.diversity import Steps, steps_of
 from opus_pipelines.optimization.ranking import Ranking
 from opus_pipelines.optimization.refine import Refined
@@ -68,7 +69,10 @@ class Situation:
     @property
     def required(self) -> list[frozenset[str]]:
         """Groups of tasks of which a path must hold one each: what history needs and what is demanded, where the WFG has it."""
-        demanded = [self.names.tasks(name) & self.wfg.nodes.keys() for name in self.constraints.must_contain]
+        limits, tasks = self.constraints, self.names.tasks
+        asked = [tasks(name) for name in limits.must_contain]
+        asked += [frozenset[str]().union(*map(tasks, group)) for group in (*limits.one_of, *limits.exactly_one_of)]
+        demanded = [group & self.wfg.nodes.keys() for group in asked]
         return [*self.needed, *filter(None, demanded)]
 
     @cached_property
@@ -79,6 +83,11 @@ class Situation:
             return frozenset()
         read = frozenset(self.reading.tasks) if self.reading else frozenset[str]()
         return frozenset(self.prices.nodes) - read - frozenset[str]().union(*self.required)
+
+    @property
+    def exclusive(self) -> list[tuple[frozenset[str], ...]]:
+        """Groups of options; no path may hold tasks of two options of a group."""
+        return [tuple(map(self.names.tasks, group)) for group in self.constraints.exactly_one_of]
 
     @property
     def forbidden(self) -> frozenset[str]:
@@ -161,6 +170,7 @@ class Candidate:
     `decision`: what a person's decision did to it. `conformity`: expected F1 of its steps against
     those of similar cases, `order_conformity`: of their consecutive pairs; None where they rank nothing. `has_optional`: nothing asks for
     some step of it (`Situation.optional`). `compared_lead_ms`: see `LeadTimes.compared_ms`; 0 where lead times rank nothing.
+    `dues`: the deadlines of its steps, held against the lead time up to each.
     """
 
     id: str
@@ -176,6 +186,7 @@ class Candidate:
     differs_by: int | None = None
     fewer: str | None = None
     lead_time: LeadTime | None = None
+    dues: tuple[Due, ...] = ()
     decision: Applied | None = None
     conformity: float | None = None
     order_conformity: float | None = None

@@ -51,6 +51,7 @@ class Question:
     limits: tuple[tuple[str, float], ...]
     required: tuple[Group, ...]
     forbidden: Group
+    exclusive: tuple[tuple[Group, ...], ...]
     settled: frozenset[Pair]
     free: frozenset[Pair]
     edges: frozenset[Pair]
@@ -72,7 +73,7 @@ class Question:
             tuple(part.model_dump_json() for part in (situation.cost, settings.reward, settings.scores, settings.priors)),
             settings.generation.seed, reviewers_of(situation),
             tuple(stated(situation.constraints).items()), tuple(map(frozenset, situation.required)), situation.forbidden,
-            frozenset(situation.order | {(a, b) for pairs in stated_order for a, b in pairs if a != b}),
+            tuple(situation.exclusive), frozenset(situation.order | {(a, b) for pairs in stated_order for a, b in pairs if a != b}),
             free_pairs(tasks, situation.seen, graph), frozenset(situation.wfg.edges), bool(situation.needed), id(graph.edges),
             graph, situation.prices, situation.cost, settings,
         )
@@ -126,6 +127,7 @@ class Workshop:
         return (
             bool(have) and not have & asked.forbidden and all(group & have for group in asked.required)
             and not breaks(tasks, asked.settled)
+            and all(sum(not option.isdisjoint(have) for option in group) < 2 for group in asked.exclusive)
         )
 
 

@@ -95,7 +95,10 @@ def _evidence(candidate: Candidate, made: Generated, knowledge: Knowledge) -> Ro
 def _lead_time(candidate: Candidate, made: Generated) -> Row:
     """Lead time beside the touch time, and the probability that it keeps the deadline; NULL where there is no deadline."""
     found, deadline = candidate.lead_time, made.demands.constraints.max_lead_time_hours
-    row: Row = {"baseline_lead_time_ms": made.baseline_lead_time_ms, "deadline_hours": deadline}
+    row: Row = {
+        "baseline_lead_time_ms": made.baseline_lead_time_ms, "deadline_hours": deadline,
+        "step_deadlines": [due.words for due in candidate.dues],
+    }
     if found is None:
         return row
     return row | {

@@ -167,6 +167,8 @@ def led(word: str, what: str, rest: Sequence[Statement], main: str, conditions: 
             found.append(Statement(**{**vars(said), "conditions": (*said.conditions, Condition(readable(f"{word} {what}")))}))
         elif said.kind == "deadline" and word in ("when", "whenever"):
             found.append(replace(said, doubt=f"the time begins {word} {readable(what)!r}"))
+        elif said.kind == "deadline" and not said.since:
+            found.append(replace(said, since=readable(what)))
         else:
             found += [said, Statement("response", phrase(what), said.a, strong=said.strong)] if said.kind == "succession" else [said]
     if not found and word not in ("before", "prior to") and is_finite(main) and not forbids(main):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from opus_pipelines.intention.procedure import depends, orders, times
 from opus_pipelines.intention.procedure.clauses import clauses_of
 from opus_pipelines.intention.procedure.doubts import TOLD, doubted
+from opus_pipelines.intention.procedure.figures import readable
 from opus_pipelines.intention.procedure.modality import (
     ENSURE,
     MUST,
@@ -127,7 +128,7 @@ def _clause(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[St
     text = times.ahead_removed(text)
     due = times.deadline(text)
     if due and not (PERMISSION.search(text) and not MUST.search(text)):
-        return _due(due[0], due[1], shape, conditions)
+        return _due(*due, shape, conditions)
     before_conditions, numeric = _numeric(text)
     if (found := orders.order(before_conditions, (*conditions, *numeric))) and not (PERMISSION.search(text) and not _binds(text)):
         return found
@@ -136,7 +137,7 @@ def _clause(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[St
     if tells_only(main) or not main:
         return []
     if trailing and (due := times.deadline(main)):
-        return _due(due[0], due[1], shape, conditions)
+        return _due(*due, shape, conditions)
     main, numeric = _numeric(main)
     conditions = (*conditions, *numeric)
     permits = PERMISSION.search(main) and not _binds(main)
@@ -153,8 +154,8 @@ def _numeric(text: str) -> tuple[str, tuple[Condition, ...]]:
     return depends.attached(text) if depends.BOUNDED.search(text) and not hanging else (text, ())
 
 
-def _due(text: str, due: "times.Figure", shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
-    """A clause that says by when its step is done."""
+def _due(text: str, due: "times.Figure", since: str, shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
+    """A clause that says by when its step is done, counted from `since`."""
     text, trailing = depends.trailing(text)
     narrowed: tuple[Condition, ...] = ()
     text, numeric = _numeric(text)
@@ -166,7 +167,8 @@ def _due(text: str, due: "times.Figure", shape: str, conditions: tuple[Condition
         return []
     steps = [s for s in _plain(text, shape, conditions) if s.kind == "existence"] if a else []
     a = steps[0].a if len(steps) > 1 else a
-    return [Statement("deadline", a, amount=due.amount, unit=due.unit, calendar=due.calendar, conditions=conditions), *steps[1:]]
+    said = Statement("deadline", a, amount=due.amount, unit=due.unit, calendar=due.calendar, conditions=conditions, since=readable(since))
+    return [said, *steps[1:]]
 
 
 def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
@@ -274,7 +276,7 @@ def _existence(text: str, conditions: tuple[Condition, ...], strong: bool = True
 def _choice(text: str, conditions: tuple[Condition, ...]) -> list[Statement]:
     found = _EITHER.match(text)
     if found and (MUST.search(text) or obliges(text.replace("either ", "", 1)) or is_finite(text)):
-        return [Statement("choice", options=(phrase(found["a"]), phrase(found["b"])), conditions=conditions)]
+        return [Statement("choice", options=(phrase(found["a"]), phrase(found["b"])), conditions=conditions, exclusive=True)]
     if (things := _OR_THING.match(text)) and is_imperative(text):
         return [Statement("choice", options=(phrase(things["a"]), phrase(things["b"])), conditions=conditions)]
     found = _OR.match(text)

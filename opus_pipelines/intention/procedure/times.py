@@ -19,8 +19,9 @@ _DEADLINE = re.compile(
 _FROM_NOW = re.compile(r"(?:in|by) (?:the |another )?⟦")  # "the audit begins in two weeks" sets no deadline
 _INSIDE = re.compile(
     rf"\b(?:within|inside|no later than|not later than)\s+(?:(?:a|the) )?(?:period of |timeframe of )?(?:the )?(?P<t>{TIME})"
-    r"(?: (?:of|after|from|following|since) (?:the |an? |its )?[\w-]+(?: of (?:the |an? )?[\w-]+)?)?"
+    r"(?P<since> (?:of|after|from|following|since) (?:the |an? |its )?[\w-]+(?: of (?:the |an? )?[\w-]+)?)?"
 )
+_SINCE = re.compile(r"^\s*(?:at the latest)?\s*(?:of|after|from|following|since|once|upon|to)?\s*")
 _AHEAD = re.compile(rf"(?<!\bfor )(?<!\bfor)\s*(?:at least |no later than |not later than |no less than )?{TIME} (?:in advance"
     rf"|prior to|before|ahead of)\b.*$")
 _TAKE = re.compile(
@@ -78,7 +79,8 @@ def deadline(text: str) -> tuple[str, Figure, str] | None:
         return None
     groups = found.groupdict()
     rest = f"{text[: found.start()]} {'' if 'tail' in groups else text[found.end() :]}"
-    return " ".join(rest.split()).strip(" ,"), figure_of(groups["t"] or groups.get("t2") or ""), (groups.get("tail") or "").strip()
+    since = _SINCE.sub("", groups.get("tail") or groups.get("since") or "").strip(" ,")
+    return " ".join(rest.split()).strip(" ,"), figure_of(groups["t"] or groups.get("t2") or ""), since
 
 
 def ahead_removed(text: str) -> str:

@@ -13,7 +13,7 @@ from opus_pipelines.lwm.interface import NearCase, Work
 from opus_pipelines.wfg.algorithm1 import workflow_graph
 from opus_pipelines.wfg.dag import chain
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
-from opus_pipelines.workflow.constraints import Constraints
+from opus_pipelines.workflow.constraints import Constraints, StepDeadline
 
 TITLES = {
     "r": "Register Claim", "v": "Verify Coverage", "f": "Check Fraud Indicators", "e": "Estimate Repair Cost", "a": "Approve Settlement",
@@ -33,13 +33,14 @@ def case(tasks, success=True, weight=1.0):
 
 def settled(
     text, stated=None, said="A glass claim of 1,200 USD", needed=(), order=(), role="process", vectors=None, clauses=None, answers=None,
+    timed=tuple(TITLES),
 ):
     element = Element("e1", role, "text", "rules.md", "text/markdown", text, len(text), "", None)
     wfg = workflow_graph({f"q{n}": chain(tuple(way)) for n, way in enumerate(WAYS)}, GRAPH)
     tasks = sorted(n.task_id for n in wfg.nodes.values() if n.task_id)
     meaning = Meaning(Names(GRAPH, ALIASES), GRAPH, tasks, vectors or {}, clauses or {})
     ground = Ground(said, meaning, wfg, [Work([case(w) for w in WAYS], [frozenset(g) for g in needed])], frozenset(order),
-                    stated or Constraints(), {"e1": f"{role}/rules.md"}, answers or {})
+                    stated or Constraints(), {"e1": f"{role}/rules.md"}, answers or {}, lambda task: task in timed)
     return demands(rules_of([element]), ground)
 
 
@@ -204,10 +205,10 @@ def test_an_order_between_clauses_with_their_own_subjects_is_read():
     assert in_force(found)[0] == ("before", "Check Fraud Indicators before Approve Settlement")
 
 
-def test_a_deadline_of_a_step_is_no_step_and_is_said_not_to_be_applied():
+def test_a_deadline_of_a_step_is_no_step_and_asks_for_none():
     found = settled("The settlement must be approved within 10 working days.")
-    assert [(d.kind, d.value, d.status) for d in found.all if d.kind == "deadline"] == [
-        ("deadline", "the settlement approved within 10 working days", "not applied"),
+    assert [(d.kind, d.value, d.status) for d in found.all] == [
+        ("deadlines", "'Approve Settlement' within 10 working days of the start", "in force"),
     ]
 
 
@@ -259,3 +260,46 @@ def test_who_does_it_tells_activities_apart_that_are_called_by_it():
         ("before", "Declaration APPROVED by ADMINISTRATION before Payment Handled"),
         ("must_contain", "Declaration APPROVED by ADMINISTRATION"),
     ]
+
+
+@pytest.mark.parametrize(("text", "expected"), [
+    ("Either check the fraud indicators or send the satisfaction survey.",
+     [("exactly_one_of", "Check Fraud Indicators or Send Satisfaction Survey")]),
+    ("Check the fraud indicators or send the satisfaction survey.", [("one_of", "Check Fraud Indicators or Send Satisfaction Survey")]),
+    ("The payment must be issued within 10 working days of receipt.",
+     [("deadlines", "'Issue Payment' within 10 working days of the start")]),
+    ("The payment must be issued within 48 hours after the settlement is approved.",
+     [("deadlines", "'Issue Payment' within 48 hours of 'Approve Settlement'")]),
+    ("After the settlement is approved, the payment must be issued within two weeks.",
+     [("deadlines", "'Issue Payment' within 336 hours of 'Approve Settlement'")]),
+    ("If the claim exceeds $1,000, either check the fraud indicators or send the satisfaction survey.",
+     [("exactly_one_of", "Check Fraud Indicators or Send Satisfaction Survey")]),
+    ("For theft claims, the payment must be issued within 2 days.", []),
+])
+def test_choices_and_deadlines_of_steps_are_applied(text, expected):
+    assert in_force(settled(text)) == expected
+
+
+def test_choices_and_deadlines_are_constraints_of_the_search():
+    found = settled(
+        "Either check the fraud indicators or send the satisfaction survey. The payment must be issued within 5 business hours of receipt."
+    ).constraints
+    assert found.exactly_one_of == (("Check Fraud Indicators", "Send Satisfaction Survey"),)
+    assert found.deadlines == (StepDeadline(step="Issue Payment", within=5, unit="working_hours"),)
+
+
+@pytest.mark.parametrize(("text", "more", "why"), [
+    ("Either check the fraud indicators or verify the coverage.", {"needed": ["f", "v"]},
+     "history or another rule needs both 'Check Fraud Indicators' and 'Verify Coverage'; state exactly_one_of if only one may be"),
+    ("Either check the fraud indicators or call the broker.", {}, "no step of the catalogue is surely meant by 'call the broker'"),
+    ("Either verify the coverage or perform the cover check.", {}, "two of its options name the same step"),
+    ("Above $5,000, either check the fraud indicators or verify the coverage.", {},
+     "it holds for amounts above 5,000.00 USD; the largest of the client input is 1,200.00 USD"),
+    ("The payment must be issued within 2 days.", {"timed": ("r", "v")}, "history tells no waiting and no working time of 'Issue Payment'"),
+    ("The payment must be issued within 2 days after the full moon.", {}, "no step of the catalogue is surely meant by 'the full moon'"),
+])
+def test_a_choice_or_a_deadline_that_cannot_be_held_says_why(text, more, why):
+    found = settled(text, **more)
+    assert found.constraints == Constraints()
+    assert why in {d.effect for d in found.all}
+    assert found.not_applied == (0 if "5,000" in text else 1)

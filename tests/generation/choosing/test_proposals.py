@@ -8,6 +8,7 @@ from opus_pipelines.generation.choosing import proposals as search
 from opus_pipelines.generation.choosing.prices import Prices
 from opus_pipelines.generation.choosing.search_demands import binding
 from opus_pipelines.generation.choosing.situation import Proposal, Situation
+from opus_pipelines.generation.choosing.workshop import Question, Workshop
 from opus_pipelines.generation.contract_settings import Review
 from opus_pipelines.generation.experience.names import Names
 from opus_pipelines.generation.intake import Intake
@@ -134,3 +135,29 @@ def test_what_a_constraint_costs_is_told_in_success_where_no_gain_is_stated():
 
 def test_the_same_situation_gives_the_same_proposals():
     assert proposals(situation()) == proposals(situation())
+
+
+def test_a_choice_holds_inside_the_search():
+    other = {**SEQUENCES, "q5": ("ask", "call", "check", "pay"), "q6": ("ask", "note", "call", "check", "pay")}
+    found = proposed(constraints={"one_of": [["Note", "Call"]]}, sequences=other, gain=None)
+    assert sorted(found) == [
+        ("ask", "call", "check", "note", "pay"), ("ask", "call", "check", "pay"), ("ask", "check", "note", "pay"),
+        ("ask", "note", "call", "check", "pay"), ("ask", "note", "check", "pay"),
+    ]
+    found = proposed(constraints={"exactly_one_of": [["Note", "Call"]]}, sequences=other, gain=None)
+    assert sorted(found) == [("ask", "call", "check", "pay"), ("ask", "check", "note", "pay"), ("ask", "note", "check", "pay")]
+
+
+def test_a_choice_that_nothing_keeps_is_named():
+    found = proposals(situation({"exactly_one_of": [["Pay", "Check Policy"]], "must_contain": ["Pay"]}))
+    assert {p.notes for p in found} == {(
+        "conflict: no path keeps both exactly_one_of ['Pay', 'Check Policy'] (not both) and needed 'Check Policy'",
+        "relax: without exactly_one_of ['Pay', 'Check Policy'] (not both), all else kept",
+        "relax: without needed 'Check Policy', all else kept",
+    )}
+
+
+def test_no_edit_breaks_a_choice():
+    shop = Workshop(Question.of(situation({"exactly_one_of": [["Note", "Call"]]}, sequences={**SEQUENCES, "q5": ("ask", "call", "pay")})))
+    permitted = shop.refiner.space.permitted
+    assert [permitted(t) for t in (("ask", "note", "check"), ("ask", "note", "call", "check"), ("ask", "check"))] == [True, False, False]

@@ -151,3 +151,18 @@ def test_an_unknown_wait_counts_as_the_mean_of_the_known_ones_and_is_shown_as_un
     assert best in {s["title"] for s in steps if s["workflow_id"] == first["workflow_id"]}
     assert first["ahead_by"] == "lead time"
     assert [row["lead_time_ms_p50"] is None for row in (first, second)] == [best == "Guess", best != "Guess"]
+
+
+def test_a_deadline_of_a_step_makes_a_workflow_infeasible_and_an_unknown_one_is_not_applied():
+    limits = {"deadlines": [{"step": "Pay", "within": 1, "unit": "working_days"}], "must_contain": ["Check"]}
+    (late, *_), _ = made(PRICED, TIMES, limits=limits, lead_times=waits(check=30.0, guess=2.0, pay=10.0))
+    assert late["violations"] == [
+        "deadlines: 'Pay' within 1 working day of the start: kept with probability 0.000, which is below 0.9",
+    ]
+    assert late["step_deadlines"] == ["'Pay' within 1 working day of the start: kept with probability 0.000"]
+    (kept, *_), _ = made(PRICED, TIMES, limits=limits, lead_times=waits(check=20.0, guess=2.0, pay=10.0))
+    assert (kept["feasible"], kept["step_deadlines"]) == (True, ["'Pay' within 1 working day of the start: kept with probability 1.000"])
+    (unknown, *_), _ = made(PRICED, TIMES, limits=limits, lead_times=waits(guess=2.0, pay=10.0))
+    assert (unknown["feasible"], unknown["step_deadlines"]) == (True, [
+        "'Pay' within 1 working day of the start: rule not applied, because the time up to the step is unknown: no time of 'Check'",
+    ])
