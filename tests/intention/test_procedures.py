@@ -19,8 +19,8 @@ def rows(part):
 
 def test_there_are_enough_labelled_sentences_and_a_third_state_no_rule():
     both = rows("tuning") + rows("heldout")
-    assert (len(both), len({r["procedure"] for r in both}), len({r["style"] for r in both})) == (1599, 132, 13)
-    assert sum(not r["rules"] for r in both) == 505
+    assert (len(both), len({r["procedure"] for r in both}), len({r["style"] for r in both})) == (1729, 145, 21)
+    assert sum(not r["rules"] for r in both) == 545
 
 
 def test_the_second_held_out_part_shares_nothing_with_the_others_and_has_styles_of_its_own():
@@ -53,7 +53,7 @@ def benchmark():
 
 
 @pytest.mark.parametrize(("part", "precision", "recall"), [
-    ("tuning", 0.98, 0.89), ("heldout", 0.92, 0.85), ("second", 0.88, 0.66), ("sample", 0.95, 0.97),
+    ("tuning", 0.98, 0.88), ("heldout", 0.92, 0.85), ("second", 0.88, 0.66), ("sample", 0.95, 0.97),
 ])
 def test_the_reader_is_no_worse_than_measured(part, precision, recall, benchmark):
     """What benchmarks/rules.py printed when the reader was last changed; the old reader had .53 and .26 on the held-out part."""
