@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from opus_pipelines.intention.procedure.figures import BOUNDED, TOKEN, with_tokens
-from opus_pipelines.intention.procedure.verbs import is_imperative
+from opus_pipelines.intention.procedure.verbs import is_finite, is_imperative, is_participle, words_in
 from opus_pipelines.intention.words import stems
 
 LEAST_CLAUSE = 4  # words of what stands before a colon, from which it may be a clause
@@ -28,6 +28,9 @@ _VOICE = re.compile(
 _HEADED = re.compile(r"^(?P<head>[^:.;⟦]{2,70}(?:⟦[^⟧]*⟧[^:.;]{0,30})?):\s+(?P<rest>\S.*)$")
 _THINGS = re.compile(r"(?:\w+ ){0,2}\w+s$")  # "gas appliances: close the valve"
 _NARROWED = re.compile(r"^(?!.*\b(?:must|shall|should|is|are)\b)\w+ (?:with|without|who|whose|that|from|under|abroad)\b")
+_HOW_OFTEN = re.compile(  # how often a step is done changes nothing of what is done, where it is no bound
+    rf"(?<!most)(?<!least)(?<!than)(?<!to) (?:once|twice|(?:two|three|four|five|six|\d+) times) (?:(?:every|each|per) (?:day|week|month|quarter"
+    rf"|year|shift)|{TOKEN})(?=[.!]?$)", re.I)
 _ASIDE = re.compile(r"\s*\(([^()]*)\)")
 _BOUND_FIRST = re.compile(rf"^(?P<head>[^,.;:–—-]{{2,40}}{TOKEN}[^,.;:–—-]{{0,20}}?)\s[–—-]\s")
 _KEPT_ASIDE = re.compile(
@@ -66,6 +69,7 @@ def clauses_of(text: str) -> Iterator[str]:
 
 
 def _parts(text: str) -> Iterator[str]:
+    text = _HOW_OFTEN.sub("", text)
     text = _BOUND_FIRST.sub(r"\g<head>: ", text)
     for part in re.split(r";\s+(?!(?:subsequently|afterwards|then|thereafter|after that|next)\b)|\s[–—-]\s", text):
         headed = _HEADED.match(part.strip())
@@ -75,6 +79,8 @@ def _parts(text: str) -> Iterator[str]:
             yield from _ready(f"{headed['head']}, {headed['rest']}")
         elif _says_for_what(headed["head"], headed["rest"]):
             yield from _ready(f"for {headed['head']}, {headed['rest']}")
+        elif _says_when(headed["head"], headed["rest"]):
+            yield from _ready(f"if {headed['head']}, {headed['rest']}")
         elif len(headed["head"].split()) < LEAST_CLAUSE:
             yield from _ready(headed["rest"])
         else:
@@ -86,6 +92,14 @@ def _says_for_what(head: str, rest: str) -> bool:
     """What stands before a colon says for what the rest holds: "menus over USD 80: ...", "gas appliances: close the valve"."""
     bounds = BOUNDED.search(head.casefold()) or _NARROWED.search(head)
     return bool(bounds or (_THINGS.match(head) and is_imperative(rest.casefold())))
+
+
+def _says_when(head: str, rest: str) -> bool:
+    """What stands before a colon and is no clause says when the order behind it holds: "no scan within a day: open an investigation"."""
+    said = head.casefold()
+    words = words_in(said)
+    fragment = len(words) > 1 and (len(words) >= LEAST_CLAUSE or words[0] in ("no", "not") or is_participle(words[-1]))
+    return fragment and not is_finite(said) and not is_imperative(said) and is_imperative(rest.casefold())
 
 
 def _ready(text: str) -> Iterator[str]:

@@ -53,11 +53,12 @@ _TIME_OF_DAY = re.compile(
     r"^(?:the )?(?:\d{1,2}(?::\d\d)? ?(?:[ap]\.?m\b|o'clock)|noon|midnight|midday|\d{1,2}:\d\d)"
     r"|^(?:the )?(?:\w+ )?(?:day|week|month|year|quarter|season|spring|summer|autumn|winter|morning|evening|night|weekend)s?$"
 )
+_TIME_BESIDE = re.compile(r"\b(?:on|at|by) the (?:\w+ )?(?:day|week|month|year|morning|evening|night|moment|time)$")
 _PARTICLES = (["out"], ["back"], ["up"], ["off"], ["in"], ["on"], ["away"])
 _VAGUE = frozenset((
     "necessary", "needed", "required", "possible", "applicable", "appropriate", "available", "desired", "so", "not", "any", "it", "there",
     "in", "doubt", "unsure", "case", "relevant", "reasonable", "feasible", "practicable", "else", "this", "that", "one", "happens",
-    "occurs", "questions", "question", "problem", "problems",
+    "occurs", "yes", "no", "questions", "question", "problem", "problems",
 ))
 _UNREAD_IN_CONDITION = re.compile(r"\b(?:must|shall|should|will|would|may|might|could)\b|⟦|, ")
 _FIGURE_IN_WORDS = re.compile(r"\b[A-Z]{3} [\d,.]+|\b\d[\d.,]* (?:working )?(?:second|minute|hour|day|week|month|year|percent)")
@@ -114,6 +115,8 @@ def _of_phrase(text: str, of_one: bool) -> str:
         return f"{text!r} names no step"
     if of_one and words[1:] in ([], *_PARTICLES) and is_participle(words[0]) and not is_base(words[0]):
         return f"what is {text!r} is not said"
+    if _TIME_BESIDE.search(text):
+        return f"{text!r} ends in a time: when, not what comes first"
     if _TIME_OF_DAY.match(text):
         return f"{text!r} is a time of day, not a step"
     if _PARTLY.search(text):
