@@ -60,6 +60,10 @@ _VAGUE = frozenset((
     "in", "doubt", "unsure", "case", "relevant", "reasonable", "feasible", "practicable", "else", "this", "that", "one", "happens",
     "occurs", "yes", "no", "questions", "question", "problem", "problems",
 ))
+_IS_SO = re.compile(r"\b(?:is|are) (?:up to|at least|at most|over|under|above|below|more than|less than)\b")
+_MONTHS = frozenset((
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
+))
 _UNREAD_IN_CONDITION = re.compile(r"\b(?:must|shall|should|will|would|may|might|could)\b|⟦|, ")
 _FIGURE_IN_WORDS = re.compile(r"\b[A-Z]{3} [\d,.]+|\b\d[\d.,]* (?:working )?(?:second|minute|hour|day|week|month|year|percent)")
 _NARROWS = re.compile(  # "instruments touched by ...", "complaints from readers": some of them, or all?
@@ -92,10 +96,16 @@ def _reasons(said: Statement, clause: str) -> Iterator[str]:
     yield said.doubt
     if said.kind == "existence" and not said.conditions and _FOR_SOME.search(said.a) and not _FOR_ALL.search(clause):
         yield f"whom {said.a!r} concerns was not understood"
+    if said.kind == "absence" and len(stems(said.a)) == 1 and not (_THEM.search(said.a) or said.conditions[1:]) and "stop" in words_in(clause):
+        yield "what is to stop is said in one word only"
+    if said.kind == "limit" and _IS_SO.search(clause) and not MUST.search(clause):
+        yield TOLD
     if said.kind == "existence" and said.verb in _STATES:
         yield f"{said.a!r} tells how things are, not what is done"
     for text in filter(None, (said.a, said.b, *said.options)):
         yield _of_phrase(text, said.kind in _OF_ONE)
+    if not _MONTHS.isdisjoint({said.unit, *(c.unit for c in said.conditions)}):
+        yield "it has a date"
     if len(said.conditions) > MOST_CONDITIONS:
         yield "it has more conditions than can be read for sure"
     for condition in said.conditions:
@@ -115,7 +125,7 @@ def _of_phrase(text: str, of_one: bool) -> str:
         return f"{text!r} names no step"
     if of_one and words[1:] in ([], *_PARTICLES) and is_participle(words[0]) and not is_base(words[0]):
         return f"what is {text!r} is not said"
-    if _TIME_BESIDE.search(text):
+    if not of_one and _TIME_BESIDE.search(text):
         return f"{text!r} ends in a time: when, not what comes first"
     if _TIME_OF_DAY.match(text):
         return f"{text!r} is a time of day, not a step"

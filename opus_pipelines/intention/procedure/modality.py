@@ -36,6 +36,7 @@ SKIPPED = re.compile(
     r"\b(?:left out|leave out|leaving out|skip(?:ped|ping)?|omit(?:ted|ting)?|waive[sd]?|waiving|bypass(?:ed|ing)?|forg[eo]t(?:ten|ting)?"
     r"|dispens(?:ed?|ing) with)\b"
 )
+FORGET = re.compile(r"^(?:please )?(?:do not|never) (?:forget|fail|neglect) to ")
 PERMISSION = re.compile(
     r"\b(?:may|can|could|might|need not|(?:do|does) not (?:need\b|have to)|excluded|(?:not|never) (?:be )?(?:needed|required|obliged"
     r"|necessary|mandatory)|no need"
@@ -74,7 +75,7 @@ RELATIVE_NOT = re.compile(r"\b(?P<r>that|which|who) (?:is|are|was|were|has|have|
 NOBODY = re.compile(r"^(?:no (?!later\b|more\b|less\b|longer\b|fewer\b|one\b)|nobody|no one|nothing|none)\b")
 SUBJECT = re.compile(r"^(?:we|you|they|i) (?=[a-z]+)")
 _FILLER = re.compile(
-    r"\b(?:always|also|then|immediately|promptly|first|please|in future|afterwards|subsequently|diligently|thereafter|only"
+    r"\b(?:always|also|then|immediately|promptly|(?<!the )(?<!a )(?<!its )(?<!their )(?<!our )first|please|in future|afterwards|subsequently|diligently|thereafter|only"
     r"|without undue delay"
     r"|in any event|as soon as possible|at once|later|beforehand|finally|either|both|strictly)\b"
 )

@@ -57,6 +57,8 @@ _HANGING = re.compile(r"\b(?:if|unless|except|when|where|while|provided)\b")
 _CLOCK = re.compile(r"(?:the )?(?:\d|noon|midnight|midday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|end of|close of|⟦)")
 _FORCE = re.compile(r"\b(?:must|shall|should|may|can|has to|have to)\b")
 
+_DENIED = re.compile(r"\b(?:not|never)\b(?! (?:before|until|earlier|later))")
+
 Conditions = tuple[Condition, ...]
 
 
@@ -158,6 +160,8 @@ def _nearest(text: str) -> str:
 def led(word: str, what: str, rest: Sequence[Statement], main: str, conditions: Conditions) -> list[Statement]:
     """ "After `what`, ..." and "before `what`, ...": orders between `what` and what the main clause states."""
     found: list[Statement] = []
+    if _DENIED.search(what) and word not in ("before", "prior to"):  # what is not done is no step that another follows
+        return [replace(said, conditions=(*said.conditions, Condition(readable(what)))) for said in rest]
     for said in rest:
         if word in ("before", "prior to"):
             found.append(Statement("precedence", said.a, phrase(what), strong=said.strong, conditions=said.conditions))
@@ -183,7 +187,9 @@ def _precedes(a: str, b: str, strong: bool, conditions: Conditions) -> Statement
 
 
 def _made(kind: Kind, a: str, b: str, strong: bool, conditions: Conditions) -> Statement:
-    return Statement(kind, phrase(NOBODY.sub("", a)), phrase(NOBODY.sub("", b)), strong=strong, conditions=conditions)
+    left = _DENIED.search(a) or (kind != "precedence" and _DENIED.search(b))
+    doubt = f"whether {readable(left.string)!r} is to happen or not is not sure" if left else ""
+    return Statement(kind, phrase(NOBODY.sub("", a)), phrase(NOBODY.sub("", b)), strong=strong, conditions=conditions, doubt=doubt)
 
 
 def is_thin(said: Statement) -> bool:

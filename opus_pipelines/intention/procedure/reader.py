@@ -6,9 +6,10 @@ from dataclasses import replace
 from opus_pipelines.intention.procedure import depends, orders, times
 from opus_pipelines.intention.procedure.clauses import clauses_of
 from opus_pipelines.intention.procedure.doubts import TOLD, doubted
-from opus_pipelines.intention.procedure.figures import readable
+from opus_pipelines.intention.procedure.figures import BOUNDED, readable
 from opus_pipelines.intention.procedure.modality import (
     ENSURE,
+    FORGET,
     MUST,
     NEVER,
     NOBODY,
@@ -116,6 +117,7 @@ def _led(word: str, what: str, rest: str, shape: str, conditions: tuple[Conditio
 
 def _clause(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Statement]:
     """A clause without anything before it that governs it."""
+    text = FORGET.sub("", text)
     if SKIPPED.search(text) and forbids(text):
         return [Statement("existence", phrase(SKIPPED.sub(" ", text)), conditions=conditions)]
     if tells_only(text):
@@ -138,11 +140,13 @@ def _clause(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[St
         return []
     if trailing and (due := times.deadline(main)):
         return _due(*due, shape, conditions)
+    ends_in_figure = any(bound.end() == len(main) for bound in BOUNDED.finditer(main))
     main, numeric = _numeric(main)
     conditions = (*conditions, *numeric)
     permits = PERMISSION.search(main) and not _binds(main)
     found = (None if permits else orders.order(main, conditions)) or _plain(main, shape, conditions)
-    return [replace(s, doubt=TOLD) if trailing[:1] and trailing[0].text and s.kind == "existence" and not s.strong else s for s in found]
+    told = ends_in_figure or (trailing[:1] and trailing[0].text)
+    return [replace(s, doubt=TOLD) if told and s.kind == "existence" and not s.strong else s for s in found]
 
 
 def _binds(text: str) -> bool:
