@@ -29,8 +29,8 @@ _HEADED = re.compile(r"^(?P<head>[^:.;⟦]{2,70}(?:⟦[^⟧]*⟧[^:.;]{0,30})?):
 _THINGS = re.compile(r"(?:\w+ ){0,2}\w+s$")  # "gas appliances: close the valve"
 _NARROWED = re.compile(r"^(?!.*\b(?:must|shall|should|is|are)\b)\w+ (?:with|without|who|whose|that|from|under|abroad)\b")
 _HOW_OFTEN = re.compile(  # how often a step is done changes nothing of what is done, where it is no bound
-    rf"(?<!most)(?<!least)(?<!than)(?<!to) (?:once|twice|(?:two|three|four|five|six|\d+) times) (?:(?:every|each|per) (?:day|week|month|quarter"
-    rf"|year|shift)|{TOKEN})(?=[.!]?$)", re.I)
+    rf"(?<!most)(?<!least)(?<!than)(?<!to) (?:once|twice|(?:two|three|four|five|six|\d+) times)"
+    rf" (?:(?:every|each|per) (?:day|week|month|quarter|year|shift)|{TOKEN})(?=[.!]?$)", re.I)
 _ASIDE = re.compile(r"\s*\(([^()]*)\)")
 _BOUND_FIRST = re.compile(rf"^(?P<head>[^,.;:–—-]{{2,40}}{TOKEN}[^,.;:–—-]{{0,20}}?)\s[–—-]\s")
 _KEPT_ASIDE = re.compile(

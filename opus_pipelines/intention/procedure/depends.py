@@ -13,9 +13,11 @@ LEADING = re.compile(
     r"(?P<what>[^,]+?)(?:,\s*(?:then |please )?| (?=(?:you|we|they) (?!have\b|has\b)))(?P<rest>.+)$"
 )
 WITHOUT_COMMA = re.compile(  # "upon termination the tenant shall ...": what comes first ends where the subject of the obligation begins
-    r"^(?P<word>if|for|where|when(?:ever)?|before|prior to|after|once|as soon as|upon|on|following|in case of|in the case of|in the event of)\s+"
-    r"(?P<what>(?:(?!must\b|shall\b|has to\b|have to\b|should\b)[^,]){3,}?(?<! of)(?<! to)(?<! for)(?<! from)(?<! by)(?<! with)(?<! in)(?<! on)"
-    r"(?<! at)(?<! is)(?<! are)(?<! and)(?<! or)) (?=(?:the|an?|every|each|all) (?:(?!(?:the|an?|of|for|to|in|is|are|that|and|or)\b)[\w'-]+ ){1,3}?"
+    r"^(?P<word>if|for|where|when(?:ever)?|before|prior to|after|once|as soon as|upon|on|following|in case of|in the case of"
+    r"|in the event of)\s+"
+    r"(?P<what>(?:(?!must\b|shall\b|has to\b|have to\b|should\b)[^,]){3,}?(?<! of)(?<! to)(?<! for)(?<! from)(?<! by)(?<! with)(?<! in)"
+    r"(?<! on)(?<! at)(?<! is)(?<! are)(?<! and)(?<! or)) "
+    r"(?=(?:the|an?|every|each|all) (?:(?!(?:the|an?|of|for|to|in|is|are|that|and|or)\b)[\w'-]+ ){1,3}?"
     r"(?:must|shall|has to|have to|should|is to|are to)\b)(?P<rest>.+)$"
 )
 FOR_WHOM = re.compile(r"^(?P<word>for) (?P<what>(?:(?!an?\b|the\b)[\w-]+ ){1,4}?)(?P<rest>(?:an?|the|every|no) .+)$")

@@ -54,7 +54,10 @@ _OUTSIDE = re.compile(
 _EVENT = re.compile(r"\b(?:has|have|had|is|are|was|were|gets?) (?:not )?(?:been |already )?(?:\w+ly )?(?P<v>[a-z]+)")
 
 _HANGING = re.compile(r"\b(?:if|unless|except|when|where|while|provided)\b")
-_CLOCK = re.compile(r"(?:the )?(?:\d|noon|midnight|midday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|end of|close of|⟦)")
+_CLOCK = re.compile(
+    r"(?:the )?(?:\d|(?:january|february|march|april|may|june|july|august|september|october|november|december) ?\d|noon|midnight|midday"
+    r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|end of|close of|⟦)"
+)
 _FORCE = re.compile(r"\b(?:must|shall|should|may|can|has to|have to)\b")
 
 _DENIED = re.compile(r"\b(?:not|never)\b(?! (?:before|until|earlier|later))")
