@@ -16,10 +16,10 @@ export HF_HUB_OFFLINE := 1
 export TRANSFORMERS_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help run test lint types imports lock docs ui gallery clean
+.PHONY: help run test test-fast lint types imports lock docs ui gallery clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 run: .venv/.installed $(SAMPLE)/.written ## install, write the sample, rebuild, generate, show the ranked workflows
 	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
@@ -31,10 +31,16 @@ run: .venv/.installed $(SAMPLE)/.written ## install, write the sample, rebuild, 
 	echo "SQL views  $(abspath $(LAKE))/views.sql  (duckdb -init $(LAKE)/views.sql)"
 	echo "next       $(OPUS) status | explain WORKFLOW | query | ui"
 
+# DuckDB's binding lists what is alive when the interpreter ends, behind pytest's closing line; it tells nothing of the tests.
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadfile
+WITHOUT_LEAKS := 2> >(sed -e '/nanobind/d' -e '/^ - leaked /d' -e '/^ - \.\.\. skipped remainder/d' >&2)
+
 test: .venv/.installed ## the tests
 	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
-	# DuckDB's binding lists what is alive when the interpreter ends, behind pytest's closing line; it tells nothing of the tests.
-	$(BIN)/pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder 2> >(sed -e '/nanobind/d' -e '/^ - leaked /d' -e '/^ - \.\.\. skipped remainder/d' >&2)
+	$(PYTEST) --no-loadscope-reorder $(WITHOUT_LEAKS)
+
+test-fast: .venv/.installed ## the tests that need neither Spark nor a model nor seconds of their own, for the inner loop
+	@$(PYTEST) -m "not spark and not model and not slow and not long" $(WITHOUT_LEAKS)
 
 lint: .venv/.installed ## style (ruff)
 	@$(BIN)/ruff check .

@@ -90,6 +90,7 @@ def test_other_errors_stay_what_they_are() -> None:
         raise ValueError("something else")
 
 
+@pytest.mark.long
 def test_a_table_that_does_not_fit_is_not_published(tmp_path: Path) -> None:
     """A real limit, on the size of a file, in a process of its own."""
     code = (

@@ -96,6 +96,7 @@ def test_a_process_is_known_by_its_number_and_its_start() -> None:
     assert not is_alive("999999999:")
 
 
+@pytest.mark.long
 def test_dead_runs_are_marked_and_said_and_live_ones_left(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
     import dagster as dg
 

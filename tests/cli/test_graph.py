@@ -73,6 +73,7 @@ def test_without_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
     assert "has no snapshot yet; `opus rebuild` makes one" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_it_loads_nothing_heavy(lake: Lake) -> None:
     code = (
         "import sys, json; from opus_pipelines.cli.main import main; main(['graph', '--around', 'Pay', '-o', 'x.svg']); "

@@ -85,6 +85,7 @@ def test_query_writes_rows_to_stdout(empty_lake: Path, capsys: pytest.CaptureFix
     assert capsys.readouterr() == (expected, "")
 
 
+@pytest.mark.long
 def test_parquet_goes_to_stdout_as_bytes(empty_lake: Path) -> None:
     command = [sys.executable, "-m", "opus_pipelines.cli.main", "query", "SELECT 1 AS a", "--format", "parquet"]
     done = subprocess.run(command, capture_output=True, check=True, cwd=empty_lake.parent)
@@ -101,6 +102,7 @@ def test_query_alone_lists_queries_and_views(empty_lake: Path, capsys: pytest.Ca
 HEAVY = ("dagster", "torch", "pyspark", "transformers", "faiss")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("arguments", [["status"], ["graph"], ["query", "ranking"], ["best"], ["explain", "f"]])
 def test_reading_verbs_load_nothing_heavy(empty_lake: Path, arguments: list[str]) -> None:
     code = (

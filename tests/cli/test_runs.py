@@ -19,6 +19,7 @@ def test_wanted_keys_become_contiguous_spans(wanted: set[str], expected: list[tu
     assert list(ranges(["a", "b", "c", "d"], wanted)) == expected
 
 
+@pytest.mark.long
 def test_a_night_with_nothing_new_stands_in_dagsters_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DAGSTER_HOME", "")
     with warnings.catch_warnings():

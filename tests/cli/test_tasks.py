@@ -91,6 +91,7 @@ def test_without_a_snapshot_it_says_what_to_do(tmp_path: Path, monkeypatch: pyte
     assert "`opus rebuild` makes one" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_it_loads_nothing_heavy(lake: Lake) -> None:
     code = (
         "import sys; from opus_pipelines.cli.main import main; main(['tasks', '--merged'])\n"

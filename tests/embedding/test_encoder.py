@@ -66,6 +66,7 @@ def test_a_vector_does_not_depend_on_its_batch(encoder: Encoder) -> None:
     assert encoder.encode([]).shape == (0, 384)
 
 
+@pytest.mark.long
 def test_a_model_that_is_nowhere_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"encoder.model = .*nothing' cannot be loaded"):
         Encoder(EncoderSettings(model=str(tmp_path / "nothing"))).encode(["x"])

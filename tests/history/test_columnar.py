@@ -29,6 +29,7 @@ def one_by_one(texts: list[str], parser: TimeParser) -> list[int] | str:
         return error.code
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(texts=st.lists(WRITTEN, min_size=1, max_size=3), zone=st.sampled_from([None, "Europe/Amsterdam"]))
 def test_times_are_read_as_one_by_one(texts: list[str], zone: str | None) -> None:
@@ -60,6 +61,7 @@ EVENTS = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(found=EVENTS, log_has_work=st.booleans())
 def test_tasks_are_those_of_the_record_way(found: list[tuple[int, int | None, str, int]], log_has_work: bool) -> None:

@@ -41,6 +41,7 @@ def test_the_order_is_complete_and_nothing_comes_before_what_it_follows(graph) -
     assert direct <= kept
 
 
+@pytest.mark.long
 def test_long_chains_need_no_stack_and_dense_joins_are_refused() -> None:
     assert len(unroll([True] * 50_000, [(n, n + 1) for n in range(49_999)]).order) == 50_000
     side = int(LINKS**0.5) + 1

@@ -23,6 +23,7 @@ def campaign(*arguments: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout))
 
 
+@pytest.mark.long
 def test_mutants_of_every_format() -> None:
     found = campaign("--mutants", "120", "--seed", "4")
     assert found["faults"] == []
@@ -31,12 +32,14 @@ def test_mutants_of_every_format() -> None:
     assert found["became"]["loaded"] >= 30
 
 
+@pytest.mark.long
 def test_files_made_to_hurt() -> None:
     found = campaign("--hostile", "all", "--every", "8")
     assert found["faults"] == []
     assert found["hostile"]["files"] > 45
 
 
+@pytest.mark.long
 @pytest.mark.data
 @needs_data
 def test_mutants_of_real_files() -> None:

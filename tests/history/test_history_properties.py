@@ -5,6 +5,7 @@ import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -63,6 +64,7 @@ def mutated(content: bytes, mutations: list[tuple[int, int, bytes]]) -> bytes:
     return content
 
 
+@pytest.mark.long
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=st.sampled_from(sorted(LOGS.items())), mutations=MUTATIONS)
 def test_counts_add_up_on_mutated_files(make_bench, kind: tuple[str, bytes], mutations: list[tuple[int, int, bytes]]) -> None:

@@ -4,6 +4,8 @@ import gzip
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
+
 from opus_pipelines.history import read_file as module
 from opus_pipelines.history.assembler import Seen
 from opus_pipelines.history.plan import FilePlan
@@ -19,6 +21,7 @@ def read(path: Path, said: list[str]) -> module.FileResult:
     return read_file("s", SourceSettings(), file, Seen(), path.parent / "staged", said.append)
 
 
+@pytest.mark.long
 def test_progress_says_rate_and_time_left(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text(CSV)
     (tmp_path / "log.csv.gz").write_bytes(gzip.compress(CSV.encode()))
@@ -31,6 +34,7 @@ def test_progress_says_rate_and_time_left(tmp_path: Path) -> None:
         assert said[0].endswith(" left")
 
 
+@pytest.mark.long
 def test_rows_that_outgrow_memory_wait_in_the_folder_and_go_with_a_broken_file(tmp_path: Path) -> None:
     with patch.object(module, "Spool", lambda path, schema, make=module.Spool: make(path, schema, 0)):
         (tmp_path / "log.csv").write_text(CSV)

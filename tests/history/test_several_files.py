@@ -165,6 +165,7 @@ EVENTS = st.lists(
 )
 
 
+@pytest.mark.long
 @given(EVENTS, st.data())
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_split_of_a_log_gives_the_cases_of_one_file(make_bench, events: list[tuple[str, ...]], data: Any) -> None:

@@ -47,6 +47,7 @@ def published(bench: Any, state: Any) -> Any:
     return files, rejects, rows, state.failed
 
 
+@pytest.mark.long
 def test_the_lake_is_the_same(make_bench, everything_is_large) -> None:
     made = []
     for processes in (1, 2, 3):
@@ -83,6 +84,7 @@ class Killed:
         return connection, process
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("times", "lost"), [(1, False), (2, True)])
 def test_a_process_that_dies_costs_its_file_only(
     bench, everything_is_large, monkeypatch: pytest.MonkeyPatch, times: int, lost: bool
@@ -103,6 +105,7 @@ def test_a_process_that_dies_costs_its_file_only(
         assert not bench.read().changed
 
 
+@pytest.mark.long
 def test_no_process_is_left_when_the_run_breaks_off(bench, everything_is_large, monkeypatch: pytest.MonkeyPatch) -> None:
     processes: list[Any] = []
     started = workers._started

@@ -275,6 +275,7 @@ def written(traces: list[tuple[list[str], list[str]]]) -> bytes:
     return log(*(trace(f"c{n}", *attributes, *events) for n, (attributes, events) in enumerate(traces)))
 
 
+@pytest.mark.long
 @settings(max_examples=120, deadline=None)
 @given(traces=st.lists(TRACES, max_size=8), stated=SETTINGS, block=st.sampled_from([64, 500, 1 << 22]))
 def test_both_ways_agree_on_any_log(traces: list[tuple[list[str], list[str]]], stated: dict[str, Any], block: int) -> None:
@@ -288,6 +289,7 @@ PIECES = st.sampled_from([
 PLAIN = written([([element("int", f"n{n}", "1")], [event(A, at(n), START), event(A, at(n + 5), COMPLETE)]) for n in range(4)])
 
 
+@pytest.mark.long
 @settings(max_examples=120, deadline=None)
 @given(
     mutations=st.lists(st.tuples(st.integers(0, len(PLAIN)), st.integers(0, 9), PIECES), min_size=1, max_size=4),

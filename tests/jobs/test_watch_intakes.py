@@ -50,6 +50,7 @@ class Ticks:
         return [(run.tags[START], run.tags[END]) for run in found.run_requests or []], found.skip_message
 
 
+@pytest.mark.long
 def test_a_new_folder_is_asked_for_once_it_is_at_rest(intakes: Path) -> None:
     ticks = Ticks(intakes)
     assert ticks.look() == ([], "files are still changing")

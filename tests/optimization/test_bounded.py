@@ -138,6 +138,7 @@ def test_a_thousand_random_graphs_against_brute_force(hundred, monkeypatch):
         assert len({path.tasks for path in found.paths}) == len(found.paths)
 
 
+@pytest.mark.long
 def test_cheapest_paths_of_a_thousand_random_graphs():
     for seed in range(1000):
         rng = random.Random(seed)
@@ -150,6 +151,7 @@ def test_cheapest_paths_of_a_thousand_random_graphs():
         assert [path.worth for path in best_paths(plain, 4).paths] == pytest.approx(worths, abs=1e-8)
 
 
+@pytest.mark.long
 def test_where_the_search_ends_early_its_gap_holds(monkeypatch):
     early = 0
     for seed in range(600):

@@ -109,6 +109,7 @@ def test_a_cost_that_is_no_cost_is_refused(cost):
         k_best(SHORTCUT, lambda node: cost, 0.1, 1)
 
 
+@pytest.mark.long
 def test_many_groups_stay_within_bounds():
     rng = random.Random(7)
     names = [f"n{i:02}" for i in range(24)]

@@ -7,6 +7,7 @@ import tomllib
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,6 +41,7 @@ def tables(draw) -> bytes:
     return text.getvalue().encode(draw(st.sampled_from(["utf-8", "cp1252"])), "replace")
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(tables())
 def test_any_table_is_proposed_or_refused_in_words(content: bytes) -> None:

@@ -140,6 +140,7 @@ def test_only_the_largest_changes_are_drawn(tmp_path: Path) -> None:
     assert "the 2 largest of 4 changed edges are shown" in picture.subtitle
 
 
+@pytest.mark.long
 def test_a_picture_is_bounded_in_bytes(tmp_path: Path) -> None:
     many = {(f"t{i}", f"t{j}"): 100 * i + j + 1 for i in range(30) for j in range(14)}
     connection = opened(snapshot(tmp_path / "w1", many, title="請求書を確認してください" * 50))

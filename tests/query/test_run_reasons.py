@@ -22,6 +22,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     return made
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("error", "first", "told"),
     [
@@ -56,6 +57,7 @@ def test_the_first_line_is_the_reason(settings: Settings, error: Exception, firs
     assert (row[1], row[-1]) == ("failure", told)
 
 
+@pytest.mark.long
 def test_a_run_whose_process_died_and_one_without_a_record(settings: Settings) -> None:
     import dagster as dg
 
@@ -67,6 +69,7 @@ def test_a_run_whose_process_died_and_one_without_a_record(settings: Settings) -
     assert failure_reason(lake, "no-such-run") is None
 
 
+@pytest.mark.long
 def test_a_lake_that_another_run_holds_is_the_reason(settings: Settings) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -8,6 +8,8 @@ from opus_pipelines.errors import InputError
 from opus_pipelines.sample.optimum import best_steps
 from opus_pipelines.sample.simulate import simulate_chain
 
+pytestmark = pytest.mark.long
+
 GLASS = "Motor glass claim"
 
 

@@ -17,6 +17,8 @@ from opus_pipelines.sample.simulate import (
 )
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
+pytestmark = pytest.mark.long
+
 LARGE = "quill-large-2"
 INSURANCE = "insurance claims"
 COLLISION = [

@@ -51,6 +51,7 @@ def covered(found: Blame, p: np.ndarray, q: np.ndarray) -> tuple[float, float]:
     return of_p, of_q
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("done", "returning"), [(1.0, 0.0), (0.8, 0.0), (0.8, 0.7)])
 def test_intervals_hold_the_truth_and_say_something(done: float, returning: float) -> None:
     results, widths = [], []
@@ -96,6 +97,7 @@ def rejecting(seed: int) -> tuple[Paths, np.ndarray, np.ndarray]:
     return paths_of({key: (n, right_ends[key]) for key, n in seen.items() if key}, 12), p, q
 
 
+@pytest.mark.long
 def test_intervals_hold_the_truth_of_rejections_too() -> None:
     held = []
     for seed in range(12):

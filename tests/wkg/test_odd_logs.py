@@ -83,6 +83,7 @@ def assert_sound(row: dict[str, Any], figure: str, ends: tuple[str, str], least:
     assert row[f"{figure}_reason"] is None
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(logs(), st.sampled_from([[None], ["i"], ["i", None, "j"]]), PRIORS)
 @example([("A", 1, 1, 1)], [None], Priors())
@@ -101,6 +102,7 @@ def test_every_probability_and_every_lift_is_told(rows: list[Counted], industrie
             assert (row["lift"] is None) == (row["cases_without"] == 0)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(logs(), st.data())
 def test_judged_steps_beside_outcomes_of_cases(rows: list[Counted], data: st.DataObject) -> None:

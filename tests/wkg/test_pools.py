@@ -86,6 +86,7 @@ def test_other_ways_of_a_task_speak_for_one_that_nobody_judged() -> None:
     assert all(0.05 < pool.mean < 0.95 and pool.strength >= 1 for pool in found)
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=40)
 @given(COUNTS, st.data())
 def test_what_is_expected_is_a_chance(counts: list[tuple[int, int]], data: st.DataObject) -> None:

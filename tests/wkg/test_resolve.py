@@ -128,6 +128,7 @@ def nights(draw: st.DrawFn) -> list[tuple[list[SourceNames], Pins]]:
     return found
 
 
+@pytest.mark.long
 @given(nights(), st.randoms(use_true_random=False))
 @settings(max_examples=150, deadline=None)
 def test_ids_stay_with_their_tasks_whatever_comes_and_goes(sequence: list[tuple[list[SourceNames], Pins]], draw: random.Random) -> None:

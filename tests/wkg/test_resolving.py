@@ -92,6 +92,7 @@ def test_pins_change_the_snapshot_and_what_they_name_in_vain_is_said(
     assert "no source 'z' is in history now" in caplog.text
 
 
+@pytest.mark.long
 def test_an_unchanged_night_loads_no_model(lake: Lake, history: Any, tmp_path: Path) -> None:
     keys = {"a": "Send bill", "b": "Send bills"}
     sources = [history.write(lake, s, [history.case(1, [history.step(key), history.step("Pay")])]) for s, key in keys.items()]

@@ -72,6 +72,7 @@ LIMITS = st.builds(
 SNAPSHOTS = st.lists(st.tuples(st.floats(0, 200), st.lists(st.sampled_from("abcd"), max_size=3, unique=True)), min_size=1, max_size=7)
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(snapshots=SNAPSHOTS, limits=LIMITS, data=st.data())
 def test_what_is_named_stays_and_what_is_not_goes_in_the_end(snapshots: Any, limits: Retention, data: Any) -> None:

@@ -46,6 +46,7 @@ def done(*items):
     return json.loads(found.stdout)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("poison", "reason"), [
     ("hangs", "lost: it took more than 2 s (generation.seconds_per_intake)"),
     ("eats", "lost: it needed more than 256 MB (generation.memory_mb_per_intake)"),
