@@ -8,7 +8,7 @@ Row = Mapping[str, Any]
 Edge = tuple[str, str]
 
 
-def between(flow: Sequence[Row], nodes: Iterable[Row], links: Iterable[Row]) -> dict[Edge, str]:
+def between(flow: Sequence[Row], nodes: Iterable[Row], links: Iterable[Row]) -> dict[Edge, tuple[str, ...]]:
     """By link of the workflow the events that similar cases meet behind its first end, and the steps to which they return from there, each
     with the share of similar cases. `flow`: rows of workflows/expected_flow with titles."""
     links = list(links)
@@ -31,7 +31,7 @@ def between(flow: Sequence[Row], nodes: Iterable[Row], links: Iterable[Row]) -> 
         ]
     inputs = {link["src"] for link in links} - {link["dst"] for link in links}
     said = {(link["src"], link["dst"]): after[None if link["src"] in inputs else link["src"]] for link in links}
-    return {edge: ", ".join(words) for edge, words in said.items() if words}
+    return {edge: tuple(words) for edge, words in said.items() if words}
 
 
 def _share(supports: Iterable[float | None]) -> str:

@@ -69,9 +69,9 @@ def pair(src: str, dst: str, support: float | None) -> dict[str, object]:
 @pytest.mark.parametrize(("flow", "expected"), [
     ([], {}),
     ([pair("tc", "tp", 0.9)], {}),
-    ([pair("tc", "tq", 0.45), pair("tq", "tp", 0.3), pair("tq", "tc", 0.6)], {("n0", "n1"): "TQ (45 %), back to TC (60 %)"}),
-    ([pair("tc", "tc", 0.5), pair("tc", "tp", None)], {("n0", "n1"): "again (50 %)"}),
-    ([pair("tp", "te", None)], {("n1", "out"): "TE"}),
+    ([pair("tc", "tq", 0.45), pair("tq", "tp", 0.3), pair("tq", "tc", 0.6)], {("n0", "n1"): ("TQ (45 %)", "back to TC (60 %)")}),
+    ([pair("tc", "tc", 0.5), pair("tc", "tp", None)], {("n0", "n1"): ("again (50 %)",)}),
+    ([pair("tp", "te", None)], {("n1", "out"): ("TE",)}),
 ])
 def test_events_and_returns_stand_at_the_link_behind_their_step(flow: list[dict[str, object]], expected: dict[object, str]) -> None:
     nodes = [row("in", kind="input"), row("n0", kind="task", task_id="tc"), row("n1", kind="task", task_id="tp"), row("out", kind="output")]
@@ -83,7 +83,7 @@ def test_what_comes_before_the_first_step_stands_behind_the_input() -> None:
     flow = [pair("tq", "tp", 0.7), pair("tc", "tq", 0.25)]
     nodes = [row("in", kind="input"), row("n1", kind="task", task_id="tp"), row("r", kind="review"), row("out", kind="output")]
     links = [{"src": a, "dst": b} for a, b in (("in", "n1"), ("n1", "r"), ("r", "out"))]
-    assert between(flow, nodes, links) == {("in", "n1"): "TQ (25 %)"}
+    assert between(flow, nodes, links) == {("in", "n1"): ("TQ (25 %)",)}
 
 
 def test_a_result_of_an_older_version_has_its_gain_from_the_whole() -> None:

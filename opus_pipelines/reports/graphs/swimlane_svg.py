@@ -17,6 +17,7 @@ from opus_pipelines.workflow.files import TaskEntry
 
 WIDTH, PADDING, AXIS, HEAD, MARGIN, LEAST_LANE = 184.0, 8.0, 74.0, 30.0, 16.0, 100.0
 TITLE, TITLE_LINE, FIGURES, FIGURES_LINE = 12.0, 15.0, 10.5, 14.0
+WORDS, MOST_LINES = 270.0, 5  # of what stands at the end of an edge
 Point = tuple[float, float]
 
 
@@ -47,9 +48,12 @@ class _Drawing:
         size = {n: self._size(n) for n in self._order}
         found = grid(self._order, edges, lambda n: self._names.index(described.lane_of(n)), len(self._names))
         self._rank = found.rank
-        self._placed: Geometry = geometry(found, edges, size)
+        self._said = self._words_above(edges)
+        above = {node: FIGURES_LINE * len(said) + 4 for node, said in self._said.items()}
+        self._axis = AXIS if any(described.start_ms.values()) else 0.0  # the first step begins at 0 even where no time is known
+        self._placed: Geometry = geometry(found, edges, size, above)
         self._size_of = size
-        lanes = MARGIN + AXIS + (self._placed.lanes[-1][1] if self._placed.lanes else LEAST_LANE)
+        lanes = MARGIN + self._axis + (self._placed.lanes[-1][1] if self._placed.lanes else LEAST_LANE)
         self.width = MARGIN + max([lanes, *(x + text.width(said, FIGURES) for x, _, said, _ in self._labels())])
         self.height = MARGIN * 2 + HEAD + self._placed.length + MARGIN
         self._colours = {name: GROUPS[i] if i < len(GROUPS) else OTHER for i, name in enumerate(n for n in self._names if n != CLIENT)}
@@ -66,13 +70,13 @@ class _Drawing:
 
     def _point(self, place: Point) -> Point:
         along, across = place
-        return MARGIN + AXIS + across, MARGIN + HEAD + MARGIN / 2 + along
+        return MARGIN + self._axis + across, MARGIN + HEAD + MARGIN / 2 + along
 
     def lanes(self) -> Iterator[str]:
         """A column an actor, its name on top."""
         bottom = self.height - MARGIN
         for i, (name, (begins, ends)) in enumerate(zip(self._names, self._placed.lanes, strict=True)):
-            x, width = MARGIN + AXIS + begins, ends - begins
+            x, width = MARGIN + self._axis + begins, ends - begins
             shade = ' fill="#f4f6f8"' if i % 2 == 0 else f' fill="{PAPER}"'
             yield f'<rect x="{_n(x)}" y="{_n(MARGIN)}" width="{_n(width)}" height="{_n(bottom - MARGIN)}"{shade} stroke="#d5dae0"/>'
             said = text.shorten(clean(name), TITLE, width - 2 * PADDING)
@@ -87,7 +91,7 @@ class _Drawing:
         for node in self._order:
             if node in self._of.start_ms:
                 rows.setdefault(self._rank[node], []).append(self._of.start_ms[node])
-        if not any(start for starts in rows.values() for start in starts):  # the first step begins at 0 even where no time is known
+        if not self._axis:
             return
         yield f'<text x="{_n(MARGIN)}" y="{_n(MARGIN + 20)}" font-size="{_n(FIGURES)}" fill="{QUIET}">starts at</text>'
         for rank, starts in sorted(rows.items()):
@@ -112,12 +116,27 @@ class _Drawing:
                 f"{_text(said)}</text></g>"
             )
 
+    def _words_above(self, edges: Sequence[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+        """By node what flows into it and what is to be expected before it, a line each: how much of it there is room for, and all of it."""
+        found: dict[str, dict[str, None]] = {}
+        for edge in edges:
+            flows = self._of.data_types.get(edge)
+            here = [clean(words) for words in (*self._of.expected.get(edge, ()), *([flows] if flows else []))]
+            found.setdefault(edge[1], {}).update(dict.fromkeys(here))
+        said = {node: [(_shortened(words), words) for words in all_words] for node, all_words in found.items() if all_words}
+        for lines in said.values():
+            if len(lines) > MOST_LINES:
+                rest = lines[MOST_LINES - 1:]
+                lines[MOST_LINES - 1:] = [(f"and {len(rest)} more", ", ".join(whole for _, whole in rest))]
+        return said
+
     def _labels(self) -> Iterator[tuple[float, float, str, str]]:
-        """What flows along an edge, and what is to be expected on it: where, how much of it there is room for, and all of it."""
-        for edge, way in self._placed.ways.items():
-            x, y = self._point(way[-1])
-            for place, found in enumerate(filter(None, (self._of.data_types.get(edge), self._of.expected.get(edge)))):
-                yield x + 7, y - 5 - place * FIGURES_LINE, text.shorten(clean(found), FIGURES, WIDTH), clean(found)
+        """The words at the end of the edges, the last line lowest: where, how much of it there is room for, and all of it."""
+        ends = {dst: self._point(way[-1]) for (_, dst), way in self._placed.ways.items()}
+        for node, lines in self._said.items():
+            x, y = ends[node]
+            for place, (said, whole) in enumerate(reversed(lines)):
+                yield x + 7, y - 5 - place * FIGURES_LINE, said, whole
 
     def nodes(self) -> Iterator[str]:
         """A box a node: title, cost and time, evidence; everything else in its tooltip."""
@@ -175,6 +194,15 @@ class _Drawing:
             yield f"from {hours(self._of.start_ms[node])} to {hours(self._of.finish_ms[node])}"
         if task.inputs or task.outputs:
             yield f"takes {', '.join(task.inputs) or 'nothing'}; leaves {', '.join(task.outputs) or 'nothing'}"
+
+
+def _shortened(words: str) -> str:
+    """As wide as there is room, the share at its end kept."""
+    name, opening, share = words.rpartition(" (")
+    if not opening or not share.endswith("%)"):
+        return text.shorten(words, FIGURES, WORDS)
+    tail = opening + share
+    return text.shorten(name, FIGURES, WORDS - text.width(tail, FIGURES)) + tail
 
 
 def _line(x: float, y: float, words: str, size: float, more: str = "") -> str:

@@ -24,7 +24,7 @@ class Described:
     evidence: Mapping[str, int] = field(default_factory=dict)
     origins: Mapping[str, str] = field(default_factory=dict)
     data_types: Mapping[Edge, str] = field(default_factory=dict)
-    expected: Mapping[Edge, str] = field(default_factory=dict)
+    expected: Mapping[Edge, Sequence[str]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:

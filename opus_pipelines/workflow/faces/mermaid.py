@@ -22,7 +22,8 @@ def _lines(described: Described) -> Iterator[str]:
         yield from (f"        {names[n]}{_node(described, n)}" for n in order if described.lane_of(n) == lane)
         yield "    end"
     for src, dst in described.workflow.edges:
-        data = "; ".join(filter(None, (described.data_types.get((src, dst)), described.expected.get((src, dst))))) or None
+        expected = ", ".join(described.expected.get((src, dst), ()))
+        data = "; ".join(filter(None, (described.data_types.get((src, dst)), expected))) or None
         yield f"    {names[src]} -->{f'|{mermaid_text(data)}|' if data else ''} {names[dst]}"
     reviews = [names[n] for n in order if (task := described.tasks.get(n)) and task.kind == "review"]
     if reviews:

@@ -77,10 +77,15 @@ def grid(order: Sequence[Vertex], edges: Sequence[Edge], lane_of: Callable[[Vert
     return made
 
 
-def geometry(found: Grid, edges: Sequence[Edge], size: Mapping[Vertex, Size]) -> Geometry:
-    """The grid in pixels: as wide as what stands in it, bends of edges side by side between two ranks."""
+def geometry(found: Grid, edges: Sequence[Edge], size: Mapping[Vertex, Size], above: Mapping[Vertex, float] | None = None) -> Geometry:
+    """The grid in pixels: as wide as what stands in it, bends of edges side by side between two ranks. `above`: what a vertex needs between
+    the last bend and itself, for words at the end of its edges."""
     slots = _slots(found, edges)
-    along, ends = _along(found, size, slots)
+    wanted = above or {}
+    room: dict[int, float] = {}
+    for v, rank in found.rank.items():
+        room[rank] = max(room.get(rank, 0.0), wanted.get(v, 0.0) - GAP / 2)
+    along, ends = _along(found, size, slots, room)
     across, lanes = _across(found, size)
     middle = {v: (along[found.rank[v]], across[t]) for v, t in found.track.items()}
     turns = {(rank, key): ends[rank] + GAP / 2 + SLOT * i for rank, here in slots.items() for key, i in here.items()}
@@ -118,14 +123,16 @@ def _slots(found: Grid, edges: Sequence[Edge]) -> dict[int, dict[Hashable, int]]
     return slots
 
 
-def _along(found: Grid, size: Mapping[Vertex, Size], slots: Mapping[int, Mapping[Hashable, int]]) -> tuple[list[float], list[float]]:
+def _along(
+    found: Grid, size: Mapping[Vertex, Size], slots: Mapping[int, Mapping[Hashable, int]], room: Mapping[int, float]
+) -> tuple[list[float], list[float]]:
     """The middle of each rank, and where it ends."""
     at, middles, ends = 0.0, [], []
     for rank in range(max(found.rank.values(), default=-1) + 1):
         extent = max(max(s.along, s.room) for v, s in size.items() if found.rank[v] == rank)
         middles.append(at + extent / 2)
         ends.append(at + extent)
-        at += extent + GAP + SLOT * max(0, len(slots.get(rank, ())) - 1)
+        at += extent + GAP + SLOT * max(0, len(slots.get(rank, ())) - 1) + room.get(rank + 1, 0.0)
     return middles, ends
 
 

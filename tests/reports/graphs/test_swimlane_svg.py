@@ -45,10 +45,21 @@ def test_what_nobody_knows_is_not_shown_as_a_figure() -> None:
 
 
 def test_events_stand_at_their_link_with_all_words_in_the_tooltip() -> None:
-    expected = "Waiting for the police report (62%), back to Check (31%)"
-    text = swimlane_svg(replace(workflow(), expected={("a", "r"): expected}))
-    assert [w for w in words(text) if "Waiting" in w or w == "file"] == ["file", "Waiting for the police report (62…"]
-    assert f"<title>{expected}</title>" in text
+    waiting = "Waiting for the police report of the town where the accident happened (62 %)"
+    text = swimlane_svg(replace(workflow(), expected={("a", "r"): (waiting, "back to Check (31 %)")}))
+    assert words(text)[7:10] == ["file", "back to Check (31 %)", "Waiting for the police report of the town… (62 %)"]
+    assert f"<title>{waiting}</title>" in text
+
+
+def test_many_events_at_one_link_are_counted() -> None:
+    text = swimlane_svg(replace(workflow(), expected={("a", "r"): tuple(f"Event {i}" for i in range(6))}))
+    assert words(text)[7:12] == ["and 3 more", "Event 3", "Event 2", "Event 1", "Event 0"]
+    assert "<title>Event 4, Event 5, file</title>" in text
+
+
+def test_the_room_for_times_is_only_there_with_times() -> None:
+    timed, untimed = (ElementTree.fromstring(swimlane_svg(replace(workflow(), start_ms=start))) for start in (workflow().start_ms, {}))
+    assert float(timed.attrib["width"]) - float(untimed.attrib["width"]) == 74
 
 
 def test_equal_workflows_give_equal_bytes() -> None:

@@ -49,6 +49,13 @@ def test_a_chain_stays_on_one_line() -> None:
     assert (made.length, made.lanes) == (372, [(0.0, 68.0)])
 
 
+def test_words_at_the_end_of_an_edge_have_room_behind_its_last_bend() -> None:
+    edges = [("a", "b"), ("b", "c")]
+    made = geometry(grid(["a", "b", "c"], edges, {"a": 0, "b": 1, "c": 1}.__getitem__, 2), edges, dict.fromkeys("abc", Size(100, 40)),
+                    {"b": 46, "c": 18})
+    assert made.ways == {("a", "b"): [(100, 34), (118, 34), (118, 102), (164, 102)], ("b", "c"): [(264, 102), (300, 102)]}
+
+
 def test_an_edge_that_skips_a_step_passes_beside_it() -> None:
     edges = [("a", "b"), ("b", "c"), ("a", "c")]
     found = grid(["a", "b", "c"], edges, dict.fromkeys("abc", 0).__getitem__, 1)
