@@ -90,12 +90,16 @@ def predict(work: Path) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, 
     flow: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows_of_first_goals(work, FLOW):
         flow[row["folder"]].append(row)
+    keys = {row["title"]: row["task_key"] for row in _passive(work)}
     whole, steps = {}, {}
     for row in rows_of_first_goals(work, STEPS):
         pairs = flow[row["folder"]]
         place = {p["src_task_key"]: p["src_place"] for p in pairs} | {p["dst_task_key"]: p["dst_place"] for p in pairs}
-        plan = sorted(place, key=lambda key: place[key]) or row["steps"]
-        whole[row["folder"]] = {"plan": plan, "links": [[p["src_task_key"], p["dst_task_key"]] for p in pairs]}
+        for before, step in zip([None, *row["steps"]], row["steps"], strict=False):  # a step that no pair names stands behind the one before it
+            place.setdefault(step, place.get(before, -1) + 0.5)
+        for event in row["expected_events"] or ():
+            place.setdefault(keys[event], len(place))
+        whole[row["folder"]] = {"plan": sorted(place, key=lambda key: place[key]), "links": [[p["src_task_key"], p["dst_task_key"]] for p in pairs]}
         work_pairs = [[p["src_task_key"], p["dst_task_key"]] for p in pairs if p["src_kind"] == p["dst_kind"] == "step"]
         joined = [list(pair) for pair in zip(row["steps"], row["steps"][1:], strict=False)]
         steps[row["folder"]] = {"plan": row["steps"], "links": work_pairs or joined}
@@ -104,8 +108,13 @@ def predict(work: Path) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, 
 
 def passive(work: Path) -> list[str]:
     """Names of the activities that were taken for events or outcomes."""
-    sql = "select distinct a.task_key from wkg_tasks t join wkg_task_aliases a using (task_id) where t.activity_kind <> 'step'"
-    return sorted(row["task_key"] for row in json.loads(opus(work, "query", sql, "--format", "json")))
+    return sorted(row["task_key"] for row in _passive(work))
+
+
+def _passive(work: Path) -> list[dict[str, str]]:
+    sql = "select distinct t.title, a.task_key from wkg_tasks t join wkg_task_aliases a using (task_id) where t.activity_kind <> 'step'"
+    found: list[dict[str, str]] = json.loads(opus(work, "query", sql, "--format", "json"))
+    return found
 
 
 if __name__ == "__main__":

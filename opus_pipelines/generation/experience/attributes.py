@@ -4,6 +4,9 @@ A case's attributes are what the client gave (an amount, a product, a country). 
 learnt from what the cases did: a forest of regression trees predicts which tasks and which consecutive pairs a case holds, and two cases
 are as similar as their share of common leaves says (Breiman 2001; as weights of a conditional distribution, Meinshausen 2006). When a
 case began counts as an attribute, so that work which has changed is told by the cases since then.
+
+What a case that still runs is expected to do is a guess. So it teaches the forest as much as its chance to have ended, and where the
+latest cases mostly still run, the forest learns from the time before: it would take the start of the guesses for a change of the work.
 """
 
 from collections import Counter
@@ -24,6 +27,11 @@ LEAST_CATEGORY = 5    # cases that hold such a value
 NUMBER_SHARE = 0.95   # of an attribute's values that must be numbers, or times, for it to be one
 FEW_VALUES = 8        # distinct numbers up to which they are taken for names
 TARGETS = 60          # consecutive pairs that are predicted, beside the tasks
+MOSTLY_ENDED = 0.8    # mean chance to have ended of consecutive cases, below which they mostly still run
+WINDOW_SHARE = 0.05   # of the cases, that many consecutive ones
+LEAST_WINDOW = 25     # cases
+LEAST_BEFORE = 0.3    # share of the cases that must lie before, or the forest learns from all of them
+LEAST_WEIGHT = 1e-3   # of a case that surely still runs
 USUAL = 0.99          # share of the cases from which a task or pair tells nothing
 _UNKNOWN = -1e12      # of an attribute that is not there: a cut tells it apart from every value
 
@@ -84,20 +92,23 @@ class Proximity:
     """The forest of one history, and the weights that it gives its cases for a new one."""
 
     def __init__(
-        self, cases: Sequence[Attributes], began: Sequence[float | None], done: Sequence[frozenset[Any]], features: Features, seed: int = 0
+        self, cases: Sequence[Attributes], began: Sequence[float | None], done: Sequence[frozenset[Any]], features: Features,
+        p_ended: np.ndarray | None = None, seed: int = 0,
     ) -> None:
-        """`done`: the tasks and pairs of each case, the forest's targets."""
+        """`done`: the tasks and pairs of each case, the forest's targets; `p_ended` [cases]: its chance to have ended, None: all have."""
         from sklearn.ensemble import RandomForestRegressor
 
         self.features = features
         self._latest = max((b for b in began if b is not None), default=None)
         held = np.array(features.of_cases(cases, began))
-        targets = _targets(done)
+        weights = np.ones(len(done)) if p_ended is None else np.maximum(p_ended, LEAST_WEIGHT)
+        taught = _before_most_run(began, weights)
+        targets = _targets([done[n] for n in taught])
         self._forest = RandomForestRegressor(
-            TREES, min_samples_leaf=min(LEAST_LEAF, max(1, len(cases) // 4)),
+            TREES, min_samples_leaf=min(LEAST_LEAF, max(1, len(taught) // 4)),
             max_features=1.0 if held.shape[1] <= FEW_FEATURES else FEATURES_TRIED,
-            max_samples=min(MOST_FIT, len(cases)), random_state=seed, n_jobs=1,
-        ).fit(held, targets)
+            max_samples=min(MOST_FIT, len(taught)), random_state=seed, n_jobs=1,
+        ).fit(held[taught], targets, sample_weight=weights[taught])
         self._leaves = self._forest.apply(held)
         self._of_leaf = [Counter(self._leaves[:, tree].tolist()) for tree in range(TREES)]
         self._kept: dict[bytes, np.ndarray] = {}
@@ -115,6 +126,16 @@ class Proximity:
                 found[self._leaves[:, tree] == leaf] += 1 / self._of_leaf[tree][leaf]
             self._kept[key] = found / TREES
         return self._kept[key]
+
+
+def _before_most_run(began: Sequence[float | None], p_ended: np.ndarray) -> np.ndarray:
+    """Places of the cases, in order of time, that began before the latest ones of which most still run; of all cases where too few did."""
+    order = np.argsort([-np.inf if b is None else b for b in began], kind="stable")
+    width = min(len(order), max(LEAST_WINDOW, int(WINDOW_SHARE * len(order))))
+    means = np.convolve(p_ended[order], np.ones(width) / width, "valid")
+    below = np.flatnonzero(means < MOSTLY_ENDED)
+    before = int(below[0]) + width // 2 if len(below) else len(order)
+    return np.sort(order[:before]) if before >= LEAST_BEFORE * len(order) else np.arange(len(order))
 
 
 def _targets(done: Sequence[frozenset[Any]]) -> np.ndarray:

@@ -7,7 +7,7 @@ are in it follows from the cases themselves. Where tasks are few, every set of t
 tasks by support and the most frequent cases as they stand, and then one task at a time is changed as long as the expected F1 grows.
 """
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from typing import TypeVar
@@ -53,13 +53,12 @@ class Course:
 
 @dataclass(frozen=True)
 class Consensus:
-    """`tasks` in order, `pairs` with their support, the support of every task and pair of the similar cases, the expected F1 of the tasks.
+    """`tasks` in order, the support of every task and consecutive pair of the similar cases, the expected F1 of the tasks.
 
     Support is the share of the similar cases, by weight, that hold it. `cases` is their effective number (Kish 1965): (Σw)² / Σw².
     """
 
     tasks: tuple[str, ...]
-    pairs: Mapping[Pair, float]
     support: Mapping[str, float]
     pair_support: Mapping[Pair, float]
     agreement: float
@@ -72,6 +71,15 @@ class Consensus:
         own, counted = Course.of(tasks), self.counted(among)
         whole, told = sum(counted.values()), [(course.agreement(own), weight) for course, weight in counted.items()]
         return sum(w * of_tasks for (of_tasks, _), w in told) / whole, sum(w * of_pairs for (_, of_pairs), w in told) / whole
+
+    def pairs_among(self, tasks: Collection[str]) -> dict[Pair, float]:
+        """The pairs of these tasks with the highest expected F1 against all pairs of the similar cases, with their support; none where no
+        similar case did one of them directly after another."""
+        inside = frozenset(tasks)
+        linked = [(course.pairs, weight) for course, weight in self.courses if course.pairs]
+        if not any(inside.issuperset(pair) for pairs, _ in linked for pair in pairs):
+            return {}
+        return {pair: self.pair_support[pair] for pair in sorted(_best(linked, inside.issuperset)[0])}
 
     def counted(self, among: Collection[str]) -> Mapping[Course, float]:
         """The similar cases' courses with their weights, as if only these tasks were in them."""
@@ -98,13 +106,8 @@ def consensus(courses: Sequence[Course], weights: np.ndarray) -> Consensus:
     whole = sum(w for _, w in kept)
     support = _support([(frozenset(c.tasks), w) for c, w in kept])
     tasks, agreement = _best([(frozenset(c.tasks), w) for c, w in kept])
-    linked = [(c.pairs, w) for c, w in kept if c.pairs]
-    pairs, of_pair = _best(linked)[0] if linked else [], _support([(c.pairs, w) for c, w in kept])
-    inside = frozenset(tasks)
-    return Consensus(
-        _ordered(tasks, kept), {p: of_pair[p] for p in sorted(pairs) if inside.issuperset(p)}, support, of_pair, agreement / whole,
-        float(own.sum() ** 2 / (own**2).sum()), kept,
-    )
+    of_pair = _support([(c.pairs, w) for c, w in kept])
+    return Consensus(_ordered(tasks, kept), support, of_pair, agreement / whole, float(own.sum() ** 2 / (own**2).sum()), kept)
 
 
 def _f1(one: Collection[Item], other: Collection[Item]) -> float:
@@ -120,17 +123,17 @@ def _support(held: Sequence[tuple[frozenset[Item], float]]) -> dict[Item, float]
     return {item: weight / whole for item, weight in found.items()}
 
 
-def _best(held: Sequence[tuple[frozenset[Item], float]]) -> tuple[list[Item], float]:
-    """The set with the highest sum of weight · F1, in order of its names, and that sum."""
+def _best(held: Sequence[tuple[frozenset[Item], float]], among: Callable[[Item], bool] = lambda item: True) -> tuple[list[Item], float]:
+    """The set of items that are `among` with the highest sum of weight · F1, in order of its names, and that sum."""
     joined: dict[frozenset[Item], float] = {}
     for items, weight in held:
         joined[items] = joined.get(items, 0.0) + weight
-    names = sorted({item for items in joined for item in items})  # type: ignore[type-var]
+    names = sorted({item for items in joined for item in items if among(item)})  # type: ignore[type-var]
     place = {item: n for n, item in enumerate(names)}
     holds = np.zeros((len(joined), len(names)))
     for row, items in enumerate(joined):
-        holds[row, [place[item] for item in items]] = 1.0
-    weights, sizes = np.array(list(joined.values())), holds.sum(1)
+        holds[row, [place[item] for item in items if item in place]] = 1.0
+    weights, sizes = np.array(list(joined.values())), np.array([len(items) for items in joined])
 
     def worth(chosen: np.ndarray) -> np.ndarray:
         """[k] of k sets [k, names]."""
@@ -145,7 +148,8 @@ def _best(held: Sequence[tuple[frozenset[Item], float]]) -> tuple[list[Item], fl
     prefixes = np.zeros((len(by_support), len(names)))
     for n, item in enumerate(by_support):
         prefixes[n:, item] = 1.0
-    tried = np.concatenate([prefixes, holds[np.argsort(-weights, kind="stable")[:MODELS]]])
+    models = holds[np.argsort(-weights, kind="stable")[:MODELS]]
+    tried = np.concatenate([prefixes, models[models.any(1)]])
     best = tried[int(worth(tried).round(9).argmax())]
     top = float(worth(best[None])[0])
     while True:

@@ -135,7 +135,9 @@ class Scope:
         if len(began) < FEWEST_CASES or (not self._features.known and all(b is None for b in began)):
             return None
         seconds = [None if b is None else b / 1e6 for b in began]
-        return Proximity(self._attributes, seconds, [frozenset(c.tasks) | c.pairs for c in self._courses], self._features)
+        p_ended = pc.fill_null(self._cases["p_ended"].take(pa.array(self._rows)), 1.0).to_numpy()
+        done = [frozenset(c.tasks) | c.pairs for c in self._courses]
+        return Proximity(self._attributes, seconds, done, self._features, p_ended)
 
 
 def _latest(cases: pa.Table, rows: np.ndarray) -> np.ndarray:

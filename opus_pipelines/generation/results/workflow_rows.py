@@ -229,17 +229,13 @@ def expected_order(candidate: Candidate, made: Generated, knowledge: Knowledge) 
 
 
 def expected_flow(candidate: Candidate, made: Generated, knowledge: Knowledge) -> Iterator[Row]:
-    """The consecutive pairs to be expected: those that similar cases agree on among these steps and events, and of the workflow's own
-    pairs those that leave or reach a step which these do not."""
+    """The consecutive pairs to be expected of a workflow's steps and events: those with the highest expected F1 against the pairs of
+    similar cases; its own order where these do not tell."""
     order = expected_order(candidate, made, knowledge)
     place = {task: n for n, task in enumerate(order)}
     expected = made.complete.expected
-    agreed: dict[tuple[str, str], float | None] = {}
-    if expected:
-        agreed |= {p: share for p, share in expected.pairs.items() if p[0] in place and p[1] in place}
-    leaves, reaches = {a for a, _ in agreed}, {b for _, b in agreed}
-    own = [(a, b) for a, b in pairwise(order) if a not in leaves or b not in reaches]
-    pairs = {p: expected.pair_support.get(p) if expected else None for p in own} | agreed
+    pairs: dict[tuple[str, str], float | None] = dict(expected.pairs_among(order)) if expected else {}
+    pairs = pairs or dict.fromkeys(pairwise(order))
     keys = _task_keys(made)
     key = lambda task: next(iter(keys.get(task) or knowledge.raw_keys.get(task, [])), made.graph.tasks[task].title)
     for (a, b), support in sorted(pairs.items()):

@@ -34,7 +34,7 @@ def test_it_need_not_be_what_any_case_did():
 def test_the_order_is_the_one_of_most_cases_and_returns_are_pairs_of_their_own():
     found = agreed(["abab", "aba", "abab"])
     assert found.tasks == ("a", "b")
-    assert found.pairs == {("a", "b"): 1.0, ("b", "a"): 1.0}
+    assert found.pairs_among("ab") == {("a", "b"): 1.0, ("b", "a"): 1.0}
 
 
 def test_weights_decide_and_a_case_without_weight_or_task_says_nothing():
@@ -66,3 +66,10 @@ def test_no_set_is_expected_to_agree_more(courses):
     assert agreed(cases).agreement == pytest.approx(best)
     found = agreed(cases).tasks
     assert expected_f1(found, cases) == pytest.approx(best)
+
+
+def test_the_pairs_of_some_tasks_are_those_that_the_cases_agree_on_and_no_chain_is_made_up():
+    """Two ways part behind a: c follows a or b, and no case did b directly before c more often than a."""
+    found = agreed(["ac", "ac", "ab", "abd"])
+    assert found.pairs_among("abc") == {("a", "b"): 0.5, ("a", "c"): 0.5}
+    assert found.pairs_among("cb") == {}  # no case did one of them directly after the other
