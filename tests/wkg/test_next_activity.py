@@ -91,3 +91,12 @@ def test_chances_are_chances(spells, silent, asked):
             assert np.isfinite(chances).all()
             assert (chances >= 0).all()
             assert chances.sum() <= 1 + 1e-9
+
+
+def test_one_batch_that_goes_on_together_is_not_taken_to_go_on_beyond_the_horizon():
+    # As in a hospital's billing: of 75 bills the oldest are 60 days old, 8 were cancelled together after 32 days, none before or after.
+    silent = [float(day) for day in np.linspace(1, 60, 75)]
+    batch = behind([SEND] * 8, [32.1, 32.2, 32.2, 32.3, 32.3, 32.4, 32.4, 32.5], silent)
+    assert batch.incidence(NONE)[0] < 0.25  # what was seen, and no more
+    spread = behind([SEND] * 8, [16, 22, 28, 33, 38, 44, 49, 54], silent)  # as many, at any age: it goes on
+    assert spread.incidence(NONE)[0] > 0.9

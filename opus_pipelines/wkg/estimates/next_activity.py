@@ -3,13 +3,15 @@
 A spell is the time from one activity to the next one of its case, or to the end of the log where the case is silent since (right
 censoring). The incidence of every next activity is estimated by Aalen and Johansen (1978), as far as the log observes. Beyond that horizon
 no spell tells anything. A hazard that is still high there goes on, one that has nearly died out does not, since work either ends with an
-activity or does not: the chance to go on is 1 − exp(−(f·h)²), h the hazard of the last e-fold of time, f `folds`.
+activity or does not: the chance to go on is 1 − exp(−(f·h)²), h the hazard of the last e-fold of time, f `folds`. One batch of cases that
+go on together is no hazard of its own: h is at most `PARTS` times the median of the hazards of its `PARTS` parts, equal in log time.
 
 Some cases always end with an activity at which others go on: one department never sends an invoice. Cases with the same value of an
 attribute are told apart where next to none of them went on, and the other cases' hazards say that many would have (`SELDOM`).
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -17,6 +19,7 @@ FEWEST_AT_RISK = 10     # cases still observed below which no incidence is estim
 MOST_SPELLS = 20_000    # spells of one activity that are looked at, evenly spread over their lengths
 SELDOM = 0.1            # share of the spells due to go on, up to which a group of cases is taken to end with the activity
 LEAST_DUE = 10.0        # spells of a group due to go on, from which that is told
+PARTS = 4               # of the last e-fold of time before the horizon; a hazard must be seen in most of them to go on beyond it
 LEAST_GROUP = 20        # cases with the same value of an attribute, from which they are a group
 MOST_GROUPS = 40        # of an attribute, the most frequent values
 BINS = 8                # of a number
@@ -75,8 +78,10 @@ class _Incidence:
         self.whole = np.zeros(kinds)
         if len(self._steps):
             late = hazard[(self._steps > horizon / np.e) & (self._steps <= horizon)].sum(0)
-            whole = float(late.sum())
-            beyond = (1.0 - np.exp(-((whole * folds) ** 2))) * late / max(whole, 1e-12)
+            edges = horizon * np.exp(-np.arange(PARTS + 1) / PARTS)
+            parts = [float(hazard[(self._steps > begin) & (self._steps <= end)].sum()) for end, begin in pairwise(edges)]
+            whole = min(float(late.sum()), PARTS * float(np.median(parts)))
+            beyond = (1.0 - np.exp(-((whole * folds) ** 2))) * late / max(float(late.sum()), 1e-12)
             found = self._incidence[-1] + self._survival[-1] * beyond
             self.whole = found / max(1.0, float(found.sum()))
 
