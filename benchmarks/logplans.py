@@ -95,11 +95,12 @@ def predict(work: Path) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, 
     for row in rows_of_first_goals(work, STEPS):
         pairs = flow[row["folder"]]
         place = {p["src_task_key"]: p["src_place"] for p in pairs} | {p["dst_task_key"]: p["dst_place"] for p in pairs}
-        for before, step in zip([None, *row["steps"]], row["steps"], strict=False):  # a step that no pair names stands behind the one before it
+        for before, step in zip([None, *row["steps"]], row["steps"], strict=False):  # a step that no pair names: behind the one before
             place.setdefault(step, place.get(before, -1) + 0.5)
         for event in row["expected_events"] or ():
             place.setdefault(keys[event], len(place))
-        whole[row["folder"]] = {"plan": sorted(place, key=lambda key: place[key]), "links": [[p["src_task_key"], p["dst_task_key"]] for p in pairs]}
+        links = [[p["src_task_key"], p["dst_task_key"]] for p in pairs]
+        whole[row["folder"]] = {"plan": sorted(place, key=lambda key: place[key]), "links": links}
         work_pairs = [[p["src_task_key"], p["dst_task_key"]] for p in pairs if p["src_kind"] == p["dst_kind"] == "step"]
         joined = [list(pair) for pair in zip(row["steps"], row["steps"][1:], strict=False)]
         steps[row["folder"]] = {"plan": row["steps"], "links": work_pairs or joined}

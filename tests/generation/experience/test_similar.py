@@ -97,7 +97,7 @@ def test_attributes_of_every_odd_shape_become_finite_numbers():
 
 
 def test_where_the_latest_cases_still_run_what_they_are_expected_to_do_is_no_change_of_the_work():
-    """300 cases went a, b or a, c; of the last 100, which still run, all are guessed to go a, d. The forest must not find a change there."""
+    """300 cases went a, b or a, c; the last 100 still run and are guessed to go a, d. The forest must not find a change there."""
     ended = [case(n, "ab" if n % 2 else "ac") for n in range(300)]
     running = [case(300 + n, "a", p_ended=0.1, expected_rest=["d"]) for n in range(100)]
     found = scope([*ended, *running]).similar(intake(), np.zeros(2, np.float32)).consensus
