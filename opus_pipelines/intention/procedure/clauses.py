@@ -43,6 +43,7 @@ _REPLY = re.compile(
                     r"|starting (?:next |on )?\w+"
                     r"|as of [^,]+|and one more thing|in general|by default|thus|hence|as a rule|please|(?:make"
                     r"|be) sure to|remember to|take care to|ensure to)\b(?:[,:]\s*|\s+)")
+_ALWAYS = re.compile(r"^always (?=[a-z])")
 _SHORT = (("’", "'"), ("can't", "can not"), ("cannot", "can not"), ("won't", "will not"), ("n't", " not"), ("'ll", " will"),
           ("'ve", " have"),
           ("'re", " are"))
@@ -109,6 +110,8 @@ def _ready(text: str) -> Iterator[str]:
     said = " ".join(_AND_WHICH.sub("", _CONCESSION.sub("", said)).strip(" .!,").split())
     while found := _REPLY.match(said):
         said = said[found.end() :]
+    if (order := _ALWAYS.sub("", said)) != said and is_imperative(order):
+        said = order
     if len(said.split()) > 1:
         yield said
 

@@ -32,7 +32,7 @@ _BOTH_SIDES = re.compile(r"\bbefore and after\b")
 _UNREAD = re.compile(  # words that begin another clause, or that the grammar should have taken away
     r"\b(?:which|whom|whose|whether|if|unless|except|until|although|though|because|whereas|while|when|whenever|where|wherever"
     r"|provided (?:that|the|an?)|in case|otherwise|instead|rather|but|before|after|prior to|may|might|could|would|will|must|shall"
-    r"|should|not|never|nobody|no one|either|neither|nor)\b"
+    r"|should|not|never|nobody|no one|nowhere|either|neither|nor)\b"
     r"|, (?:so|and)\b|, (?:or )?(?:we|you|i|they|he|she|it|the|an?|this|there|nobody)\b"
     r"|\band (?:the|its|their) (?:\w+ )+\w+(?:ed|en)$"
 )

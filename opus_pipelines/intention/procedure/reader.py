@@ -42,7 +42,7 @@ _ALWAYS = re.compile(  # it narrows nothing: "in the first step", "in all cases"
 )
 _COORDINATED = re.compile(
     r",? (?:and|but) (?=(?:the|an?|its|their|his|her|every|all|no|it|they|we|you|nobody|this)\b)|, (?=(?:the|it"
-    r"|they) )|, (?:and|but) (?=(?:[a-z-]+ ){1,3}(?:must|shall) (?:not )?be\b)")
+    r"|they) )|, (?:and|but) (?=(?:[a-z-]+ ){1,3}(?:(?:must|shall) (?:not )?be|(?:must|shall|may) not [a-z]+)\b)")
 _ALL = re.compile(r"^(?:each|every|all|any|we|you|i|the|it)\b")
 _SOMEONE = re.compile(r"(?:some|any)(?:one|body|thing)\b|help\b|(?:more )?time\b")
 _EITHER = re.compile(r"^(?P<head>.*?)\beither (?P<a>.+?) or (?P<b>.+)$")
@@ -75,6 +75,8 @@ def _read(text: str, shape: str, conditions: tuple[Condition, ...] = ()) -> list
     if text.endswith("?") or not text:
         return []
     lead = depends.LEADING.match(text) or depends.FOR_WHOM.match(text) or depends.WITHOUT_COMMA.match(text)
+    lead = lead or depends.TOLD_BEHIND.match(text)
+    lead = lead or depends.TOLD_BEHIND.match(text)
     if lead and not (lead["word"] == "from" and times.duration_limit(text)):
         return _led(lead["word"], lead["what"], lead["rest"], shape, conditions)
     parts = _COORDINATED.split(text)

@@ -75,7 +75,7 @@ def deadline(text: str) -> tuple[str, Figure, str] | None:
     found = _DEADLINE.search(text) or _INSIDE.search(text)
     if found and _FROM_NOW.match(found[0].strip()) and not (MUST.search(text) or is_imperative(text)):
         return None
-    if not found or re.search(r"\bfor(?: an?)?$", text[: found.start()].strip()):
+    if not found or re.search(r"(?<!paid )(?<!cared )(?<!accounted )(?<!applied )\bfor(?: an?)?$", text[: found.start()].strip()):
         return None
     groups = found.groupdict()
     rest = f"{text[: found.start()]} {'' if 'tail' in groups else text[found.end() :]}"
