@@ -10,7 +10,7 @@ LEADING = re.compile(
     r"|provided(?: that)?|unless|until|except for|before"
     r"|prior to|after|once|as soon as|upon|on|following|whenever|when|while|as long as|for|should|with|without|in|at"
     r"|during|by|from|within)\s+"
-    r"(?P<what>(?:[^,]|,(?=\d{3}))+?)(?:,(?!\d{3})\s*(?:then |please )?| (?=(?:you|we|they) (?!have\b|has\b)))(?P<rest>.+)$"
+    r"(?P<what>(?:[^,]|,(?=\d{3}))+?)(?:,(?!\d{3})\s*(?:then |please )?| (?=(?:you|we|they) (?!have\b(?! to\b)|has\b)))(?P<rest>.+)$"
 )
 WITHOUT_COMMA = re.compile(  # "upon termination the tenant shall ...": what comes first ends where the subject of the obligation begins
     r"^(?P<word>if|for|where|when(?:ever)?|before|prior to|after|once|as soon as|upon|on|following|in case of|in the case of"
@@ -21,7 +21,8 @@ WITHOUT_COMMA = re.compile(  # "upon termination the tenant shall ...": what com
     r"(?:must|shall|has to|have to|should|is to|are to)\b)(?P<rest>.+)$"
 )
 TOLD_BEHIND = re.compile(  # "after the registration a confirmation is sent"
-    r"^(?P<word>before|prior to|after|upon|following)\s+(?P<what>(?:(?:the|an?|each|every|its|their) )?[\w'-]+(?: of (?:the |an? )?[\w'-]+)?) "
+    r"^(?P<word>before|prior to|after|upon|following)\s+"
+    r"(?P<what>(?:(?:the|an?|each|every|its|their) )?[\w'-]+(?: of (?:the |an? )?[\w'-]+)?) "
     r"(?=(?:the|an?|every|each|all) (?:(?!(?:the|an?|of|for|to|in|that|and|or)\b)[\w'-]+ ){1,3}?(?:is|are|will be)\b)(?P<rest>.+)$"
 )
 FOR_WHOM = re.compile(r"^(?P<word>for) (?P<what>(?:(?!an?\b|the\b)[\w-]+ ){1,4}?)(?P<rest>(?:an?|the|every|no) .+)$")

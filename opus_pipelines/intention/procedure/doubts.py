@@ -65,7 +65,7 @@ _SAYS = re.compile(rf"{MUST.pattern}|{NEVER.pattern}|\b(?:is|are|needs?|requires
 _CLAUSE_WORD = re.compile(r"\b(?:if|when(?:ever)?|where|unless|except|case)\b")
 _LED = re.compile(r"(?:if|for|from|above|over|below|under|where|when(?:ever)?|in case|should|with|up to|at least|more than)\b")
 _REPORTED = re.compile(r"(?!(?:have|get|keep|leave) )[a-z]+ [a-z]+ [a-z]+ed (?:for|on|by|in|at|since)\b")  # "crack mapping scheduled for"
-_IS_SO = re.compile(r"\b(?:is|are) (?:up to|at least|at most|over|under|above|below|more than|less than)\b")
+_IS_SO = re.compile(r"\b(?:is|are) (?:up to|at least|at most|over|under|above|below|more than|less than|kept|held)\b")
 _MONTHS = frozenset((
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
 ))

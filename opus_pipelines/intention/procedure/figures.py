@@ -46,11 +46,14 @@ TIME = r"⟦[^⟧|]*\|[a-z]+\|[wc]⟧"
 _FUNCTION = r"(?:must|shall|should|may|can|is|are|has|have|needs?|requires?|and|or|to|in|on|at|of|per|for|by|from|with|if|when)\b"
 _FIGURE = rf"(?:{TOKEN}|{NUMBER}(?:\s*°\s*|\s+)(?!{_FUNCTION})[a-z]+|{NUMBER})"
 _MORE = (
-    r"(?:above|over|exceed(?:s|ing|ed)?|more than|(?!(?:low|small|short|few|light|young|cheap|rath|oth|earli)er)[a-z]+er than"
-    r"|in excess of|beyond"
-    r"|upwards of|>)"
+    r"(?:above|over|exceed(?:s|ing|ed)?|more than|in excess of|beyond|upwards of|>"
+    r"|(?:high|larg|great|long|old|bigg|heavi|wid|tall|deep|thick|hott|warm|lat|fast|farth|furth|hard|loud|dear|strong|broad|steep"
+    r"|wett)er than)"
 )
-_LESS = r"(?:below|under|less than|(?:few|low|small|short|young|light|cheap|earli)er than|<)"
+_LESS = (
+    r"(?:below|under|less than|<"
+    r"|(?:few|low|small|short|young|light|cheap|earli|cold|cool|thinn|narrow|slow|near|clos|weak|shallow|dri)er than)"
+)
 _LEAST = (
     r"(?:at least|no less than|not less than|no fewer than|a minimum of|minimum|min\.|(?:greater|more|higher) than or equal to"
     r"|equal to or (?:greater|more|higher) than|starting at|from(?= ⟦[^⟧]*\|m⟧)|≥|>=)"

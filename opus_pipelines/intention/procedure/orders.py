@@ -84,7 +84,8 @@ def order(text: str, conditions: Conditions = ()) -> list[Statement] | None:
         return [_precedes(found["a"], found["b"], True, conditions)]
     if (found := _INVERTED.search(text)) and (found["m"] not in ("is", "are") or not is_finite(found["a"])):
         return [_precedes(found["a"], found["b"], True, conditions)]
-    if (found := _ONLY.match(text)) and (found["w"] != "if" or is_event(found["a"])) and not re.search(r"⟦[^⟧]*\|[mp]⟧", found["a"]):
+    found = _ONLY.match(text)
+    if found and (found["w"] not in ("if", "when") or is_event(found["a"])) and not re.search(r"⟦[^⟧]*\|[mp]⟧", found["a"]):
         return [_precedes(found["a"], found["b"] + found["mid"], True, conditions)]
     if found := _NOT_BEFORE.match(text):
         return [_precedes(found["a"], found["b"], True, conditions)]

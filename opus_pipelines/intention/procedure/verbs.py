@@ -77,6 +77,14 @@ def _makes_a_noun(before: str) -> bool:
     return before in ("the", "a", "an", "all", "any", "its", "their", "your", "our", "these", "those") or before.endswith(("'s", "s'"))
 
 
+def _tells_of_several(words: list[str]) -> bool:
+    """ "school classes love the fog horn": two nouns, then the verb."""
+    match words:
+        case [first, second, third, "the" | "a" | "an", *_]:
+            return second.endswith("s") and _is_noun(first) and is_base(third)
+    return False
+
+
 def is_imperative(text: str) -> bool:
     """The text begins with a verb's base form and has no finite verb in its main clause: "check the seal"."""
     words = words_in(text)
@@ -87,6 +95,8 @@ def is_imperative(text: str) -> bool:
     if words[1:2] in (["or"], ["and"], ["of"]) and _is_noun(words[0]) and not is_base((words[2:3] or [""])[0]):
         return False  # "band or DJ"
     if not words or words[0] in _NO_ORDERS or not is_base(words[0]) or (len(words) > 1 and words[1] in FINITE):
+        return False
+    if _tells_of_several(words):
         return False
     main = re.split(
         r"\b(?:that|which|who|whom|whose|why|whether|if|what|how|where|when|because|so|until|before|after|while|unless|as|than"
