@@ -65,6 +65,7 @@ _SAYS = re.compile(rf"{MUST.pattern}|{NEVER.pattern}|\b(?:is|are|needs?|requires
 _CLAUSE_WORD = re.compile(r"\b(?:if|when(?:ever)?|where|unless|except|case)\b")
 _LED = re.compile(r"(?:if|for|from|above|over|below|under|where|when(?:ever)?|in case|should|with|up to|at least|more than)\b")
 _REPORTED = re.compile(r"(?!(?:have|get|keep|leave) )[a-z]+ [a-z]+ [a-z]+ed (?:for|on|by|in|at|since)\b")  # "crack mapping scheduled for"
+_RELATIVE = re.compile(r"\b(?:that|who|which)\b.*\b(?:is|are)\b")
 _IS_SO = re.compile(r"\b(?:is|are) (?:up to|at least|at most|over|under|above|below|more than|less than|kept|held)\b")
 _MONTHS = frozenset((
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
@@ -99,6 +100,8 @@ def doubted(found: Sequence[Statement], clause: str) -> list[Statement]:
 
 def _of_construction(said: Statement, clause: str) -> str:
     """A construction that proved unreliable on styles which the reader was not made on (tests/intention/procedures/README.md)."""
+    if said.kind == "deadline" and _RELATIVE.search(said.a):
+        return f"whether the time tells which cases are meant by {said.a!r} is not sure"
     if said.kind == "existence" and _REPORTED.match(clause):
         return TOLD
     if any(c.is_scope for c in said.conditions) and not LEADING.match(clause) and not FOR_WHOM.match(clause):
@@ -200,7 +203,13 @@ def _figures_lost(found: Sequence[Statement], clause: str) -> str:
         limited = forbidden and never and never.end() <= bound.start() and not _NARROWED_BY.search(clause[never.end() : bound.start()])
         if measured or limited:
             return f"whether {readable(bound[0])!r} is a condition is not sure"
-    return _times_lost(found, clause, kept) if any(said.kind == "deadline" for said in found) else ""
+    if any(said.kind == "deadline" for said in found):
+        return _times_lost(found, clause, kept)
+    told = [c.text for said in found for c in said.conditions] + [t for said in found for t in (said.a, said.b)]
+    lost = (t[0] for t in re.finditer(TIME, clause) if figure_of(t[0]).amount not in kept and readable(t[0]) not in " ".join(told))
+    if any(said.conditions for said in found) and (time := next(lost, None)):
+        return f"{readable(time)!r} was not understood"
+    return ""
 
 
 def _times_lost(found: Sequence[Statement], clause: str, kept: set[float | None]) -> str:

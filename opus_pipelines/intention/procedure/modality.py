@@ -75,7 +75,7 @@ RELATIVE_NOT = re.compile(r"\b(?P<r>that|which|who) (?:is|are|was|were|has|have|
 NOBODY = re.compile(r"^(?:no (?!later\b|more\b|less\b|longer\b|fewer\b|one\b)|nobody|no one|nothing|none)\b")
 SUBJECT = re.compile(r"^(?:we|you|they|i) (?=[a-z]+)")
 _FILLER = re.compile(
-    r"\b(?:always|also|then|immediately|promptly|(?<!the )(?<!a )(?<!its )(?<!their )(?<!our )first|please"
+    r"\b(?:always|also|then|immediately|promptly|(?<!the )(?<!a )(?<!its )(?<!their )(?<!our )first(?!-)|please"
     r"|in future|afterwards|subsequently|diligently|thereafter|only"
     r"|without undue delay"
     r"|in any event|as soon as possible|at once|later|beforehand|finally|either|both|strictly)\b"
