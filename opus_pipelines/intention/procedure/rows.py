@@ -13,7 +13,7 @@ _PERMITS = re.compile(
 _FORBIDS = re.compile(r"^(?:(?:is )?(?:prohibited|forbidden|not allowed|not permitted|never)\b)(?P<rest>.*)$", re.I)
 _SAME_DAY = re.compile(r"^(?:the )?same day$|^immediately$|^at once$", re.I)
 _DUE = re.compile(
-    r"^(?:within |max(?:imum|\.)? |at most |up to )?(?:an? |\w+[-.,\d]* )(?:working |business |calendar )?(?:minute"
+    r"^(?:within |max(?:imum|\.)? |at most |up to |not? later than )?(?:an? |\w+[-.,\d]* )(?:working |business |calendar )?(?:minute"
     r"|hour|day|week|month)s?(?: at most| maximum)?(?: (?:of|after|from) .+)?$", re.I)
 _ORDER = re.compile(
     r"^(?:only after|only with|only upon|only once|only when|after|before|not before|not until|must follow|once"
@@ -156,6 +156,6 @@ def _lower(step: str) -> str:
 
 
 def _bare(cell: str) -> str:
-    return re.sub(r"^(?:within|max(?:imum|\.)?|at most|up to)\s+|\s+(?:at most|maximum)$", "", cell, flags=re.I)
+    return re.sub(r"^(?:within|max(?:imum|\.)?|at most|up to|not? later than)\s+|\s+(?:at most|maximum)$", "", cell, flags=re.I)
 
 
