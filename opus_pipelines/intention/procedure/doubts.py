@@ -18,6 +18,7 @@ from opus_pipelines.intention.words import stems
 
 LONGEST_PHRASE = 6     # content words of a phrase beyond which it is a sentence, not the name of a step
 LONGEST_CONDITION = 7  # content words of a condition
+MOST_COMMAS = 2        # of a clause
 MOST_CONDITIONS = 2    # of one statement
 LEAST_CAUSED = 2       # words of "have it done", from which the last tells what is done to something
 TOLD = "it tells what is done, it does not say that it must be"
@@ -102,8 +103,10 @@ def _of_construction(said: Statement, clause: str) -> str:
     """A construction that proved unreliable on styles which the reader was not made on (tests/intention/procedures/README.md)."""
     if said.kind == "deadline" and _RELATIVE.search(said.a):
         return f"whether the time tells which cases are meant by {said.a!r} is not sure"
-    if said.kind == "existence" and _REPORTED.match(clause):
+    if said.kind == "existence" and (not said.strong or _REPORTED.match(clause)):
         return TOLD
+    if clause.count(", ") > MOST_COMMAS:
+        return "the sentence has too many parts"
     if any(c.is_scope for c in said.conditions) and not LEADING.match(clause) and not FOR_WHOM.match(clause):
         return "whether only some cases are meant is not sure"
     if any(c.op and not c.text for c in said.conditions) and said.kind in _OF_ONE and _is_behind(clause):

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from opus_pipelines.intention.procedure import depends, orders, times
 from opus_pipelines.intention.procedure.clauses import clauses_of
-from opus_pipelines.intention.procedure.doubts import TOLD, doubted
-from opus_pipelines.intention.procedure.figures import BOUNDED, readable
+from opus_pipelines.intention.procedure.doubts import doubted
+from opus_pipelines.intention.procedure.figures import readable
 from opus_pipelines.intention.procedure.modality import (
     ENSURE,
     FORGET,
@@ -142,13 +142,10 @@ def _clause(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[St
         return []
     if trailing and (due := times.deadline(main)):
         return _due(*due, shape, conditions)
-    ends_in_figure = any(bound.end() == len(main) for bound in BOUNDED.finditer(main))
     main, numeric = _numeric(main)
     conditions = (*conditions, *numeric)
     permits = PERMISSION.search(main) and not _binds(main)
-    found = (None if permits else orders.order(main, conditions)) or _plain(main, shape, conditions)
-    told = ends_in_figure or (trailing[:1] and trailing[0].text)
-    return [replace(s, doubt=TOLD) if told and s.kind == "existence" and not s.strong else s for s in found]
+    return (None if permits else orders.order(main, conditions)) or _plain(main, shape, conditions)
 
 
 def _binds(text: str) -> bool:
