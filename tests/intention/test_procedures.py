@@ -53,7 +53,7 @@ def benchmark():
 
 
 @pytest.mark.parametrize(("part", "precision", "recall"), [
-    ("tuning", 0.98, 0.88), ("heldout", 0.92, 0.85), ("second", 0.88, 0.66), ("sample", 0.95, 0.97),
+    ("tuning", 0.98, 0.87), ("heldout", 0.92, 0.82), ("second", 0.91, 0.68), ("sample", 0.95, 0.97),
 ])
 def test_the_reader_is_no_worse_than_measured(part, precision, recall, benchmark):
     """What benchmarks/rules.py printed when the reader was last changed; the old reader had .53 and .26 on the held-out part."""

@@ -214,3 +214,41 @@ def test_a_step_for_both_parts_and_a_step_behind_and_are_read_without_doubt():
     assert [(s.kind, s.a, s.doubt) for s in found] == [
         ("existence", "the property secured", ""), ("existence", "drying arranged on the same day", ""),
     ]
+
+
+@pytest.mark.parametrize(("text", "kind", "a", "b", "doubt"), [
+    ("The fund supports projects for people under 25.", "existence", "the fund supports projects for people", "",
+     "it tells what is done, it does not say that it must be"),
+    ("The subsidy rate is up to 70 percent.", "limit", "the subsidy rate", "", "it tells what is done, it does not say that it must be"),
+    ("No direct attack on flames.", "absence", "direct attack", "", "whether only some cases are meant is not sure"),
+    ("Kiln doors must never be opened above 100 degrees.", "absence", "kiln doors opened", "",
+     "whether 'above 100 degrees' is a condition is not sure"),
+    ("Requests for payment must be submitted no later than 30 November.",
+     "existence", "requests for payment submitted", "", "it has a date"),
+    ("Upon termination the tenant shall empty the unit.", "response", "termination", "the tenant empty the unit", ""),
+    ("The grantee shall open an account before the first instalment is paid.", "precedence", "the grantee open an account",
+     "the first instalment is paid", ""),
+    ("Always add the lye to the water.", "existence", "add the lye to the water", "", ""),
+])
+def test_constructions_that_proved_unreliable_are_doubted_and_the_others_read(text, kind, a, b, doubt):
+    assert [(s.kind, s.a, s.b, s.doubt) for s in statements_of(text)] == [(kind, a, b, doubt)]
+
+
+@pytest.mark.parametrize(("text", "condition"), [
+    ("When you cannot attend, tell your section leader.", Condition("you can not attend")),
+    ("No scan within 24 hours: open an investigation.", Condition("no scan within 24 hours")),
+    ("If the water is colder than 10 degrees, cancel the session.", Condition("", "<", 10.0, "degrees")),
+    ("When the cell count rises above 400,000, the vet has to be called.", Condition("", ">", 400000.0, "count")),
+])
+def test_a_condition_keeps_its_denial_its_side_and_its_thousands(text, condition):
+    assert [s.conditions for s in statements_of(text)] == [(condition,)]
+
+
+@pytest.mark.parametrize(("text", "since", "is_exclusive"), [
+    ("The invoice must be paid within 10 working days of receipt.", "receipt", False),
+    ("After the approval of the order, the invoice must be paid within 3 days.", "the approval of the order", False),
+    ("The invoice must be paid within 3 days.", "", False), ("Either repair the part or replace the part.", "", True),
+    ("Repair the part or replace the part.", "", False),
+])
+def test_from_when_a_time_counts_and_whether_options_exclude_each_other_is_read(text, since, is_exclusive):
+    assert [(s.since, s.exclusive) for s in statements_of(text)] == [(since, is_exclusive)]
