@@ -144,20 +144,27 @@ def _ends(name: str, plan: Plan, ends: Callable[[Case], set[str]], side: int) ->
     """The steps at one end, and the event or step at that end of all that is expected, each against the cases that have it. A step from
     which a return to earlier work is expected is no end."""
     cases = [case for case in plan.similar if case.has_ended]
-    cases = cases if len(cases) >= FEW else [case for case in plan.history if case.has_ended]
     steps = set(plan.titles) - {pair[1 - side] for pair in plan.work}
     returns = {row["src"] for row in plan.flow if row["dst_place"] < row["src_place"]} if side else set()
-    shares = {task: _share(task, [case.only(plan.is_step) for case in cases], ends) for task in sorted(steps)}
+    whole = [case for case in plan.history if case.has_ended]
+
+    def share(task: str, is_kept: Callable[[str], bool]) -> float | None:
+        """Of the similar cases with a task; where they are few, of all; where these are few, it cannot be told."""
+        of = next((of for of in (cases, whole) if sum(task in case.tasks for case in of) >= FEW), ())
+        return _share(task, [case.only(is_kept) for case in of], ends)
+
+    shares = {task: share(task, plan.is_step) for task in sorted(steps)}
     if plan.expected:
         outermost = plan.expected[-1 if side else 0]
-        shares |= {outermost: _share(outermost, cases, ends)} if outermost not in steps else {}
+        shares |= {outermost: share(outermost, lambda task: True)} if outermost not in steps else {}
     if not shares:
         return Check(name, False, "the plan has no step")
     titles = _names(plan)
     back = {task: ", and returns to earlier work are expected" if task in returns else "" for task in shares}
-    words = {t: "no case has it" if share is None else f"{share:.0%} of the cases with it do{back[t]}" for t, share in shares.items()}
+    unknown = f"fewer than {FEW} cases with it have ended"
+    words = {t: unknown if part is None else f"{part:.0%} of the cases with it do{back[t]}" for t, part in shares.items()}
     said = ", ".join(f"{titles.get(task, task)} ({known})" for task, known in words.items())
-    known = [share for task, share in shares.items() if share is not None and not back[task]]
+    known = [part for task, part in shares.items() if part is not None and not back[task]]
     return Check(name, min(known) >= LEAST_END if known else True if returns & set(shares) else None, said)
 
 
@@ -205,16 +212,20 @@ def _no_outcome(plan: Plan) -> Check:
 
 
 def _no_idle(plan: Plan) -> Check:
+    """Every step was done by enough of the similar cases of which it is known whether they do it: an open case that has not done it yet may
+    still do it. Where these are few, it cannot be told."""
     name, cases = "no idle step", [case for case in plan.similar if case.success is not False]
-    if not cases:
-        return Check(name, None, "no similar case that did not fail")
     known = {step["task_id"] for step in plan.tasks if step["origin"] not in ("new", "decision")}
-    shares = {task: sum(task in case.tasks for case in cases) / len(cases) for task in plan.titles if task in known}
+    told = {task: [task in case.tasks for case in cases if case.has_ended or task in case.tasks] for task in plan.titles if task in known}
+    shares = {task: sum(done) / len(done) for task, done in told.items() if len(done) >= FEW}
     idle = [f"{plan.titles[task]} ({share:.0%})" for task, share in shares.items() if share < LEAST_DONE]
     ids = [step["task_id"] for step in plan.tasks]
     idle += [f"{plan.titles[task]} (twice)" for task in plan.titles if ids.count(task) > 1]
-    least = f"every step was done by at least {min(shares.values(), default=0):.0%} of {len(cases)} similar cases"
-    return Check(name, not idle, f"of {len(cases)} similar cases did: {', '.join(idle)}" if idle else least)
+    if idle:
+        return Check(name, False, f"of {len(cases)} similar cases did: {', '.join(idle)}")
+    if len(shares) < len(told):
+        return Check(name, None, f"of {len(told) - len(shares)} steps fewer than {FEW} similar cases tell whether they are done")
+    return Check(name, True, f"every step was done by at least {min(shares.values(), default=0):.0%} of {len(cases)} similar cases")
 
 
 def _evidence(plan: Plan) -> Check:

@@ -99,6 +99,19 @@ def test_each_invariant_fails_where_it_is_broken(made: Plan, name: str, said: st
     assert said in failing(made)[name]
 
 
+def test_open_cases_do_not_tell_what_they_will_not_do() -> None:
+    open_cases = [case("ta", p_ended=0.1, similarity=0.8)] * 20
+    ended = [case("ta", "tc", similarity=0.8)] * 10
+    assert IDLE not in failing(plan("ta", "tb", "tc", near=open_cases))
+    assert "Approve request (0%)" in failing(plan("ta", "tb", "tc", near=[*open_cases, *ended]))[IDLE]
+    assert {c.name: c.holds for c in checks(plan("ta", "tb", "tc", near=open_cases))}[IDLE] is None
+
+
+def test_the_end_of_few_cases_tells_nothing() -> None:
+    found = {c.name: c for c in checks(plan("ta", "ti", history=[*HISTORY, *[case("ta", "ti", "tc")] * 9], near=[]))}[ENDS]
+    assert (found.holds, found.said) == (None, "Survey (fewer than 10 cases with it have ended)")
+
+
 def test_what_is_explained_or_undecided_is_fine() -> None:
     apart = [*HISTORY, case("ta", "tb", "ti", "tc")]  # nothing but "Survey" stands between them, always
     waits = plan("ti", "tc", origin="dependency", history=[case("ti", "ta", "tc")] * 9)

@@ -171,11 +171,12 @@ class _Drawing:
 
     def _figures(self, task: TaskEntry) -> Sequence[str]:
         known = self._of.evidence.get(task.id)
-        done = "never done in history" if not known else f"done {known:,} time{'' if known == 1 else 's'}"  # more than once in a case, too
+        # More than once in a case, too; "seen", for a process model or a flow says what is to be done, not that it was.
+        seen = "never seen in history" if not known else f"seen {known:,} time{'' if known == 1 else 's'}"
         judged = "" if task.p_basis == "prior" else f" · p {chance(task.p)}"
         cost, took = self._cost(task), self._took(task)
         figures = "cost and time unknown" if cost is None and took is None else f"{usd(cost)} · {hours(took)}"
-        return figures, f"{done}{judged}"
+        return figures, f"{seen}{judged}"
 
     def _cost(self, task: TaskEntry) -> float | None:
         return self._of.workflow.by_id[task.id].known_cost_usd  # type: ignore[union-attr]  # it is a task's

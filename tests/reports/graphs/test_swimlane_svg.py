@@ -30,7 +30,7 @@ def test_lanes_times_costs_evidence_and_reviews() -> None:
     text = swimlane_svg(workflow())
     assert words(text) == [
         "Client", "Software", "People", "starts at", "0 ms", "2.0 s", "1.0 min", "file", "Claim", "Check", "$0.5000 · 2.0 s",
-        "done 1 time · p 0.999", "✓ REVIEW", "Look", "$3.00 · 1.0 min", "never done in history · p 0.990", "Letter",
+        "seen 1 time · p 0.999", "✓ REVIEW", "Look", "$3.00 · 1.0 min", "never seen in history · p 0.990", "Letter",
     ]
     assert 'aria-label="Check: 2 steps by 3 actors"' in text
     assert text.count('class="review"') == 1
@@ -40,7 +40,7 @@ def test_what_nobody_knows_is_not_shown_as_a_figure() -> None:
     unknown = TaskEntry(id="a", title="Check", cost_basis="unknown", duration_basis="unknown", p=0.95, p_basis="prior")
     file = WorkflowFile(title="Check", inputs=(InputEntry(id="i", title="Claim"),), tasks=(unknown,), edges=(("i", "a"),))
     assert words(swimlane_svg(Described(file, "f1", {"i": 0.0, "a": 0.0}, {"i": 0.0}, {"a": 611}))) == [
-        "Client", "No role stated", "Claim", "Check", "cost and time unknown", "done 611 times",
+        "Client", "No role stated", "Claim", "Check", "cost and time unknown", "seen 611 times",
     ]
 
 
