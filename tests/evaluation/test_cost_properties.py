@@ -152,6 +152,7 @@ def test_where_only_consumption_costs_the_cost_is_additive(first, second):
     assert cost(sequential(first, second), Cost()) == whole
 
 
+@pytest.mark.long
 @few
 @given(pieces(2, 2), pieces(2, 2))
 def test_duration_of_compositions(first, second):

@@ -45,6 +45,7 @@ def enumerated(workflow: Workflow) -> tuple[dict[str, float], float]:
     return {node: float(weight[right[node]].sum()) for node in order}, float(weight[whole].sum())
 
 
+@pytest.mark.long
 def test_equals_the_sum_over_all_outcomes_on_500_random_workflows():
     rng = random.Random(5)
     entangled = 0

@@ -187,6 +187,7 @@ def test_progress_says_what_became_of_each_file(bench) -> None:
     assert said == ["s/log.csv: 3 records (3 used, 0 no work, 0 rejected), 2 cases"]
 
 
+@pytest.mark.long
 def test_an_unchanged_night_loads_no_parser(bench) -> None:
     bench.put("s/log.csv", LOG)
     bench.read()

@@ -48,6 +48,7 @@ def test_names_and_texts_have_a_length_that_people_write(bench) -> None:
     )
 
 
+@pytest.mark.long
 def test_reasons_quote_no_more_than_a_person_reads(bench) -> None:
     _, _, state = bench.one("log.csv", ",".join(f"{n}{'x' * 100_000}" for n in range(50)) + "\n")
     assert len(state.files[0]["reason"]) < 4_000

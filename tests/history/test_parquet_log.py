@@ -87,6 +87,7 @@ def test_whole_files_that_are_refused(bench, content: bytes, reason: str) -> Non
     assert (state.files[0]["status"], rejects) == ("rejected", [])
 
 
+@pytest.mark.long
 def test_times_are_read_without_pandas(tmp_path) -> None:
     (tmp_path / "log.parquet").write_bytes(packed(case_id=["1"], activity=["A"], timestamp=pa.array([AT], pa.timestamp("ns", "UTC"))))
     code = (

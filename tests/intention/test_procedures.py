@@ -52,6 +52,7 @@ def benchmark():
     return module
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("part", "precision", "recall"), [
     ("tuning", 0.98, 0.87), ("heldout", 0.92, 0.82), ("second", 0.91, 0.68), ("sample", 0.95, 0.97),
 ])

@@ -124,6 +124,7 @@ def test_exact_means_no_other_ways_and_reviews_earn_more(seed: int, tasks: int, 
         assert found.worth == pytest.approx(brute(space, [found.draft.order]), abs=1e-9)
 
 
+@pytest.mark.long
 def test_shapes_ways_and_reviews_together_are_near_the_optimum() -> None:
     """Over every shape that is allowed, every way and every review. The search over shapes is local: it may miss by some 5 %."""
     lost = []

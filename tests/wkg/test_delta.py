@@ -40,6 +40,7 @@ def added_up(cases: list[list[dict[str, Any]]], name: str) -> pa.Table:
     return summed(table, KEYS[name])
 
 
+@pytest.mark.long
 @given(st.lists(EDGES, max_size=6), st.lists(EDGES, max_size=6), st.data())
 @settings(max_examples=300, deadline=None)
 def test_taking_away_and_adding_is_adding_up_anew_or_is_refused(

@@ -114,6 +114,7 @@ def test_intentions_that_came_and_went(lake: Lake) -> None:
     assert {(row["intention_id"], row["change"]) for row in rows} == {("n2", "removed"), ("n3", "added")}
 
 
+@pytest.mark.long
 def test_earlier_results_stay_comparable(lake: Lake) -> None:
     write_views_sql(lake)
     write_json(lake.root / "wkg" / "current.json", {"snapshot": "w1", "before": None, "published_at": NOW.isoformat()})

@@ -125,6 +125,7 @@ def touched(ident: str, flow: Any, points: Any, boxes: dict[str, Any], nodes: di
     return found
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(files())
 def test_every_workflow_is_bpmn_and_comes_back_as_it_was(file: WorkflowFile) -> None:

@@ -3,6 +3,7 @@
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ def drawn(draw: Any) -> tuple[list[str], list[tuple[str, str]], dict[str, int]]:
     return order, edges, {v: draw(st.integers(0, 3)) for v in order}
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(drawn())
 def test_nothing_covers_anything(graph: tuple[list[str], list[tuple[str, str]], dict[str, int]]) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from opus_pipelines.workflow.files import TaskEntry, Weights, WorkflowFile, read
 from tests.workflow.faces.conftest import files
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(file=files(), form=st.sampled_from([(as_json, "w.json"), (as_yaml, "w.yaml")]))
 def test_what_is_written_is_read_back(tmp_path: Path, file: WorkflowFile, form: tuple) -> None:
