@@ -45,13 +45,16 @@ WITH
         UNION ALL
         SELECT 5, 'near cases', 'generation/neighbours', list(implementation_id ORDER BY similarity DESC, implementation_id), NULL,
             format('similarity {:.3f} to {:.3f}', min(similarity), max(similarity)),
-            list(implementation_id ORDER BY implementation_id) FILTER (implementation_id NOT IN (SELECT implementation_id FROM wkg_cases))
+            list(implementation_id ORDER BY implementation_id) FILTER (
+                implementation_id NOT IN (SELECT implementation_id FROM wkg_cases UNION ALL SELECT decision_id FROM decisions)
+            )
         FROM near
         UNION ALL
         SELECT 6, 'history', 'history/implementations', list(implementation_id ORDER BY implementation_id),
             md5(string_agg(content_hash, '' ORDER BY implementation_id)),
             string_agg(DISTINCT source, ', ' ORDER BY source),
-            (SELECT list(implementation_id ORDER BY implementation_id) FROM near ANTI JOIN cases USING (implementation_id))
+            (SELECT list(implementation_id ORDER BY implementation_id)
+                FROM near ANTI JOIN cases USING (implementation_id) WHERE implementation_id NOT IN (SELECT decision_id FROM decisions))
         FROM cases
         UNION ALL
         SELECT 7, 'history file', 'history/sources', [s.source || '/' || s.path], s.content_hash, concat_ws(' ', s.format, s.bytes || ' bytes'), []

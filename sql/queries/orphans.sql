@@ -58,9 +58,10 @@ WITH
         LEFT JOIN (SELECT DISTINCT client, contract, result, intention_id, sequence_id FROM generation_sequences) AS b
             USING (client, contract, result, intention_id, sequence_id)
         UNION ALL
-        SELECT 'generation/neighbours → wkg/cases', count(*), count(*) FILTER (b.implementation_id IS NULL),
+        SELECT 'generation/neighbours → wkg/cases or decisions', count(*), count(*) FILTER (b.implementation_id IS NULL),
             min(a.implementation_id) FILTER (b.implementation_id IS NULL)
-        FROM generation_neighbours AS a SEMI JOIN now USING (client, contract, result) LEFT JOIN wkg_cases AS b USING (implementation_id)
+        FROM generation_neighbours AS a SEMI JOIN now USING (client, contract, result)
+        LEFT JOIN (SELECT implementation_id FROM wkg_cases UNION ALL SELECT decision_id FROM decisions) AS b USING (implementation_id)
         UNION ALL
         SELECT 'wkg/cases → history/implementations', count(*), count(*) FILTER (b.implementation_id IS NULL),
             min(a.implementation_id) FILTER (b.implementation_id IS NULL)

@@ -9,6 +9,8 @@ from opus_pipelines.query.shipped import run
 from opus_pipelines.query.views import connect
 from opus_pipelines.schemas import (
     COST_REPORT,
+    DECISIONS,
+    NEIGHBOURS,
     REWARD_REPORT,
     RUNS,
     SEQUENCES,
@@ -118,3 +120,17 @@ def test_an_orphan_is_counted_with_an_example(lake: Lake) -> None:
     assert broken == {
         "generation/intakes → generation/runs": (2, "k1"), "workflows/optimized → generation/sequences": (2, "fa1"),
     }
+
+
+def test_a_decision_that_counts_as_a_near_case_is_no_orphan_and_not_lost(whole: Lake) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT}
+    names = {k: HEAD[k] for k in ("client", "contract")}
+    put(whole, DECISIONS, whole.folder(DECISIONS, **where), names | {"number": 1, "decision_id": "d1", "decision": "accept"})
+    put(whole, NEIGHBOURS, whole.folder(NEIGHBOURS, **where, result="r2"), *(
+        HEAD | {"implementation_id": one, "similarity": 0.75} for one in ("m1", "d1")
+    ))
+    found = {row["reference"]: (row["rows"], row["orphans"]) for row in answer(whole, "orphans")}
+    assert found["generation/neighbours → wkg/cases or decisions"] == (2, 0)
+    chain = {row["link"]: row for row in answer(whole, "audit", "fa1")}
+    assert [chain[link]["ids"] for link in ("near cases", "history")] == [["d1", "m1"], ["m1"]]
+    assert [chain[link]["lost"] or [] for link in ("near cases", "history")] == [[], []]
