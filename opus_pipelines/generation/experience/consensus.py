@@ -107,7 +107,7 @@ def consensus(courses: Sequence[Course], weights: np.ndarray) -> Consensus:
     support = _support([(frozenset(c.tasks), w) for c, w in kept])
     tasks, agreement = _best([(frozenset(c.tasks), w) for c, w in kept])
     of_pair = _support([(c.pairs, w) for c, w in kept])
-    return Consensus(_ordered(tasks, kept), support, of_pair, agreement / whole, float(own.sum() ** 2 / (own**2).sum()), kept)
+    return Consensus(_ordered(tasks, kept, of_pair), support, of_pair, agreement / whole, float(own.sum() ** 2 / (own**2).sum()), kept)
 
 
 def _f1(one: Collection[Item], other: Collection[Item]) -> float:
@@ -161,19 +161,48 @@ def _best(held: Sequence[tuple[frozenset[Item], float]], among: Callable[[Item],
         best, top = changed[one], float(worths[one])
 
 
-def _ordered(tasks: Sequence[str], courses: Sequence[tuple[Course, float]]) -> tuple[str, ...]:
-    """The tasks in the order in which the courses first do them: always the task next that fewest others come before, by weight."""
+def _ordered(tasks: Sequence[str], courses: Sequence[tuple[Course, float]], support: Mapping[Pair, float]) -> tuple[str, ...]:
+    """The tasks in an order that agrees with the courses: the expected number of consecutive pairs that a course has too, its begin and its
+    end among them, less, for every two tasks that most courses do the other way round, the share by which these are more. `support`: of
+    every pair.
+
+    It begins with the task next that fewest others come before, by weight, and moves one task at a time as long as that gains.
+    """
     lead = np.zeros((len(tasks), len(tasks)))
     place = {task: n for n, task in enumerate(tasks)}
     for course, weight in courses:
         first = [place[t] for t in dict.fromkeys(course.tasks) if t in place]
         for a, b in combinations(first, 2):
             lead[a, b] += weight
-    left, found = list(range(len(tasks))), []
+    left, found = list(range(len(tasks))), list[int]()
     while left:
         late = [(lead[left, n] > lead[n, left]).sum() for n in left]
         ties = [n for n, count in zip(left, late, strict=True) if count == min(late)]
         best = min(ties, key=lambda n: (float((lead[left, n] - lead[n, left]).sum().round(9)), tasks[n]))
-        found.append(tasks[best])
+        found.append(best)
         left.remove(best)
-    return tuple(found)
+    whole = sum(weight for _, weight in courses)
+    follows = np.array([[support.get((a, b), 0.0) for b in tasks] for a in tasks])
+    begins, ends = (
+        np.array([sum(w for course, w in courses if course.tasks[end] == task) for task in tasks]) / whole for end in (0, -1)
+    )
+    return tuple(tasks[n] for n in _moved(found, follows, begins, ends, np.maximum(0.0, lead.T - lead) / whole))
+
+
+def _moved(order: list[int], follows: np.ndarray, begins: np.ndarray, ends: np.ndarray, against: np.ndarray) -> list[int]:
+    """The order after the single moves that gain most, until none gains. `follows` [n, n]: what a directly before b earns; `begins`,
+    `ends` [n]: what a task at the begin and the end earns; `against` [n, n]: what a anywhere before b costs."""
+    while len(order) > 1:
+        gain, moved = 1e-9, order
+        for now, task in enumerate(order):
+            rest = order[:now] + order[now + 1:]
+            worth = np.append(begins[task], follows[rest, task]) + np.append(follows[task, rest], ends[task])
+            worth -= np.concatenate([begins[rest[:1]], follows[rest[:-1], rest[1:]], ends[rest[-1:]]])
+            worth -= np.append(0.0, against[rest, task].cumsum()) + np.append(against[task, rest][::-1].cumsum()[::-1], 0.0)
+            best = int(worth.round(9).argmax())
+            if worth[best] - worth[now] > gain:
+                gain, moved = float(worth[best] - worth[now]), [*rest[:best], task, *rest[best:]]
+        if moved is order:
+            break
+        order = moved
+    return order

@@ -1,6 +1,6 @@
 """What similar cases agree on: the sets with the highest expected F1, held against every possible set."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -73,3 +73,30 @@ def test_the_pairs_of_some_tasks_are_those_that_the_cases_agree_on_and_no_chain_
     found = agreed(["ac", "ac", "ab", "abd"])
     assert found.pairs_among("abc") == {("a", "b"): 0.5, ("a", "c"): 0.5}
     assert found.pairs_among("cb") == {}  # no case did one of them directly after the other
+
+
+def test_an_order_joins_tasks_that_cases_did_directly_one_after_the_other():
+    """b and c are alternatives behind a, both before d. By what comes before what alone b and c tie, and either order joins them."""
+    found = agreed(["abd", "abd", "acd", "acbd", "abd"])
+    assert found.tasks == ("a", "b", "d")
+    found = agreed(["abcd", "abcd", "cdab", "cdab", "cdab"])
+    assert found.tasks == ("c", "d", "a", "b")
+    returns = agreed(["abac", "ac", "abac"])  # b goes back to a: cases begin with a all the same
+    assert returns.tasks == ("a", "b", "c")
+    found = agreed(["abcd", "abcd", "cdab", "cdab", "cdab"])
+    assert found.agreement_of(found.tasks, among=set("abcd"))[1] == pytest.approx((3 * 1 + 2 * 2 / 3) / 5)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.permutations("abcd"), min_size=1, max_size=5))
+def test_no_single_move_betters_the_order(courses):
+    """The sum of what it says: consecutive pairs that courses have, begin and end too, less two tasks turned round."""
+    def worth(order):
+        shared = sum(sum(pair in list(pairwise(c)) for c in courses) for pair in pairwise(order))
+        shared += sum((c[0] == order[0]) + (c[-1] == order[-1]) for c in courses)
+        turned = sum(max(0, sum(c.index(b) < c.index(a) for c in courses) * 2 - len(courses)) for a, b in combinations(order, 2))
+        return (shared - turned) / len(courses)
+
+    found = agreed(["".join(c) for c in courses]).tasks
+    moves = [[*rest[:n], task, *rest[n:]] for task in found for rest in [[t for t in found if t != task]] for n in range(len(found))]
+    assert all(worth(found) >= worth(move) - 1e-9 for move in moves)
