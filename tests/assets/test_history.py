@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import dagster as dg
+import pytest
 
 from assets.history import history
 from opus_pipelines.cli.runs import _warnings
@@ -12,6 +13,7 @@ from resources.lake import LakeRun
 LOG = "case_id,activity\n1,A\n2,A\n"
 
 
+@pytest.mark.long
 def test_a_typo_in_source_toml_fails_the_check_by_name_and_blocks_nothing(tmp_path: Path) -> None:
     for source in ("a", "b"):
         (tmp_path / "history" / source).mkdir(parents=True)

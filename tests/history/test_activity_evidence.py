@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pyarrow.compute as pc
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -61,6 +62,7 @@ STEPS = st.lists(st.builds(step, st.sampled_from("abc"), st.floats(0, 3), st.sam
 HISTORY = st.lists(st.tuples(STEPS, st.sampled_from([True, False, None]), st.integers(1, 3), st.sampled_from(["x", None])), max_size=8)
 
 
+@pytest.mark.long
 @given(HISTORY, st.integers(0, 8))
 def test_parts_add_up_to_the_whole(history, cut) -> None:
     cases = [case(i, *s, success=ok, weight=w, industry=industry) for i, (s, ok, w, industry) in enumerate(history)]

@@ -10,6 +10,8 @@ from opus_pipelines.sample.model import normalise
 
 SIGMAS = 5.0
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def tasks(written):

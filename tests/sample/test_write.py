@@ -20,6 +20,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {f.relative_to(folder).as_posix(): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()}
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_bytes(written, tmp_path):
     write_sample(tmp_path)
     assert contents(written.folder) == contents(tmp_path)
