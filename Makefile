@@ -54,7 +54,7 @@ imports: .venv/.installed ## who may import whom (import-linter)
 lock: .venv/.installed ## pin requirements.lock anew from pyproject.toml
 	@$(BIN)/uv pip compile -q --no-header --no-annotate pyproject.toml --extra dev -o requirements.lock
 
-docs: .venv/.installed ## write the settings reference and the data dictionary into README.md
+docs: .venv/.installed ## write the settings reference and the data dictionary into docs/
 	@$(BIN)/python scripts/reference.py
 
 ui: .venv/.installed ## the Dagster UI on the sample's lake

@@ -1,6 +1,6 @@
-"""Writes the parts of README.md that are made from code: the settings reference and the data dictionary. `make docs` runs it.
+"""Writes the parts of docs/ that are made from code: the settings reference and the data dictionary. `make docs` runs it.
 
-With --check it changes nothing and exits 1 when README.md is out of date.
+With --check it changes nothing and exits 1 when one of them is out of date.
 """
 
 import sys
@@ -15,14 +15,14 @@ from opus_pipelines.history.source_settings import SourceSettings
 from opus_pipelines.schemas import DATASETS, TASK_IMPLEMENTATION, Column
 from opus_pipelines.settings import Settings
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def settings_reference() -> str:
     """A table a file: every key, its default, its meaning."""
     files = {"opus.toml": Settings, "source.toml": SourceSettings, "contract.toml": ContractSettings, "intake.toml": IntakeSettings}
     head = ["", "| key | default | meaning |", "| --- | --- | --- |"]
-    return "\n\n".join("\n".join([f"### {name}", *head, *_keys(model)]) for name, model in files.items())
+    return "\n\n".join("\n".join([f"## {name}", *head, *_keys(model)]) for name, model in files.items())
 
 
 def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
@@ -45,12 +45,12 @@ def _default(value: Any) -> str:
 def data_dictionary() -> str:
     """A table a dataset: every column, its type, its meaning; then the tasks inside an implementation."""
     parts = [
-        f"### {d.name}\n\n{d.about}; view `{d.view}`, rows by {', '.join(f'`{k}`' for k in d.key)}"
+        f"## {d.name}\n\n{d.about}; view `{d.view}`, rows by {', '.join(f'`{k}`' for k in d.key)}"
         + (f", partitions {', '.join(f'`{p}`' for p in d.partitions)}" if d.partitions else "")
         + f"\n\n{_columns(d.columns)}"
         for d in DATASETS.values()
     ]
-    inner = f"### task_implementation\n\nan element of `tasks` in history/implementations\n\n{_columns(TASK_IMPLEMENTATION)}"
+    inner = f"## task_implementation\n\nan element of `tasks` in history/implementations\n\n{_columns(TASK_IMPLEMENTATION)}"
     return "\n\n".join([*parts, inner])
 
 
@@ -63,18 +63,20 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def written(text: str) -> str:
-    """README's text with its two parts made anew."""
-    for name, body in (("settings", settings_reference()), ("data dictionary", data_dictionary())):
-        start, end = f"<!-- {name}: made by `make docs` -->\n", f"<!-- end of {name} -->"
-        head, rest = text.split(start)
-        text = head + start + "\n" + body + "\n\n" + end + rest.split(end, 1)[1]
-    return text
+MADE = {"settings": settings_reference, "datasets": data_dictionary}  # by file of docs/
+
+
+def written(name: str) -> tuple[str, str]:
+    """The text of a file of docs/ as it stands, and with its part that is made from code made anew."""
+    text = (DOCS / f"{name}.md").read_text("utf-8")
+    start, end = f"<!-- {name}: made by `make docs` -->\n", f"<!-- end of {name} -->"
+    head, rest = text.split(start)
+    return text, head + start + "\n" + MADE[name]() + "\n\n" + end + rest.split(end, 1)[1]
 
 
 if __name__ == "__main__":
-    before = README.read_text("utf-8")
-    after = written(before)
+    stale = {name: after for name in MADE for before, after in [written(name)] if after != before}
     if "--check" in sys.argv[1:]:
-        sys.exit(after != before)
-    README.write_text(after, "utf-8")
+        sys.exit(bool(stale))
+    for name, after in stale.items():
+        (DOCS / f"{name}.md").write_text(after, "utf-8")
