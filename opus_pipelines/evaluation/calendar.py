@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
+from opus_pipelines.evaluation.cost import MS_PER_HOUR
 from opus_pipelines.settings import Section
 
 FIRST_YEAR, LAST_YEAR = 1990, 2060
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 DAY_MINUTES = 24 * 60
-MS_PER_HOUR = 3.6e6
 _HOURS = re.compile(r"(\d{1,2}):(\d{2})-(\d{1,2}):(\d{2})")
 
 Floats = NDArray[np.float64]

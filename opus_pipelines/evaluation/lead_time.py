@@ -16,6 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from opus_pipelines.evaluation.calendar import Calendar
+from opus_pipelines.evaluation.cost import MS_PER_HOUR
 from opus_pipelines.evaluation.times import Floats, Times
 from opus_pipelines.ids import digest
 from opus_pipelines.workflow.model import TaskNode, Workflow
@@ -23,7 +24,6 @@ from opus_pipelines.workflow.model import TaskNode, Workflow
 DRAWS = 2_000
 KEPT = 512          # steps' draws kept: the workflows of an intake share most of their steps
 ARRIVAL_YEAR = 2026  # requests arrive evenly over the working time of one year; a fixed one, so that a rebuild gives the same figures
-MS_PER_HOUR = 3.6e6
 
 APART, TOGETHER, MIXED, ASSUMED = "waiting and work", "time between completions", "mixed", "assumed"
 

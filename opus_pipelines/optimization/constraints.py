@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from opus_pipelines.evaluation.cost import MS_PER_HOUR
 from opus_pipelines.evaluation.lead_time import LeadTime
 from opus_pipelines.evaluation.reward import Evaluation
-from opus_pipelines.workflow.constraints import Constraints, StepDeadline, folded, merged
+from opus_pipelines.workflow.constraints import NOT_APPLIED, Constraints, StepDeadline, folded, merged
 
 __all__ = ["Constraints", "Due", "folded", "merged", "violations"]
 
@@ -33,7 +33,7 @@ class Due:
     def words(self) -> str:
         """The deadline, and with which probability it is kept or why nobody can tell."""
         if self.kept is None:
-            return f"{self.deadline.words}: rule not applied, because the time up to the step is {self.taken.basis}"
+            return f"{self.deadline.words}: {NOT_APPLIED}, because the time up to the step is {self.taken.basis}"
         return f"{self.deadline.words}: kept with probability {self.kept:.3f}"
 
 

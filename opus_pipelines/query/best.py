@@ -10,6 +10,7 @@ from opus_pipelines.errors import LakeError
 from opus_pipelines.generation.decided.words import decision_words
 from opus_pipelines.query.sql import select
 from opus_pipelines.words import assumed, deadline, hours, lead_time, share, success, within
+from opus_pipelines.workflow.constraints import NOT_APPLIED
 
 NO_GAIN = "no gain stated"
 COLUMNS = (
@@ -75,7 +76,7 @@ def _lead_time(r: dict[str, Any]) -> str:
 
 def _constraints(r: dict[str, Any]) -> list[str]:
     """Whether the constraints are met, and how many rules of the documents are none of them."""
-    left = (r["rules_not_applied"] or 0) + sum("rule not applied" in due for due in r["step_deadlines"] or [])
+    left = (r["rules_not_applied"] or 0) + sum(NOT_APPLIED in due for due in r["step_deadlines"] or [])
     said = [f"{left} rule{'' if left == 1 else 's'} not applied"] if left else []
     return (["met"] if r["feasible"] else list(r["violations"] or ["violated"])) + said
 

@@ -18,6 +18,7 @@ _Name = Annotated[str, Field(min_length=1)]
 
 _Group = Annotated[tuple[_Name, ...], Field(min_length=2)]
 Unit = Literal["hours", "days", "working_hours", "working_days"]
+NOT_APPLIED = "rule not applied"  # in the words of a deadline that nobody can tell whether it is kept
 
 
 class StepDeadline(Section):

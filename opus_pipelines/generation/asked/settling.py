@@ -15,7 +15,7 @@ from opus_pipelines.intention.sentences import Sentence
 from opus_pipelines.intention.words import same, stems, within
 from opus_pipelines.lwm.interface import Work
 from opus_pipelines.wfg.algorithm1 import WFG
-from opus_pipelines.workflow.constraints import Constraints, StepDeadline
+from opus_pipelines.workflow.constraints import Constraints, StepDeadline, Unit
 
 IN_FORCE = "in force"
 NO_ACTIVITY = "none"  # the answer that a phrase means no activity
@@ -267,10 +267,10 @@ def _in_words(demand: Demand, names: Sequence[str]) -> str:
 
 def deadline_of(figure: Figure, step: str, after: str | None = None) -> StepDeadline:
     """The deadline of a step, in the unit of its sentence as far as deadlines have it."""
-    if figure.calendar == "working" and figure.unit in ("hour", "day"):
-        return StepDeadline(step=step, within=figure.amount, unit="working_hours" if figure.unit == "hour" else "working_days", after=after)
-    is_days = figure.unit == "day"
-    return StepDeadline(step=step, within=figure.amount if is_days else hours(figure), unit="days" if is_days else "hours", after=after)
+    units: dict[tuple[str, bool], Unit] = {("hour", True): "working_hours", ("day", True): "working_days", ("day", False): "days"}
+    unit = units.get((figure.unit, figure.calendar == "working"))
+    within = hours(figure) if unit is None else figure.amount
+    return StepDeadline(step=step, within=within, unit=unit or "hours", after=after)
 
 
 def _reaches(pairs: "set[Pair] | Mapping[Pair, object]", start: str, end: str) -> bool:

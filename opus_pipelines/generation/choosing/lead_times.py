@@ -1,7 +1,7 @@
 """Lead times of the workflows of one Intention: what history says of each step's time, put together for a whole workflow."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
@@ -33,16 +33,21 @@ class LeadTimes:
 
     def of(self, workflow: Workflow) -> LeadTime:
         """The lead time of a workflow; unknown where history does not tell a step's time."""
-        times = {task.id: self._step(workflow, task) for task in workflow.tasks}
-        found = lead_time(workflow, times, max(self.correlation, 0.0), self.seed, self.calendar)
+        found = lead_time(workflow, self._steps(workflow), max(self.correlation, 0.0), self.seed, self.calendar)
         whole = self._whole(workflow) if abs(self.correlation) >= DEPENDENT else None
         return found if whole is None else replace(found, basis=f"{whole.n} whole cases of the same steps", draws=whole.draws(DRAWS))
 
-    def dues(self, workflow: Workflow, deadlines: Iterable[StepDeadline], names: Names) -> tuple[Due, ...]:
+    def dues(self, workflow: Workflow, deadlines: Sequence[StepDeadline], names: Names) -> tuple[Due, ...]:
         """Each deadline of a step that the workflow has, held against the lead time up to that step."""
-        return tuple(due for deadline in deadlines if (due := self._due(workflow, deadline, names)) is not None)
+        if not deadlines:
+            return ()
+        times = self._steps(workflow)
+        return tuple(due for deadline in deadlines if (due := self._due(workflow, times, deadline, names)) is not None)
 
-    def _due(self, workflow: Workflow, deadline: StepDeadline, names: Names) -> Due | None:
+    def _steps(self, workflow: Workflow) -> dict[str, StepTime]:
+        return {task.id: self._step(workflow, task) for task in workflow.tasks}
+
+    def _due(self, workflow: Workflow, times: Mapping[str, StepTime], deadline: StepDeadline, names: Names) -> Due | None:
         node = _node(workflow, names, deadline.step)
         since = None if deadline.after is None else _node(workflow, names, deadline.after)
         if node is None:
@@ -50,7 +55,6 @@ class LeadTimes:
         limit = self._limit_hours(deadline)
         if deadline.after is not None and since is None:
             return Due(deadline, LeadTime(f"unknown: the workflow does not have {deadline.after!r}"), limit)
-        times = {task.id: self._step(workflow, task) for task in workflow.tasks}
         in_working_time = deadline.unit.startswith("working")
         taken = time_until(workflow, times, node, since, in_working_time, max(self.correlation, 0.0), self.seed, self.calendar)
         return Due(deadline, taken, limit)

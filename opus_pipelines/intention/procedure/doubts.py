@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from opus_pipelines.intention.procedure.depends import FOR_WHOM, LEADING
-from opus_pipelines.intention.procedure.figures import BOUNDED, TIME, TOKEN, bounded, figure_of, readable
+from opus_pipelines.intention.procedure.figures import BOUNDED, MONTHS, TIME, TOKEN, bounded, figure_of, readable
 from opus_pipelines.intention.procedure.modality import MUST, NEVER, RELATIVE_NOT
 from opus_pipelines.intention.procedure.times import ahead_removed
 from opus_pipelines.intention.procedure.verbs import is_base, is_imperative, is_participle, words_in
@@ -68,9 +68,6 @@ _LED = re.compile(r"(?:if|for|from|above|over|below|under|where|when(?:ever)?|in
 _REPORTED = re.compile(r"(?!(?:have|get|keep|leave) )[a-z]+ [a-z]+ [a-z]+ed (?:for|on|by|in|at|since)\b")  # "crack mapping scheduled for"
 _RELATIVE = re.compile(r"\b(?:that|who|which)\b.*\b(?:is|are)\b")
 _IS_SO = re.compile(r"\b(?:is|are) (?:up to|at least|at most|over|under|above|below|more than|less than|kept|held)\b")
-_MONTHS = frozenset((
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
-))
 _UNREAD_IN_CONDITION = re.compile(r"\b(?:must|shall|should|will|would|may|might|could)\b|⟦|, ")
 _FIGURE_IN_WORDS = re.compile(r"\b[A-Z]{3} [\d,.]+|\b\d[\d.,]* (?:working )?(?:second|minute|hour|day|week|month|year|percent)")
 _NARROWS = re.compile(  # "instruments touched by ...", "complaints from readers": some of them, or all?
@@ -126,7 +123,7 @@ def _reasons(said: Statement, clause: str) -> Iterator[str]:
         yield f"{said.a!r} tells how things are, not what is done"
     for text in filter(None, (said.a, said.b, *said.options)):
         yield _of_phrase(text, said.kind in _OF_ONE)
-    if not _MONTHS.isdisjoint({said.unit, *(c.unit for c in said.conditions)}):
+    if any(unit in MONTHS for unit in (said.unit, *(c.unit for c in said.conditions))):
         yield "it has a date"
     if len(said.conditions) > MOST_CONDITIONS:
         yield "it has more conditions than can be read for sure"

@@ -41,6 +41,9 @@ _TIME = re.compile(
 )
 _TIME_UNITS = {"s": "second", "mi": "minute", "h": "hour", "d": "day", "w": "week", "mo": "month", "y": "year"}
 _HOURS = {"second": 1 / 3600, "minute": 1 / 60, "hour": 1.0, "day": 24.0, "week": 168.0, "month": 730.0, "year": 8760.0}
+MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december",
+)
 TOKEN = r"⟦[^⟧]*⟧"
 TIME = r"⟦[^⟧|]*\|[a-z]+\|[wc]⟧"
 _FUNCTION = r"(?:must|shall|should|may|can|is|are|has|have|needs?|requires?|and|or|to|in|on|at|of|per|for|by|from|with|if|when)\b"

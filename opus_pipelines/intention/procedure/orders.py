@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from opus_pipelines.intention.procedure.figures import readable
+from opus_pipelines.intention.procedure.figures import MONTHS, readable
 from opus_pipelines.intention.procedure.modality import MUST, NOBODY, PROHIBITED, coordinated, forbids, obliges, phrase
 from opus_pipelines.intention.procedure.verbs import is_finite, is_participle, words_in
 from opus_pipelines.intention.stated import Condition, Kind, Statement
@@ -55,7 +55,7 @@ _EVENT = re.compile(r"\b(?:has|have|had|is|are|was|were|gets?) (?:not )?(?:been 
 
 _HANGING = re.compile(r"\b(?:if|unless|except|when|where|while|provided)\b")
 _CLOCK = re.compile(
-    r"(?:the )?(?:\d|(?:january|february|march|april|may|june|july|august|september|october|november|december) ?\d|noon|midnight|midday"
+    rf"(?:the )?(?:\d|(?:{'|'.join(MONTHS)}) ?\d|noon|midnight|midday"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday|end of|close of|⟦)"
 )
 _FORCE = re.compile(r"\b(?:must|shall|should|may|can|has to|have to)\b")

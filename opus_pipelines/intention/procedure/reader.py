@@ -74,9 +74,8 @@ def statements_of(text: str, shape: str = "prose") -> tuple[Statement, ...]:
 def _read(text: str, shape: str, conditions: tuple[Condition, ...] = ()) -> list[Statement]:
     if text.endswith("?") or not text:
         return []
-    lead = depends.LEADING.match(text) or depends.FOR_WHOM.match(text) or depends.WITHOUT_COMMA.match(text)
-    lead = lead or depends.TOLD_BEHIND.match(text)
-    lead = lead or depends.TOLD_BEHIND.match(text)
+    leads = (depends.LEADING, depends.FOR_WHOM, depends.WITHOUT_COMMA, depends.TOLD_BEHIND)
+    lead = next(filter(None, (pattern.match(text) for pattern in leads)), None)
     if lead and not (lead["word"] == "from" and times.duration_limit(text)):
         return _led(lead["word"], lead["what"], lead["rest"], shape, conditions)
     parts = _COORDINATED.split(text)

@@ -80,8 +80,9 @@ class _Incidence:
             late = hazard[(self._steps > horizon / np.e) & (self._steps <= horizon)].sum(0)
             edges = horizon * np.exp(-np.arange(PARTS + 1) / PARTS)
             parts = [float(hazard[(self._steps > begin) & (self._steps <= end)].sum()) for end, begin in pairwise(edges)]
-            whole = min(float(late.sum()), PARTS * float(np.median(parts)))
-            beyond = (1.0 - np.exp(-((whole * folds) ** 2))) * late / max(float(late.sum()), 1e-12)
+            seen = float(late.sum())
+            whole = min(seen, PARTS * float(np.median(parts)))
+            beyond = (1.0 - np.exp(-((whole * folds) ** 2))) * late / max(seen, 1e-12)
             found = self._incidence[-1] + self._survival[-1] * beyond
             self.whole = found / max(1.0, float(found.sum()))
 
