@@ -1,13 +1,10 @@
-"""Hashes that name things: ids, content hashes, and the version of the code itself. No clock, no randomness."""
+"""Hashes that name things: ids and content hashes. No clock, no randomness."""
 
 import hashlib
 import json
 from collections.abc import Iterable
-from functools import cache
 from pathlib import Path
 from typing import Any
-
-_PACKAGE = Path(__file__).resolve().parent
 
 
 def canonical(value: Any) -> str:
@@ -48,19 +45,3 @@ def file_hash(path: Path) -> str:
     """Hash of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]
-
-
-@cache
-def code_version(packages: tuple[str, ...] = ()) -> str:
-    """Hash of the package's own files: of all, or of the named sub-packages, single modules and the SQL that Spark runs."""
-    return digest(*_code_parts(packages))
-
-
-def _code_parts(packages: tuple[str, ...]) -> Iterable[str | bytes]:
-    roots = [_PACKAGE / p for p in packages] or [_PACKAGE]
-    roots.append(_PACKAGE.parent / "sql" / "wkg")
-    for root in roots:
-        files = [root] if root.is_file() else sorted(f for f in root.rglob("*") if f.suffix in {".py", ".sql", ".toml"})
-        for file in files:
-            yield file.relative_to(_PACKAGE.parent).as_posix()
-            yield file.read_bytes()

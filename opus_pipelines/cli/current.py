@@ -9,9 +9,10 @@ from opus_pipelines.generation.results.current import failed_intakes, is_current
 from opus_pipelines.generation.results.staleness import changes_since
 from opus_pipelines.history.ingest import HistoryState, read_history
 from opus_pipelines.history.plan import SourcePlan, plan_history
-from opus_pipelines.lake import PART, Lake, read_table
+from opus_pipelines.lake import PART, Lake, read_json, read_table
 from opus_pipelines.schemas import IMPLEMENTATIONS, SOURCES
 from opus_pipelines.settings import Settings
+from opus_pipelines.versions import difference, versions_of
 from opus_pipelines.wkg.build import prepare
 from opus_pipelines.wkg.resolution.resolving import Resolving
 from opus_pipelines.wkg.staged import SnapshotBuild
@@ -32,6 +33,15 @@ def unchanged_history(settings: Settings) -> tuple[SnapshotBuild, HistoryState] 
             return None
         build = prepare(lake, settings, state)
     return (build, state) if build.is_current else None
+
+
+def versions_since(settings: Settings) -> str | None:
+    """What `opus rebuild` says where the current snapshot was made by other algorithm versions; None where it was made by these."""
+    lake = Lake(settings.paths.lake)
+    snapshot = lake.current_snapshot()
+    manifest = read_json(lake.snapshot_folder(snapshot) / "manifest.json") if snapshot is not None else None
+    differs = difference(manifest.get("code_version"), versions_of("manifest")) if manifest else None
+    return f"the current snapshot has other algorithm versions ({differs}); what depends on them is made anew" if differs else None
 
 
 def _files_unchanged(lake: Lake, plans: list[SourcePlan]) -> bool:

@@ -49,13 +49,15 @@ def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bo
       opus --lake demo/lake rebuild --history demo/history
     """
     from opus_pipelines.cli import runs
-    from opus_pipelines.cli.current import unchanged_history
+    from opus_pipelines.cli.current import unchanged_history, versions_since
 
     settings = options.settings(paths__history=history)
     if not settings.paths.history.is_dir():
         raise InputError(f"{settings.paths.history}: no such history folder; say where it is with --history or OPUS_HISTORY")
     unchanged = None if full or reset_lambda or publish else unchanged_history(settings)
     if unchanged is None:
+        if (line := versions_since(settings)) is not None:
+            note(line)
         runs.rebuild(settings, full, reset_lambda, publish)
         return
     build, state = unchanged

@@ -1,5 +1,6 @@
 """Vectors kept by what was encoded: a text is encoded once per model, whichever snapshot or intake asks for it."""
 
+import re
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.ids import digest
 from opus_pipelines.lake import slug, write_atomically
+from opus_pipelines.versions import ALGORITHM_VERSIONS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,9 +39,15 @@ def _add_file(folder: Path, table: pa.Table) -> None:
     write_atomically(folder / f"{uuid.uuid4().hex}.parquet", lambda path: pq.write_table(table, path, compression="zstd"))
 
 
+def _suffix() -> str:
+    """The end of a cache folder's name: vectors of another version of the embedding are not used."""
+    version = ALGORITHM_VERSIONS["embedding"]
+    return WHOLE if version == 1 else f"{WHOLE}{version}"
+
+
 def tokens_of(folder: Path) -> int:
     """The tokens a passage of the encoder whose vectors a cache's folder holds: it says so in its name."""
-    return int(folder.name.removesuffix(WHOLE).rpartition("-")[2])
+    return int(re.sub(rf"{WHOLE}\d*$", "", folder.name).rpartition("-")[2])
 
 
 class CachedEncoder:
@@ -47,7 +55,7 @@ class CachedEncoder:
 
     def __init__(self, encoder: Encoder, folder: Path) -> None:
         self.encoder = encoder
-        self.folder = folder / f"{slug(encoder.name)}-{encoder.max_tokens}{WHOLE}"
+        self.folder = folder / f"{slug(encoder.name)}-{encoder.max_tokens}{_suffix()}"
 
     @property
     def name(self) -> str:

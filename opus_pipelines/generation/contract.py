@@ -22,20 +22,17 @@ from opus_pipelines.generation.outcome import Outcome, Terms, failed_outcome, ou
 from opus_pipelines.generation.results.changes import write_changes
 from opus_pipelines.generation.results.rows import DATASETS_OF_GENERATION, Row
 from opus_pipelines.generation.results.staged import Heading, StagedTables
-from opus_pipelines.ids import code_version, digest, make_id
+from opus_pipelines.ids import digest, make_id
 from opus_pipelines.intention.elements import Element, contract_elements, shown_name
 from opus_pipelines.lake import Lake, read_json, write_json, write_table
 from opus_pipelines.lwm.history import HistoryBackend
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.schemas import DATASETS, EXPECTED_FLOW, OPTIMIZED, RUNS, WORKFLOW_EDGES, WORKFLOW_TASKS, Dataset
 from opus_pipelines.settings import Settings
+from opus_pipelines.versions import versions_of
 
 logger = logging.getLogger(__name__)
 
-CODE = (
-    "tables", "ids.py", "lake.py", "workflow", "evaluation", "embedding", "wkg/graph.py", "intention", "subgraph", "lwm", "wfg",
-    "optimization", "generation", "reports", "history/privacy/names.py",
-)
 TABLES = (*DATASETS_OF_GENERATION, OPTIMIZED, WORKFLOW_TASKS, WORKFLOW_EDGES, EXPECTED_FLOW)
 
 
@@ -82,19 +79,20 @@ def settings_hash(settings: Settings) -> str:
 def result_id(
     contract: ContractFolder, snapshot: str, settings: Settings, model: LargeWorkModel | None = None, attempt: int = 1
 ) -> str:
-    """The id that the contract's result has or would have: hash of its files, decisions, snapshot, model, settings and code.
+    """The id that the contract's result has or would have: hash of its files, decisions, snapshot, model, settings and
+    algorithm versions.
     Cheap.
 
     `attempt`: 1, or which attempt this is at the same inputs, where intakes failed before for a reason that may pass (time, memory); what
     is published is never changed, so that each attempt has an id of its own.
     """
-    return id_of(contract, snapshot, (model or HistoryBackend()).version, settings_hash(settings), code_version(CODE), attempt)
+    return id_of(contract, snapshot, (model or HistoryBackend()).version, settings_hash(settings), versions_of("result"), attempt)
 
 
 def id_of(
     contract: ContractFolder, snapshot: str, model_version: str, settings: str, code: str, attempt: int = 1, decisions: int | None = None
 ) -> str:
-    """`result_id` of the hashes of settings and code: what a published result says of itself can be held against its id.
+    """`result_id` of the hash of the settings and the algorithm versions (`code`), which a published result names: both can be compared.
 
     `decisions`: how many of the contract's decisions were made by then; all, where no number is given.
     """
@@ -120,7 +118,7 @@ def generate_contract(
         progress(f"{where}: {outcome}")
     run.rows[RUNS.name].append({
         "run_id": run_id, "generated_at": now, "seconds": [("generate", time.monotonic() - started)],
-        "snapshot": knowledge.snapshot.id, "code_version": code_version(CODE), "settings_hash": settings_hash(settings),
+        "snapshot": knowledge.snapshot.id, "code_version": versions_of("result"), "settings_hash": settings_hash(settings),
     })
     result = run.result
     result.tables = {d.name: result_table(result, d, run.rows[d.name]) for d in (*TABLES, RUNS)}

@@ -2,20 +2,19 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 
-from opus_pipelines import settings as common
-from opus_pipelines import tables
 from opus_pipelines.errors import InputError, SettingsError
 from opus_pipelines.history.files import data_files, escape, printable
 from opus_pipelines.history.formats import FORMATS, format_of
 from opus_pipelines.history.privacy.forgotten import Forgotten
 from opus_pipelines.history.privacy.redaction import Redactor
 from opus_pipelines.history.source_settings import FILE_NAME, Redact, SourceSettings, load_source
+from opus_pipelines.history.token_prices import shipped_prices
 from opus_pipelines.ids import digest, file_hash, make_id
 from opus_pipelines.lake import Lake, read_table
 from opus_pipelines.schemas import SOURCES
+from opus_pipelines.versions import versions_of
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def _plan_source(folder: Path, usd_per_unit: Mapping[str, float], key: bytes) ->
     stated = file_hash(toml) if toml.is_file() and settings is not None else ""
     redactor = Redactor(settings.redact if settings else Redact(), key)
     files = tuple(_plan_file(path, folder, settings, stated, redactor) for path in data_files(folder))
-    content = make_id("h", code_hash(), stated, refused or "", [(f.path, f.content_hash) for f in files])
+    content = make_id("h", reading_version(), stated, refused or "", [(f.path, f.content_hash) for f in files])
     return SourcePlan(printable(Path(folder.name)), folder, settings, refused, files, content, content, content)
 
 
@@ -113,11 +112,6 @@ def _plan_file(path: Path, folder: Path, settings: SourceSettings | None, stated
     return FilePlan(name, path, digest(stated, file_hash(path)), path.stat().st_size, kind.name if kind else None)
 
 
-@cache
-def code_hash() -> str:
-    """Hash of the code that reads history and declares its tables: another version reads everything again."""
-    here = Path(__file__).parent
-    own = sorted(file for file in here.rglob("*") if file.suffix in (".py", ".toml"))  # the shipped prices count as code
-    parts = [(file.relative_to(here).as_posix(), file.read_bytes()) for file in own]
-    others = (Path(str(common.__file__)), *sorted(Path(tables.__path__[0]).glob("history.py")))
-    return digest(*(part for pair in [*parts, *((file.name, file.read_bytes()) for file in others)] for part in pair))
+def reading_version() -> str:
+    """Hash of what every source's reading depends on beside its files: the algorithm version and the shipped prices of tokens."""
+    return digest(versions_of("history"), {model: price.model_dump(mode="json") for model, price in shipped_prices().items()})

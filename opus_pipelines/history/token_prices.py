@@ -7,7 +7,7 @@ from pathlib import Path
 
 from opus_pipelines.history.source_settings import TokenPrice
 
-_FILE = Path(__file__).with_name("token_prices.toml")
+FILE = Path(__file__).with_name("token_prices.toml")
 _NAME_LENGTH = 200
 _PROVIDER = re.compile(r"^(?:(?:us|eu|apac|global)\.)?(?:anthropic|amazon|cohere|deepseek|google|meta|mistral|openai)\.")
 _DATE = re.compile(r"(?:-(?:20\d\d-?\d\d-?\d\d|latest))+$")
@@ -31,10 +31,11 @@ def _names(written: str) -> tuple[str, str]:
 
 def shipped_price(model: str) -> TokenPrice | None:
     """The price of a model by its name with its date, else without; None where the table has neither."""
-    return next((_table()[name] for name in model_names(model) if name in _table()), None)
+    return next((shipped_prices()[name] for name in model_names(model) if name in shipped_prices()), None)
 
 
 @cache
-def _table() -> dict[str, TokenPrice]:
-    content = tomllib.loads(_FILE.read_text("utf-8"))
+def shipped_prices() -> dict[str, TokenPrice]:
+    """The whole table: the price of each model, by its name without provider and version."""
+    content = tomllib.loads(FILE.read_text("utf-8"))
     return {model_names(model)[0]: TokenPrice(tokens_in=paid[0], tokens_out=paid[1]) for model, paid in content["prices"].items()}

@@ -9,11 +9,11 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from opus_pipelines.ids import code_version
 from opus_pipelines.lwm.composed import composed
 from opus_pipelines.lwm.interface import LwmRequest, NearCase, TaskSequence
 from opus_pipelines.lwm.markov import beam
 from opus_pipelines.subgraph.steiner import SubWKG
+from opus_pipelines.versions import history_backend_version
 
 PER_SUBGRAPH = 8
 BEAMS_PER_SUBGRAPH = 4
@@ -27,8 +27,8 @@ class HistoryBackend:
 
     @property
     def version(self) -> str:
-        """Name and code: the backend has no weights of its own."""
-        return f"history-{code_version(('lwm', 'subgraph'))[:8]}"
+        """Name and algorithm version: the backend has no weights of its own."""
+        return history_backend_version()
 
     def generate(self, request: LwmRequest) -> list[TaskSequence]:
         """For every subgraph its best near sequences and its likeliest walks that no near case took; best of all what the procedure asks

@@ -104,6 +104,6 @@ RUNS = result_dataset("generation/runs", "one row, one run of a contract: the on
     generated_at   ts       when
     seconds        seconds  seconds per stage
     snapshot       id       the snapshot it was made from
-    code_version   string   hash of the package's files
+    code_version   string   algorithm versions that it was made with, such as planning=1
     settings_hash  string   hash of the settings that matter
 """, head=RESULT)

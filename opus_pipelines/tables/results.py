@@ -5,7 +5,7 @@ from opus_pipelines.tables import Dataset, dataset
 RESULT = """
     client    string  the client, as written
     contract  string  the contract, as written
-    result    id      hash of intakes, contract, snapshot, model, settings and code
+    result    id      hash of intakes, contract, snapshot, model, settings and algorithm versions
 """
 INTAKE = RESULT + """
     intake_id     id  hash of client, contract and folder

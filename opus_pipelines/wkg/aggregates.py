@@ -17,9 +17,10 @@ import pyarrow.parquet as pq
 from opus_pipelines.history.activity_evidence import evidence_of
 from opus_pipelines.history.activity_kinds import ActivityKind
 from opus_pipelines.history.costs import GROUP_ATTRIBUTES, NO_GROUP
-from opus_pipelines.ids import code_version, digest
+from opus_pipelines.ids import digest
 from opus_pipelines.lake import Lake, slug
 from opus_pipelines.schemas import CASES, IMPLEMENTATIONS
+from opus_pipelines.versions import versions_of
 from opus_pipelines.wkg.cases import cases_of, task_ids
 from opus_pipelines.wkg.columns import AGGREGATES, BINNED, KEYS, VARIANTS
 from opus_pipelines.wkg.delta import Change, change_since, combined, earlier_versions, write_facts, write_rows
@@ -31,12 +32,6 @@ if TYPE_CHECKING:
 CASE_FIELDS = ("implementation_id", "source", "industry", "client", "title", "success", "expected_outcome", "weight")
 VALUES_KEPT = 64  # distinct descriptions, instructions, inputs, outputs of a source's way
 RAW_VARIANTS = "raw_variants"  # with the source's own task keys, to add to and to take from
-MINING_CODE = (
-    "wkg/aggregates.py", "wkg/delta.py", "wkg/cases.py", "wkg/columns.py", "wkg/estimates/histograms.py", "wkg/estimates/open_cases.py",
-    "wkg/estimates/next_activity.py",
-    "wkg/resolution/names.py",
-    "history/activity_evidence.py", "history/costs.py",
-)
 WAY = ("actor_kind", "model", "actor_group")
 # A group of people is what the log says: what `[columns] actor_group` names, the XES standard's role or group, or a column of that name.
 _NONE = ", ".join(f"'{word}'" for word in NO_GROUP)
@@ -72,8 +67,8 @@ class SourcePart:
 
     @cached_property
     def key(self) -> str:
-        """Hash of what the aggregates depend on: implementations, aliases, the code that mines."""
-        return digest(self.content, self.aliases, code_version(MINING_CODE))
+        """Hash of what the aggregates depend on: implementations, aliases, the version of mining."""
+        return digest(self.content, self.aliases, versions_of("mining"))
 
     def place(self, lake: Lake) -> Path:
         """Where its aggregates lie."""
@@ -92,7 +87,7 @@ def mine_missing(lake: Lake, parts: Iterable[SourcePart], session: "Callable[[],
             for name in AGGREGATES:
                 pq.write_table(_own(name, mined[part.source, name], lookup), staged / f"{name}.parquet", compression="zstd")
             pq.write_table(_raw_variants(mined[part.source, "variants"]), staged / f"{RAW_VARIANTS}.parquet", compression="zstd")
-            write_facts(staged, part.content, code_version(MINING_CODE), part.aliases)
+            write_facts(staged, part.content, versions_of("mining"), part.aliases)
             pq.write_table(cases_of(part.folder, lookup), staged / "cases.parquet", compression="zstd")
             pq.write_table(evidence_of(part.folder), staged / "activities.parquet", compression="zstd")
             lake.publish(staged, part.place(lake))
@@ -143,7 +138,7 @@ def _mined_rows(lake: Lake, parts: list[SourcePart], spark: "SparkSession") -> M
 
 def _grown(lake: Lake, part: SourcePart, folder: Path) -> _Grown | None:
     """What to mine of a source whose earlier version was mined; None where all of it is to be mined."""
-    earlier = next(iter(earlier_versions(lake, part.source, code_version(MINING_CODE), part.aliases)), None)
+    earlier = next(iter(earlier_versions(lake, part.source, versions_of("mining"), part.aliases)), None)
     change = change_since(earlier, part.folder) if earlier is not None else None
     if change is None:
         return None

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import Encoder, TextEncoder
 from opus_pipelines.errors import CheckFailed
-from opus_pipelines.ids import code_version, digest, make_id
+from opus_pipelines.ids import digest, make_id
 from opus_pipelines.lake import Lake, read_json
 from opus_pipelines.schemas import EDGES, EMBEDDINGS, Dataset
 from opus_pipelines.settings import Settings
+from opus_pipelines.versions import versions_of
 from opus_pipelines.wkg import manifest, remake
 from opus_pipelines.wkg.aggregates import SourcePart, mine_missing
 from opus_pipelines.wkg.checks import SNAPSHOT_DATASETS, CheckResult, check_recall, check_snapshot
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from opus_pipelines.history.ingest import HistoryState
-
-CODE = ("tables", "schemas.py", "lake.py", "ids.py", "history", "wkg", "embedding")
 
 
 def prepare(
@@ -158,5 +157,5 @@ def _inputs(settings: Settings, parts: list[SourcePart], resolution: Resolution,
     return digest(
         [(part.source, part.content, part.key, part.stated) for part in parts],
         ledger_rows(resolution.ids), resolution.rows, pins.model_dump(mode="json"),
-        manifest.settings_that_matter(settings), code_version(CODE),
+        manifest.settings_that_matter(settings), versions_of("snapshot"),
     )

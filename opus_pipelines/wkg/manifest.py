@@ -7,9 +7,10 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from opus_pipelines.ids import code_version, digest
+from opus_pipelines.ids import digest
 from opus_pipelines.lake import Lake, read_json, write_atomically, write_json
 from opus_pipelines.settings import Settings
+from opus_pipelines.versions import versions_of
 from opus_pipelines.wkg.aggregates import SourcePart
 from opus_pipelines.wkg.changes import write_changes
 from opus_pipelines.wkg.checks import CheckResult
@@ -46,7 +47,7 @@ def write(build: SnapshotBuild, checks: list[CheckResult], now: datetime) -> Non
         "drift": {"from": build.last.name, **build.drift.figures()} if build.last and build.drift else None,
         "engines": {"mining": "spark", "graph": build.graph_engine},
         "versions": {"python": platform.python_version(), **{name: version(name) for name in ("pyspark", "pyarrow", "opus-pipelines")}},
-        "code_version": code_version(),
+        "code_version": versions_of("manifest"),
         **build.figures,
         "timings": build.timings | {"mined_sources": build.mined},
     })

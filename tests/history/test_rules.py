@@ -1,11 +1,10 @@
 """Costs, outcomes and masked text."""
 
-import shutil
 from pathlib import Path
 
 import pytest
 
-from opus_pipelines.history import plan
+from opus_pipelines.history import plan, token_prices
 from opus_pipelines.history.costs import price
 from opus_pipelines.history.outcome import succeeded
 from opus_pipelines.history.privacy.redaction import Redactor
@@ -48,12 +47,16 @@ def test_costs(task: Task, cost: float | None, parts: tuple, basis: str | None) 
 
 
 def test_a_changed_price_makes_everything_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(Path(plan.__file__).parent, tmp_path / "history", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(plan, "__file__", str(tmp_path / "history" / "plan.py"))
-    before = plan.code_hash.__wrapped__()
-    prices = tmp_path / "history" / "token_prices.toml"
-    prices.write_text(prices.read_text().replace('"gpt-4o" = [2.50', '"gpt-4o" = [2.60'))
-    assert plan.code_hash.__wrapped__() != before
+    before = plan.reading_version()
+    text = token_prices.FILE.read_text()
+    monkeypatch.setattr(token_prices, "FILE", tmp_path / "prices.toml")
+    versions = []
+    for changed in (f"# A comment changes nothing.\n{text}", text.replace('"gpt-4o" = [2.50', '"gpt-4o" = [2.60')):
+        token_prices.FILE.write_text(changed)
+        token_prices.shipped_prices.cache_clear()
+        versions.append(plan.reading_version())
+    token_prices.shipped_prices.cache_clear()
+    assert [version == before for version in versions] == [True, False]
 
 
 @pytest.mark.parametrize(

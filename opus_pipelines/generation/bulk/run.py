@@ -17,15 +17,15 @@ from opus_pipelines.generation.bulk.chunks import GenerationSetup, ReadChunk, Wo
 from opus_pipelines.generation.bulk.server import Server
 from opus_pipelines.generation.bulk.spread import on_spark
 from opus_pipelines.generation.bulk.vectors import write_vectors
-from opus_pipelines.generation.contract import CODE, TABLES, ContractResult, result_id, settings_hash
+from opus_pipelines.generation.contract import TABLES, ContractResult, result_id, settings_hash
 from opus_pipelines.generation.discover import ContractFolder
 from opus_pipelines.generation.results.staged import Heading, StagedTables, write_part
-from opus_pipelines.ids import code_version
 from opus_pipelines.lake import PART, Lake
 from opus_pipelines.lwm.history import HistoryBackend
 from opus_pipelines.progress import Ticker
 from opus_pipelines.schemas import RUNS
 from opus_pipelines.settings import Settings
+from opus_pipelines.versions import versions_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,7 +70,7 @@ class BulkRun:
         result.texts_missed = sum(part.texts_missed for part in worked)
         write_part(heading, {RUNS.name: [{
             "run_id": run_id, "generated_at": now, "seconds": list(seconds.items()), "snapshot": self.snapshot,
-            "code_version": code_version(CODE), "settings_hash": settings_hash(self.settings),
+            "code_version": versions_of("result"), "settings_hash": settings_hash(self.settings),
         }]}, tables.folder, PART)
         shutil.rmtree(folder / "work")
         return result

@@ -6,12 +6,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from opus_pipelines.ids import code_version, digest
+from opus_pipelines.ids import digest
 from opus_pipelines.lake import Lake, slug
+from opus_pipelines.versions import versions_of
 from opus_pipelines.wkg.resolution.evidence import EVIDENCE, count_evidence
 
 SCHEMA = pa.schema([("industry", pa.string()), ("task_key", pa.string()), ("title", pa.string()), ("count", pa.int64())])
-CODE = ("wkg/resolution/names.py", "wkg/resolution/evidence.py")
 COLUMNS = ["industry", "weight", "tasks.list.element.task_key", "tasks.list.element.title"]
 
 
@@ -34,7 +34,7 @@ def evidence_of(lake: Lake, source: str, content: str) -> dict[str, pa.Table]:
 
 def names_place(lake: Lake, source: str, content: str) -> Path:
     """The folder of a source's counted names."""
-    return lake.root / "aggregates" / f"source_key={slug(source)}" / f"names={digest(content, code_version(CODE))}"
+    return lake.root / "aggregates" / f"source_key={slug(source)}" / f"names={digest(content, versions_of('names'))}"
 
 
 def count_names(folder: Path) -> pa.Table:

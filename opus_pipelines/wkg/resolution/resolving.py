@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.ids import code_version, digest
+from opus_pipelines.ids import digest
 from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings
+from opus_pipelines.versions import versions_of
 from opus_pipelines.wkg.resolution.alike import Likeness
 from opus_pipelines.wkg.resolution.ledger import read_ledger
 from opus_pipelines.wkg.resolution.merging import MERGES, Merges, keep_merges, merges_of, read_merges
@@ -22,9 +23,6 @@ from opus_pipelines.wkg.resolution.resolve import Resolution, identify
 if TYPE_CHECKING:
     from opus_pipelines.history.ingest import SourceState
 
-CODE = ("embedding", *(f"wkg/resolution/{name}.py" for name in (
-    "alike", "components", "merging", "nodes", "pins", "places", "resolving", "said", "space", "words",
-)))
 logger = logging.getLogger("opus_pipelines.rebuild")
 
 
@@ -79,7 +77,7 @@ class Resolving:
         settings = self.settings.wkg.model_dump(mode="json", include={"merge", "merge_threshold", "merge_across_industries"})
         encoder = self.settings.encoder.model_dump(mode="json", exclude={"batch_size"})
         sources = sorted((s.source, s.merge, names_place(self.lake, s.source, s.content).name) for s in self.sources)
-        return digest(sources, settings, encoder, self.pins.model_dump(mode="json"), code_version(CODE))
+        return digest(sources, settings, encoder, self.pins.model_dump(mode="json"), versions_of("resolution"))
 
 
 def _counts(names: Any) -> dict[tuple[str | None, str, str], int]:

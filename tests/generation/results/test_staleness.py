@@ -4,18 +4,18 @@ from datetime import UTC, datetime
 
 import pytest
 
-from opus_pipelines.generation.contract import CODE, ContractResult, publish_contract, result_id, result_table, settings_hash
+from opus_pipelines.generation.contract import ContractResult, id_of, publish_contract, result_id, result_table, settings_hash
 from opus_pipelines.generation.decided.contracts import contracts_of
 from opus_pipelines.generation.decided.record import Decision, add
 from opus_pipelines.generation.discover import discover
 from opus_pipelines.generation.results import staleness
 from opus_pipelines.generation.results.current import is_current
 from opus_pipelines.generation.results.staleness import changes_since
-from opus_pipelines.ids import code_version
 from opus_pipelines.lake import Lake
 from opus_pipelines.lwm.history import HistoryBackend
 from opus_pipelines.schemas import INTAKES, RUNS
 from opus_pipelines.settings import Reward, Settings
+from opus_pipelines.versions import ALGORITHM_VERSIONS, versions_of
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 SETTINGS = Settings()
@@ -45,7 +45,7 @@ def published(request, lake, folder):
     contract = folder()
     name = result_id(contract, "w1", SETTINGS, attempt=request.param)
     result = ContractResult(contract.client, contract.contract, name, "w1", HistoryBackend().version, {}, attempt=request.param)
-    run = {"run_id": "x", "generated_at": NOW, "settings_hash": settings_hash(SETTINGS), "code_version": code_version(CODE)}
+    run = {"run_id": "x", "generated_at": NOW, "settings_hash": settings_hash(SETTINGS), "code_version": versions_of("result")}
     result.tables = {d.name: result_table(result, d, rows) for d, rows in ((INTAKES, []), (RUNS, [run]))}
     publish_contract(lake, result, NOW)
     return lake
@@ -87,7 +87,7 @@ def test_a_result_made_with_some_of_the_decisions_tells_that_others_came(lake, d
     decide(lake, 1)
     (contract,) = contracts_of(lake, document.parents[4])
     result = ContractResult("Acme", "Retail", result_id(contract, "w1", SETTINGS), "w1", HistoryBackend().version, {})
-    run = {"run_id": "x", "generated_at": NOW, "settings_hash": settings_hash(SETTINGS), "code_version": code_version(CODE)}
+    run = {"run_id": "x", "generated_at": NOW, "settings_hash": settings_hash(SETTINGS), "code_version": versions_of("result")}
     result.tables = {d.name: result_table(result, d, rows) for d, rows in ((INTAKES, []), (RUNS, [run]))}
     publish_contract(lake, result, NOW)
     assert is_current(lake, contract, "w1", SETTINGS)
@@ -96,10 +96,20 @@ def test_a_result_made_with_some_of_the_decisions_tells_that_others_came(lake, d
     assert changes_since(lake, contract, "w1", SETTINGS) == ("decisions",)
 
 
-def test_another_version_of_the_code_is_named(published, folder, monkeypatch):
-    for module in ("results.staleness", "contract"):
-        monkeypatch.setattr(f"opus_pipelines.generation.{module}.code_version", lambda _: "another")
-    assert changes_since(published, folder(), "w1", SETTINGS) == ("code",)
+def test_a_raised_algorithm_version_is_named(published, folder, monkeypatch):
+    monkeypatch.setitem(ALGORITHM_VERSIONS, "planning", 2)
+    assert changes_since(published, folder(), "w1", SETTINGS) == ("code: planning 1 → 2",)
+
+
+def test_a_result_from_before_algorithm_versions_is_read_and_stale_and_says_why(lake, folder):
+    contract, code = folder(), "0123456789abcdef0123456789abcdef"
+    name = id_of(contract, "w1", "history-01234567", settings_hash(SETTINGS), code)
+    result = ContractResult(contract.client, contract.contract, name, "w1", "history-01234567", {})
+    run = {"run_id": "x", "generated_at": NOW, "settings_hash": settings_hash(SETTINGS), "code_version": code}
+    result.tables = {d.name: result_table(result, d, rows) for d, rows in ((INTAKES, []), (RUNS, [run]))}
+    publish_contract(lake, result, NOW)
+    assert not is_current(lake, contract, "w1", SETTINGS)
+    assert changes_since(lake, contract, "w1", SETTINGS) == ("model", "code: made before algorithm versions were declared")
 
 
 def test_another_model_is_named(published, folder, monkeypatch):
