@@ -9,9 +9,9 @@ import random
 import statistics
 import sys
 
-from opus_pipelines.subgraph.exact import least_weight, steiner_weight
 from opus_pipelines.subgraph.steiner import steiner
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
+from tests.subgraph.exact import least_weight, steiner_weight
 
 
 def main() -> int:

@@ -69,11 +69,6 @@ def joint_penalty(cip: float, sip: float, lambda_: float = 0.5) -> float:
     return min(1.0, math.sqrt(lambda_ * cip * cip + (1 - lambda_) * sip * sip))
 
 
-def complement_bounds(weight: float) -> tuple[float, float]:
-    """The least and the most that (8) or (9) can be where every pair sums to 1: [w (1 - w), max(w, 1 - w)]; with free scores [0, 1]."""
-    return weight * (1 - weight), max(weight, 1 - weight)
-
-
 def _mean_of_squares(pairs: Collection[tuple[float, float]], weight: float) -> float:
     if not pairs:
         return 0.0

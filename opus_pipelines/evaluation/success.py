@@ -1,4 +1,4 @@
-"""Success probabilities of EVAL A2 in the paper's product form, and when that form is exact."""
+"""Success probabilities of EVAL A2 in the paper's product form, and the forks above each node, which tell where that form is not exact."""
 
 import math
 from collections.abc import Sequence
@@ -41,14 +41,6 @@ def product_success(workflow: Workflow) -> Success:
     """Both at once, in the product form."""
     nodes = success_probabilities(workflow)
     return Success(nodes, workflow_success(workflow, nodes))
-
-
-def product_is_exact(workflow: Workflow) -> bool:
-    """Whether no node, and no pair of outputs, hangs on one uncertain ancestor by two ways: then the product form is exact."""
-    forks = Forks(workflow)
-    return all(disjoint([forks.above(u) for u in workflow.predecessors(node)]) for node in workflow.topological()) and disjoint(
-        [forks.above(n.id) for n in workflow.outputs]
-    )
 
 
 class Forks:

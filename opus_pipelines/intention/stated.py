@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 Kind = Literal["existence", "absence", "precedence", "response", "succession", "choice", "deadline", "limit"]
-KINDS: tuple[Kind, ...] = ("existence", "absence", "precedence", "response", "succession", "choice", "deadline", "limit")
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ that the product form likes best.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -17,41 +16,17 @@ import numpy as np
 from opus_pipelines.evaluation.cost import time_usd, weighed_usd, weights_held
 from opus_pipelines.optimization.envelope import best_on_chain
 from opus_pipelines.optimization.table import EXACT_ROWS, Allowed, Picks, Table
-from opus_pipelines.settings import Cost, Reward
-from opus_pipelines.workflow.model import TaskNode, Workflow
+from opus_pipelines.workflow.model import TaskNode
 
 COMBINATIONS = 1 << 15  # up to which every one is looked at: those of 15 places for a review
-Options = Mapping[str, Sequence[TaskNode]]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The workflow with its options chosen, their numbers by node. `exact`: no other choice earns more; else the best that was found.
-
-    `worth`: as in `Evaluation`; `earned`: for every node that is not at its first option, what it would lose if that node were.
-    """
-
-    workflow: Workflow
-    worth: float
-    exact: bool
-    earned: Mapping[str, float]
-    picks: Mapping[str, int]
-
-
-def best_choice(
-    workflow: Workflow, options: Options, cost: Cost, allowed: Allowed | None = None, reward: Reward | None = None
-) -> Choice | None:
-    """The best choice of an option for each node named in `options`, from the first options on; ties go to earlier ones.
-
-    `allowed` says of a batch which rows keep their constraints, EVAL (12); None where no combination that was looked at does.
-    """
-    table = Table.of(workflow, options, cost, reward)
-    found = best_picks(table, allowed)
-    return None if found is None else _chosen(table, *found)
 
 
 def best_picks(table: Table, allowed: Allowed | None = None) -> tuple[Picks, bool] | None:
-    """The same as numbers of options, and whether no other choice earns more."""
+    """The best choice of an option for each node of the table, as numbers of options, and whether no other choice earns more.
+
+    The search begins at the first options; ties go to earlier ones. `allowed` says of a batch which rows keep their constraints, EVAL (12).
+    Returns None where no combination that was looked at keeps them.
+    """
     if table.is_chain and not any(weights_held(table.cost).values()):
         picks = _on_chain(table)
         if allowed is None or allowed(table.scored(picks[None, :]))[0]:
@@ -62,17 +37,6 @@ def best_picks(table: Table, allowed: Allowed | None = None) -> tuple[Picks, boo
         return None if best is None else (best, table.by_product or size <= EXACT_ROWS)
     best = _greedy(table, allowed)
     return None if best is None else (best, False)
-
-
-def _chosen(table: Table, picks: Picks, exact: bool) -> Choice:
-    moved = [i for i, pick in enumerate(picks.tolist()) if pick]
-    reverted = np.repeat(picks[None, :], len(moved) + 1, axis=0)
-    for row, i in enumerate(moved):
-        reverted[row, i] = 0
-    rewards = table.scored(reverted).worth
-    names = list(table.options)
-    earned = {names[i]: float(rewards[-1] - rewards[row]) for row, i in enumerate(moved)}
-    return Choice(table.taken(picks), float(rewards[-1]), exact, earned, dict(zip(names, picks.tolist(), strict=True)))
 
 
 def _best_of(table: Table, picks: Picks, allowed: Allowed | None) -> Picks | None:

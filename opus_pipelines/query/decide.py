@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from datetime import datetime
-from typing import Any
 
 import duckdb
 
@@ -15,8 +14,6 @@ from opus_pipelines.query.explain import find_workflow
 from opus_pipelines.query.sql import rows
 from opus_pipelines.schemas import OPTIMIZED
 from opus_pipelines.workflow.constraints import folded
-
-Row = dict[str, Any]
 
 
 def to_decide(lake: Lake, connection: duckdb.DuckDBPyConnection, text: str, kind: Kind, now: datetime, encoder: str) -> Decision:

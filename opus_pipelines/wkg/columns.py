@@ -7,7 +7,6 @@ SUM = pa.decimal128(38, 0)  # of microseconds, or of millionths of a dollar, gig
 COUNT = pa.int64()
 TIME = pa.timestamp("us", tz="UTC")
 TEXT = pa.string()
-MEASURES = ("duration", "wait", "cost", "compute", "model", "human", "tokens_in", "tokens_out", "memory", "threads")
 BINNED = ("duration", "wait", "cost")  # measures whose quantiles are asked for
 
 _WAY = [("task_id", TEXT), ("actor_kind", TEXT), ("model", TEXT), ("actor_group", TEXT)]

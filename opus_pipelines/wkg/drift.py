@@ -53,16 +53,6 @@ class Drift:
         changed = len(self.tasks_added) + len(self.tasks_removed)
         return changed / (self.tasks[0] + len(self.tasks_added)) if changed else 0.0
 
-    @property
-    def transitions_ratio(self) -> float | None:
-        """Transitions now for each one before; None where there was none."""
-        return self.transitions[1] / self.transitions[0] if self.transitions[0] else None
-
-    @property
-    def is_empty(self) -> bool:
-        """Did nothing change that a picture would show?"""
-        return not (self.tasks_added or self.tasks_removed or self.edges_added or self.edges_removed or self.movers)
-
     def figures(self) -> dict[str, Any]:
         """For the manifest: counts and shares, the movers, no long lists."""
         return {

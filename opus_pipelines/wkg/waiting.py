@@ -24,7 +24,6 @@ DEPENDENT = 0.08   # correlation, of either sign, from which the sum of waits th
 MACHINES = ("code", "model")
 Way = tuple[str | None, str | None, str | None]
 Sequence = tuple[tuple[str, ...], tuple[str | None, ...]]  # tasks in order, and the kind of actor that did each
-NOBODY: Way = (None, None, None)
 
 
 @dataclass(frozen=True)

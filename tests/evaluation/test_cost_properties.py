@@ -11,8 +11,8 @@ from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.evaluation.schedule import peaks
 from opus_pipelines.evaluation.success import product_success
 from opus_pipelines.settings import Cost, Reward
-from opus_pipelines.workflow.compose import parallel, sequential
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
+from tests.evaluation.composition import parallel, sequential
 
 HOUR = 3_600_000.0
 share = st.floats(0, 1)

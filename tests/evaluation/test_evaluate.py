@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.evaluation.cost import split_cost
+from opus_pipelines.evaluation.exact import differences
 from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.evaluation.schedule import peaks, schedule
-from opus_pipelines.evaluation.success import product_is_exact, success_probabilities, workflow_success
+from opus_pipelines.evaluation.success import success_probabilities, workflow_success
 from opus_pipelines.settings import Cost, Reward
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
@@ -79,7 +80,7 @@ def test_a_chain_has_a_closed_form(prior, figures):
     slope = math.prod(p - q for p, q in figures)
     closed = prior * slope + math.fsum(q * math.prod(a - b for a, b in figures[i + 1:]) for i, (_, q) in enumerate(figures))
     assert workflow_success(workflow) == pytest.approx(closed, abs=1e-12)
-    assert product_is_exact(workflow)
+    assert differences(workflow) == []
 
 
 def diamond(prior: float, p: float) -> Workflow:
@@ -100,7 +101,7 @@ def test_parallel_tasks_by_hand():
 
 def test_exact_inference_is_used_where_the_settings_say_so():
     shared = diamond(0.5, 0.5)
-    assert not product_is_exact(shared)
+    assert differences(shared)
     product, exact = (evaluate(shared, Cost(), Reward(inference=way)) for way in ("product", "exact"))
     assert product.success["out"] == product.success_probability == 0.25 * 0.25 * 0.5
     assert exact.success["out"] == exact.success_probability == 0.5 * 0.25 * 0.5
@@ -111,7 +112,7 @@ def test_exact_inference_is_used_where_the_settings_say_so():
 @pytest.mark.parametrize("prior", [0.0, 1.0])
 def test_where_the_product_is_exact_both_say_the_same(prior):
     workflow = diamond(prior, 0.3)
-    assert product_is_exact(workflow)
+    assert differences(workflow) == []
     assert evaluate(workflow, PRICES, Reward(inference="exact")) == evaluate(workflow, PRICES, Reward())
 
 
@@ -120,7 +121,7 @@ def test_two_outputs_of_one_uncertain_task_are_not_independent():
     workflow = Workflow.of(nodes, [("in", "a"), ("a", "x"), ("a", "y")])
     assert workflow_success(workflow) == 0.25
     assert success_probabilities(workflow)["x"] == 0.5
-    assert not product_is_exact(workflow)
+    assert differences(workflow)
 
 
 @pytest.mark.parametrize(("arguments", "parts"), [

@@ -5,10 +5,11 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from opus_pipelines.intention.stated import KINDS
+from opus_pipelines.intention.stated import Kind
 
 FOLDER = Path(__file__).parent / "procedures"
 
@@ -39,7 +40,7 @@ def test_the_parts_share_no_procedure_and_no_sentence_and_have_every_style_and_k
     assert {r["style"] for r in rows("tuning")} > {r["style"] for r in rows("heldout")}
     for part in ("tuning", "heldout"):
         kinds = Counter(rule["kind"].split("|")[0] for r in rows(part) for rule in r["rules"])
-        assert set(kinds) == set(KINDS)
+        assert set(kinds) == set(get_args(Kind))
 
 
 @pytest.fixture(scope="module")

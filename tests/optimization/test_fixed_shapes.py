@@ -5,9 +5,9 @@ from itertools import product
 
 import pytest
 
-from opus_pipelines.optimization.choice import best_choice
 from opus_pipelines.settings import Cost
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
+from tests.optimization.chosen import best_choice
 
 USD_PER_HOUR = 1.0
 Edges = list[tuple[str, str]]

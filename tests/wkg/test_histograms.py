@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.wkg.columns import HISTOGRAMS
-from opus_pipelines.wkg.estimates.histograms import BORDERS, bin_of, figures
+from opus_pipelines.wkg.estimates.histograms import BORDERS, figures
+from tests.wkg.bins import bin_of
 
 WIDTH = 2 ** (1 / 32) - 1
 

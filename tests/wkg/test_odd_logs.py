@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 
 from opus_pipelines.settings import Priors
 from opus_pipelines.wkg.columns import HISTOGRAMS, VARIANTS
-from opus_pipelines.wkg.estimates.histograms import bin_of, figures
+from opus_pipelines.wkg.estimates.histograms import figures
 from opus_pipelines.wkg.estimates.needs import lacking, needs
 from opus_pipelines.wkg.estimates.spread import deviations
 from opus_pipelines.wkg.estimates.statistics import Estimate
 from opus_pipelines.wkg.estimates.success import SuccessModel, from_cases
 from opus_pipelines.wkg.estimates.unknown import NO_INTERVAL, NOT_COMPUTED, difference, probability
 from opus_pipelines.wkg.sequences import Sequences
+from tests.wkg.bins import bin_of
 
 Counted = tuple[str, int, int, int]  # tasks, a letter each; cases; of those with known outcome; of those successes
 PRIORS = st.sampled_from([Priors(), Priors(p=1, q=0), Priors(p=0, q=1, strength=0.1)])

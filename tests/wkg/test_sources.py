@@ -20,12 +20,13 @@ from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.aggregates import SourcePart, mine_missing, read_aggregate
 from opus_pipelines.wkg.build import embed, mine, prepare, publish
 from opus_pipelines.wkg.checks import CheckResult, check_snapshot
-from opus_pipelines.wkg.estimates.histograms import BORDERS, bin_of
+from opus_pipelines.wkg.estimates.histograms import BORDERS
 from opus_pipelines.wkg.estimates.unknown import NO_INTERVAL
 from opus_pipelines.wkg.gamma import LambdaRule
 from opus_pipelines.wkg.resolution.names import count_names
 from opus_pipelines.wkg.resolution.resolve import Resolution, SourceNames, resolve
 from opus_pipelines.wkg.tables import place, write_tables
+from tests.wkg.bins import bin_of
 
 pytestmark = pytest.mark.spark
 STRICT = (TASKS, WAYS, EDGES, NEEDS, VARIANTS)

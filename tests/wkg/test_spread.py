@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.wkg.columns import HISTOGRAMS
-from opus_pipelines.wkg.estimates.histograms import bin_of
 from opus_pipelines.wkg.estimates.spread import deviations
+from tests.wkg.bins import bin_of
 
 
 def histogram(values: list[int], task: str = "t", measure: str = "cost", binned: bool = True) -> pa.Table:

@@ -73,7 +73,6 @@ BOUNDED = re.compile(
     rf"|(?P<f2>{_FIGURE}) (?P<or2>or (?:more|above|over|less|fewer|below)|and (?:above|over|more|below)|at most|at least|maximum|max\b)"
 )
 _CODE = {"most": "<=", "least": ">=", "more": ">", "less": "<"}
-OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 @dataclass(frozen=True)

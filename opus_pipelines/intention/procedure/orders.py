@@ -47,7 +47,6 @@ _ONLY_SUBJECT = re.compile(r"only (?:(?!after|once|when|if|upon|with|following|t
 _OF_A_NOUN = re.compile(r"\b(?:for|of|from) (?:an? |the |any )?[\w-]+$")
 _THERE_IS_NO = re.compile(r"^there (?:is|are|shall be|must be|may be|can be|will be) no ")
 _NO_NO = re.compile(r"no (?P<a>[^,]+), no (?P<b>[^,]+)")
-_BEFORE_NOUN = re.compile(r"^(?P<v>[a-z]+) (?P<a>[a-z ]+?) before (?P<b>[a-z]+)$")
 _OUTSIDE = re.compile(
     r"\b(?:before and after|as before|as soon as possible|after all|long before|day before|once (?:an?|per|every)\b"
     r"|once ⟦)")

@@ -2,7 +2,7 @@
 
 import re
 
-from opus_pipelines.intention.procedure.figures import BOUNDED, TIME, Bounded, Figure, bounded, figure_of
+from opus_pipelines.intention.procedure.figures import TIME, Bounded, Figure, figure_of
 from opus_pipelines.intention.procedure.modality import MUST, phrase
 from opus_pipelines.intention.procedure.verbs import is_imperative
 from opus_pipelines.intention.stated import Statement
@@ -60,7 +60,6 @@ _AT_MOST = re.compile(
 _NEEDS = re.compile(
     r"\b(?:needs?|requires?|must have|has to have|have to have)\s+(?:at least )?(?P<n>two|three|four|five|six"
     r"|\d+) (?P<a>[a-z]+(?: [a-z]+)?)")
-_ROW = re.compile(r"^(?P<a>.+?) (?P<f>(?:max\.?|maximum|at most|up to|at least|min\.|minimum|no more than)\s.+)$")
 _OPS = {"below": "<", "under": "<", "less than": "<", "above": ">", "over": ">", "at least": ">="}
 
 
@@ -122,15 +121,6 @@ def count_needed(text: str) -> Statement | None:
     """ "needs two quotations": at least as many."""
     found = _NEEDS.search(text)
     return Statement("limit", found["a"], op=">=", amount=figure_of(found["n"]).amount, unit="count") if found else None
-
-
-def bare_limit(text: str) -> Statement | None:
-    """A thing and its bound without a verb, as in a cell: "deposit at least ⟦...⟧"."""
-    found = _ROW.match(text)
-    figure = BOUNDED.search(found["f"]) if found else None
-    if not found or not figure or re.search(r"\|[wc]⟧", figure[0]):
-        return None
-    return _bound(found["a"], bounded(figure))
 
 
 def _bound(a: str, said: Bounded) -> Statement | None:

@@ -48,12 +48,6 @@ def may_be_third_person(word: str) -> bool:
     return word.endswith("s") and any(word in getInflection(lemma, tag="VBZ") for lemma in _lemmas(word))
 
 
-@lru_cache(maxsize=8192)
-def is_past(word: str) -> bool:
-    """The word may be a simple past: "observed", "paid"."""
-    return any(word in getInflection(lemma, tag="VBD") for lemma in _lemmas(word))
-
-
 def words_in(text: str) -> list[str]:
     """The words of a lower-case text."""
     return _WORD.findall(text)

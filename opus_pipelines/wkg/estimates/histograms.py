@@ -18,8 +18,7 @@ from opus_pipelines.evaluation.times import LEVELS, PER_LEVEL
 from opus_pipelines.wkg.columns import summed
 
 PER_OCTAVE = 32
-BELOW_ONE = -1  # the bin of 0 and of what is less
-OCTAVES = 63    # of an int64
+OCTAVES = 63  # of an int64
 QUANTILES = {"p50": (1, 2), "p90": (9, 10)}
 
 
@@ -45,11 +44,6 @@ def _border(k: int) -> int:
 
 
 BORDERS = [_border(k) for k in range(PER_OCTAVE * OCTAVES)]
-
-
-def bin_of(value: int) -> int:
-    """The bin of an integer below 2^63; sql/wkg/histograms.sql says the same."""
-    return int(np.searchsorted(np.array(BORDERS), value, "right")) - 1
 
 
 def figures(histograms: pa.Table, keys: tuple[str, ...]) -> dict[tuple[str | None, ...], dict[str, Figures]]:

@@ -1,0 +1,28 @@
+"""The best choice of options as a workflow and its worth: what tests hold against brute force."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from opus_pipelines.optimization.choice import best_picks
+from opus_pipelines.optimization.table import Allowed, Table
+from opus_pipelines.settings import Cost
+from opus_pipelines.workflow.model import TaskNode, Workflow
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The workflow with its options chosen, what it is worth, and whether no other choice earns more."""
+
+    workflow: Workflow
+    worth: float
+    exact: bool
+
+
+def best_choice(workflow: Workflow, options: Mapping[str, Sequence[TaskNode]], cost: Cost, allowed: Allowed | None = None) -> Choice | None:
+    """The choice that `best_picks` makes among the options of each node."""
+    table = Table.of(workflow, options, cost)
+    found = best_picks(table, allowed)
+    if found is None:
+        return None
+    picks, exact = found
+    return Choice(table.taken(picks), float(table.scored(picks[None, :]).worth[0]), exact)
