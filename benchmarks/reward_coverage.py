@@ -30,17 +30,15 @@ from opus_pipelines.errors import InputError
 from opus_pipelines.evaluation.exact import exact_success
 from opus_pipelines.evaluation.success import product_success
 from opus_pipelines.generation.choosing.situation import Candidate, Sureness
-from opus_pipelines.generation.contract import ContractResult, generate_contract
 from opus_pipelines.generation.discover import discover
-from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake
 from opus_pipelines.sample import write_sample
 from opus_pipelines.sample.simulate import expected_reward, simulate_workflow
 from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.build import build_snapshot
-from opus_pipelines.wkg.snapshot import Snapshot
 from resources.spark import SparkResource
+from tests.generation.contracts import ContractGenerator, RecordedResult
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 SURE = (0.0, 0.4, 0.6, 0.8, 0.95, 0.995, 1.001)  # bins of beats_next
@@ -108,19 +106,19 @@ def measure(work: Path, seeds: Sequence[int], runs: int) -> None:
     show_inference(everything)
 
 
-def generated(work: Path, seed: int, encoder: Encoder) -> tuple[Truth, list[ContractResult]]:
+def generated(work: Path, seed: int, encoder: Encoder) -> tuple[Truth, list[RecordedResult]]:
     """The sample, mined, and the results of all its contracts."""
     sample = write_sample(work / "sample", seed)
     lake, settings = Lake(work / "lake"), Settings(paths={"lake": work / "lake"})
     cached = CachedEncoder(encoder, lake.kept / "embeddings")
     state = read_history(lake, sample.history, NOW)
     build_snapshot(SparkResource.of(settings).session, lake, settings, state, lambda: cached, NOW)
-    knowledge = Knowledge(Snapshot.open(lake))
-    results = [generate_contract(c, knowledge, settings, cached, "benchmark", NOW) for c in discover(sample.intakes_folder)]
+    with ContractGenerator(lake, settings, cached, work / "generated") as generate:
+        results = [generate(contract) for contract in discover(sample.intakes_folder)]
     return json.loads(sample.truth.read_text()), results
 
 
-def seen(seed: int, truth: Truth, results: Sequence[ContractResult], runs: int) -> Iterator[Seen]:
+def seen(seed: int, truth: Truth, results: Sequence[RecordedResult], runs: int) -> Iterator[Seen]:
     """Every ranked workflow; one that the truth cannot carry out is named and left out. Intentions come as the kinds do."""
     kinds = {(i["client"], i["contract"], i["intake"]): iter(i["kinds"]) for i in truth["intakes"]}
     for result in results:

@@ -3,6 +3,7 @@
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -10,17 +11,16 @@ import yaml
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.generation.contract import generate_contract, publish_contract
+from opus_pipelines.generation.contract import publish_contract
 from opus_pipelines.generation.decided.contracts import contracts_of
-from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.generation.results.current import is_current
 from opus_pipelines.lake import Lake
 from opus_pipelines.query.explain import explanation
 from opus_pipelines.query.views import connect, write_views_sql
 from opus_pipelines.query.workflows import read_workflow
 from opus_pipelines.settings import Settings
-from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.faces.tables import as_yaml
+from tests.generation.contracts import ContractGenerator
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
@@ -37,7 +37,8 @@ class Desk:
     def night(self) -> dict[tuple[str, int], dict[str, Any]]:
         """Ranked rows by intake and rank, once the contract is generated and published."""
         (contract,) = contracts_of(self.lake, self.intakes)
-        result = generate_contract(contract, Knowledge(Snapshot.open(self.lake)), Settings(), self.encoder, "test", NOW)
+        with TemporaryDirectory() as folder, ContractGenerator(self.lake, Settings(), self.encoder, Path(folder)) as generate:
+            result = generate(contract)
         publish_contract(self.lake, result, NOW)
         write_views_sql(self.lake)
         assert is_current(self.lake, contract, result.snapshot, Settings())

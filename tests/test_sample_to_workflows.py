@@ -4,7 +4,6 @@ import json
 import math
 import shutil
 import tomllib
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ import rustworkx as rx
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.evaluation.score import score_file
-from opus_pipelines.generation.contract import TABLES, generate_contract, publish_contract, result_id
+from opus_pipelines.generation.contract import TABLES, publish_contract, result_id
 from opus_pipelines.generation.contract_settings import prices
 from opus_pipelines.generation.discover import discover
 from opus_pipelines.generation.experience.knowledge import Knowledge
@@ -35,10 +34,10 @@ from opus_pipelines.workflow.faces.bpmn import as_bpmn
 from opus_pipelines.workflow.faces.bpmn_reader import read_bpmn
 from opus_pipelines.workflow.faces.described import Described
 from tests.generation.chains import chain_workflow
+from tests.generation.contracts import NOW, ContractGenerator
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
 
-NOW = datetime(2026, 1, 31, tzinfo=UTC)
 SETTINGS = Settings()
 HOSTILE = tomllib.loads((Path(__file__).parent / "hostile_documents.toml").read_text())
 
@@ -69,8 +68,14 @@ def cached(lake, encoder):
 
 
 @pytest.fixture(scope="module")
-def results(sample, knowledge, cached):
-    found = [generate_contract(c, knowledge, SETTINGS, cached, "test", NOW) for c in discover(sample.intakes_folder)]
+def generate(lake, cached, tmp_path_factory):
+    with ContractGenerator(lake, SETTINGS, cached, tmp_path_factory.mktemp("generated")) as generator:
+        yield generator
+
+
+@pytest.fixture(scope="module")
+def results(sample, generate):
+    found = [generate(c) for c in discover(sample.intakes_folder)]
     return {(r.client, r.contract): r for r in found}
 
 
@@ -111,13 +116,13 @@ def test_rules_of_the_documents_bind_with_their_sentences(results):
     (("../documents", "process"), tuple(HOSTILE)), (("output",), tuple(HOSTILE)), (("input",), ("system.txt",)),
     (("input",), ("mail.eml",)),
 ])
-def test_documents_that_try_to_steer_change_no_constraint_cost_or_rank(sample, results, knowledge, cached, tmp_path, places, names):
+def test_documents_that_try_to_steer_change_no_constraint_cost_or_rank(sample, results, generate, tmp_path, places, names):
     shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
     (contract,) = discover(tmp_path)
     for place in places:
         for name in names:
             (contract.intakes[0] / place / f"x_{name}").write_text(HOSTILE[name])
-    steered = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
+    steered = generate(contract)
     ranks = lambda made: [(r, c.tasks, c.workflow.edges, c.evaluation, c.violations, c.penalties, c.scores) for r, c in made.ranked]
     facts = lambda made: (made.demands.constraints, [d for d in made.demands.all if d.holds], ranks(made))
     before = results["Harbourline Mutual", "Motor Claims"].made
@@ -224,7 +229,7 @@ def test_mined_transitions_agree_with_the_truth(lake, truth, knowledge):
         assert row["probability"] == pytest.approx(true, abs=0.01 + 8 * math.sqrt(true * (1 - true) / out[row["src"]]))
 
 
-def test_another_intakes_documents_lead_to_another_workflow(results, sample, knowledge, cached, tmp_path):
+def test_another_intakes_documents_lead_to_another_workflow(results, sample, generate, tmp_path):
     """The collision intake of the motor contract with the glass intake's documents in place of its own."""
     folder = tmp_path / "intakes"
     shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", folder / "harbourline-mutual" / "motor-claims")
@@ -235,7 +240,7 @@ def test_another_intakes_documents_lead_to_another_workflow(results, sample, kno
         shutil.rmtree(collision / role, ignore_errors=True)
         if (glass / role).is_dir():
             shutil.copytree(glass / role, collision / role)
-    changed = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
+    changed = generate(contract)
     ranked = {i.folder: m.ranked[0][1].tasks for i, m in changed.made}
     before = {i.folder: m.ranked[0][1].tasks for i, m in results["Harbourline Mutual", "Motor Claims"].made}
     assert ranked[collision.name] != before[collision.name]
@@ -243,17 +248,23 @@ def test_another_intakes_documents_lead_to_another_workflow(results, sample, kno
     assert ranked[glass.name] == before[glass.name]
 
 
-def test_constraints_decide_feasibility_and_name_what_is_violated(sample, knowledge, cached, tmp_path):
+def test_constraints_decide_feasibility_and_name_what_is_violated(sample, generate, tmp_path):
     shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
     (contract,) = discover(tmp_path)
     (contract.intakes[0] / "intake.toml").write_text('[constraints]\nmax_cost_usd = 0.01\nmust_not_contain = ["Verify Coverage"]\n')
-    result = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
+    result = generate(contract)
     best = result.made[0][1].ranked[0][1]
     assert not best.feasible
     said = [v.split(":")[0] for v in best.violations]
     assert said[:3] == ["max_cost_usd", "must_not_contain", "conflict"]
     assert set(said[3:]) <= {"conflict", "relax"}
     assert "exceeds 0.01 by" in best.violations[0]
+
+
+def rank_1(result):
+    """The row of the one workflow that is ranked first."""
+    (row,) = [row for row in result.tables[OPTIMIZED.name].to_pylist() if row["rank"] == 1]
+    return row
 
 
 HOUR, DAY = 3.6e6, 86.4e6
@@ -284,9 +295,9 @@ def test_a_step_that_takes_days_is_in_the_lead_time_and_not_in_the_touch_time(re
     ("[constraints]\nmax_lead_time_hours = 72\nmin_p_deadline = 0.3\n", 0.3, 0.8, True),
     ("[constraints]\nmax_duration_hours = 72\n", None, None, True),
 ])
-def test_a_deadline_is_held_against_the_lead_time(sample, knowledge, cached, tmp_path, stated, least, most, feasible):
-    result = generate_contract(burglary(sample, tmp_path, stated), knowledge, SETTINGS, cached, "test", NOW)
-    best = result.tables[OPTIMIZED.name].to_pylist()[0]
+def test_a_deadline_is_held_against_the_lead_time(sample, generate, tmp_path, stated, least, most, feasible):
+    result = generate(burglary(sample, tmp_path, stated))
+    best = rank_1(result)
     assert best["feasible"] is feasible
     if least is None:
         assert (best["p_deadline"], best["deadline_hours"]) == (None, None)
@@ -297,14 +308,14 @@ def test_a_deadline_is_held_against_the_lead_time(sample, knowledge, cached, tmp
 
 @pytest.mark.parametrize(("within", "least", "most", "feasible"), [("20 working days", 0.99, 1.0, True), ("2 days", 0.0, 0.8, False)])
 def test_a_deadline_of_a_step_in_a_procedure_is_held_against_the_time_up_to_it(
-    sample, knowledge, cached, tmp_path, within, least, most, feasible,
+    sample, generate, tmp_path, within, least, most, feasible,
 ):
     contract = burglary(sample, tmp_path, "")
     (folder,) = [p for p in contract.folder.iterdir() if p.is_dir() and p.name != "documents"]
     (folder / "process").mkdir(exist_ok=True)
     (folder / "process" / "promise.md").write_text(f"The payment must be issued within {within} of receipt.\n")
     (contract,) = discover(tmp_path)
-    best = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW).tables[OPTIMIZED.name].to_pylist()[0]
+    best = rank_1(generate(contract))
     (said,) = best["step_deadlines"]
     deadline, _, kept = said.rpartition(": kept with probability ")
     assert deadline == f"'Issue Payment' within {within} of the start"
@@ -312,14 +323,14 @@ def test_a_deadline_of_a_step_in_a_procedure_is_held_against_the_time_up_to_it(
     assert [v.split(":")[0] for v in best["violations"]] == ([] if feasible else ["deadlines"])
 
 
-def test_on_a_calendar_of_office_hours_people_take_longer(sample, knowledge, cached, tmp_path):
-    around = generate_contract(burglary(sample, tmp_path / "around", ""), knowledge, SETTINGS, cached, "test", NOW)
+def test_on_a_calendar_of_office_hours_people_take_longer(sample, generate, tmp_path):
+    around = generate(burglary(sample, tmp_path / "around", ""))
     contract = burglary(sample, tmp_path / "office", "")
     stated = contract.folder / "contract.toml"
     stated.write_text(stated.read_text() + '\n[calendar]\ntimezone = "Europe/London"\nworking_hours = "09:00-17:00"\nholidays = ["GB"]\n')
     (contract,) = discover(tmp_path / "office")
-    office = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
-    first, second = (r.tables[OPTIMIZED.name].to_pylist()[0] for r in (around, office))
+    office = generate(contract)
+    first, second = (rank_1(r) for r in (around, office))
     assert first["duration_ms"] == second["duration_ms"]
     assert second["lead_time_ms_p50"] > first["lead_time_ms_p50"] + 0.1 * DAY
 
@@ -340,31 +351,32 @@ def burglary(sample, folder, stated):
     return contract
 
 
-def test_a_broken_intake_costs_only_itself(sample, knowledge, cached, tmp_path):
+def test_a_broken_intake_costs_only_itself(sample, generate, tmp_path):
     shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
     (contract,) = discover(tmp_path)
     first, second, *others = contract.intakes
     (first / "intake.toml").write_text("gain = 3")
     shutil.rmtree(second / "input")
-    result = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
+    result = generate(contract)
     assert [i.folder for i, _ in result.made] == [other.name for other in others]
     assert "unknown key gain; did you mean gain_usd?" in result.failed[0]
     assert "no readable client input" in result.refused[0]
     assert result.tables["generation/intakes"]["status"].to_pylist().count("generated") == 2
 
 
-def test_an_industry_without_history_is_refused_with_the_nearest(sample, knowledge, cached, tmp_path):
+def test_an_industry_without_history_is_refused_with_the_nearest(sample, generate, tmp_path):
     shutil.copytree(sample.intakes_folder / "meridian-clinics", tmp_path / "meridian-clinics")
     path = tmp_path / "meridian-clinics" / "visit-coding" / "contract.toml"
     path.write_text(path.read_text().replace('"medical coding"', '"dental coding"'))
-    result = generate_contract(discover(tmp_path)[0], knowledge, SETTINGS, cached, "test", NOW)
+    result = generate(discover(tmp_path)[0])
     assert result.failed == []
     assert "no history of industry 'dental coding'; the nearest by name: medical coding" in result.refused[0]
 
 
-def test_the_same_inputs_give_the_same_rows_and_the_same_result(sample, lake, results, cached):
+def test_the_same_inputs_give_the_same_rows_and_the_same_result(sample, lake, results, cached, tmp_path):
     contract = next(c for c in discover(sample.intakes_folder) if c.contract == "Visit Coding")
-    again = generate_contract(contract, Knowledge(Snapshot.open(lake)), SETTINGS, cached, "another run", NOW)
+    with ContractGenerator(lake, SETTINGS, cached, tmp_path) as another:
+        again = another(contract)
     before = results[contract.client, contract.contract]
     assert again.result == before.result == result_id(contract, before.snapshot, SETTINGS)
     assert all(again.tables[d.name].equals(before.tables[d.name]) for d in TABLES)
@@ -535,23 +547,24 @@ def test_every_intention_has_as_many_workflows_as_asked_for_that_differ_in_more_
             assert worths == sorted(worths, reverse=True)
 
 
-def test_rank_one_is_the_same_however_different_the_others_must_be(sample, results, knowledge, cached):
+def test_rank_one_is_the_same_however_different_the_others_must_be(sample, lake, results, cached, tmp_path):
     (contract,) = [c for c in discover(sample.intakes_folder) if c.contract == "Household Claims"]
     firsts = lambda found: [(made.ranked[0][1].id, made.ranked[0][1].evaluation) for _, made in found.made]
     for least in (1, 4):
         settings = SETTINGS.model_copy(update={"generation": SETTINGS.generation.model_copy(update={"least_swaps": least})})
-        found = generate_contract(contract, knowledge, settings, cached, "test", NOW)
+        with ContractGenerator(lake, settings, cached, tmp_path / str(least)) as generator:
+            found = generator(contract)
         assert firsts(found) == firsts(results["Castellan Insurance", "Household Claims"])
         assert all(c.differs_by >= least for _, made in found.made for _, c in made.ranked[1:])
 
 
-def test_a_stated_review_stands_in_the_tables_and_in_the_reports(sample, knowledge, cached, tmp_path):
+def test_a_stated_review_stands_in_the_tables_and_in_the_reports(sample, generate, tmp_path):
     shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
     (contract,) = discover(tmp_path)
     with (contract.folder / "contract.toml").open("a") as file:
         file.write('\n[review]\nactor_kind = "human"\np = 0.99\nq = 0.8\ncost_usd = 0.5\nduration_ms = 60000\n')
     (contract,) = discover(tmp_path)
-    result = generate_contract(contract, knowledge, SETTINGS, cached, "test", NOW)
+    result = generate(contract)
     assert result.failed == []
     steps = result.tables[WORKFLOW_TASKS.name].to_pylist()
     for row in result.tables[OPTIMIZED.name].to_pylist():

@@ -8,9 +8,7 @@ from itertools import pairwise
 import pytest
 
 from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.generation.contract import generate_contract
 from opus_pipelines.generation.discover import discover
-from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake, read_table
 from opus_pipelines.schemas import CASES, EXPECTED_FLOW, INTAKES, OPTIMIZED, WORKFLOW_TASKS
@@ -18,6 +16,7 @@ from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.build import build_snapshot
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.wkg.tables import place
+from tests.generation.contracts import ContractGenerator
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
 
@@ -81,10 +80,10 @@ def tables(lake, tmp_path_factory, encoder):
     (contract / "forbidden" / "input").mkdir(parents=True)
     (contract / "forbidden" / "input" / "request.txt").write_text("Please handle this.")
     (contract / "forbidden" / "intake.toml").write_text(f"[constraints]\nmust_not_contain = [{json.dumps(PAY)}]\n")
-    settings, (found,) = Settings(), discover(intakes)
-    knowledge = Knowledge(Snapshot.open(lake))
+    (found,) = discover(intakes)
     cached = CachedEncoder(encoder, lake.kept / "embeddings")
-    return generate_contract(found, knowledge, settings, cached, "r1", NOW).tables
+    with ContractGenerator(lake, Settings(), cached, tmp_path_factory.mktemp("stranger_generated")) as generate:
+        return generate(found).tables
 
 
 def rank_1(tables, folder):

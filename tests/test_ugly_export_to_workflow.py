@@ -7,16 +7,14 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.generation.contract import generate_contract
 from opus_pipelines.generation.discover import discover
-from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake
 from opus_pipelines.schemas import OPTIMIZED, WORKFLOW_TASKS
 from opus_pipelines.settings import Settings
 from opus_pipelines.wkg.build import build_snapshot
-from opus_pipelines.wkg.snapshot import Snapshot
 from tests import ugly
+from tests.generation.contracts import ContractGenerator
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
@@ -42,7 +40,8 @@ def test_the_proposal_untouched_leads_to_a_plausible_plan(
     cached = CachedEncoder(encoder, lake.kept / "embeddings")
     build_snapshot(lambda: spark, lake, Settings(), state, lambda: cached, NOW)
     (contract,) = discover(tmp_path / "intakes")
-    tables = generate_contract(contract, Knowledge(Snapshot.open(lake)), Settings(), cached, "r1", NOW).tables
+    with ContractGenerator(lake, Settings(), cached, tmp_path / "generated") as generate:
+        tables = generate(contract).tables
 
     (first,) = [row for row in tables[OPTIMIZED.name].to_pylist() if row["rank"] == 1]
     steps = [t for t in tables[WORKFLOW_TASKS.name].to_pylist() if t["workflow_id"] == first["workflow_id"] and t["kind"] == "task"]

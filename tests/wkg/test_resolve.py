@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from opus_pipelines.wkg.resolution.ledger import Entry, Ledger, added, ledger_table
 from opus_pipelines.wkg.resolution.nodes import SourceNames, normalise
 from opus_pipelines.wkg.resolution.pins import Pins
-from opus_pipelines.wkg.resolution.resolve import Resolution, resolve
+from opus_pipelines.wkg.resolution.resolve import Resolution
+from tests.wkg.resolved import resolve
 
 
 @pytest.mark.parametrize(

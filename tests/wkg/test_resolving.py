@@ -17,8 +17,8 @@ from opus_pipelines.wkg.build import prepare
 from opus_pipelines.wkg.resolution import evidence
 from opus_pipelines.wkg.resolution.ledger import Entry, ledger_table, read_ledger
 from opus_pipelines.wkg.resolution.nodes import SourceNames
-from opus_pipelines.wkg.resolution.resolve import resolve
 from opus_pipelines.wkg.resolution.resolving import Resolving
+from tests.wkg.resolved import resolve
 
 
 class Letters:

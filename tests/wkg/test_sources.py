@@ -24,9 +24,11 @@ from opus_pipelines.wkg.estimates.histograms import BORDERS
 from opus_pipelines.wkg.estimates.unknown import NO_INTERVAL
 from opus_pipelines.wkg.gamma import LambdaRule
 from opus_pipelines.wkg.resolution.names import count_names
-from opus_pipelines.wkg.resolution.resolve import Resolution, SourceNames, resolve
+from opus_pipelines.wkg.resolution.nodes import SourceNames
+from opus_pipelines.wkg.resolution.resolve import Resolution
 from opus_pipelines.wkg.tables import place, write_tables
 from tests.wkg.bins import bin_of
+from tests.wkg.resolved import resolve
 
 pytestmark = pytest.mark.spark
 STRICT = (TASKS, WAYS, EDGES, NEEDS, VARIANTS)

@@ -103,7 +103,11 @@ class Bench:
         before = encoder.missed
         whole = with_inherited(intake, self._inherited[read])
         outcome = outcome_of(whole, terms, self.knowledge, encoder, HistoryBackend(), self.setup.settings)
-        return replace(outcome, made=[]), encoder.missed - before, peak_mb()
+        return self.passed_on(whole, outcome), encoder.missed - before, peak_mb()
+
+    def passed_on(self, intake: Intake, outcome: Outcome) -> Outcome:
+        """What leaves the child: the rows, without the records that they were made from."""
+        return replace(outcome, made=[])
 
     def _encoder(self, vectors: Path) -> LookedUp:
         if vectors not in self._encoders:

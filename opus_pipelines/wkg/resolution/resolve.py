@@ -4,7 +4,7 @@ The outcome is a function of names, settings and pins; the ledger only says whic
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,9 +14,8 @@ import pyarrow as pa
 from opus_pipelines.lake import table_of
 from opus_pipelines.schemas import ALIASES
 from opus_pipelines.wkg.resolution.ledger import Claim, Entry, Ledger, assign
-from opus_pipelines.wkg.resolution.merging import Merges, merges_of
-from opus_pipelines.wkg.resolution.nodes import Identity, Merge, Node, Row, SourceNames, nodes_of, normalise, order, winner
-from opus_pipelines.wkg.resolution.pins import Pins
+from opus_pipelines.wkg.resolution.merging import Merges
+from opus_pipelines.wkg.resolution.nodes import Identity, Node, Row, normalise, order, winner
 
 
 @dataclass(frozen=True)
@@ -43,15 +42,6 @@ class Resolution:
     def of_source(self, source: str) -> list[tuple[str | None, str, str]]:
         """(industry, task_key, task_id) of one source, in a fixed order."""
         return self.by_source.get(source, [])
-
-
-def resolve(
-    sources: Iterable[SourceNames], ledger: Mapping[Identity, Entry], merge: Merge, pins: Pins | None = None, across: bool = False
-) -> Resolution:
-    """Every raw key of every source with its task, by pins and normalised names alone."""
-    pins = pins or Pins()
-    nodes = nodes_of(sources, merge, pins, across)
-    return identify(nodes, merges_of(nodes, pins, across), ledger)
 
 
 def identify(nodes: Sequence[Node], merges: Merges, ledger: Mapping[Identity, Entry]) -> Resolution:

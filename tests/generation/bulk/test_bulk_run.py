@@ -1,4 +1,5 @@
-"""A contract's intakes through processes that may be killed: the same rows as in one process, and what is poisonous costs only itself."""
+"""A contract's intakes through processes that may be killed: the same rows by one server and by Spark; what is poisonous
+costs only itself."""
 
 import os
 import shutil
@@ -11,14 +12,12 @@ from opus_pipelines.errors import OpusError
 from opus_pipelines.generation.bulk import run as bulk_run
 from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.bulk.server import Server
-from opus_pipelines.generation.contract import TABLES, generate_contract, publish_contract
+from opus_pipelines.generation.contract import TABLES, publish_contract
 from opus_pipelines.generation.discover import discover
-from opus_pipelines.generation.experience.knowledge import Knowledge
 from opus_pipelines.generation.results.checks import check_result
 from opus_pipelines.lake import Lake
 from opus_pipelines.reports.contract import report_tables
 from opus_pipelines.settings import Generation, Settings
-from opus_pipelines.wkg.snapshot import Snapshot
 from tests.generation.bulk.poison import REASONS, PoisonedSetup
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
@@ -47,30 +46,27 @@ def in_bulk(lake, contract, encoder, folder, **more):
 
 
 @pytest.fixture(scope="module")
-def in_one_process(contract, sample_lake, encoder):
-    cached = CachedEncoder(encoder, sample_lake.kept / "embeddings")
-    return generate_contract(contract, Knowledge(Snapshot.open(sample_lake)), Settings(), cached, "run", NOW)
+def by_one_server(contract, sample_lake, encoder, tmp_path_factory):
+    """The result, what was said meanwhile, and the folder that it was staged in."""
+    folder = tmp_path_factory.mktemp("one_server") / "out"
+    return *in_bulk(sample_lake, contract, CachedEncoder(encoder, sample_lake.kept / "embeddings"), folder), folder
 
 
-def test_processes_give_the_rows_of_one_process(contract, sample_lake, cached, in_one_process, tmp_path):
-    result, said = in_bulk(sample_lake, contract, cached, tmp_path / "out")
-    assert result.result == in_one_process.result
+def test_a_server_encodes_before_it_works_and_tells_of_each_intake(contract, by_one_server):
+    result, said, folder = by_one_server
     assert result.texts_missed == 0
-    for dataset in TABLES:
-        key = [(name, "ascending") for name in dataset.key]
-        assert result.tables[dataset.name].equals(in_one_process.tables[dataset.name].sort_by(key)), dataset.name
-    assert len([line for line in said if line.startswith("Meridian Clinics / Visit Coding: intake ")]) == 4
-    assert not (tmp_path / "out" / "work").exists()
+    assert len([line for line in said if line.startswith("Meridian Clinics / Visit Coding: intake ")]) == len(contract.intakes)
+    assert not (folder / "work").exists()
 
 
-def test_spark_gives_them_too_in_parts_and_they_are_published_whole(
-    contract, sample_lake, cached, in_one_process, spark, tmp_path, monkeypatch
+def test_spark_gives_the_same_rows_in_parts_and_they_are_published_whole(
+    contract, sample_lake, cached, by_one_server, spark, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(bulk_run, "CHUNK", 2)
     result, _ = in_bulk(sample_lake, contract, cached, tmp_path / "out", session=lambda: spark, many=1)
     for dataset in TABLES:
         key = [(name, "ascending") for name in dataset.key]
-        assert result.tables[dataset.name].sort_by(key).equals(in_one_process.tables[dataset.name].sort_by(key)), dataset.name
+        assert result.tables[dataset.name].sort_by(key).equals(by_one_server[0].tables[dataset.name].sort_by(key)), dataset.name
     result.tables.update(report_tables(result, 0.8))
     assert [c for c in check_result(result, 4) if not c.passed] == []
     lake = Lake(tmp_path / "lake")

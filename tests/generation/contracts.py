@@ -1,0 +1,87 @@
+"""Contracts generated as `opus generate` does it, with the records that lie behind the rows of each workflow."""
+
+import pickle
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.generation.bulk.chunks import Bench, GenerationSetup
+from opus_pipelines.generation.bulk.killable import Killable
+from opus_pipelines.generation.bulk.run import BulkRun
+from opus_pipelines.generation.contract import ContractResult
+from opus_pipelines.generation.discover import ContractFolder
+from opus_pipelines.generation.flow import Generated
+from opus_pipelines.generation.intake import Intake
+from opus_pipelines.generation.outcome import Outcome
+from opus_pipelines.lake import Lake
+from opus_pipelines.settings import Settings
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+
+
+class RecordingBench(Bench):
+    """Writes down each intake and what was generated for it before the rows go back."""
+
+    def passed_on(self, intake: Intake, outcome: Outcome) -> Outcome:
+        assert isinstance(self.setup, RecordingSetup)
+        with (self.setup.records / intake.folder).open("wb") as file:
+            pickle.dump([(intake, made) for made in outcome.made], file)
+        return super().passed_on(intake, outcome)
+
+
+@dataclass(frozen=True)
+class RecordingSetup(GenerationSetup):
+    """`records`: a folder with a file for each intake of the contract that is worked on."""
+
+    records: Path
+
+    @contextmanager
+    def bench(self) -> Iterator[RecordingBench]:
+        bench = RecordingBench(self)
+        limits = self.settings.generation.seconds_per_intake, self.settings.generation.memory_mb_per_intake
+        with Killable(bench.read, *limits) as bench.reading, Killable(bench.work, *limits) as bench.working:
+            yield bench
+
+
+@dataclass
+class RecordedResult(ContractResult):
+    """A result with its tables in memory. `made`: what was generated, in the order of the intakes' folders."""
+
+    made: list[tuple[Intake, Generated]] = field(default_factory=list)
+
+
+class ContractGenerator:
+    """Generates contract after contract from a lake's current snapshot; a context, at whose end no process is left."""
+
+    def __init__(self, lake: Lake, settings: Settings, encoder: TextEncoder, folder: Path) -> None:
+        self._folder, self._numbers, self._records = folder, count(), folder / "records"
+        setup = RecordingSetup(lake.root, lake.current_snapshot(), settings, self._records)
+        self._run = BulkRun(lake, setup.snapshot, settings, encoder, _no_spark, lambda line: None, setup)
+
+    def __enter__(self) -> "ContractGenerator":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._run.__exit__()
+
+    def __call__(self, contract: ContractFolder) -> RecordedResult:
+        shutil.rmtree(self._records, ignore_errors=True)
+        self._records.mkdir(parents=True)
+        result = self._run.generate(contract, self._folder / str(next(self._numbers)), "test", NOW)
+        made: list[tuple[Intake, Generated]] = []
+        for file in (self._records / folder.name for folder in contract.intakes):
+            made += pickle.loads(file.read_bytes()) if file.exists() else []
+        counted = {name: getattr(result, name) for name in ("failed", "refused", "attempt", "memory_mb", "texts_missed")}
+        return RecordedResult(
+            result.client, result.contract, result.result, result.snapshot, result.model_version, dict(result.tables), **counted, made=made
+        )
+
+
+def _no_spark() -> Any:
+    raise AssertionError("so few intakes need no Spark")
