@@ -9,6 +9,7 @@ SAMPLE ?= build/sample
 LAKE ?= build/lake
 DATA ?= ../shared/data
 GALLERY ?= build/gallery
+TORCH ?=
 OPUS := $(BIN)/opus --lake $(LAKE)
 
 # Everything that is needed lies in the install: nothing is asked of a model hub at run time.
@@ -52,10 +53,12 @@ imports: .venv/.installed ## who may import whom (import-linter)
 	@$(BIN)/lint-imports
 
 lock: .venv/.installed ## pin requirements.lock anew from pyproject.toml
-	@$(BIN)/uv pip compile -q --no-header --no-annotate pyproject.toml --extra dev -o requirements.lock
+	@$(BIN)/uv pip compile -q --no-header --no-annotate pyproject.toml --extra dev --extra docs -o requirements.lock
 
-docs: .venv/.installed ## write the settings reference and the data dictionary into docs/
+docs: .venv/.installed ## write docs/reference from the code, then the site into build/site; a broken link is an error
 	@$(BIN)/python scripts/reference.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	echo "site       $(abspath build/site)/index.html"
 
 ui: .venv/.installed ## the Dagster UI on the sample's lake
 	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
@@ -74,7 +77,12 @@ clean: ## remove what `make run` wrote; the install stays
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	test -x $(BIN)/uv || $(BIN)/pip install -q uv
-	$(BIN)/uv pip sync -q --python $(BIN)/python requirements.lock
+	lock=requirements.lock; backend=()
+	if [ "$(TORCH)" = cpu ]; then  # the lock without what only PyTorch's CUDA build needs
+	    mkdir -p build && grep -vE '^(nvidia|cuda)-|^triton==' requirements.lock >build/requirements-cpu.lock
+	    lock=build/requirements-cpu.lock backend=(--torch-backend cpu)
+	fi
+	$(BIN)/uv pip sync -q --python $(BIN)/python "$${backend[@]}" $$lock
 	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps -e .
 	touch $@
 	echo "installed in $$((SECONDS - start)) s"

@@ -7,6 +7,7 @@ import dagster as dg
 
 from assets.specs import key
 from opus_pipelines.generation.contract import TABLES
+from opus_pipelines.generation.results import checks as result_checks
 from opus_pipelines.schemas import (
     ALIASES,
     CASES,
@@ -25,6 +26,7 @@ from opus_pipelines.schemas import (
     WORKFLOW_EDGES,
     Dataset,
 )
+from opus_pipelines.wkg import checks, drift_checks, figure_checks
 from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, RECALL, CheckResult
 from opus_pipelines.wkg.drift_checks import DRIFT_CHECKS
 from opus_pipelines.wkg.figure_checks import FIGURE_CHECKS
@@ -35,8 +37,11 @@ def check_name(text: str) -> str:
     return re.sub(r"\W+", "_", text).strip("_")
 
 
-def _blocking(checks: Mapping[str, Iterable[Dataset]]) -> list[dg.AssetCheckSpec]:
-    return [dg.AssetCheckSpec(check_name(name), asset=key(d.name), blocking=True) for name, datasets in checks.items() for d in datasets]
+def _blocking(checks: Mapping[str, Iterable[Dataset]], meanings: Mapping[str, str]) -> list[dg.AssetCheckSpec]:
+    return [
+        dg.AssetCheckSpec(check_name(name), asset=key(d.name), blocking=True, description=meanings[name])
+        for name, datasets in checks.items() for d in datasets
+    ]
 
 
 _RESULT = [*TABLES, RUNS, COST_REPORT, REWARD_REPORT]
@@ -46,14 +51,19 @@ def _with_probabilities(datasets: Iterable[Dataset]) -> list[Dataset]:
     return [d for d in datasets if any(c.type_name == "prob" for c in d.columns)]
 
 
-REJECTED_WHOLE = dg.AssetCheckSpec("no_file_rejected_whole", asset=key(SOURCES.name), description="the rest of history goes on without it")
+REJECTED_WHOLE = dg.AssetCheckSpec(
+    "no_file_rejected_whole", asset=key(SOURCES.name),
+    description="No file was rejected as a whole. A rejected file is left out, and the rest of the history is used.",
+)
 HELD_BACK = dg.AssetCheckSpec(
     "no_source_held_back", asset=key(SOURCES.name),
-    description="every source could be read without loss; one that could not keeps its last good version, and the others go on",
+    description="Every source could be read without loss. A source that could not keeps its last good version; the others are used.",
 )
-FAILED_INTAKES = dg.AssetCheckSpec("no_intake_failed", asset=key(INTAKES.name), description="the other intakes go on without it")
+FAILED_INTAKES = dg.AssetCheckSpec(
+    "no_intake_failed", asset=key(INTAKES.name), description="No intake failed. A failed intake has no workflows; the others have.",
+)
 
-HISTORY_CHECKS = _blocking({"records add up": [SOURCES], "implementations as counted": [SOURCES]})
+HISTORY_CHECKS = _blocking({"records add up": [SOURCES], "implementations as counted": [SOURCES]}, checks.MEANINGS)
 MINED_CHECKS = _blocking({
     "schema": MINED_DATASETS,
     "keys are unique": MINED_DATASETS,
@@ -68,7 +78,7 @@ MINED_CHECKS = _blocking({
     "probabilities out of a task add up to 1": [EDGES],
     "successes are among the cases": [NEEDS],
     **{name: [dataset] for name, dataset in DRIFT_CHECKS.items()},  # a result of severity WARN does not block, whatever the check is
-})
+}, checks.MEANINGS | figure_checks.MEANINGS | drift_checks.MEANINGS)
 EMBEDDED_CHECKS = _blocking({
     "schema": EMBEDDED_DATASETS,
     "keys are unique": EMBEDDED_DATASETS,
@@ -76,14 +86,14 @@ EMBEDDED_CHECKS = _blocking({
     "every task has a vector": [EMBEDDINGS],
     RECALL: [EMBEDDINGS],
     "the index holds every vector": [EMBEDDINGS],
-})
+}, checks.MEANINGS)
 RESULT_CHECKS = _blocking({
     "schema": _RESULT,
     "probabilities": _with_probabilities(_RESULT),
     "ranks_without_gaps": [OPTIMIZED],
     "ends_are_nodes": [WORKFLOW_EDGES],
     "every_intake_has_a_row": [INTAKES],
-})
+}, result_checks.MEANINGS)
 
 
 def reported(

@@ -1,7 +1,7 @@
 """The Arrow schema of every dataset, each column with its meaning: the one place where columns are named.
 
 Each stage's tables are declared in `opus_pipelines.tables`. The Parquet files, the blocking schema checks, Dagster's
-`column_schema` and the data dictionary (docs/datasets.md) are all derived from them. NULL means unknown, never 0, never "".
+`column_schema` and the data dictionary (docs/reference/datasets.md) are all derived from them. NULL means unknown, never 0, never "".
 """
 
 from opus_pipelines.tables import DATASETS, DIMENSION, Column, Dataset

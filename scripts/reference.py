@@ -1,37 +1,48 @@
-"""Writes the parts of docs/ that are made from code: the settings reference and the data dictionary. `make docs` runs it.
+"""Writes the pages of docs/reference that are made from code: settings, datasets, commands and checks. `make docs` runs it.
 
-With --check it changes nothing and exits 1 when one of them is out of date.
+With --check it changes nothing and exits 1 when a page is out of date.
 """
 
+import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
+import dagster as dg
 from pydantic import BaseModel
 
+from assets import checks
+from opus_pipelines.cli.main import opus
 from opus_pipelines.generation.contract_settings import ContractSettings, IntakeSettings
 from opus_pipelines.history.source_settings import SourceSettings
 from opus_pipelines.schemas import DATASETS, TASK_IMPLEMENTATION, Column
 from opus_pipelines.settings import Settings
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
+CHECKS: dict[str, list[dg.AssetCheckSpec]] = {  # by the stage after which they run
+    "Before history is mined": checks.HISTORY_CHECKS,
+    "Before a snapshot is published: mined datasets": checks.MINED_CHECKS,
+    "Before a snapshot is published: embeddings and index": checks.EMBEDDED_CHECKS,
+    "Before a result of a contract is published": checks.RESULT_CHECKS,
+    "Warnings": [checks.REJECTED_WHOLE, checks.HELD_BACK, checks.FAILED_INTAKES],
+}
 
 
 def settings_reference() -> str:
-    """A table a file: every key, its default, its meaning."""
+    """Return one table for each settings file: every key, its default, its meaning."""
     files = {"opus.toml": Settings, "source.toml": SourceSettings, "contract.toml": ContractSettings, "intake.toml": IntakeSettings}
-    head = ["", "| key | default | meaning |", "| --- | --- | --- |"]
-    return "\n\n".join("\n".join([f"## {name}", *head, *_keys(model)]) for name, model in files.items())
+    return "\n\n".join(f"## {name}\n\n{_table(('key', 'default', 'meaning'), _keys(model))}" for name, model in files.items())
 
 
-def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
+def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str]]:
     for name, field in model.model_fields.items():
         key, inner = f"{prefix}{field.alias or name}", field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             yield from _keys(inner, f"{key}.")
         else:
-            yield f"| `{key}` | {_default(field.get_default(call_default_factory=True))} | {_cell(field.description or '')} |"
+            yield f"`{key}`", _default(field.get_default(call_default_factory=True)), _cell(field.description or "")
 
 
 def _default(value: Any) -> str:
@@ -43,7 +54,7 @@ def _default(value: Any) -> str:
 
 
 def data_dictionary() -> str:
-    """A table a dataset: every column, its type, its meaning; then the tasks inside an implementation."""
+    """Return one table for each dataset: every column, its type, its meaning; then the tasks inside an implementation."""
     parts = [
         f"## {d.name}\n\n{d.about}; view `{d.view}`, rows by {', '.join(f'`{k}`' for k in d.key)}"
         + (f", partitions {', '.join(f'`{p}`' for p in d.partitions)}" if d.partitions else "")
@@ -55,20 +66,73 @@ def data_dictionary() -> str:
 
 
 def _columns(columns: tuple[Column, ...]) -> str:
-    rows = [f"| `{c.name}` | {_cell(c.type_name)} | {_cell(c.meaning)} |" for c in columns]
-    return "\n".join(["| column | type | meaning |", "| --- | --- | --- |", *rows])
+    return _table(("column", "type", "meaning"), ((f"`{c.name}`", _cell(c.type_name), _cell(c.meaning)) for c in columns))
+
+
+def command_reference() -> str:
+    """Return one section for each command of `opus`: usage, what it does, its options, and the examples of its help."""
+    parts = [_command("opus", opus), *(_command(f"opus {name}", opus.commands[name]) for name in sorted(opus.commands))]
+    return "\n\n".join(parts)
+
+
+def _command(name: str, command: click.Command) -> str:
+    context = click.Context(command, info_name=name, help_option_names=opus.context_settings["help_option_names"])
+    about, examples = _about_and_examples(command)
+    options = [_option(context, p) for p in command.get_params(context) if isinstance(p, click.Option)]
+    usage = " ".join([name, *command.collect_usage_pieces(context)])
+    parts = [f"## {name}", f"```text\n{usage}\n```", about, _table(("option", "meaning"), options)]
+    if examples:
+        parts.append("```console\n" + "\n".join(examples) + "\n```")
+    return "\n\n".join(parts)
+
+
+def _about_and_examples(command: click.Command) -> tuple[str, list[str]]:
+    """Return the paragraphs of a command's help and its examples: the paragraph that begins with 'Example:', a line each."""
+    paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
+    kept = [p.removeprefix("\b\n") for p in paragraphs]
+    about = "\n\n".join(_cell(" ".join(p.split())) for p in kept if not p.startswith("Example:"))
+    return about, [line.strip() for p in kept if p.startswith("Example:") for line in p.splitlines()[1:]]
+
+
+def _option(context: click.Context, option: click.Option) -> tuple[str, str]:
+    written, meaning = option.get_help_record(context) or ("", "")
+    return _code(written), _cell(" ".join(meaning.split()))
+
+
+def check_reference() -> str:
+    """Return one table for each stage: every check, the datasets it looks at, and what must hold."""
+    return "\n\n".join(f"## {stage}\n\n{_checks(specs)}" for stage, specs in CHECKS.items())
+
+
+def _checks(specs: list[dg.AssetCheckSpec]) -> str:
+    datasets: dict[tuple[str, str], list[str]] = {}
+    for spec in specs:
+        datasets.setdefault((spec.name, spec.description or ""), []).append("/".join(spec.asset_key.path))
+    rows = ((f"`{name}`", ", ".join(of), _cell(about)) for (name, about), of in datasets.items())
+    return _table(("check", "datasets", "what must hold"), rows)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _code(text: str) -> str:
+    return "`" + text.replace("|", "\\|") + "`"
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;")
 
 
-MADE = {"settings": settings_reference, "datasets": data_dictionary}  # by file of docs/
+MADE: dict[str, Callable[[], str]] = {  # by page
+    "settings": settings_reference, "datasets": data_dictionary, "cli": command_reference, "checks": check_reference,
+}
 
 
 def written(name: str) -> tuple[str, str]:
-    """The text of a file of docs/ as it stands, and with its part that is made from code made anew."""
-    text = (DOCS / f"{name}.md").read_text("utf-8")
+    """Return the text of a page as it stands, and the same with its part that is made from code made anew."""
+    text = (PAGES / f"{name}.md").read_text("utf-8")
     start, end = f"<!-- {name}: made by `make docs` -->\n", f"<!-- end of {name} -->"
     head, rest = text.split(start)
     return text, head + start + "\n" + MADE[name]() + "\n\n" + end + rest.split(end, 1)[1]
@@ -79,4 +143,4 @@ if __name__ == "__main__":
     if "--check" in sys.argv[1:]:
         sys.exit(bool(stale))
     for name, after in stale.items():
-        (DOCS / f"{name}.md").write_text(after, "utf-8")
+        (PAGES / f"{name}.md").write_text(after, "utf-8")

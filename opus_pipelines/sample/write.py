@@ -25,7 +25,7 @@ WRITERS: dict[str, Callable[[Source, list[Case]], bytes]] = {
     "meridian_coding": write_xes.visits,
 }
 SETTINGS = """\
-# Settings of the sample. Every key is optional; docs/settings.md lists them all.
+# Settings of the sample. Every key is optional; docs/reference/settings.md lists them all.
 [paths]
 lake = "lake"
 history = "history"

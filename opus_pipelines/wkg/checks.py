@@ -36,6 +36,25 @@ MINED_DATASETS = (TASKS, WAYS, EDGES, WAITS, NEEDS, ALIASES, VARIANTS, CASES)
 EMBEDDED_DATASETS = (EMBEDDINGS, IMPLEMENTATION_VECTORS, PROCEDURES, PROCEDURE_VECTORS)
 RECALL = "recall at 10 against exact search"
 SNAPSHOT_DATASETS = (*MINED_DATASETS, *EMBEDDED_DATASETS)
+MEANINGS = {  # what must hold, by check; the reference of the checks and Dagster show it
+    "records add up": "In every source file, the records used, the records that are no work and the rejected records add up to "
+                      "the records read.",
+    "implementations as counted": "The stored history of every source has as many cases as its reader counted.",
+    "schema": "Every Parquet file has exactly the columns and types of the data dictionary.",
+    "keys are unique": "No two rows have the same key.",
+    "every task exists": "Every task id in the dataset is a row of wkg/tasks.",
+    "every task has a name in history": "Every task has at least one name that a source uses.",
+    "probabilities lie in [0, 1]": "Every probability lies between 0 and 1.",
+    "task implementations add up to the cases'": "The occurrences of all tasks add up to the steps of all cases.",
+    "ways add up to the cases'": "The occurrences of all execution modes of tasks add up to the steps of all cases.",
+    "variants add up to the cases": "The cases of all variants add up to all cases.",
+    "no edge has more implementations than transitions": "An edge is in at most as many cases as it has transitions.",
+    "probabilities out of a task add up to 1": "The transition probabilities of the edges out of a task add up to 1.",
+    "successes are among the cases": "In the statistics of critical tasks, no group has more successes than cases.",
+    "every task has a vector": "The number of task vectors equals the number of tasks.",
+    RECALL: "The FAISS index finds at least the share `checks.min_recall` of the ten nearest neighbours that exact search finds.",
+    "the index holds every vector": "The ids of the FAISS index are the ids of the task vectors.",
+}
 
 
 def check_snapshot(folder: Path, datasets: tuple[Dataset, ...] = SNAPSHOT_DATASETS) -> list[CheckResult]:

@@ -11,6 +11,14 @@ from opus_pipelines.generation.results.staged import columns_of, schemas_of
 from opus_pipelines.schemas import DATASETS, INTAKES, OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
 from opus_pipelines.wkg.checks import CheckResult
 
+MEANINGS = {  # what must hold, by check
+    "schema": "Every table has the columns and types of the data dictionary.",
+    "probabilities": "Every probability lies between 0 and 1.",
+    "ranks_without_gaps": "The ranks of each Intention are 1, 2, 3 and so on, without a gap and without a repetition.",
+    "ends_are_nodes": "Both ends of every edge are nodes of the same workflow.",
+    "every_intake_has_a_row": "Every intake of the contract has one row, also where it failed or was refused.",
+}
+
 
 def check_result(result: ContractResult, intakes: int) -> list[CheckResult]:
     """Schemas, keys, probabilities, ranks, ends of edges, and that each of the contract's `intakes` has its row."""

@@ -1,0 +1,47 @@
+"""Every shell block of README and docs is run as it is written, on the sample lake that `make run` leaves."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.docs.pages import ROOT, blocks, pages
+
+pytestmark = [pytest.mark.spark, pytest.mark.model]
+
+ELSEWHERE = ("docs/tutorial.md",)  # tests/test_tutorial.py runs it, on an export of its own
+LAST = "docs/how-to/delivery-lead.md"  # its decisions change what later pages would read
+SCRIPTS = {
+    page: "\n".join(block.text for block in blocks(page) if block.info == "sh" and not block.targets)
+    for page in sorted(pages(), key=lambda page: (page == LAST, page)) if page not in ELSEWHERE
+}
+
+
+@pytest.fixture(scope="module")
+def checkout(sample_files: Any, sample_lake: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as the repository's is after `make run`, as far as the pages know it: build/sample, build/lake and .venv."""
+    folder = tmp_path_factory.mktemp("checkout")
+    shutil.copytree(sample_files.directory, folder / "build" / "sample")
+    shutil.copytree(sample_lake.root, folder / "build" / "lake")
+    (folder / ".venv").symlink_to(sys.prefix)
+    lake = "opus --lake build/lake"
+    run(folder, f". .venv/bin/activate\n{lake} rebuild --history build/sample/history\n{lake} generate --intakes build/sample/intakes")
+    return folder
+
+
+def run(folder: Path, script: str) -> None:
+    """Run the lines in one shell, which ends at the first that fails."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPUS_")}
+    environment |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = ["bash", "-e", "-o", "pipefail", "-x", "-c", script]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("page", [page for page, script in SCRIPTS.items() if script])
+def test_the_blocks_of(page: str, checkout: Path) -> None:
+    run(checkout, SCRIPTS[page])
