@@ -33,6 +33,7 @@ from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workflow.faces.bpmn import as_bpmn
 from opus_pipelines.workflow.faces.bpmn_reader import read_bpmn
 from opus_pipelines.workflow.faces.described import Described
+from tests import published_rows
 from tests.generation.chains import chain_workflow
 from tests.generation.contracts import NOW, ContractGenerator
 
@@ -583,3 +584,16 @@ def test_a_stated_review_stands_in_the_tables_and_in_the_reports(sample, generat
     best = [m.ranked[0][1] for _, m in result.made]
     assert line["cost_usd"] == pytest.approx(0.5 * sum(t.kind == "review" for c in best for t in c.workflow.tasks))
     assert sum(r["cost_usd"] for r in cost) == pytest.approx(sum(c.evaluation.cost_usd for c in best))
+
+
+def test_changed_rows_need_a_raised_algorithm_version(lake, results, pytestconfig, request):
+    """Where a stage publishes other rows for the sample and its version is as before, results made by both look current."""
+    found = published_rows.published(lake, results)
+    file = published_rows.FILE
+    recorded = json.loads(file.read_text("utf-8"))
+    writes = pytestconfig.getoption("write_algorithm_versions")
+    problem = published_rows.problem(recorded, found, f"pytest '{request.node.nodeid}' --write-algorithm-versions")
+    if writes and (problem is None or "is not of the versions" in problem):
+        published_rows.write(found)
+        return
+    assert problem is None
