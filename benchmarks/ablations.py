@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Does every part matter? The whole against it with one part spoilt (DESIGN 5), beside look-ups, each with a bootstrap 95 % interval.
 
-    benchmarks/ablations.py sopbench WORK INTAKES.jsonl SCORER.py DATA [--by key] [--fold 0] [--every N]
-    benchmarks/ablations.py sample WORK
+    PYTHONPATH=. benchmarks/ablations.py sopbench WORK INTAKES.jsonl SCORER.py DATA [--by key] [--fold 0] [--every N]
+    PYTHONPATH=. benchmarks/ablations.py sample WORK
 
 WORK is a folder with a lake and intakes: of `benchmarks/sopbench.py --work WORK`, or of `opus sample`, `opus rebuild` there. The
 snapshot is mined once; each variant generates anew, in this process:
@@ -48,11 +48,11 @@ from opus_pipelines.intention.encode import Intention
 from opus_pipelines.lake import Lake
 from opus_pipelines.lwm.history import HistoryBackend, first_occurrences
 from opus_pipelines.lwm.interface import LwmRequest, NearCase, TaskSequence
-from opus_pipelines.sample.optimum import best_steps
-from opus_pipelines.sample.simulate import simulate_chain, simulate_workflow
 from opus_pipelines.settings import Settings, load
 from opus_pipelines.wkg.graph import Task, Way, WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
+from tests.sample.optimum import best_steps
+from tests.sample.simulate import simulate_chain, simulate_workflow
 
 LOOKUPS = ("look-up: nearest success", "look-up: best of 10 nearest")
 VARIANTS = ("whole", "gamma shuffled", "no WKG", "Intention const.", "other's context", "walks alone", "walks, gamma sh.")

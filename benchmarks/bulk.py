@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Intakes a second in bulk: 100, 1,000 and 10,000 intakes like the sample's under one contract, through the processes of a real run.
 
-    benchmarks/bulk.py [--counts 100 1000 10000] [--own-gains] [--lake LAKE --intakes DIR] [--work DIR]
+    PYTHONPATH=. benchmarks/bulk.py [--counts 100 1000 10000] [--own-gains] [--lake LAKE --intakes DIR] [--work DIR]
 
 Mines the sample (or takes a lake that was made from it, and its intakes), writes N intakes of about 150 tokens of their own (the sample's
 with other figures and one more sentence each, seeded), and generates them as `opus generate` does: read, encoded, worked on, checked,
@@ -34,8 +34,8 @@ from opus_pipelines.lake import Lake
 from opus_pipelines.reports.contract import report_tables
 from opus_pipelines.sample import write_sample
 from opus_pipelines.settings import Settings
-from opus_pipelines.wkg.build import build_snapshot
 from resources.spark import SparkResource
+from tests.rebuilding import build_snapshot
 
 WORDS = ("invoice", "garage", "photo", "witness", "letter", "policy", "kitchen", "receipt", "repair", "morning", "driver", "statement")
 

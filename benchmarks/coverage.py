@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Do the 95 % intervals of p and q hold the truth, and does wkg/needs find what is needed: measured on the sample, whose truth is known.
 
-    benchmarks/coverage.py [--work DIR] [--seed N]
+    PYTHONPATH=. benchmarks/coverage.py [--work DIR] [--seed N]
 
 Writes the sample, mines it, and prints by basis how many intervals of tasks and ways hold the truth, how wide they are (median) and how
 far the values are off (mean); then the same with every step's outcome hidden, so that p and q rest on how cases ended; then precision
@@ -23,7 +23,6 @@ import pyarrow as pa
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake
 from opus_pipelines.sample import write_sample
-from opus_pipelines.sample.simulate import step_of
 from opus_pipelines.settings import Settings
 from opus_pipelines.wkg import merge
 from opus_pipelines.wkg.aggregates import mine_missing, read_aggregate
@@ -33,6 +32,7 @@ from opus_pipelines.wkg.estimates.statistics import Estimate
 from opus_pipelines.wkg.estimates.success import COUNTS, SuccessModel, from_cases
 from opus_pipelines.wkg.sequences import Sequences
 from resources.spark import SparkResource
+from tests.sample.simulate import step_of
 
 Row = dict[str, Any]
 Measured = tuple[str, Estimate, float]  # what, its estimate, the truth

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Do the 90 % intervals of Rewards hold the Reward that the truth earns: measured on every ranked workflow of the sample.
 
-    benchmarks/reward_coverage.py [--seeds N] [--first SEED] [--runs R] [--work DIR]
+    PYTHONPATH=. benchmarks/reward_coverage.py [--seeds N] [--first SEED] [--runs R] [--work DIR]
 
 For each seed: writes the sample, mines it, generates for every intake, and prints how many intervals hold what each ranked workflow
 earns by the truth, how wide they are against the gain, on which side the others lie, how far off Rewards are (root mean square, in
@@ -34,11 +34,11 @@ from opus_pipelines.generation.discover import discover
 from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake
 from opus_pipelines.sample import write_sample
-from opus_pipelines.sample.simulate import expected_reward, simulate_workflow
 from opus_pipelines.settings import Settings
-from opus_pipelines.wkg.build import build_snapshot
 from resources.spark import SparkResource
 from tests.generation.contracts import ContractGenerator, RecordedResult
+from tests.rebuilding import build_snapshot
+from tests.sample.simulate import expected_reward, simulate_workflow
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 SURE = (0.0, 0.4, 0.6, 0.8, 0.95, 0.995, 1.001)  # bins of beats_next

@@ -67,7 +67,7 @@ def sample_lake(sample_files: Any, tmp_path_factory: pytest.TempPathFactory, spa
     from opus_pipelines.history.ingest import read_history
     from opus_pipelines.lake import Lake
     from opus_pipelines.settings import Settings
-    from opus_pipelines.wkg.build import build_snapshot
+    from tests.rebuilding import build_snapshot
 
     lake, now = Lake(tmp_path_factory.mktemp("lake")), datetime(2026, 1, 31, tzinfo=UTC)
     state = read_history(lake, sample_files.history, now)

@@ -31,6 +31,7 @@ from opus_pipelines.schemas import COST_REPORT, DATASETS, INTAKES, OPTIMIZED, RE
 from opus_pipelines.settings import Paths, Retention, Settings
 from opus_pipelines.wkg import build
 from opus_pipelines.wkg.rollback import roll_back
+from tests.rebuilding import build_snapshot
 
 NOW = datetime(2026, 3, 1, 2, tzinfo=UTC)
 AT_ONCE = Retention(snapshots=1, days=0, results=1, grace_minutes=0)  # every run also prunes what the one before it left
@@ -56,7 +57,7 @@ def rebuild(lake: Lake, history: Path, aggregates: Path | None, session: Any = N
         write_views_sql(lake)
         state = read_history(lake, history, now)
         settings = Settings(paths=Paths(lake=lake.root), retention=AT_ONCE)
-        return build.build_snapshot(lambda: session, lake, settings, state, HashEncoder, now).snapshot_id
+        return build_snapshot(lambda: session, lake, settings, state, HashEncoder, now).snapshot_id
 
 
 def _mined(lake: Lake, part: Any, aggregates: Path) -> str:

@@ -62,8 +62,8 @@ def published(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> tuple[Pat
 def test_killed_before_any_change_of_a_name(published: tuple[Path, Path, Path], step: str, at_least: int) -> None:
     lake, changed, two = published
     start = two if step == "rollback" else lake
-    command = [sys.executable, str(HERE / "kill_points.py"), step, str(start), str(changed), str(two / "aggregates")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+    command = [sys.executable, "-m", "tests.kill_points", step, str(start), str(changed), str(two / "aggregates")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False, cwd=HERE.parent)
     assert done.returncode == 0, done.stderr[-2000:]
     tried = json.loads(done.stdout)
     assert tried["wrong"] == []

@@ -25,7 +25,6 @@ from opus_pipelines.query.shipped import run
 from opus_pipelines.query.views import connect, write_views_sql
 from opus_pipelines.query.workflows import read_workflow
 from opus_pipelines.reports.contract import report_tables
-from opus_pipelines.sample.simulate import expected_reward, simulate_chain, step_of
 from opus_pipelines.schemas import EDGES, OPTIMIZED, WAYS, WORKFLOW_TASKS
 from opus_pipelines.settings import Settings
 from opus_pipelines.wfg.algorithm1 import INPUT, OUTPUT
@@ -36,6 +35,7 @@ from opus_pipelines.workflow.faces.described import Described
 from tests import published_rows
 from tests.generation.chains import chain_workflow
 from tests.generation.contracts import NOW, ContractGenerator
+from tests.sample.simulate import expected_reward, simulate_chain, step_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
 

@@ -13,10 +13,10 @@ from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake, read_table
 from opus_pipelines.schemas import CASES, EXPECTED_FLOW, INTAKES, OPTIMIZED, WORKFLOW_TASKS
 from opus_pipelines.settings import Settings
-from opus_pipelines.wkg.build import build_snapshot
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.wkg.tables import place
 from tests.generation.contracts import ContractGenerator
+from tests.rebuilding import build_snapshot
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
 

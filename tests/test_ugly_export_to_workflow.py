@@ -12,9 +12,9 @@ from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake
 from opus_pipelines.schemas import OPTIMIZED, WORKFLOW_TASKS
 from opus_pipelines.settings import Settings
-from opus_pipelines.wkg.build import build_snapshot
 from tests import ugly
 from tests.generation.contracts import ContractGenerator
+from tests.rebuilding import build_snapshot
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 

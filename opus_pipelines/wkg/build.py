@@ -16,7 +16,7 @@ from opus_pipelines.settings import Settings
 from opus_pipelines.versions import versions_of
 from opus_pipelines.wkg import manifest, remake
 from opus_pipelines.wkg.aggregates import SourcePart, mine_missing
-from opus_pipelines.wkg.checks import SNAPSHOT_DATASETS, CheckResult, check_recall, check_snapshot
+from opus_pipelines.wkg.checks import SNAPSHOT_DATASETS, CheckResult, check_recall
 from opus_pipelines.wkg.drift import compare
 from opus_pipelines.wkg.drift_checks import check_drift
 from opus_pipelines.wkg.gamma import lambda_rule
@@ -133,23 +133,6 @@ def publish(build: SnapshotBuild, checks: list[CheckResult], now: datetime) -> s
         manifest.point(build.home, build.snapshot_id, now)
     prune(build.home, build.settings.retention, now)
     return build.snapshot_id
-
-
-def build_snapshot(
-    session: "Callable[[], SparkSession]", lake: Lake, settings: Settings, history: "HistoryState",
-    encoder: Callable[[], TextEncoder], now: datetime, reset_lambda: bool = False, progress: Progress | None = None,
-) -> SnapshotBuild:
-    """All four steps with their checks: what the Dagster assets do one by one. Nothing where nothing changed."""
-    build = prepare(lake, settings, history, reset_lambda, encoder=encoder)
-    checks: list[CheckResult] = []
-    if build.is_new:
-        mine(build, session)
-        embed(build, encoder(), progress)
-        checks = check_snapshot(build.folder)
-    checks += check(build, checks)
-    if not build.is_current:
-        publish(build, checks, now)
-    return build
 
 
 def _inputs(settings: Settings, parts: list[SourcePart], resolution: Resolution, pins: Pins) -> str:

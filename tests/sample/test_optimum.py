@@ -5,8 +5,8 @@ from itertools import product
 import pytest
 
 from opus_pipelines.errors import InputError
-from opus_pipelines.sample.optimum import best_steps
-from opus_pipelines.sample.simulate import simulate_chain
+from tests.sample.optimum import best_steps
+from tests.sample.simulate import simulate_chain
 
 pytestmark = pytest.mark.long
 

@@ -6,7 +6,8 @@ import tomllib
 import pytest
 
 from opus_pipelines.errors import InputError
-from opus_pipelines.sample.simulate import (
+from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
+from tests.sample.simulate import (
     expected_reward,
     kind_of,
     one_after_the_other,
@@ -15,7 +16,6 @@ from opus_pipelines.sample.simulate import (
     step_of,
     way_of,
 )
-from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 pytestmark = pytest.mark.long
 

@@ -13,8 +13,8 @@ from opus_pipelines.ids import digest, make_id
 from opus_pipelines.lake import Lake, table_of, write_table
 from opus_pipelines.schemas import IMPLEMENTATIONS
 from opus_pipelines.settings import Settings
-from opus_pipelines.wkg.build import build_snapshot
 from opus_pipelines.wkg.staged import SnapshotBuild
+from tests.rebuilding import build_snapshot
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 NOW = datetime(2024, 6, 1, 2, tzinfo=UTC)

@@ -16,9 +16,9 @@ from opus_pipelines.history.ingest import read_history
 from opus_pipelines.lake import Lake, read_table
 from opus_pipelines.schemas import ALIASES, CASES, EDGES, EMBEDDINGS, IMPLEMENTATION_VECTORS, IMPLEMENTATIONS, NEEDS, TASKS, VARIANTS, WAYS
 from opus_pipelines.settings import Paths, Settings
-from opus_pipelines.wkg.build import build_snapshot
 from opus_pipelines.wkg.staged import SnapshotBuild
 from opus_pipelines.wkg.tables import place
+from tests.rebuilding import build_snapshot
 
 pytestmark = pytest.mark.spark
 STRICT = (TASKS, WAYS, EDGES, NEEDS, ALIASES, VARIANTS, CASES)

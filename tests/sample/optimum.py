@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from opus_pipelines.sample.simulate import Step, kind_of
+from tests.sample.simulate import Step, kind_of
 
 
 def best_steps(truth: dict[str, Any], industry: str, kind: str, gain_usd: float) -> tuple[list[Step], float]:
