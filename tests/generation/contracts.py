@@ -21,6 +21,7 @@ from opus_pipelines.generation.intake import Intake
 from opus_pipelines.generation.outcome import Outcome
 from opus_pipelines.lake import Lake
 from opus_pipelines.settings import Settings
+from opus_pipelines.wkg.snapshot import Snapshot
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
@@ -61,8 +62,9 @@ class ContractGenerator:
 
     def __init__(self, lake: Lake, settings: Settings, encoder: TextEncoder, folder: Path) -> None:
         self._folder, self._numbers, self._records = folder, count(), folder / "records"
-        setup = RecordingSetup(lake.root, lake.current_snapshot(), settings, self._records)
-        self._run = BulkRun(lake, setup.snapshot, settings, encoder, _no_spark, lambda line: None, setup)
+        snapshot = Snapshot.open(lake).id
+        setup = RecordingSetup(lake.root, snapshot, settings, self._records)
+        self._run = BulkRun(lake, snapshot, settings, encoder, _no_spark, lambda line: None, setup)
 
     def __enter__(self) -> "ContractGenerator":
         return self
