@@ -78,8 +78,8 @@ clean: ## remove what `make run` wrote; the install stays
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	test -x $(BIN)/uv || $(BIN)/pip install -q uv
 	lock=requirements.lock; backend=()
-	if [ "$(TORCH)" = cpu ]; then  # the lock without what only PyTorch's CUDA build needs
-	    mkdir -p build && grep -vE '^(nvidia|cuda)-|^triton==' requirements.lock >build/requirements-cpu.lock
+	if [ "$(TORCH)" = cpu ]; then  # the lock without what only PyTorch's CUDA build needs, and without hashes: the CPU build has others
+	    mkdir -p build && grep -vE '^(nvidia|cuda)-|^triton==|^ ' requirements.lock | sed 's/ *\\$$//' >build/requirements-cpu.lock
 	    lock=build/requirements-cpu.lock backend=(--torch-backend cpu)
 	fi
 	$(BIN)/uv pip sync -q --python $(BIN)/python "$${backend[@]}" $$lock

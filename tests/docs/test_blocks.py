@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from opus_pipelines.lake import Lake
+from opus_pipelines.query.views import write_views_sql
 from tests.docs.pages import ROOT, blocks, pages
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
@@ -27,6 +29,7 @@ def checkout(sample_files: Any, sample_lake: Any, tmp_path_factory: pytest.TempP
     folder = tmp_path_factory.mktemp("checkout")
     shutil.copytree(sample_files.directory, folder / "build" / "sample")
     shutil.copytree(sample_lake.root, folder / "build" / "lake")
+    write_views_sql(Lake(folder / "build" / "lake"))  # a rebuild that finds nothing new does not
     (folder / ".venv").symlink_to(sys.prefix)
     lake = "opus --lake build/lake"
     run(folder, f". .venv/bin/activate\n{lake} rebuild --history build/sample/history\n{lake} generate --intakes build/sample/intakes")
