@@ -29,7 +29,7 @@ TERM = re.compile(r"^- \*\*(?P<term>[^*]+)\*\*: (?P<meaning>\S.*)$", re.MULTILIN
 
 def test_every_block_is_of_a_known_kind() -> None:
     kinds = {block.info for page in pages() for block in blocks(page)}
-    assert kinds <= {"sh", "console", "text", "toml", "mermaid"}
+    assert kinds <= {"sh", "console", "text", "toml"}
 
 
 def test_blocks_that_are_only_shown_have_a_reason() -> None:
