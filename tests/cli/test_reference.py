@@ -3,6 +3,7 @@
 import shlex
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -13,7 +14,7 @@ PAGES = ["checks", "cli", "datasets", "settings"]
 
 
 @pytest.fixture
-def reference(monkeypatch: pytest.MonkeyPatch):
+def reference(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(sys, "path", [str(ROOT / "scripts"), *sys.path])
     import reference
 
@@ -21,17 +22,17 @@ def reference(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_current(name: str, reference) -> None:
+def test_a_page_is_current(name: str, reference: ModuleType) -> None:
     before, after = reference.written(name)
     assert after == before, "run `make docs`"
 
 
-def test_every_page_is_made_from_code(reference) -> None:
+def test_every_page_is_made_from_code(reference: ModuleType) -> None:
     assert sorted(reference.MADE) == PAGES
     assert sorted(path.stem for path in (ROOT / "docs" / "reference").glob("*.md")) == PAGES
 
 
-def test_a_page_that_is_changed_by_hand_is_noticed(reference, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_page_that_is_changed_by_hand_is_noticed(reference: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     text = (ROOT / "docs/reference/checks.md").read_text("utf-8")
     (tmp_path / "checks.md").write_text(text.replace("| `keys_are_unique` |", "| `keys` |"), "utf-8")
     monkeypatch.setattr(reference, "PAGES", tmp_path)
@@ -39,14 +40,14 @@ def test_a_page_that_is_changed_by_hand_is_noticed(reference, monkeypatch: pytes
     assert before != after == text
 
 
-def test_the_command_reference_has_every_command_with_an_option_and_an_example(reference) -> None:
+def test_the_command_reference_has_every_command_with_an_option_and_an_example(reference: ModuleType) -> None:
     text = reference.command_reference()
     assert [line for line in text.splitlines() if line.startswith("## ")] == ["## opus", *(f"## opus {n}" for n in sorted(opus.commands))]
     assert "| `--top INTEGER RANGE` | How many ranks of each Intention. [default: 3; x&gt;=1] |" in text
     assert '```console\nopus best --client "Northwind Insurance" --top 1\n```' in text
 
 
-def test_the_check_reference_has_every_check_of_dagster(reference) -> None:
+def test_the_check_reference_has_every_check_of_dagster(reference: ModuleType) -> None:
     text = reference.check_reference()
     assert "| `ranks_without_gaps` | workflows/optimized | " in text
     assert all(spec.description for specs in reference.CHECKS.values() for spec in specs)
