@@ -32,7 +32,9 @@ CHECKS: dict[str, list[dg.AssetCheckSpec]] = {  # by the stage after which they 
 
 def settings_reference() -> str:
     """Return one table for each settings file: every key, its default, its meaning."""
-    files = {"opus.toml": Settings, "source.toml": SourceSettings, "contract.toml": ContractSettings, "intake.toml": IntakeSettings}
+    files: dict[str, type[BaseModel]] = {
+        "opus.toml": Settings, "source.toml": SourceSettings, "contract.toml": ContractSettings, "intake.toml": IntakeSettings,
+    }
     return "\n\n".join(f"## {name}\n\n{_table(('key', 'default', 'meaning'), _keys(model))}" for name, model in files.items())
 
 

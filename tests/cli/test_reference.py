@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -16,9 +17,7 @@ PAGES = ["checks", "cli", "datasets", "settings"]
 @pytest.fixture
 def reference(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.setattr(sys, "path", [str(ROOT / "scripts"), *sys.path])
-    import reference
-
-    return reference
+    return import_module("reference")
 
 
 @pytest.mark.parametrize("name", PAGES)
