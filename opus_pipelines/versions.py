@@ -8,11 +8,12 @@ sample; a test fails when these rows change and no version was raised.
 import re
 from collections.abc import Mapping
 
+# Each stage stands behind those that it takes from: a raised version explains other rows of its stage and of those behind it.
 ALGORITHM_VERSIONS: dict[str, int] = {
     "history": 1,  # reading event logs: formats, columns, costs, outcomes, privacy (history/implementations, sources, rejects)
     "embedding": 1,  # texts to vectors (wkg/embeddings, wkg/*_vectors); the cache of vectors starts anew, too
-    "mining": 1,  # the aggregates of one source: the SQL in sql/wkg that Spark runs, cases, evidence of activities
     "resolution": 1,  # task resolution: which raw names are one task (wkg/task_aliases)
+    "mining": 1,  # the aggregates of one source: the SQL in sql/wkg that Spark runs, cases, evidence of activities
     "wkg": 1,  # aggregates of all sources to the snapshot: estimates, drift in time, graph metrics, critical tasks, procedures
     "requirements": 1,  # documents to Intention, goals, rules and constraints (generation/intentions)
     "retrieval": 1,  # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)

@@ -43,6 +43,13 @@ OF_RESULT = {
 NOT_HELD = {  # the clock, a person's decisions, and what two results or snapshots differ in
     "generation/runs", "decisions", "wkg/changes", "workflows/changes",
 }
+# Columns that a later stage writes into an earlier one's table: what became of each demand is known when workflows were searched.
+OF_A_LATER_STAGE = {
+    "planning": (
+        *(f"generation/intentions: constraints[].{field}" for field in ("effect", "status", "asks", "nearest[]")),
+        "generation/intentions: rules_not_applied",
+    ),
+}
 _VERSION_COLUMNS = ("model_version", "code_version")
 _ID = re.compile(r"\b(?:[a-z][0-9a-f]{16}|[0-9a-f]{32,64})\b")
 _DECIMAL = re.compile(r"\d+\.\d+(?:[eE][-+]?\d+)?")
@@ -61,7 +68,10 @@ def published(lake: Lake, results: Mapping[tuple[str, str], ContractResult]) -> 
         tables[stage] = {d.name: pa.concat_tables([result.tables[d.name] for result in made]) for d in datasets}
     reports = [report_tables(result, Settings().reward.clear_share) for result in made]
     tables["reporting"] = {name: pa.concat_tables([report[name] for report in reports]) for name in reports[0]}
-    return {stage: _figures(tables[stage]) for stage in ALGORITHM_VERSIONS}
+    figures = {stage: _figures(tables[stage]) for stage in ALGORITHM_VERSIONS}
+    for stage, names in OF_A_LATER_STAGE.items():
+        figures[stage] |= {name: figures["requirements"].pop(name) for name in names}
+    return figures
 
 
 def problem(recorded: Mapping[str, Any], found: Mapping[str, Figures], command: str) -> str | None:

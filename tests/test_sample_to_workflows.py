@@ -596,4 +596,4 @@ def test_changed_rows_need_a_raised_algorithm_version(lake, results, pytestconfi
     if writes and (problem is None or "is not of the versions" in problem):
         published_rows.write(found)
         return
-    assert problem is None
+    assert problem is None, problem
