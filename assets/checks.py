@@ -6,9 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import dagster as dg
 
 from assets.specs import key
-from opus_pipelines.generation.contract import TABLES
-from opus_pipelines.generation.results import checks as result_checks
-from opus_pipelines.schemas import (
+from opus_pipelines.core.schemas import (
     ALIASES,
     CASES,
     COST_REPORT,
@@ -26,9 +24,11 @@ from opus_pipelines.schemas import (
     WORKFLOW_EDGES,
     Dataset,
 )
-from opus_pipelines.wkg import checks, drift_checks, figure_checks
+from opus_pipelines.generation.contract import TABLES
+from opus_pipelines.generation.results import checks as result_checks
+from opus_pipelines.wkg import checks, drift, figure_checks
 from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, RECALL, CheckResult
-from opus_pipelines.wkg.drift_checks import DRIFT_CHECKS
+from opus_pipelines.wkg.drift import DRIFT_CHECKS
 from opus_pipelines.wkg.figure_checks import FIGURE_CHECKS
 
 
@@ -40,7 +40,8 @@ def check_name(text: str) -> str:
 def _blocking(checks: Mapping[str, Iterable[Dataset]], meanings: Mapping[str, str]) -> list[dg.AssetCheckSpec]:
     return [
         dg.AssetCheckSpec(check_name(name), asset=key(d.name), blocking=True, description=meanings[name])
-        for name, datasets in checks.items() for d in datasets
+        for name, datasets in checks.items()
+        for d in datasets
     ]
 
 
@@ -52,48 +53,63 @@ def _with_probabilities(datasets: Iterable[Dataset]) -> list[Dataset]:
 
 
 REJECTED_WHOLE = dg.AssetCheckSpec(
-    "no_file_rejected_whole", asset=key(SOURCES.name),
+    "no_file_rejected_whole",
+    asset=key(SOURCES.name),
     description="No file was rejected as a whole. A rejected file is left out, and the rest of the history is used.",
 )
 HELD_BACK = dg.AssetCheckSpec(
-    "no_source_held_back", asset=key(SOURCES.name),
+    "no_source_held_back",
+    asset=key(SOURCES.name),
     description="Every source could be read without loss. A source that could not keeps its last good version; the others are used.",
 )
 FAILED_INTAKES = dg.AssetCheckSpec(
-    "no_intake_failed", asset=key(INTAKES.name), description="No intake failed. A failed intake has no workflows; the others have.",
+    "no_intake_failed",
+    asset=key(INTAKES.name),
+    description="No intake failed. A failed intake has no workflows; the others have.",
 )
 
 HISTORY_CHECKS = _blocking({"records add up": [SOURCES], "implementations as counted": [SOURCES]}, checks.MEANINGS)
-MINED_CHECKS = _blocking({
-    "schema": MINED_DATASETS,
-    "keys are unique": MINED_DATASETS,
-    "every task exists": (EDGES, WAYS, NEEDS, ALIASES, VARIANTS, CASES),
-    "every task has a name in history": [TASKS],
-    "probabilities lie in [0, 1]": _with_probabilities(MINED_DATASETS),
-    **FIGURE_CHECKS,
-    "task implementations add up to the cases'": [TASKS],
-    "ways add up to the cases'": [WAYS],
-    "variants add up to the cases": [VARIANTS],
-    "no edge has more implementations than transitions": [EDGES],
-    "probabilities out of a task add up to 1": [EDGES],
-    "successes are among the cases": [NEEDS],
-    **{name: [dataset] for name, dataset in DRIFT_CHECKS.items()},  # a result of severity WARN does not block, whatever the check is
-}, checks.MEANINGS | figure_checks.MEANINGS | drift_checks.MEANINGS)
-EMBEDDED_CHECKS = _blocking({
-    "schema": EMBEDDED_DATASETS,
-    "keys are unique": EMBEDDED_DATASETS,
-    "every task exists": [EMBEDDINGS],
-    "every task has a vector": [EMBEDDINGS],
-    RECALL: [EMBEDDINGS],
-    "the index holds every vector": [EMBEDDINGS],
-}, checks.MEANINGS)
-RESULT_CHECKS = _blocking({
-    "schema": _RESULT,
-    "probabilities": _with_probabilities(_RESULT),
-    "ranks_without_gaps": [OPTIMIZED],
-    "ends_are_nodes": [WORKFLOW_EDGES],
-    "every_intake_has_a_row": [INTAKES],
-}, result_checks.MEANINGS)
+MINED_CHECKS = _blocking(
+    {
+        "schema": MINED_DATASETS,
+        "keys are unique": MINED_DATASETS,
+        "every task exists": (EDGES, WAYS, NEEDS, ALIASES, VARIANTS, CASES),
+        "every task has a name in history": [TASKS],
+        "probabilities lie in [0, 1]": _with_probabilities(MINED_DATASETS),
+        **FIGURE_CHECKS,
+        "task implementations add up to the cases'": [TASKS],
+        "ways add up to the cases'": [WAYS],
+        "variants add up to the cases": [VARIANTS],
+        "no edge has more implementations than transitions": [EDGES],
+        "probabilities out of a task add up to 1": [EDGES],
+        "successes are among the cases": [NEEDS],
+        **{
+            name: [dataset] for name, dataset in DRIFT_CHECKS.items()
+        },  # a result of severity WARN does not block, whatever the check is
+    },
+    checks.MEANINGS | figure_checks.MEANINGS | drift.MEANINGS,
+)
+EMBEDDED_CHECKS = _blocking(
+    {
+        "schema": EMBEDDED_DATASETS,
+        "keys are unique": EMBEDDED_DATASETS,
+        "every task exists": [EMBEDDINGS],
+        "every task has a vector": [EMBEDDINGS],
+        RECALL: [EMBEDDINGS],
+        "the index holds every vector": [EMBEDDINGS],
+    },
+    checks.MEANINGS,
+)
+RESULT_CHECKS = _blocking(
+    {
+        "schema": _RESULT,
+        "probabilities": _with_probabilities(_RESULT),
+        "ranks_without_gaps": [OPTIMIZED],
+        "ends_are_nodes": [WORKFLOW_EDGES],
+        "every_intake_has_a_row": [INTAKES],
+    },
+    result_checks.MEANINGS,
+)
 
 
 def reported(
@@ -107,7 +123,9 @@ def reported(
         outcomes = results.pop((spec.asset_key, spec.name), [])
         yield _outcome(spec, outcomes, unseen)
     if results:
-        raise dg.Failure(f"checks that Dagster was not told of: {sorted(name for _, name in results)}", allow_retries=False)
+        raise dg.Failure(
+            f"checks that Dagster was not told of: {sorted(name for _, name in results)}", allow_retries=False
+        )
 
 
 def _outcome(spec: dg.AssetCheckSpec, outcomes: list[CheckResult], unseen: str | None) -> dg.AssetCheckResult:
@@ -126,7 +144,10 @@ def warning(
 ) -> dg.AssetCheckResult:
     """A check that never stops a run: a line for each thing that the rest goes on without."""
     return dg.AssetCheckResult(
-        passed=not lines, asset_key=spec.asset_key, check_name=spec.name, severity=severity, metadata={"lines": lines},
+        passed=not lines,
+        asset_key=spec.asset_key,
+        check_name=spec.name,
+        severity=severity,
+        metadata={"lines": lines},
         description="; ".join(lines)[:1_000] or None,
     )
-

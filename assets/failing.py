@@ -1,4 +1,6 @@
-"""Failures of assets that say their reason first: Dagster shows the first line of a step's error as the reason of the failed run."""
+"""Failures of assets that say their reason first: Dagster shows the first line of a step's error as the reason of the
+failed run.
+"""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -6,7 +8,7 @@ from typing import ParamSpec, TypeVar
 
 import dagster as dg
 
-from opus_pipelines.errors import OpusError
+from opus_pipelines.core.errors import OpusError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -15,8 +17,10 @@ T = TypeVar("T")
 def reason_first(compute: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
     """An asset's function whose errors are raised as `dg.Failure`, with the error's own words as description.
 
-    Without this the first line is Dagster's ("Error occurred while executing op ..."), and the reason stands below two traces.
+    Without this the first line is Dagster's ("Error occurred while executing op ..."), and the reason stands below two
+    traces.
     """
+
     @functools.wraps(compute)
     def told(*args: P.args, **kwargs: P.kwargs) -> Iterator[T]:
         try:

@@ -1,6 +1,7 @@
 """Stage three: a contract's intakes become ranked workflows and reports, each contract checked and published by itself.
 
-One step makes all of a contract's datasets: what is finished is visible at once, and a contract that fails costs only itself.
+One step makes all of a contract's datasets: what is finished is visible at once, and a contract that fails costs only
+itself.
 """
 
 import logging
@@ -15,19 +16,18 @@ from assets.checks import FAILED_INTAKES, RESULT_CHECKS, reported, warning
 from assets.failing import reason_first
 from assets.partitions import CONTRACTS
 from assets.specs import key, made, spec
-from opus_pipelines import disk, folders
-from opus_pipelines.errors import CheckFailed, InputError, OpusError
-from opus_pipelines.generation.bulk.encode import SpreadEncoder
-from opus_pipelines.generation.bulk.run import BulkRun
+from opus_pipelines.core.errors import CheckFailed, InputError, OpusError
+from opus_pipelines.core.ids import digest
 from opus_pipelines.generation.contract import ContractResult, publish_contract
-from opus_pipelines.generation.decided.contracts import contracts_of
-from opus_pipelines.generation.discover import ContractFolder
+from opus_pipelines.generation.contracts import contracts_of
+from opus_pipelines.generation.parallel_encoding import SparkEncoder
 from opus_pipelines.generation.results.checks import check_result
-from opus_pipelines.generation.results.current import failed_intakes, is_current, next_attempt
-from opus_pipelines.generation.results.retention import prune_results
-from opus_pipelines.generation.results.room import needed_for_contracts
-from opus_pipelines.ids import digest
-from opus_pipelines.reports.contract import report_tables
+from opus_pipelines.generation.results.retention import needed_for_contracts, prune_results
+from opus_pipelines.generation.results.staleness import failed_intakes, is_current, next_attempt
+from opus_pipelines.generation.run import BulkRun
+from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.lake import disk_space, input_folders
+from opus_pipelines.reporting.contract_tables import report_tables
 from opus_pipelines.wkg.checks import CheckResult
 from opus_pipelines.wkg.snapshot import Snapshot
 from resources.encoder import EncoderResource
@@ -55,14 +55,24 @@ LINEAGE = {
     "reports/cost": ["workflows/optimized", "workflows/tasks"],
     "reports/reward": ["workflows/optimized"],
     POINTER: [
-        "workflows/optimized", "workflows/tasks", "workflows/edges", "workflows/expected_flow", "workflows/changes",
-        "reports/cost", "reports/reward", "generation/runs",
+        "workflows/optimized",
+        "workflows/tasks",
+        "workflows/edges",
+        "workflows/expected_flow",
+        "workflows/changes",
+        "reports/cost",
+        "reports/reward",
+        "generation/runs",
     ],
 }
 SPECS = [
     spec(
-        name, name.split("/")[0], deps, about="the pointer that makes a contract's result visible",
-        kinds=("json",) if name == POINTER else ("parquet",), partitions_def=CONTRACTS,
+        name,
+        name.split("/")[0],
+        deps,
+        about="the pointer that makes a contract's result visible",
+        kinds=("json",) if name == POINTER else ("parquet",),
+        partitions_def=CONTRACTS,
     )
     for name, deps in LINEAGE.items()
 ]
@@ -75,33 +85,44 @@ class GenerateConfig(dg.Config):
 
 
 @dg.multi_asset(
-    name="generate_contracts", specs=SPECS, check_specs=[*RESULT_CHECKS, FAILED_INTAKES], backfill_policy=dg.BackfillPolicy.single_run(),
+    name="generate_contracts",
+    specs=SPECS,
+    check_specs=[*RESULT_CHECKS, FAILED_INTAKES],
+    backfill_policy=dg.BackfillPolicy.single_run(),
 )
 @reason_first
 def generate(
-    context: dg.AssetExecutionContext, config: GenerateConfig, run: LakeRun, encoder: EncoderResource, spark: SparkResource
+    context: dg.AssetExecutionContext,
+    config: GenerateConfig,
+    run: LakeRun,
+    encoder: EncoderResource,
+    spark: SparkResource,
 ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult | dg.AssetMaterialization]:
     """Every contract of the run: generated, checked, published, unless its result is up to date."""
-    folders.record(run.lake.root, "intakes", run.typed.paths.intakes)
+    input_folders.record(run.lake.root, "intakes", run.typed.paths.intakes)
     contracts = {contract.key: contract for contract in contracts_of(run.lake, run.typed.paths.intakes)}
     needed = needed_for_contracts(contracts.get(partition) for partition in context.partition_keys)
-    disk.require(run.lake.root, needed, run.typed.disk.reserve_mb, "this generation")
+    disk_space.require(run.lake.root, needed, run.typed.disk.reserve_mb, "this generation")
     done: dict[str, ContractResult | None] = {}
     checks: list[CheckResult] = []
     failures: list[str] = []
     snapshot = Snapshot.open(run.lake).id
     with run.lake.staging() as scratch:
-        model = SpreadEncoder(run.typed.encoder, spark.session, scratch / "encoding")
+        model = SparkEncoder(run.typed.encoder, spark.session, scratch / "encoding")
         with BulkRun(run.lake, snapshot, run.typed, encoder.around(model), spark.session, logger.info) as bulk:
             for number, partition in enumerate(context.partition_keys):
                 try:
                     folder = scratch / str(number)
                     contract = _workable(contracts.get(partition), partition, run)
                     skipped = _is_done(contract, run, bulk.snapshot, config.retry_failed)
-                    done[partition] = None if skipped else _contract(contract, run, bulk, folder, context.run_id, checks)
+                    done[partition] = (
+                        None if skipped else _contract(contract, run, bulk, folder, context.run_id, checks)
+                    )
                 except OpusError as error:
                     failures.append(str(error))
-                except Exception as error:  # one contract's fault costs only itself: it is logged, and the run fails at its end
+                except (
+                    Exception
+                ) as error:  # one contract's fault costs only itself: it is logged, and the run fails at its end
                     logger.exception("%s failed", partition)
                     failures.append(f"{partition}: {type(error).__name__}: {error}")
     intakes_failed = [line for result in done.values() if result for line in result.failed]
@@ -139,7 +160,9 @@ def _contract(
 ) -> ContractResult:
     """One contract's result, published."""
     if not contract.intakes:
-        logger.warning("%s / %s: %s has no intakes; its result is empty", contract.client, contract.contract, contract.folder)
+        logger.warning(
+            "%s / %s: %s has no intakes; its result is empty", contract.client, contract.contract, contract.folder
+        )
     now = datetime.now(UTC)
     attempt = next_attempt(run.lake, contract, bulk.snapshot, run.typed)
     result = bulk.generate(contract, folder, run_id, now, attempt)
@@ -147,7 +170,9 @@ def _contract(
     found = check_result(result, len(contract.intakes))
     checks += found
     if wrong := [c for c in found if not c.passed]:
-        raise CheckFailed(f"{contract.key} was not published: " + "; ".join(f"{c.name} ({c.dataset}): {c.detail}" for c in wrong))
+        raise CheckFailed(
+            f"{contract.key} was not published: " + "; ".join(f"{c.name} ({c.dataset}): {c.detail}" for c in wrong)
+        )
     publish_contract(run.lake, result, now)
     prune_results(run.lake, contract.client, contract.contract, run.typed.retention, now)
     return result

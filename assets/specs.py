@@ -1,11 +1,13 @@
-"""How a dataset shows in Dagster: its key, schema, owner and row count. One name for the asset, the folder and the view."""
+"""How a dataset shows in Dagster: its key, schema, owner and row count. One name for the asset, the folder and the
+view.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import dagster as dg
 
-from opus_pipelines.schemas import DATASETS, Dataset
+from opus_pipelines.core.schemas import DATASETS, Dataset
 
 OWNERS = ["team:opus"]
 
@@ -24,7 +26,9 @@ def spec(
         key(name),
         deps=[key(dep) for dep in deps],
         description=dataset.about if dataset else about,
-        metadata={"dagster/column_schema": column_schema(dataset), "dagster/table_name": dataset.view} if dataset else {},
+        metadata={"dagster/column_schema": column_schema(dataset), "dagster/table_name": dataset.view}
+        if dataset
+        else {},
         group_name=group,
         owners=OWNERS,
         kinds=set(kinds),
@@ -40,4 +44,6 @@ def column_schema(dataset: Dataset) -> dg.TableSchema:
 def made(name: str, version: str, rows: int | None = None, **metadata: Any) -> dg.MaterializeResult:
     """The report that a dataset was made, or found unchanged: its version is a hash of what it was made from."""
     counted: Mapping[str, Any] = {} if rows is None else {"dagster/row_count": int(rows)}
-    return dg.MaterializeResult(asset_key=key(name), metadata={**counted, **metadata}, data_version=dg.DataVersion(version))
+    return dg.MaterializeResult(
+        asset_key=key(name), metadata={**counted, **metadata}, data_version=dg.DataVersion(version)
+    )

@@ -5,15 +5,18 @@ from typing import Any
 
 import dagster as dg
 
-from opus_pipelines.query.pictures import data_uri
+from opus_pipelines.reporting.wkg_graph import data_uri
 
 
 def summary(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Key figures of a snapshot's manifest; what an older one lacks is left out."""
     counts, checks = manifest.get("counts") or {}, manifest.get("checks") or []
     figures = {
-        "tasks": counts.get("wkg/tasks"), "edges": counts.get("wkg/edges"), "cases": counts.get("wkg/cases"),
-        "sources": len(manifest["inputs"]["sources"]), "recall_at_10": manifest.get("recall_at_10"),
+        "tasks": counts.get("wkg/tasks"),
+        "edges": counts.get("wkg/edges"),
+        "cases": counts.get("wkg/cases"),
+        "sources": len(manifest["inputs"]["sources"]),
+        "recall_at_10": manifest.get("recall_at_10"),
         "warnings": [f"{c['name']} ({c['dataset']}): {c['detail']}" for c in checks if not c["passed"]],
         "drift": manifest.get("drift"),
     }
@@ -22,4 +25,6 @@ def summary(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def shown(pictures: Mapping[str, str]) -> dict[str, Any]:
     """Each SVG as an image that the page itself carries."""
-    return {name.removesuffix(".svg"): dg.MetadataValue.md(f"![{name}]({data_uri(svg)})") for name, svg in pictures.items()}
+    return {
+        name.removesuffix(".svg"): dg.MetadataValue.md(f"![{name}]({data_uri(svg)})") for name, svg in pictures.items()
+    }

@@ -10,10 +10,10 @@ from assets.checks import EMBEDDED_CHECKS, MINED_CHECKS, reported
 from assets.failing import reason_first
 from assets.specs import made, spec
 from assets.summary import shown, summary
-from opus_pipelines.lake import read_json
-from opus_pipelines.progress import Ticker
-from opus_pipelines.query.pictures import snapshot_pictures
-from opus_pipelines.schemas import Dataset
+from opus_pipelines.core.progress import Ticker
+from opus_pipelines.core.schemas import Dataset
+from opus_pipelines.lake.layout import read_json
+from opus_pipelines.reporting.wkg_graph import snapshot_pictures
 from opus_pipelines.wkg import build
 from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, check_snapshot
 from resources.encoder import EncoderResource
@@ -34,13 +34,20 @@ class Mine(dg.Config):
 
 
 @dg.multi_asset(
-    name="mine", specs=[spec(f"wkg/{name}", GROUP, ["history/implementations"], kinds=("spark", "parquet")) for name in MINED]
+    name="mine",
+    specs=[spec(f"wkg/{name}", GROUP, ["history/implementations"], kinds=("spark", "parquet")) for name in MINED],
 )
 @reason_first
 def mine(config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResource) -> Iterator[dg.MaterializeResult]:
     """Resolves tasks, then aggregates the sources that changed and merges all aggregates."""
     run.handed.build = build.prepare(
-        run.work, run.typed, run.history, config.reset_lambda, config.publish, run.lake, lambda: encoder.of_lake(run.work)
+        run.work,
+        run.typed,
+        run.history,
+        config.reset_lambda,
+        config.publish,
+        run.lake,
+        lambda: encoder.of_lake(run.work),
     )
     counts = build.mine(run.build, spark.session, spark.graph_session) if run.build.is_new else {}
     for name in MINED:
@@ -54,13 +61,23 @@ def mine(config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResou
         spec("wkg/implementation_vectors", GROUP, ["wkg/cases", "history/implementations"]),
         spec("wkg/procedures", GROUP, ["history/implementations"]),
         spec("wkg/procedure_vectors", GROUP, ["wkg/procedures", "wkg/tasks"]),
-        spec("wkg/index", GROUP, ["wkg/embeddings"], about="the FAISS index over the tasks, with its id map", kinds=("faiss",)),
+        spec(
+            "wkg/index",
+            GROUP,
+            ["wkg/embeddings"],
+            about="the FAISS index over the tasks, with its id map",
+            kinds=("faiss",),
+        ),
     ],
 )
 @reason_first
 def embed(run: LakeRun, encoder: EncoderResource) -> Iterator[dg.MaterializeResult]:
     """Embeds tasks and cases; only texts that are new reach the encoder."""
-    counts = build.embed(run.build, encoder.of_lake(run.work), Ticker("embedded passages", logger.info)) if run.build.is_new else {}
+    counts = (
+        build.embed(run.build, encoder.of_lake(run.work), Ticker("embedded passages", logger.info))
+        if run.build.is_new
+        else {}
+    )
     for name in (*EMBEDDED, "index"):
         yield made(f"wkg/{name}", run.build.snapshot_id, counts.get(f"wkg/{name}"), new=run.build.is_new)
 
@@ -83,8 +100,11 @@ def check_embedded(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
     name="wkg__snapshot",
     specs=[
         spec(
-            "wkg/snapshot", GROUP, [f"wkg/{name}" for name in (*MINED, *EMBEDDED, "index")],
-            about="the pointer that makes a snapshot visible", kinds=("json",),
+            "wkg/snapshot",
+            GROUP,
+            [f"wkg/{name}" for name in (*MINED, *EMBEDDED, "index")],
+            about="the pointer that makes a snapshot visible",
+            kinds=("json",),
         ),
         spec("wkg/changes", GROUP, ["wkg/tasks", "wkg/edges", "wkg/needs", "wkg/cases", "history/implementations"]),
     ],
@@ -104,14 +124,26 @@ def snapshot(run: LakeRun) -> Iterator[dg.MaterializeResult]:
     facts = {name: manifest[name] for name in ("lambda", "counts", "timings", "engines") if name in manifest}
     published_at = pointer.get("published_at", "")
     yield made("wkg/changes", current, before=pointer.get("before") or "")
-    yield made("wkg/snapshot", current, snapshot=current, published_at=published_at, **facts, **summary(manifest), **shown(pictures))
+    yield made(
+        "wkg/snapshot",
+        current,
+        snapshot=current,
+        published_at=published_at,
+        **facts,
+        **summary(manifest),
+        **shown(pictures),
+    )
 
 
-def _checked(run: LakeRun, datasets: tuple[Dataset, ...], declared: list[dg.AssetCheckSpec]) -> Iterator[dg.AssetCheckResult]:
+def _checked(
+    run: LakeRun, datasets: tuple[Dataset, ...], declared: list[dg.AssetCheckSpec]
+) -> Iterator[dg.AssetCheckResult]:
     found = check_snapshot(run.build.folder, datasets) if run.build.is_new else []
     found += build.check(run.build, found, datasets)
     run.handed.checks += tuple(found)
     for failed in (result for result in found if not result.passed and not result.blocking):
         logger.warning("%s (%s): %s", failed.name, failed.dataset, failed.detail)
-    yield from reported(found, declared, unseen=None if run.build.is_new else "unchanged: checked when it was published")
+    yield from reported(
+        found, declared, unseen=None if run.build.is_new else "unchanged: checked when it was published"
+    )
     build.require_passed(found)

@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
-"""Does every part matter? The whole against it with one part spoilt (DESIGN 5), beside look-ups, each with a bootstrap 95 % interval.
+"""Does every part matter? The whole against it with one part spoilt (DESIGN 5), beside look-ups, each with a bootstrap
+95 % interval.
 
     PYTHONPATH=. benchmarks/ablations.py sopbench WORK INTAKES.jsonl SCORER.py DATA [--by key] [--fold 0] [--every N]
     PYTHONPATH=. benchmarks/ablations.py sample WORK
 
-WORK is a folder with a lake and intakes: of `benchmarks/sopbench.py --work WORK`, or of `opus sample`, `opus rebuild` there. The
-snapshot is mined once; each variant generates anew, in this process:
+WORK is a folder with a lake and intakes: of `benchmarks/sopbench.py --work WORK`, or of `opus sample`, `opus rebuild`
+there. The snapshot is mined once; each variant generates anew, in this process:
 
     gamma shuffled    the figures of the WKG's edges (counts, gamma, probability) change places
     no WKG            no edges, and nothing known of tasks but their names and who does them
     Intention const.  every intake has the mean Intention and the mean request
-    other's context   every intake has the process context of another one of its industry, a different one where there is any
+    other's context   every intake has the process context of another one of its industry, a different one where there
+    is any
     walks alone       the near cases' own sequences taken away: what is left is walked along the WKG's edges
     walks, gamma sh.  both; its difference is that to `walks alone`
 
-A difference is paired: of the same intakes, with its own bootstrap interval; where that holds 0, the part does not show. `changed` is the
-share of intakes whose rank-1 workflow is another. SOPBench is scored by its own script, its intervals over goals as there; the sample by
-the Reward simulated from the truth that it was drawn from.
+A difference is paired: of the same intakes, with its own bootstrap interval; where that holds 0, the part does not
+show. `changed` is the share of intakes whose rank-1 workflow is another. SOPBench is scored by its own script, its
+intervals over goals as there; the sample by the Reward simulated from the truth that it was drawn from.
 """
 
 import argparse
@@ -34,28 +36,36 @@ from unittest import mock
 import numpy as np
 from bootstrap import interval, print_differences
 
-from opus_pipelines.embedding.attention import unit
+from opus_pipelines.core.settings import Settings, load
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.embedding.passages import unit
 from opus_pipelines.generation import flow
-from opus_pipelines.generation.asked.intentions import intentions
-from opus_pipelines.generation.contract_settings import prices
-from opus_pipelines.generation.discover import discover
-from opus_pipelines.generation.experience.knowledge import Knowledge
-from opus_pipelines.generation.flow import Generated, Refused, generate
-from opus_pipelines.generation.intake import Intake, read_intake
-from opus_pipelines.intention.encode import Intention
-from opus_pipelines.lake import Lake
-from opus_pipelines.lwm.history import HistoryBackend, first_occurrences
-from opus_pipelines.lwm.interface import LwmRequest, NearCase, TaskSequence
-from opus_pipelines.settings import Settings, load
+from opus_pipelines.generation.flow import GenerationResult, Refused, generate
+from opus_pipelines.intakes.contract_settings import prices
+from opus_pipelines.intakes.discover import discover
+from opus_pipelines.intakes.intake import Intake, read_intake
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.history_backend import HistoryBackend, first_occurrences
+from opus_pipelines.lwm.interface import LwmRequest, SimilarCase, TaskSequence
+from opus_pipelines.requirements.encode import Intention
+from opus_pipelines.retrieval.intentions import intentions
+from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.graph import Task, Way, WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
 from tests.sample.optimum import best_steps
 from tests.sample.simulate import simulate_chain, simulate_workflow
 
 LOOKUPS = ("look-up: nearest success", "look-up: best of 10 nearest")
-VARIANTS = ("whole", "gamma shuffled", "no WKG", "Intention const.", "other's context", "walks alone", "walks, gamma sh.")
+VARIANTS = (
+    "whole",
+    "gamma shuffled",
+    "no WKG",
+    "Intention const.",
+    "other's context",
+    "walks alone",
+    "walks, gamma sh.",
+)
 AGAINST = {name: "walks alone" if name == "walks, gamma sh." else "whole" for name in (*LOOKUPS, *VARIANTS[1:])}
 
 
@@ -68,7 +78,7 @@ class Asked:
     kind: str | None = None
 
 
-class Altered(Knowledge):
+class Altered(SnapshotIndex):
     """A snapshot's knowledge with another graph."""
 
     def __init__(self, snapshot: Snapshot, graph: WorkGraph) -> None:
@@ -98,23 +108,28 @@ class Bench:
         lake = Lake(work / "lake")
         self.snapshot = Snapshot.open(lake)
         self.encoder = CachedEncoder(Encoder(self.settings.encoder), lake.kept / "embeddings")
-        self.knowledge = Knowledge(self.snapshot)
+        self.knowledge = SnapshotIndex(self.snapshot)
         self.asked = [
             Asked(read_intake(c, folder, self.settings), c) for c in discover(work / "intakes") for folder in c.intakes
         ]
 
-    def made(self, variant: str, asked: Asked) -> Generated | None:
+    def made(self, variant: str, asked: Asked) -> GenerationResult | None:
         """What the variant generates for an intake's first Intention."""
         intake = self.strange(asked.intake) if variant == "other's context" else asked.intake
         graphs = {"gamma shuffled": self.shuffled, "walks, gamma sh.": self.shuffled, "no WKG": self.empty}
-        knowledge, model = graphs.get(variant, lambda: self.knowledge)(), Walks() if variant.startswith("walks") else HistoryBackend()
+        knowledge, model = (
+            graphs.get(variant, lambda: self.knowledge)(),
+            Walks() if variant.startswith("walks") else HistoryBackend(),
+        )
         cost = prices(self.settings, asked.contract.settings, asked.contract.folder)
         held = self.held_constant() if variant == "Intention const." else contextlib.nullcontext()
         with held:
-            found = generate(intake, knowledge, self.encoder, model, cost, self.settings, asked.contract.settings.review)
+            found = generate(
+                intake, knowledge, self.encoder, model, cost, self.settings, asked.contract.settings.review
+            )
         return None if isinstance(found, Refused) else found[0]
 
-    def shuffled(self) -> Knowledge:
+    def shuffled(self) -> SnapshotIndex:
         """The figures of all edges change places."""
         if not hasattr(self, "_shuffled"):
             graph, order = self.knowledge.graph, random.Random(0)
@@ -124,12 +139,15 @@ class Bench:
             self._shuffled = Altered(self.snapshot, WorkGraph.of(list(graph.tasks.values()), moved))
         return self._shuffled
 
-    def empty(self) -> Knowledge:
+    def empty(self) -> SnapshotIndex:
         """Names of tasks, and nothing more."""
         if not hasattr(self, "_empty"):
             bare = [
                 Task(
-                    t.task_id, t.title, industries=t.industries, clients=t.clients,
+                    t.task_id,
+                    t.title,
+                    industries=t.industries,
+                    clients=t.clients,
                     ways=tuple(Way(w.actor_kind, w.model, w.actor_group) for w in t.ways[:1]),
                 )
                 for t in self.knowledge.graph.tasks.values()
@@ -142,10 +160,13 @@ class Bench:
         """Every Intention has the mean vector and the mean request."""
         if not hasattr(self, "_mean"):
             own = [self.intention(a.intake) for a in self.asked]
-            self._mean = unit(np.mean([i.vector for i in own], 0)), unit(np.mean([unit(i.parts["input"].mean(0)) for i in own], 0))
+            self._mean = (
+                unit(np.mean([i.vector for i in own], 0)),
+                unit(np.mean([unit(i.parts["input"].mean(0)) for i in own], 0)),
+            )
         vector, request = self._mean
 
-        def same(intake: Intake, knowledge: Knowledge, encoder: Any) -> list[Intention]:
+        def same(intake: Intake, knowledge: SnapshotIndex, encoder: Any) -> list[Intention]:
             first = intentions(intake, knowledge, encoder)[0]
             return [replace(first, vector=vector, parts={**first.parts, "input": request[None, :]})]
 
@@ -158,7 +179,11 @@ class Bench:
 
     def strange(self, intake: Intake) -> Intake:
         """The intake with the process context of another one of its industry."""
-        others = [a.intake for a in self.asked if a.intake.industry == intake.industry and a.intake.intake_id != intake.intake_id]
+        others = [
+            a.intake
+            for a in self.asked
+            if a.intake.industry == intake.industry and a.intake.intake_id != intake.intake_id
+        ]
         different = [o for o in others if _context(o) != _context(intake)] or others
         if not different:
             return intake
@@ -166,9 +191,11 @@ class Bench:
         own = [e for e in intake.elements if e.role in ("input", "output")]
         return replace(intake, elements=[*own, *(e for e in other.elements if e.role not in ("input", "output"))])
 
-    def looked_up(self, name: str, intake: Intake) -> NearCase | None:
+    def looked_up(self, name: str, intake: Intake) -> SimilarCase | None:
         """The nearest case that succeeded; or of the ten nearest ones the most frequent sequence's."""
-        near = self.knowledge.cases.near(self.intention(intake).vector, intake.industry, self.settings.generation.near_cases)
+        near = self.knowledge.cases.near(
+            self.intention(intake).vector, intake.industry, self.settings.generation.near_cases
+        )
         right = [c for c in near if c.success is not False and c.tasks]
         if name == LOOKUPS[0] or not right:
             return right[0] if right else None
@@ -195,7 +222,9 @@ def sopbench(arguments: argparse.Namespace) -> None:
     scores = {name: [tasks[k]["gold"].score(found[k]) for k in asked] for name, found in rows.items()}
     goals = [tasks[k]["goal"] for k in asked]
     for measure in ("F1", "ordR", "clean"):
-        print_differences({name: [s[measure] for s in found] for name, found in scores.items()}, AGAINST, measure, goals)
+        print_differences(
+            {name: [s[measure] for s in found] for name, found in scores.items()}, AGAINST, measure, goals
+        )
     _changed({name: {k: tuple(v) for k, v in rows[name].items()} for name in VARIANTS})
 
 
@@ -225,17 +254,19 @@ def sample(arguments: argparse.Namespace) -> None:
     print_differences(rewards, AGAINST, "USD", list(range(len(asked))))
     _changed(chosen)
     better = sum(whole[n] > base[n] for n in new)
-    print(f"rank-1 workflows in no case of history: {len(new)} of {len(asked)}; of these {better} earn more than the best look-up, "
-          f"on average {float(np.mean(whole[new] - base[new])) if new else 0.0:.3f} USD more")
+    print(
+        f"rank-1 workflows in no case of history: {len(new)} of {len(asked)}; of these {better} earn more than the best look-up, "
+        f"on average {float(np.mean(whole[new] - base[new])) if new else 0.0:.3f} USD more"
+    )
 
 
-def _reward(truth: dict[str, Any], asked: Asked, made: Generated | None) -> float:
+def _reward(truth: dict[str, Any], asked: Asked, made: GenerationResult | None) -> float:
     if made is None:
         return 0.0
     return simulate_workflow(truth, str(asked.intake.industry), made.ranked[0][1].workflow, str(asked.kind)).mean_reward
 
 
-def _looked_up_reward(truth: dict[str, Any], asked: Asked, case: NearCase | None, bench: Bench) -> float:
+def _looked_up_reward(truth: dict[str, Any], asked: Asked, case: SimilarCase | None, bench: Bench) -> float:
     """Its tasks in their usual way, as history mostly does them."""
     if case is None:
         return 0.0
@@ -244,7 +275,7 @@ def _looked_up_reward(truth: dict[str, Any], asked: Asked, case: NearCase | None
     return simulate_chain(truth, str(asked.intake.industry), steps, asked.intake.gain_usd, kind=asked.kind).mean_reward
 
 
-def _actions(bench: Bench, made: Generated | None) -> list[str]:
+def _actions(bench: Bench, made: GenerationResult | None) -> list[str]:
     """Raw keys of the rank-1 workflow's tasks, in order."""
     if made is None:
         return []
@@ -253,11 +284,13 @@ def _actions(bench: Bench, made: Generated | None) -> list[str]:
         for task, key in zip(case.tasks, case.task_keys, strict=True):
             near.setdefault(task, []).append(key)
     raw = bench.knowledge.raw_keys
-    named = lambda t: max(sorted(set(near[t])), key=near[t].count) if t in near else raw.get(t, [made.graph.tasks[t].title])[0]
+    named = lambda t: (
+        max(sorted(set(near[t])), key=near[t].count) if t in near else raw.get(t, [made.graph.tasks[t].title])[0]
+    )
     return [named(t) for t in _ids(made)]
 
 
-def _ids(made: Generated | None) -> tuple[str, ...]:
+def _ids(made: GenerationResult | None) -> tuple[str, ...]:
     if made is None:
         return ()
     workflow = made.ranked[0][1].workflow
@@ -265,7 +298,7 @@ def _ids(made: Generated | None) -> tuple[str, ...]:
     return tuple(known[n] for n in workflow.topological() if n in known)
 
 
-def _keys(case: NearCase | None) -> list[str]:
+def _keys(case: SimilarCase | None) -> list[str]:
     return list(dict.fromkeys(case.task_keys)) if case else []
 
 

@@ -1,4 +1,6 @@
-"""Bootstrap intervals for the benchmarks: of a mean, and of paired differences, drawn over groups of intakes that are alike."""
+"""Bootstrap intervals for the benchmarks: of a mean, and of paired differences, drawn over groups of intakes that are
+alike.
+"""
 
 from collections.abc import Hashable, Mapping, Sequence
 
@@ -8,7 +10,9 @@ DRAWS = 2_000
 
 
 def interval(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[float, float]:
-    """95 % of the mean, bootstrap over the groups: goals, or intakes each by itself. The same values give the same interval."""
+    """95 % of the mean, bootstrap over the groups: goals, or intakes each by itself. The same values give the same
+    interval.
+    """
     place = {group: n for n, group in enumerate(dict.fromkeys(groups))}
     of = np.array([place[group] for group in groups])
     draws = np.random.default_rng(0).integers(0, len(place), (DRAWS, len(place)))
@@ -17,7 +21,9 @@ def interval(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[float
     return float(low), float(high)
 
 
-def print_differences(found: Mapping[str, Sequence[float]], against: Mapping[str, str], measure: str, groups: Sequence[Hashable]) -> None:
+def print_differences(
+    found: Mapping[str, Sequence[float]], against: Mapping[str, str], measure: str, groups: Sequence[Hashable]
+) -> None:
     """Of each row named in `against` the other row less it, intake by intake; an interval that holds 0 shows nothing."""
     print(f"\n{measure}, paired differences")
     for name, base in against.items():

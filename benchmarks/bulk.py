@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Intakes a second in bulk: 100, 1,000 and 10,000 intakes like the sample's under one contract, through the processes of a real run.
+"""Intakes a second in bulk: 100, 1,000 and 10,000 intakes like the sample's under one contract, through the processes
+of a real run.
 
     PYTHONPATH=. benchmarks/bulk.py [--counts 100 1000 10000] [--own-gains] [--lake LAKE --intakes DIR] [--work DIR]
 
-Mines the sample (or takes a lake that was made from it, and its intakes), writes N intakes of about 150 tokens of their own (the sample's
-with other figures and one more sentence each, seeded), and generates them as `opus generate` does: read, encoded, worked on, checked,
-published. Prints intakes per second, the share of each stage, CPU seconds and the largest process. What one intake's tasks ask is worked
-out once for all that ask the same; with `--own-gains` each has a gain of its own, so that no two do: the dearest case.
+Mines the sample (or takes a lake that was made from it, and its intakes), writes N intakes of about 150 tokens of their
+own (the sample's with other figures and one more sentence each, seeded), and generates them as `opus generate` does:
+read, encoded, worked on, checked, published. Prints intakes per second, the share of each stage, CPU seconds and the
+largest process. What one intake's tasks ask is worked out once for all that ask the same; with `--own-gains` each has a
+gain of its own, so that no two do: the dearest case.
 """
 
 import argparse
@@ -22,22 +24,35 @@ from pathlib import Path
 
 from measuring import Family, machine
 
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.generation.bulk.encode import SpreadEncoder
-from opus_pipelines.generation.bulk.run import BulkRun
 from opus_pipelines.generation.contract import ContractResult, publish_contract
-from opus_pipelines.generation.discover import ContractFolder, discover
+from opus_pipelines.generation.parallel_encoding import SparkEncoder
 from opus_pipelines.generation.results.checks import check_result
-from opus_pipelines.history.ingest import read_history
-from opus_pipelines.lake import Lake
-from opus_pipelines.reports.contract import report_tables
+from opus_pipelines.generation.run import BulkRun
+from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.intakes.discover import ContractFolder, discover
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.reporting.contract_tables import report_tables
 from opus_pipelines.sample import write_sample
-from opus_pipelines.settings import Settings
 from resources.spark import SparkResource
 from tests.rebuilding import build_snapshot
 
-WORDS = ("invoice", "garage", "photo", "witness", "letter", "policy", "kitchen", "receipt", "repair", "morning", "driver", "statement")
+WORDS = (
+    "invoice",
+    "garage",
+    "photo",
+    "witness",
+    "letter",
+    "policy",
+    "kitchen",
+    "receipt",
+    "repair",
+    "morning",
+    "driver",
+    "statement",
+)
 
 
 def write_intakes(base: ContractFolder, count: int, into: Path, own_gains: bool = False) -> ContractFolder:
@@ -45,7 +60,9 @@ def write_intakes(base: ContractFolder, count: int, into: Path, own_gains: bool 
     gain_usd = base.settings.gain_usd or 1.0
     folder = into / base.folder.parent.name / base.folder.name
     intakes = {intake.name for intake in base.intakes}
-    shutil.copytree(base.folder, folder, ignore=lambda where, names: intakes & set(names) if Path(where) == base.folder else set())
+    shutil.copytree(
+        base.folder, folder, ignore=lambda where, names: intakes & set(names) if Path(where) == base.folder else set()
+    )
     for number in range(count):
         source = base.intakes[number % len(base.intakes)]
         made = folder / f"intake-{number:06d}"
@@ -70,8 +87,10 @@ def _all_but_text(where: str, names: list[str]) -> set[str]:
 def own_tokens(contract: ContractFolder, settings: Settings) -> float:
     """Mean tokens of an intake's own documents."""
     tokenizer = Encoder(settings.encoder)._loaded[0]
-    texts = ["\n".join(p.read_text("utf-8") for role in ("input", "output", "process") for p in sorted((i / role).glob("*")))
-             for i in contract.intakes[:50]]
+    texts = [
+        "\n".join(p.read_text("utf-8") for role in ("input", "output", "process") for p in sorted((i / role).glob("*")))
+        for i in contract.intakes[:50]
+    ]
     return statistics.fmean(len(tokenizer(text)["input_ids"]) for text in texts)
 
 
@@ -96,7 +115,7 @@ def _made(
     now = datetime.now(UTC)
     snapshot = lake.current_snapshot()
     assert snapshot is not None
-    encoder = CachedEncoder(SpreadEncoder(settings.encoder, spark.session, work / "encoding"), work / "cache")
+    encoder = CachedEncoder(SparkEncoder(settings.encoder, spark.session, work / "encoding"), work / "cache")
     with BulkRun(lake, snapshot, settings, encoder, spark.session, _say) as bulk:
         result = bulk.generate(contract, work / "result", "bulk", now)
     seconds = dict(result.tables["generation/runs"]["seconds"].to_pylist()[0])
@@ -125,7 +144,9 @@ def main() -> None:
     work = options.work or Path(tempfile.mkdtemp(prefix="bulk-"))
     settings = Settings()
     lake = Lake(options.lake or work / "lake")
-    spark = SparkResource.of(settings.model_copy(update={"paths": settings.paths.model_copy(update={"lake": lake.root})}))
+    spark = SparkResource.of(
+        settings.model_copy(update={"paths": settings.paths.model_copy(update={"lake": lake.root})})
+    )
     intakes = options.intakes
     if options.lake is None:
         sample = write_sample(work / "sample")
@@ -135,7 +156,9 @@ def main() -> None:
         build_snapshot(spark.session, lake, settings, read_history(lake, sample.history, now), lambda: encoder, now)
     base = next(c for c in discover(intakes) if c.contract == options.contract)
     print(machine())
-    print("| intakes | wall s | CPU s | a second | CPU ms an intake | worker and child MB | largest worker MB | share of wall |")
+    print(
+        "| intakes | wall s | CPU s | a second | CPU ms an intake | worker and child MB | largest worker MB | share of wall |"
+    )
     print("| --- " * 8 + "|")
     for count in options.counts:
         place = work / f"n{count}"

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Do the 95 % intervals of p and q hold the truth, and does wkg/needs find what is needed: measured on the sample, whose truth is known.
+"""Do the 95 % intervals of p and q hold the truth, and does wkg/needs find what is needed: measured on the sample,
+whose truth is known.
 
     PYTHONPATH=. benchmarks/coverage.py [--work DIR] [--seed N]
 
-Writes the sample, mines it, and prints by basis how many intervals of tasks and ways hold the truth, how wide they are (median) and how
-far the values are off (mean); then the same with every step's outcome hidden, so that p and q rest on how cases ended; then precision
-and recall of the needed tasks of each kind of case, against the tasks that every regular case of the kind does.
+Writes the sample, mines it, and prints by basis how many intervals of tasks and ways hold the truth, how wide they are
+(median) and how far the values are off (mean); then the same with every step's outcome hidden, so that p and q rest on
+how cases ended; then precision and recall of the needed tasks of each kind of case, against the tasks that every
+regular case of the kind does.
 """
 
 import argparse
@@ -20,17 +22,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from opus_pipelines.history.ingest import read_history
-from opus_pipelines.lake import Lake
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.core.statistics import Estimate
+from opus_pipelines.estimates.case_sequences import Sequences
+from opus_pipelines.estimates.critical_tasks import critical_task_rows, lacking
+from opus_pipelines.estimates.success_probabilities import COUNTS, SuccessModel, from_cases
+from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.lake.layout import Lake
 from opus_pipelines.sample import write_sample
-from opus_pipelines.settings import Settings
 from opus_pipelines.wkg import merge
 from opus_pipelines.wkg.aggregates import mine_missing, read_aggregate
 from opus_pipelines.wkg.build import prepare
-from opus_pipelines.wkg.estimates.needs import lacking, needs
-from opus_pipelines.wkg.estimates.statistics import Estimate
-from opus_pipelines.wkg.estimates.success import COUNTS, SuccessModel, from_cases
-from opus_pipelines.wkg.sequences import Sequences
 from resources.spark import SparkResource
 from tests.sample.simulate import step_of
 
@@ -59,8 +61,11 @@ def measure(work: Path, seed: int) -> None:
     build = prepare(lake, settings, state)
     mine_missing(lake, build.parts, SparkResource.of(settings).session)
     truth = json.loads(sample.truth.read_text())
-    ways, sequences = read_aggregate(lake, build.parts, "ways"), Sequences(read_aggregate(lake, build.parts, "variants"))
-    names, needed = build.resolution.titles, needs(sequences)
+    ways, sequences = (
+        read_aggregate(lake, build.parts, "ways"),
+        Sequences(read_aggregate(lake, build.parts, "variants")),
+    )
+    names, needed = build.resolution.titles, critical_task_rows(sequences)
     print(f"seed {seed}\nfrom the outcomes of steps")
     show(compared(ways, sequences, needed, names, truth, settings))
     print("from the outcomes of cases alone")
@@ -81,7 +86,9 @@ def compared(
 ) -> Iterator[Measured]:
     """Every estimate with its truth."""
     by_way, by_task = merge.ways_and_tasks(ways)
-    model = SuccessModel(settings.priors, by_task, by_way, from_cases(sequences, lacking(sequences, needed), by_task, settings.priors))
+    model = SuccessModel(
+        settings.priors, by_task, by_way, from_cases(sequences, lacking(sequences, needed), by_task, settings.priors)
+    )
     of_task = {row["task_id"]: model.of_task(row) for row in by_task}
     for row in [*by_task, *by_way]:
         industry, task = row["industry"], of_task[row["task_id"]]
@@ -110,23 +117,38 @@ def show(found: Iterable[Measured]) -> None:
 
 
 def show_needs(rows: list[Row], names: dict[str, str], truth: Row) -> None:
-    """Needed tasks of every kind of case and client against the truth, and the check that a share of its cases skipped by itself."""
+    """Needed tasks of every kind of case and client against the truth, and the check that a share of its cases skipped
+    by itself.
+    """
     counts: dict[str, list[int]] = {"every regular task": [0, 0, 0], "the skipped check": [0, 0, 0]}
     for industry, of in truth["industries"].items():
         for kind in of["kinds"]:
-            mine = [r for r in rows if (r["industry"], r["client"], r["kind_of_case"]) == (industry, kind["client"], kind["kind"])]
+            mine = [
+                r
+                for r in rows
+                if (r["industry"], r["client"], r["kind_of_case"]) == (industry, kind["client"], kind["kind"])
+            ]
             asked = {step_of(truth, industry, names[r["task_id"]]) for r in mine if r["needed"]}
-            by_contrast = {step_of(truth, industry, names[r["task_id"]]) for r in mine if r["needed"] and r["cases_without"] >= 3}
+            by_contrast = {
+                step_of(truth, industry, names[r["task_id"]]) for r in mine if r["needed"] and r["cases_without"] >= 3
+            }
             checks = {n["task"] for n in kind["needed"]}
-            for name, found, true in (("every regular task", asked, set(kind["always"])), ("the skipped check", by_contrast, checks)):
+            for name, found, true in (
+                ("every regular task", asked, set(kind["always"])),
+                ("the skipped check", by_contrast, checks),
+            ):
                 for place, n in enumerate((len(found & true), len(found), len(true))):
                     counts[name][place] += n
             if asked != set(kind["always"]) or by_contrast != checks:
-                print(f"  {kind['kind']}: too much {sorted(asked - set(kind['always']))}, missed {sorted(set(kind['always']) - asked)}, "
-                      f"by contrast {sorted(by_contrast)}")
+                print(
+                    f"  {kind['kind']}: too much {sorted(asked - set(kind['always']))}, missed {sorted(set(kind['always']) - asked)}, "
+                    f"by contrast {sorted(by_contrast)}"
+                )
     for name, (both, all_found, all_true) in counts.items():
-        print(f"  {name}: precision {both}/{all_found} = {both / max(all_found, 1):.3f}, "
-              f"recall {both}/{all_true} = {both / max(all_true, 1):.3f}")
+        print(
+            f"  {name}: precision {both}/{all_found} = {both / max(all_found, 1):.3f}, "
+            f"recall {both}/{all_true} = {both / max(all_true, 1):.3f}"
+        )
 
 
 if __name__ == "__main__":

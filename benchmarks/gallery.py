@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""The first plans of every shared log, of n8n, BPMN and an ugly export on one page: pictures, figures, and what must hold of each.
+"""The first plans of every shared log, of n8n, BPMN and an ugly export on one page: pictures, figures, and what must
+hold of each.
 
-    benchmarks/gallery.py DATA_DIR OUT_DIR [--bench DIR] [--scores DIR] [--only NAME ...] [--requests 3] [--cases 1500] [--show]
+    benchmarks/gallery.py DATA_DIR OUT_DIR [--bench DIR] [--scores DIR] [--only NAME ...] [--requests 3] [--cases 1500]
+    [--show]
 
-Each source is run end to end as a new user would, in a lake of its own: `opus init --yes` on the export, `opus rebuild`, `opus generate`
-on a few requests, settings untouched. OUT_DIR/gallery.html shows the rank-1 workflow of every request; OUT_DIR/gallery.json holds the same
-checks for programs. DIR of --bench has logplans.py and plans.py (default: DATA_DIR/../bench). DIR of --scores has predictions, a folder a
-source as bench/logplans.py writes it (gold/), with predictions.jsonl, steps.jsonl and events.json of benchmarks/logplans.py: their scores
-stand beside the source. --cases keeps as many cases of a log: the page is for looking, its own numbers are of a few requests.
+Each source is run end to end as a new user would, in a lake of its own: `opus init --yes` on the export, `opus
+rebuild`, `opus generate` on a few requests, settings untouched. OUT_DIR/gallery.html shows the rank-1 workflow of every
+request; OUT_DIR/gallery.json holds the same checks for programs. DIR of --bench has logplans.py and plans.py (default:
+DATA_DIR/../bench). DIR of --scores has predictions, a folder a source as bench/logplans.py writes it (gold/), with
+predictions.jsonl, steps.jsonl and events.json of benchmarks/logplans.py: their scores stand beside the source. --cases
+keeps as many cases of a log: the page is for looking, its own numbers are of a few requests.
 """
 
 import argparse
@@ -29,11 +32,11 @@ from gallery_sources import Source, sources, write_intakes
 from measuring import Family
 
 from opus_pipelines.cli.main import opus as commands
-from opus_pipelines.lake import Lake
-from opus_pipelines.query.views import connect
-from opus_pipelines.query.workflows import read_workflow
-from opus_pipelines.reports.graphs.swimlane_svg import swimlane_svg
-from opus_pipelines.safe_text import clean
+from opus_pipelines.core.safe_text import clean
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.reporting.graphs.swimlane_svg import swimlane_svg
+from opus_pipelines.reporting.views import connect
+from opus_pipelines.reporting.workflows import read_workflow
 
 
 @dataclass
@@ -67,7 +70,9 @@ class Ran:
 
 
 def run(source: Source, work: Path, shows_only: bool) -> Ran:
-    """History, intakes, lake and plans of one source below `work`, which is made anew; with `shows_only` looked at as it lies there."""
+    """History, intakes, lake and plans of one source below `work`, which is made anew; with `shows_only` looked at as
+    it lies there.
+    """
     kept = work / "ran.json"
     if not shows_only:
         shutil.rmtree(work, ignore_errors=True)
@@ -79,14 +84,18 @@ def run(source: Source, work: Path, shows_only: bool) -> Ran:
             for command, said, took in _carried_out(source, work):
                 lines += said
                 seconds[command] = took
-            kept.write_text(json.dumps({"log": "\n".join(lines), "cpu_seconds": family.cpu_seconds, "seconds": seconds}))
+            kept.write_text(
+                json.dumps({"log": "\n".join(lines), "cpu_seconds": family.cpu_seconds, "seconds": seconds})
+            )
     ran = Ran(source.name, **json.loads(kept.read_text()))
     try:
         _look(source, work, ran)
     except Exception as error:  # a source that failed is shown as failed, the others go on
         ran.log += f"\n{type(error).__name__}: {error}"
     if not ran.shown:
-        ran.shown = [Shown(r.name, r.text, done=r.plan, problem="no plan: see the log of this source") for r in source.requests]
+        ran.shown = [
+            Shown(r.name, r.text, done=r.plan, problem="no plan: see the log of this source") for r in source.requests
+        ]
     return ran
 
 
@@ -108,7 +117,7 @@ def _opus(work: Path, *arguments: str) -> tuple[str, list[str], float]:
     started = time.monotonic()
     done = _run(work, *arguments)
     lines = [clean(line) for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-    kept = lines[-40 if arguments[0] == "init" or done.returncode else -4:]
+    kept = lines[-40 if arguments[0] == "init" or done.returncode else -4 :]
     return arguments[0], [f"$ opus {' '.join(arguments)}  (exit {done.returncode})", *kept], time.monotonic() - started
 
 
@@ -140,22 +149,36 @@ def _look(source: Source, work: Path, ran: Ran) -> None:
         shown = Shown(request.name, request.text, done=request.plan)
         ran.shown.append(shown)
         intake = intakes.get(request.folder, {})
-        heads = rows("SELECT * FROM workflows_optimized WHERE intake_id = ? AND rank = 1 ORDER BY intention_id", intake.get("intake_id"))
+        heads = rows(
+            "SELECT * FROM workflows_optimized WHERE intake_id = ? AND rank = 1 ORDER BY intention_id",
+            intake.get("intake_id"),
+        )
         if not heads:
-            shown.problem = f"{intake.get('status') or 'not generated'}: {intake.get('reason') or 'see the log of this source'}"
+            shown.problem = (
+                f"{intake.get('status') or 'not generated'}: {intake.get('reason') or 'see the log of this source'}"
+            )
             continue
         shown.head = heads[0] | {"gain_basis": intake["gain_basis"]}
         workflow = shown.head["workflow_id"]
         near = rows(
             "SELECT c.tasks, c.task_predecessors, c.success, c.p_ended, n.similarity "
             "FROM generation_neighbours AS n JOIN wkg_cases AS c USING (implementation_id) "
-            "WHERE n.intake_id = ? AND n.intention_id = ?", intake["intake_id"], shown.head["intention_id"],
+            "WHERE n.intake_id = ? AND n.intention_id = ?",
+            intake["intake_id"],
+            shown.head["intention_id"],
         )
         plan = Plan(
-            shown.head, rows("SELECT * FROM workflows_tasks WHERE workflow_id = ? ORDER BY position", workflow),
+            shown.head,
+            rows("SELECT * FROM workflows_tasks WHERE workflow_id = ? ORDER BY position", workflow),
             rows("SELECT * FROM workflows_edges WHERE workflow_id = ?", workflow),
-            rows("SELECT * FROM workflows_expected_flow WHERE workflow_id = ?", workflow), kinds, history, list(map(Case.of, near)),
-            {"`opus best`": "\n".join(line for line in best if workflow in line), "`opus explain`": _run(work, "explain", workflow).stdout},
+            rows("SELECT * FROM workflows_expected_flow WHERE workflow_id = ?", workflow),
+            kinds,
+            history,
+            list(map(Case.of, near)),
+            {
+                "`opus best`": "\n".join(line for line in best if workflow in line),
+                "`opus explain`": _run(work, "explain", workflow).stdout,
+            },
         )
         shown.expected = [names[task][0] if names.get(task) else task for task in plan.expected]
         shown.svg = swimlane_svg(read_workflow(connection, workflow))
@@ -171,7 +194,9 @@ def _why_alike(source: Source, ran: Ran, attributes: set[str]) -> str:
     if len(plans) != 1 or len(ran.shown) < 2:
         return ""
     asked = [request.attributes for request in source.requests]
-    told = sorted({name for one in asked for name in one if name in attributes and len({other.get(name) for other in asked}) > 1})
+    told = sorted(
+        {name for one in asked for name in one if name in attributes and len({other.get(name) for other in asked}) > 1}
+    )
     why = f"although they differ in {', '.join(told)}" if told else "and nothing that history knows tells them apart"
     return f"All {len(ran.shown)} requests have the same plan, {why}."
 
@@ -194,9 +219,14 @@ def main() -> None:
     bench = (options.bench or options.data / ".." / "bench").resolve()
     found: list[Ran] = []
     wanted = (lambda name: (out / "runs" / name / "ran.json").exists()) if options.show else lambda name: True
-    for source in sources(options.data.resolve(), bench, out, options.requests, options.cases, lambda name: (
-        name in (options.only or [name]) and wanted(name)
-    )):
+    for source in sources(
+        options.data.resolve(),
+        bench,
+        out,
+        options.requests,
+        options.cases,
+        lambda name: name in (options.only or [name]) and wanted(name),
+    ):
         ran = run(source, out / "runs" / source.name, options.show)
         ran.scores = scored(options.scores / source.name, bench) if options.scores else Scores()
         found.append(ran)
@@ -205,18 +235,36 @@ def main() -> None:
         took = ", ".join(f"{command} {seconds:.0f} s" for command, seconds in ran.seconds.items())
         print(f"{ran.name}: {plans}, {failed} checks fail; {took} ({ran.cpu_seconds:.0f} s of CPU)", flush=True)
         (out / "gallery.html").write_text(page(found), "utf-8")
-        (out / "gallery.json").write_text(json.dumps([_plain(ran) for ran in found], indent=1, ensure_ascii=False, default=str), "utf-8")
+        (out / "gallery.json").write_text(
+            json.dumps([_plain(ran) for ran in found], indent=1, ensure_ascii=False, default=str), "utf-8"
+        )
     if not found:
         sys.exit(f"nothing to show in {options.data}")
     print(out / "gallery.html")
 
 
 def _plain(ran: Ran) -> dict[str, Any]:
-    return {"name": ran.name, "facts": ran.facts, "seconds": ran.seconds, "cpu_seconds": ran.cpu_seconds, "note": ran.note,
-            "scores": [asdict(score) for score in ran.scores.rows], "shown": [
-        {"request": s.request, "problem": s.problem, "steps": s.steps, "expected": s.expected, "done": s.done, "node_f1": s.node_f1,
-         "verdict": s.head.get("verdict"), "checks": [asdict(check) for check in s.checks]} for s in ran.shown
-    ]}
+    return {
+        "name": ran.name,
+        "facts": ran.facts,
+        "seconds": ran.seconds,
+        "cpu_seconds": ran.cpu_seconds,
+        "note": ran.note,
+        "scores": [asdict(score) for score in ran.scores.rows],
+        "shown": [
+            {
+                "request": s.request,
+                "problem": s.problem,
+                "steps": s.steps,
+                "expected": s.expected,
+                "done": s.done,
+                "node_f1": s.node_f1,
+                "verdict": s.head.get("verdict"),
+                "checks": [asdict(check) for check in s.checks],
+            }
+            for s in ran.shown
+        ],
+    }
 
 
 if __name__ == "__main__":

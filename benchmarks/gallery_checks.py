@@ -1,4 +1,6 @@
-"""What must hold for every first plan of the gallery, told from the rows of the lake alone: no code of generation is asked."""
+"""What must hold for every first plan of the gallery, told from the rows of the lake alone: no code of generation is
+asked.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -6,15 +8,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-LEAST_END = 0.1      # of the cases with a task, those that begin (or end) with it, from which a plan may begin (or end) so
-LEAST_DONE = 0.1     # of the similar cases, those that did a step: below, the step is idle
-LEAST_ORDER = 0.1    # of the cases with two tasks, those that do them in the plan's order: below, the plan has them the wrong way round
+LEAST_END = 0.1  # of the cases with a task, those that begin (or end) with it, from which a plan may begin (or end) so
+LEAST_DONE = 0.1  # of the similar cases, those that did a step: below, the step is idle
+# of the cases with two tasks, those that do them in the plan's order: below, the plan has them the wrong way round
+LEAST_ORDER = 0.1
 LEAST_SUCCESSES = 10  # similar cases that succeeded, below which a verdict may not be "clear"
-FEW = 10             # similar cases below which the most similar ones count, however unlike they are
-NEAR = 0.5           # similarity from which a case is similar
+FEW = 10  # similar cases below which the most similar ones count, however unlike they are
+NEAR = 0.5  # similarity from which a case is similar
 Pair = tuple[str, str]
 _REFUSED = re.compile(
-    r"\b(reject\w*|declin\w*|denied|refus\w*|cancel\w*|nok|abgelehnt|storniert|geweigerd|geannuleerd|afgewezen)\b", re.IGNORECASE
+    r"\b(reject\w*|declin\w*|denied|refus\w*|cancel\w*|nok|abgelehnt|storniert|geweigerd|geannuleerd|afgewezen)\b",
+    re.IGNORECASE,
 )
 
 
@@ -29,7 +33,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Case:
-    """A case of history. `before`: of each task the positions that it directly follows, for a flow or a model need be no sequence."""
+    """A case of history. `before`: of each task the positions that it directly follows, for a flow or a model need be
+    no sequence.
+    """
 
     tasks: Sequence[str]
     before: Sequence[Sequence[int]]
@@ -68,7 +74,9 @@ class Case:
         reached: dict[int, set[int]] = {}
         for n, before in enumerate(self.before):
             reached[n] = {m for b in before for m in ([b] if b in place else reached.get(b, ()))}
-        return replace(self, tasks=[self.tasks[n] for n in kept], before=[sorted(place[m] for m in reached[n]) for n in kept])
+        return replace(
+            self, tasks=[self.tasks[n] for n in kept], before=[sorted(place[m] for m in reached[n]) for n in kept]
+        )
 
     def has_in_order(self, one: str, other: str) -> bool | None:
         """Whether it first does the one before it first does the other; None where it lacks one."""
@@ -77,8 +85,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Plan:
-    """A rank-1 workflow. `head`, `steps`, `links`, `flow`: its rows of workflows/optimized, tasks, edges and expected_flow; `kinds`: the
-    activity kind by task id; `history`: every case; `near`: the near ones; `printed`: what `opus best` and `opus explain` say of it."""
+    """A rank-1 workflow. `head`, `steps`, `links`, `flow`: its rows of workflows/optimized, tasks, edges and
+    expected_flow; `kinds`: the activity kind by task id; `history`: every case; `near`: the near ones; `printed`:
+    what `opus best` and `opus explain` say of it.
+    """
 
     head: Mapping[str, Any]
     steps: Sequence[Mapping[str, Any]]
@@ -118,7 +128,12 @@ class Plan:
                 return [ids[node]]
             return [task for link in onward.get(node, []) for task in reached(link["dst"])]
 
-        return {(ids[link["src"]], task): link["origin"] for link in self.links if link["src"] in ids for task in reached(link["dst"])}
+        return {
+            (ids[link["src"]], task): link["origin"]
+            for link in self.links
+            if link["src"] in ids
+            for task in reached(link["dst"])
+        }
 
     @cached_property
     def expected(self) -> list[str]:
@@ -136,13 +151,19 @@ def checks(plan: Plan) -> list[Check]:
     return [
         _ends("starts where history does", plan, lambda case: case.first, 0),
         _ends("ends where history does", plan, lambda case: case.last, 1),
-        _pairs(plan), _no_outcome(plan), _no_idle(plan), _evidence(plan), _assumed(plan), _unfounded(plan),
+        _pairs(plan),
+        _no_outcome(plan),
+        _no_idle(plan),
+        _evidence(plan),
+        _assumed(plan),
+        _unfounded(plan),
     ]
 
 
 def _ends(name: str, plan: Plan, ends: Callable[[Case], set[str]], side: int) -> Check:
-    """The steps at one end, and the event or step at that end of all that is expected, each against the cases that have it. A step from
-    which a return to earlier work is expected is no end."""
+    """The steps at one end, and the event or step at that end of all that is expected, each against the cases that
+    have it. A step from which a return to earlier work is expected is no end.
+    """
     cases = [case for case in plan.similar if case.has_ended]
     steps = set(plan.titles) - {pair[1 - side] for pair in plan.work}
     returns = {row["src"] for row in plan.flow if row["dst_place"] < row["src_place"]} if side else set()
@@ -162,7 +183,9 @@ def _ends(name: str, plan: Plan, ends: Callable[[Case], set[str]], side: int) ->
     titles = _names(plan)
     back = {task: ", and returns to earlier work are expected" if task in returns else "" for task in shares}
     unknown = f"fewer than {FEW} cases with it have ended"
-    words = {t: unknown if part is None else f"{part:.0%} of the cases with it do{back[t]}" for t, part in shares.items()}
+    words = {
+        t: unknown if part is None else f"{part:.0%} of the cases with it do{back[t]}" for t, part in shares.items()
+    }
     said = ", ".join(f"{titles.get(task, task)} ({known})" for task, known in words.items())
     known = [part for task, part in shares.items() if part is not None and not back[task]]
     return Check(name, min(known) >= LEAST_END if known else True if returns & set(shares) else None, said)
@@ -175,8 +198,9 @@ def _share(task: str, cases: Iterable[Case], ends: Callable[[Case], set[str]]) -
 
 
 def _pairs(plan: Plan) -> Check:
-    """Every pair of steps was seen, with or without events between, or a person, a new step or a majority of cases explains it; and what
-    is expected to happen was seen, events included."""
+    """Every pair of steps was seen, with or without events between, or a person, a new step or a majority of cases
+    explains it; and what is expected to happen was seen, events included.
+    """
     name = "consecutive pairs seen or explained"
     whole = {pair for case in plan.history for pair in case.pairs}
     seen = whole | {pair for case in plan.history for pair in case.only(plan.is_step).pairs}
@@ -199,24 +223,39 @@ def _pairs(plan: Plan) -> Check:
         if pair not in whole and pair not in plan.work:
             odd.append(f"expected {titles.get(pair[0], pair[0])} → {titles.get(pair[1], pair[1])} (never seen)")
     counted = f"{sum(pair in seen for pair in plan.work)} of {len(plan.work)} pairs of steps seen"
-    parts = [counted, *([f"not explained: {', '.join(odd)}"] if odd else []), *([f"explained: {', '.join(told)}"] if told else [])]
+    parts = [
+        counted,
+        *([f"not explained: {', '.join(odd)}"] if odd else []),
+        *([f"explained: {', '.join(told)}"] if told else []),
+    ]
     return Check(name, not odd, "; ".join(parts))
 
 
 def _no_outcome(plan: Plan) -> Check:
     wrong = [f"{title} ({plan.kinds[task]})" for task, title in plan.titles.items() if not plan.is_step(task)]
-    wrong += [f"{title} (by its name)" for task, title in plan.titles.items() if plan.is_step(task) and _REFUSED.search(title)]
+    wrong += [
+        f"{title} (by its name)" for task, title in plan.titles.items() if plan.is_step(task) and _REFUSED.search(title)
+    ]
     titles, ids = _names(plan), set(plan.titles)
-    wrong += [f"{titles.get(t, t)} (expected, an outcome)" for t in plan.expected if plan.kinds.get(t) == "outcome" and t not in ids]
+    wrong += [
+        f"{titles.get(t, t)} (expected, an outcome)"
+        for t in plan.expected
+        if plan.kinds.get(t) == "outcome" and t not in ids
+    ]
     return Check("no rejection, outcome or event among the steps", not wrong, ", ".join(wrong) or "none")
 
 
 def _no_idle(plan: Plan) -> Check:
-    """Every step was done by enough of the similar cases of which it is known whether they do it: an open case that has not done it yet may
-    still do it. Where these are few, it cannot be told."""
+    """Every step was done by enough of the similar cases of which it is known whether they do it: an open case that
+    has not done it yet may still do it. Where these are few, it cannot be told.
+    """
     name, cases = "no idle step", [case for case in plan.similar if case.success is not False]
     known = {step["task_id"] for step in plan.tasks if step["origin"] not in ("new", "decision")}
-    told = {task: [task in case.tasks for case in cases if case.has_ended or task in case.tasks] for task in plan.titles if task in known}
+    told = {
+        task: [task in case.tasks for case in cases if case.has_ended or task in case.tasks]
+        for task in plan.titles
+        if task in known
+    }
     shares = {task: sum(done) / len(done) for task, done in told.items() if len(done) >= FEW}
     idle = [f"{plan.titles[task]} ({share:.0%})" for task, share in shares.items() if share < LEAST_DONE]
     ids = [step["task_id"] for step in plan.tasks]
@@ -224,8 +263,14 @@ def _no_idle(plan: Plan) -> Check:
     if idle:
         return Check(name, False, f"of {len(cases)} similar cases did: {', '.join(idle)}")
     if len(shares) < len(told):
-        return Check(name, None, f"of {len(told) - len(shares)} steps fewer than {FEW} similar cases tell whether they are done")
-    return Check(name, True, f"every step was done by at least {min(shares.values(), default=0):.0%} of {len(cases)} similar cases")
+        return Check(
+            name, None, f"of {len(told) - len(shares)} steps fewer than {FEW} similar cases tell whether they are done"
+        )
+    return Check(
+        name,
+        True,
+        f"every step was done by at least {min(shares.values(), default=0):.0%} of {len(cases)} similar cases",
+    )
 
 
 def _evidence(plan: Plan) -> Check:
@@ -236,22 +281,38 @@ def _evidence(plan: Plan) -> Check:
 
 
 def _assumed(plan: Plan) -> Check:
-    """Beside each total stands what of it is assumed, and of how many steps nothing is known, wherever a person reads it."""
+    """Beside each total stands what of it is assumed, and of how many steps nothing is known, wherever a person reads
+    it.
+    """
     name, head = "assumed share shown", plan.head
-    wanted = [f"{100 * head[c]:.1f} % assumed" for c in ("cost_assumed_share", "duration_assumed_share") if head[c] is not None]
-    wanted += [f"{n} step{'s' * (n != 1)} unknown" for c in ("cost_unknown_steps", "duration_unknown_steps") if (n := head[c])]
+    wanted = [
+        f"{100 * head[c]:.1f} % assumed"
+        for c in ("cost_assumed_share", "duration_assumed_share")
+        if head[c] is not None
+    ]
+    wanted += [
+        f"{n} step{'s' * (n != 1)} unknown" for c in ("cost_unknown_steps", "duration_unknown_steps") if (n := head[c])
+    ]
     if head["success_probability"] is not None and (n := head["success_unknown_steps"]):
         wanted.append(f"{n} step{'s' * (n != 1)} assumed")
     wanted = list(dict.fromkeys(wanted))
-    missing = [f"{where} does not say {words!r}" for where, text in plan.printed.items() for words in wanted if words not in text]
+    missing = [
+        f"{where} does not say {words!r}"
+        for where, text in plan.printed.items()
+        for words in wanted
+        if words not in text
+    ]
     if not plan.printed or head["observed_share"] is None:
-        return Check(name, False, "nothing is printed of it" if not plan.printed else "its share of observed figures is unknown")
+        return Check(
+            name, False, "nothing is printed of it" if not plan.printed else "its share of observed figures is unknown"
+        )
     return Check(name, not missing, "; ".join(missing or [f"{', '.join(wanted) or 'nothing is assumed'}"]))
 
 
 def _unfounded(plan: Plan) -> Check:
-    """No figure where nothing was observed or stated: neither a success of priors, nor a cost or time of unknown steps, nor a Reward
-    without a stated gain."""
+    """No figure where nothing was observed or stated: neither a success of priors, nor a cost or time of unknown
+    steps, nor a Reward without a stated gain.
+    """
     work, head = [step for step in plan.steps if step["kind"] in ("task", "review")], plan.head
     wrong = []
     if head["success_probability"] is not None and all(step["p_basis"] == "prior" for step in work):
@@ -263,7 +324,11 @@ def _unfounded(plan: Plan) -> Check:
         wrong.append(f"Reward {head['reward_usd']:.2f} although no gain is stated")
     untimed = {step["node"] for step in work if step["duration_basis"] is None}
     begun = {step["node"] for step in plan.steps if step["start_ms"] is not None}
-    wrong += ["a start behind a step of unknown time" for link in plan.links if link["src"] in untimed and link["dst"] in begun][:1]
+    wrong += [
+        "a start behind a step of unknown time"
+        for link in plan.links
+        if link["src"] in untimed and link["dst"] in begun
+    ][:1]
     return Check("no figure without evidence", not wrong, ", ".join(wrong) or "none")
 
 
@@ -273,8 +338,9 @@ def _names(plan: Plan) -> dict[str, str]:
 
 
 def node_f1(plan: Plan, done: Sequence[str], names: Callable[[str], Iterable[str]]) -> float | None:
-    """F1 of the sets of activities, events included, against all that really happened; `names`: the raw names of a task. None where that is
-    not known."""
+    """F1 of the sets of activities, events included, against all that really happened; `names`: the raw names of a
+    task. None where that is not known.
+    """
     if not done:
         return None
     wanted, titles = set(done), _names(plan)

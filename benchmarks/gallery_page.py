@@ -6,19 +6,24 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from opus_pipelines import words
-from opus_pipelines.safe_text import clean
+from opus_pipelines.core import formatting
+from opus_pipelines.core.safe_text import clean
 
 if TYPE_CHECKING:
     from gallery import Ran
 
 FIGURES = (
-    ("Reward", "reward_usd", words.usd), ("success", "success_probability", words.share),
-    ("conformity", "conformity", words.share), ("cost", "cost_usd", words.usd),
-    ("touch time", "duration_ms", words.hours), ("same steps in history", "baseline_cost_usd", words.usd),
-    ("cost assumed", "cost_assumed_share", words.share), ("saving", "saving_usd", words.usd),
-    ("lead time", "lead_time_ms_p50", words.hours),
-    ("similar cases that succeeded", "baseline_success", words.share), ("observed", "observed_share", words.share),
+    ("Reward", "reward_usd", formatting.usd),
+    ("success", "success_probability", formatting.share),
+    ("conformity", "conformity", formatting.share),
+    ("cost", "cost_usd", formatting.usd),
+    ("touch time", "duration_ms", formatting.hours),
+    ("same steps in history", "baseline_cost_usd", formatting.usd),
+    ("cost assumed", "cost_assumed_share", formatting.share),
+    ("saving", "saving_usd", formatting.usd),
+    ("lead time", "lead_time_ms_p50", formatting.hours),
+    ("similar cases that succeeded", "baseline_success", formatting.share),
+    ("observed", "observed_share", formatting.share),
 )
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>Gallery of first plans</title><style>
@@ -73,7 +78,12 @@ def page(ran: "Sequence[Ran]") -> str:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["line"] = lambda text: clean(str(text))
     return environment.from_string(_PAGE).render(
-        all=ran, tally=_tally, mark=_mark, figures=_figures, said=_score, svg=lambda shown: Markup(shown.svg),
+        all=ran,
+        tally=_tally,
+        mark=_mark,
+        figures=_figures,
+        said=_score,
+        svg=lambda shown: Markup(shown.svg),
         minutes=lambda one: f"{sum(one.seconds.values()) / 60:.1f} min",
     )
 

@@ -1,4 +1,6 @@
-"""Predictions for a whole log, scored by the shared plans.py beside its controls: everything that happened, and work steps alone."""
+"""Predictions for a whole log, scored by the shared plans.py beside its controls: everything that happened, and work
+steps alone.
+"""
 
 import gzip
 import json
@@ -19,7 +21,9 @@ _DIFFERENCE = re.compile(rf"^  minus (nearest request|most frequent plan) +node 
 
 @dataclass(frozen=True)
 class Score:
-    """Of one way of scoring: the number of requests, F1 of nodes and links, and each less the better control with its 95 % interval."""
+    """Of one way of scoring: the number of requests, F1 of nodes and links, and each less the better control with its
+    95 % interval.
+    """
 
     what: str
     requests: int
@@ -38,8 +42,10 @@ class Scores:
 
 
 def scored(place: Path, bench: Path) -> Scores:
-    """`place` holds gold/train.jsonl.gz, gold/test.jsonl.gz and predictions.jsonl, and for work steps alone steps.jsonl and events.json, as
-    benchmarks/logplans.py writes them. Only what was predicted is asked. Empty where there are no predictions."""
+    """`place` holds gold/train.jsonl.gz, gold/test.jsonl.gz and predictions.jsonl, and for work steps alone
+    steps.jsonl and events.json, as benchmarks/logplans.py writes them. Only what was predicted is asked. Empty
+    where there are no predictions.
+    """
     if not (place / "predictions.jsonl").exists():
         return Scores()
     asked = {row["id"] for row in _rows(place / "predictions.jsonl")}
@@ -50,9 +56,19 @@ def scored(place: Path, bench: Path) -> Scores:
     for what, predictions, left_out in ways:
         with TemporaryDirectory(prefix="opus-gallery-") as folder:
             test, train = Path(folder) / "test.jsonl.gz", Path(folder) / "train.jsonl.gz"
-            _write(test, (_without(row, left_out) for row in _rows(place / "gold" / "test.jsonl.gz") if row["id"] in asked))
+            _write(
+                test, (_without(row, left_out) for row in _rows(place / "gold" / "test.jsonl.gz") if row["id"] in asked)
+            )
             _write(train, (_without(row, left_out) for row in _rows(place / "gold" / "train.jsonl.gz")))
-            command = [sys.executable, str(bench / "plans.py"), "score", str(test), str(predictions), "--learn", str(train)]
+            command = [
+                sys.executable,
+                str(bench / "plans.py"),
+                "score",
+                str(test),
+                str(predictions),
+                "--learn",
+                str(train),
+            ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         texts.append(f"{what}\n{done.stdout or done.stderr}")
         found += [read_scores(what, done.stdout)] if done.returncode == 0 else []
@@ -60,8 +76,9 @@ def scored(place: Path, bench: Path) -> Scores:
 
 
 def read_scores(what: str, printed: str) -> Score:
-    """The first part of what plans.py prints, which is of all requests; the better control is the one with the higher F1, of nodes and of
-    links each."""
+    """The first part of what plans.py prints, which is of all requests; the better control is the one with the higher
+    F1, of nodes and of links each.
+    """
     part = printed.split("\nnew, ")[0]
     means = {m[1]: (float(m[2]), float(m[5])) for m in _MEAN.finditer(part)}
     less = {m[1]: [(float(m[i]), float(m[i + 1]), float(m[i + 2])) for i in (2, 5)] for m in _DIFFERENCE.finditer(part)}

@@ -1,4 +1,6 @@
-"""What the gallery runs: each shared log, the n8n flows, the BPMN models and an ugly export, as files of history and a few requests."""
+"""What the gallery runs: each shared log, the n8n flows, the BPMN models and an ugly export, as files of history and a
+few requests.
+"""
 
 import csv
 import gzip
@@ -39,8 +41,9 @@ class Request:
 
 @dataclass(frozen=True)
 class Source:
-    """One thing to run. `write` puts its files of history into a folder; `is_table`: `opus init` reads them; `activity`: what the requests'
-    plans call an activity of which history has this raw name."""
+    """One thing to run. `write` puts its files of history into a folder; `is_table`: `opus init` reads them;
+    `activity`: what the requests' plans call an activity of which history has this raw name.
+    """
 
     name: str
     write: Callable[[Path], list[Path]]
@@ -49,7 +52,9 @@ class Source:
     activity: Callable[[str], str] = str
 
 
-def sources(data: Path, bench: Path, work: Path, most: int, cases: int, is_wanted: Callable[[str], bool]) -> Iterator[Source]:
+def sources(
+    data: Path, bench: Path, work: Path, most: int, cases: int, is_wanted: Callable[[str], bool]
+) -> Iterator[Source]:
     """Every source that is wanted (by its name) and for which there are data below `data`; `bench` holds logplans.py."""
     for log in sorted((data / "event_logs").glob("*.gz")):
         if is_wanted(_name(log)):
@@ -61,7 +66,12 @@ def sources(data: Path, bench: Path, work: Path, most: int, cases: int, is_wante
         yield _n8n(data, most, cases)
     if (data / "bpmn" / "models.tar.gz").exists() and is_wanted("bpmn"):
         requests = tuple(Request(name.replace(" ", "-"), text) for name, text in MODELS.items())
-        yield Source("bpmn", lambda folder: _unpacked(data / "bpmn" / "models.tar.gz", folder, r"\.bpmn$"), requests, is_table=False)
+        yield Source(
+            "bpmn",
+            lambda folder: _unpacked(data / "bpmn" / "models.tar.gz", folder, r"\.bpmn$"),
+            requests,
+            is_table=False,
+        )
 
 
 def write_intakes(source: Source, folder: Path) -> None:
@@ -91,7 +101,9 @@ def _of_log(log: Path, bench: Path, work: Path, most: int, cases: int) -> Source
         Request(f"case-{n}", "\n".join(row["request"].split("; ")), gold[row["id"]], row["attributes"])
         for n, row in enumerate(_rows(out / "ask" / "requests.jsonl")[:most], start=1)
     )
-    return Source(name, lambda folder: [_some_cases(out / "ask" / "train.csv", folder / f"{name}.csv", cases)], requests)
+    return Source(
+        name, lambda folder: [_some_cases(out / "ask" / "train.csv", folder / f"{name}.csv", cases)], requests
+    )
 
 
 def _some_cases(train: Path, to: Path, cases: int) -> Path:
@@ -108,7 +120,10 @@ def _some_cases(train: Path, to: Path, cases: int) -> Path:
 
 
 def _ugly(source: Source) -> Source:
-    """The same log as a German office would export it: semicolons, cp1252, three forms of dates, decimal commas with a euro sign."""
+    """The same log as a German office would export it: semicolons, cp1252, three forms of dates, decimal commas with a
+    euro sign.
+    """
+
     def write(folder: Path) -> list[Path]:
         (plain,) = source.write(folder)
         with plain.open(newline="") as file:
@@ -119,18 +134,35 @@ def _ugly(source: Source) -> Source:
         path = folder / "Reisekosten Übersicht.csv"
         with path.open("w", newline="", encoding="cp1252", errors="replace") as file:
             writer = csv.writer(file, delimiter=";")
-            writer.writerow(["Vorgangsnr.", "Tätigkeit", "Zeitpunkt", "Bearbeiter", *(f"Betrag {n}".removesuffix(" 1") for n, _ in
-                             enumerate(amounts, start=1)), *others])
+            writer.writerow(
+                [
+                    "Vorgangsnr.",
+                    "Tätigkeit",
+                    "Zeitpunkt",
+                    "Bearbeiter",
+                    *(f"Betrag {n}".removesuffix(" 1") for n, _ in enumerate(amounts, start=1)),
+                    *others,
+                ]
+            )
             for number, row in enumerate(rows):
-                writer.writerow([
-                    row["case_id"], row["activity"], _date(row["timestamp"], number % 3), row["resource"],
-                    *(_euro(row[name]) for name in amounts), *(row[name] for name in others),
-                ])
+                writer.writerow(
+                    [
+                        row["case_id"],
+                        row["activity"],
+                        _date(row["timestamp"], number % 3),
+                        row["resource"],
+                        *(_euro(row[name]) for name in amounts),
+                        *(row[name] for name in others),
+                    ]
+                )
         return [path]
 
     def asked(request: Request) -> Request:
         names = [name for name in request.attributes if "amount" in name.lower()]
-        renamed = {(f"Betrag {names.index(k) + 1}".removesuffix(" 1") if k in names else k): v for k, v in request.attributes.items()}
+        renamed = {
+            (f"Betrag {names.index(k) + 1}".removesuffix(" 1") if k in names else k): v
+            for k, v in request.attributes.items()
+        }
         return replace(request, attributes=renamed)
 
     return Source(UGLY, write, tuple(map(asked, source.requests)))
@@ -142,7 +174,11 @@ def _date(iso: str, form: int) -> str:
 
 
 def _euro(value: str) -> str:
-    return f"{float(value):,.2f} €".replace(",", " ").replace(".", ",").replace(" ", ".", value.count(",")) if value else ""
+    return (
+        f"{float(value):,.2f} €".replace(",", " ").replace(".", ",").replace(" ", ".", value.count(","))
+        if value
+        else ""
+    )
 
 
 def _n8n(data: Path, most: int, cases: int) -> Source:
@@ -159,8 +195,10 @@ def _n8n(data: Path, most: int, cases: int) -> Source:
     def write(folder: Path) -> list[Path]:
         return _unpacked(data / "n8n" / "workflows.tar.gz", folder, rf"/(?:{'|'.join(map(re.escape, kept))})$")
 
-    requests = tuple(Request(f"flow-{n}", f"{row['request']}\n\n{row.get('context') or ''}", tuple(row["plan"])) for n, row in
-                     enumerate(asked, start=1))
+    requests = tuple(
+        Request(f"flow-{n}", f"{row['request']}\n\n{row.get('context') or ''}", tuple(row["plan"]))
+        for n, row in enumerate(asked, start=1)
+    )
     return Source("n8n", write, requests, is_table=False, activity=lambda name: name.split(" ")[0].rsplit(".", 1)[-1])
 
 

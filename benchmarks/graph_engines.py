@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Both graph engines on one random graph: seconds, CPU seconds, the ratio between them, and how far their answers lie apart.
+"""Both graph engines on one random graph: seconds, CPU seconds, the ratio between them, and how far their answers lie
+apart.
 
     benchmarks/graph_engines.py [--tasks 20000] [--edges 200000] [--rounds 50]
 
@@ -15,11 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from opus_pipelines.settings import Graph as Rules
-from opus_pipelines.settings import Settings
-from opus_pipelines.wkg.engines import Engine, Graph, Metrics
-from opus_pipelines.wkg.engines.graphframes import GraphFrames
-from opus_pipelines.wkg.engines.local import Local
+from opus_pipelines.core.settings import Graph as Rules
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.wkg.graph_metrics import Engine, Graph, Local, Metrics
+from opus_pipelines.wkg.graphframes_metrics import GraphFrames
 from resources.spark import SparkResource
 
 
@@ -59,7 +59,9 @@ def measured(engine: Engine, graph: Graph, rules: Rules, spark: Any = None) -> t
 
 def cpu_seconds(spark: Any) -> float:
     """Of this process, and of the session's JVM where there is one."""
-    jvm = spark._jvm.java.lang.ProcessHandle.current().info().totalCpuDuration().get().toMillis() / 1000 if spark else 0.0
+    jvm = (
+        spark._jvm.java.lang.ProcessHandle.current().info().totalCpuDuration().get().toMillis() / 1000 if spark else 0.0
+    )
     return time.process_time() + jvm
 
 

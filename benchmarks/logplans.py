@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Predict what will be done for cases of which only the attributes are known, with the real pipeline, in a lake of its own.
+"""Predict what will be done for cases of which only the attributes are known, with the real pipeline, in a lake of its
+own.
 
     benchmarks/logplans.py DIR PREDICTIONS.jsonl [--work DIR] [--steps STEPS.jsonl] [--most N]
 
-DIR holds train.csv (the history's events) and requests.jsonl ({"id", "request", "attributes"}), as the benchmark's own script writes them.
-train.csv becomes a history source with the settings that `opus init` proposes, untouched; every request an intake whose client input is
-its attributes as JSON, or the request's text where it has none. A prediction is the rank-1 workflow with the events and returns to be
-expected between its steps (workflows/expected_flow): {"id", "plan", "links"}. --steps writes a second file with the work steps alone,
-and --events the names that were taken for events or outcomes. Nothing of an asked case but its attributes is seen.
+DIR holds train.csv (the history's events) and requests.jsonl ({"id", "request", "attributes"}), as the benchmark's own
+script writes them. train.csv becomes a history source with the settings that `opus init` proposes, untouched; every
+request an intake whose client input is its attributes as JSON, or the request's text where it has none. A prediction is
+the rank-1 workflow with the events and returns to be expected between its steps (workflows/expected_flow): {"id",
+"plan", "links"}. --steps writes a second file with the work steps alone, and --events the names that were taken for
+events or outcomes. Nothing of an asked case but its attributes is seen.
 """
 
 import argparse
@@ -95,7 +97,9 @@ def predict(work: Path) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, 
     for row in rows_of_first_goals(work, STEPS):
         pairs = flow[row["folder"]]
         place = {p["src_task_key"]: p["src_place"] for p in pairs} | {p["dst_task_key"]: p["dst_place"] for p in pairs}
-        for before, step in zip([None, *row["steps"]], row["steps"], strict=False):  # a step that no pair names: behind the one before
+        for before, step in zip(
+            [None, *row["steps"]], row["steps"], strict=False
+        ):  # a step that no pair names: behind the one before
             place.setdefault(step, place.get(before, -1) + 0.5)
         for event in row["expected_events"] or ():
             place.setdefault(keys[event], len(place))

@@ -22,7 +22,9 @@ PAGE = 4096
 
 @dataclass(frozen=True)
 class Measured:
-    """One child: wall seconds, CPU seconds of it and its children, peak resident bytes of all of them together (four samples a second)."""
+    """One child: wall seconds, CPU seconds of it and its children, peak resident bytes of all of them together (four
+    samples a second).
+    """
 
     seconds: float
     cpu_seconds: float
@@ -67,12 +69,15 @@ def manifest(work: Path) -> dict[str, Any]:
 def query(work: Path, sql: str) -> list[dict[str, Any]]:
     """Rows of SQL over the lake's views."""
     command = [sys.executable, "-m", "opus_pipelines.cli.main", "--lake", "lake", "query", sql, "--format", "json"]
-    rows: list[dict[str, Any]] = json.loads(subprocess.run(command, cwd=work, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    rows: list[dict[str, Any]] = json.loads(
+        subprocess.run(command, cwd=work, check=True, stdout=subprocess.PIPE, text=True).stdout
+    )
     return rows
 
 
 class Family:
-    """This process and all its descendants while the context lasts, looked at four times a second; those that ended count, killed or not.
+    """This process and all its descendants while the context lasts, looked at four times a second; those that ended
+    count, killed or not.
 
     `cpu_seconds`: spent since the start; `largest_bytes`: the most that a descendant had resident, the JVM left out.
     """
@@ -107,7 +112,9 @@ class Family:
             command, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
             fields = rest.split()
             resident = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
-            children = [int(c) for task in Path(f"/proc/{pid}/task").iterdir() for c in (task / "children").read_text().split()]
+            children = [
+                int(c) for task in Path(f"/proc/{pid}/task").iterdir() for c in (task / "children").read_text().split()
+            ]
         except (FileNotFoundError, ProcessLookupError):
             return
         self._ticks[pid, fields[19]] = int(fields[11]) + int(fields[12])  # by pid and start: a pid may be given twice
@@ -128,7 +135,9 @@ def _of_tree(pid: int) -> tuple[int, float]:
     try:
         own = int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        children = [int(c) for task in Path(f"/proc/{pid}/task").iterdir() for c in (task / "children").read_text().split()]
+        children = [
+            int(c) for task in Path(f"/proc/{pid}/task").iterdir() for c in (task / "children").read_text().split()
+        ]
     except (FileNotFoundError, ProcessLookupError):
         return 0, 0.0
     cpu = sum(int(fields[place]) for place in (11, 12, 13, 14)) / 100

@@ -3,8 +3,8 @@
 
     benchmarks/nights.py LOG [--sources 20] [--work DIR]
 
-LOG, a real event log, becomes twenty sources of twenty industries. The changed source gets one more small file; nobody touches
-the nineteen others.
+LOG, a real event log, becomes twenty sources of twenty industries. The changed source gets one more small file; nobody
+touches the nineteen others.
 """
 
 import argparse
@@ -16,8 +16,15 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from measuring import lay_out, manifest, opus, query
 
-NIGHTS = (("everything new", ()), ("one of them changed", ()), ("nothing new", ()), ("everything again, --full", ("--full",)))
-EXTRA = "case,activity,time\n" + "".join(f"extra-{i},Review the file,2024-01-0{1 + i % 9}T08:00:00Z\n" for i in range(100))
+NIGHTS = (
+    ("everything new", ()),
+    ("one of them changed", ()),
+    ("nothing new", ()),
+    ("everything again, --full", ("--full",)),
+)
+EXTRA = "case,activity,time\n" + "".join(
+    f"extra-{i},Review the file,2024-01-0{1 + i % 9}T08:00:00Z\n" for i in range(100)
+)
 
 
 def main() -> int:
@@ -25,7 +32,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("log", type=Path)
     parser.add_argument("--sources", type=int, default=20)
-    parser.add_argument("--work", type=Path, help="folder for the lake and the inputs, kept; default: a temporary one, removed")
+    parser.add_argument(
+        "--work", type=Path, help="folder for the lake and the inputs, kept; default: a temporary one, removed"
+    )
     arguments = parser.parse_args()
     work = arguments.work or Path(tempfile.mkdtemp(prefix="opus-nights-"))
     try:
@@ -48,7 +57,8 @@ def _say(work: Path, night: str, options: tuple[str, ...]) -> None:
     made = manifest(work)
     print(
         f"{night}: {found.seconds:.1f} s ({found.cpu_seconds:.1f} CPU s), peak {found.peak_bytes / 2**20:,.0f} MiB; sources read {read}, "
-        f"last mined {len(made['timings']['mined_sources'])}; snapshot {made['snapshot']}", flush=True,
+        f"last mined {len(made['timings']['mined_sources'])}; snapshot {made['snapshot']}",
+        flush=True,
     )
 
 

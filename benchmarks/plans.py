@@ -3,9 +3,10 @@
 
     benchmarks/plans.py HISTORY.jsonl INTAKES.jsonl PREDICTIONS.jsonl [--work DIR]
 
-HISTORY and INTAKES have the form that the benchmark's own script writes: {"id", "request", "context"?, "plan", "links"} a line, an intake
-without plan and links. The plans become one history source (a link makes its first tool a predecessor of its second), every request an
-intake of its text alone. A prediction is the rank-1 workflow with the pairs to be expected: {"id", "plan", "links"}.
+HISTORY and INTAKES have the form that the benchmark's own script writes: {"id", "request", "context"?, "plan", "links"}
+a line, an intake without plan and links. The plans become one history source (a link makes its first tool a predecessor
+of its second), every request an intake of its text alone. A prediction is the rank-1 workflow with the pairs to be
+expected: {"id", "plan", "links"}.
 """
 
 import argparse
@@ -73,7 +74,11 @@ def record(row: dict[str, Any]) -> dict[str, Any]:
     for a, b in row["links"]:
         if a in place and b in place:
             before[b].append(place[a])
-    return {"id": row["id"], "text": text_of(row), "steps": [{"tool": t, "predecessors": sorted(before[t])} for t in tools]}
+    return {
+        "id": row["id"],
+        "text": text_of(row),
+        "steps": [{"tool": t, "predecessors": sorted(before[t])} for t in tools],
+    }
 
 
 def text_of(row: dict[str, Any]) -> str:

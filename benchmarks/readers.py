@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reading speed of XES beside the fastest reader that pm4py uses (rustxes): one file, and eight on all cores, in turn in the same run.
+"""Reading speed of XES beside the fastest reader that pm4py uses (rustxes): one file, and eight on all cores, in turn
+in the same run.
 
     benchmarks/readers.py EVENT_LOGS --peer PYTHON [--log bpic2012.xes.gz] [--rounds 3] [--files 8] [--processes 2]
 
@@ -7,9 +8,10 @@ PYTHON is an interpreter that has rustxes. The project does not depend on it; a 
 
     python3.11 -m venv /tmp/peer && /tmp/peer/bin/pip install rustxes
 
-Ours: from the file to the finished rows of history/implementations. The peer: `import_xes`, to its table of events. Each measurement
-is a process of its own; imports are not counted, starting the processes that read side by side is. Printed: the median of the rounds
-in wall and CPU seconds, peak memory (of all its processes), and what the peer took divided by what we took: above 1 ours is faster.
+Ours: from the file to the finished rows of history/implementations. The peer: `import_xes`, to its table of events.
+Each measurement is a process of its own; imports are not counted, starting the processes that read side by side is.
+Printed: the median of the rounds in wall and CPU seconds, peak memory (of all its processes), and what the peer took
+divided by what we took: above 1 ours is faster.
 """
 
 import argparse
@@ -38,13 +40,13 @@ OURS = """
 import json, resource, sys, tempfile, time
 from datetime import UTC, datetime
 from pathlib import Path
-import opus_pipelines.history.readers.xes
-from opus_pipelines.history.assembler import Seen
-from opus_pipelines.history.privacy.forgotten import Forgotten
-from opus_pipelines.history.plan import FilePlan, SourcePlan
-from opus_pipelines.history.side_by_side import Reading
-from opus_pipelines.history.source_settings import SourceSettings
-from opus_pipelines.history.columnar.scan import scan
+import opus_pipelines.log_formats.xes
+from opus_pipelines.event_logs.assembler import Seen
+from opus_pipelines.event_logs.forgotten_clients import Forgotten
+from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
+from opus_pipelines.ingestion.parallel_files import Reading
+from opus_pipelines.event_logs.source_settings import SourceSettings
+from opus_pipelines.log_formats.xes_columns.scan import scan
 from opus_pipelines.history import columnar
 
 def spent():
@@ -123,10 +125,14 @@ def report(found: dict[str, dict[str, float]]) -> None:
     """A table and the two ratios that matter."""
     print(f"{'':45s}{'wall s':>9s}{'CPU s':>9s}{'MiB':>8s}{'events':>12s}")
     for kind, figures in found.items():
-        print(f"{kind:45s}{figures['wall']:9.2f}{figures['cpu']:9.2f}{figures['peak'] / 1024:8,.0f}{figures['rows']:12,.0f}")
+        print(
+            f"{kind:45s}{figures['wall']:9.2f}{figures['cpu']:9.2f}{figures['peak'] / 1024:8,.0f}{figures['rows']:12,.0f}"
+        )
     peer, ours, scan, peer_many, ours_many = found.values()
     print(f"one file: {peer['wall'] / ours['wall']:.2f} times the peer's speed (CPU {peer['cpu'] / ours['cpu']:.2f})")
-    print(f"many files: {peer_many['wall'] / ours_many['wall']:.2f} times the peer's speed (CPU {peer_many['cpu'] / ours_many['cpu']:.2f})")
+    print(
+        f"many files: {peer_many['wall'] / ours_many['wall']:.2f} times the peer's speed (CPU {peer_many['cpu'] / ours_many['cpu']:.2f})"
+    )
     print(f"unpacking and scanning take {scan['cpu'] / ours['cpu']:.0%} of our CPU time")
 
 

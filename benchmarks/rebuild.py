@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Time and peak memory of `opus rebuild` over real history: all of it together, and with --each every source in a lake of its own.
+"""Time and peak memory of `opus rebuild` over real history: all of it together, and with --each every source in a lake
+of its own.
 
     benchmarks/rebuild.py FILE... [--each] [--work DIR]
 
-FILE is an event log, or a .tar.gz of models or exports, which is unpacked; each becomes a source (and an industry) of its own. Prints a row
-a source: records used, put aside as no work, rejected; tasks, edges; seconds and peak memory (resident memory of the
-process and everything it started, sampled four times a second).
+FILE is an event log, or a .tar.gz of models or exports, which is unpacked; each becomes a source (and an industry) of
+its own. Prints a row a source: records used, put aside as no work, rejected; tasks, edges; seconds and peak memory
+(resident memory of the process and everything it started, sampled four times a second).
 """
 
 import argparse
@@ -30,7 +31,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--each", action="store_true", help="also every file alone")
-    parser.add_argument("--work", type=Path, help="folder for lakes and inputs, kept; default: a temporary one, removed")
+    parser.add_argument(
+        "--work", type=Path, help="folder for lakes and inputs, kept; default: a temporary one, removed"
+    )
     arguments = parser.parse_args()
     work = arguments.work or Path(tempfile.mkdtemp(prefix="opus-rebuild-"))
     groups = [[file] for file in arguments.files] if arguments.each else []

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Do the 90 % intervals of Rewards hold the Reward that the truth earns: measured on every ranked workflow of the sample.
+"""Do the 90 % intervals of Rewards hold the Reward that the truth earns: measured on every ranked workflow of the
+sample.
 
     PYTHONPATH=. benchmarks/reward_coverage.py [--seeds N] [--first SEED] [--runs R] [--work DIR]
 
-For each seed: writes the sample, mines it, generates for every intake, and prints how many intervals hold what each ranked workflow
-earns by the truth, how wide they are against the gain, on which side the others lie, how far off Rewards are (root mean square, in
-widths: 0.30 of a normal distribution; and their mean), and how often beats_next is right. What the truth earns is exact for work done
-one after the other in the order of its starts, as the sample's truth and its history have it; as EVAL reads a graph it is simulated.
-Last, beats_next by how sure it is, pairs that differ in one step, and by how much product form and exact inference disagree. A folder
-named by --work is kept and used again.
+For each seed: writes the sample, mines it, generates for every intake, and prints how many intervals hold what each
+ranked workflow earns by the truth, how wide they are against the gain, on which side the others lie, how far off
+Rewards are (root mean square, in
+widths: 0.30 of a normal distribution; and their mean), and how often beats_next is right. What the truth earns is exact
+for work done one after the other in the order of its starts, as the sample's truth and its history have it; as EVAL
+reads a graph it is simulated. Last, beats_next by how sure it is, pairs that differ in one step, and by how much
+product form and exact inference disagree. A folder named by --work is kept and used again.
 """
 
 import argparse
@@ -24,17 +26,17 @@ from typing import Any
 
 import numpy as np
 
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.errors import InputError
-from opus_pipelines.evaluation.exact import exact_success
+from opus_pipelines.evaluation.bayesian_network import exact_success
 from opus_pipelines.evaluation.success import product_success
-from opus_pipelines.generation.choosing.situation import Candidate, Sureness
-from opus_pipelines.generation.discover import discover
-from opus_pipelines.history.ingest import read_history
-from opus_pipelines.lake import Lake
+from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.intakes.discover import discover
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.planning.ranking_context import Candidate, Confidence
 from opus_pipelines.sample import write_sample
-from opus_pipelines.settings import Settings
 from resources.spark import SparkResource
 from tests.generation.contracts import ContractGenerator, RecordedResult
 from tests.rebuilding import build_snapshot
@@ -47,7 +49,9 @@ Truth = dict[str, Any]
 
 @dataclass(frozen=True)
 class Seen:
-    """One ranked workflow: its Reward with interval, what the truth earns with it, and what product form and exact inference say."""
+    """One ranked workflow: its Reward with interval, what the truth earns with it, and what product form and exact
+    inference say.
+    """
 
     intention: tuple[int, str]  # seed, id
     rank: int
@@ -64,7 +68,7 @@ class Seen:
         return self.sure.reward_usd_p95 - self.sure.reward_usd_p05
 
     @property
-    def sure(self) -> Sureness:
+    def sure(self) -> Confidence:
         """Every ranked workflow has one."""
         assert self.candidate.sureness is not None
         return self.candidate.sureness
@@ -81,7 +85,9 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="how many samples")
     parser.add_argument("--first", type=int, default=0, help="seed of the first")
     parser.add_argument("--runs", type=int, default=40_000, help="simulated a workflow")
-    parser.add_argument("--work", type=Path, help="folder for samples and lakes, kept; default: a temporary one, removed")
+    parser.add_argument(
+        "--work", type=Path, help="folder for samples and lakes, kept; default: a temporary one, removed"
+    )
     arguments = parser.parse_args()
     seeds = range(arguments.first, arguments.first + arguments.seeds)
     if arguments.work:
@@ -94,7 +100,9 @@ def main() -> None:
 def measure(work: Path, seeds: Sequence[int], runs: int) -> None:
     """Every seed in a folder of its own."""
     encoder, everything = Encoder(), []
-    print("seed  workflows  hold the truth  of rank 1  truth below  above  width / gain  error / width   mean  beats  was right  CPU s")
+    print(
+        "seed  workflows  hold the truth  of rank 1  truth below  above  width / gain  error / width   mean  beats  was right  CPU s"
+    )
     for seed in seeds:
         began = time.process_time()
         truth, results = generated(work / f"s{seed}", seed, encoder)
@@ -119,7 +127,9 @@ def generated(work: Path, seed: int, encoder: Encoder) -> tuple[Truth, list[Reco
 
 
 def seen(seed: int, truth: Truth, results: Sequence[RecordedResult], runs: int) -> Iterator[Seen]:
-    """Every ranked workflow; one that the truth cannot carry out is named and left out. Intentions come as the kinds do."""
+    """Every ranked workflow; one that the truth cannot carry out is named and left out. Intentions come as the kinds
+    do.
+    """
     kinds = {(i["client"], i["contract"], i["intake"]): iter(i["kinds"]) for i in truth["intakes"]}
     for result in results:
         for intake, made in result.made:
@@ -147,11 +157,14 @@ def report(name: str, found: Sequence[Seen], seconds: float) -> None:
     print(
         f"{name:>4}  {len(found):9d}  {np.mean(side == 0):14.3f}  {np.mean(first == 0):9.3f}  {np.mean(side < 0):11.3f}  "
         f"{np.mean(side > 0):5.3f}  {width:12.4f}  {np.sqrt(np.mean(off**2)):13.4f}  {off.mean():+5.2f}  {said:5.3f}  {right:9.3f}  "
-        f"{seconds:5.0f}", flush=True,
+        f"{seconds:5.0f}",
+        flush=True,
     )
     apart = np.array([s.true_usd - s.as_graph_usd for s in found])
     if np.abs(apart).max() > 0:
-        print(f"      done one after the other less done as a graph: mean {apart.mean():+.3f} USD, at most {np.abs(apart).max():.3f}")
+        print(
+            f"      done one after the other less done as a graph: mean {apart.mean():+.3f} USD, at most {np.abs(apart).max():.3f}"
+        )
 
 
 def beaten(found: Sequence[Seen]) -> tuple[float, float]:
@@ -159,7 +172,9 @@ def beaten(found: Sequence[Seen]) -> tuple[float, float]:
     pairs = list(neighbours(found))
     if not pairs:
         return np.nan, np.nan
-    return float(np.mean([said for said, _, _ in pairs])), float(np.mean([a.true_usd > b.true_usd for _, a, b in pairs]))
+    return float(np.mean([said for said, _, _ in pairs])), float(
+        np.mean([a.true_usd > b.true_usd for _, a, b in pairs])
+    )
 
 
 def neighbours(found: Sequence[Seen]) -> Iterator[tuple[float, Seen, Seen]]:
@@ -197,7 +212,10 @@ def show_inference(found: Sequence[Seen]) -> None:
     if differ.any():
         low, middle, high = np.quantile(off[differ], [0, 0.5, 1])
         moved = np.max(np.abs(off) * np.array([s.gain_usd for s in found]))
-        print(f": product - exact from {low:+.5f} to {high:+.5f}, median {middle:+.5f}; at most {moved:.3f} USD of Reward", end="")
+        print(
+            f": product - exact from {low:+.5f} to {high:+.5f}, median {middle:+.5f}; at most {moved:.3f} USD of Reward",
+            end="",
+        )
     print()
 
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Precision and recall of the reader of rules on the labelled procedures of tests/intention/procedures.
+"""Precision and recall of the reader of rules on the labelled procedures of tests/requirements/procedures.
 
     PYTHONPATH=. benchmarks/rules.py [--part heldout|second|tuning|sample] [--errors] [--by style|kind]
 
-A rule is right when its kind, its arguments and its condition are those of a label (tests/intention/procedures/README.md says how it is
-labelled). `--errors` prints what was missed and what was read in vain; use it with the tuning part only, or the held-out parts are spent.
+A rule is right when its kind, its arguments and its condition are those of a label
+(tests/requirements/procedures/README.md says how it is labelled). `--errors` prints what was missed and what was read
+in vain; use it with the tuning part only, or the held-out parts are spent.
 """
 
 import argparse
@@ -15,14 +16,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opus_pipelines.intention.elements import Element
-from opus_pipelines.intention.rules import read_rules
-from opus_pipelines.intention.stated import Condition, Statement
-from opus_pipelines.intention.words import stems, within
+from opus_pipelines.core.word_stems import stems, within
+from opus_pipelines.intakes.elements import Element
+from opus_pipelines.requirements.rules import read_rules
+from opus_pipelines.requirements.statements import Condition, ProcedureStatement
 
 FOLDER = Path(__file__).parents[1] / "tests" / "intention" / "procedures"
-TIGHT = ("checklist", "table")  # styles whose sentences stand on adjacent lines; the others have blank lines between them
-FURTHER_WORDS = 6               # content words that a phrase may have beside the core words of its label
+TIGHT = (
+    "checklist",
+    "table",
+)  # styles whose sentences stand on adjacent lines; the others have blank lines between them
+FURTHER_WORDS = 6  # content words that a phrase may have beside the core words of its label
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 Label = dict[str, Any]
@@ -30,13 +34,17 @@ Label = dict[str, Any]
 
 @dataclass
 class Score:
-    """Counts over sentences, and the errors as text. `found`: labelled rules that were read; `right`: read rules with a label."""
+    """Counts over sentences, and the errors as text. `found`: labelled rules that were read; `right`: read rules with
+    a label.
+    """
 
     labelled: int = 0
     found: int = 0
     read: int = 0
     right: int = 0
-    errors: list[str] = field(default_factory=list, repr=False)  # a failing test must not show those of the held-out parts
+    errors: list[str] = field(
+        default_factory=list, repr=False
+    )  # a failing test must not show those of the held-out parts
 
     @property
     def precision(self) -> float:
@@ -52,19 +60,21 @@ def rows_of(part: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (FOLDER / f"{part}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def read_procedure(sentences: Sequence[str], style: str) -> list[list[Statement]]:
-    """What the reader reads of a procedure, by sentence. The sentences are one document: headings and tables are told as in real work."""
+def read_procedure(sentences: Sequence[str], style: str) -> list[list[ProcedureStatement]]:
+    """What the reader reads of a procedure, by sentence. The sentences are one document: headings and tables are told
+    as in real work.
+    """
     gap = "\n" if style in TIGHT else "\n\n"
     step = len(gap)
     element = Element("p", "process", "text", "procedure.txt", "text/plain", gap.join(sentences), 0, "", None)
-    found: list[list[Statement]] = [[] for _ in sentences]
+    found: list[list[ProcedureStatement]] = [[] for _ in sentences]
     for rule in read_rules(element):
         line = int(rule.sentence.place.rpartition("line ")[2])
         found[(line - 1) // step] += rule.statements
     return found
 
 
-def matches(label: Label, said: Statement) -> bool:
+def matches(label: Label, said: ProcedureStatement) -> bool:
     """Whether the statement is what the label says."""
     if said.kind in label["kind"].split("|"):
         return _arguments(label, said) and _conditions(label, said.conditions)
@@ -73,15 +83,22 @@ def matches(label: Label, said: Statement) -> bool:
         return _names(texts[0], label["a"]) and _names(said.a, label["b"])
     if label["kind"] == "precedence" and said.kind == "absence" and len(texts) == 1 and said.conditions[0].negated:
         return _names(texts[0], label["a"]) and _names(said.a, label["b"])
-    if label["kind"] == "existence" and said.kind == "response" and "text" in label.get("if", {}) and not said.conditions:
+    if (
+        label["kind"] == "existence"
+        and said.kind == "response"
+        and "text" in label.get("if", {})
+        and not said.conditions
+    ):
         return _names(said.a, label["if"]["text"]) and _names(said.b, label["a"])
     return False
 
 
-def _arguments(label: Label, said: Statement) -> bool:
+def _arguments(label: Label, said: ProcedureStatement) -> bool:
     kind = said.kind
     if kind == "choice":
-        return len(said.options) == len(label["options"]) and all(any(_names(o, want) for o in said.options) for want in label["options"])
+        return len(said.options) == len(label["options"]) and all(
+            any(_names(o, want) for o in said.options) for want in label["options"]
+        )
     if kind in ("precedence", "response", "succession"):
         return _names(said.a, label["a"], label["b"]) and _names(said.b, label["b"], label["a"])
     if kind in ("deadline", "limit"):
@@ -114,7 +131,7 @@ def _unit(unit: str) -> str:
     return unit if unit.isupper() else unit.removesuffix("s")
 
 
-def entailed(labels: Sequence[Label], said: Statement) -> bool:
+def entailed(labels: Sequence[Label], said: ProcedureStatement) -> bool:
     """An existence that a label of order or of time contains: not asked for, and no error."""
     phrases = [label.get(k) for label in labels for k in ("a", "b") if label["kind"] not in ("existence", "absence")]
     return said.kind == "existence" and any(phrase and _names(said.a, phrase) for phrase in phrases)
@@ -131,7 +148,7 @@ def score(part: str, key: str | None = None) -> dict[str, Score]:
     return dict(scores)
 
 
-def _count(row: dict[str, Any], said: list[Statement], scores: dict[str, Score], key: str | None) -> None:
+def _count(row: dict[str, Any], said: list[ProcedureStatement], scores: dict[str, Score], key: str | None) -> None:
     labels, left = row["rules"], list(said)
     group = lambda kind: [scores["all"]] + ([scores[kind if key == "kind" else row[key]]] if key else [])
     where = f"{row['procedure']} {row['style']}: {row['sentence']}"
@@ -165,9 +182,14 @@ def main() -> None:
     for part in [asked.part] if asked.part else ("tuning", "heldout", "second", "sample"):
         rows = rows_of(part)
         none = sum(not r["rules"] for r in rows)
-        print(f"{part}: {len(rows)} sentences of {len({r['procedure'] for r in rows})} procedures, {none} without a rule")
+        print(
+            f"{part}: {len(rows)} sentences of {len({r['procedure'] for r in rows})} procedures, {none} without a rule"
+        )
         for name, one in sorted(score(part, asked.by).items(), key=lambda item: (item[0] != "all", item[0])):
-            precision, recall = f"{one.precision:.3f} ({one.right}/{one.read})", f"{one.recall:.3f} ({one.found}/{one.labelled})"
+            precision, recall = (
+                f"{one.precision:.3f} ({one.right}/{one.read})",
+                f"{one.recall:.3f} ({one.found}/{one.labelled})",
+            )
             print(f"  {name:12} precision {precision}  recall {recall}")
             if asked.errors and name == "all":
                 print("\n".join(f"    {line}" for line in one.errors))

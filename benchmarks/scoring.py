@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Workflows scored a second: one NumPy pass over a shape against a Python loop over single workflows.
 
-    benchmarks/scoring.py [--workflows 1000000] [--tasks 20] [--loop 2000]
+benchmarks/scoring.py [--workflows 1000000] [--tasks 20] [--loop 2000]
 """
 
 import argparse
@@ -11,9 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.evaluation.batch import Figures, evaluate_batch
 from opus_pipelines.evaluation.reward import evaluate
-from opus_pipelines.settings import Cost, Reward
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 
@@ -25,7 +25,10 @@ def main() -> None:
     parser.add_argument("--loop", type=int, default=2_000, help="workflows that the loop scores")
     arguments = parser.parse_args()
     draw, n, k = np.random.default_rng(0), arguments.workflows, arguments.tasks
-    for name, cost in (("dollars", Cost()), ("dollars, time and memory held", Cost(usd_per_hour_of_duration=1.0, usd_per_gb_held=0.1))):
+    for name, cost in (
+        ("dollars", Cost()),
+        ("dollars, time and memory held", Cost(usd_per_hour_of_duration=1.0, usd_per_gb_held=0.1)),
+    ):
         workflow = shape(k)
         one = Figures.of(workflow, cost)
         held = {"memory_gb": draw.random((1, k))}
@@ -38,7 +41,9 @@ def main() -> None:
         rewards = [evaluate(of_row(workflow, figures, row), cost, Reward()).reward_usd for row in range(arguments.loop)]
         single = arguments.loop / (time.perf_counter() - start)
         off = float(np.abs(batch.worth[: arguments.loop] - rewards).max())
-        print(f"{name}: {many:,.0f} a second in one pass, {single:,.0f} in a loop: {many / single:,.0f} times; they differ by {off:.1e}")
+        print(
+            f"{name}: {many:,.0f} a second in one pass, {single:,.0f} in a loop: {many / single:,.0f} times; they differ by {off:.1e}"
+        )
 
 
 def shape(tasks: int) -> Workflow:
@@ -56,7 +61,9 @@ def of_row(workflow: Workflow, figures: Figures, row: int) -> Workflow:
     """One row of the figures as a workflow of its own."""
     columns = ("p", "q", "cost_usd", "duration_ms")
     tasks = [
-        replace(t, memory_gb=figures.held["memory_gb"][0, i], **{name: getattr(figures, name)[row, i] for name in columns})
+        replace(
+            t, memory_gb=figures.held["memory_gb"][0, i], **{name: getattr(figures, name)[row, i] for name in columns}
+        )
         for i, t in enumerate(workflow.tasks)
     ]
     return Workflow((*workflow.inputs, *tasks, *workflow.outputs), workflow.edges)

@@ -6,8 +6,8 @@
 HISTORY and INTAKES have the form that the benchmark's own script writes (a run a line; an intake a line with exactly
 task_key, domain, request, procedure). The runs become one history source through settings alone, every intake a folder
 (request = client input, procedure = process context); `opus rebuild` and `opus generate` do the rest. A prediction is
-the raw task keys of the rank-1 workflow, in order; a step that history never did goes by the name that the procedure gives it.
-Nothing of an intake's own runs or gold graph is seen.
+the raw task keys of the rank-1 workflow, in order; a step that history never did goes by the name that the procedure
+gives it. Nothing of an intake's own runs or gold graph is seen.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from two_jobs import (  # type: ignore[import-not-found]  # beside this file
     write_predictions,
 )
 
-from opus_pipelines.lake import slug
+from opus_pipelines.lake.layout import slug
 
 SOURCE = """\
 format = "jsonl"

@@ -1,4 +1,6 @@
-"""What the benchmarks share that predict with the real pipeline: a folder to work in, both jobs in it, and the rows that come of them."""
+"""What the benchmarks share that predict with the real pipeline: a folder to work in, both jobs in it, and the rows
+that come of them.
+"""
 
 import json
 import shutil
@@ -11,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from opus_pipelines.ids import make_id
+from opus_pipelines.core.ids import make_id
 
 KEPT = "folder for lake and inputs, kept; default: a temporary one, removed"
 
@@ -56,7 +58,9 @@ def read(path: Path) -> Iterator[dict[str, Any]]:
         yield from map(json.loads, filter(str.strip, file))
 
 
-def write_predictions(path: Path, name: str, ids: dict[str, str], predicted: dict[str, dict[str, Any]], nothing: dict[str, Any]) -> None:
+def write_predictions(
+    path: Path, name: str, ids: dict[str, str], predicted: dict[str, dict[str, Any]], nothing: dict[str, Any]
+) -> None:
     """A line for every intake folder, its id under `name`; one without a workflow has `nothing`."""
     with path.open("w") as file:
         for folder, own in ids.items():

@@ -1,4 +1,6 @@
-"""Generation of contracts: one partition each, a contiguous range of them in one run; by hand, by the sensor, or after the night."""
+"""Generation of contracts: one partition each, a contiguous range of them in one run; by hand, by the sensor, or after
+the night.
+"""
 
 from collections.abc import Iterable
 
@@ -8,10 +10,10 @@ from assets.partitions import CONTRACT, CONTRACTS
 from jobs.rebuild import JOB as REBUILD
 from jobs.rebuild import NIGHTLY
 from jobs.spans import order_with, ranges, tags
-from opus_pipelines.generation.decided.contracts import contracts_of
-from opus_pipelines.generation.results.current import is_current
-from opus_pipelines.lake import Lake
-from opus_pipelines.settings import Settings
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.generation.contracts import contracts_of
+from opus_pipelines.generation.results.staleness import is_current
+from opus_pipelines.lake.layout import Lake
 
 SCHEDULE_TAG = "dagster/schedule_name"
 JOB = dg.define_asset_job(
@@ -21,7 +23,9 @@ JOB = dg.define_asset_job(
 )
 
 
-def requests(known: Iterable[str], wanted: Iterable[str]) -> tuple[list[dg.RunRequest], list[dg.AddDynamicPartitionsRequest]]:
+def requests(
+    known: Iterable[str], wanted: Iterable[str]
+) -> tuple[list[dg.RunRequest], list[dg.AddDynamicPartitionsRequest]]:
     """One run for each span of the wanted contracts, and the keys that Dagster must be told of first."""
     order, new = order_with(known, wanted)
     runs = [dg.RunRequest(tags=tags(first, last)) for first, last in ranges(order, wanted)]
@@ -29,10 +33,15 @@ def requests(known: Iterable[str], wanted: Iterable[str]) -> tuple[list[dg.RunRe
 
 
 def after_the_night(settings: Settings) -> dg.SensorDefinition:
-    """When the nightly rebuild has gone well: the contracts that say `regenerate = "nightly"` and are stale are generated anew."""
+    """When the nightly rebuild has gone well: the contracts that say `regenerate = "nightly"` and are stale are
+    generated anew.
+    """
 
     @dg.run_status_sensor(
-        name="after_the_night", run_status=dg.DagsterRunStatus.SUCCESS, monitored_jobs=[REBUILD], request_job=JOB,
+        name="after_the_night",
+        run_status=dg.DagsterRunStatus.SUCCESS,
+        monitored_jobs=[REBUILD],
+        request_job=JOB,
         minimum_interval_seconds=settings.schedule.watch_seconds,
         default_status=dg.DefaultSensorStatus.RUNNING if settings.schedule.enabled else dg.DefaultSensorStatus.STOPPED,
         description='After a nightly rebuild: generate the contracts with regenerate = "nightly" whose results are stale.',
@@ -55,5 +64,9 @@ def nightly_contracts(settings: Settings) -> list[str]:
     snapshot = lake.current_snapshot()
     if snapshot is None or not settings.paths.intakes.is_dir():
         return []
-    found = [c for c in contracts_of(lake, settings.paths.intakes) if c.problem is None and c.settings.regenerate == "nightly"]
+    found = [
+        c
+        for c in contracts_of(lake, settings.paths.intakes)
+        if c.problem is None and c.settings.regenerate == "nightly"
+    ]
     return [c.key for c in found if not is_current(lake, c, snapshot, settings)]

@@ -2,7 +2,7 @@
 
 import dagster as dg
 
-from opus_pipelines.settings import Schedule
+from opus_pipelines.core.settings import Schedule
 
 NIGHTLY = "nightly"  # the schedule's name
 JOB = dg.define_asset_job(
@@ -16,5 +16,9 @@ def nightly(schedule: Schedule) -> dg.ScheduleDefinition:
     """The schedule of opus.toml; on wherever the daemon runs, unless the settings say otherwise."""
     status = dg.DefaultScheduleStatus.RUNNING if schedule.enabled else dg.DefaultScheduleStatus.STOPPED
     return dg.ScheduleDefinition(
-        name=NIGHTLY, job=JOB, cron_schedule=schedule.nightly, execution_timezone=schedule.timezone, default_status=status
+        name=NIGHTLY,
+        job=JOB,
+        cron_schedule=schedule.nightly,
+        execution_timezone=schedule.timezone,
+        default_status=status,
     )

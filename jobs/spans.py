@@ -1,4 +1,6 @@
-"""The runs that contracts need: Dagster makes one contiguous range of partitions a run, in the order in which it got to know them."""
+"""The runs that contracts need: Dagster makes one contiguous range of partitions a run, in the order in which it got
+to know them.
+"""
 
 import itertools
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,6 @@
-"""The sensor that starts a rebuild when the history folder changed; off unless the settings or a person in the UI turn it on."""
+"""The sensor that starts a rebuild when the history folder changed; off unless the settings or a person in the UI turn
+it on.
+"""
 
 import json
 from pathlib import Path
@@ -6,16 +8,22 @@ from pathlib import Path
 import dagster as dg
 
 from jobs.rebuild import JOB
-from opus_pipelines.history.fingerprint import fingerprint
-from opus_pipelines.settings import Settings
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.ingestion.folder_fingerprint import fingerprint
 
 
 def history_changed(settings: Settings) -> dg.SensorDefinition:
-    """Asks for one rebuild for each state of the folder that two looks in a row found the same: half-copied files wait."""
+    """Asks for one rebuild for each state of the folder that two looks in a row found the same: half-copied files
+    wait.
+    """
 
     @dg.sensor(
-        name="history_changed", job=JOB, minimum_interval_seconds=settings.schedule.watch_seconds,
-        default_status=dg.DefaultSensorStatus.RUNNING if settings.schedule.watch_history else dg.DefaultSensorStatus.STOPPED,
+        name="history_changed",
+        job=JOB,
+        minimum_interval_seconds=settings.schedule.watch_seconds,
+        default_status=dg.DefaultSensorStatus.RUNNING
+        if settings.schedule.watch_history
+        else dg.DefaultSensorStatus.STOPPED,
         description="Start a rebuild when the files of the history folder changed and have come to rest.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
@@ -27,7 +35,8 @@ def history_changed(settings: Settings) -> dg.SensorDefinition:
 def _look(history: Path, cursor: str | None) -> dg.SensorResult | dg.SkipReason:
     """`cursor`: what the last look saw, and what the last rebuild was asked for. The first look only remembers.
 
-    The request has no run key: Dagster would remember it for ever, and a folder that returned to an earlier state would never be read.
+    The request has no run key: Dagster would remember it for ever, and a folder that returned to an earlier state would
+    never be read.
     """
     if not history.is_dir():
         return dg.SkipReason(f"{history}: no such history folder")

@@ -1,4 +1,6 @@
-"""The sensor that generates contracts whose folders are new or changed; off unless the settings or a person in the UI turn it on."""
+"""The sensor that generates contracts whose folders are new or changed; off unless the settings or a person in the UI
+turn it on.
+"""
 
 import json
 
@@ -6,21 +8,27 @@ import dagster as dg
 
 from assets.partitions import CONTRACT
 from jobs.generate import JOB, requests
-from opus_pipelines.generation.decided.contracts import contracts_of
-from opus_pipelines.generation.discover import ContractFolder
-from opus_pipelines.ids import digest
-from opus_pipelines.lake import Lake
-from opus_pipelines.settings import Settings
+from opus_pipelines.core.ids import digest
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.generation.contracts import contracts_of
+from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.lake.layout import Lake
 
 Seen = dict[str, dict[str, str]]
 
 
 def intakes_changed(settings: Settings) -> dg.SensorDefinition:
-    """Asks for a contract once for each state of its folder that two looks in a row found the same: half-copied folders wait."""
+    """Asks for a contract once for each state of its folder that two looks in a row found the same: half-copied
+    folders wait.
+    """
 
     @dg.sensor(
-        name="intakes_changed", job=JOB, minimum_interval_seconds=settings.schedule.watch_seconds,
-        default_status=dg.DefaultSensorStatus.RUNNING if settings.schedule.watch_intakes else dg.DefaultSensorStatus.STOPPED,
+        name="intakes_changed",
+        job=JOB,
+        minimum_interval_seconds=settings.schedule.watch_seconds,
+        default_status=dg.DefaultSensorStatus.RUNNING
+        if settings.schedule.watch_intakes
+        else dg.DefaultSensorStatus.STOPPED,
         description="Generate the contracts whose folders are new or changed, once they have come to rest.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
@@ -30,9 +38,10 @@ def intakes_changed(settings: Settings) -> dg.SensorDefinition:
 
 
 def _look(settings: Settings, context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-    """The cursor holds for each contract what the last look saw, and what a run was last asked for. A contract that was never looked at
-    counts as asked for where it has a result: `opus generate` made that. One that cannot be worked on is warned about,
-    and left out until it changes."""
+    """The cursor holds for each contract what the last look saw, and what a run was last asked for. A contract that
+    was never looked at counts as asked for where it has a result: `opus generate` made that. One that cannot be
+    worked on is warned about, and left out until it changes.
+    """
     lake, intakes = Lake(settings.paths.lake), settings.paths.intakes
     if not intakes.is_dir():
         return dg.SkipReason(f"{intakes}: no such folder of intakes")
@@ -41,7 +50,11 @@ def _look(settings: Settings, context: dg.SensorEvaluationContext) -> dg.SensorR
     contracts = contracts_of(lake, intakes)
     before: Seen = json.loads(context.cursor) if context.cursor else {}
     after = {c.key: _seen(c, before.get(c.key), lake) for c in contracts if c.settings.regenerate != "never"}
-    wanted = [key for key, now in after.items() if now["seen"] == before.get(key, {}).get("seen") and now["seen"] != now["asked"]]
+    wanted = [
+        key
+        for key, now in after.items()
+        if now["seen"] == before.get(key, {}).get("seen") and now["seen"] != now["asked"]
+    ]
     for key in wanted:
         after[key]["asked"] = after[key]["seen"]
     for contract in contracts:
@@ -50,13 +63,17 @@ def _look(settings: Settings, context: dg.SensorEvaluationContext) -> dg.SensorR
             context.log.warning(contract.problem)
     if not wanted:
         changing = [key for key, now in after.items() if now["seen"] != now["asked"]]
-        return dg.SensorResult(skip_reason="files are still changing" if changing else "nothing changed", cursor=json.dumps(after))
+        return dg.SensorResult(
+            skip_reason="files are still changing" if changing else "nothing changed", cursor=json.dumps(after)
+        )
     runs, new = requests(context.instance.get_dynamic_partitions(CONTRACT), wanted)
     return dg.SensorResult(run_requests=runs, dynamic_partitions_requests=new, cursor=json.dumps(after))
 
 
 def _seen(contract: ContractFolder, before: dict[str, str] | None, lake: Lake) -> dict[str, str]:
-    now = digest(contract.fingerprint(), contract.problem or "")  # another folder's change may mend what is wrong with this one
+    now = digest(
+        contract.fingerprint(), contract.problem or ""
+    )  # another folder's change may mend what is wrong with this one
     if before is not None:
         return {"seen": now, "asked": before["asked"]}
     return {"seen": now, "asked": now if lake.pointer_path(contract.client, contract.contract).is_file() else ""}

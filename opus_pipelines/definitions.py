@@ -1,4 +1,6 @@
-"""Everything Dagster is told: assets, checks, jobs, schedules and resources put together. A table of contents, no logic."""
+"""Everything Dagster is told: assets, checks, jobs, schedules and resources put together. A table of contents, no
+logic.
+"""
 
 import os
 from collections.abc import Mapping
@@ -11,8 +13,8 @@ import dagster as dg
 from assets import generation, history, wkg
 from assets.specs import key
 from jobs import generate, rebuild, watch_history, watch_intakes
-from opus_pipelines.lake import Lake
-from opus_pipelines.settings import Settings, load
+from opus_pipelines.core.settings import Settings, load
+from opus_pipelines.lake.layout import Lake
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
 from resources.spark import SparkResource
@@ -22,13 +24,19 @@ def build_defs(settings: Settings, resources: Mapping[str, Any] | None = None) -
     """Definitions for these settings; `resources` replaces single ones (tests)."""
     fresh = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=settings.schedule.fresh_hours))
     watched = key("wkg/snapshot")
-    snapshot = wkg.snapshot.map_asset_specs(lambda spec: dg.apply_freshness_policy(spec, fresh) if spec.key == watched else spec)
+    snapshot = wkg.snapshot.map_asset_specs(
+        lambda spec: dg.apply_freshness_policy(spec, fresh) if spec.key == watched else spec
+    )
     return dg.Definitions(
         assets=[history.history, wkg.mine, wkg.embed, snapshot, generation.generate],
         asset_checks=[wkg.check_mined, wkg.check_embedded],
         jobs=[rebuild.JOB, generate.JOB],
         schedules=[rebuild.nightly(settings.schedule)],
-        sensors=[watch_history.history_changed(settings), watch_intakes.intakes_changed(settings), generate.after_the_night(settings)],
+        sensors=[
+            watch_history.history_changed(settings),
+            watch_intakes.intakes_changed(settings),
+            generate.after_the_night(settings),
+        ],
         resources={
             "run": LakeRun.of(settings),
             "spark": SparkResource.of(settings),

@@ -4,10 +4,10 @@ from functools import cached_property
 
 import dagster as dg
 
+from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.lake import Lake
-from opus_pipelines.settings import Encoder as EncoderSettings
+from opus_pipelines.lake.layout import Lake
 
 
 class EncoderResource(dg.ConfigurableResource):
@@ -30,7 +30,9 @@ class EncoderResource(dg.ConfigurableResource):
 
     def of_lake(self, lake: Lake) -> CachedEncoder:
         """The encoder with the cache of this lake."""
-        return self.encoder if lake.root == Lake(self.lake).root else CachedEncoder(self._model, lake.kept / "embeddings")
+        return (
+            self.encoder if lake.root == Lake(self.lake).root else CachedEncoder(self._model, lake.kept / "embeddings")
+        )
 
     def around(self, model: Encoder) -> CachedEncoder:
         """The lake's cache before another encoder of the same model."""

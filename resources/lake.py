@@ -12,17 +12,17 @@ from typing import Any, TypeVar
 import dagster as dg
 from pydantic import PrivateAttr
 
-from opus_pipelines.errors import LakeError
-from opus_pipelines.history.ingest import HistoryState
-from opus_pipelines.lake import Lake
-from opus_pipelines.lock import is_alive
-from opus_pipelines.settings import Settings, parse
+from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.settings import Settings, parse
+from opus_pipelines.ingestion.ingest import HistoryState
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.lock import is_alive
 from opus_pipelines.wkg.checks import CheckResult
 from opus_pipelines.wkg.staged import SnapshotBuild
 
 T = TypeVar("T")
 PROCESS = "opus/process"  # the tag of a run that names the process it runs in
-logger = logging.getLogger("opus_pipelines.lake")
+logger = logging.getLogger("opus_pipelines.lake.layout")
 
 
 class RunRefusedError(dg.DagsterError):
@@ -97,17 +97,31 @@ class LakeRun(dg.ConfigurableResource):
 
 def _present(value: T | None) -> T:
     if value is None:
-        raise dg.Failure("an earlier step of this job has not run in this run: launch the whole job `rebuild`", allow_retries=False)
+        raise dg.Failure(
+            "an earlier step of this job has not run in this run: launch the whole job `rebuild`", allow_retries=False
+        )
     return value
 
 
 def fail_dead_runs(instance: dg.DagsterInstance, but: str) -> list[str]:
-    """Mark every run that a dead process left unfinished as failed, and say so; returns their ids. Only the lock's holder may call this."""
-    unfinished = [dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
+    """Mark every run that a dead process left unfinished as failed, and say so; returns their ids. Only the lock's
+    holder may call this.
+    """
+    unfinished = [
+        dg.DagsterRunStatus.NOT_STARTED,
+        dg.DagsterRunStatus.STARTING,
+        dg.DagsterRunStatus.STARTED,
+        dg.DagsterRunStatus.CANCELING,
+    ]
     runs = instance.get_runs(filters=dg.RunsFilter(statuses=unfinished))
     dead = [run for run in runs if run.run_id != but and not is_alive(run.tags.get(PROCESS, ""))]
     for run in dead:
-        instance.report_run_failed(run, message="Its process ended before it did; what it had not published is not visible.")
-        logger.warning("run %s (%s) had died before its end: it is marked as failed, and nothing unfinished of it is visible",
-                       run.run_id.partition("-")[0], run.job_name)
+        instance.report_run_failed(
+            run, message="Its process ended before it did; what it had not published is not visible."
+        )
+        logger.warning(
+            "run %s (%s) had died before its end: it is marked as failed, and nothing unfinished of it is visible",
+            run.run_id.partition("-")[0],
+            run.job_name,
+        )
     return [run.run_id for run in dead]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import dagster as dg
 
-from opus_pipelines.errors import SettingsError
-from opus_pipelines.settings import Settings
+from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.core.settings import Settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,8 +44,10 @@ class SparkResource(dg.ConfigurableResource):
     def of(cls, settings: Settings) -> "SparkResource":
         """The resource that these settings describe."""
         return cls(
-            **settings.spark.model_dump(), log=str(settings.paths.lake / ".dagster" / "spark.log"),
-            graph_engine=settings.graph.engine, graphframes_package=settings.graph.graphframes_package,
+            **settings.spark.model_dump(),
+            log=str(settings.paths.lake / ".dagster" / "spark.log"),
+            graph_engine=settings.graph.engine,
+            graphframes_package=settings.graph.graphframes_package,
         )
 
     def session(self) -> "SparkSession":
@@ -53,11 +55,13 @@ class SparkResource(dg.ConfigurableResource):
         return self._start(with_graphframes=self.graph_engine == "graphframes")
 
     def graph_session(self) -> "SparkSession":
-        """A session with GraphFrames' JVM half. One that was started without it, before `auto` knew the number of edges, is ended for it:
-        the classes of a JVM are settled at its start. Raises SettingsError where the JVM half cannot be had."""
+        """A session with GraphFrames' JVM half. One that was started without it, before `auto` knew the number of
+        edges, is ended for it: the classes of a JVM are settled at its start. Raises SettingsError where the JVM
+        half cannot be had.
+        """
         from pyspark import SparkContext
 
-        from opus_pipelines.wkg.engines.graphframes import has_jvm_half
+        from opus_pipelines.wkg.graphframes_metrics import has_jvm_half
 
         was_running = SparkContext._active_spark_context is not None
         session = self._start(with_graphframes=True)
@@ -77,7 +81,11 @@ class SparkResource(dg.ConfigurableResource):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = SparkSession.builder.master(self.master).appName("opus")
-        conf = CONF | {"spark.driver.memory": self.driver_memory, "spark.sql.shuffle.partitions": str(self.shuffle_partitions)} | self.conf
+        conf = (
+            CONF
+            | {"spark.driver.memory": self.driver_memory, "spark.sql.shuffle.partitions": str(self.shuffle_partitions)}
+            | self.conf
+        )
         for key, value in (_and_graphframes(conf, self.graphframes_package) if with_graphframes else conf).items():
             builder = builder.config(key, value)
         log = Path(self.log)
@@ -87,17 +95,25 @@ class SparkResource(dg.ConfigurableResource):
                 session = builder.getOrCreate()
         except (PySparkRuntimeError, FileNotFoundError) as error:
             if with_graphframes and UNRESOLVED in _said_since(log, said_before):
-                raise SettingsError(f"{self._jvm_half()} cannot be fetched, so Spark does not start: {REMEDY}; see {log}") from None
+                raise SettingsError(
+                    f"{self._jvm_half()} cannot be fetched, so Spark does not start: {REMEDY}; see {log}"
+                ) from None
             raise SettingsError(f"Spark does not start ({error}): it needs Java 17 or later; see {log}") from None
         session.sparkContext.setLogLevel("ERROR")
         return session
 
     def _jvm_half(self) -> str:
-        return f"{JARS}={os.environ[JARS]}" if os.environ.get(JARS) else f'graph.graphframes_package = "{self.graphframes_package}"'
+        return (
+            f"{JARS}={os.environ[JARS]}"
+            if os.environ.get(JARS)
+            else f'graph.graphframes_package = "{self.graphframes_package}"'
+        )
 
 
 def end_jvm(session: "SparkSession") -> None:
-    """Stop the session and its JVM, so that the process's next session starts another. Spark keeps it: no public name ends it."""
+    """Stop the session and its JVM, so that the process's next session starts another. Spark keeps it: no public name
+    ends it.
+    """
     from pyspark import SparkContext
 
     session.stop()
@@ -110,7 +126,9 @@ def end_jvm(session: "SparkSession") -> None:
 
 
 def _and_graphframes(conf: Mapping[str, str], package: str) -> dict[str, str]:
-    """The conf with GraphFrames' JVM half among its jars or packages; raises SettingsError for a jar that is not there."""
+    """The conf with GraphFrames' JVM half among its jars or packages; raises SettingsError for a jar that is not
+    there.
+    """
     jars = [jar.strip() for jar in os.environ.get(JARS, "").split(",") if jar.strip()]
     if missing := [jar for jar in jars if not Path(jar).is_file()]:
         raise SettingsError(f"{JARS}: no such file {', '.join(missing)}")
@@ -126,7 +144,9 @@ def _said_since(log: Path, offset: int) -> str:
 
 @contextmanager
 def _stderr_to(path: Path) -> Iterator[None]:
-    """Standard error into a file while the JVM is started: it inherits that, and the terminal is left to our own progress lines."""
+    """Standard error into a file while the JVM is started: it inherits that, and the terminal is left to our own
+    progress lines.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     sys.stderr.flush()
     kept = os.dup(2)

@@ -1,4 +1,5 @@
-"""Writes the pages of docs/reference that are made from code: settings, datasets, commands and checks. `make docs` runs it.
+"""Writes the pages of docs/reference that are made from code: settings, datasets, commands and checks. `make docs`
+runs it.
 
 With --check it changes nothing and exits 1 when a page is out of date.
 """
@@ -15,10 +16,10 @@ from pydantic import BaseModel
 
 from assets import checks
 from opus_pipelines.cli.main import opus
-from opus_pipelines.generation.contract_settings import ContractSettings, IntakeSettings
-from opus_pipelines.history.source_settings import SourceSettings
-from opus_pipelines.schemas import DATASETS, TASK_IMPLEMENTATION, Column
-from opus_pipelines.settings import Settings
+from opus_pipelines.core.schemas import DATASETS, TASK_IMPLEMENTATION, Column
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.event_logs.source_settings import SourceSettings
+from opus_pipelines.intakes.contract_settings import ContractSettings, IntakeSettings
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
 CHECKS: dict[str, list[dg.AssetCheckSpec]] = {  # by the stage after which they run
@@ -33,9 +34,14 @@ CHECKS: dict[str, list[dg.AssetCheckSpec]] = {  # by the stage after which they 
 def settings_reference() -> str:
     """Return one table for each settings file: every key, its default, its meaning."""
     files: dict[str, type[BaseModel]] = {
-        "opus.toml": Settings, "source.toml": SourceSettings, "contract.toml": ContractSettings, "intake.toml": IntakeSettings,
+        "opus.toml": Settings,
+        "source.toml": SourceSettings,
+        "contract.toml": ContractSettings,
+        "intake.toml": IntakeSettings,
     }
-    return "\n\n".join(f"## {name}\n\n{_table(('key', 'default', 'meaning'), _keys(model))}" for name, model in files.items())
+    return "\n\n".join(
+        f"## {name}\n\n{_table(('key', 'default', 'meaning'), _keys(model))}" for name, model in files.items()
+    )
 
 
 def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str]]:
@@ -63,12 +69,16 @@ def data_dictionary() -> str:
         + f"\n\n{_columns(d.columns)}"
         for d in DATASETS.values()
     ]
-    inner = f"## task_implementation\n\nan element of `tasks` in history/implementations\n\n{_columns(TASK_IMPLEMENTATION)}"
+    inner = (
+        f"## task_implementation\n\nan element of `tasks` in history/implementations\n\n{_columns(TASK_IMPLEMENTATION)}"
+    )
     return "\n\n".join([*parts, inner])
 
 
 def _columns(columns: tuple[Column, ...]) -> str:
-    return _table(("column", "type", "meaning"), ((f"`{c.name}`", _cell(c.type_name), _cell(c.meaning)) for c in columns))
+    return _table(
+        ("column", "type", "meaning"), ((f"`{c.name}`", _cell(c.type_name), _cell(c.meaning)) for c in columns)
+    )
 
 
 def command_reference() -> str:
@@ -89,7 +99,9 @@ def _command(name: str, command: click.Command) -> str:
 
 
 def _about_and_examples(command: click.Command) -> tuple[str, list[str]]:
-    """Return the paragraphs of a command's help and its examples: the paragraph that begins with 'Example:', a line each."""
+    """Return the paragraphs of a command's help and its examples: the paragraph that begins with 'Example:', a line
+    each.
+    """
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     kept = [p.removeprefix("\b\n") for p in paragraphs]
     about = "\n\n".join(_cell(" ".join(p.split())) for p in kept if not p.startswith("Example:"))
@@ -128,7 +140,10 @@ def _cell(text: str) -> str:
 
 
 MADE: dict[str, Callable[[], str]] = {  # by page
-    "settings": settings_reference, "datasets": data_dictionary, "cli": command_reference, "checks": check_reference,
+    "settings": settings_reference,
+    "datasets": data_dictionary,
+    "cli": command_reference,
+    "checks": check_reference,
 }
 
 

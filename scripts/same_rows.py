@@ -1,23 +1,26 @@
 #!/usr/bin/env python3
 """Proves that a change of the code does not change the rows that are published.
 
-    scripts/same_rows.py write AFTER.json                                    make the sample's rows with the code as it is now
+    scripts/same_rows.py write AFTER.json                                    make the sample's rows with the code as it
+    is now
     scripts/same_rows.py compare scripts/same_rows_baseline.json AFTER.json  compare them with those of the baseline
 
-`write` uses the command line as a person does (`opus sample`, `opus rebuild`, `opus generate`, in a scratch folder; about three minutes),
-reads every dataset through the lake's own `views.sql`, and writes for each dataset its number of rows, a digest of its rows and a digest of
-each column. The order of the rows plays no part. Columns that depend on the clock, on the run or on the version of the code are left out
-(LEFT_OUT in this file). The rows themselves are written beside the JSON file, in AFTER.rows/, so that `compare` can show what differs.
-`write` takes the code of this checkout, or that of `--code`; every OPUS_* variable is cleared.
+`write` uses the command line as a person does (`opus sample`, `opus rebuild`, `opus generate`, in a scratch folder;
+about three minutes), reads every dataset through the lake's own `views.sql`, and writes for each dataset its number of
+rows, a digest of its rows and a digest of each column. The order of the rows plays no part. Columns that depend on the
+clock, on the run or on the version of the code are left out (LEFT_OUT in this file). The rows themselves are written
+beside the JSON file, in AFTER.rows/, so that `compare` can show what differs. `write` takes the code of this checkout,
+or that of `--code`; every OPUS_* variable is cleared.
 
-`write --sopbench DATA` adds the predictions of benchmarks/sopbench.py for fold 0 of SOPBench, held out by key (dataset sopbench_key) and
-by goal (sopbench_goal). `--without-sample` leaves the sample out.
+`write --sopbench DATA` adds the predictions of benchmarks/sopbench.py for fold 0 of SOPBench, held out by key (dataset
+sopbench_key) and by goal (sopbench_goal). `--without-sample` leaves the sample out.
 
-`compare` prints a table of the datasets and exits with 1 where anything differs. Words that were changed on purpose stand in a name map,
-scripts/renamed.toml: it translates the rows of AFTER into the words of BEFORE, so it needs AFTER.rows/ as soon as it is not empty.
+`compare` prints a table of the datasets and exits with 1 where anything differs. Words that were changed on purpose
+stand in a name map, scripts/renamed.toml: it translates the rows of AFTER into the words of BEFORE, so it needs
+AFTER.rows/ as soon as it is not empty.
 
-scripts/same_rows_baseline.json has the digests of commit ff961eb, without rows. Digests depend on the processor and on the pinned packages
-in the last bits of floating-point numbers: on another machine, write the baseline anew:
+scripts/same_rows_baseline.json has the digests of commit ff961eb, without rows. Digests depend on the processor and on
+the pinned packages in the last bits of floating-point numbers: on another machine, write the baseline anew:
 
     git worktree add ../before ff961eb && scripts/same_rows.py write BEFORE.json --code ../before
 """
@@ -44,17 +47,35 @@ import pyarrow.parquet as pq
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = ROOT / "scripts" / "renamed.toml"
 
-# Columns that differ although the rows say the same, in the words of the baseline: `column` in every dataset, or `dataset.column`.
-LEFT_OUT = frozenset({
-    # Hashes that contain the version of the code, and what is named by them.
-    "result", "model_version", "code_version", "settings_hash", "snapshot", "snapshot_before", "snapshot_after",
-    "wkg_changes.before", "workflows_changes.before",
-    "history_sources.content", "history_sources.version",
-    # Hashes of settings and of column names: a renamed key or column changes them. The columns that they sum up are compared themselves.
-    "history_sources.content_hash", "history_implementations.content_hash",
-    # The clock and the run.
-    "run_id", "generated_at", "seconds", "history_sources.first_seen", "history_sources.last_read", "decided_at",
-})
+# Columns that differ although the rows say the same, in the words of the baseline: `column` in every dataset, or
+# `dataset.column`.
+LEFT_OUT = frozenset(
+    {
+        # Hashes that contain the version of the code, and what is named by them.
+        "result",
+        "model_version",
+        "code_version",
+        "settings_hash",
+        "snapshot",
+        "snapshot_before",
+        "snapshot_after",
+        "wkg_changes.before",
+        "workflows_changes.before",
+        "history_sources.content",
+        "history_sources.version",
+        # Hashes of settings and of column names: a renamed key or column changes them. The columns that they sum up are
+        # compared themselves.
+        "history_sources.content_hash",
+        "history_implementations.content_hash",
+        # The clock and the run.
+        "run_id",
+        "generated_at",
+        "seconds",
+        "history_sources.first_seen",
+        "history_sources.last_read",
+        "decided_at",
+    }
+)
 # Views of views.sql that are not datasets: the pointers, and earlier results.
 NOT_DATASETS = frozenset({"current_snapshot", "current_results", "workflows_earlier"})
 
@@ -102,7 +123,9 @@ def is_compared(dataset: str, column: str) -> bool:
 
 def cells(dataset: str, rows: Rows) -> dict[str, list[str]]:
     """The compared columns in alphabetical order, each value as text."""
-    return {column: [cell_text(value) for value in rows[column]] for column in sorted(rows) if is_compared(dataset, column)}
+    return {
+        column: [cell_text(value) for value in rows[column]] for column in sorted(rows) if is_compared(dataset, column)
+    }
 
 
 def digests(dataset: str, rows: Rows) -> dict[str, Any]:
@@ -126,7 +149,8 @@ class NameMap:
         datasets: Former name of a dataset -> its name now.
         columns: Former `dataset.column` (or `dataset.column.field` of a struct) -> the last part's name now.
         values: Former `dataset.column` (or `dataset.column.field`) -> {former value: the value now}.
-        left_out: `dataset.column` (in the words of BEFORE; a new column by its new name) or a whole dataset that is not compared.
+        left_out: `dataset.column` (in the words of BEFORE; a new column by its new name) or a whole dataset that is not
+        compared.
     """
 
     datasets: Mapping[str, str] = field(default_factory=dict)
@@ -144,15 +168,24 @@ class NameMap:
         content = tomllib.loads(path.read_text("utf-8"))
         if unknown := set(content) - {"datasets", "columns", "values", "left_out"}:
             raise SameRowsError(f"{path}: unknown keys {sorted(unknown)}")
-        names = cls(content.get("datasets", {}), content.get("columns", {}), content.get("values", {}),
-                    frozenset(content.get("left_out", ())))
+        names = cls(
+            content.get("datasets", {}),
+            content.get("columns", {}),
+            content.get("values", {}),
+            frozenset(content.get("left_out", ())),
+        )
         siblings: dict[str, list[str]] = {}
         for place, now in names.columns.items():
             siblings.setdefault(place.rpartition(".")[0], []).append(now)
-        for where, words in {"datasets": list(names.datasets.values()), **siblings,
-                             **{place: list(map_.values()) for place, map_ in names.values.items()}}.items():
+        for where, words in {
+            "datasets": list(names.datasets.values()),
+            **siblings,
+            **{place: list(map_.values()) for place, map_ in names.values.items()},
+        }.items():
             if twice := [word for word, count in Counter(words).items() if count > 1]:
-                raise SameRowsError(f"{path}: {where}: two former words became {twice[0]}; such a map hides differences")
+                raise SameRowsError(
+                    f"{path}: {where}: two former words became {twice[0]}; such a map hides differences"
+                )
         return names
 
     def __bool__(self) -> bool:
@@ -187,7 +220,9 @@ class NameMap:
             return [self._former_value(place, item) for item in value]
         if isinstance(value, dict):
             inner = {name: self._former_place(place, name) for name in value}
-            return {inner[name].rpartition(".")[2]: self._former_value(inner[name], item) for name, item in value.items()}
+            return {
+                inner[name].rpartition(".")[2]: self._former_value(inner[name], item) for name, item in value.items()
+            }
         if isinstance(value, str) and place in self.values:
             words = self.values[place]
             left_over = f"{value} (a former word)" if value in words else value  # such a value should have been renamed
@@ -199,11 +234,19 @@ class NameMap:
 
 
 def environment(code: Path) -> dict[str, str]:
-    """The variables that the pipeline runs with: those of this process without OPUS_*, nothing from a model hub, and a Java."""
+    """The variables that the pipeline runs with: those of this process without OPUS_*, nothing from a model hub, and a
+    Java.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OPUS_")}
-    java = subprocess.run([str(code / "scripts" / "find_java.sh")], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    java = subprocess.run(
+        [str(code / "scripts" / "find_java.sh")], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout.strip()
     return kept | {
-        "PYTHONPATH": str(code), "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false", "JAVA_HOME": java,
+        "PYTHONPATH": str(code),
+        "HF_HUB_OFFLINE": "1",
+        "TRANSFORMERS_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "JAVA_HOME": java,
     }
 
 
@@ -258,8 +301,12 @@ def read_lake(lake: Path) -> dict[str, pa.Table]:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(views.read_text("utf-8"))
         connection.execute("SET VARIABLE lake = ?", [str(lake.resolve())])  # a lake that was moved
-        names = connection.execute("SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY view_name").fetchall()
-        return {name: connection.sql(f'FROM "{name}"').to_arrow_table() for (name,) in names if name not in NOT_DATASETS}
+        names = connection.execute(
+            "SELECT view_name FROM duckdb_views() WHERE NOT internal ORDER BY view_name"
+        ).fetchall()
+        return {
+            name: connection.sql(f'FROM "{name}"').to_arrow_table() for (name,) in names if name not in NOT_DATASETS
+        }
 
 
 def predict_sopbench(code: Path, folder: Path, data: Path, by: str) -> pa.Table:
@@ -279,7 +326,12 @@ def predict_sopbench(code: Path, folder: Path, data: Path, by: str) -> pa.Table:
         raise SameRowsError(f"{splitter} is missing: it splits the data of SOPBench")
     parts = {what: folder / f"{what}-{by}.jsonl" for what in ("history", "intakes")}
     for what, path in parts.items():
-        run([sys.executable, str(splitter), what, str(data.resolve()), "--by", by, "--fold", FOLD], folder, code, output=path)
+        run(
+            [sys.executable, str(splitter), what, str(data.resolve()), "--by", by, "--fold", FOLD],
+            folder,
+            code,
+            output=path,
+        )
     predictions = folder / f"predictions-{by}.jsonl"
     benchmark = code / "benchmarks" / "sopbench.py"
     run([sys.executable, str(benchmark), str(parts["history"]), str(parts["intakes"]), str(predictions)], folder, code)
@@ -310,7 +362,10 @@ def write_digests(path: Path, tables: Mapping[str, pa.Table], code: str) -> None
     folder.mkdir(parents=True)
     for name, table in tables.items():
         pq.write_table(table, folder / f"{name}.parquet", compression="zstd")
-    content = {"commit": code, "datasets": {name: digests(name, rows_of(table)) for name, table in sorted(tables.items())}}
+    content = {
+        "commit": code,
+        "datasets": {name: digests(name, rows_of(table)) for name, table in sorted(tables.items())},
+    }
     path.write_text(json.dumps(content, indent=1) + "\n", "utf-8")
 
 
@@ -318,7 +373,9 @@ def commit_of(code: Path) -> str:
     """The commit of a checkout, marked where files differ from it."""
     git = ["git", "-C", str(code)]
     commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    changed = subprocess.run([*git, "status", "--porcelain"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    changed = subprocess.run(
+        [*git, "status", "--porcelain"], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout.strip()
     return f"{commit} with changes" if changed else commit
 
 
@@ -334,7 +391,11 @@ def read_digests(path: Path) -> dict[str, dict[str, Any]]:
 def read_rows(path: Path) -> dict[str, Rows] | None:
     """The rows beside a JSON file by dataset; None where there are none."""
     folder = rows_folder(path)
-    return {file.stem: rows_of(pq.read_table(file)) for file in sorted(folder.glob("*.parquet"))} if folder.is_dir() else None
+    return (
+        {file.stem: rows_of(pq.read_table(file)) for file in sorted(folder.glob("*.parquet"))}
+        if folder.is_dir()
+        else None
+    )
 
 
 def in_former_words(datasets: Mapping[str, Rows], names: NameMap) -> dict[str, dict[str, Any]]:
@@ -363,18 +424,23 @@ class Difference:
     is_same: bool
 
 
-def compare_dataset(dataset: str, before: dict[str, Any] | None, after: dict[str, Any] | None, is_partial: bool = False) -> Difference:
+def compare_dataset(
+    dataset: str, before: dict[str, Any] | None, after: dict[str, Any] | None, is_partial: bool = False
+) -> Difference:
     """Compares the digests of one dataset.
 
     Args:
         dataset: Its name.
         before: Its digests, None where BEFORE lacks it.
         after: Likewise of AFTER.
-        is_partial: The map leaves a column out that the digest of the rows of BEFORE contains: only the columns are compared.
+        is_partial: The map leaves a column out that the digest of the rows of BEFORE contains: only the columns are
+        compared.
     """
     if before is None or after is None:
         present = before or after or {}
-        return Difference(dataset, str(present.get("rows")), "is missing in AFTER" if before else "is missing in BEFORE", False)
+        return Difference(
+            dataset, str(present.get("rows")), "is missing in AFTER" if before else "is missing in BEFORE", False
+        )
     findings = []
     rows = str(before["rows"])
     if before["rows"] != after["rows"]:
@@ -413,7 +479,9 @@ def compare(before: Path, after: Path, names: NameMap) -> list[Difference]:
     if names:
         after_rows = read_rows(after)
         if after_rows is None:
-            raise SameRowsError(f"the name map is not empty, and {rows_folder(after)} is missing: write {after.name} again")
+            raise SameRowsError(
+                f"the name map is not empty, and {rows_folder(after)} is missing: write {after.name} again"
+            )
         _check_names(names, old, new)
         new = in_former_words(after_rows, names)
         before_rows = read_rows(before)
@@ -443,9 +511,7 @@ def _check_names(names: NameMap, old: Mapping[str, Any], new: Mapping[str, Any])
         raise SameRowsError(f"the name map names what neither side has: {', '.join(mistakes)}")
 
 
-def example(
-    dataset: str, old_tables: Mapping[str, Rows], new_tables: Mapping[str, Rows], names: NameMap
-) -> list[str]:
+def example(dataset: str, old_tables: Mapping[str, Rows], new_tables: Mapping[str, Rows], names: NameMap) -> list[str]:
     """A row that differs, as lines `column: before -> after`; empty where one side has no rows.
 
     The two rows are those with the most equal values among the first that only one side has.
@@ -523,20 +589,28 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     verbs = parser.add_subparsers(required=True, metavar="write | compare")
     about = "Write the digests of the published rows."
     write = verbs.add_parser("write", help=about, description=about)
-    write.add_argument("out", type=Path, metavar="OUT.json", help="the file to write; the rows go to OUT.rows/ beside it")
+    write.add_argument(
+        "out", type=Path, metavar="OUT.json", help="the file to write; the rows go to OUT.rows/ beside it"
+    )
     source = write.add_mutually_exclusive_group()
     source.add_argument("--lake", type=Path, help="read this lake and make nothing")
     source.add_argument("--sample", type=Path, help="a folder that `opus sample` wrote; default: it is written anew")
     source.add_argument("--without-sample", action="store_true", help="leave the sample out")
-    write.add_argument("--sopbench", type=Path, metavar="DATA", help="add SOPBench's predictions; DATA is ../shared/data/sopbench")
-    write.add_argument("--code", type=Path, default=ROOT, help="the checkout whose code makes the rows; default: this one")
+    write.add_argument(
+        "--sopbench", type=Path, metavar="DATA", help="add SOPBench's predictions; DATA is ../shared/data/sopbench"
+    )
+    write.add_argument(
+        "--code", type=Path, default=ROOT, help="the checkout whose code makes the rows; default: this one"
+    )
     write.set_defaults(command=write_command)
     about = "Compare two files of digests. Exit status: 0 the same, 1 something differs, 2 an input cannot be used."
     compare_ = verbs.add_parser("compare", help="compare two files of digests", description=about)
     compare_.add_argument("before", type=Path, metavar="BEFORE.json", help="the baseline")
     compare_.add_argument("after", type=Path, metavar="AFTER.json", help="the code as it is now")
     compare_.add_argument("--names", type=Path, default=NAMES, help="the name map; default: scripts/renamed.toml")
-    compare_.add_argument("--only-differences", action="store_true", help="leave the datasets that are the same out of the table")
+    compare_.add_argument(
+        "--only-differences", action="store_true", help="leave the datasets that are the same out of the table"
+    )
     compare_.set_defaults(command=compare_command)
     return parser.parse_args(arguments)
 

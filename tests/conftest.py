@@ -16,7 +16,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--write-algorithm-versions", action="store_true", help="write tests/algorithm_versions.json anew, where versions were raised",
+        "--write-algorithm-versions",
+        action="store_true",
+        help="write tests/algorithm_versions.json anew, where versions were raised",
     )
 
 
@@ -26,7 +28,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
 
     os.environ["PYSPARK_PYTHON"] = sys.executable  # Spark's workers take `python3` from PATH otherwise
     conf = {
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # tests are over before the second compiler pays: half the time
+        # tests are over before the second compiler pays: half the time
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -62,15 +65,19 @@ def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 @pytest.fixture(scope="session")
 def sample_lake(sample_files: Any, tmp_path_factory: pytest.TempPathFactory, spark: Any, encoder: Any) -> Any:
-    """The sample's history mined once, with default settings. Shared: tests only read it, or publish results of contracts of their own."""
+    """The sample's history mined once, with default settings. Shared: tests only read it, or publish results of
+    contracts of their own.
+    """
+    from opus_pipelines.core.settings import Settings
     from opus_pipelines.embedding.cache import CachedEncoder
-    from opus_pipelines.history.ingest import read_history
-    from opus_pipelines.lake import Lake
-    from opus_pipelines.settings import Settings
+    from opus_pipelines.ingestion.ingest import read_history
+    from opus_pipelines.lake.layout import Lake
     from tests.rebuilding import build_snapshot
 
     lake, now = Lake(tmp_path_factory.mktemp("lake")), datetime(2026, 1, 31, tzinfo=UTC)
     state = read_history(lake, sample_files.history, now)
     assert state.failed == []
-    build_snapshot(lambda: spark, lake, Settings(), state, lambda: CachedEncoder(encoder, lake.kept / "embeddings"), now)
+    build_snapshot(
+        lambda: spark, lake, Settings(), state, lambda: CachedEncoder(encoder, lake.kept / "embeddings"), now
+    )
     return lake

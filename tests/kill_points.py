@@ -1,7 +1,8 @@
-"""Run as a program by test_kill.py: one step of the lake's life, killed just before its nth rename or replacement, for every n.
+"""Run as a program by test_kill.py: one step of the lake's life, killed just before its nth rename or replacement, for
+every n.
 
-`python kill_points.py STEP LAKE HISTORY AGGREGATES [STRIDE]`; each point works on a copy of LAKE in a forked child, which dies by SIGKILL.
-Prints one JSON object: the points tried, and every complaint about what was then to be seen.
+`python kill_points.py STEP LAKE HISTORY AGGREGATES [STRIDE]`; each point works on a copy of LAKE in a forked child,
+which dies by SIGKILL. Prints one JSON object: the points tried, and every complaint about what was then to be seen.
 """
 
 import itertools
@@ -21,20 +22,22 @@ import faiss  # noqa: F401 - this and pandas are loaded once here instead of in 
 import numpy as np
 import pandas  # noqa: F401
 
+from opus_pipelines.core.ids import digest
+from opus_pipelines.core.schemas import COST_REPORT, DATASETS, INTAKES, OPTIMIZED, REWARD_REPORT, RUNS
+from opus_pipelines.core.settings import Paths, Retention, Settings
 from opus_pipelines.generation.contract import TABLES, ContractResult, publish_contract, result_table
 from opus_pipelines.generation.results.retention import prune_results
-from opus_pipelines.history.ingest import read_history
-from opus_pipelines.ids import digest
-from opus_pipelines.lake import Lake
-from opus_pipelines.query.views import connect, write_views_sql
-from opus_pipelines.schemas import COST_REPORT, DATASETS, INTAKES, OPTIMIZED, REWARD_REPORT, RUNS
-from opus_pipelines.settings import Paths, Retention, Settings
+from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.reporting.views import connect, write_views_sql
 from opus_pipelines.wkg import build
-from opus_pipelines.wkg.rollback import roll_back
+from opus_pipelines.wkg.retention import roll_back
 from tests.rebuilding import build_snapshot
 
 NOW = datetime(2026, 3, 1, 2, tzinfo=UTC)
-AT_ONCE = Retention(snapshots=1, days=0, results=1, grace_minutes=0)  # every run also prunes what the one before it left
+AT_ONCE = Retention(
+    snapshots=1, days=0, results=1, grace_minutes=0
+)  # every run also prunes what the one before it left
 CALLS = ("rename", "replace")  # what is published, pointed to and taken away; removals happen out of sight
 CLIENT, CONTRACT = "Acme", "Retail"
 
@@ -76,10 +79,14 @@ def generate(lake: Lake, name: str, now: datetime) -> str:
     result = ContractResult(CLIENT, CONTRACT, name, snapshot, "m", {})
     rows: dict[str, list[dict[str, Any]]] = {
         INTAKES.name: [{"intake_id": "k1", "folder": "one", "status": "generated"}],
-        OPTIMIZED.name: [{"intake_id": "k1", "intention_id": "i1", "workflow_id": f"f{name}", "rank": 1, "snapshot": snapshot}],
+        OPTIMIZED.name: [
+            {"intake_id": "k1", "intention_id": "i1", "workflow_id": f"f{name}", "rank": 1, "snapshot": snapshot}
+        ],
         RUNS.name: [{"run_id": name, "generated_at": now, "snapshot": snapshot}],
     }
-    result.tables = {d.name: result_table(result, d, rows.get(d.name, [])) for d in (*TABLES, RUNS, COST_REPORT, REWARD_REPORT)}
+    result.tables = {
+        d.name: result_table(result, d, rows.get(d.name, [])) for d in (*TABLES, RUNS, COST_REPORT, REWARD_REPORT)
+    }
     with lake.lock():
         publish_contract(lake, result, now)
         prune_results(lake, CLIENT, CONTRACT, AT_ONCE, now)
@@ -108,8 +115,14 @@ def complaints(lake: Lake) -> list[str]:
     for result in lake.results():
         where = {"client_key": result["client"], "contract_key": result["contract"], "result": result["result"]}
         folders = {d.name: lake.folder(d, **where) for d in DATASETS.values() if "result" in d.partitions}
-        found += [f"{name} of {where} has no file" for name, folder in folders.items() if not list(folder.glob("*.parquet"))]
-        found += [] if (lake.snapshot_folder(result["snapshot"]) / "manifest.json").is_file() else [f"the snapshot of {where} is gone"]
+        found += [
+            f"{name} of {where} has no file" for name, folder in folders.items() if not list(folder.glob("*.parquet"))
+        ]
+        found += (
+            []
+            if (lake.snapshot_folder(result["snapshot"]) / "manifest.json").is_file()
+            else [f"the snapshot of {where} is gone"]
+        )
     return found
 
 
@@ -138,7 +151,9 @@ def die_before(call: int) -> None:
 
 
 def child(step: Callable[[], Any], call: int = 0) -> bool:
-    """Run `step` in a fork, which dies at its nth call; False where it came to its end. The parent itself stays without threads."""
+    """Run `step` in a fork, which dies at its nth call; False where it came to its end. The parent itself stays
+    without threads.
+    """
     number = os.fork()
     if number == 0:
         die_before(call)
@@ -166,7 +181,9 @@ def main(name: str, lake_folder: str, history: str, aggregates: str, stride: str
     steps: dict[str, Callable[[Lake], Any]] = {
         "rebuild": lambda lake: rebuild(lake, Path(history), Path(aggregates), now=NOW + timedelta(days=2)),
         "generate": lambda lake: generate(lake, "r2", NOW + timedelta(days=2)),
-        "rollback": lambda lake: _locked(lake, lambda: roll_back(lake, min(set(_snapshots(lake)) - {state_of(lake)[0]}), NOW)),
+        "rollback": lambda lake: _locked(
+            lake, lambda: roll_back(lake, min(set(_snapshots(lake)) - {state_of(lake)[0]}), NOW)
+        ),
     }
     step, reports = steps[name], []
     memory = Path("/dev/shm")  # where syncing costs nothing

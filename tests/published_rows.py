@@ -1,7 +1,9 @@
-"""What each stage publishes, as a few figures a column that are the same on every machine, and how they are held against a file.
+"""What each stage publishes, as a few figures a column that are the same on every machine, and how they are held
+against a file.
 
-The sentence encoder's last bits differ between processors, so that floats are compared with a tolerance and ids are left out: of a
-column of numbers their count, sum and sum of squares are kept, of a column of texts their count, how many differ, and a hash of all.
+The sentence encoder's last bits differ between processors, so that floats are compared with a tolerance and ids are
+left out: of a column of numbers their count, sum and sum of squares are kept, of a column of texts their count, how
+many differ, and a hash of all.
 """
 
 import json
@@ -16,13 +18,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from opus_pipelines import schemas
+from opus_pipelines.core import schemas
+from opus_pipelines.core.ids import digest
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.core.versions import ALGORITHM_VERSIONS
 from opus_pipelines.generation.contract import ContractResult
-from opus_pipelines.ids import digest
-from opus_pipelines.lake import Lake, read_json, read_table
-from opus_pipelines.reports.contract import report_tables
-from opus_pipelines.settings import Settings
-from opus_pipelines.versions import ALGORITHM_VERSIONS
+from opus_pipelines.lake.layout import Lake, read_json, read_table
+from opus_pipelines.reporting.contract_tables import report_tables
 
 FILE = Path(__file__).with_name("algorithm_versions.json")
 TOLERANCE = 1e-4
@@ -30,7 +32,14 @@ OF_SNAPSHOT = {
     "embedding": (schemas.EMBEDDINGS, schemas.IMPLEMENTATION_VECTORS, schemas.PROCEDURE_VECTORS),
     "resolution": (schemas.ALIASES,),
     "wkg": (
-        schemas.TASKS, schemas.WAYS, schemas.EDGES, schemas.WAITS, schemas.NEEDS, schemas.VARIANTS, schemas.CASES, schemas.PROCEDURES,
+        schemas.TASKS,
+        schemas.WAYS,
+        schemas.EDGES,
+        schemas.WAITS,
+        schemas.NEEDS,
+        schemas.VARIANTS,
+        schemas.CASES,
+        schemas.PROCEDURES,
     ),
 }
 OF_RESULT = {
@@ -41,9 +50,13 @@ OF_RESULT = {
     "generation": (schemas.INTAKES, schemas.WORKFLOW_TASKS, schemas.WORKFLOW_EDGES, schemas.EXPECTED_FLOW),
 }
 NOT_HELD = {  # the clock, a person's decisions, and what two results or snapshots differ in
-    "generation/runs", "decisions", "wkg/changes", "workflows/changes",
+    "generation/runs",
+    "decisions",
+    "wkg/changes",
+    "workflows/changes",
 }
-# Columns that a later stage writes into an earlier one's table: what became of each demand is known when workflows were searched.
+# Columns that a later stage writes into an earlier one's table: what became of each demand is known when workflows were
+# searched.
 OF_A_LATER_STAGE = {
     "planning": (
         *(f"generation/intentions: constraints[].{field}" for field in ("effect", "status", "asks", "nearest[]")),
@@ -62,7 +75,9 @@ def published(lake: Lake, results: Mapping[tuple[str, str], ContractResult]) -> 
     tables = {"history": _history(lake), "mining": _parts(lake, "aggregates"), "resolution": _parts(lake, "names")}
     snapshot = lake.snapshot_folder(lake.current_snapshot() or "")
     for stage, datasets in OF_SNAPSHOT.items():
-        tables[stage] = tables.get(stage, {}) | {d.name: read_table(d, snapshot / d.name.removeprefix("wkg/")) for d in datasets}
+        tables[stage] = tables.get(stage, {}) | {
+            d.name: read_table(d, snapshot / d.name.removeprefix("wkg/")) for d in datasets
+        }
     made = [results[key] for key in sorted(results)]
     for stage, datasets in OF_RESULT.items():
         tables[stage] = {d.name: pa.concat_tables([result.tables[d.name] for result in made]) for d in datasets}
@@ -76,19 +91,23 @@ def published(lake: Lake, results: Mapping[tuple[str, str], ContractResult]) -> 
 
 def problem(recorded: Mapping[str, Any], found: Mapping[str, Figures], command: str) -> str | None:
     """What is wrong with the recorded versions or rows, and what to do; None where nothing is."""
-    raised = [stage for stage in ALGORITHM_VERSIONS if recorded.get(stage, {}).get("version") != ALGORITHM_VERSIONS[stage]]
+    raised = [
+        stage for stage in ALGORITHM_VERSIONS if recorded.get(stage, {}).get("version") != ALGORITHM_VERSIONS[stage]
+    ]
     known = {stage: part["rows"] for stage, part in recorded.items()}
-    changed = {stage: columns for stage in ALGORITHM_VERSIONS if (columns := differences(known.get(stage, {}), found[stage]))}
+    changed = {
+        stage: columns for stage in ALGORITHM_VERSIONS if (columns := differences(known.get(stage, {}), found[stage]))
+    }
     first_raised = min((list(ALGORITHM_VERSIONS).index(stage) for stage in raised), default=len(ALGORITHM_VERSIONS))
     for stage, columns in changed.items():
         if list(ALGORITHM_VERSIONS).index(stage) < first_raised:
             return (
                 f"{stage} publishes other rows than before in {len(columns)} columns, and its version is still "
                 f"{ALGORITHM_VERSIONS[stage]}: {'; '.join(columns[:5])}. If this is intended, raise ALGORITHM_VERSIONS[{stage!r}] in "
-                f"opus_pipelines/versions.py (or that of the earlier stage which caused it), then run {command}"
+                f"opus_pipelines/core/versions.py (or that of the earlier stage which caused it), then run {command}"
             )
     if raised or recorded.keys() - ALGORITHM_VERSIONS.keys():
-        return f"{FILE.name} is not of the versions in opus_pipelines/versions.py ({', '.join(raised) or 'a stage is gone'}): run {command}"
+        return f"{FILE.name} is not of the versions in opus_pipelines/core/versions.py ({', '.join(raised) or 'a stage is gone'}): run {command}"
     return None
 
 
@@ -121,7 +140,10 @@ def _parts(lake: Lake, kind: str) -> dict[str, pa.Table]:
     """The files beside history of every source, by file name: `aggregates` or `names`."""
     folders = [lake.root / source[kind] for source in _sources(lake)]
     names = sorted({file.name for folder in folders for file in folder.glob("*.parquet")})
-    return {f"{kind}/{name}": pa.concat_tables([pq.ParquetFile(folder / name).read() for folder in folders]) for name in names}
+    return {
+        f"{kind}/{name}": pa.concat_tables([pq.ParquetFile(folder / name).read() for folder in folders])
+        for name in names
+    }
 
 
 def _sources(lake: Lake) -> list[dict[str, Any]]:
@@ -161,7 +183,9 @@ def _of_column(values: pa.Array) -> list[Any]:
         texts = [str(value) for value in values.cast(pa.string()).to_pylist()]
         same_everywhere = Counter(_DECIMAL.sub("#", _ID.sub("id", text)) for text in texts)
         return [len(texts), len(set(texts)), digest(sorted(same_everywhere.items()))[:12]]
-    numbers = values.cast(pa.float64()) if not pa.types.is_boolean(values.type) else values.cast(pa.int8()).cast(pa.float64())
+    numbers = (
+        values.cast(pa.float64()) if not pa.types.is_boolean(values.type) else values.cast(pa.int8()).cast(pa.float64())
+    )
     squares = pc.sum(pc.multiply(numbers, numbers)).as_py() or 0.0
     return [len(numbers), *(float(f"{value:.6g}") for value in (pc.sum(numbers).as_py() or 0.0, squares))]
 
@@ -171,5 +195,7 @@ def _same(one: list[Any] | None, other: list[Any] | None) -> bool:
         return one == other
     (n, first, squares), (m, second, other_squares) = one, other
     largest = sqrt(n * max(squares, other_squares))  # no sum of n such numbers is larger
-    close = abs(first - second) <= TOLERANCE * largest and abs(squares - other_squares) <= 2 * TOLERANCE * max(squares, other_squares)
+    close = abs(first - second) <= TOLERANCE * largest and abs(squares - other_squares) <= 2 * TOLERANCE * max(
+        squares, other_squares
+    )
     return bool(n == m and close)

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.history.ingest import HistoryState
-from opus_pipelines.lake import Lake
-from opus_pipelines.settings import Settings
+from opus_pipelines.ingestion.ingest import HistoryState
+from opus_pipelines.lake.layout import Lake
 from opus_pipelines.wkg.build import check, embed, mine, prepare, publish
 from opus_pipelines.wkg.checks import CheckResult, check_snapshot
 from opus_pipelines.wkg.staged import SnapshotBuild
@@ -17,8 +17,13 @@ if TYPE_CHECKING:
 
 
 def build_snapshot(
-    session: "Callable[[], SparkSession]", lake: Lake, settings: Settings, history: HistoryState,
-    encoder: Callable[[], TextEncoder], now: datetime, reset_lambda: bool = False,
+    session: "Callable[[], SparkSession]",
+    lake: Lake,
+    settings: Settings,
+    history: HistoryState,
+    encoder: Callable[[], TextEncoder],
+    now: datetime,
+    reset_lambda: bool = False,
 ) -> SnapshotBuild:
     """All steps with their checks. Nothing where nothing changed."""
     build = prepare(lake, settings, history, reset_lambda, encoder=encoder)

@@ -1,4 +1,6 @@
-"""Decisions over nights on the sample: accepted, rejected and edited workflows, evidence for similar intakes, and what is shown."""
+"""Decisions over nights on the sample: accepted, rejected and edited workflows, evidence for similar intakes, and what
+is shown.
+"""
 
 import shutil
 from datetime import UTC, datetime
@@ -10,16 +12,16 @@ import pytest
 import yaml
 
 from opus_pipelines.cli.main import main
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.generation.contract import publish_contract
-from opus_pipelines.generation.decided.contracts import contracts_of
-from opus_pipelines.generation.results.current import is_current
-from opus_pipelines.lake import Lake
-from opus_pipelines.query.explain import explanation
-from opus_pipelines.query.views import connect, write_views_sql
-from opus_pipelines.query.workflows import read_workflow
-from opus_pipelines.settings import Settings
-from opus_pipelines.workflow.faces.tables import as_yaml
+from opus_pipelines.generation.contracts import contracts_of
+from opus_pipelines.generation.results.staleness import is_current
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.reporting.explain import explanation
+from opus_pipelines.reporting.views import connect, write_views_sql
+from opus_pipelines.reporting.workflows import read_workflow
+from opus_pipelines.workflow.formats.json_yaml import as_yaml
 from tests.generation.contracts import ContractGenerator
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
@@ -37,7 +39,10 @@ class Desk:
     def night(self) -> dict[tuple[str, int], dict[str, Any]]:
         """Ranked rows by intake and rank, once the contract is generated and published."""
         (contract,) = contracts_of(self.lake, self.intakes)
-        with TemporaryDirectory() as folder, ContractGenerator(self.lake, Settings(), self.encoder, Path(folder)) as generate:
+        with (
+            TemporaryDirectory() as folder,
+            ContractGenerator(self.lake, Settings(), self.encoder, Path(folder)) as generate,
+        ):
             result = generate(contract)
         publish_contract(self.lake, result, NOW)
         write_views_sql(self.lake)
@@ -66,7 +71,11 @@ def desk(sample_lake: Lake, sample_files: Any, encoder: Any, tmp_path: Path) -> 
     return Desk(Lake(lake), tmp_path / "intakes", encoder)
 
 
-ROUNDABOUT, CAR_PARK, WINDSCREEN = "2025-09-04-roundabout-collision", "2025-09-09-car-park-collision", "2025-09-02-chipped-windscreen"
+ROUNDABOUT, CAR_PARK, WINDSCREEN = (
+    "2025-09-04-roundabout-collision",
+    "2025-09-09-car-park-collision",
+    "2025-09-02-chipped-windscreen",
+)
 
 
 def test_decisions_stand_beside_the_ranking_and_over_the_nights(desk: Desk, tmp_path: Path) -> None:
@@ -75,12 +84,20 @@ def test_decisions_stand_beside_the_ranking_and_over_the_nights(desk: Desk, tmp_
     assert desk.decide(accepted["workflow_id"], "accept", "--why", "the clerks know it", "--by", "Ines") == 0
     assert desk.decide(rejected["workflow_id"], "reject") == 0
     file = tmp_path / "mine.yaml"
-    file.write_text(yaml.safe_dump(with_step(yaml.safe_load(as_yaml(read_workflow(connect(desk.lake), str(changed["workflow_id"])).file)))))
+    file.write_text(
+        yaml.safe_dump(
+            with_step(yaml.safe_load(as_yaml(read_workflow(connect(desk.lake), str(changed["workflow_id"])).file)))
+        )
+    )
     assert desk.decide(changed["workflow_id"], "edit", str(file), "--by", "Ines") == 0
 
     after = desk.night()
     first = after[WINDSCREEN, 1]
-    assert (first["workflow_id"], first["decision"], first["decided_why"]) == (accepted["workflow_id"], "accepted", "the clerks know it")
+    assert (first["workflow_id"], first["decision"], first["decided_why"]) == (
+        accepted["workflow_id"],
+        "accepted",
+        "the clerks know it",
+    )
     assert first["better_workflow_id"] == before[WINDSCREEN, 1]["workflow_id"]
     assert first["better_by_usd"] == pytest.approx(before[WINDSCREEN, 1]["reward_usd"] - accepted["reward_usd"])
     assert [first[name] for name in FIGURES] == [accepted[name] for name in FIGURES]
@@ -88,9 +105,14 @@ def test_decisions_stand_beside_the_ranking_and_over_the_nights(desk: Desk, tmp_
     assert after[ROUNDABOUT, 1]["workflow_id"] == before[ROUNDABOUT, 2]["workflow_id"]
     own = after[CAR_PARK, 1]
     assert (own["decision"], own["decided_by"], own["tasks"]) == ("edited", "Ines", changed["tasks"] + 1)
-    titles = connect(desk.lake).execute(
-        "SELECT title FROM workflows_tasks WHERE workflow_id = ? AND kind = 'task' ORDER BY position", [own["workflow_id"]]
-    ).fetchall()
+    titles = (
+        connect(desk.lake)
+        .execute(
+            "SELECT title FROM workflows_tasks WHERE workflow_id = ? AND kind = 'task' ORDER BY position",
+            [own["workflow_id"]],
+        )
+        .fetchall()
+    )
     assert ("Request Missing Documents",) in titles
 
     connection = connect(desk.lake)
@@ -100,7 +122,9 @@ def test_decisions_stand_beside_the_ranking_and_over_the_nights(desk: Desk, tmp_
     counted = connection.sql(
         "SELECT DISTINCT d.workflow_id FROM generation_neighbours AS n JOIN decisions AS d ON d.decision_id = n.implementation_id"
     ).fetchall()
-    assert (changed["workflow_id"],) in counted  # the collisions are alike: one's edited workflow is a case for the other
+    assert (
+        changed["workflow_id"],
+    ) in counted  # the collisions are alike: one's edited workflow is a case for the other
     assert (rejected["workflow_id"],) not in counted
     assert {row["decision_number"] for row in after.values() if row["decision"]} == {1, 3}
 
@@ -115,7 +139,9 @@ def test_a_rejection_taken_back_gives_the_first_ranking_again(desk: Desk) -> Non
     assert (again[ROUNDABOUT, 1]["workflow_id"], again[ROUNDABOUT, 1]["better_workflow_id"]) == (first, None)
 
 
-def test_a_workflow_without_a_critical_task_is_ranked_when_a_person_wrote_it_and_says_what_it_lacks(desk: Desk, tmp_path: Path) -> None:
+def test_a_workflow_without_a_critical_task_is_ranked_when_a_person_wrote_it_and_says_what_it_lacks(
+    desk: Desk, tmp_path: Path
+) -> None:
     first = desk.night()[WINDSCREEN, 1]
     whole = yaml.safe_load(as_yaml(read_workflow(connect(desk.lake), str(first["workflow_id"])).file))
     file = tmp_path / "short.yaml"
@@ -142,5 +168,9 @@ def with_step(file: dict[str, Any]) -> dict[str, Any]:
     """A person's change: documents are asked for at the very end."""
     ends = [edge for edge in file["edges"] if edge[1] == file["outputs"][0]["id"]]
     file["tasks"].append({"id": "mine", "title": "Request Missing Documents"})
-    file["edges"] = [edge for edge in file["edges"] if edge not in ends] + [[src, "mine"] for src, _ in ends] + [["mine", ends[0][1]]]
+    file["edges"] = (
+        [edge for edge in file["edges"] if edge not in ends]
+        + [[src, "mine"] for src, _ in ends]
+        + [["mine", ends[0][1]]]
+    )
     return file

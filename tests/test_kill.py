@@ -1,4 +1,6 @@
-"""A run killed at any moment loses nothing: what was published before stays readable and whole, and the next run needs no help."""
+"""A run killed at any moment loses nothing: what was published before stays readable and whole, and the next run needs
+no help.
+"""
 
 import contextlib
 import importlib.util
@@ -18,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.lake import Lake
+from opus_pipelines.lake.layout import Lake
 
 HERE = Path(__file__).parent
 spec = importlib.util.spec_from_file_location("kill_points", HERE / "kill_points.py")
@@ -33,11 +35,15 @@ STEPS = (("Receive order", "code"), ("Check stock", "human"), ("Ship goods", "hu
 def write_history(folder: Path, cases: int, source: str = "orders") -> Path:
     """A source of so many cases, all of the same four tasks: another number is a change that brings no new text."""
     (folder / source).mkdir(parents=True, exist_ok=True)
-    (folder / source / "source.toml").write_text('industry = "retail"\nclient = "Acme"\n[columns]\nactor_kind = "who"\n')
+    (folder / source / "source.toml").write_text(
+        'industry = "retail"\nclient = "Acme"\n[columns]\nactor_kind = "who"\n'
+    )
     lines = ["case,activity,start,end,who,cost"]
     for case in range(cases):
         day = f"2026-{case // 28 + 1:02}-{case % 28 + 1:02}"
-        lines += [f"c{case},{task},{day}T0{n}:00:00Z,{day}T0{n}:30:00Z,{who},1.5" for n, (task, who) in enumerate(STEPS)]
+        lines += [
+            f"c{case},{task},{day}T0{n}:00:00Z,{day}T0{n}:30:00Z,{who},1.5" for n, (task, who) in enumerate(STEPS)
+        ]
     (folder / source / "orders.csv").write_text("\n".join(lines) + "\n")
     return folder
 
@@ -78,10 +84,16 @@ class Opus:
         self.root, self.lake, self.cases = root, Lake(root / "lake"), 2
         spark = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
         self.environment = os.environ | {
-            "OPUS_LAKE": str(self.lake.root), "OPUS_HISTORY": str(root / "history"), "OPUS_INTAKES": str(root / "intakes"),
-            "OPUS_SPARK_CONF": json.dumps(spark), "OPUS_SPARK_DRIVER_MEMORY": "512m",
+            "OPUS_LAKE": str(self.lake.root),
+            "OPUS_HISTORY": str(root / "history"),
+            "OPUS_INTAKES": str(root / "intakes"),
+            "OPUS_SPARK_CONF": json.dumps(spark),
+            "OPUS_SPARK_DRIVER_MEMORY": "512m",
         }
-        for role, text in (("input", "An order of ten chairs."), ("process", "Check stock, ship the goods, send the invoice.")):
+        for role, text in (
+            ("input", "An order of ten chairs."),
+            ("process", "Check stock, ship the goods, send the invoice."),
+        ):
             (root / "intakes/Acme/Retail/order-1" / role).mkdir(parents=True)
             (root / "intakes/Acme/Retail/order-1" / role / "text.txt").write_text(text)
 
@@ -95,7 +107,12 @@ class Opus:
     def start(self, command: str) -> subprocess.Popen[str]:
         code = f"import sys; from opus_pipelines.cli.main import main; sys.exit(main([{command!r}]))"
         return subprocess.Popen(
-            [sys.executable, "-c", code], cwd=self.root, env=self.environment, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            [sys.executable, "-c", code],
+            cwd=self.root,
+            env=self.environment,
+            text=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             start_new_session=True,
         )
 
@@ -121,7 +138,9 @@ class Opus:
         if not record.is_file():
             return 0
         with contextlib.closing(sqlite3.connect(record)) as runs:
-            unfinished = runs.execute("SELECT count(*) FROM runs WHERE status IN ('NOT_STARTED', 'STARTING', 'STARTED')").fetchall()
+            unfinished = runs.execute(
+                "SELECT count(*) FROM runs WHERE status IN ('NOT_STARTED', 'STARTING', 'STARTED')"
+            ).fetchall()
         return int(unfinished[0][0])
 
 
@@ -135,7 +154,9 @@ def opus(tmp_path_factory: pytest.TempPathFactory) -> Opus:
 
 
 def kill_at_random(opus: Opus, command: str, moments: int, pointer: Callable[[Lake], Any]) -> None:
-    """Kill `command` at so many random moments of its time, each followed by a look, a change, and a run that goes through."""
+    """Kill `command` at so many random moments of its time, each followed by a look, a change, and a run that goes
+    through.
+    """
     opus.change()
     if command == "generate":
         opus.run("rebuild")
@@ -163,7 +184,8 @@ def kill_at_random(opus: Opus, command: str, moments: int, pointer: Callable[[La
 
 
 POINTERS: dict[str, Callable[[Lake], Any]] = {
-    "rebuild": Lake.current_snapshot, "generate": lambda lake: [result["result"] for result in lake.results()],
+    "rebuild": Lake.current_snapshot,
+    "generate": lambda lake: [result["result"] for result in lake.results()],
 }
 
 

@@ -1,4 +1,6 @@
-"""What is planted in every format and every place is found nowhere in the lake; a client that is forgotten is found nowhere either."""
+"""What is planted in every format and every place is found nowhere in the lake; a client that is forgotten is found
+nowhere either.
+"""
 
 import base64
 import io
@@ -14,17 +16,28 @@ import pyarrow.parquet as pq
 import pytest
 
 from opus_pipelines.cli.main import main
-from opus_pipelines.history.ingest import read_history
-from opus_pipelines.lake import Lake, read_table
-from opus_pipelines.schemas import IMPLEMENTATIONS
+from opus_pipelines.core.schemas import IMPLEMENTATIONS
+from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.lake.layout import Lake, read_table
 
 NIGHT = datetime(2026, 1, 2, tzinfo=UTC)
 EMAIL, PHONE, NATIONAL, BARE = "jan.jansen@privaat.example.nl", "+31 6 87654321", "020-7654321", "612345670"
 IBAN, CARD = "NL91 ABNA 0417 1643 00", "4111 1111 1111 1111"
 DROPPED, HASHED, MASKED = "Willemijn van Dropsteen", "Pieternel Hashimoto", "Gerbrand Maskerade"
 SECRETS = (
-    EMAIL, "jan.jansen", "privaat.example", PHONE, "87654321", "7654321", BARE, IBAN, "0417 1643", CARD,
-    "Dropsteen", "Hashimoto", "Maskerade",
+    EMAIL,
+    "jan.jansen",
+    "privaat.example",
+    PHONE,
+    "87654321",
+    "7654321",
+    BARE,
+    IBAN,
+    "0417 1643",
+    CARD,
+    "Dropsteen",
+    "Hashimoto",
+    "Maskerade",
 )
 FREE = f"ask {EMAIL} or {PHONE}, pay {IBAN} by {CARD}, fax {NATIONAL}"
 REDACT = '[redact]\ndrop = ["customer", "person.name"]\nhash = ["holder"]\nmask = ["remark"]\n'
@@ -37,7 +50,11 @@ def attributes(pairs: dict[str, str]) -> str:
 
 def xes() -> str:
     def event(**more: str) -> str:
-        return "<event>" + attributes({"concept:name": f"Mail {EMAIL}", "org:resource": EMAIL, "note": FREE, **NAMED, **more}) + "</event>"
+        return (
+            "<event>"
+            + attributes({"concept:name": f"Mail {EMAIL}", "org:resource": EMAIL, "note": FREE, **NAMED, **more})
+            + "</event>"
+        )
 
     good, bad = event(**{"time:timestamp": "2026-01-01T00:00:00Z"}), event(**{"time:timestamp": f"at {EMAIL}"})
     trace = "<trace>" + attributes({"concept:name": f"bad {EMAIL}", "title": FREE, **NAMED}) + good + bad + "</trace>"
@@ -46,11 +63,16 @@ def xes() -> str:
 
 
 TABLE = {
-    "case": [EMAIL, "2", ""], "activity": [f"Mail {EMAIL}", "Pay", "Pay"],
+    "case": [EMAIL, "2", ""],
+    "activity": [f"Mail {EMAIL}", "Pay", "Pay"],
     "start": ["2026-01-01T00:00:00Z", f"at {EMAIL}", "2026-01-01T00:00:00Z"],
-    **{name: [value] * 3 for name, value in NAMED.items()}, "note": [FREE] * 3, "title": [FREE] * 3,
+    **{name: [value] * 3 for name, value in NAMED.items()},
+    "note": [FREE] * 3,
+    "title": [FREE] * 3,
 }
-TABLE_SETTINGS = '[columns]\ncase = "case"\nactivity = "activity"\nstart = "start"\nactor = "holder"\ntitle = "title"\n' + REDACT
+TABLE_SETTINGS = (
+    '[columns]\ncase = "case"\nactivity = "activity"\nstart = "start"\nactor = "holder"\ntitle = "title"\n' + REDACT
+)
 
 
 def csv_text() -> str:
@@ -76,14 +98,19 @@ JSONL_SETTINGS = '[record]\ncase = "id"\ntasks = "steps"\ntitle = "title"\n' + R
 
 
 def ocel() -> str:
-    pairs = [{"name": name, "value": value, "time": "2026-01-01T00:00:00Z"} for name, value in {**NAMED, "note": FREE}.items()]
+    pairs = [
+        {"name": name, "value": value, "time": "2026-01-01T00:00:00Z"}
+        for name, value in {**NAMED, "note": FREE}.items()
+    ]
     event = {"id": "e1", "type": f"Mail {EMAIL}", "time": "2026-01-01T00:00:00Z", "attributes": pairs}
     event["relationships"] = [{"objectId": EMAIL}]
     bad = event | {"id": "e2", "time": f"at {EMAIL}", "relationships": [{"objectId": f"bad {EMAIL}"}]}
-    return json.dumps({
-        "objects": [{"id": name, "type": "order", "attributes": pairs} for name in (EMAIL, f"bad {EMAIL}")],
-        "events": [event, bad, {"attributes": pairs}],
-    })
+    return json.dumps(
+        {
+            "objects": [{"id": name, "type": "order", "attributes": pairs} for name in (EMAIL, f"bad {EMAIL}")],
+            "events": [event, bad, {"attributes": pairs}],
+        }
+    )
 
 
 def bpmn() -> str:
@@ -95,7 +122,12 @@ def bpmn() -> str:
 
 
 def n8n() -> str:
-    agent = {"name": f"Mail {EMAIL}", "type": "@n8n/n8n-nodes-langchain.agent", "notes": FREE, "parameters": {"text": FREE, **NAMED}}
+    agent = {
+        "name": f"Mail {EMAIL}",
+        "type": "@n8n/n8n-nodes-langchain.agent",
+        "notes": FREE,
+        "parameters": {"text": FREE, **NAMED},
+    }
     pairs = {"assignments": [{"name": "customer", "value": DROPPED}, {"name": "holder", "value": HASHED}]}
     note = {"name": "n", "type": "n8n-nodes-base.stickyNote", "parameters": {"content": FREE}}
     broken = {"name": f"x {EMAIL}", "parameters": {**NAMED, **pairs, "text": FREE}}
@@ -105,7 +137,10 @@ def n8n() -> str:
 
 
 PLANTED: dict[str, tuple[dict[str, str | bytes], str]] = {
-    "xes": ({"log.xes": xes(), f"{EMAIL}.xes": xes().replace("<log", "<log x='1'"), "broken.xes": xes()[:-200]}, REDACT),
+    "xes": (
+        {"log.xes": xes(), f"{EMAIL}.xes": xes().replace("<log", "<log x='1'"), "broken.xes": xes()[:-200]},
+        REDACT,
+    ),
     "csv": ({"log.csv": csv_text(), "bare.csv": f"{EMAIL},{PHONE}\n{EMAIL},{IBAN}\n"}, TABLE_SETTINGS),
     "parquet": ({"log.parquet": parquet(), "broken.parquet": parquet()[:-50]}, TABLE_SETTINGS),
     "jsonl": ({"log.jsonl": jsonl()}, JSONL_SETTINGS),
@@ -184,8 +219,10 @@ def shared(clients: dict[str, str]) -> str:
     for client, letter in clients.items():
         for n in range(10):
             steps = ["Register claim", "Check claim", *(["Zephyr settlement"] if letter == "Z" else []), "Pay claim"]
-            rows += [f"{letter}-case-{n:03},{step},2026-01-{n + 1:02}T0{k}:00:00Z,{client},{letter} claim {n:03} of ours,{letter}VAT-{n:06}"
-                     for k, step in enumerate(steps)]
+            rows += [
+                f"{letter}-case-{n:03},{step},2026-01-{n + 1:02}T0{k}:00:00Z,{client},{letter} claim {n:03} of ours,{letter}VAT-{n:06}"
+                for k, step in enumerate(steps)
+            ]
     return CLAIMS + "\n".join(rows) + "\n"
 
 
@@ -194,7 +231,17 @@ SHARED_SETTINGS = (
     'attributes = ["vat"]\n[success]\nlast_activity_in = ["Pay claim"]\n'
 )
 Z, OTHER = "Zephyrine Verzekeringen", "Bolt & Sons"
-OF_Z = (Z, "Zephyrine", "Z-case-0", "Z claim 0", "ZVAT-0", "Zephyr settlement", "zephyr settlement", "ZOWN", "Zephyr only")
+OF_Z = (
+    Z,
+    "Zephyrine",
+    "Z-case-0",
+    "Z claim 0",
+    "ZVAT-0",
+    "Zephyr settlement",
+    "zephyr settlement",
+    "ZOWN",
+    "Zephyr only",
+)
 
 
 def write_two_clients(root: Path) -> None:
@@ -206,7 +253,13 @@ def write_two_clients(root: Path) -> None:
     (root / "history" / "zephyrine").mkdir()
     own = SHARED_SETTINGS.replace('client = "client"\n', "")
     (root / "history" / "zephyrine" / "source.toml").write_text(f'client = "{Z}"\n{own}')
-    rows = shared({Z: "Z"}).replace(f",{Z},", ",").replace("client,", "").replace("Z-case", "ZOWN-case").replace("Pay claim", "Zephyr only")
+    rows = (
+        shared({Z: "Z"})
+        .replace(f",{Z},", ",")
+        .replace("client,", "")
+        .replace("Z-case", "ZOWN-case")
+        .replace("Pay claim", "Zephyr only")
+    )
     (root / "history" / "zephyrine" / "log.csv").write_text(rows)
     for client in (Z, OTHER):
         contract = root / "intakes" / client.split()[0].lower() / "claims"
@@ -255,7 +308,11 @@ def test_a_client_that_is_forgotten_is_found_nowhere(
     capsys.readouterr()
     assert opus("forget", "--client", Z, "--history", history, "--intakes", intakes, "--yes") == 0
     told = capsys.readouterr().err
-    assert [line for line in (str(tmp_path / "history" / "zephyrine"), str(tmp_path / "intakes" / "zephyrine")) if line not in told] == []
+    assert [
+        line
+        for line in (str(tmp_path / "history" / "zephyrine"), str(tmp_path / "intakes" / "zephyrine"))
+        if line not in told
+    ] == []
     assert found(Path(lake), OF_Z) == []
     assert found(Path(lake), SECRETS) == []
     assert len(list(Path(lake, "wkg").glob("w*"))) == 1

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from opus_pipelines.schemas import DATASETS
-from opus_pipelines.versions import ALGORITHM_VERSIONS
+from opus_pipelines.core.schemas import DATASETS
+from opus_pipelines.core.versions import ALGORITHM_VERSIONS
 from tests.published_rows import FILE, NOT_HELD, differences, problem
 
 ROWS = {"wkg/tasks: rows": [4], "wkg/tasks: p": [4, 2.0, 1.5], "wkg/tasks: title": [4, 4, "0123456789ab"]}
@@ -29,16 +29,19 @@ def test_the_same_rows_at_the_same_versions_are_right():
     assert problem(recorded(), found(), "COMMAND") is None
 
 
-@pytest.mark.parametrize(("column", "values", "is_other"), [
-    ("wkg/tasks: p", [4, 2.0001, 1.5], False),  # another processor
-    ("wkg/tasks: p", [4, 2.01, 1.5], True),
-    ("wkg/tasks: p", [4, 2.0, 1.51], True),
-    ("wkg/tasks: p", [3, 2.0, 1.5], True),
-    ("wkg/tasks: title", [4, 4, "ba9876543210"], True),
-    ("wkg/tasks: title", [4, 3, "0123456789ab"], True),
-    ("wkg/tasks: rows", [5], True),
-    ("wkg/tasks: new column", [4, 0.0, 0.0], True),
-])
+@pytest.mark.parametrize(
+    ("column", "values", "is_other"),
+    [
+        ("wkg/tasks: p", [4, 2.0001, 1.5], False),  # another processor
+        ("wkg/tasks: p", [4, 2.01, 1.5], True),
+        ("wkg/tasks: p", [4, 2.0, 1.51], True),
+        ("wkg/tasks: p", [3, 2.0, 1.5], True),
+        ("wkg/tasks: title", [4, 4, "ba9876543210"], True),
+        ("wkg/tasks: title", [4, 3, "0123456789ab"], True),
+        ("wkg/tasks: rows", [5], True),
+        ("wkg/tasks: new column", [4, 0.0, 0.0], True),
+    ],
+)
 def test_columns_that_differ(column, values, is_other):
     assert [text.partition(" →")[0] for text in differences(ROWS, ROWS | {column: values})] == (
         [f"{column}: {ROWS.get(column)}"] if is_other else []
@@ -65,18 +68,25 @@ def test_a_raised_version_needs_the_file_anew_and_explains_the_rows_of_the_stage
     more = {"wkg/tasks: rows": [5]}
     for rows in (found(), found(wkg=more), found(wkg=more, planning=more)):
         said = problem(recorded(), rows, "COMMAND")
-        assert said == "algorithm_versions.json is not of the versions in opus_pipelines/versions.py (wkg): run COMMAND"
+        assert (
+            said
+            == "algorithm_versions.json is not of the versions in opus_pipelines/core/versions.py (wkg): run COMMAND"
+        )
     said = problem(recorded(), found(history=more), "COMMAND")
     assert said is not None
     assert said.startswith("history publishes other rows")
 
 
-@pytest.mark.parametrize(("stages", "named"), [
-    ({k: v for k, v in recorded().items() if k != "wkg"}, "wkg"), (recorded() | {"former": {"version": 1, "rows": {}}}, "a stage is gone"),
-])
+@pytest.mark.parametrize(
+    ("stages", "named"),
+    [
+        ({k: v for k, v in recorded().items() if k != "wkg"}, "wkg"),
+        (recorded() | {"former": {"version": 1, "rows": {}}}, "a stage is gone"),
+    ],
+)
 def test_a_file_of_other_stages_must_be_written_anew(stages, named):
     assert problem(stages, found(), "COMMAND") == (
-        f"algorithm_versions.json is not of the versions in opus_pipelines/versions.py ({named}): run COMMAND"
+        f"algorithm_versions.json is not of the versions in opus_pipelines/core/versions.py ({named}): run COMMAND"
     )
 
 

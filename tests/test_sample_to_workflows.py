@@ -10,31 +10,30 @@ import numpy as np
 import pytest
 import rustworkx as rx
 
+from opus_pipelines.core.ids import make_id
+from opus_pipelines.core.schemas import EDGES, OPTIMIZED, WAYS, WORKFLOW_TASKS
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.evaluation.score import score_file
 from opus_pipelines.generation.contract import TABLES, publish_contract, result_id
-from opus_pipelines.generation.contract_settings import prices
-from opus_pipelines.generation.discover import discover
-from opus_pipelines.generation.experience.knowledge import Knowledge
-from opus_pipelines.generation.experience.near import CaseBook
-from opus_pipelines.generation.intake import read_intake
-from opus_pipelines.ids import make_id
-from opus_pipelines.lake import read_table
-from opus_pipelines.query.shipped import run
-from opus_pipelines.query.views import connect, write_views_sql
-from opus_pipelines.query.workflows import read_workflow
-from opus_pipelines.reports.contract import report_tables
-from opus_pipelines.schemas import EDGES, OPTIMIZED, WAYS, WORKFLOW_TASKS
-from opus_pipelines.settings import Settings
-from opus_pipelines.wfg.algorithm1 import INPUT, OUTPUT
+from opus_pipelines.intakes.contract_settings import prices
+from opus_pipelines.intakes.discover import discover
+from opus_pipelines.intakes.intake import read_intake
+from opus_pipelines.lake.layout import read_table
+from opus_pipelines.reporting.contract_tables import report_tables
+from opus_pipelines.reporting.views import connect, run, write_views_sql
+from opus_pipelines.reporting.workflows import read_workflow
+from opus_pipelines.retrieval.case_retriever import CaseRetriever
+from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
-from opus_pipelines.workflow.faces.bpmn import as_bpmn
-from opus_pipelines.workflow.faces.bpmn_reader import read_bpmn
-from opus_pipelines.workflow.faces.described import Described
+from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
+from opus_pipelines.workflow.formats.bpmn import as_bpmn
+from opus_pipelines.workflow.formats.bpmn_reader import read_bpmn
+from opus_pipelines.workflow.task_order import INPUT, OUTPUT
 from tests import published_rows
-from tests.generation.chains import chain_workflow
 from tests.generation.contracts import NOW, ContractGenerator
+from tests.planning.chains import chain_workflow
 from tests.sample.simulate import expected_reward, simulate_chain, step_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
@@ -60,7 +59,7 @@ def lake(sample_lake):
 
 @pytest.fixture(scope="module")
 def knowledge(lake):
-    return Knowledge(Snapshot.open(lake))
+    return SnapshotIndex(Snapshot.open(lake))
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +83,9 @@ def results(sample, generate):
 def kinds(truth, results):
     """Kind of case by Intention: a mixed intake asks for several, in their order."""
     wanted = {(i["client"], i["contract"], i["intake"]): i["kinds"] for i in truth["intakes"]}
-    made = [(key, intake) for key, result in results.items() for intake in {i.folder: i for i, _ in result.made}.values()]
+    made = [
+        (key, intake) for key, result in results.items() for intake in {i.folder: i for i, _ in result.made}.values()
+    ]
     return {make_id("n", i.intake_id, n): kind for key, i in made for n, kind in enumerate(wanted[*key, i.folder])}
 
 
@@ -100,31 +101,56 @@ def test_a_mixed_intake_has_an_intention_for_each_of_its_goals_and_no_other_inta
     every = [(intake.folder, made.intention) for r in results.values() for intake, made in r.made]
     goals = {(folder, intention.goal[:35]) for folder, intention in every if len(intention.requests) == 1}
     assert goals == {
-        ("2025-09-15-two-losses", "Thieves forced the kitchen window a"), ("2025-09-15-two-losses", "In the bathroom a pipe burst behind"),
+        ("2025-09-15-two-losses", "Thieves forced the kitchen window a"),
+        ("2025-09-15-two-losses", "In the bathroom a pipe burst behind"),
     }
 
 
 def test_rules_of_the_documents_bind_with_their_sentences(results):
     found = {
         (intake.folder, d.kind, d.value, d.place)
-        for r in results.values() for intake, made in r.made for d in made.demands.all if d.holds and d.sentence
+        for r in results.values()
+        for intake, made in r.made
+        for d in made.demands.all
+        if d.holds and d.sentence
     }
-    assert ("enc-204502-diabetes-follow-up", "must_contain", "Audit Code Level", "process/established_patients.md, line 4") in found
-    assert ("inv-88213-packaging", "before", "Approve Payment before Post to Ledger", "contract/accounts_payable_sop.md, line 7") in found
+    assert (
+        "enc-204502-diabetes-follow-up",
+        "must_contain",
+        "Audit Code Level",
+        "process/established_patients.md, line 4",
+    ) in found
+    assert (
+        "inv-88213-packaging",
+        "before",
+        "Approve Payment before Post to Ledger",
+        "contract/accounts_payable_sop.md, line 7",
+    ) in found
 
 
-@pytest.mark.parametrize(("places", "names"), [
-    (("../documents", "process"), tuple(HOSTILE)), (("output",), tuple(HOSTILE)), (("input",), ("system.txt",)),
-    (("input",), ("mail.eml",)),
-])
-def test_documents_that_try_to_steer_change_no_constraint_cost_or_rank(sample, results, generate, tmp_path, places, names):
-    shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
+@pytest.mark.parametrize(
+    ("places", "names"),
+    [
+        (("../documents", "process"), tuple(HOSTILE)),
+        (("output",), tuple(HOSTILE)),
+        (("input",), ("system.txt",)),
+        (("input",), ("mail.eml",)),
+    ],
+)
+def test_documents_that_try_to_steer_change_no_constraint_cost_or_rank(
+    sample, results, generate, tmp_path, places, names
+):
+    shutil.copytree(
+        sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims"
+    )
     (contract,) = discover(tmp_path)
     for place in places:
         for name in names:
             (contract.intakes[0] / place / f"x_{name}").write_text(HOSTILE[name])
     steered = generate(contract)
-    ranks = lambda made: [(r, c.tasks, c.workflow.edges, c.evaluation, c.violations, c.penalties, c.scores) for r, c in made.ranked]
+    ranks = lambda made: [
+        (r, c.tasks, c.workflow.edges, c.evaluation, c.violations, c.penalties, c.scores) for r, c in made.ranked
+    ]
     facts = lambda made: (made.demands.constraints, [d for d in made.demands.all if d.holds], ranks(made))
     before = results["Harbourline Mutual", "Motor Claims"].made
     assert [facts(made) for _, made in steered.made] == [facts(made) for _, made in before]
@@ -137,8 +163,12 @@ def test_every_intake_of_every_contract_gets_workflows(results):
     assert all(best.feasible for _, _, _, best in every_best(results))
 
 
-def test_work_that_no_case_combined_is_generated_and_earns_more_than_any_near_case_would(results, kinds, truth, knowledge):
-    """What is needed for it no case of history did, so whatever is looked up is damaged; the generated workflow is not."""
+def test_work_that_no_case_combined_is_generated_and_earns_more_than_any_near_case_would(
+    results, kinds, truth, knowledge
+):
+    """What is needed for it no case of history did, so whatever is looked up is damaged; the generated workflow is
+    not.
+    """
     made_up = []
     for _, intake, made, best in every_best(results):
         kind = kind_of(truth, intake.industry, kinds[made.intention_id])
@@ -147,11 +177,16 @@ def test_work_that_no_case_combined_is_generated_and_earns_more_than_any_near_ca
         if not kind["cases"]:
             made_up.append(intake.folder)
             needed = {n["task"] for n in kind["needed"]}
-            done = [{step_of(truth, intake.industry, knowledge.graph.tasks[t].title) for t in case.tasks} for case in made.cases]
+            done = [
+                {step_of(truth, intake.industry, knowledge.graph.tasks[t].title) for t in case.tasks}
+                for case in made.cases
+            ]
             assert not any(needed <= tasks for tasks in done)
             earned = expected_reward(truth, intake.industry, best.workflow, kind["kind"], best.evaluation.start_ms)
             assert earned == pytest.approx(best.worth, rel=0.06)
-            assert earned > intake.gain_usd * max(math.prod(1 - n["damage"] for n in kind["needed"] if n["task"] not in d) for d in done)
+            assert earned > intake.gain_usd * max(
+                math.prod(1 - n["damage"] for n in kind["needed"] if n["task"] not in d) for d in done
+            )
     assert len(made_up) == 6
 
 
@@ -198,30 +233,44 @@ def test_the_reward_is_what_the_truth_earns(results, truth, kinds, contract):
 
 
 def test_mined_ways_agree_with_the_truth(lake, truth, knowledge):
-    """p, mean cost and mean duration of every way done at least 150 times, within 5 standard errors of the truth that made it."""
+    """p, mean cost and mean duration of every way done at least 150 times, within 5 standard errors of the truth that
+    made it.
+    """
     compared = 0
     for row in read_table(WAYS, lake.snapshot_folder(knowledge.snapshot.id) / "task_implementations").to_pylist():
         task = knowledge.graph.tasks[row["task_id"]]
         industry = task.industries[0]
-        known = next(t for t in truth["industries"][industry]["tasks"] if t["task"] == step_of(truth, industry, task.title))
+        known = next(
+            t for t in truth["industries"][industry]["tasks"] if t["task"] == step_of(truth, industry, task.title)
+        )
         way = next(w for w in known["ways"] if (w["actor_kind"], w["model"]) == (row["actor_kind"], row["model"]))
         if row["implementations"] < 150:
             continue
         compared += 1
         pull = SETTINGS.priors.strength / row["p_n"]  # of the smoothing, at most the whole difference of two ways
-        assert abs(row["p"] - way["p"]) < 5 * math.sqrt(way["p"] * (1 - way["p"]) / row["p_n"]) + pull, (task.title, row["model"])
+        assert abs(row["p"] - way["p"]) < 5 * math.sqrt(way["p"] * (1 - way["p"]) / row["p_n"]) + pull, (
+            task.title,
+            row["model"],
+        )
         if row["cost_basis"] == "observed":
-            assert row["cost_usd_mean"] == pytest.approx(way["cost_usd_mean"], rel=5 * 0.25 / math.sqrt(row["cost_n"]) + 0.01)
-        assert row["duration_ms_mean"] == pytest.approx(way["duration_ms_mean"], rel=5 * 0.25 / math.sqrt(row["duration_n"]) + 0.01)
+            assert row["cost_usd_mean"] == pytest.approx(
+                way["cost_usd_mean"], rel=5 * 0.25 / math.sqrt(row["cost_n"]) + 0.01
+            )
+        assert row["duration_ms_mean"] == pytest.approx(
+            way["duration_ms_mean"], rel=5 * 0.25 / math.sqrt(row["duration_n"]) + 0.01
+        )
     assert compared >= 60
 
 
 def test_mined_transitions_agree_with_the_truth(lake, truth, knowledge):
-    """Transition probabilities against the exact Markov chain's, within 5 standard errors; nothing that the truth excludes is there."""
-    titles = {t: (task.industries[0], step_of(truth, task.industries[0], task.title)) for t, task in knowledge.graph.tasks.items()}
-    expected = {
-        (industry, e["src"], e["dst"]): e for industry, i in truth["industries"].items() for e in i["edges"]
+    """Transition probabilities against the exact Markov chain's, within 5 standard errors; nothing that the truth
+    excludes is there.
+    """
+    titles = {
+        t: (task.industries[0], step_of(truth, task.industries[0], task.title))
+        for t, task in knowledge.graph.tasks.items()
     }
+    expected = {(industry, e["src"], e["dst"]): e for industry, i in truth["industries"].items() for e in i["edges"]}
     rows = read_table(EDGES, lake.snapshot_folder(knowledge.snapshot.id) / "edges").to_pylist()
     out = {src: sum(r["transitions"] for r in rows if r["src"] == src) for src in {r["src"] for r in rows}}
     for row in rows:
@@ -233,7 +282,9 @@ def test_mined_transitions_agree_with_the_truth(lake, truth, knowledge):
 def test_another_intakes_documents_lead_to_another_workflow(results, sample, generate, tmp_path):
     """The collision intake of the motor contract with the glass intake's documents in place of its own."""
     folder = tmp_path / "intakes"
-    shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", folder / "harbourline-mutual" / "motor-claims")
+    shutil.copytree(
+        sample.intakes_folder / "harbourline-mutual" / "motor-claims", folder / "harbourline-mutual" / "motor-claims"
+    )
     (contract,) = discover(folder)
     glass = next(f for f in contract.intakes if "windscreen" in f.name)
     collision = next(f for f in contract.intakes if "roundabout" in f.name)
@@ -250,9 +301,13 @@ def test_another_intakes_documents_lead_to_another_workflow(results, sample, gen
 
 
 def test_constraints_decide_feasibility_and_name_what_is_violated(sample, generate, tmp_path):
-    shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
+    shutil.copytree(
+        sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims"
+    )
     (contract,) = discover(tmp_path)
-    (contract.intakes[0] / "intake.toml").write_text('[constraints]\nmax_cost_usd = 0.01\nmust_not_contain = ["Verify Coverage"]\n')
+    (contract.intakes[0] / "intake.toml").write_text(
+        '[constraints]\nmax_cost_usd = 0.01\nmust_not_contain = ["Verify Coverage"]\n'
+    )
     result = generate(contract)
     best = result.made[0][1].ranked[0][1]
     assert not best.feasible
@@ -290,12 +345,15 @@ def test_a_step_that_takes_days_is_in_the_lead_time_and_not_in_the_touch_time(re
         assert workflow["lead_time_ms_p50"] == pytest.approx(workflow["baseline_lead_time_ms"], rel=0.35)
 
 
-@pytest.mark.parametrize(("stated", "least", "most", "feasible"), [
-    ("[constraints]\nmax_lead_time_hours = 480\n", 0.99, 1.0, True),
-    ("[constraints]\nmax_lead_time_hours = 72\n", 0.3, 0.8, False),
-    ("[constraints]\nmax_lead_time_hours = 72\nmin_p_deadline = 0.3\n", 0.3, 0.8, True),
-    ("[constraints]\nmax_duration_hours = 72\n", None, None, True),
-])
+@pytest.mark.parametrize(
+    ("stated", "least", "most", "feasible"),
+    [
+        ("[constraints]\nmax_lead_time_hours = 480\n", 0.99, 1.0, True),
+        ("[constraints]\nmax_lead_time_hours = 72\n", 0.3, 0.8, False),
+        ("[constraints]\nmax_lead_time_hours = 72\nmin_p_deadline = 0.3\n", 0.3, 0.8, True),
+        ("[constraints]\nmax_duration_hours = 72\n", None, None, True),
+    ],
+)
 def test_a_deadline_is_held_against_the_lead_time(sample, generate, tmp_path, stated, least, most, feasible):
     result = generate(burglary(sample, tmp_path, stated))
     best = rank_1(result)
@@ -307,9 +365,17 @@ def test_a_deadline_is_held_against_the_lead_time(sample, generate, tmp_path, st
         assert [v.split(":")[0] for v in best["violations"]] == ([] if feasible else ["max_lead_time_hours"])
 
 
-@pytest.mark.parametrize(("within", "least", "most", "feasible"), [("20 working days", 0.99, 1.0, True), ("2 days", 0.0, 0.8, False)])
+@pytest.mark.parametrize(
+    ("within", "least", "most", "feasible"), [("20 working days", 0.99, 1.0, True), ("2 days", 0.0, 0.8, False)]
+)
 def test_a_deadline_of_a_step_in_a_procedure_is_held_against_the_time_up_to_it(
-    sample, generate, tmp_path, within, least, most, feasible,
+    sample,
+    generate,
+    tmp_path,
+    within,
+    least,
+    most,
+    feasible,
 ):
     contract = burglary(sample, tmp_path, "")
     (folder,) = [p for p in contract.folder.iterdir() if p.is_dir() and p.name != "documents"]
@@ -328,7 +394,10 @@ def test_on_a_calendar_of_office_hours_people_take_longer(sample, generate, tmp_
     around = generate(burglary(sample, tmp_path / "around", ""))
     contract = burglary(sample, tmp_path / "office", "")
     stated = contract.folder / "contract.toml"
-    stated.write_text(stated.read_text() + '\n[calendar]\ntimezone = "Europe/London"\nworking_hours = "09:00-17:00"\nholidays = ["GB"]\n')
+    stated.write_text(
+        stated.read_text()
+        + '\n[calendar]\ntimezone = "Europe/London"\nworking_hours = "09:00-17:00"\nholidays = ["GB"]\n'
+    )
     (contract,) = discover(tmp_path / "office")
     office = generate(contract)
     first, second = (rank_1(r) for r in (around, office))
@@ -353,7 +422,9 @@ def burglary(sample, folder, stated):
 
 
 def test_a_broken_intake_costs_only_itself(sample, generate, tmp_path):
-    shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
+    shutil.copytree(
+        sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims"
+    )
     (contract,) = discover(tmp_path)
     first, second, *others = contract.intakes
     (first / "intake.toml").write_text("gain = 3")
@@ -407,7 +478,9 @@ def test_a_published_result_is_what_the_pointer_names(results, lake):
     assert read_table(OPTIMIZED, folder).num_rows == result.tables[OPTIMIZED.name].num_rows
     cost = result.tables["reports/cost"].to_pylist()
     assert sum(r["share"] for r in cost) == pytest.approx(1)
-    assert sum(r["cost_usd"] for r in cost) == pytest.approx(sum(m.ranked[0][1].evaluation.cost_usd for _, m in result.made))
+    assert sum(r["cost_usd"] for r in cost) == pytest.approx(
+        sum(m.ranked[0][1].evaluation.cost_usd for _, m in result.made)
+    )
 
 
 def test_what_is_published_is_exported_audited_and_has_no_orphans(results, lake):
@@ -421,7 +494,7 @@ def test_what_is_published_is_exported_audited_and_has_no_orphans(results, lake)
         assert file.workflow().edges == best.workflow.edges
         score = score_file("exported", file, SETTINGS.cost, SETTINGS.reward)
         assert (score.parts.reward_usd, score.penalty) == (best.worth, best.penalty)
-        assert read_bpmn(as_bpmn(Described(file)), "w.bpmn").workflow() == file.workflow()
+        assert read_bpmn(as_bpmn(AnnotatedWorkflow(file)), "w.bpmn").workflow() == file.workflow()
         links = run(connection, "audit", {"workflow": best.id})
         assert links.filter("len(lost) > 0").fetchall() == []
     orphans = run(connection, "orphans")
@@ -430,14 +503,19 @@ def test_what_is_published_is_exported_audited_and_has_no_orphans(results, lake)
 
 
 def test_savings_are_the_same_sums_from_the_steps_to_the_shipped_queries(results, lake):
-    """One definition: of each workflow, contract and query a saving is the sum of its steps' savings, of the same cases and steps."""
+    """One definition: of each workflow, contract and query a saving is the sum of its steps' savings, of the same
+    cases and steps.
+    """
     for result in results.values():
         result.tables |= report_tables(result, SETTINGS.reward.clear_share)
         publish_contract(lake, result, NOW)
     write_views_sql(lake)
     connection = connect(lake)
-    by_contract = {row[0:2]: dict(zip(found.columns, row, strict=True)) for found in [run(connection, "saving_against_history")]
-                   for row in found.fetchall()}
+    by_contract = {
+        row[0:2]: dict(zip(found.columns, row, strict=True))
+        for found in [run(connection, "saving_against_history")]
+        for row in found.fetchall()
+    }
     by_task = run(connection, "cost_by_task")
     assert len(by_contract) == len(results)
     compared = 0
@@ -454,12 +532,16 @@ def test_savings_are_the_same_sums_from_the_steps_to_the_shipped_queries(results
             savings = [s for s in steps[row["workflow_id"]] if s is not None]
             assert row["saving_usd"] == (pytest.approx(sum(savings)) if savings else None)
             assert row["compared_steps"] == len(savings)
-            if len(savings) == len(steps[row["workflow_id"]]):  # every step is compared: the saving is plain subtraction
+            if len(savings) == len(
+                steps[row["workflow_id"]]
+            ):  # every step is compared: the saving is plain subtraction
                 compared += 1
                 assert row["saving_usd"] == pytest.approx(row["baseline_cost_usd"] - row["cost_usd"])
         whole = sum(row["saving_usd"] or 0.0 for row in best)
         tasks = by_task.filter(f"client = '{client}' AND contract = '{contract}'")
-        assert sum(row["saving_usd"] or 0.0 for row in result.tables["reports/cost"].to_pylist()) == pytest.approx(whole)
+        assert sum(row["saving_usd"] or 0.0 for row in result.tables["reports/cost"].to_pylist()) == pytest.approx(
+            whole
+        )
         assert (tasks.aggregate("sum(saving_usd)").fetchall()[0][0] or 0.0) == pytest.approx(whole)
         query = by_contract[client, contract]
         assert (query["saving_usd"] or 0.0) == pytest.approx(whole)
@@ -480,7 +562,9 @@ def test_prices_of_a_contract_change_what_unpriced_work_costs(sample, knowledge,
     contract = next(c for c in discover(sample.intakes_folder) if c.contract == "Motor Claims")
     intake = read_intake(contract, contract.intakes[0], SETTINGS)
     made = results["Harbourline Mutual", "Motor Claims"].made[0][1]
-    dearer = prices(SETTINGS, contract.settings.model_copy(update={"prices": {"usd_per_hour_of_duration": 60.0}}), contract.folder)
+    dearer = prices(
+        SETTINGS, contract.settings.model_copy(update={"prices": {"usd_per_hour_of_duration": 60.0}}), contract.folder
+    )
     workflow = chain_workflow(made.ranked[0][1].tasks, made.prices, intake)
     plain, timed = (evaluate(workflow, cost, SETTINGS.reward) for cost in (SETTINGS.cost, dearer))
     assert timed.cost_time_usd == pytest.approx(60 * plain.duration_ms / 3_600_000)
@@ -491,7 +575,9 @@ def test_near_cases_weigh_less_with_distance_and_refusals_are_left_out(knowledge
     vectors = knowledge.snapshot.implementation_vectors.slice(0, 50)
     cases = knowledge.snapshot.cases
     refusals = [False if n % 2 else None for n in range(len(cases))]
-    book = CaseBook(cases.set_column(cases.schema.get_field_index("expected_outcome"), "expected_outcome", [refusals]), vectors)
+    book = CaseRetriever(
+        cases.set_column(cases.schema.get_field_index("expected_outcome"), "expected_outcome", [refusals]), vectors
+    )
     found = book.near(np.asarray(vectors["vector"][0].as_py(), np.float32), None, 40)
     assert 0 < len(found) < 40
     assert [c.weight for c in found] == sorted((c.weight for c in found), reverse=True)
@@ -535,12 +621,17 @@ def test_every_intention_has_as_many_workflows_as_asked_for_that_differ_in_more_
         steps = {}
         for s in result.tables[WORKFLOW_TASKS.name].to_pylist():
             if s["kind"] in ("task", "review"):
-                steps.setdefault(s["workflow_id"], set()).add((s["node"], s["actor_kind"], s["model"], s["actor_group"]))
+                steps.setdefault(s["workflow_id"], set()).add(
+                    (s["node"], s["actor_kind"], s["model"], s["actor_group"])
+                )
         rows = result.tables[OPTIMIZED.name].to_pylist()
         for intention in {row["intention_id"] for row in rows}:
             ranked = sorted((row for row in rows if row["intention_id"] == intention), key=lambda row: row["rank"])
             ids = [row["workflow_id"] for row in ranked]
-            apart = [[max(len(steps[a] - steps[b]), len(steps[b] - steps[a])) for b in ids[:place]] for place, a in enumerate(ids)]
+            apart = [
+                [max(len(steps[a] - steps[b]), len(steps[b] - steps[a])) for b in ids[:place]]
+                for place, a in enumerate(ids)
+            ]
             assert [row["differs_by"] for row in ranked] == [min(swaps, default=None) for swaps in apart]
             assert all(row["differs_by"] >= 2 for row in ranked[1:])
             assert (len(ranked), ranked[0]["fewer"]) == (SETTINGS.generation.k, None)
@@ -552,7 +643,9 @@ def test_rank_one_is_the_same_however_different_the_others_must_be(sample, lake,
     (contract,) = [c for c in discover(sample.intakes_folder) if c.contract == "Household Claims"]
     firsts = lambda found: [(made.ranked[0][1].id, made.ranked[0][1].evaluation) for _, made in found.made]
     for least in (1, 4):
-        settings = SETTINGS.model_copy(update={"generation": SETTINGS.generation.model_copy(update={"least_swaps": least})})
+        settings = SETTINGS.model_copy(
+            update={"generation": SETTINGS.generation.model_copy(update={"least_swaps": least})}
+        )
         with ContractGenerator(lake, settings, cached, tmp_path / str(least)) as generator:
             found = generator(contract)
         assert firsts(found) == firsts(results["Castellan Insurance", "Household Claims"])
@@ -560,7 +653,9 @@ def test_rank_one_is_the_same_however_different_the_others_must_be(sample, lake,
 
 
 def test_a_stated_review_stands_in_the_tables_and_in_the_reports(sample, generate, tmp_path):
-    shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims")
+    shutil.copytree(
+        sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims"
+    )
     (contract,) = discover(tmp_path)
     with (contract.folder / "contract.toml").open("a") as file:
         file.write('\n[review]\nactor_kind = "human"\np = 0.99\nq = 0.8\ncost_usd = 0.5\nduration_ms = 60000\n')
@@ -587,7 +682,9 @@ def test_a_stated_review_stands_in_the_tables_and_in_the_reports(sample, generat
 
 
 def test_changed_rows_need_a_raised_algorithm_version(lake, results, pytestconfig, request):
-    """Where a stage publishes other rows for the sample and its version is as before, results made by both look current."""
+    """Where a stage publishes other rows for the sample and its version is as before, results made by both look
+    current.
+    """
     found = published_rows.published(lake, results)
     file = published_rows.FILE
     recorded = json.loads(file.read_text("utf-8"))

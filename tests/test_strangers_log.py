@@ -1,4 +1,6 @@
-"""A log that nobody prepared, without outcomes, titles or prices: no stub, no rejection as a step, no clear verdict, amounts decide."""
+"""A log that nobody prepared, without outcomes, titles or prices: no stub, no rejection as a step, no clear verdict,
+amounts decide.
+"""
 
 import csv
 import json
@@ -7,12 +9,12 @@ from itertools import pairwise
 
 import pytest
 
+from opus_pipelines.core.schemas import CASES, EXPECTED_FLOW, INTAKES, OPTIMIZED, WORKFLOW_TASKS
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.generation.discover import discover
-from opus_pipelines.history.ingest import read_history
-from opus_pipelines.lake import Lake, read_table
-from opus_pipelines.schemas import CASES, EXPECTED_FLOW, INTAKES, OPTIMIZED, WORKFLOW_TASKS
-from opus_pipelines.settings import Settings
+from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.intakes.discover import discover
+from opus_pipelines.lake.layout import Lake, read_table
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.wkg.tables import place
 from tests.generation.contracts import ContractGenerator
@@ -23,8 +25,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.model]
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 TAKEN = datetime(2024, 8, 27, tzinfo=UTC)  # when the export was made: its last cases are open
 SUBMIT, CHECK, SUPERVISOR, DIRECTOR, REQUEST, PAY = (
-    "Declaration SUBMITTED by EMPLOYEE", "Declaration APPROVED by ADMINISTRATION", "Declaration FINAL_APPROVED by SUPERVISOR",
-    "Declaration FINAL_APPROVED by DIRECTOR", "Request Payment", "Payment Handled",
+    "Declaration SUBMITTED by EMPLOYEE",
+    "Declaration APPROVED by ADMINISTRATION",
+    "Declaration FINAL_APPROVED by SUPERVISOR",
+    "Declaration FINAL_APPROVED by DIRECTOR",
+    "Request Payment",
+    "Payment Handled",
 )
 REJECTED = "Declaration REJECTED by ADMINISTRATION"
 SMALL = [SUBMIT, CHECK, SUPERVISOR, REQUEST, PAY]
@@ -64,7 +70,9 @@ def lake(tmp_path_factory, spark, encoder):
     made, now = Lake(tmp_path_factory.mktemp("stranger_lake")), NOW
     state = read_history(made, folder / "history", now)
     assert state.failed == []
-    build_snapshot(lambda: spark, made, Settings(), state, lambda: CachedEncoder(encoder, made.kept / "embeddings"), now)
+    build_snapshot(
+        lambda: spark, made, Settings(), state, lambda: CachedEncoder(encoder, made.kept / "embeddings"), now
+    )
     return made
 
 
@@ -72,7 +80,11 @@ def lake(tmp_path_factory, spark, encoder):
 def tables(lake, tmp_path_factory, encoder):
     intakes = tmp_path_factory.mktemp("stranger_intakes")
     contract = intakes / "acme" / "travel"
-    said = {"small": json.dumps({"Amount": 310.5}), "large": json.dumps({"Amount": 1_650}), "bare": "Please handle this."}
+    said = {
+        "small": json.dumps({"Amount": 310.5}),
+        "large": json.dumps({"Amount": 1_650}),
+        "bare": "Please handle this.",
+    }
     for name, text in said.items():
         (contract / name / "input").mkdir(parents=True)
         (contract / name / "input" / ("request.json" if name != "bare" else "request.txt")).write_text(text)
@@ -90,7 +102,11 @@ def rank_1(tables, folder):
     """Row of workflows/optimized and the titles of its steps."""
     intakes = {row["folder"]: row["intake_id"] for row in tables[INTAKES.name].to_pylist()}
     (row,) = [r for r in tables[OPTIMIZED.name].to_pylist() if r["intake_id"] == intakes[folder] and r["rank"] == 1]
-    nodes = [t for t in tables[WORKFLOW_TASKS.name].to_pylist() if t["workflow_id"] == row["workflow_id"] and t["kind"] == "task"]
+    nodes = [
+        t
+        for t in tables[WORKFLOW_TASKS.name].to_pylist()
+        if t["workflow_id"] == row["workflow_id"] and t["kind"] == "task"
+    ]
     return row, [t["title"] for t in sorted(nodes, key=lambda t: t["position"])]
 
 
@@ -126,7 +142,8 @@ def test_the_last_cases_of_the_export_are_open_and_get_their_rest(lake):
 
 def test_where_nobody_states_a_gain_no_row_has_dollars_that_rest_on_one(tables):
     in_dollars_of_reward = {
-        OPTIMIZED: ("reward_usd", "reward_usd_p05", "reward_usd_p95", "gain_usd", "gap_usd", "better_by_usd"), INTAKES: ("gain_usd",),
+        OPTIMIZED: ("reward_usd", "reward_usd_p05", "reward_usd_p95", "gain_usd", "gap_usd", "better_by_usd"),
+        INTAKES: ("gain_usd",),
         WORKFLOW_TASKS: ("gain_usd",),
     }
     for dataset, columns in in_dollars_of_reward.items():

@@ -18,7 +18,9 @@ BLOCKS = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
 WITHOUT_SPARK = ("opus init", "opus check", "printf")
 
 
-def test_the_blocks_before_the_rebuild(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_blocks_before_the_rebuild(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """In this process, without Spark: each command as written, and what the text says of it."""
     monkeypatch.chdir(tmp_path)
     ugly.write(tmp_path / "export.csv", ugly.synthetic())
@@ -40,12 +42,17 @@ def test_the_blocks_before_the_rebuild(tmp_path: Path, monkeypatch: pytest.Monke
 def test_every_block_in_order(tmp_path: Path) -> None:
     """In a shell, as a new user: the last `opus best` and `opus status` show the contract."""
     ugly.write(tmp_path / "export.csv", ugly.synthetic())
-    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+    }
     for name in [name for name in environment if name.startswith("OPUS_") and name != "OPUS_TEST_DATA"]:
         del environment[name]
     script = "\n".join(BLOCKS)
     command = ["bash", "-e", "-c", script]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "Acme" in done.stdout
     assert (tmp_path / "lake" / "workflows" / "current").is_dir()

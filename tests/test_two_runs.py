@@ -1,4 +1,6 @@
-"""One writer a lake: who comes second is told so in one line, readers are never kept waiting, and a dead holder holds nothing."""
+"""One writer a lake: who comes second is told so in one line, readers are never kept waiting, and a dead holder holds
+nothing.
+"""
 
 import logging
 import os
@@ -10,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.cli.main import main
-from opus_pipelines.errors import LakeError
-from opus_pipelines.lake import Lake, write_json
-from opus_pipelines.lock import is_alive, this_process
-from opus_pipelines.query.views import write_views_sql
+from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.versions import versions_of
+from opus_pipelines.lake.layout import Lake, write_json
+from opus_pipelines.lake.lock import is_alive, this_process
+from opus_pipelines.reporting.views import write_views_sql
 
-HOLD = "import sys; from opus_pipelines.lake import Lake\nwith Lake(sys.argv[1]).lock(): print('held', flush=True); sys.stdin.read()"
+HOLD = "import sys; from opus_pipelines.lake.layout import Lake\nwith Lake(sys.argv[1]).lock(): print('held', flush=True); sys.stdin.read()"
 
 
 @pytest.fixture
@@ -24,7 +27,15 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     lake = Lake(tmp_path / "lake")
     write_views_sql(lake)
     write_json(lake.root / "wkg/current.json", {"snapshot": "w1", "published_at": "2026-01-01T00:00:00+00:00"})
-    write_json(lake.root / "wkg/w1/manifest.json", {"published_at": "2026-01-01T00:00:00+00:00", "inputs": {"sources": []}, "counts": {}})
+    write_json(
+        lake.root / "wkg/w1/manifest.json",
+        {
+            "published_at": "2026-01-01T00:00:00+00:00",
+            "code_version": versions_of("manifest"),
+            "inputs": {"sources": []},
+            "counts": {},
+        },
+    )
     (tmp_path / "history/orders").mkdir(parents=True)
     (tmp_path / "history/orders/a.csv").write_text("case,activity\n1,A\n")
     (tmp_path / "intakes/Acme/Retail/one").mkdir(parents=True)
@@ -34,7 +45,9 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
 @pytest.fixture
 def writer(lake: Lake) -> Iterator[subprocess.Popen[str]]:
     """Another process that writes to the lake."""
-    process = subprocess.Popen([sys.executable, "-c", HOLD, str(lake.root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(lake.root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout
     assert process.stdout.readline() == "held\n"
     yield process
@@ -53,7 +66,9 @@ def test_the_second_writer_is_told_who_the_first_is(
     assert said[0].endswith(f"is writing to {lake.root}; wait for it to end")
 
 
-def test_readers_are_never_blocked(lake: Lake, writer: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_readers_are_never_blocked(
+    lake: Lake, writer: subprocess.Popen[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["query", "SELECT snapshot FROM current_snapshot", "--format", "csv"]) == 0
     assert capsys.readouterr().out == "snapshot\nw1\n"
     assert main(["rollback"]) == 0
@@ -97,7 +112,9 @@ def test_a_process_is_known_by_its_number_and_its_start() -> None:
 
 
 @pytest.mark.long
-def test_dead_runs_are_marked_and_said_and_live_ones_left(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dead_runs_are_marked_and_said_and_live_ones_left(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import dagster as dg
 
     from resources.lake import PROCESS, fail_dead_runs
@@ -113,7 +130,10 @@ def test_dead_runs_are_marked_and_said_and_live_ones_left(caplog: pytest.LogCapt
         runs = {name: instance.create_run_for_job(rebuild, status=started, tags=of).run_id for name, of in tags.items()}
         assert sorted(fail_dead_runs(instance, runs["own"])) == sorted([runs["dead"], runs["untold"]])
         found = {name: instance.get_run_by_id(run) for name, run in runs.items()}
-    assert [name for name, run in found.items() if run and run.status == dg.DagsterRunStatus.FAILURE] == ["dead", "untold"]
+    assert [name for name, run in found.items() if run and run.status == dg.DagsterRunStatus.FAILURE] == [
+        "dead",
+        "untold",
+    ]
     said = {record.getMessage() for record in caplog.records if "had died" in record.getMessage()}
     line = "run %s (rebuild) had died before its end: it is marked as failed, and nothing unfinished of it is visible"
     assert said == {line % runs[name].partition("-")[0] for name in ("dead", "untold")}

@@ -1,4 +1,6 @@
-"""A German office's export (semicolons, cp1252, three forms of dates, "9,17 €") goes from `opus init` to a rank 1 untouched."""
+"""A German office's export (semicolons, cp1252, three forms of dates, "9,17 €") goes from `opus init` to a rank 1
+untouched.
+"""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -6,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.cli.main import main
+from opus_pipelines.core.schemas import OPTIMIZED, WORKFLOW_TASKS
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.generation.discover import discover
-from opus_pipelines.history.ingest import read_history
-from opus_pipelines.lake import Lake
-from opus_pipelines.schemas import OPTIMIZED, WORKFLOW_TASKS
-from opus_pipelines.settings import Settings
+from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.intakes.discover import discover
+from opus_pipelines.lake.layout import Lake
 from tests import ugly
 from tests.generation.contracts import ContractGenerator
 from tests.rebuilding import build_snapshot
@@ -32,7 +34,23 @@ def test_the_proposal_untouched_leads_to_a_plausible_plan(
     assert "444 records: 444 used, 0 no work, 0 rejected" in shown
     assert "activities       9: 6 steps, 2 events, 1 outcome" in shown
     request = ["--request", "Reimburse the trip of Ms Weber to Hamburg, 412 EUR.", "--output", "The expenses are paid."]
-    assert main(["init", "--contract", "--client", "Acme", "--name", "travel", "--industry", "travel expenses", *request, "--yes"]) == 0
+    assert (
+        main(
+            [
+                "init",
+                "--contract",
+                "--client",
+                "Acme",
+                "--name",
+                "travel",
+                "--industry",
+                "travel expenses",
+                *request,
+                "--yes",
+            ]
+        )
+        == 0
+    )
 
     lake = Lake(tmp_path / "lake")
     state = read_history(lake, tmp_path / "history", NOW)
@@ -44,9 +62,18 @@ def test_the_proposal_untouched_leads_to_a_plausible_plan(
         tables = generate(contract).tables
 
     (first,) = [row for row in tables[OPTIMIZED.name].to_pylist() if row["rank"] == 1]
-    steps = [t for t in tables[WORKFLOW_TASKS.name].to_pylist() if t["workflow_id"] == first["workflow_id"] and t["kind"] == "task"]
+    steps = [
+        t
+        for t in tables[WORKFLOW_TASKS.name].to_pylist()
+        if t["workflow_id"] == first["workflow_id"] and t["kind"] == "task"
+    ]
     assert [t["title"] for t in sorted(steps, key=lambda t: t["position"])] == [
-        "Antrag eingereicht", "Antrag geprüft", "Antrag genehmigt", "Erklärung eingereicht", "Erklärung genehmigt", "Zahlung veranlasst",
+        "Antrag eingereicht",
+        "Antrag geprüft",
+        "Antrag genehmigt",
+        "Erklärung eingereicht",
+        "Erklärung genehmigt",
+        "Zahlung veranlasst",
     ]
     assert {t["actor_group"] for t in steps} == {"MITARBEITER", "VERWALTUNG"}
     assert (first["feasible"], first["verdict"], first["success_probability"]) == (True, "undecided", None)

@@ -1,4 +1,6 @@
-"""An export as a German client sends it: semicolons, cp1252, three ways of writing dates, amounts such as "9,17 €", German column names."""
+"""An export as a German client sends it: semicolons, cp1252, three ways of writing dates, amounts such as "9,17 €",
+German column names.
+"""
 
 import gzip
 import re
@@ -8,10 +10,26 @@ from pathlib import Path
 HEADER = ("Vorgangsnummer", "Aktivität", "Zeitpunkt", "Bearbeiter", "Rolle", "Betrag", "Kosten")
 DATES = ("%d.%m.%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S", "%d/%m/%Y %H:%M")
 WAYS = (
-    ("Antrag eingereicht", "Antrag geprüft", "Antrag genehmigt", "Beginn der Reise", "Ende der Reise", "Erklärung eingereicht",
-     "Erklärung genehmigt", "Zahlung veranlasst"),
-    ("Antrag eingereicht", "Antrag abgelehnt", "Antrag eingereicht", "Antrag geprüft", "Antrag genehmigt", "Erklärung eingereicht",
-     "Erklärung genehmigt", "Zahlung veranlasst"),
+    (
+        "Antrag eingereicht",
+        "Antrag geprüft",
+        "Antrag genehmigt",
+        "Beginn der Reise",
+        "Ende der Reise",
+        "Erklärung eingereicht",
+        "Erklärung genehmigt",
+        "Zahlung veranlasst",
+    ),
+    (
+        "Antrag eingereicht",
+        "Antrag abgelehnt",
+        "Antrag eingereicht",
+        "Antrag geprüft",
+        "Antrag genehmigt",
+        "Erklärung eingereicht",
+        "Erklärung genehmigt",
+        "Zahlung veranlasst",
+    ),
     ("Antrag eingereicht", "Antrag abgelehnt"),
 )
 PEOPLE = {"Antrag eingereicht": "Jürgen Groß", "Erklärung eingereicht": "Jürgen Groß", "Zahlung veranlasst": "SYSTEM"}
@@ -58,5 +76,7 @@ def of_log(log: Path, cases: int) -> list[tuple[str, str, datetime, str, str, fl
             of = dict(re.findall(r'key="([^"]*)" value="([^"]*)"', event))
             when = datetime.fromisoformat(of["time:timestamp"]).replace(tzinfo=None, microsecond=0)
             amount = float(of.get("(case)_Amount") or of.get("(case)_RequestedAmount") or 0)
-            events.append((f"Vorgang {number}", of["concept:name"], when, of["org:resource"], of["org:role"], amount, 9.17))
+            events.append(
+                (f"Vorgang {number}", of["concept:name"], when, of["org:resource"], of["org:role"], amount, 9.17)
+            )
     return events

@@ -1,1 +1,5 @@
-"""`opus …`: what a person types. Reading verbs stay plain; those that write run Dagster jobs (`runs`)."""
+"""`opus`: what a person types. Reading commands load neither Dagster nor Spark nor torch; writing commands run Dagster
+jobs.
+
+In: command line arguments. Out: text, files and exit codes. Door: `main.main`.
+"""

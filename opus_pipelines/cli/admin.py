@@ -22,18 +22,26 @@ def rollback(options: Options, snapshot: str | None) -> None:
     Example:
       opus rollback w3f9
     """
-    from opus_pipelines.wkg import rollback as back
+    from opus_pipelines.wkg import retention as back
 
     lake = options.lake()
     if snapshot is None:
         names = ("wkg/tasks", "wkg/edges", "wkg/cases")
-        rows = [(c.snapshot, c.published_at, *map(c.counts.get, names), c.is_current, len(c.contracts)) for c in back.choices(lake)]
+        rows = [
+            (c.snapshot, c.published_at, *map(c.counts.get, names), c.is_current, len(c.contracts))
+            for c in back.choices(lake)
+        ]
         title = "Snapshots" if rows else "No snapshot yet; `opus rebuild` makes one"
-        show.table(("snapshot", "published", "tasks", "edges", "cases", "current", "contracts made from it"), rows, title)
+        show.table(
+            ("snapshot", "published", "tasks", "edges", "cases", "current", "contracts made from it"), rows, title
+        )
         return
     back.chosen(lake, snapshot)  # what is not there is said before a lake is made or a lock waited for
     with lake.lock():
         before, choice = back.roll_back(lake, snapshot, datetime.now(UTC))
-    note(f"snapshot {choice.snapshot} is current" + (" as it was" if before == choice.snapshot else f", and {before} no more"))
+    note(
+        f"snapshot {choice.snapshot} is current"
+        + (" as it was" if before == choice.snapshot else f", and {before} no more")
+    )
     if stale := back.stale(lake):
         note(f"made from another snapshot: {', '.join(stale)}; `opus generate` makes them anew")

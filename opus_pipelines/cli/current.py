@@ -1,20 +1,21 @@
-"""What is up to date already, found out from hashes alone: neither Dagster nor Spark nor a model is loaded for a night with nothing new."""
+"""What is up to date already, found out from hashes alone: neither Dagster nor Spark nor a model is loaded for a night
+with nothing new.
+"""
 
 from datetime import UTC, datetime
 
-from opus_pipelines.errors import InputError, LakeError
-from opus_pipelines.generation.decided.contracts import contracts_of
-from opus_pipelines.generation.discover import ContractFolder
-from opus_pipelines.generation.results.current import failed_intakes, is_current
-from opus_pipelines.generation.results.staleness import changes_since
-from opus_pipelines.history.ingest import HistoryState, read_history
-from opus_pipelines.history.plan import SourcePlan, plan_history
-from opus_pipelines.lake import PART, Lake, read_json, read_table
-from opus_pipelines.schemas import IMPLEMENTATIONS, SOURCES
-from opus_pipelines.settings import Settings
-from opus_pipelines.versions import difference, versions_of
+from opus_pipelines.core.errors import InputError, LakeError
+from opus_pipelines.core.schemas import IMPLEMENTATIONS, SOURCES
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.core.versions import difference, versions_of
+from opus_pipelines.generation.contracts import contracts_of
+from opus_pipelines.generation.results.staleness import changes_since, failed_intakes, is_current
+from opus_pipelines.ingestion.ingest import HistoryState, read_history
+from opus_pipelines.ingestion.plan import SourcePlan, plan_history
+from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.lake.layout import PART, Lake, read_json, read_table
+from opus_pipelines.task_matching.nightly import NightlyResolution
 from opus_pipelines.wkg.build import prepare
-from opus_pipelines.wkg.resolution.resolving import Resolving
 from opus_pipelines.wkg.staged import SnapshotBuild
 
 
@@ -29,19 +30,25 @@ def unchanged_history(settings: Settings) -> tuple[SnapshotBuild, HistoryState] 
     with lake.lock():
         share = settings.history.max_quarantined_share
         state = read_history(lake, settings.paths.history, datetime.now(UTC), plans=plans, max_quarantined_share=share)
-        if not Resolving(lake, settings, state.sources).is_known:
+        if not NightlyResolution(lake, settings, state.sources).is_known:
             return None
         build = prepare(lake, settings, state)
     return (build, state) if build.is_current else None
 
 
 def versions_since(settings: Settings) -> str | None:
-    """What `opus rebuild` says where the current snapshot was made by other algorithm versions; None where it was made by these."""
+    """What `opus rebuild` says where the current snapshot was made by other algorithm versions; None where it was made
+    by these.
+    """
     lake = Lake(settings.paths.lake)
     snapshot = lake.current_snapshot()
     manifest = read_json(lake.snapshot_folder(snapshot) / "manifest.json") if snapshot is not None else None
     differs = difference(manifest.get("code_version"), versions_of("manifest")) if manifest else None
-    return f"the current snapshot has other algorithm versions ({differs}); what depends on them is made anew" if differs else None
+    return (
+        f"the current snapshot has other algorithm versions ({differs}); what depends on them is made anew"
+        if differs
+        else None
+    )
 
 
 def _files_unchanged(lake: Lake, plans: list[SourcePlan]) -> bool:
@@ -56,10 +63,13 @@ def _files_unchanged(lake: Lake, plans: list[SourcePlan]) -> bool:
 
 
 def still_failed(lake: Lake, contracts: list[ContractFolder]) -> list[str]:
-    """A line for each intake that failed when these contracts' current results were made, and last what tries them again."""
+    """A line for each intake that failed when these contracts' current results were made, and last what tries them
+    again.
+    """
     lines = [
         f"still failed: {contract.client}/{contract.contract}/{folder}: {reason}"
-        for contract in contracts for folder, reason in failed_intakes(lake, contract)
+        for contract in contracts
+        for folder, reason in failed_intakes(lake, contract)
     ]
     return [*lines, "nothing changed since; `opus generate --retry-failed` tries again"] if lines else []
 
@@ -77,28 +87,35 @@ def changes(settings: Settings) -> dict[tuple[str, str], tuple[str, ...]] | None
 def split_stale(
     settings: Settings, client: str | None, contract: str | None, intake: str | None, retry_failed: bool = False
 ) -> tuple[list[ContractFolder], list[ContractFolder]]:
-    """The contracts named (all, without a name): those to generate, and those up to date; with `retry_failed`, one with failed intakes is
-    not. Raises InputError where nothing has that name."""
+    """The contracts named (all, without a name): those to generate, and those up to date; with `retry_failed`, one
+    with failed intakes is not. Raises InputError where nothing has that name.
+    """
     lake = Lake(settings.paths.lake)
     snapshot = lake.current_snapshot()
     if snapshot is None:
         raise LakeError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
     found = contracts_of(lake, settings.paths.intakes)
     named = [
-        c for c in found
-        if client in (None, c.client) and contract in (None, c.contract) and (intake is None or intake in {i.name for i in c.intakes})
+        c
+        for c in found
+        if client in (None, c.client)
+        and contract in (None, c.contract)
+        and (intake is None or intake in {i.name for i in c.intakes})
     ]
     if not named:
         there = ", ".join(f"{c.client} / {c.contract}" for c in found) or "nothing"
         raise InputError(f"no such contract or intake in {settings.paths.intakes}; there is: {there}")
     if contract is None and intake is None:
         named += _broken_beside(named, found)
-    current = [c for c in named if is_current(lake, c, snapshot, settings) and not (retry_failed and failed_intakes(lake, c))]
+    current = [
+        c for c in named if is_current(lake, c, snapshot, settings) and not (retry_failed and failed_intakes(lake, c))
+    ]
     return [c for c in named if c not in current], current
 
 
 def _broken_beside(named: list[ContractFolder], found: list[ContractFolder]) -> list[ContractFolder]:
-    """Contracts that go by their folders' names because their settings cannot be read, beside the named ones: the same client's, most
-    likely, and not to be passed over in silence."""
+    """Contracts that go by their folders' names because their settings cannot be read, beside the named ones: the same
+    client's, most likely, and not to be passed over in silence.
+    """
     places = {c.folder.parent for c in named}
     return [c for c in found if c.problem and c not in named and c.folder.parent in places]

@@ -1,4 +1,6 @@
-"""`opus decide`: a person accepts, rejects or changes a ranked workflow. Neither Dagster nor Spark nor torch is loaded."""
+"""`opus decide`: a person accepts, rejects or changes a ranked workflow. Neither Dagster nor Spark nor torch is
+loaded.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,8 +10,8 @@ import click
 
 from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.write import note
-from opus_pipelines.errors import InputError
-from opus_pipelines.safe_text import clean
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.safe_text import clean
 
 LONGEST = 2_000  # characters of a reason, which stands in tables and on pages
 
@@ -21,12 +23,16 @@ LONGEST = 2_000  # characters of a reason, which stands in tables and on pages
 @click.option("--why", help="The reason, shown beside the workflow.")
 @click.option("--by", "decided_by", help="Who decides, shown beside the workflow.")
 @click.pass_obj
-def decide(options: Options, workflow: str, decision: str, file: Path | None, why: str | None, decided_by: str | None) -> None:
-    """Accept a ranked workflow, reject it, or put a changed one (FILE) in its place. The next `opus generate` follows the decision.
+def decide(
+    options: Options, workflow: str, decision: str, file: Path | None, why: str | None, decided_by: str | None
+) -> None:
+    """Accept a ranked workflow, reject it, or put a changed one (FILE) in its place. The next `opus generate` follows
+    the decision.
 
-    WORKFLOW is an id that `opus best` shows, or the beginning of one. An accepted workflow stays rank 1 for its intake; where another earns
-    more, that one is named beside it. A rejected one is not offered again under its contract. FILE is what `opus export` wrote, as YAML,
-    JSON or BPMN, changed by you. The last decision holds; `opus query "FROM decisions"` lists all.
+    WORKFLOW is an id that `opus best` shows, or the beginning of one. An accepted workflow stays rank 1 for its intake;
+    where another earns more, that one is named beside it. A rejected one is not offered again under its contract. FILE
+    is what `opus export` wrote, as YAML, JSON or BPMN, changed by you. The last decision holds; `opus query "FROM
+    decisions"` lists all.
 
     \b
     Example:
@@ -35,11 +41,13 @@ def decide(options: Options, workflow: str, decision: str, file: Path | None, wh
       opus decide f3a9 edit claim.yaml
     """
     if (decision == "edit") != (file is not None):
-        raise click.UsageError("edit needs the FILE with the changed workflow" if decision == "edit" else f"{decision} takes no FILE")
-    from opus_pipelines.generation.decided import record
-    from opus_pipelines.generation.decided.edited import edited
-    from opus_pipelines.query.decide import known_tasks, to_decide
-    from opus_pipelines.query.views import connect
+        raise click.UsageError(
+            "edit needs the FILE with the changed workflow" if decision == "edit" else f"{decision} takes no FILE"
+        )
+    from opus_pipelines.decisions import record
+    from opus_pipelines.decisions.edited import read_edited_workflow
+    from opus_pipelines.reporting.decide import known_tasks, to_decide
+    from opus_pipelines.reporting.views import connect
     from opus_pipelines.workflow.files import read_file
 
     settings = options.settings()
@@ -48,7 +56,7 @@ def decide(options: Options, workflow: str, decision: str, file: Path | None, wh
     made = to_decide(lake, connection, workflow, decision, datetime.now(UTC), settings.encoder.model)  # type: ignore[arg-type]
     made = replace(made, why=_text(why, "--why"), decided_by=_text(decided_by, "--by"))
     if file is not None:
-        content, titles = edited(read_file(file), known_tasks(connection, made.workflow_id), str(file))
+        content, titles = read_edited_workflow(read_file(file), known_tasks(connection, made.workflow_id), str(file))
         if content.signature == made.content.signature:
             same = f"{file} has the same steps, order and people as {made.workflow_id}"
             raise InputError(f"{same}; `opus decide {workflow} accept` keeps them")

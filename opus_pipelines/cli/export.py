@@ -1,4 +1,6 @@
-"""`opus export`: a ranked workflow as a file for another program. It only reads; neither Dagster nor Spark nor torch is loaded."""
+"""`opus export`: a ranked workflow as a file for another program. It only reads; neither Dagster nor Spark nor torch
+is loaded.
+"""
 
 import sys
 from pathlib import Path
@@ -7,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from opus_pipelines.cli.options import Options
-from opus_pipelines.errors import InputError
+from opus_pipelines.core.errors import InputError
 
 if TYPE_CHECKING:
-    from opus_pipelines.workflow.faces.described import Described
+    from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
 
 FORMS = ("bpmn", "mermaid", "json", "yaml")
 _ENDINGS = {".bpmn": "bpmn", ".mmd": "mermaid", ".mermaid": "mermaid", ".json": "json", ".yaml": "yaml", ".yml": "yaml"}
@@ -19,7 +21,9 @@ _ENDINGS = {".bpmn": "bpmn", ".mmd": "mermaid", ".mermaid": "mermaid", ".json": 
 @click.command()
 @click.argument("workflow")
 @click.option("--to", "form", type=click.Choice(FORMS), help="Default: by the ending of --out, else yaml")
-@click.option("-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="The file to write; without it, stdout.")
+@click.option(
+    "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="The file to write; without it, stdout."
+)
 @click.pass_obj
 def export(options: Options, workflow: str, form: str | None, out: Path | None) -> None:
     """A ranked workflow as BPMN 2.0, Mermaid, or the JSON or YAML that `opus score` reads.
@@ -31,9 +35,9 @@ def export(options: Options, workflow: str, form: str | None, out: Path | None) 
       opus export f3a9 --to bpmn --out claim.bpmn
       opus export f3a9 --out claim.yaml && opus score claim.yaml
     """
-    from opus_pipelines.query.explain import find_workflow
-    from opus_pipelines.query.views import connect
-    from opus_pipelines.query.workflows import read_workflow
+    from opus_pipelines.reporting.explain import find_workflow
+    from opus_pipelines.reporting.views import connect
+    from opus_pipelines.reporting.workflows import read_workflow
 
     connection = connect(options.lake())
     found = read_workflow(connection, find_workflow(connection, workflow))
@@ -53,10 +57,10 @@ def write(content: bytes, out: Path | None) -> None:
     click.echo(f"written: {out}", err=True)
 
 
-def _bytes(found: "Described", form: str) -> bytes:
-    from opus_pipelines.workflow.faces.bpmn import as_bpmn
-    from opus_pipelines.workflow.faces.mermaid import as_mermaid
-    from opus_pipelines.workflow.faces.tables import as_json, as_yaml
+def _bytes(found: "AnnotatedWorkflow", form: str) -> bytes:
+    from opus_pipelines.workflow.formats.bpmn import as_bpmn
+    from opus_pipelines.workflow.formats.json_yaml import as_json, as_yaml
+    from opus_pipelines.workflow.formats.mermaid import as_mermaid
 
     if form == "bpmn":
         return as_bpmn(found)

@@ -6,22 +6,35 @@ import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
-from opus_pipelines.lake import Lake
+from opus_pipelines.lake.layout import Lake
 
 
 @click.command()
 @click.option("--client", required=True, help="The client, as it is written in history and intakes.")
-@click.option("--history", type=click.Path(path_type=Path), help="Folder of history, a folder a source (or OPUS_HISTORY).")
-@click.option("--intakes", type=click.Path(path_type=Path), help="Folder of intakes, to say which are the client's (or OPUS_INTAKES).")
+@click.option(
+    "--history", type=click.Path(path_type=Path), help="Folder of history, a folder a source (or OPUS_HISTORY)."
+)
+@click.option(
+    "--intakes",
+    type=click.Path(path_type=Path),
+    help="Folder of intakes, to say which are the client's (or OPUS_INTAKES).",
+)
 @click.option("--dry-run", is_flag=True, help="Only show what would go.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--undo", is_flag=True, help="Let the client's files be read again from the next rebuild on. What was removed stays removed.")
+@click.option(
+    "--undo",
+    is_flag=True,
+    help="Let the client's files be read again from the next rebuild on. What was removed stays removed.",
+)
 @click.pass_obj
-def forget(options: Options, client: str, history: Path | None, intakes: Path | None, dry_run: bool, yes: bool, undo: bool) -> None:
-    """Remove a client's history and results from everything the lake keeps, older snapshots included, and prove it by a search.
+def forget(
+    options: Options, client: str, history: Path | None, intakes: Path | None, dry_run: bool, yes: bool, undo: bool
+) -> None:
+    """Remove a client's history and results from everything the lake keeps, older snapshots included, and prove it by
+    a search.
 
-    The files in history and intakes are yours and stay; their cases of this client are left out of the lake from now on.
-    Run it again after a cut-off: it finishes.
+    The files in history and intakes are yours and stay; their cases of this client are left out of the lake from now
+    on. Run it again after a cut-off: it finishes.
 
     \b
     Example:

@@ -1,4 +1,6 @@
-"""Dagster's record without a client: partitions, runs and their events, logs. What its API leaves behind is taken out of its tables."""
+"""Dagster's record without a client: partitions, runs and their events, logs. What its API leaves behind is taken out
+of its tables.
+"""
 
 import shutil
 import sqlite3
@@ -7,15 +9,17 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 
-from opus_pipelines.lake import Lake, slug
-from opus_pipelines.wkg.forgetting.lake_search import Finding, Word, search, unpacked
+from opus_pipelines.lake.layout import Lake, slug
+from opus_pipelines.lake.search import Finding, Word, search, unpacked
 
 _SEARCHED = ("runs.db", "index.db", "schedules.db")
 _KEPT_ROWS = "asset_keys"  # a row an asset: what it says of its last event goes, the asset stays
 
 
 def take_out(lake: Lake, client: str, words: list[Word]) -> list[tuple[str, int]]:
-    """Remove what names the client or one of the words; what was removed, and how much of it. The caller holds the lake's lock."""
+    """Remove what names the client or one of the words; what was removed, and how much of it. The caller holds the
+    lake's lock.
+    """
     if not (lake.dagster_home / "dagster.yaml").is_file():
         return []
     with warnings.catch_warnings():
@@ -25,7 +29,9 @@ def take_out(lake: Lake, client: str, words: list[Word]) -> list[tuple[str, int]
         from assets.partitions import CONTRACT
 
         with dg.DagsterInstance.from_config(str(lake.dagster_home)) as instance:
-            partitions = [key for key in instance.get_dynamic_partitions(CONTRACT) if key.startswith(f"{slug(client)}__")]
+            partitions = [
+                key for key in instance.get_dynamic_partitions(CONTRACT) if key.startswith(f"{slug(client)}__")
+            ]
             for key in partitions:
                 instance.delete_dynamic_partition(CONTRACT, key)
             runs = _runs(lake, instance, words)
@@ -35,13 +41,22 @@ def take_out(lake: Lake, client: str, words: list[Word]) -> list[tuple[str, int]
         _remove_files(lake.dagster_home, run)
     rows = sum(_clean(file, words) for file in sorted(lake.dagster_home.rglob("*.db")) if file.name in _SEARCHED)
     logs = _logs(lake, words)
-    return [("partitions", len(partitions)), ("runs in Dagster's record", len(runs)), ("other rows of it", rows), ("logs", logs)]
+    return [
+        ("partitions", len(partitions)),
+        ("runs in Dagster's record", len(runs)),
+        ("other rows of it", rows),
+        ("logs", logs),
+    ]
 
 
 def _runs(lake: Lake, instance: "dg.DagsterInstance", words: list[Word]) -> list[str]:  # type: ignore[name-defined] # noqa: F821
     """The runs whose record, events or output name one of the words."""
     named = {part for finding in _findings(lake, words) for part in Path(finding.file).with_suffix("").parts}
-    return [run.run_id for run in instance.get_runs() if run.run_id in named or _names(str(run.tags) + str(run.run_config), words)]
+    return [
+        run.run_id
+        for run in instance.get_runs()
+        if run.run_id in named or _names(str(run.tags) + str(run.run_config), words)
+    ]
 
 
 def _findings(lake: Lake, words: list[Word]) -> Iterable[Finding]:
@@ -73,11 +88,17 @@ def _clean(file: Path, words: list[Word]) -> int:
 def _clean_table(database: sqlite3.Connection, table: str, words: list[Word]) -> int:
     columns = [row[1] for row in database.execute(f'PRAGMA table_info("{table}")')]
     rows = database.execute(f'SELECT rowid, * FROM "{table}"').fetchall()
-    hits = {row[0]: [c for c, v in zip(columns, row[1:], strict=True) if isinstance(v, str) and _names(v, words)] for row in rows}
+    hits = {
+        row[0]: [c for c, v in zip(columns, row[1:], strict=True) if isinstance(v, str) and _names(v, words)]
+        for row in rows
+    }
     found = {row: said for row, said in hits.items() if said}
     for row, said in found.items():
         if table == _KEPT_ROWS:
-            database.execute(f'UPDATE "{table}" SET ' + ", ".join(f'"{column}" = NULL' for column in said) + " WHERE rowid = ?", (row,))
+            database.execute(
+                f'UPDATE "{table}" SET ' + ", ".join(f'"{column}" = NULL' for column in said) + " WHERE rowid = ?",
+                (row,),
+            )
         else:
             database.execute(f'DELETE FROM "{table}" WHERE rowid = ?', (row,))
     return len(found)
@@ -85,7 +106,11 @@ def _clean_table(database: sqlite3.Connection, table: str, words: list[Word]) ->
 
 def _logs(lake: Lake, words: list[Word]) -> int:
     """Remove the logs that name one of the words: they are told by nothing else whose they are."""
-    files = {lake.root / finding.file for finding in _findings(lake, words) if finding.file.endswith((".log", ".err", ".out"))}
+    files = {
+        lake.root / finding.file
+        for finding in _findings(lake, words)
+        if finding.file.endswith((".log", ".err", ".out"))
+    }
     for file in files:
         file.unlink()
     return len(files)

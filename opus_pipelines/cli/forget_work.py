@@ -1,4 +1,6 @@
-"""What `opus forget` does: look, remove, publish without the client, remove what held it, search for what might be left."""
+"""What `opus forget` does: look, remove, publish without the client, remove what held it, search for what might be
+left.
+"""
 
 import difflib
 import os
@@ -7,37 +9,40 @@ from pathlib import Path
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.write import note
-from opus_pipelines.errors import InputError, LakeError, OpusError
-from opus_pipelines.generation.results import forget as results
-from opus_pipelines.history.privacy.forgotten import Forgotten, private_key
-from opus_pipelines.lake import Lake, read_json, slug, write_json
-from opus_pipelines.settings import Settings
-from opus_pipelines.wkg.forgetting import forget as wkg
-from opus_pipelines.wkg.forgetting.lake_search import Finding, Word, search
-from opus_pipelines.wkg.forgetting.take_out import take_out
+from opus_pipelines.core.errors import InputError, LakeError, OpusError
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.event_logs.forgotten_clients import Forgotten, private_key
+from opus_pipelines.generation.results import erasure as results
+from opus_pipelines.lake.layout import Lake, read_json, slug, write_json
+from opus_pipelines.lake.search import Finding, Word, search
+from opus_pipelines.wkg import erasure as wkg
+from opus_pipelines.wkg.erasure import take_out
 
 _NAME = 4  # letters from which a name is looked for as a word; a shorter one only where it is a client's
 _OF_OTHERS = ("history/implementations/", "decisions/", "generation/", "workflows/", "reports/", "wkg/w")
 
 
 @dataclass
-class Work:
+class ErasureWork:
     """What is to be done for one client; kept in the lake until it is done, so that a run after a kill knows it all."""
 
-    traces: wkg.Traces
+    traces: wkg.ClientTraces
     words: list[Word]
     results: int
     decisions: int = 0
 
     def planned(self) -> list[tuple[str, int]]:
         return [
-            ("cases", len(self.traces.ids)), ("sources that hold them", len(self.traces.sources)),
-            ("snapshots that hold them", len(self.traces.snapshots)), ("tasks of nobody else", len(self.traces.tasks)),
-            ("results", self.results), ("decisions", self.decisions),
+            ("cases", len(self.traces.ids)),
+            ("sources that hold them", len(self.traces.sources)),
+            ("snapshots that hold them", len(self.traces.snapshots)),
+            ("tasks of nobody else", len(self.traces.tasks)),
+            ("results", self.results),
+            ("decisions", self.decisions),
         ]
 
 
-def look(lake: Lake, settings: Settings, client: str) -> Work:
+def look(lake: Lake, settings: Settings, client: str) -> ErasureWork:
     """What there is of the client, with what a run that was cut off had found; InputError where there is nothing."""
     paths = settings.paths
     own = wkg.own_sources(paths.history, client) if paths.history.is_dir() else set[str]()
@@ -47,27 +52,39 @@ def look(lake: Lake, settings: Settings, client: str) -> Work:
     before = read_json(_journal(lake, client))
     if client not in known and before is None and not Forgotten.of(lake).holds(client) and not own:
         near = difflib.get_close_matches(client, known, n=3, cutoff=0.3) or sorted(known)[:10]
-        raise InputError(f"{lake.root} has no client {client!r}; " + (f"there is: {', '.join(near)}" if near else "it has none at all"))
+        raise InputError(
+            f"{lake.root} has no client {client!r}; "
+            + (f"there is: {', '.join(near)}" if near else "it has none at all")
+        )
     words = [*wkg.words_of(lake, traces), *results.words_of(lake, client)]
     if before is not None:
         for name in ("ids", "tasks", "names", "sources", "own"):
             getattr(traces, name).update(before[name])
         words += [word for word in (Word(**w) for w in before["words"]) if word not in words]
-    return Work(traces, words, len(theirs), len(results.decisions_of_client(lake, client)))
+    return ErasureWork(traces, words, len(theirs), len(results.decisions_of_client(lake, client)))
 
 
-def carry_out(lake: Lake, settings: Settings, work: Work) -> None:
+def carry_out(lake: Lake, settings: Settings, work: ErasureWork) -> None:
     client = work.traces.client
     with lake.lock():
         _quiet(lake)
         private_key(lake)
-        write_json(_journal(lake, client), {
-            "ids": sorted(work.traces.ids), "tasks": sorted(work.traces.tasks), "names": sorted(work.traces.names),
-            "sources": sorted(work.traces.sources), "own": sorted(work.traces.own),
-            "words": [asdict(word) for word in work.words],
-        })
+        write_json(
+            _journal(lake, client),
+            {
+                "ids": sorted(work.traces.ids),
+                "tasks": sorted(work.traces.tasks),
+                "names": sorted(work.traces.names),
+                "sources": sorted(work.traces.sources),
+                "own": sorted(work.traces.own),
+                "words": [asdict(word) for word in work.words],
+            },
+        )
         Forgotten.of(lake).with_client(client, work.traces.sources - work.traces.own).save(lake)
-        removed = [("decisions", len(results.decisions_of_client(lake, client))), ("results", results.take_out(lake, client))]
+        removed = [
+            ("decisions", len(results.decisions_of_client(lake, client))),
+            ("results", results.take_out(lake, client)),
+        ]
     if work.traces.snapshots:
         _publish_without(lake, settings, client)
     with lake.lock():
@@ -82,7 +99,9 @@ def carry_out(lake: Lake, settings: Settings, work: Work) -> None:
             _journal(lake, client).unlink()
             if not any(_journal(lake, client).parent.iterdir()):
                 _journal(lake, client).parent.rmdir()
-    show.table(("removed", "how much"), removed, f"{client} is forgotten" if not findings else f"{client} is not forgotten yet")
+    show.table(
+        ("removed", "how much"), removed, f"{client} is forgotten" if not findings else f"{client} is not forgotten yet"
+    )
     for name, contract in others:
         note(f"{name} / {contract}: decisions on workflows with tasks of {client} alone are removed")
     _tell(lake, settings, work, resting, shared)
@@ -92,7 +111,9 @@ def carry_out(lake: Lake, settings: Settings, work: Work) -> None:
 
 
 def _publish_without(lake: Lake, settings: Settings, client: str) -> None:
-    """Rebuild: a snapshot without the client becomes current. Its difference from the last one is wanted, so it blocks nothing."""
+    """Rebuild: a snapshot without the client becomes current. Its difference from the last one is wanted, so it blocks
+    nothing.
+    """
     from opus_pipelines.cli import runs
 
     quiet = settings.model_copy(update={"checks": settings.checks.model_copy(update={"drift": "off"})})
@@ -103,7 +124,9 @@ def _publish_without(lake: Lake, settings: Settings, client: str) -> None:
         complaint = error
     current = lake.current_snapshot()
     if current in wkg.find(lake, client).snapshots:
-        raise LakeError(f"the rebuild without {client} did not publish ({complaint}); mend that and run `opus forget` again: it goes on")
+        raise LakeError(
+            f"the rebuild without {client} did not publish ({complaint}); mend that and run `opus forget` again: it goes on"
+        )
     if complaint:
         note(f"the rebuild said: {complaint}")
 
@@ -127,7 +150,9 @@ def _names(client: str) -> list[Word]:
     return [Word("client", f"client_key={slug(client)}"), Word("client", f'"client": "{client}"')]
 
 
-def _tell(lake: Lake, settings: Settings, work: Work, resting: list[results.Result], shared: list[Finding]) -> None:
+def _tell(
+    lake: Lake, settings: Settings, work: ErasureWork, resting: list[results.Result], shared: list[Finding]
+) -> None:
     client = work.traces.client
     for result in sorted({(r.client, r.contract) for r in resting}):
         note(f"{result[0]} / {result[1]}: rested on cases of {client}; `opus generate` makes it again")

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from opus_pipelines.cli.options import Options
-from opus_pipelines.errors import InputError, LakeError
+from opus_pipelines.core.errors import InputError, LakeError
 
 FORMS = {"svg": ".svg", "mermaid": ".mmd"}
 MOST_EDGES = 400
@@ -15,15 +15,28 @@ MOST_EDGES = 400
 @click.command()
 @click.option("--industry", help="Only tasks of this industry.")
 @click.option("--around", metavar="TASK", help="Only what lies around this task (title or id).")
-@click.option("--hops", type=click.IntRange(1, 10), default=1, show_default=True, help="How many steps from the task of --around.")
-@click.option("--edges", type=click.IntRange(1, MOST_EDGES), help="At most so many edges, the strongest. Default: graph.picture_edges, 40")
+@click.option(
+    "--hops", type=click.IntRange(1, 10), default=1, show_default=True, help="How many steps from the task of --around."
+)
+@click.option(
+    "--edges",
+    type=click.IntRange(1, MOST_EDGES),
+    help="At most so many edges, the strongest. Default: graph.picture_edges, 40",
+)
 @click.option("--to", "form", type=click.Choice([*FORMS]), help="Default: by the ending of -o, else svg")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="The file to write; - is stdout.")
 @click.pass_obj
 def graph(
-    options: Options, industry: str | None, around: str | None, hops: int, edges: int | None, form: str | None, output: Path | None
+    options: Options,
+    industry: str | None,
+    around: str | None,
+    hops: int,
+    edges: int | None,
+    form: str | None,
+    output: Path | None,
 ) -> None:
-    """A picture of the Work Knowledge Graph: its strongest edges from left to right, width by gamma, colour by community.
+    """A picture of the Work Knowledge Graph: its strongest edges from left to right, width by gamma, colour by
+    community.
 
     Without -o it goes to stdout, or to wkg-SNAPSHOT.svg where stdout is a terminal.
 
@@ -32,11 +45,11 @@ def graph(
       opus graph --industry "insurance claims" --edges 60 -o claims.svg
       opus graph --around "Approve Payment" --hops 2 --to mermaid
     """
-    from opus_pipelines.query.find import find_industry, find_task
-    from opus_pipelines.query.graph import Scale, strongest
-    from opus_pipelines.query.views import connect
-    from opus_pipelines.reports.graphs.mermaid import mermaid
-    from opus_pipelines.reports.graphs.svg import svg
+    from opus_pipelines.reporting.graphs.mermaid import mermaid
+    from opus_pipelines.reporting.graphs.svg import svg
+    from opus_pipelines.reporting.tasks import find_industry, find_task
+    from opus_pipelines.reporting.views import connect
+    from opus_pipelines.reporting.wkg_graph import Scale, strongest
 
     settings = options.settings()
     lake = options.lake()

@@ -1,13 +1,17 @@
-"""Dagster's home inside the lake: one dagster.yaml, copied there, and the variable that points to it. Dagster itself is not loaded here."""
+"""Dagster's home inside the lake: one dagster.yaml, copied there, and the variable that points to it. Dagster itself
+is not loaded here.
+"""
 
 import os
 from pathlib import Path
 
-from opus_pipelines.errors import LakeError
-from opus_pipelines.lake import Lake, write_atomically
-from opus_pipelines.settings import Settings
+from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.lake.layout import Lake, write_atomically
 
-ROOT = Path(__file__).resolve().parents[2]  # dagster.yaml and workspace.yaml lie there in a checkout and in an editable install
+ROOT = (
+    Path(__file__).resolve().parents[2]
+)  # dagster.yaml and workspace.yaml lie there in a checkout and in an editable install
 
 
 def prepare(settings: Settings) -> Path:

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from opus_pipelines.cli.options import Options
-from opus_pipelines.errors import CheckFailed, InputError
-from opus_pipelines.settings import Settings
+from opus_pipelines.core.errors import CheckFailed, InputError
+from opus_pipelines.core.settings import Settings
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -16,11 +16,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.command()
 @click.argument("files", nargs=-1, type=_FILE)
 @click.option(
-    "--to", type=click.Path(path_type=Path, file_okay=False),
+    "--to",
+    type=click.Path(path_type=Path, file_okay=False),
     help="The source's folder (default: a new one below the history folder); with --contract, the folder of intakes.",
 )
 @click.option("--yes", is_flag=True, help="Write without asking.")
-@click.option("--contract", "makes_contract", is_flag=True, help="Make a contract's folder with an example intake instead.")
+@click.option(
+    "--contract", "makes_contract", is_flag=True, help="Make a contract's folder with an example intake instead."
+)
 @click.option("--industry", help="Industry of the source or contract.")
 @click.option("--client", help="Client of the source or contract.")
 @click.option("--name", help="Name of the contract; with FILE, the contract that its cases belong to.")
@@ -28,14 +31,28 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--case", help="Column of the case's id, where it is not found.")
 @click.option("--activity", help="Column of the activity.")
 @click.option("--time", help="Column of the time.")
-@click.option("--gain-usd", type=click.FloatRange(min=0), help="With --contract: what a right output is worth, in dollars.")
+@click.option(
+    "--gain-usd", type=click.FloatRange(min=0), help="With --contract: what a right output is worth, in dollars."
+)
 @click.option("--request", help="With --contract: the example intake's request, in the client's words.")
 @click.option("--output", help="With --contract: what must come out, in words.")
 @click.pass_obj
 def init(
-    options: Options, files: tuple[Path, ...], to: Path | None, yes: bool, makes_contract: bool, industry: str | None, client: str | None,
-    name: str | None, timezone: str | None, case: str | None, activity: str | None, time: str | None, gain_usd: float | None,
-    request: str | None, output: str | None,
+    options: Options,
+    files: tuple[Path, ...],
+    to: Path | None,
+    yes: bool,
+    makes_contract: bool,
+    industry: str | None,
+    client: str | None,
+    name: str | None,
+    timezone: str | None,
+    case: str | None,
+    activity: str | None,
+    time: str | None,
+    gain_usd: float | None,
+    request: str | None,
+    output: str | None,
 ) -> None:
     """Read a client's export, propose its source.toml, show what was understood, and write both on yes.
 
@@ -51,16 +68,27 @@ def init(
         _contract(options, to, yes, industry, client, name, gain_usd, request, output)
         return
     if not files:
-        raise click.UsageError("name the export to read, as in `opus init export.csv`; or --contract for a contract's folder")
+        raise click.UsageError(
+            "name the export to read, as in `opus init export.csv`; or --contract for a contract's folder"
+        )
     if gain_usd is not None or request or output:
         raise click.UsageError("--gain-usd, --request and --output belong to --contract")
     columns = {role: column for role, column in (("case", case), ("activity", activity), ("time", time)) if column}
-    _source(options, files, to, yes, {"industry": industry, "client": client, "contract": name, "timezone": timezone}, columns)
+    _source(
+        options,
+        files,
+        to,
+        yes,
+        {"industry": industry, "client": client, "contract": name, "timezone": timezone},
+        columns,
+    )
 
 
 @click.command()
 @click.argument("source")
-@click.option("--history", type=click.Path(path_type=Path), help="Folder of history, where SOURCE is a name (or OPUS_HISTORY).")
+@click.option(
+    "--history", type=click.Path(path_type=Path), help="Folder of history, where SOURCE is a name (or OPUS_HISTORY)."
+)
 @click.pass_obj
 def check(options: Options, source: str, history: Path | None) -> None:
     """What a rebuild would understand of a source (its folder, or its name in the history folder), in seconds.
@@ -70,9 +98,9 @@ def check(options: Options, source: str, history: Path | None) -> None:
       opus check history/claims
       opus check claims
     """
-    from opus_pipelines.proposal.findings import findings_of
-    from opus_pipelines.proposal.report import complaints, report
-    from opus_pipelines.proposal.trial import reading
+    from opus_pipelines.ingestion.onboarding.findings import findings_of
+    from opus_pipelines.ingestion.onboarding.report import complaints, report
+    from opus_pipelines.ingestion.onboarding.trial import reading
 
     settings = options.settings(paths__history=history)
     with reading(_folder(settings, source), settings.currency.usd_per_unit) as trial:
@@ -93,12 +121,17 @@ def _folder(settings: Settings, source: str) -> Path:
 
 
 def _source(
-    options: Options, files: tuple[Path, ...], to: Path | None, yes: bool, stated: dict[str, str | None], columns: dict[str, str]
+    options: Options,
+    files: tuple[Path, ...],
+    to: Path | None,
+    yes: bool,
+    stated: dict[str, str | None],
+    columns: dict[str, str],
 ) -> None:
-    from opus_pipelines.history.source_settings import FILE_NAME
-    from opus_pipelines.proposal.draft import Stated
-    from opus_pipelines.proposal.propose import proposing
-    from opus_pipelines.proposal.report import complaints, report
+    from opus_pipelines.event_logs.source_settings import FILE_NAME
+    from opus_pipelines.ingestion.onboarding.draft import Stated
+    from opus_pipelines.ingestion.onboarding.propose import propose_settings
+    from opus_pipelines.ingestion.onboarding.report import complaints, report
 
     names = [file.name for file in files]
     if len(set(names)) < len(names):
@@ -106,9 +139,17 @@ def _source(
     settings = options.settings()
     folder = to or settings.paths.history / _name_of(files[0])
     if (folder / FILE_NAME).exists():
-        raise InputError(f"{folder / FILE_NAME} is there already; `opus check {folder}` shows what it gives; remove it for a new proposal")
-    with proposing(folder.name, files, Stated(**stated, columns=columns, rates=settings.currency.usd_per_unit)) as proposal:
-        for line in [*report(proposal.trial, proposal.findings, _assumed(proposal.draft.notes)), "", str(folder / FILE_NAME)]:
+        raise InputError(
+            f"{folder / FILE_NAME} is there already; `opus check {folder}` shows what it gives; remove it for a new proposal"
+        )
+    with propose_settings(
+        folder.name, files, Stated(**stated, columns=columns, rates=settings.currency.usd_per_unit)
+    ) as proposal:
+        for line in [
+            *report(proposal.trial, proposal.findings, _assumed(proposal.draft.notes)),
+            "",
+            str(folder / FILE_NAME),
+        ]:
             click.echo(line)
         click.echo("".join(f"  {line}\n" for line in proposal.toml.splitlines()), nl=False)
         for line in complaints(proposal.trial):
@@ -127,8 +168,8 @@ def _assumed(notes: dict[str, str]) -> list[tuple[str, str]]:
 
 def _write(files: tuple[Path, ...], folder: Path, toml: str) -> None:
     """The files first, source.toml last: a folder with it is whole."""
-    from opus_pipelines.durable import write_atomically
-    from opus_pipelines.history.source_settings import FILE_NAME
+    from opus_pipelines.event_logs.source_settings import FILE_NAME
+    from opus_pipelines.lake.atomic_files import write_atomically
 
     folder.mkdir(parents=True, exist_ok=True)
     for file in files:
@@ -147,19 +188,36 @@ def _name_of(file: Path) -> str:
 
 
 def _contract(
-    options: Options, to: Path | None, yes: bool, industry: str | None, client: str | None, name: str | None, gain_usd: float | None,
-    request: str | None, output: str | None,
+    options: Options,
+    to: Path | None,
+    yes: bool,
+    industry: str | None,
+    client: str | None,
+    name: str | None,
+    gain_usd: float | None,
+    request: str | None,
+    output: str | None,
 ) -> None:
-    from opus_pipelines.generation.new_contract import NewContract, write_contract
+    from opus_pipelines.cli.new_contract import NewContract, write_contract
 
     if not yes:
         client = client or click.prompt("Client", err=True)
         name = name or click.prompt("Contract (which work is done for the client)", err=True)
-        industry = industry or click.prompt("Industry (as in source.toml; empty: none)", default="", show_default=False, err=True) or None
+        industry = (
+            industry
+            or click.prompt("Industry (as in source.toml; empty: none)", default="", show_default=False, err=True)
+            or None
+        )
         request = request or click.prompt("An example request, in the client's words", err=True)
-        output = output or click.prompt("What must come out (empty: unknown)", default="", show_default=False, err=True) or None
+        output = (
+            output
+            or click.prompt("What must come out (empty: unknown)", default="", show_default=False, err=True)
+            or None
+        )
         if gain_usd is None:
-            said = click.prompt("What a right output is worth, in dollars (empty: unknown)", default="", show_default=False, err=True)
+            said = click.prompt(
+                "What a right output is worth, in dollars (empty: unknown)", default="", show_default=False, err=True
+            )
             gain_usd = _number(said)
     if not client or not name or not request:
         raise click.UsageError("--contract with --yes needs --client, --name and --request")

@@ -22,15 +22,21 @@ from opus_pipelines.cli.report import report
 from opus_pipelines.cli.score import score
 from opus_pipelines.cli.tasks import tasks
 from opus_pipelines.cli.write import generate, rebuild, sample, ui
-from opus_pipelines.errors import OpusError
-from opus_pipelines.history.privacy.text import mask_text
+from opus_pipelines.core.errors import OpusError
+from opus_pipelines.event_logs.private_text import mask_text
 
 DONE, FAILED, USAGE = 0, 1, 2
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.option("--lake", type=click.Path(path_type=Path), help="Where everything that is written lies (or OPUS_LAKE). Default: lake")
-@click.option("--settings", type=click.Path(path_type=Path), help="Settings file. Default: opus.toml, where there is one")
+@click.option(
+    "--lake",
+    type=click.Path(path_type=Path),
+    help="Where everything that is written lies (or OPUS_LAKE). Default: lake",
+)
+@click.option(
+    "--settings", type=click.Path(path_type=Path), help="Settings file. Default: opus.toml, where there is one"
+)
 @click.version_option(package_name="opus-pipelines")
 @click.pass_context
 def opus(context: click.Context, lake: Path | None, settings: Path | None) -> None:
@@ -48,7 +54,23 @@ def opus(context: click.Context, lake: Path | None, settings: Path | None) -> No
 
 
 for command in (
-    init, check, sample, rebuild, generate, best, explain, decide, export, report, graph, query, score, rollback, status, tasks, ui,
+    init,
+    check,
+    sample,
+    rebuild,
+    generate,
+    best,
+    explain,
+    decide,
+    export,
+    report,
+    graph,
+    query,
+    score,
+    rollback,
+    status,
+    tasks,
+    ui,
     forget,
 ):
     opus.add_command(command)
@@ -69,13 +91,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except (OpusError, OSError) as error:
         if isinstance(error, BrokenPipeError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the interpreter flushes once more at its end
+            os.dup2(
+                os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+            )  # the interpreter flushes once more at its end
             return FAILED
         return _fail(f"{error}")
     except (KeyboardInterrupt, click.Abort):
         return _fail("stopped; what was published before stays as it is")
     except Exception as error:
-        return _fail(f"unexpected {type(error).__name__}: {_one_line(error)}; the full trace is in {_keep_trace(arguments)}")
+        return _fail(
+            f"unexpected {type(error).__name__}: {_one_line(error)}; the full trace is in {_keep_trace(arguments)}"
+        )
     return DONE
 
 

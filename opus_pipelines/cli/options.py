@@ -5,10 +5,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from opus_pipelines.errors import OpusError, SettingsError
-from opus_pipelines.folders import recorded
-from opus_pipelines.lake import Lake
-from opus_pipelines.settings import Settings, load
+from opus_pipelines.core.errors import OpusError, SettingsError
+from opus_pipelines.core.settings import Settings, load
+from opus_pipelines.lake.input_folders import recorded
+from opus_pipelines.lake.layout import Lake
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,15 @@ class Options:
         """
         made = load(self.settings_file, paths__lake=self.lake_folder, **overrides)
         paths = made.paths.model_copy(update={name: path.expanduser().absolute() for name, path in made.paths})
-        kept = {name: folder for name, folder in recorded(paths.lake).items() if name not in made.paths.model_fields_set}
+        kept = {
+            name: folder for name, folder in recorded(paths.lake).items() if name not in made.paths.model_fields_set
+        }
         paths = paths.model_copy(update=kept)
         for name in ("history", "intakes"):
             if getattr(paths, name).resolve().is_relative_to(paths.lake.resolve()):
-                raise SettingsError(f"{name} = {getattr(paths, name)} lies inside the lake {paths.lake}; inputs never do")
+                raise SettingsError(
+                    f"{name} = {getattr(paths, name)} lies inside the lake {paths.lake}; inputs never do"
+                )
         return made.model_copy(update={"paths": paths})
 
     def lake(self) -> Lake:

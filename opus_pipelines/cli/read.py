@@ -9,7 +9,7 @@ import click
 from opus_pipelines.cli import show
 from opus_pipelines.cli.export import write
 from opus_pipelines.cli.options import Options
-from opus_pipelines.errors import InputError
+from opus_pipelines.core.errors import InputError
 
 if TYPE_CHECKING:
     import duckdb
@@ -21,13 +21,17 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def scoped(command: Command) -> Command:
     """Adds --client and --contract."""
-    return click.option("--client", help="Only this client.")(click.option("--contract", help="Only this contract.")(command))
+    return click.option("--client", help="Only this client.")(
+        click.option("--contract", help="Only this contract.")(command)
+    )
 
 
 @click.command()
 @scoped
 @click.option("--intake", help="Only this intake (its folder's name).")
-@click.option("--top", type=click.IntRange(min=1), default=3, show_default=True, help="How many ranks of each Intention.")
+@click.option(
+    "--top", type=click.IntRange(min=1), default=3, show_default=True, help="How many ranks of each Intention."
+)
 @show.format_option
 @click.pass_obj
 def best(options: Options, client: str | None, contract: str | None, intake: str | None, top: int, form: str) -> None:
@@ -37,8 +41,8 @@ def best(options: Options, client: str | None, contract: str | None, intake: str
     Example:
       opus best --client "Northwind Insurance" --top 1
     """
-    from opus_pipelines.query import best as query_best
-    from opus_pipelines.query.views import connect
+    from opus_pipelines.reporting import best as query_best
+    from opus_pipelines.reporting.views import connect
 
     rows = query_best.ranked(connect(options.lake()), client, contract, intake, top)
     if form != "table":
@@ -51,11 +55,20 @@ def best(options: Options, client: str | None, contract: str | None, intake: str
 @click.command()
 @click.argument("workflow")
 @click.option("--evidence", metavar="TASK", help="List the cases of history behind this task (title or id).")
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many cases --evidence lists.")
-@click.option("--svg", type=PICTURE, metavar="FILE", help="Its picture instead of words: a lane an actor, time running down; - is stdout.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many cases --evidence lists."
+)
+@click.option(
+    "--svg",
+    type=PICTURE,
+    metavar="FILE",
+    help="Its picture instead of words: a lane an actor, time running down; - is stdout.",
+)
 @click.option("--mermaid", type=PICTURE, metavar="FILE", help="Its picture as Mermaid text; - is stdout.")
 @click.pass_obj
-def explain(options: Options, workflow: str, evidence: str | None, limit: int, svg: Path | None, mermaid: Path | None) -> None:
+def explain(
+    options: Options, workflow: str, evidence: str | None, limit: int, svg: Path | None, mermaid: Path | None
+) -> None:
     """One workflow: its steps, why it ranks where it does, and where each figure came from.
 
     WORKFLOW is an id that `opus best` shows, or the beginning of one.
@@ -65,9 +78,9 @@ def explain(options: Options, workflow: str, evidence: str | None, limit: int, s
       opus explain f3a9 --evidence "Check invoice"
       opus explain f3a9 --svg claim.svg
     """
-    from opus_pipelines.query.evidence import evidence_of
-    from opus_pipelines.query.explain import explanation, find_workflow
-    from opus_pipelines.query.views import connect
+    from opus_pipelines.reporting.explain import explanation, find_workflow
+    from opus_pipelines.reporting.views import connect
+    from opus_pipelines.reporting.workflows import evidence_of
 
     connection = connect(options.lake())
     workflow_id = find_workflow(connection, workflow)
@@ -79,9 +92,9 @@ def explain(options: Options, workflow: str, evidence: str | None, limit: int, s
 
 
 def _pictures(connection: "duckdb.DuckDBPyConnection", workflow: str, svg: Path | None, mermaid: Path | None) -> None:
-    from opus_pipelines.query.workflows import read_workflow
-    from opus_pipelines.reports.graphs.swimlane_svg import swimlane_svg
-    from opus_pipelines.workflow.faces.mermaid import as_mermaid
+    from opus_pipelines.reporting.graphs.swimlane_svg import swimlane_svg
+    from opus_pipelines.reporting.workflows import read_workflow
+    from opus_pipelines.workflow.formats.mermaid import as_mermaid
 
     found = read_workflow(connection, workflow)
     for out, draw in ((svg, swimlane_svg), (mermaid, as_mermaid)):
@@ -91,7 +104,13 @@ def _pictures(connection: "duckdb.DuckDBPyConnection", workflow: str, svg: Path 
 
 @click.command()
 @click.argument("name_or_sql", required=False)
-@click.option("--set", "variables", metavar="NAME=VALUE", multiple=True, help="A variable that the SQL reads with getvariable('NAME').")
+@click.option(
+    "--set",
+    "variables",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A variable that the SQL reads with getvariable('NAME').",
+)
 @show.format_option
 @click.pass_obj
 def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...], form: str) -> None:
@@ -102,19 +121,19 @@ def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...],
       opus query saving_against_history --format csv
       opus query "SELECT title, implementations FROM wkg_tasks ORDER BY 2 DESC LIMIT 5"
     """
-    from opus_pipelines.query import shipped
-    from opus_pipelines.query.views import connect
-    from opus_pipelines.schemas import DATASETS
+    from opus_pipelines.core.schemas import DATASETS
+    from opus_pipelines.reporting import views
+    from opus_pipelines.reporting.views import connect
 
     if name_or_sql is None:
-        show.table(("query", "answers"), [(q.name, q.about) for q in shipped.shipped().values()])
+        show.table(("query", "answers"), [(q.name, q.about) for q in views.shipped().values()])
         show.table(("view", "holds"), [("", ""), *((d.view, d.about) for d in DATASETS.values()), EARLIER])
         return
-    rows = shipped.run(connect(options.lake()), name_or_sql, dict(_pair(v) for v in variables))
+    rows = views.run(connect(options.lake()), name_or_sql, dict(_pair(v) for v in variables))
     if rows is not None:
         try:
             show.relation(rows, form)
-        except shipped.QueryError as error:
+        except views.QueryError as error:
             raise InputError(f"the query failed: {error}") from None
 
 
@@ -126,7 +145,9 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 @click.command()
-@click.option("--intakes", type=click.Path(path_type=Path), help="Folder of intakes, client/contract/intake (or OPUS_INTAKES).")
+@click.option(
+    "--intakes", type=click.Path(path_type=Path), help="Folder of intakes, client/contract/intake (or OPUS_INTAKES)."
+)
 @show.format_option
 @click.pass_obj
 def status(options: Options, intakes: Path | None, form: str) -> None:
@@ -136,8 +157,8 @@ def status(options: Options, intakes: Path | None, form: str) -> None:
     Example:
       opus status --intakes demo/intakes
     """
-    from opus_pipelines.query import status as query_status
-    from opus_pipelines.query.views import connect
+    from opus_pipelines.reporting import status as query_status
+    from opus_pipelines.reporting.views import connect
 
     settings = options.settings(paths__intakes=intakes)
     lake = options.lake()
@@ -149,7 +170,10 @@ def status(options: Options, intakes: Path | None, form: str) -> None:
         changed = changes(settings)
     else:
         folder = settings.paths.intakes
-        click.echo(f"{folder}: no such folder of intakes; only a newer snapshot tells what is stale, --intakes DIR tells all", err=True)
+        click.echo(
+            f"{folder}: no such folder of intakes; only a newer snapshot tells what is stale, --intakes DIR tells all",
+            err=True,
+        )
     if form != "table":
         show.relation(query_status.contracts(connection, changed), form)
         return

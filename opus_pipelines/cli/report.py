@@ -11,11 +11,17 @@ from opus_pipelines.cli.read import scoped
 @click.command()
 @scoped
 @click.option(
-    "-o", "--out", type=click.Path(path_type=Path, file_okay=False), default=Path("report"), show_default=True, help="The folder to write."
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("report"),
+    show_default=True,
+    help="The folder to write.",
 )
 @click.pass_obj
 def report(options: Options, client: str | None, contract: str | None, out: Path) -> None:
-    """One HTML page a contract, needing nothing else: what to run, what it costs, how sure that is, what was refused and why.
+    """One HTML page a contract, needing nothing else: what to run, what it costs, how sure that is, what was refused
+    and why.
 
     Prints the files that it wrote, index.html among them where there are several.
 
@@ -23,10 +29,10 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     Example:
       opus report --client "Northwind Insurance" --out pages
     """
-    from opus_pipelines.lake import slug
-    from opus_pipelines.query.report import contract_pages
-    from opus_pipelines.query.views import connect
-    from opus_pipelines.reports.page.render import render, render_index
+    from opus_pipelines.lake.layout import slug
+    from opus_pipelines.reporting.page.contract import contract_pages
+    from opus_pipelines.reporting.page.render import render, render_index
+    from opus_pipelines.reporting.views import connect
 
     pages = [
         (f"{slug(page.head['client'])}__{slug(page.head['contract'])}.html", page)

@@ -14,10 +14,19 @@ from opus_pipelines.evaluation.score import Score, ranked, score_file
 from opus_pipelines.workflow.files import read_file, schema
 
 PARTS = (
-    ("reward_usd", "(7)"), ("expected_gain_usd", "(6)"), ("gain_usd", ""), ("success_probability", "(4)"), ("cost_usd", "(5)"),
-    ("cost_compute_usd", "(1)"), ("cost_model_usd", "(1)"), ("cost_human_usd", "(1)"),
-    ("cost_time_usd", "w_d (2)"), ("cost_held_usd", "w_r (3)"),
-    ("duration_ms", "(2), (17)"), ("peak_memory_gb", "(3), (18)"), ("peak_threads", "(3), (18)"),
+    ("reward_usd", "(7)"),
+    ("expected_gain_usd", "(6)"),
+    ("gain_usd", ""),
+    ("success_probability", "(4)"),
+    ("cost_usd", "(5)"),
+    ("cost_compute_usd", "(1)"),
+    ("cost_model_usd", "(1)"),
+    ("cost_human_usd", "(1)"),
+    ("cost_time_usd", "w_d (2)"),
+    ("cost_held_usd", "w_r (3)"),
+    ("duration_ms", "(2), (17)"),
+    ("peak_memory_gb", "(3), (18)"),
+    ("peak_threads", "(3), (18)"),
 )
 MOST_SHOWN = 200  # tasks of a workflow
 PENALTIES = (("penalty", "(10)"), ("cip", "(8)"), ("sip", "(9)"))
@@ -61,14 +70,23 @@ def _files(options: Options, files: Sequence[Path], as_json: bool) -> None:
     if len(scores) > 1:
         places = ranked(scores, settings.reward.quantum_usd, settings.reward.success_step)
         rows = [(r.rank, r.score.title, r.score.parts.reward_usd, r.score.penalty, r.distance_usd) for r in places]
-        title = "Ranking" if all(s.workflow.states_gain for s in scores) else "Ranking by success, then Penalty: no gain is stated"
+        title = (
+            "Ranking"
+            if all(s.workflow.states_gain for s in scores)
+            else "Ranking by success, then Penalty: no gain is stated"
+        )
         show.table(("rank (13)", "workflow", "reward_usd", "penalty", "to the next (14)"), rows, title)
 
 
 def _parts(scores: Sequence[Score]) -> None:
     rows: list[tuple[Any, ...]] = [(name, number, *(getattr(s.parts, name) for s in scores)) for name, number in PARTS]
-    rows[4:4] = [("  by exact inference", "(4)", *(_exact(s) for s in scores))] if any(s.differences for s in scores) else []
-    rows += [(name, number, *(getattr(s.penalties, name) if s.penalties else None for s in scores)) for name, number in PENALTIES]
+    rows[4:4] = (
+        [("  by exact inference", "(4)", *(_exact(s) for s in scores))] if any(s.differences for s in scores) else []
+    )
+    rows += [
+        (name, number, *(getattr(s.penalties, name) if s.penalties else None for s in scores))
+        for name, number in PENALTIES
+    ]
     show.table(("part", "EVAL", *(s.title for s in scores)), rows)
     if any(s.penalties is None for s in scores):
         click.echo("no Penalty where tasks have no scores", err=True)
@@ -87,11 +105,22 @@ def _tasks(found: Score) -> None:
     place = {node: i for i, node in enumerate(found.workflow.topological())}
     tasks = sorted(found.workflow.tasks, key=lambda t: place[t.id])
     rows = [
-        (t.title, t.actor_kind, t.p, t.q, parts.success[t.id], t.known_cost_usd, t.known_duration_ms,
-         parts.start_ms[t.id], parts.finish_ms[t.id])
+        (
+            t.title,
+            t.actor_kind,
+            t.p,
+            t.q,
+            parts.success[t.id],
+            t.known_cost_usd,
+            t.known_duration_ms,
+            parts.start_ms[t.id],
+            parts.finish_ms[t.id],
+        )
         for t in tasks[:MOST_SHOWN]
     ]
-    show.table(("task", "actor", "p", "q", "success", "cost_usd", "duration_ms", "start_ms", "finish_ms"), rows, found.title)
+    show.table(
+        ("task", "actor", "p", "q", "success", "cost_usd", "duration_ms", "start_ms", "finish_ms"), rows, found.title
+    )
     if len(tasks) > MOST_SHOWN:
         click.echo(f"and {len(tasks) - MOST_SHOWN:,} more tasks: --json has them all")
 
@@ -100,7 +129,11 @@ def _as_dict(found: Score) -> dict[str, Any]:
     whole = {name: getattr(found.parts, name) for name, _ in PARTS}
     whole |= {name: getattr(found.penalties, name) if found.penalties else None for name, _ in PENALTIES}
     nodes = {
-        node: {"success": found.parts.success[node], "start_ms": found.parts.start_ms[node], "finish_ms": found.parts.finish_ms[node]}
+        node: {
+            "success": found.parts.success[node],
+            "start_ms": found.parts.start_ms[node],
+            "finish_ms": found.parts.finish_ms[node],
+        }
         for node in found.workflow.topological()
     }
     exact = {d.node or "": {"product": d.product, "exact": d.exact} for d in found.differences}

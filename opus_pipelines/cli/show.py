@@ -14,7 +14,12 @@ from rich.table import Table
 
 FORMATS = ("table", "csv", "json", "parquet")
 format_option = click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="table", show_default=True, help="How rows are written to stdout."
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="How rows are written to stdout.",
 )
 
 
@@ -29,7 +34,11 @@ def relation(rows: duckdb.DuckDBPyRelation, form: str) -> None:
         writer.writerow(columns)
         writer.writerows([[_text(v) for v in row] for row in values])
     elif form == "json":
-        click.echo(json.dumps([dict(zip(columns, row, strict=True)) for row in values], indent=1, default=_text, ensure_ascii=False))
+        click.echo(
+            json.dumps(
+                [dict(zip(columns, row, strict=True)) for row in values], indent=1, default=_text, ensure_ascii=False
+            )
+        )
     else:
         table(columns, values)
 
@@ -47,7 +56,9 @@ def parquet(rows: duckdb.DuckDBPyRelation) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
-    """An aligned table on stdout, numbers to the right: folded to a terminal's width, as wide as it needs to be everywhere else."""
+    """An aligned table on stdout, numbers to the right: folded to a terminal's width, as wide as it needs to be
+    everywhere else.
+    """
     rows = [list(row) for row in rows]
     if title:
         click.echo(("" if title.startswith("Lake") else "\n") + title)

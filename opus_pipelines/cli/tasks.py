@@ -1,14 +1,20 @@
-"""`opus tasks`: the WKG's tasks, and what was merged in each. It only reads; neither Dagster nor Spark nor torch is loaded."""
+"""`opus tasks`: the WKG's tasks, and what was merged in each. It only reads; neither Dagster nor Spark nor torch is
+loaded.
+"""
 
 import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
-from opus_pipelines.errors import LakeError
+from opus_pipelines.core.errors import LakeError
 
 
 @click.command()
-@click.option("--merged", is_flag=True, help="Only tasks of several names: each name by source, with how and how surely it was merged.")
+@click.option(
+    "--merged",
+    is_flag=True,
+    help="Only tasks of several names: each name by source, with how and how surely it was merged.",
+)
 @click.option("--industry", help="Only tasks of this industry.")
 @click.option("--like", metavar="TEXT", help="Only tasks with this text in one of their names.")
 @show.format_option
@@ -16,16 +22,17 @@ from opus_pipelines.errors import LakeError
 def tasks(options: Options, merged: bool, industry: str | None, like: str | None, form: str) -> None:
     """The tasks of the Work Knowledge Graph: how often each was carried out, in which sources, under which names.
 
-    --merged shows what task resolution made of names, for a person to judge; pins.toml beside the history folder overrules it.
+    --merged shows what task resolution made of names, for a person to judge; pins.toml beside the history folder
+    overrules it.
 
     \b
     Example:
       opus tasks --industry "insurance claims" --like survey
       opus tasks --merged
     """
-    from opus_pipelines.query import tasks as query_tasks
-    from opus_pipelines.query.find import find_industry
-    from opus_pipelines.query.views import connect
+    from opus_pipelines.reporting import tasks as query_tasks
+    from opus_pipelines.reporting.tasks import find_industry
+    from opus_pipelines.reporting.views import connect
 
     lake = options.lake()
     if lake.current_snapshot() is None:

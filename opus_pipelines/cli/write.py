@@ -8,8 +8,8 @@ import click
 
 from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.read import scoped
-from opus_pipelines.errors import InputError
-from opus_pipelines.lake import Lake
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.lake.layout import Lake
 
 
 def note(text: str) -> None:
@@ -36,9 +36,15 @@ def sample(directory: Path, seed: int) -> None:
 
 
 @click.command()
-@click.option("--history", type=click.Path(path_type=Path), help="Folder of history, a folder a source (or OPUS_HISTORY).")
-@click.option("--full", is_flag=True, help="Read, mine and embed everything again, and hold it against what is published.")
-@click.option("--reset-lambda", is_flag=True, help="Choose the lambda of gamma anew, so that the median edge has gamma 0.5.")
+@click.option(
+    "--history", type=click.Path(path_type=Path), help="Folder of history, a folder a source (or OPUS_HISTORY)."
+)
+@click.option(
+    "--full", is_flag=True, help="Read, mine and embed everything again, and hold it against what is published."
+)
+@click.option(
+    "--reset-lambda", is_flag=True, help="Choose the lambda of gamma anew, so that the median edge has gamma 0.5."
+)
 @click.option("--publish", is_flag=True, help="Publish even what was rolled back from.")
 @click.pass_obj
 def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bool, publish: bool) -> None:
@@ -53,7 +59,9 @@ def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bo
 
     settings = options.settings(paths__history=history)
     if not settings.paths.history.is_dir():
-        raise InputError(f"{settings.paths.history}: no such history folder; say where it is with --history or OPUS_HISTORY")
+        raise InputError(
+            f"{settings.paths.history}: no such history folder; say where it is with --history or OPUS_HISTORY"
+        )
     unchanged = None if full or reset_lambda or publish else unchanged_history(settings)
     if unchanged is None:
         if (line := versions_since(settings)) is not None:
@@ -70,12 +78,23 @@ def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bo
 
 @click.command()
 @scoped
-@click.option("--intakes", type=click.Path(path_type=Path), help="Folder of intakes, client/contract/intake (or OPUS_INTAKES).")
+@click.option(
+    "--intakes", type=click.Path(path_type=Path), help="Folder of intakes, client/contract/intake (or OPUS_INTAKES)."
+)
 @click.option("--intake", help="Only the contracts that have this intake (its folder's name).")
-@click.option("--retry-failed", is_flag=True, help="Also contracts in whose results intakes failed (time, memory), though nothing changed.")
+@click.option(
+    "--retry-failed",
+    is_flag=True,
+    help="Also contracts in whose results intakes failed (time, memory), though nothing changed.",
+)
 @click.pass_obj
 def generate(
-    options: Options, client: str | None, contract: str | None, intakes: Path | None, intake: str | None, retry_failed: bool
+    options: Options,
+    client: str | None,
+    contract: str | None,
+    intakes: Path | None,
+    intake: str | None,
+    retry_failed: bool,
 ) -> None:
     """Make the ranked workflows of what is named, or of every contract, where the current result is not up to date.
 
@@ -106,7 +125,8 @@ def generate(
 def ui(options: Options, port: int) -> None:
     """The Dagster UI with its daemon, on this lake's runs, until it is stopped.
 
-    Its jobs read the folders that the lake was made from last, unless settings or OPUS_HISTORY and OPUS_INTAKES state others.
+    Its jobs read the folders that the lake was made from last, unless settings or OPUS_HISTORY and OPUS_INTAKES state
+    others.
 
     \b
     Example:

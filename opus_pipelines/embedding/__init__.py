@@ -1,1 +1,4 @@
-"""Text as unit vectors: the sentence encoder, its cache by content, the FAISS index, and how parts of a text are put together."""
+"""Text as unit vectors: the sentence encoder, its cache, the FAISS index, and passages of long texts.
+
+In: texts. Out: unit vectors. Doors: `encoder.Encoder` and `index.VectorIndex`.
+"""

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from opus_pipelines.core.ids import digest
+from opus_pipelines.core.versions import ALGORITHM_VERSIONS
 from opus_pipelines.embedding.encoder import Encoder
-from opus_pipelines.ids import digest
-from opus_pipelines.lake import slug, write_atomically
-from opus_pipelines.versions import ALGORITHM_VERSIONS
+from opus_pipelines.lake.layout import slug, write_atomically
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +26,10 @@ def adopt_vectors(made: Path, folder: Path) -> None:
     """Add the vectors of another cache whose texts this one lacks. Both are folders of models."""
     for model in sorted(f for f in made.glob("*") if f.is_dir()):
         known = {key for table in _tables(folder / model.name) for key in table["content_hash"].to_pylist()}
-        tables = [t.filter(pa.array([key not in known for key in t["content_hash"].to_pylist()], pa.bool_())) for t in _tables(model)]
+        tables = [
+            t.filter(pa.array([key not in known for key in t["content_hash"].to_pylist()], pa.bool_()))
+            for t in _tables(model)
+        ]
         if rows := [table for table in tables if table.num_rows]:
             _add_file(folder / model.name, pa.concat_tables(rows))
 
@@ -36,7 +39,9 @@ def _tables(folder: Path) -> list[pa.Table]:
 
 
 def _add_file(folder: Path, table: pa.Table) -> None:
-    write_atomically(folder / f"{uuid.uuid4().hex}.parquet", lambda path: pq.write_table(table, path, compression="zstd"))
+    write_atomically(
+        folder / f"{uuid.uuid4().hex}.parquet", lambda path: pq.write_table(table, path, compression="zstd")
+    )
 
 
 def _suffix() -> str:
@@ -51,7 +56,9 @@ def tokens_of(folder: Path) -> int:
 
 
 class CachedEncoder:
-    """An Encoder that encodes only texts it has not seen; the vectors lie in `<folder>/<model, tokens>-whole/*.parquet`."""
+    """An Encoder that encodes only texts it has not seen; the vectors lie in `<folder>/<model,
+    tokens>-whole/*.parquet`.
+    """
 
     def __init__(self, encoder: Encoder, folder: Path) -> None:
         self.encoder = encoder

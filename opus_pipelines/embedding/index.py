@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opus_pipelines.errors import LakeError
+from opus_pipelines.core.errors import LakeError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -53,13 +53,18 @@ class VectorIndex:
         return len(self.ids)
 
     def search(self, vectors: "np.ndarray", k: int) -> list[list[tuple[str, float]]]:
-        """For each row of `vectors` the k most similar (id, similarity), best first, ties by id; fewer where there are fewer."""
+        """For each row of `vectors` the k most similar (id, similarity), best first, ties by id; fewer where there are
+        fewer.
+        """
         import numpy as np
 
         if not self.ids or k < 1:
             return [[] for _ in vectors]
         similarities, rows = self._index.search(np.ascontiguousarray(vectors, np.float32), min(k, len(self.ids)))
         return [
-            sorted(((self.ids[i], float(s)) for s, i in zip(sims, found, strict=True) if i >= 0), key=lambda hit: (-hit[1], hit[0]))
+            sorted(
+                ((self.ids[i], float(s)) for s, i in zip(sims, found, strict=True) if i >= 0),
+                key=lambda hit: (-hit[1], hit[0]),
+            )
             for sims, found in zip(similarities, rows, strict=True)
         ]

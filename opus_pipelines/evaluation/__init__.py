@@ -1,1 +1,4 @@
-"""What a Workflow is worth: success, schedule, cost and Reward (spec A2, A5)."""
+"""What a workflow is worth by EVAL: success, cost, schedule, lead time, Reward, Penalty and uncertainty.
+
+In: a `Workflow`. Out: `Evaluation` and `Score`. Door: `reward.evaluate`.
+"""

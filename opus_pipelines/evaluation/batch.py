@@ -1,4 +1,6 @@
-"""Many workflows of one shape in one NumPy pass: EVAL (1)-(7) over arrays whose rows are workflows, with the figures of `evaluate`."""
+"""Many workflows of one shape in one NumPy pass: EVAL (1)-(7) over arrays whose rows are workflows, with the figures
+of `evaluate`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from opus_pipelines.core.settings import Cost
 from opus_pipelines.evaluation.cost import MS_PER_HOUR, consumed_usd, weights_held
-from opus_pipelines.settings import Cost
 from opus_pipelines.workflow.model import Node, Workflow
 
 Floats = NDArray[np.float64]
@@ -16,12 +18,13 @@ ROWS = 1 << 14  # of one pass: its arrays stay in the processor's cache, and mem
 
 @dataclass(frozen=True)
 class Figures:
-    """The parameters of n workflows that share nodes and edges. Columns follow `Workflow.inputs`, `.tasks` and `.outputs`.
+    """The parameters of n workflows that share nodes and edges. Columns follow `Workflow.inputs`, `.tasks` and
+    `.outputs`.
 
-    p, q, cost_usd, duration_ms: (n, tasks); prior: (n, inputs); gain_usd: (n, outputs), None where no gain is stated; `held`: resource
-    name to (n, tasks).
-    imputed_usd: (n, tasks), what stands for unknown costs and times: it lowers the Reward and is in no cost.
-    An array of one row stands for all rows.
+    p, q, cost_usd, duration_ms: (n, tasks); prior: (n, inputs); gain_usd: (n, outputs), None where no gain is stated;
+    `held`: resource name to (n, tasks).
+    imputed_usd: (n, tasks), what stands for unknown costs and times: it lowers the Reward and is in no cost. An array
+    of one row stands for all rows.
     """
 
     p: Floats
@@ -35,15 +38,21 @@ class Figures:
 
     @classmethod
     def of(cls, workflow: Workflow, cost: Cost) -> "Figures":
-        """One workflow's own parameters, as arrays of one row; what its tasks consume beside dollars is priced into `cost_usd`."""
+        """One workflow's own parameters, as arrays of one row; what its tasks consume beside dollars is priced into
+        `cost_usd`.
+        """
         tasks = workflow.tasks
-        columns = {name: np.array([[getattr(t, name) for t in tasks]]) for name in ("p", "q", "duration_ms", "imputed_usd")}
+        columns = {
+            name: np.array([[getattr(t, name) for t in tasks]]) for name in ("p", "q", "duration_ms", "imputed_usd")
+        }
         names = sorted({name for t in tasks for name in t.held})
         return cls(
             **columns,
             cost_usd=np.array([[t.cost_usd + consumed_usd(t, cost) for t in tasks]]),
             prior=np.array([[n.prior for n in workflow.inputs]]),
-            gain_usd=np.array([[n.gain_usd for n in workflow.outputs]], dtype=np.float64) if workflow.states_gain else None,
+            gain_usd=np.array([[n.gain_usd for n in workflow.outputs]], dtype=np.float64)
+            if workflow.states_gain
+            else None,
             held={name: np.array([[t.held.get(name, 0.0) for t in tasks]]) for name in names},
         )
 
@@ -55,17 +64,22 @@ class Figures:
 
     def part(self, start: int, stop: int) -> "Figures":
         """Rows start..stop; single rows stay as they are."""
+
         def cut(a: Floats) -> Floats:
             return a if len(a) == 1 else a[start:stop]
 
-        plain = {name: cut(getattr(self, name)) for name in ("p", "q", "cost_usd", "duration_ms", "prior", "imputed_usd")}
+        plain = {
+            name: cut(getattr(self, name)) for name in ("p", "q", "cost_usd", "duration_ms", "prior", "imputed_usd")
+        }
         gain = None if self.gain_usd is None else cut(self.gain_usd)
         return Figures(**plain, gain_usd=gain, held={name: cut(a) for name, a in self.held.items()})
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Figures of n workflows, each (n,). `worth`: by which they are compared, as in `Evaluation`; the cost is what is known of it."""
+    """Figures of n workflows, each (n,). `worth`: by which they are compared, as in `Evaluation`; the cost is what is
+    known of it.
+    """
 
     worth: Floats
     success_probability: Floats
@@ -138,7 +152,9 @@ def _pass(shape: _Shape, figures: Figures, rows: int, cost: Cost) -> tuple[Float
 
 
 def _held_usd(figures: Figures, start_of: Mapping[int, Floats], rows: int, cost: Cost) -> Floats:
-    """<w_r, R^(r)> by (3), (18): the most that is held at any task's start; only resources with a weight are looked at."""
+    """<w_r, R^(r)> by (3), (18): the most that is held at any task's start; only resources with a weight are looked
+    at.
+    """
     weights = weights_held(cost)
     found = np.zeros(rows)
     took = figures.duration_ms

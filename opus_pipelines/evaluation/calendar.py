@@ -1,7 +1,7 @@
 """Working hours and holidays: the `[calendar]` table of contract.toml, and the working time between two moments.
 
-Moments are milliseconds since 1970 in UTC, working time is in milliseconds. Both directions are exact: the calendar is written out as a
-list of working intervals, and a moment or an amount of working time is looked up in it.
+Moments are milliseconds since 1970 in UTC, working time is in milliseconds. Both directions are exact: the calendar is
+written out as a list of working intervals, and a moment or an amount of working time is looked up in it.
 """
 
 import re
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field
 
+from opus_pipelines.core.settings import Section
 from opus_pipelines.evaluation.cost import MS_PER_HOUR
-from opus_pipelines.settings import Section
 
 FIRST_YEAR, LAST_YEAR = 1990, 2060
 WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
@@ -36,7 +36,9 @@ def _zone(name: str) -> str:
 def _hours(text: str) -> str:
     start, end = _minutes(text)
     if not 0 <= start < end <= DAY_MINUTES:
-        raise ValueError(f'working_hours {text!r}: write the first and the last hour of a working day, such as "09:00-17:00"')
+        raise ValueError(
+            f'working_hours {text!r}: write the first and the last hour of a working day, such as "09:00-17:00"'
+        )
     return text
 
 
@@ -57,17 +59,26 @@ def _holiday(text: str) -> str:
 class CalendarSettings(Section):
     """When the people of a contract work. No `[calendar]` table: they work around the clock, as far as anyone knows."""
 
-    timezone: Annotated[str, AfterValidator(_zone)] = Field("UTC", description="time zone of the working hours, such as Europe/Amsterdam")
-    working_hours: Annotated[str, AfterValidator(_hours)] = Field("09:00-17:00", description="of every working day, local time")
-    working_days: tuple[Annotated[str, AfterValidator(_weekday)], ...] = Field(WEEKDAYS[:5], min_length=1, description="days of the week")
+    timezone: Annotated[str, AfterValidator(_zone)] = Field(
+        "UTC", description="time zone of the working hours, such as Europe/Amsterdam"
+    )
+    working_hours: Annotated[str, AfterValidator(_hours)] = Field(
+        "09:00-17:00", description="of every working day, local time"
+    )
+    working_days: tuple[Annotated[str, AfterValidator(_weekday)], ...] = Field(
+        WEEKDAYS[:5], min_length=1, description="days of the week"
+    )
     holidays: tuple[Annotated[str, AfterValidator(_holiday)], ...] = Field(
-        (), description='dates on which nobody works ("2026-12-24"), countries or parts of them with their public holidays ("NL", "DE-BY")',
+        (),
+        description='dates on which nobody works ("2026-12-24"), countries or parts of them with their public holidays ("NL", "DE-BY")',
     )
 
 
 @dataclass(frozen=True)
 class Calendar:
-    """Working intervals written out: `starts_ms` and `ends_ms` in order, `worked_ms` the working time before each start."""
+    """Working intervals written out: `starts_ms` and `ends_ms` in order, `worked_ms` the working time before each
+    start.
+    """
 
     starts_ms: Floats
     ends_ms: Floats
@@ -90,7 +101,9 @@ class Calendar:
         return np.asarray(self.worked_ms[place] + inside)
 
     def moments_ms(self, worked: Floats) -> Floats:
-        """The moment at which so much working time has passed: the end of a working day, not the beginning of the next one."""
+        """The moment at which so much working time has passed: the end of a working day, not the beginning of the next
+        one.
+        """
         place = np.clip(np.searchsorted(self.worked_ms, worked, "left") - 1, 0, None)
         return np.asarray(self.starts_ms[place] + (worked - self.worked_ms[place]))
 

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from opus_pipelines.errors import WorkflowError
+from opus_pipelines.core.errors import WorkflowError
+from opus_pipelines.core.settings import Cost
 from opus_pipelines.evaluation.schedule import Peaks
-from opus_pipelines.settings import Cost
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 MS_PER_HOUR = 3_600_000.0
@@ -33,10 +33,14 @@ class WorkflowCost:
     @property
     def cost_usd(self) -> float:
         """The whole."""
-        return self.cost_compute_usd + self.cost_model_usd + self.cost_human_usd + self.cost_time_usd + self.cost_held_usd
+        return (
+            self.cost_compute_usd + self.cost_model_usd + self.cost_human_usd + self.cost_time_usd + self.cost_held_usd
+        )
 
 
-def split_cost(cost_usd: float, compute: float | None, model: float | None, human: float | None, actor_kind: str | None) -> Parts:
+def split_cost(
+    cost_usd: float, compute: float | None, model: float | None, human: float | None, actor_kind: str | None
+) -> Parts:
     """`cost_usd` by who consumed it.
 
     What the known parts leave open counts to the part of the task's actor kind (human, model, else compute);
@@ -58,9 +62,13 @@ def time_usd(duration_ms: float, settings: Cost) -> float:
 def workflow_cost(workflow: Workflow, duration_ms: float, held: Peaks, settings: Cost) -> WorkflowCost:
     """C(W) = <w_g, R^(g)> + w_d D + <w_r, R^(r)>, EVAL (5), with (1) in dollars (w_g = 1).
 
-    Further cumulative resources count to the compute part at the settings' price a unit; raises WorkflowError where one has no price.
+    Further cumulative resources count to the compute part at the settings' price a unit; raises WorkflowError where one
+    has no price.
     """
-    parts = [split_cost(t.cost_usd, t.cost_compute_usd, t.cost_model_usd, t.cost_human_usd, t.actor_kind) for t in workflow.tasks]
+    parts = [
+        split_cost(t.cost_usd, t.cost_compute_usd, t.cost_model_usd, t.cost_human_usd, t.actor_kind)
+        for t in workflow.tasks
+    ]
     consumed = [consumed_usd(task, settings) for task in workflow.tasks]
     weights = weights_held(settings)
     return WorkflowCost(
@@ -73,18 +81,24 @@ def workflow_cost(workflow: Workflow, duration_ms: float, held: Peaks, settings:
 
 
 def consumed_usd(task: TaskNode, settings: Cost) -> float:
-    """What a task uses up beside its `cost_usd`, at the settings' prices; raises WorkflowError where a resource has none."""
+    """What a task uses up beside its `cost_usd`, at the settings' prices; raises WorkflowError where a resource has
+    none.
+    """
     return math.fsum(_price(name, settings) * amount for name, amount in task.consumes.items())
 
 
 def weighed_usd(task: TaskNode, settings: Cost) -> float:
-    """What a task costs where workflows are compared: all that it uses up, and what stands for an unknown cost or time."""
+    """What a task costs where workflows are compared: all that it uses up, and what stands for an unknown cost or
+    time.
+    """
     return task.cost_usd + consumed_usd(task, settings) + task.imputed_usd
 
 
 def _price(name: str, settings: Cost) -> float:
     if name not in settings.usd_per_unit:
-        raise WorkflowError(f"the resource {name!r} has no price: set cost.usd_per_unit.{name} in opus.toml (0 where it costs nothing)")
+        raise WorkflowError(
+            f"the resource {name!r} has no price: set cost.usd_per_unit.{name} in opus.toml (0 where it costs nothing)"
+        )
     return settings.usd_per_unit[name]
 
 

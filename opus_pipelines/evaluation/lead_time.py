@@ -1,11 +1,13 @@
 """Lead time of a workflow: from the start of its first step to the end of its last one, waiting included.
 
-Touch time (EVAL (2), `duration_ms`) is work alone. Lead time adds the waiting before every step, as history had it. Both are sums along the
-critical path, and the 90th percentile of a sum is not the sum of the 90th percentiles: the distribution is drawn (Monte Carlo with a
-fixed seed). A step that waits for several others begins to wait when the last of them has ended.
+Touch time (EVAL (2), `duration_ms`) is work alone. Lead time adds the waiting before every step, as history had it.
+Both are sums along the critical path, and the 90th percentile of a sum is not the sum of the 90th percentiles: the
+distribution is drawn (Monte Carlo with a fixed seed). A step that waits for several others begins to wait when the last
+of them has ended.
 
-Waiting times of one case depend on each other: an urgent case waits little everywhere. Each draw therefore has one common factor for all
-waits of the workflow, and `correlation` says how much of a wait's normal score it explains (a one-factor Gaussian copula).
+Waiting times of one case depend on each other: an urgent case waits little everywhere. Each draw therefore has one
+common factor for all waits of the workflow, and `correlation` says how much of a wait's normal score it explains (a
+one-factor Gaussian copula).
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,15 +17,16 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 
+from opus_pipelines.core.ids import digest
 from opus_pipelines.evaluation.calendar import Calendar
 from opus_pipelines.evaluation.cost import MS_PER_HOUR
-from opus_pipelines.evaluation.times import Floats, Times
-from opus_pipelines.ids import digest
+from opus_pipelines.evaluation.duration_quantiles import DurationQuantiles, Floats
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 DRAWS = 2_000
-KEPT = 512          # steps' draws kept: the workflows of an intake share most of their steps
-ARRIVAL_YEAR = 2026  # requests arrive evenly over the working time of one year; a fixed one, so that a rebuild gives the same figures
+KEPT = 512  # steps' draws kept: the workflows of an intake share most of their steps
+# requests arrive evenly over the working time of one year; a fixed one, so that a rebuild gives the same figures
+ARRIVAL_YEAR = 2026
 
 APART, TOGETHER, MIXED, ASSUMED = "waiting and work", "time between completions", "mixed", "assumed"
 
@@ -32,27 +35,31 @@ APART, TOGETHER, MIXED, ASSUMED = "waiting and work", "time between completions"
 class Wait:
     """A waiting time and what it was measured on: edge_way, edge, way, task or resource."""
 
-    times: Times
+    times: DurationQuantiles
     level: str
 
 
 @dataclass(frozen=True)
 class StepTime:
-    """What is known of the time of one step. `waits`: by the node before it. `work`: None where its working time is unknown.
+    """What is known of the time of one step. `waits`: by the node before it. `work`: None where its working time is
+    unknown.
 
-    `in_working_time`: waiting and work are those of people and pass in the working hours of the calendar, where there is one.
+    `in_working_time`: waiting and work are those of people and pass in the working hours of the calendar, where there
+    is one.
     `assumed`: the working time is not history's.
     """
 
     waits: Mapping[str, Wait] = field(default_factory=dict)
-    work: Times | None = None
+    work: DurationQuantiles | None = None
     in_working_time: bool = False
     assumed: bool = False
 
 
 @dataclass(frozen=True)
 class StepLead:
-    """One step's waiting time in milliseconds, and what it rests on; None where it is unknown or nothing is waited for."""
+    """One step's waiting time in milliseconds, and what it rests on; None where it is unknown or nothing is waited
+    for.
+    """
 
     wait_ms_p50: float | None = None
     wait_ms_p90: float | None = None
@@ -62,8 +69,9 @@ class StepLead:
 
 @dataclass(frozen=True)
 class LeadTime:
-    """The lead time of a workflow. `draws` is None where a step's time is unknown; `basis` says what the figures rest on, or why there are
-    none."""
+    """The lead time of a workflow. `draws` is None where a step's time is unknown; `basis` says what the figures rest
+    on, or why there are none.
+    """
 
     basis: str
     draws: Floats | None = None
@@ -88,13 +96,18 @@ class LeadTime:
 
 
 def lead_time(
-    workflow: Workflow, times: Mapping[str, StepTime], correlation: float = 0.0, seed: int = 0, calendar: Calendar | None = None,
+    workflow: Workflow,
+    times: Mapping[str, StepTime],
+    correlation: float = 0.0,
+    seed: int = 0,
+    calendar: Calendar | None = None,
     draws: int = DRAWS,
 ) -> LeadTime:
-    """The lead time of a workflow; `times` by node. The same arguments give the same draws; workflows that share a step share its draws.
+    """The lead time of a workflow; `times` by node. The same arguments give the same draws; workflows that share a
+    step share its draws.
 
-    `correlation`: 0 (waits are independent) to below 1. `calendar`: people's waiting and work pass in its working hours; requests arrive
-    during them.
+    `correlation`: 0 (waits are independent) to below 1. `calendar`: people's waiting and work pass in its working
+    hours; requests arrive during them.
     """
     steps = {task.id: _step(workflow, task, times.get(task.id, StepTime())) for task in workflow.tasks}
     if unknown := _unknown(workflow, workflow.tasks, times):
@@ -106,21 +119,30 @@ def lead_time(
 
 
 def time_until(
-    workflow: Workflow, times: Mapping[str, StepTime], node: str, since: str | None = None, in_working_time: bool = False,
-    correlation: float = 0.0, seed: int = 0, calendar: Calendar | None = None, draws: int = DRAWS,
+    workflow: Workflow,
+    times: Mapping[str, StepTime],
+    node: str,
+    since: str | None = None,
+    in_working_time: bool = False,
+    correlation: float = 0.0,
+    seed: int = 0,
+    calendar: Calendar | None = None,
+    draws: int = DRAWS,
 ) -> LeadTime:
-    """The time up to the end of one node, from the start of the first step or from the end of the node `since`; the draws are those of
-    `lead_time`. Only the nodes up to these two are asked: what comes later may be unknown.
+    """The time up to the end of one node, from the start of the first step or from the end of the node `since`; the
+    draws are those of `lead_time`. Only the nodes up to these two are asked: what comes later may be unknown.
 
-    `in_working_time`: working time between the two moments is counted, where there is a calendar. A negative time is none: the node was
-    done before the time began.
+    `in_working_time`: working time between the two moments is counted, where there is a calendar. A negative time is
+    none: the node was done before the time began.
     """
     asked = workflow.before({node} if since is None else {node, since})
     tasks = [task for task in workflow.tasks if task.id in asked]
     if unknown := _unknown(workflow, tasks, times):
         return LeadTime(unknown)
     start = _starts(draws, seed, calendar)
-    finish = _finishes(workflow, [n for n in workflow.topological() if n in asked], times, start, correlation, seed, calendar)
+    finish = _finishes(
+        workflow, [n for n in workflow.topological() if n in asked], times, start, correlation, seed, calendar
+    )
     first, last = start if since is None else finish[since], finish[node]
     if calendar is not None and in_working_time:
         first, last = calendar.working_ms(first), calendar.working_ms(last)
@@ -130,7 +152,11 @@ def time_until(
 def _unknown(workflow: Workflow, tasks: Iterable[TaskNode], times: Mapping[str, StepTime]) -> str:
     """Why their times cannot be told, "" where they can."""
     unknown = [task.title for task in tasks if not _is_known(workflow, task, times.get(task.id, StepTime()))]
-    return f"unknown: no time of {', '.join(map(repr, unknown[:3]))}{' and others' if len(unknown) > 3 else ''}" if unknown else ""
+    return (
+        f"unknown: no time of {', '.join(map(repr, unknown[:3]))}{' and others' if len(unknown) > 3 else ''}"
+        if unknown
+        else ""
+    )
 
 
 def _starts(draws: int, seed: int, calendar: Calendar | None) -> Floats:
@@ -141,7 +167,12 @@ def _starts(draws: int, seed: int, calendar: Calendar | None) -> Floats:
 
 
 def _finishes(
-    workflow: Workflow, nodes: Iterable[str], times: Mapping[str, StepTime], start: Floats, correlation: float, seed: int,
+    workflow: Workflow,
+    nodes: Iterable[str],
+    times: Mapping[str, StepTime],
+    start: Floats,
+    correlation: float,
+    seed: int,
     calendar: Calendar | None,
 ) -> dict[str, Floats]:
     """When each of these nodes, parents first, ends in each draw."""
@@ -178,7 +209,13 @@ def _step(workflow: Workflow, task: TaskNode, time: StepTime) -> StepLead:
 
 
 def _after(
-    ready: Floats, task: TaskNode, before: list[str], finish: Mapping[str, Floats], time: StepTime, correlation: float, seed: int,
+    ready: Floats,
+    task: TaskNode,
+    before: list[str],
+    finish: Mapping[str, Floats],
+    time: StepTime,
+    correlation: float,
+    seed: int,
     calendar: Calendar | None,
 ) -> Floats:
     """When the step ends in each draw: it waits for the last of those before it, then the work is done."""
@@ -191,17 +228,25 @@ def _after(
         wait = np.array([time.waits[b].times.at(waited) for b in known])[last, rows]
         work_share = 1.0 - np.array([time.waits[b].times.with_work_share for b in known])[last]
     work = time.work.at(worked) if time.work is not None else np.zeros(len(ready))
-    spent = wait + np.where(alone < work_share, work, 0.0)  # where the waiting contains the work, it is not counted again
+    spent = wait + np.where(
+        alone < work_share, work, 0.0
+    )  # where the waiting contains the work, it is not counted again
     return calendar.after(ready, spent) if calendar is not None and time.in_working_time else ready + spent
 
 
 @lru_cache(KEPT)
 def _shares(node: str, correlation: float, seed: int, draws: int) -> tuple[Floats, Floats, Floats]:
-    """Of one step: shares of its waiting time, of its working time, and draws that decide whether the waiting contains the work."""
+    """Of one step: shares of its waiting time, of its working time, and draws that decide whether the waiting contains
+    the work.
+    """
     common = np.random.default_rng(int(digest("case", seed)[:12], 16)).standard_normal(draws)
     random = np.random.default_rng(int(digest("lead time", seed, node)[:12], 16))
     own = random.standard_normal(draws)
-    found = ndtr(np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own), random.random(draws), random.random(draws)
+    found = (
+        ndtr(np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own),
+        random.random(draws),
+        random.random(draws),
+    )
     for values in found:
         values.setflags(write=False)
     return found

@@ -1,17 +1,21 @@
-"""The normative Penalties of EVAL (8)-(10), from four scores a task. How a score is measured is not told here: the papers do not say."""
+"""The normative Penalties of EVAL (8)-(10), from four scores a task. How a score is measured is not told here: the
+papers do not say.
+"""
 
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 
-from opus_pipelines.errors import WorkflowError
-from opus_pipelines.settings import Reward
+from opus_pipelines.core.errors import WorkflowError
+from opus_pipelines.core.settings import Reward
 from opus_pipelines.workflow.model import Workflow
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Ch, Cp, Ob, Ih of one task (EVAL A3), each in [0, 1], 0 best: four free scores; `Scores.of` fills in what is not measured."""
+    """Ch, Cp, Ob, Ih of one task (EVAL A3), each in [0, 1], 0 best: four free scores; `Scores.of` fills in what is not
+    measured.
+    """
 
     cohesion: float
     coupling: float
@@ -19,16 +23,30 @@ class Scores:
     hygiene: float
 
     def __post_init__(self) -> None:
-        if not (0 <= self.cohesion <= 1 and 0 <= self.coupling <= 1 and 0 <= self.observability <= 1 and 0 <= self.hygiene <= 1):
+        if not (
+            0 <= self.cohesion <= 1
+            and 0 <= self.coupling <= 1
+            and 0 <= self.observability <= 1
+            and 0 <= self.hygiene <= 1
+        ):
             wrong = [f"{name} is {x}" for name, x in asdict(self).items() if not 0 <= x <= 1]
             raise WorkflowError(f"a score lies in [0, 1]: {', '.join(wrong)}")
 
     @classmethod
     def of(
-        cls, cohesion: float | None = None, coupling: float | None = None, observability: float | None = None, hygiene: float | None = None
+        cls,
+        cohesion: float | None = None,
+        coupling: float | None = None,
+        observability: float | None = None,
+        hygiene: float | None = None,
     ) -> "Scores":
-        """Where one of a pair is absent, the complement of the other: Ch + Cp = 1, Ob + Ih = 1, the paper's own supposition."""
-        return cls(*_pair("cohesion", cohesion, "coupling", coupling), *_pair("observability", observability, "hygiene", hygiene))
+        """Where one of a pair is absent, the complement of the other: Ch + Cp = 1, Ob + Ih = 1, the paper's own
+        supposition.
+        """
+        return cls(
+            *_pair("cohesion", cohesion, "coupling", coupling),
+            *_pair("observability", observability, "hygiene", hygiene),
+        )
 
 
 @dataclass(frozen=True)
@@ -55,12 +73,16 @@ def task_scores(workflow: Workflow, scores: Mapping[str, Scores]) -> dict[str, S
 
 
 def cip(scores: Collection[Scores], alpha: float = 0.5) -> float:
-    """EVAL (8): the mean of α Ch² + (1 - α) Cp² over the tasks; 0 without tasks. Which of the two α weighs is a reading (R 75 %)."""
+    """EVAL (8): the mean of α Ch² + (1 - α) Cp² over the tasks; 0 without tasks. Which of the two α weighs is a
+    reading (R 75 %).
+    """
     return _mean_of_squares([(s.cohesion, s.coupling) for s in scores], alpha)
 
 
 def sip(scores: Collection[Scores], beta: float = 0.5) -> float:
-    """EVAL (9): the mean of β Ob² + (1 - β) Ih² over the tasks; 0 without tasks. Which of the two β weighs is a reading (R 75 %)."""
+    """EVAL (9): the mean of β Ob² + (1 - β) Ih² over the tasks; 0 without tasks. Which of the two β weighs is a
+    reading (R 75 %).
+    """
     return _mean_of_squares([(s.observability, s.hygiene) for s in scores], beta)
 
 

@@ -3,11 +3,11 @@
 import math
 from dataclasses import dataclass
 
+from opus_pipelines.core.settings import Cost, Reward
+from opus_pipelines.evaluation.bayesian_network import exact_success
 from opus_pipelines.evaluation.cost import workflow_cost
-from opus_pipelines.evaluation.exact import exact_success
 from opus_pipelines.evaluation.schedule import peaks, schedule
 from opus_pipelines.evaluation.success import product_success
-from opus_pipelines.settings import Cost, Reward
 from opus_pipelines.workflow.model import Workflow
 
 
@@ -15,9 +15,10 @@ from opus_pipelines.workflow.model import Workflow
 class Evaluation:
     """What a workflow is worth; names are those of `workflows/optimized`, the maps are by node.
 
-    cost_usd == cost_compute_usd + cost_model_usd + cost_human_usd + cost_time_usd + cost_held_usd, to the last bit. Costs, times and the
-    Reward are of what is known; `imputed_usd` stands for the rest where workflows are compared (`optimization.imputed`). Gain, expected
-    gain and Reward are None where nobody states what a right output is worth.
+    cost_usd == cost_compute_usd + cost_model_usd + cost_human_usd + cost_time_usd + cost_held_usd, to the last bit.
+    Costs, times and the Reward are of what is known; `imputed_usd` stands for the rest where workflows are compared
+    (`optimization.imputed_figures`). Gain, expected gain and Reward are None where nobody states what a right output is
+    worth.
     """
 
     reward_usd: float | None
@@ -40,7 +41,9 @@ class Evaluation:
 
     @property
     def worth(self) -> float:
-        """What the search makes the most of: the Reward, less what stands for unknown costs and times; without a stated gain P_succ(W)."""
+        """What the search makes the most of: the Reward, less what stands for unknown costs and times; without a
+        stated gain P_succ(W).
+        """
         return self.success_probability if self.reward_usd is None else self.reward_usd - self.imputed_usd
 
     @property
@@ -52,7 +55,8 @@ class Evaluation:
 def evaluate(workflow: Workflow, cost: Cost, reward: Reward) -> Evaluation:
     """EVAL (1)-(7). `gain_usd` is the sum of the outputs' gains, `reward_usd` the expected gain less the cost.
 
-    Success is inferred as `reward.inference` says: by the paper's product form, or exactly (`evaluation.exact`).
+    Success is inferred as `reward.inference` says: by the paper's product form, or exactly
+    (`evaluation.bayesian_network`).
     """
     success = exact_success(workflow) if reward.inference == "exact" else product_success(workflow)
     times = schedule(workflow)

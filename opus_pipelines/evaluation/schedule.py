@@ -65,7 +65,8 @@ def known_schedule(workflow: Workflow) -> tuple[dict[str, float | None], dict[st
 def peaks(workflow: Workflow, times: Schedule | None = None) -> Peaks:
     """The componentwise maximum of EVAL (3) over the active sets (18), in O(n log n) with a heap of finishes.
 
-    Intervals are half open: what finishes at t is released before what starts at t is held, and a task without duration holds nothing.
+    Intervals are half open: what finishes at t is released before what starts at t is held, and a task without duration
+    holds nothing.
     """
     times = schedule(workflow) if times is None else times
     start, finish = times.start_ms, times.finish_ms

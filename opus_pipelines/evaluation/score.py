@@ -1,15 +1,17 @@
-"""Everything EVAL says about a workflow, part by part with the formula's number, and several workflows ranked against each other."""
+"""Everything EVAL says about a workflow, part by part with the formula's number, and several workflows ranked against
+each other.
+"""
 
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from opus_pipelines.errors import WorkflowError
-from opus_pipelines.evaluation.exact import Difference, differences
+from opus_pipelines.core.errors import WorkflowError
+from opus_pipelines.core.settings import Cost, Reward
+from opus_pipelines.evaluation.bayesian_network import Difference, differences
+from opus_pipelines.evaluation.comparison import merit, quantised
 from opus_pipelines.evaluation.penalty import Penalties, Scores, penalties
-from opus_pipelines.evaluation.ranking import merit, quantised
 from opus_pipelines.evaluation.reward import Evaluation, evaluate
-from opus_pipelines.settings import Cost, Reward
 from opus_pipelines.workflow.files import WorkflowFile
 from opus_pipelines.workflow.model import Workflow
 
@@ -18,7 +20,8 @@ from opus_pipelines.workflow.model import Workflow
 class Score:
     """One workflow with its parts; `penalties` is None where scores are missing.
 
-    `differences`: where (4) and exact inference disagree; `uncompared`: why that is not known, where it would take too much.
+    `differences`: where (4) and exact inference disagree; `uncompared`: why that is not known, where it would take too
+    much.
     """
 
     title: str
@@ -36,7 +39,9 @@ class Score:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A place in the ranking by EVAL (13); `distance_usd` is (14) to the next rank, None for the last and where no gain is stated."""
+    """A place in the ranking by EVAL (13); `distance_usd` is (14) to the next rank, None for the last and where no
+    gain is stated.
+    """
 
     rank: int
     score: Score
@@ -44,13 +49,17 @@ class Ranked:
 
 
 def score(title: str, workflow: Workflow, scores: Mapping[str, Scores], cost: Cost, reward: Reward) -> Score:
-    """EVAL (1)-(10) of one workflow; `scores` by node. A Penalty needs every task's scores: with some missing there is none."""
+    """EVAL (1)-(10) of one workflow; `scores` by node. A Penalty needs every task's scores: with some missing there is
+    none.
+    """
     complete = all(task.id in scores for task in workflow.tasks) and bool(workflow.tasks)
     found = penalties(workflow, scores, reward) if complete else None
     parts = evaluate(workflow, cost, reward)
     try:
         return Score(title, workflow, parts, found, tuple(differences(workflow)))
-    except WorkflowError as error:  # in the product form, as the settings have it, the workflow has its Reward all the same
+    except (
+        WorkflowError
+    ) as error:  # in the product form, as the settings have it, the workflow has its Reward all the same
         return Score(title, workflow, parts, found, (), str(error))
 
 
@@ -62,8 +71,8 @@ def score_file(title: str, file: WorkflowFile, cost: Cost, reward: Reward) -> Sc
 
 
 def ranked(scores: Sequence[Score], quantum_usd: float, success_step: float) -> list[Ranked]:
-    """EVAL (13) on Rewards in steps of the quantum, an unmeasured Penalty last, then by title. Rewards of one step are 0 apart. Where no
-    gain is stated, on the chances of success in steps of `success_step`.
+    """EVAL (13) on Rewards in steps of the quantum, an unmeasured Penalty last, then by title. Rewards of one step are
+    0 apart. Where no gain is stated, on the chances of success in steps of `success_step`.
 
     Raises WorkflowError where `reasons` finds any.
     """
@@ -73,21 +82,29 @@ def ranked(scores: Sequence[Score], quantum_usd: float, success_step: float) -> 
     step = quantum_usd if has_gain else success_step
     ordered = sorted(scores, key=lambda s: (*merit(s.parts.worth, s.penalty, step), s.title))
     worths = [s.parts.worth for s in ordered]
-    gaps: list[float | None] = [a - b if quantised(a, step) != quantised(b, step) else 0.0 for a, b in itertools.pairwise(worths)]
+    gaps: list[float | None] = [
+        a - b if quantised(a, step) != quantised(b, step) else 0.0 for a, b in itertools.pairwise(worths)
+    ]
     if not has_gain:
         gaps = [None] * len(gaps)
-    return [Ranked(place, found, gap) for place, (found, gap) in enumerate(zip(ordered, [*gaps, None], strict=True), start=1)]
+    return [
+        Ranked(place, found, gap)
+        for place, (found, gap) in enumerate(zip(ordered, [*gaps, None], strict=True), start=1)
+    ]
 
 
 def reasons(scores: Sequence[Score]) -> list[str]:
-    """Why these workflows must not be ranked: their inputs or outputs differ, or one task done in one way carries different parameters."""
+    """Why these workflows must not be ranked: their inputs or outputs differ, or one task done in one way carries
+    different parameters.
+    """
     found = []
     for name in ("inputs", "outputs"):
         ends = {s.title: _ends(s.workflow, name) for s in scores}
         first_title, first = next(iter(ends.items()))
         found += [
             f"{first_title} and {title} have different {name} ({_only(first, own)} against {_only(own, first)})"
-            for title, own in ends.items() if own != first
+            for title, own in ends.items()
+            if own != first
         ]
     return found + _inconsistent(scores)
 
@@ -98,10 +115,13 @@ def _ends(workflow: Workflow, name: str) -> dict[tuple[str, str | None], float |
     return {(n.title, n.data_type): n.gain_usd for n in workflow.outputs}
 
 
-def _only(mine: Mapping[tuple[str, str | None], float | None], other: Mapping[tuple[str, str | None], float | None]) -> str:
+def _only(
+    mine: Mapping[tuple[str, str | None], float | None], other: Mapping[tuple[str, str | None], float | None]
+) -> str:
     said = (
         title if value is None else f"{title} ({value:g})"
-        for (title, kind), value in mine.items() if (title, kind) not in other or other[title, kind] != value
+        for (title, kind), value in mine.items()
+        if (title, kind) not in other or other[title, kind] != value
     )
     return ", ".join(said) or "nothing more"
 
@@ -121,5 +141,7 @@ def _inconsistent(scores: Sequence[Score]) -> list[str]:
             title, first = seen.setdefault(way, (s.title, figures))
             off = [f"{n} {a:g} and {b:g}" for n, a, b in zip(_PARAMETERS, first, figures, strict=True) if a != b]
             if off:
-                found.append(f"task {task.title!r} is done in one way but carries, in {title} and {s.title}, {', '.join(off)}")
+                found.append(
+                    f"task {task.title!r} is done in one way but carries, in {title} and {s.title}, {', '.join(off)}"
+                )
     return found

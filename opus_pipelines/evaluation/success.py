@@ -1,10 +1,12 @@
-"""Success probabilities of EVAL A2 in the paper's product form, and the forks above each node, which tell where that form is not exact."""
+"""Success probabilities of EVAL A2 in the paper's product form, and the forks above each node, which tell where that
+form is not exact.
+"""
 
 import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from opus_pipelines.errors import WorkflowError
+from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 
@@ -44,10 +46,11 @@ def product_success(workflow: Workflow) -> Success:
 
 
 class Forks:
-    """Of every node the forks at or above it that hang on something uncertain; a fork is a node that leads to two or more.
+    """Of every node the forks at or above it that hang on something uncertain; a fork is a node that leads to two or
+    more.
 
-    Two nodes share an uncertain ancestor exactly where they share such a fork: where their ways from it part. Without forks nothing is
-    kept, so that a long chain costs no more than its length.
+    Two nodes share an uncertain ancestor exactly where they share such a fork: where their ways from it part. Without
+    forks nothing is kept, so that a long chain costs no more than its length.
     """
 
     MOST = 20_000_000  # entries kept together, some gigabytes: beyond them no answer is to be had here
@@ -73,7 +76,9 @@ class Forks:
         """Count work on one workflow; raises WorkflowError where it comes to more than `most`."""
         self._spent += steps
         if self._spent > most:
-            raise WorkflowError('too many branches meet in so large a workflow for exact success: set reward.inference = "product"')
+            raise WorkflowError(
+                'too many branches meet in so large a workflow for exact success: set reward.inference = "product"'
+            )
 
 
 def is_uncertain(workflow: Workflow, node: str) -> bool:

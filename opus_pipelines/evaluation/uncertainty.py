@@ -1,7 +1,9 @@
-"""How sure a Reward is: drawn from what is believed of p, q, cost and time of each task, seeded, many draws in one pass.
+"""How sure a Reward is: drawn from what is believed of p, q, cost and time of each task, seeded, many draws in one
+pass.
 
 What two workflows do alike they do alike in every draw: a task done in one way has one draw for all of them, so that
-the probability that one beats the other rests on their differences alone. The rule is this project's own; the formulas are EVAL's.
+the probability that one beats the other rests on their differences alone. The rule is this project's own; the formulas
+are EVAL's.
 """
 
 import math
@@ -11,28 +13,32 @@ from functools import lru_cache
 
 import numpy as np
 
+from opus_pipelines.core.ids import digest
+from opus_pipelines.core.settings import Cost
 from opus_pipelines.evaluation.batch import Figures, Floats, evaluate_batch
 from opus_pipelines.evaluation.cost import weights_held
-from opus_pipelines.ids import digest
-from opus_pipelines.settings import Cost
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 DRAWS = 1_000
 Z = 1.959963984540054  # normal quantile at 97.5 %
-LEAST_STRENGTH = 2.0   # of a Beta made from an interval: the uniform distribution's; less would be two peaks at 0 and 1
-KEPT = 1_024           # tasks' draws kept: many intakes ask for the same ones
+LEAST_STRENGTH = 2.0  # of a Beta made from an interval: the uniform distribution's; less would be two peaks at 0 and 1
+KEPT = 1_024  # tasks' draws kept: many intakes ask for the same ones
 
 
 @dataclass(frozen=True)
 class Share:
-    """A probability believed to be Beta(value·strength, (1 - value)·strength): `strength` counts, of evidence and prior; inf: sure."""
+    """A probability believed to be Beta(value·strength, (1 - value)·strength): `strength` counts, of evidence and
+    prior; inf: sure.
+    """
 
     value: float
     strength: float = math.inf
 
     @classmethod
     def within(cls, value: float, lower: float, upper: float, z: float = Z) -> "Share":
-        """Of this mean, with the standard deviation of a normal distribution of which so much lies in lower..upper as in -z..z: 95 %."""
+        """Of this mean, with the standard deviation of a normal distribution of which so much lies in lower..upper as
+        in -z..z: 95 %.
+        """
         deviation = (upper - lower) / (2 * z)
         if deviation <= 0:
             return cls(value)
@@ -51,9 +57,10 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Belief:
-    """What is believed of one task done in one way. The deviations are standard deviations of its *mean* cost and *mean* time, 0 where
-    they are sure; `paid_by_time`: its cost is its time at a price, so that both are one draw."""
+class Posterior:
+    """What is believed of one task done in one way. The deviations are standard deviations of its *mean* cost and
+    *mean* time, 0 where they are sure; `paid_by_time`: its cost is its time at a price, so that both are one draw.
+    """
 
     p: Share
     q: Share
@@ -70,9 +77,11 @@ class Interval:
     p95: float
 
 
-def worth_draws(workflow: Workflow, beliefs: Mapping[str, Belief], cost: Cost, seed: int, n: int = DRAWS) -> Floats:
-    """What the workflow is worth (`Batch.worth`) in n draws: Rewards, EVAL (7), or without a stated gain chances of success; in the product
-    form. `beliefs` by node, a node without one is taken as sure. Costs and times are log-normal."""
+def worth_draws(workflow: Workflow, beliefs: Mapping[str, Posterior], cost: Cost, seed: int, n: int = DRAWS) -> Floats:
+    """What the workflow is worth (`Batch.worth`) in n draws: Rewards, EVAL (7), or without a stated gain chances of
+    success; in the product form. `beliefs` by node, a node without one is taken as sure. Costs and times are
+    log-normal.
+    """
     figures = Figures.of(workflow, cost)
     tasks = workflow.tasks
     if not any(task.id in beliefs for task in tasks):
@@ -94,8 +103,9 @@ def interval(draws: Floats) -> Interval:
 
 
 def beats(first: Floats, second: Floats, quantum: float = 0.0, in_a_tie: float = 0.5) -> float:
-    """The share of draws in which the first earns more. Draws in which both earn the same count `in_a_tie`: the same to the last bit, or
-    in one step of the quantum, as EVAL (13) compares them."""
+    """The share of draws in which the first earns more. Draws in which both earn the same count `in_a_tie`: the same
+    to the last bit, or in one step of the quantum, as EVAL (13) compares them.
+    """
     if quantum:
         first, second = np.rint(first / quantum), np.rint(second / quantum)
     return float(np.mean(first > second) + np.mean(first == second) * in_a_tie)
@@ -118,7 +128,7 @@ class _Drawn:
 
 
 @lru_cache(KEPT)
-def _drawn(task: _Drawn, belief: Belief | None, seed: int, n: int) -> tuple[Floats, Floats, Floats, Floats]:
+def _drawn(task: _Drawn, belief: Posterior | None, seed: int, n: int) -> tuple[Floats, Floats, Floats, Floats]:
     """p, q, cost and time, each (n,), not to be written to."""
     if belief is None:
         found = tuple(np.full(n, value) for value in (task.p, task.q, task.cost_usd, task.duration_ms))

@@ -7,27 +7,36 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from opus_pipelines.generation.discover import ContractFolder
+from opus_pipelines.core.ids import digest, make_id
+from opus_pipelines.core.schemas import (
+    DATASETS,
+    EXPECTED_FLOW,
+    OPTIMIZED,
+    RUNS,
+    WORKFLOW_EDGES,
+    WORKFLOW_TASKS,
+    Dataset,
+)
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.core.versions import versions_of
 from opus_pipelines.generation.results.changes import write_changes
 from opus_pipelines.generation.results.rows import DATASETS_OF_GENERATION, Row
-from opus_pipelines.generation.results.staged import Heading, StagedTables
-from opus_pipelines.ids import digest, make_id
-from opus_pipelines.lake import Lake, read_json, write_json, write_table
-from opus_pipelines.lwm.history import HistoryBackend
+from opus_pipelines.generation.results.staged import ResultKey, StagedTables
+from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.lake.layout import Lake, read_json, write_json, write_table
+from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import LargeWorkModel
-from opus_pipelines.schemas import DATASETS, EXPECTED_FLOW, OPTIMIZED, RUNS, WORKFLOW_EDGES, WORKFLOW_TASKS, Dataset
-from opus_pipelines.settings import Settings
-from opus_pipelines.versions import versions_of
 
 TABLES = (*DATASETS_OF_GENERATION, OPTIMIZED, WORKFLOW_TASKS, WORKFLOW_EDGES, EXPECTED_FLOW)
 
 
 @dataclass
 class ContractResult:
-    """All that a contract's intakes led to, its tables in memory or staged on disk. `failed` and `refused`: a line each for a person.
+    """All that a contract's intakes led to, its tables in memory or staged on disk. `failed` and `refused`: a line
+    each for a person.
 
-    `attempt`: see `result_id`; `memory_mb`: the most that a process which worked on it took; `texts_missed`: passages that nobody had
-    encoded before the work began.
+    `attempt`: see `result_id`; `memory_mb`: the most that a process which worked on it took; `texts_missed`: passages
+    that nobody had encoded before the work began.
     """
 
     client: str
@@ -53,7 +62,9 @@ class ContractResult:
     def counts(self) -> dict[str, int]:
         """Rows by dataset; first asked for before the tables are published, for staged ones are moved then."""
         staged = self.tables
-        return {name: staged.rows(name) if isinstance(staged, StagedTables) else staged[name].num_rows for name in staged}
+        return {
+            name: staged.rows(name) if isinstance(staged, StagedTables) else staged[name].num_rows for name in staged
+        }
 
 
 def settings_hash(settings: Settings) -> str:
@@ -65,35 +76,55 @@ def result_id(
     contract: ContractFolder, snapshot: str, settings: Settings, model: LargeWorkModel | None = None, attempt: int = 1
 ) -> str:
     """The id that the contract's result has or would have: hash of its files, decisions, snapshot, model, settings and
-    algorithm versions.
-    Cheap.
+    algorithm versions. Cheap.
 
-    `attempt`: 1, or which attempt this is at the same inputs, where intakes failed before for a reason that may pass (time, memory); what
-    is published is never changed, so that each attempt has an id of its own.
+    `attempt`: 1, or which attempt this is at the same inputs, where intakes failed before for a reason that may pass
+    (time, memory); what is published is never changed, so that each attempt has an id of its own.
     """
-    return id_of(contract, snapshot, (model or HistoryBackend()).version, settings_hash(settings), versions_of("result"), attempt)
+    return id_of(
+        contract, snapshot, (model or HistoryBackend()).version, settings_hash(settings), versions_of("result"), attempt
+    )
 
 
 def id_of(
-    contract: ContractFolder, snapshot: str, model_version: str, settings: str, code: str, attempt: int = 1, decisions: int | None = None
+    contract: ContractFolder,
+    snapshot: str,
+    model_version: str,
+    settings: str,
+    code: str,
+    attempt: int = 1,
+    decisions: int | None = None,
 ) -> str:
-    """`result_id` of the hash of the settings and the algorithm versions (`code`), which a published result names: both can be compared.
+    """`result_id` of the hash of the settings and the algorithm versions (`code`), which a published result names:
+    both can be compared.
 
     `decisions`: how many of the contract's decisions were made by then; all, where no number is given.
     """
     again = [attempt] if attempt > 1 else []
     decided = contract.decisions.versions[:decisions][-1:]
-    return make_id("r", contract.client, contract.contract, contract.content, snapshot, model_version, settings, code, *decided, *again)
+    return make_id(
+        "r",
+        contract.client,
+        contract.contract,
+        contract.content,
+        snapshot,
+        model_version,
+        settings,
+        code,
+        *decided,
+        *again,
+    )
 
 
 def result_table(result: ContractResult, dataset: Dataset, rows: list[Row]) -> pa.Table:
     """Rows as a table of a result's dataset, each with its client, contract and result."""
-    return Heading(result.client, result.contract, result.result).table(dataset, rows)
+    return ResultKey(result.client, result.contract, result.result).table(dataset, rows)
 
 
 def publish_contract(lake: Lake, result: ContractResult, now: datetime) -> None:
-    """Write every table of the result aside, where it is not staged there yet, move all into place, runs last (a result that has it is
-    whole), then replace the contract's pointer: the one visible step."""
+    """Write every table of the result aside, where it is not staged there yet, move all into place, runs last (a
+    result that has it is whole), then replace the contract's pointer: the one visible step.
+    """
     where = {"client_key": result.client, "contract_key": result.contract, "result": result.result}
     assert result.counts is not None  # counted while the tables are there
     with lake.staging() as scratch:
@@ -108,8 +139,13 @@ def publish_contract(lake: Lake, result: ContractResult, now: datetime) -> None:
     if before and before["result"] == result.result:
         before = None  # it is current already: what it followed stands in its own rows
     pointer = {
-        "client": result.client, "contract": result.contract, "result": result.result, "snapshot": result.snapshot,
-        "model_version": result.model_version, "attempt": result.attempt, "published_at": now.isoformat(),
+        "client": result.client,
+        "contract": result.contract,
+        "result": result.result,
+        "snapshot": result.snapshot,
+        "model_version": result.model_version,
+        "attempt": result.attempt,
+        "published_at": now.isoformat(),
         "before": before["result"] if before else None,
     }
     write_changes(lake, pointer, before)

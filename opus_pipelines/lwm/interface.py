@@ -1,4 +1,6 @@
-"""The Large Work Model's interface: (Intention, subgraphs, near cases) to task sequences. Every backend takes and gives these."""
+"""The Large Work Model's interface: (Intention, subgraphs, near cases) to task sequences. Every backend takes and
+gives these.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,17 +8,17 @@ from typing import Protocol
 
 import numpy as np
 
-from opus_pipelines.lwm.reading import Reading
-from opus_pipelines.subgraph.steiner import SubWKG
+from opus_pipelines.lwm.procedure_reading import ParsedProcedure
 from opus_pipelines.wkg.graph import WorkGraph
+from opus_pipelines.wkg.steiner_tree import SubWKG
 
 
 @dataclass(frozen=True)
-class NearCase:
+class SimilarCase:
     """A case of history near the Intention. `weight` falls with distance; `success` None where unknown.
 
-    `tasks` and `task_keys` run in step, in order of carrying out, repetitions included. `is_decision`: nobody carried it out; it is a
-    workflow that a person accepted or wrote for a similar intake.
+    `tasks` and `task_keys` run in step, in order of carrying out, repetitions included. `is_decision`: nobody carried
+    it out; it is a workflow that a person accepted or wrote for a similar intake.
     """
 
     implementation_id: str
@@ -44,10 +46,12 @@ class NearCase:
 
 
 @dataclass(frozen=True)
-class Work:
-    """A kind of work that an Intention asks for: the cases of history near it, and groups of tasks of each of which they needed one."""
+class CaseTasks:
+    """A kind of work that an Intention asks for: the cases of history near it, and groups of tasks of each of which
+    they needed one.
+    """
 
-    cases: Sequence[NearCase]
+    cases: Sequence[SimilarCase]
     needed: Sequence[frozenset[str]]
 
     def goes_with(self, task: str) -> bool:
@@ -58,7 +62,8 @@ class Work:
 
 @dataclass(frozen=True)
 class LwmRequest:
-    """What a backend may look at: Γ, the graph, one SWKG a neighbourhood, the nearest cases, and the intake's procedure as it was read.
+    """What a backend may look at: Γ, the graph, one SWKG a neighbourhood, the nearest cases, and the intake's
+    procedure as it was read.
 
     `works`: the kinds of work to be done in one workflow, where the intake asks for more than the nearest cases did.
     `agreed`: the steps that similar cases agree on, in order, where history tells no outcomes.
@@ -67,10 +72,10 @@ class LwmRequest:
     vector: np.ndarray
     graph: WorkGraph
     subgraphs: Sequence[SubWKG]
-    cases: Sequence[NearCase]
+    cases: Sequence[SimilarCase]
     seed: int = 0
-    reading: Reading | None = None
-    works: Sequence[Work] = ()
+    reading: ParsedProcedure | None = None
+    works: Sequence[CaseTasks] = ()
     agreed: tuple[str, ...] = ()
 
 
@@ -78,8 +83,8 @@ class LwmRequest:
 class TaskSequence:
     """One sequence written for one subgraph (its index); `score` orders a backend's sequences, best highest.
 
-    `source`: history (a near case's), lwm (a walk, or several cases' made one), procedure (read from the intake's own) or decision (a
-    person accepted or wrote it).
+    `source`: history (a near case's), lwm (a walk, or several cases' made one), procedure (read from the intake's own)
+    or decision (a person accepted or wrote it).
     """
 
     subgraph: int
@@ -98,5 +103,7 @@ class LargeWorkModel(Protocol):
     def version(self) -> str: ...
 
     def generate(self, request: LwmRequest) -> list[TaskSequence]:
-        """Sequences for every subgraph, best first; tasks are of the graph's catalogue, but for the reading's new steps."""
+        """Sequences for every subgraph, best first; tasks are of the graph's catalogue, but for the reading's new
+        steps.
+        """
         ...

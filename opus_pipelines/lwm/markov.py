@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from opus_pipelines.lwm.interface import NearCase
-from opus_pipelines.subgraph.steiner import SubWKG
+from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.wkg.graph import WorkGraph
+from opus_pipelines.wkg.steiner_tree import SubWKG
 
 WIDTH = 12
 MAX_LENGTH = 60
@@ -25,11 +25,13 @@ class Walk:
     log_probability: float
 
 
-def beam(graph: WorkGraph, subgraph: SubWKG, cases: Sequence[NearCase], width: int = WIDTH) -> list[Walk]:
+def beam(graph: WorkGraph, subgraph: SubWKG, cases: Sequence[SimilarCase], width: int = WIDTH) -> list[Walk]:
     """At most `width` finished walks, likeliest first, ties by task ids."""
     inside = set(subgraph.tasks)
     ends = _end_rates(inside, cases)
-    open_walks: list[tuple[tuple[str, ...], float]] = [((task,), math.log(rate)) for task, rate in _starts(inside, cases, graph).items()]
+    open_walks: list[tuple[tuple[str, ...], float]] = [
+        ((task,), math.log(rate)) for task, rate in _starts(inside, cases, graph).items()
+    ]
     done: dict[tuple[str, ...], float] = {}
     for _ in range(min(MAX_LENGTH, len(inside))):
         longer: list[tuple[tuple[str, ...], float]] = []
@@ -44,20 +46,22 @@ def beam(graph: WorkGraph, subgraph: SubWKG, cases: Sequence[NearCase], width: i
     return [Walk(tasks, score) for tasks, score in sorted(done.items(), key=lambda w: (-w[1], w[0]))[:width]]
 
 
-def _starts(inside: set[str], cases: Sequence[NearCase], graph: WorkGraph) -> dict[str, float]:
+def _starts(inside: set[str], cases: Sequence[SimilarCase], graph: WorkGraph) -> dict[str, float]:
     """P(a walk begins with the task); where no near case begins inside, tasks without predecessors inside, else all."""
     counts: dict[str, float] = defaultdict(float)
     for case in cases:
         if case.tasks and case.tasks[0] in inside:
             counts[case.tasks[0]] += case.weight
     if not counts:
-        sources = [t for t in sorted(inside) if not inside.intersection(graph.predecessors.get(t, ()))] or sorted(inside)
+        sources = [t for t in sorted(inside) if not inside.intersection(graph.predecessors.get(t, ()))] or sorted(
+            inside
+        )
         counts = dict.fromkeys(sources, 1.0)
     total = sum(counts.values())
     return {task: count / total for task, count in sorted(counts.items())}
 
 
-def _end_rates(inside: set[str], cases: Sequence[NearCase]) -> dict[str, float]:
+def _end_rates(inside: set[str], cases: Sequence[SimilarCase]) -> dict[str, float]:
     """P(the walk ends | it is at the task), over the near cases that did not fail; only tasks where one ended."""
     visits: dict[str, float] = defaultdict(float)
     ends: dict[str, float] = defaultdict(float)

@@ -1,1 +1,5 @@
-"""From the Workflow Graph to ranked workflows: ways, node costs, k best paths, constraints, ranking, baseline."""
+"""The search: node costs, bounds, Pareto labels, execution modes, reviews, local search and diversity.
+
+In: a Workflow Graph with costs and constraints. Out: the best paths and plans. Doors: `label_search.best_paths` and
+`local_search.LocalSearch`.
+"""

@@ -17,8 +17,10 @@ MIN_P_DEADLINE = 0.9  # a deadline that one case in ten misses is kept, as a 90t
 
 @dataclass(frozen=True)
 class Due:
-    """A deadline of one step held against a workflow: the lead time up to that step, of which `taken` is None where it is unknown.
-    `limit_hours`: what is held against it; hours of working time where the deadline and the lead time count those."""
+    """A deadline of one step held against a workflow: the lead time up to that step, of which `taken` is None where it
+    is unknown.
+    `limit_hours`: what is held against it; hours of working time where the deadline and the lead time count those.
+    """
 
     deadline: StepDeadline
     taken: LeadTime
@@ -38,14 +40,18 @@ class Due:
 
 
 def violations(
-    constraints: Constraints, evaluation: Evaluation, titles_in_order: Sequence[str], resolve: Resolve = lambda name: (),
-    lead_time: LeadTime | None = None, dues: Sequence[Due] = (),
+    constraints: Constraints,
+    evaluation: Evaluation,
+    titles_in_order: Sequence[str],
+    resolve: Resolve = lambda name: (),
+    lead_time: LeadTime | None = None,
+    dues: Sequence[Due] = (),
 ) -> list[str]:
     """Every constraint that the workflow breaks, each with its figures; none means feasible.
 
-    `lead_time`: what `max_lead_time_hours` is held against; without one that constraint is not looked at. `dues`: the deadlines of the
-    steps that it has; one of which nobody can tell whether it is kept is not applied.
-    A task is named by any title that folds alike (`folded`), or by one that `resolve` gives for the name (aliases of other clients).
+    `lead_time`: what `max_lead_time_hours` is held against; without one that constraint is not looked at. `dues`: the
+    deadlines of the steps that it has; one of which nobody can tell whether it is kept is not applied. A task is named
+    by any title that folds alike (`folded`), or by one that `resolve` gives for the name (aliases of other clients).
     """
     places: dict[str, list[int]] = {}
     for place, title in enumerate(titles_in_order):
@@ -59,7 +65,11 @@ def violations(
         *(_deadline(constraints, lead_time) if lead_time else ()),
         *_late(constraints, dues),
         *(f"must_contain: {name!r} is missing" for name in constraints.must_contain if not occurrences(name)),
-        *(f"must_not_contain: {name!r} is task {occurrences(name)[0] + 1}" for name in constraints.must_not_contain if occurrences(name)),
+        *(
+            f"must_not_contain: {name!r} is task {occurrences(name)[0] + 1}"
+            for name in constraints.must_not_contain
+            if occurrences(name)
+        ),
         *_order(constraints, occurrences),
         *_choices(constraints, occurrences),
     ]
@@ -88,7 +98,9 @@ def _deadline(constraints: Constraints, lead_time: LeadTime) -> list[str]:
     least = _least(constraints)
     kept, p90 = lead_time.within(limit), lead_time.p90_ms
     if kept is None or p90 is None:
-        return [f"max_lead_time_hours: whether {limit:g} hours are kept cannot be told: the lead time is {lead_time.basis}"]
+        return [
+            f"max_lead_time_hours: whether {limit:g} hours are kept cannot be told: the lead time is {lead_time.basis}"
+        ]
     if kept >= least:
         return []
     return [
@@ -104,7 +116,9 @@ def _least(constraints: Constraints) -> float:
 def _late(constraints: Constraints, dues: Sequence[Due]) -> list[str]:
     """The deadlines of steps that are missed too often."""
     least = _least(constraints)
-    return [f"deadlines: {due.words}, which is below {least:g}" for due in dues if due.kept is not None and due.kept < least]
+    return [
+        f"deadlines: {due.words}, which is below {least:g}" for due in dues if due.kept is not None and due.kept < least
+    ]
 
 
 def _choices(constraints: Constraints, occurrences: Callable[[str], list[int]]) -> list[str]:
@@ -114,7 +128,9 @@ def _choices(constraints: Constraints, occurrences: Callable[[str], list[int]]) 
         for group in groups:
             there, names = [name for name in group if occurrences(name)], " or ".join(map(repr, group))
             if not there:
-                found.append(f"{kind}: neither {names} is there" if len(group) == 2 else f"{kind}: none of {names} is there")
+                found.append(
+                    f"{kind}: neither {names} is there" if len(group) == 2 else f"{kind}: none of {names} is there"
+                )
             elif kind == "exactly_one_of" and len(there) > 1:
                 found.append(f"{kind}: {' and '.join(map(repr, there))} are there, and only one of {names} may be")
     return found

@@ -1,9 +1,10 @@
 """How different two workflows are, and the most worthwhile of many that differ enough. The rule is this project's own.
 
-A *step* is a task or a review as it is carried out: which one, by which kind of actor, model and group. Two workflows lie as many *swaps*
-apart as it takes at least to turn the steps of the one into those of the other, where one swap puts a step in the place of another,
-takes one out or puts one in: the larger of the two numbers of steps that only one of them has. The same task done by someone else is one
-swap. Order alone is none: who waits for whom changes what runs when, not what is done. It is a metric on sets of steps.
+A *step* is a task or a review as it is carried out: which one, by which kind of actor, model and group. Two workflows
+lie as many *swaps* apart as it takes at least to turn the steps of the one into those of the other, where one swap puts
+a step in the place of another, takes one out or puts one in: the larger of the two numbers of steps that only one of
+them has. The same task done by someone else is one swap. Order alone is none: who waits for whom changes what runs
+when, not what is done. It is a metric on sets of steps.
 """
 
 from collections.abc import Collection, Hashable, Sequence
@@ -49,18 +50,21 @@ def jaccard_distance(first: Sequence[str], second: Sequence[str]) -> float:
     return 1 - len(a & b) / len(a | b) if a | b else 0.0
 
 
-def diverse(ranked: Sequence[D], least_swaps: int, least_share: float = 0.0) -> list[D]:
-    """Those of the ranked, best first, that differ enough from every better one that is kept: the first always, then one after the other.
+def select_diverse(ranked: Sequence[D], least_swaps: int, least_share: float = 0.0) -> list[D]:
+    """Those of the ranked, best first, that differ enough from every better one that is kept: the first always, then
+    one after the other.
 
     Enough: at least `least_swaps` swaps, and at least `least_share` Jaccard distance of their tasks.
     """
     kept: list[D] = []
     for candidate in ranked:
-        if all(apart(candidate, better, least_swaps, least_share) for better in kept):
+        if all(is_diverse(candidate, better, least_swaps, least_share) for better in kept):
             kept.append(candidate)
     return kept
 
 
-def apart(first: Differing, second: Differing, least_swaps: int, least_share: float = 0.0) -> bool:
+def is_diverse(first: Differing, second: Differing, least_swaps: int, least_share: float = 0.0) -> bool:
     """Whether two differ enough."""
-    return swaps(first.steps, second.steps) >= least_swaps and jaccard_distance(first.tasks, second.tasks) >= least_share
+    return (
+        swaps(first.steps, second.steps) >= least_swaps and jaccard_distance(first.tasks, second.tasks) >= least_share
+    )

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from opus_pipelines.core.settings import Cost
+from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.optimization.diversity import swaps
-from opus_pipelines.settings import Cost
-from opus_pipelines.wfg.algorithm1 import WFG
 from opus_pipelines.workflow.model import TaskNode
 
 Nodes = frozenset[str]
@@ -41,7 +41,9 @@ class Avoids:
 
 @dataclass(frozen=True)
 class Before:
-    """Of each pair of sets: where a path holds nodes of both, the first of those of the first set comes before all of the second."""
+    """Of each pair of sets: where a path holds nodes of both, the first of those of the first set comes before all of
+    the second.
+    """
 
     name: str
     pairs: tuple[tuple[Nodes, Nodes], ...]
@@ -49,7 +51,9 @@ class Before:
 
 @dataclass(frozen=True)
 class Differs:
-    """At least `least` swaps (`optimization.diversity`) from a path that has these nodes: so many others, or so many fewer of them."""
+    """At least `least` swaps (`optimization.diversity`) from a path that has these nodes: so many others, or so many
+    fewer of them.
+    """
 
     name: str
     nodes: Nodes
@@ -77,10 +81,12 @@ def keeps(tasks: Sequence[str], demands: Iterable[Demand]) -> bool:
 
 @dataclass(frozen=True)
 class Problem:
-    """A Workflow Graph whose tasks have one or more ways each (`options`, by node), and what is asked of a path through it.
+    """A Workflow Graph whose tasks have one or more ways each (`options`, by node), and what is asked of a path
+    through it.
 
-    Worth of a path: gain · success at its end - cost (5), success carried along by s -> q + (p - q)·s from the input's prior on; less
-    κ·(1 - γ) dollars an edge. Other objectives: least cost (the same without gain, LWM (12)), least duration, most success.
+    Worth of a path: gain · success at its end - cost (5), success carried along by s -> q + (p - q)·s from the input's
+    prior on; less κ·(1 - γ) dollars an edge. Other objectives: least cost (the same without gain, LWM (12)), least
+    duration, most success.
     """
 
     wfg: WFG

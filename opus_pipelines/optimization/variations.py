@@ -1,4 +1,5 @@
-"""Other ways of carrying out the steps of a draft, its reviews among them: what lies a few swaps away and what it earns.
+"""Other ways of carrying out the steps of a draft, its reviews among them: what lies a few swaps away and what it
+earns.
 
 No review is added: one that does not pay is no alternative, and one that does stands there already.
 """
@@ -11,32 +12,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from opus_pipelines.optimization.diversity import Step, Steps, step_of
-from opus_pipelines.optimization.drafts import Move, kind_of, row
-from opus_pipelines.optimization.limits import within
-from opus_pipelines.optimization.refine import Refined, Refiner
+from opus_pipelines.optimization.local_search import LocalSearch, RefinedPlan
+from opus_pipelines.optimization.plan_states import PlanMove, kind_of, row
+from opus_pipelines.optimization.plan_table import EXACT_ROWS, Picks, PlanTable
 from opus_pipelines.optimization.reviews import REVIEW
-from opus_pipelines.optimization.table import EXACT_ROWS, Picks, Table
+from opus_pipelines.optimization.search_limits import within
 from opus_pipelines.workflow.model import TaskNode
 
-BEAM = 64  # variations that are varied once more; with no more than that many single changes, every pair of them is looked at
+# variations that are varied once more; with no more than that many single changes, every pair of them is looked at
+BEAM = 64
 
 
 @dataclass(frozen=True)
 class Variations:
-    """The ones of a draft that keep the limits: `picks` (n, nodes with options), what each is `worth`, as in `Evaluation`."""
+    """The ones of a draft that keep the limits: `picks` (n, nodes with options), what each is `worth`, as in
+    `Evaluation`.
+    """
 
-    refiner: Refiner
-    found: Refined
+    refiner: LocalSearch
+    found: RefinedPlan
     picks: Picks
     worth: NDArray[np.float64]
 
     @classmethod
-    def of(cls, refiner: Refiner, found: Refined, most: int) -> "Variations":
-        """Up to `most` changes at once, of way or of review, each of another node; those that earn most are changed once more."""
+    def of(cls, refiner: LocalSearch, found: RefinedPlan, most: int) -> "Variations":
+        """Up to `most` changes at once, of way or of review, each of another node; those that earn most are changed
+        once more.
+        """
         table = refiner.table(found.draft.order)
         mine = row(table, found.draft.picks)
         changes = [
-            (i, to) for i, options in enumerate(table.options.values()) for to in range(len(options))
+            (i, to)
+            for i, options in enumerate(table.options.values())
+            for to in range(len(options))
             if to != mine[i] and (mine[i] or options[0].kind != REVIEW)
         ]
         layers = [mine[None, :]]
@@ -54,7 +62,9 @@ class Variations:
         flat, start = self._options
         places = self.picks + start
         common = np.array([step in other for step in flat])[places].sum(axis=1)
-        found: NDArray[np.int64] = np.maximum(np.array([step is not None for step in flat])[places].sum(axis=1), len(other)) - common
+        found: NDArray[np.int64] = (
+            np.maximum(np.array([step is not None for step in flat])[places].sum(axis=1), len(other)) - common
+        )
         return found
 
     def steps(self, number: int) -> Steps:
@@ -62,18 +72,28 @@ class Variations:
         flat, start = self._options
         return frozenset(step for place in self.picks[number] + start if (step := flat[place]) is not None)
 
-    def moves(self, number: int) -> list[Move]:
+    def moves(self, number: int) -> list[PlanMove]:
         """The changes that lead to one of them."""
         table = self.refiner.table(self.found.draft.order)
         mine = row(table, self.found.draft.picks)
         chosen = self.picks[number]
-        return [Move(kind_of(n, self.refiner.space), (n,), int(chosen[i])) for i, n in enumerate(table.options) if chosen[i] != mine[i]]
+        return [
+            PlanMove(kind_of(n, self.refiner.space), (n,), int(chosen[i]))
+            for i, n in enumerate(table.options)
+            if chosen[i] != mine[i]
+        ]
 
     @cached_property
     def _options(self) -> tuple[list[Step | None], Picks]:
-        """The step of every option of every node, one behind the other, None for a review that is not there; and where each node begins."""
+        """The step of every option of every node, one behind the other, None for a review that is not there; and where
+        each node begins.
+        """
         options: Sequence[Sequence[TaskNode]] = list(self.refiner.table(self.found.draft.order).options.values())
-        flat = [None if number == 0 and node.kind == REVIEW else step_of(node) for found in options for number, node in enumerate(found)]
+        flat = [
+            None if number == 0 and node.kind == REVIEW else step_of(node)
+            for found in options
+            for number, node in enumerate(found)
+        ]
         return flat, np.cumsum([0, *map(len, options)])[:-1]
 
 
@@ -88,7 +108,7 @@ def _once_more(rows: Picks, mine: Picks, changes: Sequence[tuple[int, int]]) -> 
     return np.unique(made, axis=0)
 
 
-def _likely(table: Table, rows: Picks, most: int) -> Picks:
+def _likely(table: PlanTable, rows: Picks, most: int) -> Picks:
     """Those that earn most in the product form."""
     if len(rows) <= most:
         return rows

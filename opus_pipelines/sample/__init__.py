@@ -1,4 +1,6 @@
-"""The sample: a business process outsourcer's history and intakes, drawn from a generative model whose truth is written beside them."""
+"""The sample: a business process outsourcer's history and intakes, drawn from a generative model whose truth is
+written beside them.
+"""
 
 from opus_pipelines.sample.write import SampleSummary, write_sample
 

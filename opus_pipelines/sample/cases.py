@@ -1,4 +1,6 @@
-"""Draws cases from the generative model: which tasks in which order and way, by whom, when, at what cost, with what outcome."""
+"""Draws cases from the generative model: which tasks in which order and way, by whom, when, at what cost, with what
+outcome.
+"""
 
 from dataclasses import dataclass, field
 from random import Random
@@ -9,7 +11,16 @@ from opus_pipelines.sample.model import UNKNOWN_OUTCOMES, VARIATION, Industry, K
 FIRST_DAY_MS = 1_736_121_600_000  # 2025-01-06T00:00Z, a Monday
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000
 HISTORY_DAYS = 200
-PEOPLE = ("A. Okafor", "B. Lindqvist", "C. Marchetti", "D. Santos", "E. Whitfield", "F. Nakagawa", "G. Haddad", "H. Brandt")
+PEOPLE = (
+    "A. Okafor",
+    "B. Lindqvist",
+    "C. Marchetti",
+    "D. Santos",
+    "E. Whitfield",
+    "F. Nakagawa",
+    "G. Haddad",
+    "H. Brandt",
+)
 PROGRAM = "process-engine 4"
 
 
@@ -55,7 +66,9 @@ def draw_cases(seed: int, industry: Industry, contract: str, kind: Kind) -> list
         shortcut = kind.needed is not None and random.random() < kind.needed.skipped
         performed = _perform(random, answers, industry, chains[shortcut], arrival)
         success = _outcome(random, kind, shortcut, performed)
-        cases.append(Case(number, contract, kind, kind.description.format(**facts), facts, success, shortcut, performed))
+        cases.append(
+            Case(number, contract, kind, kind.description.format(**facts), facts, success, shortcut, performed)
+        )
     return cases
 
 
@@ -66,7 +79,9 @@ def _outcome(random: Random, kind: Kind, shortcut: bool, performed: list[Perform
 
 
 def _perform(random: Random, answers: Random, industry: Industry, chain: Chain, arrival: int) -> list[Performed]:
-    """Walk the chain. Tasks of a parallel block are ready together and started one after the other, so that they overlap in time."""
+    """Walk the chain. Tasks of a parallel block are ready together and started one after the other, so that they
+    overlap in time.
+    """
     done: list[Performed] = []
     right, group, ready = True, None, arrival
     node = _pick(random, chain.start)
@@ -82,7 +97,9 @@ def _perform(random: Random, answers: Random, industry: Industry, chain: Chain, 
     return done
 
 
-def _do(random: Random, answers: Random, industry: Industry, task: Task, right: bool, ready: int, earliest: int) -> Performed:
+def _do(
+    random: Random, answers: Random, industry: Industry, task: Task, right: bool, ready: int, earliest: int
+) -> Performed:
     way = random.choices(task.ways, [w.share for w in task.ways])[0]
     waited = random.gammavariate(2, 900_000) if way.actor_kind == "human" else random.gammavariate(2, 4000)
     if task.answer_hours:
@@ -91,8 +108,16 @@ def _do(random: Random, answers: Random, industry: Industry, task: Task, right: 
     tokens_in, tokens_out = round(_vary(random, way.tokens_in)), round(_vary(random, way.tokens_out))
     start = earliest + int(waited)
     return Performed(
-        task, way, _actor(random, way), ready, start, start + duration, tokens_in, tokens_out,
-        industry.price(way, duration, tokens_in + tokens_out), random.random() < (way.p if right else way.q),
+        task,
+        way,
+        _actor(random, way),
+        ready,
+        start,
+        start + duration,
+        tokens_in,
+        tokens_out,
+        industry.price(way, duration, tokens_in + tokens_out),
+        random.random() < (way.p if right else way.q),
     )
 
 

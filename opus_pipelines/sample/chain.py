@@ -1,4 +1,6 @@
-"""A kind of case as a Markov chain over (node, state), and what is exactly expected of it. Simulation and truth share this chain."""
+"""A kind of case as a Markov chain over (node, state), and what is exactly expected of it. Simulation and truth share
+this chain.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -40,7 +42,9 @@ def variants(kind: Kind) -> list[tuple[float, Chain, bool]]:
 
 
 def compile_chain(kind: Kind, skip: str | None = None) -> Chain:
-    """The flow of a kind as a chain, without the task `skip`; built from its end, so that each element knows what follows."""
+    """The flow of a kind as a chain, without the task `skip`; built from its end, so that each element knows what
+    follows.
+    """
     chain = Chain()
     backs: list[tuple[int, Check]] = []
     for group, element in reversed(list(enumerate(kind.flow))):
@@ -81,7 +85,9 @@ def _together(chain: Chain, element: Together, group: int) -> Options:
 
 @dataclass
 class Expected:
-    """What one case of a chain is expected to do: counts of visits, starts, ends and transitions by task, and P(right at the end)."""
+    """What one case of a chain is expected to do: counts of visits, starts, ends and transitions by task, and P(right
+    at the end).
+    """
 
     visits: dict[str, float]
     after_wrong: dict[str, float]
@@ -94,7 +100,9 @@ class Expected:
 def expected(chain: Chain, tasks: Mapping[str, Task]) -> Expected:
     """Exact expectations, from the linear system of the chain over (node, state before)."""
     size = len(chain.tasks)
-    moves = np.zeros((2 * size, 2 * size))  # from (node, state before) to (next node, state before it); 2i is right, 2i + 1 wrong
+    moves = np.zeros(
+        (2 * size, 2 * size)
+    )  # from (node, state before) to (next node, state before it); 2i is right, 2i + 1 wrong
     entry = np.zeros(2 * size)
     for target, probability in chain.start:
         entry[2 * target] += probability
@@ -117,7 +125,9 @@ def _steps(chain: Chain, tasks: Mapping[str, Task]) -> list[tuple[int, int, int,
 
 
 def _by_task(chain: Chain, tasks: Mapping[str, Task], visits: np.ndarray) -> Expected:
-    sums: dict[str, dict] = {name: defaultdict(float) for name in ("visits", "after_wrong", "starts", "ends", "transitions")}
+    sums: dict[str, dict] = {
+        name: defaultdict(float) for name in ("visits", "after_wrong", "starts", "ends", "transitions")
+    }
     right = 0.0
     for node, name in enumerate(chain.tasks):
         sums["visits"][name] += visits[2 * node] + visits[2 * node + 1]
@@ -137,11 +147,10 @@ def _by_task(chain: Chain, tasks: Mapping[str, Task], visits: np.ndarray) -> Exp
 
 def mixed(parts: list[tuple[float, Expected]]) -> Expected:
     """The weighted sum of expectations; `right` is meaningful only where the weights add up to 1."""
+
     def total(name: str) -> dict:
         keys = dict.fromkeys(flatten.from_iterable(getattr(e, name) for _, e in parts))
         return {key: sum(w * getattr(e, name).get(key, 0.0) for w, e in parts) for key in keys}
 
     names = ("visits", "after_wrong", "starts", "ends", "transitions")
     return Expected(**{name: total(name) for name in names}, right=sum(w * e.right for w, e in parts))
-
-

@@ -1,8 +1,9 @@
-"""The generative model's vocabulary: tasks, the ways of doing them, kinds of case and their flows. Plain data, no randomness.
+"""The generative model's vocabulary: tasks, the ways of doing them, kinds of case and their flows. Plain data, no
+randomness.
 
-A case has a correctness state S, right at first. Doing a task in a way makes S Bernoulli(p) if S was right, else Bernoulli(q); what is
-recorded as the task's success is the new S. A case that never did a needed task is damaged with that task's probability, whatever its
-steps look like; a case succeeds when S is right at its end and it is not damaged.
+A case has a correctness state S, right at first. Doing a task in a way makes S Bernoulli(p) if S was right, else
+Bernoulli(q); what is recorded as the task's success is the new S. A case that never did a needed task is damaged with
+that task's probability, whatever its steps look like; a case succeeds when S is right at its end and it is not damaged.
 """
 
 import re
@@ -60,7 +61,9 @@ class Task:
     outputs: tuple[str, ...]
     instructions: Mapping[str, str]
     ways: tuple[Way, ...]
-    answer_hours: float = 0.0  # mean time that somebody outside takes to answer; it passes before the work on the answer begins
+    answer_hours: float = (
+        0.0  # mean time that somebody outside takes to answer; it passes before the work on the answer begins
+    )
 
     @property
     def p(self) -> float:
@@ -118,7 +121,9 @@ Element = Do | Maybe | Together | Check | Needed
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of case: its title, how a request of this kind reads, its flow, and how many cases history has (0: it is `unseen`)."""
+    """A kind of case: its title, how a request of this kind reads, its flow, and how many cases history has (0: it is
+    `unseen`).
+    """
 
     title: str
     description: str

@@ -10,7 +10,9 @@ from opus_pipelines.sample.model import Industry, Kind
 
 @dataclass(frozen=True)
 class Contract:
-    """A client's contract: its kinds of case, what a correct case is worth, the folder of its intakes, kinds that only intakes have."""
+    """A client's contract: its kinds of case, what a correct case is worth, the folder of its intakes, kinds that only
+    intakes have.
+    """
 
     client: str
     name: str
@@ -60,8 +62,11 @@ SOURCES = (
         "expenses.csv.gz",
         ("accepted", "corrected later"),
         sentence,
-        {"Assign Ledger Account": "Categorise spend", "Review Posting": "Second look at entries",
-         "Post to Ledger": "Book to general ledger"},
+        {
+            "Assign Ledger Account": "Categorise spend",
+            "Review Posting": "Second look at entries",
+            "Post to Ledger": "Book to general ledger",
+        },
     ),
     Source(
         "brightwater_invoices",
@@ -73,14 +78,20 @@ SOURCES = (
     Source(
         "castellan_household",
         insurance.INDUSTRY,
-        (Contract("Castellan Insurance", "Household Claims", 260.0, insurance.HOUSEHOLD, "household", unseen.HOUSEHOLD),),
+        (
+            Contract(
+                "Castellan Insurance", "Household Claims", 260.0, insurance.HOUSEHOLD, "household", unseen.HOUSEHOLD
+            ),
+        ),
         "claims.jsonl",
         ("settled", "reopened"),
         snake,
         {
-            "Extract Claim Details": "capture_loss_facts", "Inspect Property": "survey_damage_at_home",
+            "Extract Claim Details": "capture_loss_facts",
+            "Inspect Property": "survey_damage_at_home",
             "Estimate Repair Cost": "price_repairs",
-            "Review Settlement": "second_look_before_offer", "Notify Policyholder": "send_outcome_letter",
+            "Review Settlement": "second_look_before_offer",
+            "Notify Policyholder": "send_outcome_letter",
         },
     ),
     Source(

@@ -4,7 +4,15 @@ from collections import defaultdict
 from typing import Any
 
 from opus_pipelines.sample.chain import Expected, expected, mixed, variants
-from opus_pipelines.sample.model import UNKNOWN_OUTCOMES, USD_PER_MILLION_TOKENS, VARIATION, Industry, Kind, Task, normalise
+from opus_pipelines.sample.model import (
+    UNKNOWN_OUTCOMES,
+    USD_PER_MILLION_TOKENS,
+    VARIATION,
+    Industry,
+    Kind,
+    Task,
+    normalise,
+)
 from opus_pipelines.sample.sources import SOURCES, Contract, Source
 
 RULE = (
@@ -30,8 +38,13 @@ def truth(seed: int) -> dict[str, Any]:
         "industries": {name: _industry(industry) for name, industry in industries.items()},
         "contracts": [_contract(source, contract) for source in SOURCES for contract in source.contracts],
         "sources": [
-            {"source": s.name, "industry": s.industry.name, "file": s.file,
-             "cases": sum(k.cases for c in s.contracts for k in c.kinds)} for s in SOURCES
+            {
+                "source": s.name,
+                "industry": s.industry.name,
+                "file": s.file,
+                "cases": sum(k.cases for c in s.contracts for k in c.kinds),
+            }
+            for s in SOURCES
         ],
     }
 
@@ -39,7 +52,10 @@ def truth(seed: int) -> dict[str, Any]:
 def _industry(industry: Industry) -> dict[str, Any]:
     sources = [s for s in SOURCES if s.industry is industry]
     kinds = [(s, c, k) for s in sources for c in s.contracts for k in c.kinds]
-    per_kind = [(s, k, mixed([(share * k.cases, expected(chain, industry.tasks)) for share, chain, _ in variants(k)])) for s, _, k in kinds]
+    per_kind = [
+        (s, k, mixed([(share * k.cases, expected(chain, industry.tasks)) for share, chain, _ in variants(k)]))
+        for s, _, k in kinds
+    ]
     whole = mixed([(1.0, e) for _, _, e in per_kind])
     asked = [(s, c, k) for s in sources for c in s.contracts for k in c.unseen]
     return {
@@ -71,9 +87,15 @@ def _task(industry: Industry, task: Task, sources: list[Source], whole: Expected
         "expected_after_wrong": _rounded(whole.after_wrong[task.name]),
         "ways": [
             {
-                "actor_kind": w.actor_kind, "model": w.model, "share": w.share, "p": w.p, "q": w.q,
+                "actor_kind": w.actor_kind,
+                "model": w.model,
+                "share": w.share,
+                "p": w.p,
+                "q": w.q,
                 "cost_usd_mean": _rounded(industry.cost_usd(w)),
-                "duration_ms_mean": w.duration_ms, "tokens_in_mean": w.tokens_in, "tokens_out_mean": w.tokens_out,
+                "duration_ms_mean": w.duration_ms,
+                "tokens_in_mean": w.tokens_in,
+                "tokens_out_mean": w.tokens_out,
             }
             for w in task.ways
         ],
@@ -87,12 +109,20 @@ def _synonyms(industry: Industry, sources: list[Source]) -> list[dict[str, Any]]
         keys = [(s.name, s.key(task)) for s in sources if task in _done_by(s)]
         if len({key for _, key in keys}) > 1:
             joined = len({normalise(key) for _, key in keys}) == 1
-            rows.append({"task": task, "keys": [f"{name}/{key}" for name, key in keys], "difference": "trivial" if joined else "true"})
+            rows.append(
+                {
+                    "task": task,
+                    "keys": [f"{name}/{key}" for name, key in keys],
+                    "difference": "trivial" if joined else "true",
+                }
+            )
     return rows
 
 
 def _edges(parts: list[tuple[Expected, Any]]) -> list[dict[str, Any]]:
-    """Expected transitions and probability = transitions / all transitions out of src, tasks named by each part's function."""
+    """Expected transitions and probability = transitions / all transitions out of src, tasks named by each part's
+    function.
+    """
     counts: dict[tuple[str, str], float] = defaultdict(float)
     for e, name in parts:
         for (src, dst), transitions in e.transitions.items():
@@ -110,18 +140,28 @@ def _kind(industry: Industry, source: Source, contract: Contract, kind: Kind) ->
     parts = {shortcut: (share, expected(chain, industry.tasks)) for share, chain, shortcut in variants(kind)}
     whole, needed, full = mixed(list(parts.values())), kind.needed, parts[False][1]
     row = {
-        "kind": kind.title, "source": source.name, "client": contract.client, "contract": contract.name, "cases": kind.cases,
-        "always": list(kind.always), "start": _shares(whole.starts), "end": _shares(whole.ends), "edges": _edges([(whole, str)]),
+        "kind": kind.title,
+        "source": source.name,
+        "client": contract.client,
+        "contract": contract.name,
+        "cases": kind.cases,
+        "always": list(kind.always),
+        "start": _shares(whole.starts),
+        "end": _shares(whole.ends),
+        "edges": _edges([(whole, str)]),
         "regular": {"share": parts[False][0], "success": _rounded(full.right), "cost_usd_mean": _cost(industry, full)},
         "needed": [{"task": n.task, "damage": n.damage, "skipped": n.skipped} for n in kind.every_needed],
-        "shortcut": None, "success": _rounded(full.right),
+        "shortcut": None,
+        "success": _rounded(full.right),
     }
     if needed:
         share, short = parts[True]
         success = short.right * (1 - needed.damage)
         row |= {
             "shortcut": {
-                "share": share, "success": _rounded(success), "cost_usd_mean": _cost(industry, short),
+                "share": share,
+                "success": _rounded(success),
+                "cost_usd_mean": _cost(industry, short),
                 "edges": [{"src": a, "dst": b} for a, b in sorted(short.transitions) if (a, b) not in full.transitions],
             },
             "success": _rounded((1 - share) * full.right + share * success),
@@ -130,14 +170,20 @@ def _kind(industry: Industry, source: Source, contract: Contract, kind: Kind) ->
 
 
 def _cost(industry: Industry, e: Expected) -> float:
-    return _rounded(sum(n * w.share * industry.cost_usd(w) for name, n in e.visits.items() for w in industry.tasks[name].ways))
+    return _rounded(
+        sum(n * w.share * industry.cost_usd(w) for name, n in e.visits.items() for w in industry.tasks[name].ways)
+    )
 
 
 def _contract(source: Source, contract: Contract) -> dict[str, Any]:
     return {
-        "client": contract.client, "contract": contract.name, "industry": source.industry.name, "source": source.name,
+        "client": contract.client,
+        "contract": contract.name,
+        "industry": source.industry.name,
+        "source": source.name,
         "gain_usd": contract.gain_usd,
-        "cases": sum(k.cases for k in contract.kinds), "kinds": [k.title for k in contract.kinds],
+        "cases": sum(k.cases for k in contract.kinds),
+        "kinds": [k.title for k in contract.kinds],
     }
 
 

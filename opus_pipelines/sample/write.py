@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from opus_pipelines.errors import InputError
+from opus_pipelines.core.errors import InputError
 from opus_pipelines.sample import write_csv, write_jsonl, write_xes
 from opus_pipelines.sample.cases import Case, draw_cases
 from opus_pipelines.sample.intakes import ContractFiles, all_contracts
@@ -68,18 +68,27 @@ def write_sample(directory: Path, seed: int = 0) -> SampleSummary:
     contents = {"opus.toml": SETTINGS.encode(), "truth.json": _truth(seed, contracts)}
     for source in SOURCES:
         contents[f"history/{source.name}/source.toml"] = source.settings.encode()
-        contents[f"history/{source.name}/{source.file}"] = _packed(source.file, WRITERS[source.name](source, drawn[source.name]))
+        contents[f"history/{source.name}/{source.file}"] = _packed(
+            source.file, WRITERS[source.name](source, drawn[source.name])
+        )
     for files in contracts:
         contents |= {f"intakes/{files.folder}/{path}": text.encode() for path, text in files.texts.items()}
     with _writing_to(directory):
         _write(directory, contents)
     cases = [case for found in drawn.values() for case in found]
     return SampleSummary(
-        directory, directory / "history", directory / "intakes", directory / "truth.json",
-        clients=len({c.client for s in SOURCES for c in s.contracts}), industries=len({s.industry.name for s in SOURCES}),
+        directory,
+        directory / "history",
+        directory / "intakes",
+        directory / "truth.json",
+        clients=len({c.client for s in SOURCES for c in s.contracts}),
+        industries=len({s.industry.name for s in SOURCES}),
         contracts=len(contracts),
-        sources=len(SOURCES), cases=len(cases), task_implementations=sum(len(c.performed) for c in cases),
-        intakes=sum(len(files.kinds) for files in contracts), files=len(contents),
+        sources=len(SOURCES),
+        cases=len(cases),
+        task_implementations=sum(len(c.performed) for c in cases),
+        intakes=sum(len(files.kinds) for files in contracts),
+        files=len(contents),
     )
 
 
@@ -91,8 +100,14 @@ def _cases(seed: int, source: Source) -> list[Case]:
 
 def _truth(seed: int, contracts: list[ContractFiles]) -> bytes:
     intakes = [
-        {"client": f.contract.client, "contract": f.contract.name, "intake": name, "kind": kinds[0], "kinds": kinds,
-         "path": f"intakes/{f.folder}/{name}"}
+        {
+            "client": f.contract.client,
+            "contract": f.contract.name,
+            "intake": name,
+            "kind": kinds[0],
+            "kinds": kinds,
+            "path": f"intakes/{f.folder}/{name}",
+        }
         for f in contracts
         for name, kinds in f.kinds.items()
     ]
@@ -117,4 +132,6 @@ def _writing_to(directory: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or error
-        raise InputError(f"the sample cannot be written to {directory}: {reason}; name a folder that can be written to") from None
+        raise InputError(
+            f"the sample cannot be written to {directory}: {reason}; name a folder that can be written to"
+        ) from None

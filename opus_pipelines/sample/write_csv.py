@@ -9,16 +9,47 @@ from opus_pipelines.sample.records import case_id, cost_parts, instructions, out
 from opus_pipelines.sample.sources import Source
 
 LEDGER = (
-    "Document No", "Document Type", "Header Text", "Company Code", "Step", "Step Purpose", "Work Instruction", "Begun", "Finished",
+    "Document No",
+    "Document Type",
+    "Header Text",
+    "Company Code",
+    "Step",
+    "Step Purpose",
+    "Work Instruction",
+    "Begun",
+    "Finished",
     "Processed By",
-    "Processor Class", "Engine", "Engine Tokens In", "Engine Tokens Out", "Charge USD", "Labour USD", "Engine USD", "Compute USD",
-    "Needs", "Yields",
-    "Step Correct", "Result",
+    "Processor Class",
+    "Engine",
+    "Engine Tokens In",
+    "Engine Tokens Out",
+    "Charge USD",
+    "Labour USD",
+    "Engine USD",
+    "Compute USD",
+    "Needs",
+    "Yields",
+    "Step Correct",
+    "Result",
 )
 EXPENSES = (
-    "case", "title", "description", "activity", "task_description", "instructions", "start", "end", "actor", "actor_kind", "model",
+    "case",
+    "title",
+    "description",
+    "activity",
+    "task_description",
+    "instructions",
+    "start",
+    "end",
+    "actor",
+    "actor_kind",
+    "model",
     "tokens_in",
-    "tokens_out", "inputs", "outputs", "task_success", "outcome",
+    "tokens_out",
+    "inputs",
+    "outputs",
+    "task_success",
+    "outcome",
 )
 CLASSES = {"human": "employee", "code": "program", "model": "llm"}
 MANILA = timezone(timedelta(hours=8))
@@ -30,27 +61,59 @@ def ledger(source: Source, cases: list[Case]) -> bytes:
 
 
 def expenses(source: Source, cases: list[Case]) -> bytes:
-    """One row a step, without costs; descriptions and instructions hold newlines, each case is written by one release of the tool."""
+    """One row a step, without costs; descriptions and instructions hold newlines, each case is written by one release
+    of the tool.
+    """
     return _rows(EXPENSES, [_expense_row(source, case, step) for case in cases for step in case.performed])
 
 
 def _ledger_row(source: Source, case: Case, step: Performed) -> list[object]:
     human, model, compute = cost_parts(step)
     return [
-        case_id(case), case.kind.title, case.description, "1000" if case.number % 3 else "2000", source.key(step.task.name),
-        step.task.description, instructions(step), _iso(step.start_ms), _iso(step.end_ms), step.actor, CLASSES[step.way.actor_kind],
-        step.way.model or "", step.tokens_in or "", step.tokens_out or "", usd(step), human, model, compute, "; ".join(step.task.inputs),
-        "; ".join(step.task.outputs), "yes" if step.right else "no", outcome(source, case) or "",
+        case_id(case),
+        case.kind.title,
+        case.description,
+        "1000" if case.number % 3 else "2000",
+        source.key(step.task.name),
+        step.task.description,
+        instructions(step),
+        _iso(step.start_ms),
+        _iso(step.end_ms),
+        step.actor,
+        CLASSES[step.way.actor_kind],
+        step.way.model or "",
+        step.tokens_in or "",
+        step.tokens_out or "",
+        usd(step),
+        human,
+        model,
+        compute,
+        "; ".join(step.task.inputs),
+        "; ".join(step.task.outputs),
+        "yes" if step.right else "no",
+        outcome(source, case) or "",
     ]
 
 
 def _expense_row(source: Source, case: Case, step: Performed) -> list[object]:
     release = case.number % 4
     return [
-        case_id(case), case.kind.title, case.description.replace("; ", ";\n"), source.key(step.task.name), step.task.description,
-        instructions(step), _released(step.start_ms, release), _released(step.end_ms, release), step.actor, step.way.actor_kind,
+        case_id(case),
+        case.kind.title,
+        case.description.replace("; ", ";\n"),
+        source.key(step.task.name),
+        step.task.description,
+        instructions(step),
+        _released(step.start_ms, release),
+        _released(step.end_ms, release),
+        step.actor,
+        step.way.actor_kind,
         step.way.model or "",
-        step.tokens_in or "", step.tokens_out or "", "; ".join(step.task.inputs), "; ".join(step.task.outputs), str(step.right).lower(),
+        step.tokens_in or "",
+        step.tokens_out or "",
+        "; ".join(step.task.inputs),
+        "; ".join(step.task.outputs),
+        str(step.right).lower(),
         outcome(source, case) or "",
     ]
 

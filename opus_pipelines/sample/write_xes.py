@@ -1,4 +1,6 @@
-"""XES: start and complete events in order of time; the claims system also writes schedule and assign events, which are no work."""
+"""XES: start and complete events in order of time; the claims system also writes schedule and assign events, which are
+no work.
+"""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -45,7 +47,11 @@ def _log(source: Source, cases: list[Case], title: str, description: str, schedu
 def _trace(source: Source, case: Case, title: str, description: str) -> dict[str, Value]:
     values: dict[str, Value] = {"concept:name": case_id(case), title: case.kind.title, description: case.description}
     if len(source.contracts) > 1:
-        values |= {"contract": case.contract, "place": case.facts["place"], "channel": ("portal", "telephone", "broker")[case.number % 3]}
+        values |= {
+            "contract": case.contract,
+            "place": case.facts["place"],
+            "channel": ("portal", "telephone", "broker")[case.number % 3],
+        }
         values["policyholder_email"] = f"holder{case.number:04d}@example.org"
     else:
         values["procedure"] = case.kind.procedure
@@ -56,7 +62,10 @@ def _trace(source: Source, case: Case, title: str, description: str) -> dict[str
 def _events(source: Source, case: Case, scheduled: bool) -> Iterator[tuple[tuple[int, int], str]]:
     """((time, place), event): places keep a step's own events in order where times are equal."""
     for place, step in enumerate(case.performed):
-        base: dict[str, Value] = {"concept:name": source.key(step.task.name), "concept:instance": f"{case_id(case)}/{place + 1}"}
+        base: dict[str, Value] = {
+            "concept:name": source.key(step.task.name),
+            "concept:instance": f"{case_id(case)}/{place + 1}",
+        }
         if scheduled and step.way.actor_kind == "human":
             yield (step.ready_ms, 10 * place), _event(base, "schedule", step.ready_ms, {})
             if place % 2:
@@ -73,14 +82,21 @@ def _who(step: Performed) -> dict[str, Value]:
 
 def _what(step: Performed) -> dict[str, Value]:
     values: dict[str, Value] = {
-        "activity_description": step.task.description, "instructions": instructions(step), "inputs": "; ".join(step.task.inputs),
-        "outputs": "; ".join(step.task.outputs), "cost_usd": usd(step), "step_ok": step.right,
+        "activity_description": step.task.description,
+        "instructions": instructions(step),
+        "inputs": "; ".join(step.task.inputs),
+        "outputs": "; ".join(step.task.outputs),
+        "cost_usd": usd(step),
+        "step_ok": step.right,
     }
     return values | {"tokens_in": step.tokens_in, "tokens_out": step.tokens_out} if step.way.model else values
 
 
 def _event(base: dict[str, Value], transition: str, ms: int, values: dict[str, Value]) -> str:
-    attributes = "".join(_attribute("      ", key, value) for key, value in (base | {"lifecycle:transition": transition} | values).items())
+    attributes = "".join(
+        _attribute("      ", key, value)
+        for key, value in (base | {"lifecycle:transition": transition} | values).items()
+    )
     moment = datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds")
     return f'    <event>\n{attributes}      <date key="time:timestamp" value="{moment}"/>\n    </event>\n'
 

@@ -1,1 +1,6 @@
-"""The Work Knowledge Graph: tasks resolved, statistics mined source by source, summed, embedded, checked and published."""
+"""The Work Knowledge Graph: aggregates of sources, their sum, graph metrics, vectors, checks, drift, and the published
+snapshot.
+
+In: implementations of every source. Out: `wkg/<snapshot>`. Doors: `build` for a rebuild, `snapshot.Snapshot` for
+readers.
+"""

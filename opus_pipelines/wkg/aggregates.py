@@ -1,4 +1,5 @@
-"""Mining: Spark over the implementations of the sources that changed, and one partition of mergeable aggregates a source.
+"""Mining: Spark over the implementations of the sources that changed, and one partition of mergeable aggregates a
+source.
 
 Of a source that grew only the cases that changed are mined (`delta`).
 """
@@ -14,17 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from opus_pipelines.history.activity_evidence import evidence_of
-from opus_pipelines.history.activity_kinds import ActivityKind
-from opus_pipelines.history.costs import GROUP_ATTRIBUTES, NO_GROUP
-from opus_pipelines.ids import digest
-from opus_pipelines.lake import Lake, slug
-from opus_pipelines.schemas import CASES, IMPLEMENTATIONS
-from opus_pipelines.versions import versions_of
+from opus_pipelines.core.ids import digest
+from opus_pipelines.core.schemas import CASES, IMPLEMENTATIONS
+from opus_pipelines.core.versions import versions_of
+from opus_pipelines.estimates.aggregate_columns import AGGREGATES, BINNED, KEYS, VARIANTS
+from opus_pipelines.estimates.histograms import BORDERS
+from opus_pipelines.event_logs.activity_evidence import evidence_of
+from opus_pipelines.event_logs.activity_kinds import ActivityKind
+from opus_pipelines.event_logs.costing import GROUP_ATTRIBUTES, NO_GROUP
+from opus_pipelines.lake.layout import Lake, slug
+from opus_pipelines.wkg.aggregate_delta import Change, change_since, combined, earlier_versions, write_facts, write_rows
 from opus_pipelines.wkg.cases import cases_of, task_ids
-from opus_pipelines.wkg.columns import AGGREGATES, BINNED, KEYS, VARIANTS
-from opus_pipelines.wkg.delta import Change, change_since, combined, earlier_versions, write_facts, write_rows
-from opus_pipelines.wkg.estimates.histograms import BORDERS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,15 +34,28 @@ CASE_FIELDS = ("implementation_id", "source", "industry", "client", "title", "su
 VALUES_KEPT = 64  # distinct descriptions, instructions, inputs, outputs of a source's way
 RAW_VARIANTS = "raw_variants"  # with the source's own task keys, to add to and to take from
 WAY = ("actor_kind", "model", "actor_group")
-# A group of people is what the log says: what `[columns] actor_group` names, the XES standard's role or group, or a column of that name.
+# A group of people is what the log says: what `[columns] actor_group` names, the XES standard's role or group, or a
+# column of that name.
 _NONE = ", ".join(f"'{word}'" for word in NO_GROUP)
-_STATED = ", ".join(f"IF(lower(trim(t.attributes['{n}'])) IN ({_NONE}), NULL, t.attributes['{n}'])" for n in GROUP_ATTRIBUTES)
+_STATED = ", ".join(
+    f"IF(lower(trim(t.attributes['{n}'])) IN ({_NONE}), NULL, t.attributes['{n}'])" for n in GROUP_ATTRIBUTES
+)
 ACTOR_GROUP = f"IF(coalesce(t.actor_kind, 'human') = 'human', coalesce({_STATED}), NULL)"
 STEP_FIELDS = {  # of a step, what each query reads from disk
     "ways": ("task_key", *WAY, "started_at", "ended_at", "cost_usd", "cost_basis", "success", "predecessors"),
     "histograms": (
-        "task_key", *WAY, "duration_ms", "wait_ms", "cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd",
-        "tokens_in", "tokens_out", "memory_gb", "threads",
+        "task_key",
+        *WAY,
+        "duration_ms",
+        "wait_ms",
+        "cost_usd",
+        "cost_compute_usd",
+        "cost_model_usd",
+        "cost_human_usd",
+        "tokens_in",
+        "tokens_out",
+        "memory_gb",
+        "threads",
     ),
     "edges": ("task_key", "started_at", "ended_at", "predecessors"),
     "waits": ("task_key", *WAY, "started_at", "ended_at", "duration_ms", "wait_ms", "predecessors"),
@@ -63,7 +77,9 @@ class SourcePart:
     content: str
     folder: Path
     aliases: tuple[tuple[str | None, str, str], ...]
-    stated: tuple[tuple[str, ActivityKind], ...] = ()  # kinds of activities that a person stated: no part of the aggregates
+    stated: tuple[
+        tuple[str, ActivityKind], ...
+    ] = ()  # kinds of activities that a person stated: no part of the aggregates
 
     @cached_property
     def key(self) -> str:
@@ -76,7 +92,9 @@ class SourcePart:
 
 
 def mine_missing(lake: Lake, parts: Iterable[SourcePart], session: "Callable[[], SparkSession]") -> list[str]:
-    """Mine the sources whose aggregates are not there yet, in one pass over all of them; returns their names. No such source, no Spark."""
+    """Mine the sources whose aggregates are not there yet, in one pass over all of them; returns their names. No such
+    source, no Spark.
+    """
     missing = [part for part in parts if not part.place(lake).exists()]
     if not missing:
         return []
@@ -85,8 +103,12 @@ def mine_missing(lake: Lake, parts: Iterable[SourcePart], session: "Callable[[],
         lookup = {(industry, key): task for industry, key, task in part.aliases}
         with lake.staging() as staged:
             for name in AGGREGATES:
-                pq.write_table(_own(name, mined[part.source, name], lookup), staged / f"{name}.parquet", compression="zstd")
-            pq.write_table(_raw_variants(mined[part.source, "variants"]), staged / f"{RAW_VARIANTS}.parquet", compression="zstd")
+                pq.write_table(
+                    _own(name, mined[part.source, name], lookup), staged / f"{name}.parquet", compression="zstd"
+                )
+            pq.write_table(
+                _raw_variants(mined[part.source, "variants"]), staged / f"{RAW_VARIANTS}.parquet", compression="zstd"
+            )
             write_facts(staged, part.content, versions_of("mining"), part.aliases)
             pq.write_table(cases_of(part.folder, lookup), staged / "cases.parquet", compression="zstd")
             pq.write_table(evidence_of(part.folder), staged / "activities.parquet", compression="zstd")
@@ -95,7 +117,9 @@ def mine_missing(lake: Lake, parts: Iterable[SourcePart], session: "Callable[[],
 
 
 def read_aggregate(lake: Lake, parts: Iterable[SourcePart], name: str) -> pa.Table:
-    """One kind of aggregate of all sources, in their order; rows of different sources are not added up yet. `name` may be `cases`."""
+    """One kind of aggregate of all sources, in their order; rows of different sources are not added up yet. `name` may
+    be `cases`.
+    """
     schema = CASES.schema if name == "cases" else AGGREGATES[name]
     tables = [pq.ParquetFile(part.place(lake) / f"{name}.parquet").read() for part in parts]
     return pa.concat_tables([schema.empty_table(), *tables])
@@ -106,7 +130,9 @@ Mined = dict[tuple[str, str], pa.Table]  # source and aggregate → rows
 
 @dataclass
 class _Grown:
-    """A source of which only the changed cases are mined, as two sources of their own: those that went and those that came."""
+    """A source of which only the changed cases are mined, as two sources of their own: those that went and those that
+    came.
+    """
 
     source: str
     change: Change
@@ -124,7 +150,9 @@ class _Grown:
 
 
 def _mined_rows(lake: Lake, parts: list[SourcePart], spark: "SparkSession") -> Mined:
-    """The rows of every aggregate of every source: mined from all its cases, or from those that changed since it was mined last."""
+    """The rows of every aggregate of every source: mined from all its cases, or from those that changed since it was
+    mined last.
+    """
     with lake.staging() as folder:
         grown = {part.source: found for part in parts if (found := _grown(lake, part, folder)) is not None}
         jobs = [job for part in parts for job in (grown[part.source].jobs if part.source in grown else [part])]
@@ -143,7 +171,10 @@ def _grown(lake: Lake, part: SourcePart, folder: Path) -> _Grown | None:
     if change is None:
         return None
     jobs = []
-    for side, implementations, rows in (("went", change.earlier.implementations, change.removed), ("came", part.folder, change.added)):
+    for side, implementations, rows in (
+        ("went", change.earlier.implementations, change.removed),
+        ("came", part.folder, change.added),
+    ):
         name = f"{part.source}\n{side}"  # no source's name has a line end
         place = folder / slug(name)
         write_rows(implementations, rows, name, place)
@@ -154,7 +185,9 @@ def _grown(lake: Lake, part: SourcePart, folder: Path) -> _Grown | None:
 def _by_source(tables: dict[str, pa.Table], parts: list[SourcePart]) -> Mined:
     """Spark's rows of each source, also where it has none."""
     return {
-        (part.source, name): table.filter(pc.equal(table["source"], part.source)) for part in parts for name, table in tables.items()
+        (part.source, name): table.filter(pc.equal(table["source"], part.source))
+        for part in parts
+        for name, table in tables.items()
     }
 
 
@@ -191,7 +224,9 @@ def _view(spark: "SparkSession", paths: list[str], fields: tuple[str, ...]) -> "
 
     stored = {"attributes" if name == "actor_group" else name for name in fields}
     step = pa.struct([field for field in IMPLEMENTATIONS.schema.field("tasks").type.value_type if field.name in stored])
-    schema = pa.schema([*(IMPLEMENTATIONS.schema.field(name) for name in CASE_FIELDS), pa.field("tasks", pa.list_(step))])
+    schema = pa.schema(
+        [*(IMPLEMENTATIONS.schema.field(name) for name in CASE_FIELDS), pa.field("tasks", pa.list_(step))]
+    )
     rows = spark.read.schema(from_arrow_schema(schema, prefer_timestamp_ntz=False)).parquet(*paths)
     if "actor_group" not in fields:
         return rows

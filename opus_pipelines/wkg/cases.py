@@ -8,26 +8,47 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from opus_pipelines.history.costs import GROUP_ATTRIBUTES, NO_GROUP
-from opus_pipelines.schemas import CASES
-from opus_pipelines.wkg.estimates.open_cases import continuations
+from opus_pipelines.core.schemas import CASES
+from opus_pipelines.estimates.open_cases import continuations
+from opus_pipelines.event_logs.costing import GROUP_ATTRIBUTES, NO_GROUP
 
 Lookup = Mapping[tuple[str | None, str], str]  # industry, task_key → task_id
 _PLAIN = [
-    "implementation_id", "source", "industry", "client", "contract", "title", "success", "expected_outcome", "weight", "attributes",
+    "implementation_id",
+    "source",
+    "industry",
+    "client",
+    "contract",
+    "title",
+    "success",
+    "expected_outcome",
+    "weight",
+    "attributes",
     "started_at",
 ]
 _KIND = "kind"
 _END = "ended_at"
 _NEVER = np.iinfo(np.int64).min
-_STEP = ["task_key", "cost_usd", "duration_ms", "actor_kind", "model", "predecessors", "started_at", "ended_at", "wait_ms"]
+_STEP = [
+    "task_key",
+    "cost_usd",
+    "duration_ms",
+    "actor_kind",
+    "model",
+    "predecessors",
+    "started_at",
+    "ended_at",
+    "wait_ms",
+]
 
 
 def cases_of(folder: Path, lookup: Lookup) -> pa.Table:
     """The implementations in `folder` in the form of wkg/cases."""
     columns = [*_PLAIN, _KIND, _END, *(f"tasks.list.element.{name}" for name in (*_STEP, "attributes"))]
     parts = [
-        _cases(batch, lookup) for file in sorted(folder.glob("*.parquet")) for batch in pq.ParquetFile(file).iter_batches(columns=columns)
+        _cases(batch, lookup)
+        for file in sorted(folder.glob("*.parquet"))
+        for batch in pq.ParquetFile(file).iter_batches(columns=columns)
     ]
     if not parts:
         return CASES.schema.empty_table()
@@ -42,7 +63,11 @@ def task_ids(industries: pa.Array, keys: pa.ListArray, lookup: Lookup) -> pa.Lis
     ids = pa.nulls(len(flat), pa.string())
     for industry in pc.unique(industries).to_pylist():
         names = pa.array([lookup.get((industry, key)) for key in flat.dictionary.to_pylist()], pa.string())
-        mine = pc.is_null(owner) if industry is None else pc.fill_null(pc.equal(owner.dictionary_decode(), industry), False)
+        mine = (
+            pc.is_null(owner)
+            if industry is None
+            else pc.fill_null(pc.equal(owner.dictionary_decode(), industry), False)
+        )
         ids = pc.if_else(mine, names.take(flat.indices), ids)
     return _nested(keys, ids)
 
@@ -76,7 +101,9 @@ def _cases(batch: pa.RecordBatch, lookup: Lookup) -> tuple[pa.Table, pa.ListArra
 
 
 def _with_continuations(cases: pa.Table, times: pa.ListArray) -> pa.Table:
-    """The cases with the chance that each has ended, and what is expected to follow; unknown where a case has no times."""
+    """The cases with the chance that each has ended, and what is expected to follow; unknown where a case has no
+    times.
+    """
     column = cases["tasks"].combine_chunks()
     flat = pc.list_flatten(column).dictionary_encode()
     names = flat.dictionary.to_pylist()
@@ -86,7 +113,9 @@ def _with_continuations(cases: pa.Table, times: pa.ListArray) -> pa.Table:
     rows, activities, whens = [], [], []
     for row, (start, end) in enumerate(zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)):
         if end > start and (when[start:end] != _NEVER).all() and (code[start:end] >= 0).all():
-            order = np.argsort(when[start:end], kind="stable")  # tasks go by their start; which came last is told by their end
+            order = np.argsort(
+                when[start:end], kind="stable"
+            )  # tasks go by their start; which came last is told by their end
             rows.append(row)
             activities.append(code[start:end][order])
             whens.append(when[start:end][order] / 1e6)
@@ -104,7 +133,9 @@ def _with_continuations(cases: pa.Table, times: pa.ListArray) -> pa.Table:
 
 def _milliseconds(start: pa.Array, end: pa.Array) -> pa.Array:
     # Beyond 285 years a microsecond is lost: the difference is then no exact float.
-    return pc.divide(pc.cast(pc.subtract(end.cast(pa.int64()), start.cast(pa.int64())), pa.float64(), safe=False), 1000.0)
+    return pc.divide(
+        pc.cast(pc.subtract(end.cast(pa.int64()), start.cast(pa.int64())), pa.float64(), safe=False), 1000.0
+    )
 
 
 def _groups(steps: pa.StructArray) -> pa.Array:

@@ -1,7 +1,9 @@
-"""wkg/changes: what differs between a snapshot and the one that was current before it, and the rows of history behind each difference.
+"""wkg/changes: what differs between a snapshot and the one that was current before it, and the rows of history behind
+each difference.
 
-A pair of snapshots always gives the same rows. They lie beside the snapshots (`wkg/changes/snapshot=…/part-<before>.parquet`), because
-which snapshot came before is no part of a snapshot's inputs: after a rollback the same snapshot follows another one.
+A pair of snapshots always gives the same rows. They lie beside the snapshots
+(`wkg/changes/snapshot=…/part-<before>.parquet`), because which snapshot came before is no part of a snapshot's inputs:
+after a rollback the same snapshot follows another one.
 """
 
 from collections.abc import Iterable
@@ -12,8 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.lake import Lake, read_table, table_of, write_table
-from opus_pipelines.schemas import CASES, EDGES, IMPLEMENTATIONS, NEEDS, TASKS, WKG_CHANGES
+from opus_pipelines.core.schemas import CASES, EDGES, IMPLEMENTATIONS, NEEDS, TASKS, WKG_CHANGES
+from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
 from opus_pipelines.wkg.tables import place
 
 CASES_NAMED = 20  # implementation ids that a row names; the counts beside them are of all
@@ -25,9 +27,14 @@ _COLUMNS = {
 
 
 def write_changes(lake: Lake, before: str | None, after: str) -> None:
-    """Write what changed from the published snapshot `before` to `after`, unless it is there; nothing where one of them is not in the lake.
-    The lake's lock must be held."""
-    if before is None or before == after or not all((lake.snapshot_folder(s) / "manifest.json").is_file() for s in (before, after)):
+    """Write what changed from the published snapshot `before` to `after`, unless it is there; nothing where one of
+    them is not in the lake. The lake's lock must be held.
+    """
+    if (
+        before is None
+        or before == after
+        or not all((lake.snapshot_folder(s) / "manifest.json").is_file() for s in (before, after))
+    ):
         return
     folder = lake.folder(WKG_CHANGES, snapshot=after)
     name = f"part-{before}.parquet"
@@ -43,8 +50,11 @@ def write_changes(lake: Lake, before: str | None, after: str) -> None:
 def changes(lake: Lake, before: str, after: str) -> pa.Table:
     """Rows of wkg/changes from one published snapshot to another."""
     tables = {
-        f"{side}_{dataset.name.removeprefix('wkg/')}": read_table(dataset, place(lake.snapshot_folder(snapshot), dataset), columns=columns)
-        for side, snapshot in (("old", before), ("new", after)) for dataset, columns in _COLUMNS.items()
+        f"{side}_{dataset.name.removeprefix('wkg/')}": read_table(
+            dataset, place(lake.snapshot_folder(snapshot), dataset), columns=columns
+        )
+        for side, snapshot in (("old", before), ("new", after))
+        for dataset, columns in _COLUMNS.items()
     }
     otherwise = _reason_without_cases(lake.manifest(before), lake.manifest(after))
     found = run_sql("wkg", tables | {"touched": touched(lake, before, after)}, most=CASES_NAMED, otherwise=otherwise)
@@ -53,10 +63,15 @@ def changes(lake: Lake, before: str, after: str) -> pa.Table:
 
 
 def touched(lake: Lake, before: str, after: str) -> pa.Table:
-    """The cases that came, went or changed between two published snapshots: source, implementation_id, change (added, removed, changed),
-    tasks_before and tasks_after (task ids). Only the sources whose content changed are read."""
+    """The cases that came, went or changed between two published snapshots: source, implementation_id, change (added,
+    removed, changed), tasks_before and tasks_after (task ids). Only the sources whose content changed are read.
+    """
     contents = [{s["source"]: s for s in lake.manifest(snapshot)["inputs"]["sources"]} for snapshot in (before, after)]
-    changed = {name for name in contents[0].keys() | contents[1].keys() if _content(contents[0], name) != _content(contents[1], name)}
+    changed = {
+        name
+        for name in contents[0].keys() | contents[1].keys()
+        if _content(contents[0], name) != _content(contents[1], name)
+    }
     sides = [
         _cases(lake, snapshot, [lake.root / of[name]["folder"] for name in sorted(changed & of.keys())], changed)
         for snapshot, of in zip((before, after), contents, strict=True)
@@ -92,8 +107,12 @@ def _content(sources: dict[str, dict[str, Any]], name: str) -> str | None:
 
 
 def _cases(lake: Lake, snapshot: str, folders: list[Path], sources: set[str]) -> pa.Table:
-    """The cases of these sources: source, implementation_id, tasks of the snapshot; content_hash of the history that it was made from."""
-    cases = read_table(CASES, place(lake.snapshot_folder(snapshot), CASES), columns=["source", "implementation_id", "tasks"])
+    """The cases of these sources: source, implementation_id, tasks of the snapshot; content_hash of the history that
+    it was made from.
+    """
+    cases = read_table(
+        CASES, place(lake.snapshot_folder(snapshot), CASES), columns=["source", "implementation_id", "tasks"]
+    )
     cases = cases.filter(pc.is_in(cases["source"], pa.array(sorted(sources), pa.string())))
     hashes = read_table(IMPLEMENTATIONS, *folders, columns=["implementation_id", "content_hash"])
     at = pc.index_in(cases["implementation_id"], hashes["implementation_id"].combine_chunks())
@@ -103,10 +122,12 @@ def _cases(lake: Lake, snapshot: str, folders: list[Path], sources: set[str]) ->
 def _reason_without_cases(before: dict[str, Any], after: dict[str, Any]) -> str:
     """Why a figure changed though no case with the task or edge did."""
     causes = [
-        name for name, differs in (
+        name
+        for name, differs in (
             ("settings", before.get("settings") != after.get("settings")),
             ("code", before.get("code_version") != after.get("code_version")),
             ("names of tasks", before["inputs"].get("ledger") != after["inputs"].get("ledger")),
-        ) if differs
+        )
+        if differs
     ]
     return ", ".join(causes) or "other cases of the same industry"

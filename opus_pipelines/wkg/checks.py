@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from opus_pipelines.lake import Lake, read_json, read_table
-from opus_pipelines.schemas import (
+from opus_pipelines.core.schemas import (
     ALIASES,
     CASES,
     EDGES,
@@ -25,12 +24,12 @@ from opus_pipelines.schemas import (
     WAYS,
     Dataset,
 )
-from opus_pipelines.wkg.check_results import CheckResult, equal, result
-from opus_pipelines.wkg.figure_checks import check_figures
+from opus_pipelines.lake.layout import Lake, read_json, read_table
+from opus_pipelines.wkg.figure_checks import CheckResult, check_figures, equal, result
 from opus_pipelines.wkg.tables import place
 
 if TYPE_CHECKING:
-    from opus_pipelines.history.ingest import HistoryState
+    from opus_pipelines.ingestion.ingest import HistoryState
 
 MINED_DATASETS = (TASKS, WAYS, EDGES, WAITS, NEEDS, ALIASES, VARIANTS, CASES)
 EMBEDDED_DATASETS = (EMBEDDINGS, IMPLEMENTATION_VECTORS, PROCEDURES, PROCEDURE_VECTORS)
@@ -38,7 +37,7 @@ RECALL = "recall at 10 against exact search"
 SNAPSHOT_DATASETS = (*MINED_DATASETS, *EMBEDDED_DATASETS)
 MEANINGS = {  # what must hold, by check; the reference of the checks and Dagster show it
     "records add up": "In every source file, the records used, the records that are no work and the rejected records add up to "
-                      "the records read.",
+    "the records read.",
     "implementations as counted": "The stored history of every source has as many cases as its reader counted.",
     "schema": "Every Parquet file has exactly the columns and types of the data dictionary.",
     "keys are unique": "No two rows have the same key.",
@@ -62,7 +61,9 @@ def check_snapshot(folder: Path, datasets: tuple[Dataset, ...] = SNAPSHOT_DATASE
     schemas = [_schema(dataset, place(folder, dataset)) for dataset in datasets]
     if not all(check.passed for check in schemas):
         return schemas
-    tables = {d: read_table(d, place(folder, d), columns=_columns(d)) for d in SNAPSHOT_DATASETS if d in (TASKS, *datasets)}
+    tables = {
+        d: read_table(d, place(folder, d), columns=_columns(d)) for d in SNAPSHOT_DATASETS if d in (TASKS, *datasets)
+    }
     found = [*_keys(tables), *_references(tables), *_ranges(tables), *check_figures(tables)]
     if set(MINED_DATASETS) <= set(tables):
         found += _sums(tables)
@@ -79,7 +80,9 @@ def check_recall(found: float, least: float) -> CheckResult:
 
 
 def check_history(lake: Lake, state: "HistoryState") -> list[CheckResult]:
-    """Of every source file: records = used + not work + rejected; and every source's folder holds the implementations it says."""
+    """Of every source file: records = used + not work + rejected; and every source's folder holds the implementations
+    it says.
+    """
     off = [f"{row['source']}/{row['path']}" for row in state.files if not _adds_up(row)]
     counts = {source.source: (_rows(source.folder), source.implementations) for source in state.sources}
     wrong = [f"{name}: {found} rows, {said} said" for name, (found, said) in counts.items() if found != said]
@@ -124,8 +127,13 @@ def _keys(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
 def _references(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
     tasks = tables[TASKS]["task_id"].combine_chunks()
     columns = {
-        EDGES: ("src", "dst"), WAYS: ("task_id",), NEEDS: ("task_id", "alternatives"), ALIASES: ("task_id",),
-        VARIANTS: ("tasks",), CASES: ("tasks",), EMBEDDINGS: ("task_id",),
+        EDGES: ("src", "dst"),
+        WAYS: ("task_id",),
+        NEEDS: ("task_id", "alternatives"),
+        ALIASES: ("task_id",),
+        VARIANTS: ("tasks",),
+        CASES: ("tasks",),
+        EMBEDDINGS: ("task_id",),
     }
     for dataset, names in ((d, columns[d]) for d in tables if d in columns):
         unknown: set[str] = set()
@@ -167,13 +175,22 @@ def _sums(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
     off = out.filter(pc.greater(pc.abs(pc.subtract(out["probability_sum"], 1.0)), 1e-9))["src"].to_pylist()
     yield result("probabilities out of a task add up to 1", EDGES, off, f"{out.num_rows} tasks")
     needs = tables[NEEDS]
-    over = pc.or_(pc.greater(needs["success_with"], needs["cases_with"]), pc.greater(needs["success_without"], needs["cases_without"]))
-    yield result("successes are among the cases", NEEDS, needs.filter(over)["task_id"].to_pylist(), f"{needs.num_rows} rows")
+    over = pc.or_(
+        pc.greater(needs["success_with"], needs["cases_with"]),
+        pc.greater(needs["success_without"], needs["cases_without"]),
+    )
+    yield result(
+        "successes are among the cases", NEEDS, needs.filter(over)["task_id"].to_pylist(), f"{needs.num_rows} rows"
+    )
 
 
 def _index(folder: Path, embeddings: pa.Table) -> CheckResult:
     ids: Any = read_json(folder / "index" / "ids.json") or []
-    off = [] if sorted(ids) == sorted(embeddings["task_id"].to_pylist()) else [f"{len(ids)} ids for {embeddings.num_rows} vectors"]
+    off = (
+        []
+        if sorted(ids) == sorted(embeddings["task_id"].to_pylist())
+        else [f"{len(ids)} ids for {embeddings.num_rows} vectors"]
+    )
     return result("the index holds every vector", EMBEDDINGS, off, f"{len(ids)} ids")
 
 

@@ -1,7 +1,10 @@
-"""What changed between two snapshots: tasks, edges, and the shares of what follows a task, which λ does not touch."""
+"""What changed between two snapshots: tasks, edges, and the shares of what follows a task, which λ does not touch.
+
+Checks of a snapshot's drift from the last one: they warn, or block, beyond the shares of the settings.
+"""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -9,8 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.lake import read_table
-from opus_pipelines.schemas import EDGES, TASKS
+from opus_pipelines.core.schemas import EDGES, TASKS, Dataset
+from opus_pipelines.core.settings import Checks
+from opus_pipelines.lake.layout import read_table
+from opus_pipelines.wkg.checks import CheckResult
 from opus_pipelines.wkg.tables import place
 
 MOVERS = 10
@@ -19,7 +24,9 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Move:
-    """An edge whose share of what follows `src` changed; `effect` is the change times the share of all transitions that leave `src`."""
+    """An edge whose share of what follows `src` changed; `effect` is the change times the share of all transitions
+    that leave `src`.
+    """
 
     src: str
     dst: str
@@ -31,7 +38,9 @@ class Move:
 
 @dataclass(frozen=True)
 class Drift:
-    """The difference of two snapshots; ids and pairs sorted. `industries` and `sources` are those that hold no task any more."""
+    """The difference of two snapshots; ids and pairs sorted. `industries` and `sources` are those that hold no task
+    any more.
+    """
 
     tasks: tuple[int, int]
     edges: tuple[int, int]
@@ -56,11 +65,18 @@ class Drift:
     def figures(self) -> dict[str, Any]:
         """For the manifest: counts and shares, the movers, no long lists."""
         return {
-            "tasks_added": len(self.tasks_added), "tasks_removed": len(self.tasks_removed), "tasks_renamed": len(self.tasks_renamed),
-            "edges_added": len(self.edges_added), "edges_removed": len(self.edges_removed),
-            "task_share": round(self.task_share, 6), "edge_share": round(self.edge_share, 6), "moved": round(self.moved, 6),
-            "transitions_before": self.transitions[0], "transitions_after": self.transitions[1],
-            "industries_gone": list(self.industries_gone), "sources_gone": list(self.sources_gone),
+            "tasks_added": len(self.tasks_added),
+            "tasks_removed": len(self.tasks_removed),
+            "tasks_renamed": len(self.tasks_renamed),
+            "edges_added": len(self.edges_added),
+            "edges_removed": len(self.edges_removed),
+            "task_share": round(self.task_share, 6),
+            "edge_share": round(self.edge_share, 6),
+            "moved": round(self.moved, 6),
+            "transitions_before": self.transitions[0],
+            "transitions_after": self.transitions[1],
+            "industries_gone": list(self.industries_gone),
+            "sources_gone": list(self.sources_gone),
             "movers": [asdict(move) for move in self.movers],
         }
 
@@ -68,8 +84,9 @@ class Drift:
 def compare(before: Path, after: Path, movers: int = MOVERS) -> Drift:
     """What changed from the snapshot in folder `before` to that in `after`.
 
-    `edge_share`: transitions on edges that only one of the two has, of the transitions of both. `moved`: the total variation distance
-    ½ Σ_dst |share' - share| of what follows a task, averaged over the tasks with edges out of them in both, by their transitions in both.
+    `edge_share`: transitions on edges that only one of the two has, of the transitions of both. `moved`: the total
+    variation distance ½ Σ_dst |share' - share| of what follows a task, averaged over the tasks with edges out of them
+    in both, by their transitions in both.
     """
     old, new = _tasks(before), _tasks(after)
     joined = _joined(before, after)
@@ -81,13 +98,19 @@ def compare(before: Path, after: Path, movers: int = MOVERS) -> Drift:
     both = sorted(set(old) & set(new))
     moved, found = _moves(joined, pairs, counts, titles)
     return Drift(
-        tasks=(len(old), len(new)), edges=(sum(1 for n in counts[0] if n), sum(1 for n in counts[1] if n)), transitions=total,
-        tasks_added=tuple(sorted(set(new) - set(old))), tasks_removed=tuple(sorted(set(old) - set(new))),
+        tasks=(len(old), len(new)),
+        edges=(sum(1 for n in counts[0] if n), sum(1 for n in counts[1] if n)),
+        transitions=total,
+        tasks_added=tuple(sorted(set(new) - set(old))),
+        tasks_removed=tuple(sorted(set(old) - set(new))),
         tasks_renamed=tuple((t, old[t]["title"], new[t]["title"]) for t in both if old[t]["title"] != new[t]["title"]),
         edges_added=tuple(pair for pair, n in zip(pairs, counts[0], strict=True) if not n),
         edges_removed=tuple(pair for pair, n in zip(pairs, counts[1], strict=True) if not n),
-        edge_share=alone / sum(total) if sum(total) else 0.0, moved=moved, movers=found[:movers],
-        industries_gone=_gone(old, new, "industries"), sources_gone=_gone(old, new, "sources"),
+        edge_share=alone / sum(total) if sum(total) else 0.0,
+        moved=moved,
+        movers=found[:movers],
+        industries_gone=_gone(old, new, "industries"),
+        sources_gone=_gone(old, new, "sources"),
     )
 
 
@@ -101,7 +124,9 @@ def _joined(before: Path, after: Path) -> pa.Table:
     columns = ["src", "dst", "transitions", "probability"]
     sides = [read_table(EDGES, place(folder, EDGES), columns=columns) for folder in (before, after)]
     keys = ["src", "dst"]
-    joined = sides[0].join(sides[1], keys=keys, join_type="full outer", left_suffix="_before", right_suffix="_after", coalesce_keys=True)
+    joined = sides[0].join(
+        sides[1], keys=keys, join_type="full outer", left_suffix="_before", right_suffix="_after", coalesce_keys=True
+    )
     return joined.sort_by([(key, "ascending") for key in keys])
 
 
@@ -118,7 +143,8 @@ def _moves(
     shares = [pc.fill_null(joined[f"probability_{side}"], 0.0).to_pylist() for side in ("before", "after")]
     moves = [
         Move(src, dst, (titles.get(src) or src, titles.get(dst) or dst), b, a, abs(a - b) * weights[src] / whole)
-        for (src, dst), b, a in zip(pairs, *shares, strict=True) if src in weights and abs(a - b) > 1e-9
+        for (src, dst), b, a in zip(pairs, *shares, strict=True)
+        if src in weights and abs(a - b) > 1e-9
     ]
     moves.sort(key=lambda move: (-move.effect, move.src, move.dst))
     return math.fsum(move.effect for move in moves) / 2, tuple(moves)
@@ -128,3 +154,60 @@ def _gone(old: Mapping[str, dict[str, Any]], new: Mapping[str, dict[str, Any]], 
     """What some task had before and none has now."""
     names = [{name for row in tasks.values() for name in row[column] or ()} for tasks in (old, new)]
     return tuple(sorted(names[0] - names[1]))
+
+
+TASK_DRIFT, GONE, EDGE_DRIFT, SHARE_DRIFT = (
+    "drift of tasks",
+    "no industry or source vanished",
+    "drift of edges",
+    "drift of transition shares",
+)
+DRIFT_CHECKS: dict[str, Dataset] = {TASK_DRIFT: TASKS, GONE: TASKS, EDGE_DRIFT: EDGES, SHARE_DRIFT: EDGES}
+MEANINGS = {  # what must hold, by check; `checks.drift` says whether a failure warns, blocks, or is not looked for
+    TASK_DRIFT: "The share of tasks that came or went since the last snapshot is at most `checks.drift_tasks`.",
+    GONE: "Every industry and every source of the last snapshot is still there.",
+    EDGE_DRIFT: "The edges that came or went since the last snapshot have at most the share `checks.drift_edges` of the transitions.",
+    SHARE_DRIFT: "The transition shares moved by at most `checks.drift_transitions` since the last snapshot.",
+}
+
+
+def check_drift(drift: Drift | None, settings: Checks) -> list[CheckResult]:
+    """One result a check; all pass where there is nothing to compare with, or where the settings turn drift off."""
+    if settings.drift == "off" or drift is None:
+        said = "off by settings" if settings.drift == "off" else "no other snapshot to compare with"
+        return [CheckResult(name, True, said, dataset.name, blocking=False) for name, dataset in DRIFT_CHECKS.items()]
+    return list(_found(drift, settings))
+
+
+def _found(drift: Drift, settings: Checks) -> Iterator[CheckResult]:
+    came = f"{len(drift.tasks_added)} came, {len(drift.tasks_removed)} went of {drift.tasks[0]}"
+    yield _result(TASK_DRIFT, drift.task_share, "drift_tasks", came, settings)
+    lost = [
+        f"{kind} {name}"
+        for kind, names in (("industry", drift.industries_gone), ("source", drift.sources_gone))
+        for name in names
+    ]
+    yield _made(
+        GONE, not lost, f"gone: {', '.join(lost[:5])}{', ...' if len(lost) > 5 else ''}" if lost else "none", settings
+    )
+    came = f"{len(drift.edges_added)} came, {len(drift.edges_removed)} went of {drift.edges[0]}"
+    yield _result(EDGE_DRIFT, drift.edge_share, "drift_edges", f"of the transitions; {came}", settings)
+    worst = drift.movers[0] if drift.movers else None
+    most = (
+        f"most: {worst.titles[0][:60]} -> {worst.titles[1][:60]} from {worst.before:.3f} to {worst.after:.3f}"
+        if worst
+        else "none moved"
+    )
+    yield _result(SHARE_DRIFT, drift.moved, "drift_transitions", most, settings)
+
+
+def _result(name: str, share: float, key: str, said: str, settings: Checks) -> CheckResult:
+    limit: float = getattr(settings, key)
+    passed = share <= limit
+    return _made(name, passed, f"{share:.1%}{'' if passed else f', more than {key} = {limit:g}'} ({said})", settings)
+
+
+def _made(name: str, passed: bool, detail: str, settings: Checks) -> CheckResult:
+    blocking = settings.drift == "block"
+    remedy = "; if it is meant, rebuild with OPUS_CHECKS_DRIFT=warn" if blocking and not passed else ""
+    return CheckResult(name, passed, detail + remedy, DRIFT_CHECKS[name].name, blocking)

@@ -1,17 +1,56 @@
-"""Checks of a snapshot's figures. What is corrupt blocks; a figure that could not be told (NULL with its reason) only warns."""
+"""Checks of a snapshot's figures. What is corrupt blocks; a figure that could not be told (NULL with its reason) only
+warns.
 
-from collections.abc import Iterator, Mapping
+The outcome of one check of staged data: what was looked at and, where it failed, the first offenders.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.schemas import CASES, EDGES, NEEDS, TASKS, WAITS, WAYS, Dataset
-from opus_pipelines.wkg.check_results import CheckResult, result
-from opus_pipelines.wkg.estimates.unknown import NO_INTERVAL, NOT_COMPUTED, ROUNDING
+from opus_pipelines.core.schemas import CASES, EDGES, NEEDS, TASKS, WAITS, WAYS, Dataset
+from opus_pipelines.estimates.unknown_figures import NO_INTERVAL, NOT_COMPUTED, ROUNDING
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """One check: what it is called, whether it passed, what was seen, of which dataset; one that does not block only
+    warns.
+    """
+
+    name: str
+    passed: bool
+    detail: str
+    dataset: str
+    blocking: bool = True
+
+    def as_dict(self) -> dict[str, Any]:
+        """For the manifest."""
+        return asdict(self)
+
+
+def result(name: str, dataset: Dataset, offenders: Iterable[Any], good: str, blocking: bool = True) -> CheckResult:
+    """Passed where there are no offenders; `good` is then the detail."""
+    off = list(offenders)
+    detail = f"{len(off)} wrong: {', '.join(map(str, off[:5]))}" if off else good
+    return CheckResult(name, not off, detail, dataset.name, blocking)
+
+
+def equal(name: str, dataset: Dataset, found: int, expected: int) -> CheckResult:
+    """Passed where two counts agree."""
+    return result(name, dataset, [] if found == expected else [f"{found} instead of {expected}"], str(expected))
+
 
 FINITE, ORDERED, RISING, WHOLE, EXPLAINED, TOLD = (
-    "figures are finite", "intervals hold their figures", "quantiles never fall", "no figure is missing", "missing figures have a reason",
+    "figures are finite",
+    "intervals hold their figures",
+    "quantiles never fall",
+    "no figure is missing",
+    "missing figures have a reason",
     "every figure could be told",
 )
 _SHARES = ("p_lower", "p", "p_upper"), ("q_lower", "q", "q_upper")
@@ -31,19 +70,30 @@ COUNTED: dict[Dataset, tuple[str, ...]] = {
 # By figure the columns of which none may be NULL without `<figure>_reason`.
 REASONS: dict[Dataset, dict[str, tuple[str, ...]]] = {
     TASKS: {
-        "p": ("p", "p_lower", "p_upper"), "q": ("q", "q_lower", "q_upper"),
-        "duration": ("duration_ms_mean", "duration_ms_p50", "duration_ms_p90"), "wait": ("wait_ms_mean",),
+        "p": ("p", "p_lower", "p_upper"),
+        "q": ("q", "q_lower", "q_upper"),
+        "duration": ("duration_ms_mean", "duration_ms_p50", "duration_ms_p90"),
+        "wait": ("wait_ms_mean",),
         "cost": ("cost_usd_mean", "cost_usd_p50", "cost_usd_p90"),
     },
     WAYS: {
-        "p": ("p", "p_lower", "p_upper"), "q": ("q", "q_lower", "q_upper"),
-        "duration": ("duration_ms_mean", "duration_ms_p50", "duration_ms_p90"), "cost": ("cost_usd_mean", "cost_usd_p50", "cost_usd_p90"),
+        "p": ("p", "p_lower", "p_upper"),
+        "q": ("q", "q_lower", "q_upper"),
+        "duration": ("duration_ms_mean", "duration_ms_p50", "duration_ms_p90"),
+        "cost": ("cost_usd_mean", "cost_usd_p50", "cost_usd_p90"),
     },
-    NEEDS: {"lift": ("lift", "lift_lower", "lift_upper"), "adjusted_lift": ("adjusted_lift", "adjusted_lower", "adjusted_upper")},
+    NEEDS: {
+        "lift": ("lift", "lift_lower", "lift_upper"),
+        "adjusted_lift": ("adjusted_lift", "adjusted_lower", "adjusted_upper"),
+    },
 }
 FIGURE_CHECKS: dict[str, tuple[Dataset, ...]] = {
-    FINITE: (TASKS, WAYS, EDGES, WAITS, NEEDS, CASES), ORDERED: tuple(ORDER), RISING: tuple(QUANTILES), WHOLE: tuple(COUNTED),
-    EXPLAINED: tuple(REASONS), TOLD: tuple(REASONS),
+    FINITE: (TASKS, WAYS, EDGES, WAITS, NEEDS, CASES),
+    ORDERED: tuple(ORDER),
+    RISING: tuple(QUANTILES),
+    WHOLE: tuple(COUNTED),
+    EXPLAINED: tuple(REASONS),
+    TOLD: tuple(REASONS),
 }
 MEANINGS = {  # what must hold, by check
     FINITE: "No figure is infinite or not a number.",
@@ -63,18 +113,29 @@ def check_figures(tables: Mapping[Dataset, pa.Table]) -> Iterator[CheckResult]:
         yield result(FINITE, dataset, off, f"{len(columns)} columns")
     for dataset, rows in ((d, r) for d, r in ORDER.items() if d in tables):
         pairs = [pair for columns in rows for pair in pairwise(columns)]
-        off = [f"{left} > {right}" for left, right in pairs if not _never_above(tables[dataset][left], tables[dataset][right])]
+        off = [
+            f"{left} > {right}"
+            for left, right in pairs
+            if not _never_above(tables[dataset][left], tables[dataset][right])
+        ]
         yield result(ORDERED, dataset, off, f"{len(rows)} figures")
     for dataset, name in ((d, n) for d, n in QUANTILES.items() if d in tables):
         falling = _falling(tables[dataset][name])
-        yield result(RISING, dataset, [f"{name} in {falling} rows"] if falling else [], f"{tables[dataset].num_rows} rows")
+        yield result(
+            RISING, dataset, [f"{name} in {falling} rows"] if falling else [], f"{tables[dataset].num_rows} rows"
+        )
     for dataset, names in ((d, n) for d, n in COUNTED.items() if d in tables):
         lacking = [f"{name} in {n} rows" for name in names if (n := tables[dataset][name].null_count)]
         yield result(WHOLE, dataset, lacking, f"{len(names)} columns")
     for dataset, of in ((d, r) for d, r in REASONS.items() if d in tables):
         table = tables[dataset]
-        missing = {figure: sum(_unexplained(table, name, f"{figure}_reason") for name in columns) for figure, columns in of.items()}
-        yield result(EXPLAINED, dataset, [f"{figure} in {n} rows" for figure, n in missing.items() if n], f"{len(of)} figures")
+        missing = {
+            figure: sum(_unexplained(table, name, f"{figure}_reason") for name in columns)
+            for figure, columns in of.items()
+        }
+        yield result(
+            EXPLAINED, dataset, [f"{figure} in {n} rows" for figure, n in missing.items() if n], f"{len(of)} figures"
+        )
         untold = [f"{figure} in {n} rows" for figure in of if (n := _failed(table[f"{figure}_reason"]))]
         yield result(TOLD, dataset, untold, f"{table.num_rows} rows", blocking=False)
 

@@ -1,4 +1,6 @@
-"""γ of LWM (2) and its λ: given by the settings, kept from an earlier snapshot, or chosen so that the median edge has γ = 0.5."""
+"""γ of LWM (2) and its λ: given by the settings, kept from an earlier snapshot, or chosen so that the median edge has
+γ = 0.5.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -6,13 +8,15 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from opus_pipelines.ids import digest
-from opus_pipelines.settings import Wkg
+from opus_pipelines.core.ids import digest
+from opus_pipelines.core.settings import Wkg
 
 
 @dataclass(frozen=True)
 class LambdaRule:
-    """Where λ comes from. `token` says so inside the snapshot's id: a λ that a snapshot chose, and the same kept afterwards, have one."""
+    """Where λ comes from. `token` says so inside the snapshot's id: a λ that a snapshot chose, and the same kept
+    afterwards, have one.
+    """
 
     value: float | None  # None: to be chosen from this snapshot's edges
     unit: str
@@ -21,7 +25,9 @@ class LambdaRule:
 
 
 def lambda_rule(settings: Wkg, kept: Mapping[str, Any] | None, inputs: str, reset: bool = False) -> LambdaRule:
-    """The rule in force; `inputs` is the hash of everything else the snapshot is made from. λ is kept for each unit apart."""
+    """The rule in force; `inputs` is the hash of everything else the snapshot is made from. λ is kept for each unit
+    apart.
+    """
     unit = settings.gamma_unit
     if settings.lambda_ is not None:
         return LambdaRule(settings.lambda_, unit, digest("set", settings.lambda_), kept=False)

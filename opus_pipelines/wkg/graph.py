@@ -5,8 +5,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from opus_pipelines.lake import read_table
-from opus_pipelines.schemas import EDGES, TASKS, WAYS
+from opus_pipelines.core.schemas import EDGES, TASKS, WAYS
+from opus_pipelines.lake.layout import read_table
 
 
 @dataclass(frozen=True)
@@ -117,14 +117,23 @@ def load(folder: Path, lambda_: float, gamma_unit: str = "transition") -> WorkGr
     order = lambda w: (-w.implementations, str(w.actor_kind), str(w.model), str(w.actor_group))
     tasks = [
         Task(
-            **{n: row[n] for n in names} | {n: tuple(row[n] or ()) for n in lists}, ways=tuple(sorted(ways[row["task_id"]], key=order)),
+            **{n: row[n] for n in names} | {n: tuple(row[n] or ()) for n in lists},
+            ways=tuple(sorted(ways[row["task_id"]], key=order)),
             activity_kind=row["activity_kind"] or "step",  # a snapshot of an older version says nothing
         )
         for row in read_table(TASKS, folder / "tasks").to_pylist()
     ]
     unit = "transitions" if gamma_unit == "transition" else "variants"
     edges = [
-        Edge(row["src"], row["dst"], row["transitions"], row["variants"], row["gamma"], math.exp(-lambda_ * row[unit]), row["probability"])
+        Edge(
+            row["src"],
+            row["dst"],
+            row["transitions"],
+            row["variants"],
+            row["gamma"],
+            math.exp(-lambda_ * row[unit]),
+            row["probability"],
+        )
         for row in read_table(EDGES, folder / "edges").to_pylist()
     ]
     return WorkGraph.of(tasks, edges)

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from opus_pipelines.history.activity_kinds import Classified
-from opus_pipelines.wkg.columns import KEYS, summed
-from opus_pipelines.wkg.estimates.histograms import NOTHING, QUANTILES, Figures
-from opus_pipelines.wkg.estimates.statistics import Estimate
-from opus_pipelines.wkg.estimates.unknown import NO_COSTS, NO_TIMES, NO_WAITS, probability
-from opus_pipelines.wkg.estimates.waits import WaitFigures
+from opus_pipelines.core.statistics import Estimate
+from opus_pipelines.estimates.aggregate_columns import KEYS, summed
+from opus_pipelines.estimates.histograms import NOTHING, QUANTILES, Figures
+from opus_pipelines.estimates.unknown_figures import NO_COSTS, NO_TIMES, NO_WAITS, probability
+from opus_pipelines.estimates.waiting_times import WaitFigures
+from opus_pipelines.event_logs.activity_kinds import Classified
 from opus_pipelines.wkg.gamma import gamma
 
 PER_MS, PER_UNIT = 1_000, 1_000_000  # microseconds a millisecond; millionths a dollar, gigabyte or thread
@@ -64,12 +64,17 @@ def most_frequent(counts: Counter[str] | None, limit: int) -> list[str] | None:
 
 
 def ways_and_tasks(ways: pa.Table) -> tuple[list[Row], list[Row]]:
-    """The `ways` aggregate of all sources added up by way, and by task; each row with its task's `industry`, the first of `industries`."""
+    """The `ways` aggregate of all sources added up by way, and by task; each row with its task's `industry`, the first
+    of `industries`.
+    """
     by_way = summed(ways.drop_columns(["client", "industry"]), WayKey._fields)
     by_task = summed(by_way.drop_columns(WayKey._fields[1:]), WayKey._fields[:1])
     industries = _industries(ways)
     return tuple(  # type: ignore[return-value]
-        [row | {"industry": industries[row["task_id"]][0], "industries": industries[row["task_id"]]} for row in table.to_pylist()]
+        [
+            row | {"industry": industries[row["task_id"]][0], "industries": industries[row["task_id"]]}
+            for row in table.to_pylist()
+        ]
         for table in (by_way, by_task)
     )
 
@@ -77,53 +82,91 @@ def ways_and_tasks(ways: pa.Table) -> tuple[list[Row], list[Row]]:
 def _industries(ways: pa.Table) -> dict[str, list[str | None]]:
     """Of every task, the most frequent first, ties by name."""
     counts: dict[str, Counter[str | None]] = defaultdict(Counter)
-    for task, industry, n in zip(*(ways[c].to_pylist() for c in ("task_id", "industry", "implementations")), strict=True):
+    for task, industry, n in zip(
+        *(ways[c].to_pylist() for c in ("task_id", "industry", "implementations")), strict=True
+    ):
         counts[task][industry] += n
     return {task: sorted(of, key=lambda i: (-of[i], i is not None, i or "")) for task, of in counts.items()}
 
 
 def task_row(
-    row: Row, measures: Measures, title: str, said: Said, clients: list[str], sources: list[str], kind: Classified,
-    p: Estimate, q: Estimate,
+    row: Row,
+    measures: Measures,
+    title: str,
+    said: Said,
+    clients: list[str],
+    sources: list[str],
+    kind: Classified,
+    p: Estimate,
+    q: Estimate,
 ) -> Row:
     """One row of wkg/tasks, but for what the graph says of it."""
     description = said.most(row["task_id"], "description")
     wait = mean(measures, "wait", PER_MS)
     return {
-        "task_id": row["task_id"], "title": title, "description": description[0] if description else None,
+        "task_id": row["task_id"],
+        "title": title,
+        "description": description[0] if description else None,
         "instructions": said.most(row["task_id"], "instruction"),
-        "inputs": said.most(row["task_id"], "input"), "outputs": said.most(row["task_id"], "output"),
-        "industries": sorted(i for i in row["industries"] if i is not None), "clients": clients, "sources": sources,
-        "activity_kind": kind.kind, "activity_kind_reason": kind.reason,
-        "implementations": row["implementations"], "first_seen": row["first_seen"], "last_seen": row["last_seen"],
-        **probability("p", p), **probability("q", q), **_spent(row, measures), **_waited(measures),
+        "inputs": said.most(row["task_id"], "input"),
+        "outputs": said.most(row["task_id"], "output"),
+        "industries": sorted(i for i in row["industries"] if i is not None),
+        "clients": clients,
+        "sources": sources,
+        "activity_kind": kind.kind,
+        "activity_kind_reason": kind.reason,
+        "implementations": row["implementations"],
+        "first_seen": row["first_seen"],
+        "last_seen": row["last_seen"],
+        **probability("p", p),
+        **probability("q", q),
+        **_spent(row, measures),
+        **_waited(measures),
         "wait_reason": NO_WAITS if wait is None else None,
     }
 
 
 def way_row(
-    row: Row, measures: Measures, deviations: Mapping[str, float], took: Sequence[float] | None, said: Said, p: Estimate, q: Estimate
+    row: Row,
+    measures: Measures,
+    deviations: Mapping[str, float],
+    took: Sequence[float] | None,
+    said: Said,
+    p: Estimate,
+    q: Estimate,
 ) -> Row:
-    """One row of wkg/task_implementations. `took`: quantiles of its duration in microseconds, None where no duration is known."""
+    """One row of wkg/task_implementations. `took`: quantiles of its duration in microseconds, None where no duration
+    is known.
+    """
     way, success = WayKey.of(row), probability("p", p)
     return {
-        **way._asdict(), "implementations": row["implementations"],
+        **way._asdict(),
+        "implementations": row["implementations"],
         "instructions": most_frequent(said.by_way.get(way), TEXTS_SHOWN["instruction"]),
-        **success, **probability("q", q), "basis": success["p_basis"], **_spent(row, measures), **_waited(measures),
+        **success,
+        **probability("q", q),
+        "basis": success["p_basis"],
+        **_spent(row, measures),
+        **_waited(measures),
         "duration_ms_quantiles": None if took is None else [point / PER_MS for point in took],
         "duration_ms_deviation": _scaled(deviations.get("duration"), PER_MS),
         "cost_usd_deviation": _scaled(deviations.get("cost"), PER_UNIT),
         **{f"cost_{part}_usd": mean(measures, part, PER_UNIT) for part in ("compute", "model", "human")},
         **{name: mean(measures, name, 1) for name in ("tokens_in", "tokens_out")},
-        "memory_gb": mean(measures, "memory", PER_UNIT), "threads": mean(measures, "threads", PER_UNIT),
+        "memory_gb": mean(measures, "memory", PER_UNIT),
+        "threads": mean(measures, "threads", PER_UNIT),
     }
 
 
 def edge_rows(
-    edges: pa.Table, variants: Mapping[tuple[str, str], int], unit: str, lambda_: float,
+    edges: pa.Table,
+    variants: Mapping[tuple[str, str], int],
+    unit: str,
+    lambda_: float,
     waits: Mapping[tuple[str | None, ...], WaitFigures],
 ) -> list[Row]:
-    """wkg/edges of the `edges` aggregate of all sources: γ by LWM (2) over `unit`, probability among all transitions out of src.
+    """wkg/edges of the `edges` aggregate of all sources: γ by LWM (2) over `unit`, probability among all transitions
+    out of src.
 
     `waits`: the waiting times by (src, dst).
     """
@@ -131,26 +174,40 @@ def edge_rows(
     out: Counter[str] = Counter()
     for row in rows:
         out[row["src"]] += row["transitions"]
-    return [_edge(row, variants[row["src"], row["dst"]], unit, lambda_, out[row["src"]]) | _edge_wait(row, waits) for row in rows]
+    return [
+        _edge(row, variants[row["src"], row["dst"]], unit, lambda_, out[row["src"]]) | _edge_wait(row, waits)
+        for row in rows
+    ]
 
 
 def gamma_counts(edges: pa.Table, variants: Mapping[tuple[str, str], int], unit: str) -> list[int]:
     """|ξ| of every edge, over the unit."""
-    return sorted(variants.values()) if unit == "variant" else sorted(summed(edges, KEYS["edges"])["transitions"].to_pylist())
+    return (
+        sorted(variants.values())
+        if unit == "variant"
+        else sorted(summed(edges, KEYS["edges"])["transitions"].to_pylist())
+    )
 
 
 def mean(measures: Measures, measure: str, per: int) -> float | None:
-    """Mean of a measure's known values in its unit of datasets.md; None where none is known. The one division of its exact sum."""
+    """Mean of a measure's known values in its unit of datasets.md; None where none is known. The one division of its
+    exact sum.
+    """
     figures = measures.get(measure, NOTHING)
     return _divided(figures.total, figures.n * per)
 
 
 def _edge(row: Row, variants: int, unit: str, lambda_: float, out: int) -> Row:
     return {
-        "src": row["src"], "dst": row["dst"], "transitions": row["transitions"], "variants": variants,
+        "src": row["src"],
+        "dst": row["dst"],
+        "transitions": row["transitions"],
+        "variants": variants,
         "gamma": gamma(lambda_, variants if unit == "variant" else row["transitions"]),
         "probability": row["transitions"] / out,
-        "implementations": row["implementations"], "first_seen": row["first_seen"], "last_seen": row["last_seen"],
+        "implementations": row["implementations"],
+        "first_seen": row["first_seen"],
+        "last_seen": row["last_seen"],
     }
 
 
@@ -172,14 +229,20 @@ def _divided(total: Decimal, by: int) -> float | None:
 
 
 def _spent(row: Row, measures: Measures) -> Row:
-    """Working time and cost, each with its count and basis: a cost is a `rate` where at least half of the costs behind it are."""
+    """Working time and cost, each with its count and basis: a cost is a `rate` where at least half of the costs behind
+    it are.
+    """
     duration, cost = measures.get("duration", NOTHING), measures.get("cost", NOTHING)
     return {
-        "duration_ms_mean": mean(measures, "duration", PER_MS), "cost_usd_mean": mean(measures, "cost", PER_UNIT),
+        "duration_ms_mean": mean(measures, "duration", PER_MS),
+        "cost_usd_mean": mean(measures, "cost", PER_UNIT),
         **{f"duration_ms_{name}": _scaled(getattr(duration, name), PER_MS) for name in QUANTILES},
         **{f"cost_usd_{name}": _scaled(getattr(cost, name), PER_UNIT) for name in QUANTILES},
-        "duration_n": duration.n, "duration_basis": "observed" if duration.n else None, "duration_reason": None if duration.n else NO_TIMES,
-        "cost_n": cost.n, "cost_basis": None if not cost.n else "rate" if 2 * row["cost_rate_n"] >= cost.n else "observed",
+        "duration_n": duration.n,
+        "duration_basis": "observed" if duration.n else None,
+        "duration_reason": None if duration.n else NO_TIMES,
+        "cost_n": cost.n,
+        "cost_basis": None if not cost.n else "rate" if 2 * row["cost_rate_n"] >= cost.n else "observed",
         "cost_reason": None if cost.n else NO_COSTS,
     }
 

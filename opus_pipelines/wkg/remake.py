@@ -1,7 +1,8 @@
-"""`opus rebuild --full`: everything made again, in a lake of its own inside the scratch folder, then held against what is published.
+"""`opus rebuild --full`: everything made again, in a lake of its own inside the scratch folder, then held against what
+is published.
 
-Nothing published is trusted, used or changed: only what is kept (id ledger, λ) is an input, as ever. The same inputs must
-give the same content; where they do not, nothing is published and the datasets that differ are named.
+Nothing published is trusted, used or changed: only what is kept (id ledger, λ) is an input, as ever. The same inputs
+must give the same content; where they do not, nothing is published and the datasets that differ are named.
 """
 
 import logging
@@ -12,11 +13,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from opus_pipelines.core.errors import CheckFailed
+from opus_pipelines.core.schemas import SOURCES
 from opus_pipelines.embedding.cache import adopt_vectors
-from opus_pipelines.errors import CheckFailed
-from opus_pipelines.lake import PART, Lake, write_atomically
-from opus_pipelines.schemas import SOURCES
-from opus_pipelines.wkg.resolution.merging import MERGES
+from opus_pipelines.lake.layout import PART, Lake, write_atomically
+from opus_pipelines.task_matching.merging import MERGES
 
 _PARTS = ("history/rejects/*/*", "history/implementations/*/*", "aggregates/*/*")
 logger = logging.getLogger(__name__)
@@ -24,9 +25,13 @@ _TOLERANCE = 1e-5  # a batch's make-up moves a vector's last digits: datasets.md
 
 
 def begin(home: Lake) -> Lake:
-    """An empty lake in the scratch folder of `home` with its kept files, but for what is reckoned: vectors, and which names are one."""
+    """An empty lake in the scratch folder of `home` with its kept files, but for what is reckoned: vectors, and which
+    names are one.
+    """
     scratch = Lake(home.scratch / "full")
-    kept = (f for place in (home.kept, home.folder(SOURCES)) for f in place.glob("*") if f.is_file() and f.name != MERGES)
+    kept = (
+        f for place in (home.kept, home.folder(SOURCES)) for f in place.glob("*") if f.is_file() and f.name != MERGES
+    )
     for file in kept:
         copy = scratch.root / file.relative_to(home.root)
         copy.parent.mkdir(parents=True, exist_ok=True)
@@ -37,13 +42,17 @@ def begin(home: Lake) -> Lake:
 def compare(scratch: Lake, home: Lake, snapshot: str, staged: Path) -> None:
     """Hold what was made again against what is published; raises CheckFailed naming what differs."""
     pairs = [*_parts(scratch, home), (staged, home.snapshot_folder(snapshot))]
-    if different := sorted(place for made, there in pairs if there.exists() for place in _differences(made, there, home.root)):
+    if different := sorted(
+        place for made, there in pairs if there.exists() for place in _differences(made, there, home.root)
+    ):
         raise CheckFailed(
             f"the same inputs gave other content than what is published in {len(different)} files: {', '.join(different[:5])}. Nothing was "
             "changed: compare them with a backup; without one, remove the folders named and run `opus rebuild`"
         )
     there = sum(place.exists() for _, place in pairs)
-    logger.info("everything was made again: %s of %s parts were published before, with the same content", there, len(pairs))
+    logger.info(
+        "everything was made again: %s of %s parts were published before, with the same content", there, len(pairs)
+    )
 
 
 def adopt(scratch: Lake, home: Lake) -> None:
@@ -69,7 +78,9 @@ def _parts(scratch: Lake, home: Lake) -> list[tuple[Path, Path]]:
 
 
 def _differences(made: Path, there: Path, root: Path) -> Iterator[str]:
-    """The tables of two folders that do not say the same, as paths in the lake. The index follows from them, the manifest has a clock."""
+    """The tables of two folders that do not say the same, as paths in the lake. The index follows from them, the
+    manifest has a clock.
+    """
     names = {f.relative_to(folder) for folder in (made, there) for f in folder.rglob("*.parquet")}
     for name in sorted(names):
         files = [folder / name for folder in (made, there)]
@@ -85,7 +96,11 @@ def _same(files: Iterable[Path]) -> bool:
         one, other = (pq.ParquetFile(file).read() for file in (first, second))
     except (pa.ArrowInvalid, OSError):
         return False  # one of them is no Parquet file any more
-    return one.schema == other.schema and one.num_rows == other.num_rows and all(_alike(one[c], other[c]) for c in one.column_names)
+    return (
+        one.schema == other.schema
+        and one.num_rows == other.num_rows
+        and all(_alike(one[c], other[c]) for c in one.column_names)
+    )
 
 
 def _alike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:

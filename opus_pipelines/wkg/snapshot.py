@@ -6,10 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from opus_pipelines.embedding.index import VectorIndex
-from opus_pipelines.errors import LakeError
-from opus_pipelines.lake import Lake, read_table
-from opus_pipelines.schemas import (
+from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.schemas import (
     ALIASES,
     CASES,
     EMBEDDINGS,
@@ -22,6 +20,8 @@ from opus_pipelines.schemas import (
     WAYS,
     Dataset,
 )
+from opus_pipelines.embedding.index import VectorIndex
+from opus_pipelines.lake.layout import Lake, read_table
 from opus_pipelines.wkg import graph
 from opus_pipelines.wkg.tables import place
 

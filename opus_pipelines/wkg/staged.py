@@ -7,12 +7,12 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from opus_pipelines.durable import full_disk_named
-from opus_pipelines.lake import Lake
-from opus_pipelines.settings import Settings
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.lake.atomic_files import full_disk_named
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.task_matching.resolve import Resolution
 from opus_pipelines.wkg.aggregates import SourcePart
 from opus_pipelines.wkg.gamma import LambdaRule
-from opus_pipelines.wkg.resolution.resolve import Resolution
 
 if TYPE_CHECKING:
     from opus_pipelines.wkg.drift import Drift
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass
 class SnapshotBuild:
-    """One rebuild under way. `folder` is staged until `publish`; the fields behind `timings` are what the steps hand on."""
+    """One rebuild under way. `folder` is staged until `publish`; the fields behind `timings` are what the steps hand
+    on.
+    """
 
     snapshot_id: str
     folder: Path
@@ -36,7 +38,9 @@ class SnapshotBuild:
     figures: dict[str, Any] = field(default_factory=dict)
     mined: list[str] = field(default_factory=list)
     graph_engine: str | None = None
-    home: Lake = field(repr=False, kw_only=True)  # where it is published; `lake` is another one only while all is made again
+    home: Lake = field(
+        repr=False, kw_only=True
+    )  # where it is published; `lake` is another one only while all is made again
     drift: "Drift | None" = field(default=None, repr=False)  # from the snapshot that is current until this one is
     is_held: bool = False  # a person rolled back from it: it is left alone
 

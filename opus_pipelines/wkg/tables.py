@@ -1,52 +1,76 @@
-"""The mined datasets of a snapshot, put together from the aggregates of its sources and written into its folder."""
+"""The mined datasets of a snapshot, put together from the aggregates of its sources and written into its folder.
+
+The kind of every task of the graph: each source's activities are classified by their own evidence, then merged by task.
+"""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from opus_pipelines.history.activity_kinds import Classified
-from opus_pipelines.lake import Lake, read_table, table_of, write_table
-from opus_pipelines.schemas import ALIASES, CASES, EDGES, NEEDS, TASKS, VARIANTS, WAITS, WAYS, Dataset
-from opus_pipelines.settings import Graph, Settings
-from opus_pipelines.wkg import engines, merge
-from opus_pipelines.wkg.activities import kinds_of
+from opus_pipelines.core.schemas import ALIASES, CASES, EDGES, NEEDS, TASKS, VARIANTS, WAITS, WAYS, Dataset
+from opus_pipelines.core.settings import Graph, Settings
+from opus_pipelines.estimates.case_sequences import Sequences
+from opus_pipelines.estimates.critical_tasks import critical_task_rows, lacking
+from opus_pipelines.estimates.histograms import figures, grids
+from opus_pipelines.estimates.standard_deviations import standard_deviations
+from opus_pipelines.estimates.success_probabilities import SuccessModel, from_cases
+from opus_pipelines.estimates.waiting_times import edge_waits, wait_rows
+from opus_pipelines.event_logs.activity_evidence import by_activity
+from opus_pipelines.event_logs.activity_kinds import Classified, classify_source, merged
+from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
+from opus_pipelines.task_matching.resolve import Resolution
+from opus_pipelines.wkg import graph_metrics, merge
 from opus_pipelines.wkg.aggregates import SourcePart, read_aggregate
-from opus_pipelines.wkg.estimates.histograms import figures, grids
-from opus_pipelines.wkg.estimates.needs import lacking, needs
-from opus_pipelines.wkg.estimates.spread import deviations
-from opus_pipelines.wkg.estimates.success import SuccessModel, from_cases
-from opus_pipelines.wkg.estimates.waits import edge_waits, wait_rows
 from opus_pipelines.wkg.gamma import LambdaRule, choose_lambda
-from opus_pipelines.wkg.resolution.resolve import Resolution
-from opus_pipelines.wkg.sequences import Sequences
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+def kinds_of(lake: Lake, parts: Iterable[SourcePart]) -> dict[str, Classified]:
+    """Kind by task id. The evidence lies beside the aggregates of each source; the order of `parts` changes nothing."""
+    found: dict[str, list[tuple[str, str, int, Classified]]] = defaultdict(list)
+    for part in parts:
+        evidence, whole = by_activity(pq.ParquetFile(part.place(lake) / "activities.parquet").read())
+        classified = classify_source(evidence, whole, dict(part.stated))
+        tasks = {(key, task) for _, key, task in part.aliases if key in classified}
+        for key, task in sorted(tasks):
+            found[task].append((part.source, key, evidence[key].occurrences, classified[key]))
+    return {task: merged(rows) for task, rows in found.items()}
+
+
 def write_tables(
     lake: Lake, parts: Sequence[SourcePart], resolution: Resolution, settings: Settings, rule: LambdaRule, folder: Path
 ) -> tuple[dict[str, int], float | None]:
-    """Write tasks, task_implementations, edges, waits, needs, task_aliases, variants, cases; returns their rows, and λ (None: no edge)."""
+    """Write tasks, task_implementations, edges, waits, needs, task_aliases, variants, cases; returns their rows, and λ
+    (None: no edge).
+    """
     names = ("ways", "histograms", "edges", "waits", "texts")
     ways, histograms, edges, waits, texts = (read_aggregate(lake, parts, name) for name in names)
     sequences = Sequences(read_aggregate(lake, parts, "variants"))
     edge_variants = sequences.edge_variants()
     lambda_ = rule.value or choose_lambda(merge.gamma_counts(edges, edge_variants, rule.unit))
     edge_table = table_of(EDGES, merge.edge_rows(edges, edge_variants, rule.unit, lambda_ or 1.0, edge_waits(waits)))
-    needed = needs(sequences)
+    needed = critical_task_rows(sequences)
     by_way, by_task = merge.ways_and_tasks(ways)
-    model = SuccessModel(settings.priors, by_task, by_way, from_cases(sequences, lacking(sequences, needed), by_task, settings.priors))
+    model = SuccessModel(
+        settings.priors, by_task, by_way, from_cases(sequences, lacking(sequences, needed), by_task, settings.priors)
+    )
     said = merge.Said.of(texts)
     tables: dict[Dataset, pa.Table] = {
         TASKS: _tasks(by_task, ways, histograms, said, model, resolution, kinds_of(lake, parts)),
-        WAYS: _ways(by_way, by_task, histograms, said, model), EDGES: edge_table,
-        WAITS: table_of(WAITS, wait_rows(waits)), NEEDS: table_of(NEEDS, needed),
-        ALIASES: resolution.aliases, VARIANTS: sequences.table(), CASES: read_aggregate(lake, parts, "cases"),
+        WAYS: _ways(by_way, by_task, histograms, said, model),
+        EDGES: edge_table,
+        WAITS: table_of(WAITS, wait_rows(waits)),
+        NEEDS: table_of(NEEDS, needed),
+        ALIASES: resolution.aliases,
+        VARIANTS: sequences.table(),
+        CASES: read_aggregate(lake, parts, "cases"),
     }
     for dataset, table in tables.items():
         write_table(dataset, table, place(folder, dataset))
@@ -54,11 +78,13 @@ def write_tables(
 
 
 def write_metrics(folder: Path, rules: Graph, session: "Callable[[], SparkSession]") -> str:
-    """What the graph says of each task, into the written tasks; returns the engine's name. `session` has GraphFrames' JVM half."""
+    """What the graph says of each task, into the written tasks; returns the engine's name. `session` has GraphFrames'
+    JVM half.
+    """
     tasks = read_table(TASKS, place(folder, TASKS))
     edges = read_table(EDGES, place(folder, EDGES), columns=["src", "dst", "transitions"])
-    engine = engines.choose(edges.num_rows, rules, session)
-    metrics = engines.task_metrics(tasks["task_id"], edges, rules, engine)
+    engine = graph_metrics.choose(edges.num_rows, rules, session)
+    metrics = graph_metrics.task_metrics(tasks["task_id"], edges, rules, engine)
     of_task = metrics.take(pc.index_in(tasks["task_id"], metrics["task_id"]))
     for name in metrics.schema.names:
         tasks = tasks.set_column(tasks.schema.names.index(name), name, of_task[name])
@@ -72,24 +98,55 @@ def place(folder: Path, dataset: Dataset) -> Path:
 
 
 def _tasks(
-    rows: list[merge.Row], ways: pa.Table, histograms: pa.Table, said: merge.Said, model: SuccessModel, resolution: Resolution,
+    rows: list[merge.Row],
+    ways: pa.Table,
+    histograms: pa.Table,
+    said: merge.Said,
+    model: SuccessModel,
+    resolution: Resolution,
     kinds: Mapping[str, Classified],
 ) -> pa.Table:
     measures, clients, sources = figures(histograms, ("task_id",)), _clients(ways), _sources(resolution)
-    return table_of(TASKS, [
-        merge.task_row(row, measures[task,], resolution.titles[task], said, clients[task], sources[task], kinds[task], *model.of_task(row))
-        for row in rows if (task := row["task_id"])
-    ])
+    return table_of(
+        TASKS,
+        [
+            merge.task_row(
+                row,
+                measures[task,],
+                resolution.titles[task],
+                said,
+                clients[task],
+                sources[task],
+                kinds[task],
+                *model.of_task(row),
+            )
+            for row in rows
+            if (task := row["task_id"])
+        ],
+    )
 
 
-def _ways(rows: list[merge.Row], tasks: list[merge.Row], histograms: pa.Table, said: merge.Said, model: SuccessModel) -> pa.Table:
+def _ways(
+    rows: list[merge.Row], tasks: list[merge.Row], histograms: pa.Table, said: merge.Said, model: SuccessModel
+) -> pa.Table:
     measures, of_task = figures(histograms, merge.WayKey._fields), {row["task_id"]: model.of_task(row) for row in tasks}
-    spread = deviations(histograms, merge.WayKey._fields)
+    spread = standard_deviations(histograms, merge.WayKey._fields)
     took = grids(histograms.filter(pc.equal(histograms["measure"], "duration")), merge.WayKey._fields)
-    return table_of(WAYS, [
-        merge.way_row(row, measures[way], spread.get(way, {}), took.get(way), said, *model.of_way(row, of_task[row["task_id"]]))
-        for row in rows if (way := merge.WayKey.of(row))
-    ])
+    return table_of(
+        WAYS,
+        [
+            merge.way_row(
+                row,
+                measures[way],
+                spread.get(way, {}),
+                took.get(way),
+                said,
+                *model.of_way(row, of_task[row["task_id"]]),
+            )
+            for row in rows
+            if (way := merge.WayKey.of(row))
+        ],
+    )
 
 
 def _clients(ways: pa.Table) -> dict[str, list[str]]:
@@ -102,6 +159,8 @@ def _clients(ways: pa.Table) -> dict[str, list[str]]:
 
 def _sources(resolution: Resolution) -> dict[str, list[str]]:
     sources: dict[str, set[str]] = defaultdict(set)
-    for task, source in zip(resolution.aliases["task_id"].to_pylist(), resolution.aliases["source"].to_pylist(), strict=True):
+    for task, source in zip(
+        resolution.aliases["task_id"].to_pylist(), resolution.aliases["source"].to_pylist(), strict=True
+    ):
         sources[task].add(source)
     return {task: sorted(names) for task, names in sources.items()}

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from opus_pipelines.embedding.attention import compose, passages, stretches, unit, words_of
+from opus_pipelines.core.ids import digest
+from opus_pipelines.core.schemas import EMBEDDINGS, IMPLEMENTATION_VECTORS, TASKS
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.embedding.index import VectorIndex
-from opus_pipelines.ids import digest
-from opus_pipelines.lake import read_table, write_table
-from opus_pipelines.schemas import EMBEDDINGS, IMPLEMENTATION_VECTORS, TASKS
+from opus_pipelines.embedding.passages import compose, passages, stretches, unit, words_of
+from opus_pipelines.lake.layout import read_table, write_table
 from opus_pipelines.wkg.tables import place
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ RECALL_QUERIES = 200
 
 def write_task_vectors(folder: Path, encoder: TextEncoder, progress: Progress | None = None) -> dict[str, float]:
     """Write `embeddings` and `index` of the tasks in `folder`; returns rows and recall@10 against exact search."""
-    tasks = read_table(TASKS, place(folder, TASKS), columns=["task_id", "title", "description", "industries", "instructions"]).to_pylist()
+    tasks = read_table(
+        TASKS, place(folder, TASKS), columns=["task_id", "title", "description", "industries", "instructions"]
+    ).to_pylist()
     texts = [task_text(**{k: v for k, v in task.items() if k != "task_id"}) for task in tasks]
     vectors = _encoded(texts, encoder, progress)
     rows = {
@@ -40,10 +42,16 @@ def write_task_vectors(folder: Path, encoder: TextEncoder, progress: Progress | 
     return {EMBEDDINGS.name: len(tasks), "recall_at_10": recall(index, vectors)}
 
 
-def write_case_vectors(sources: Iterable[Path], folder: Path, encoder: TextEncoder, progress: Progress | None = None) -> dict[str, int]:
+def write_case_vectors(
+    sources: Iterable[Path], folder: Path, encoder: TextEncoder, progress: Progress | None = None
+) -> dict[str, int]:
     """Write `implementation_vectors` of the implementations in `sources`; a case without any text has no row."""
-    cases = [(case, _request(title, description), context or "") for case, title, description, context in _texts(sources)]
-    vector_of = _vectors(sorted({(request, context) for _, request, context in cases if request or context.strip()}), encoder, progress)
+    cases = [
+        (case, _request(title, description), context or "") for case, title, description, context in _texts(sources)
+    ]
+    vector_of = _vectors(
+        sorted({(request, context) for _, request, context in cases if request or context.strip()}), encoder, progress
+    )
     found = [(case, vector_of[request, context]) for case, request, context in cases if (request, context) in vector_of]
     ids = pa.array([case for case, _ in found], pa.string())
     table = pa.table({"implementation_id": ids, "vector": _stacked([v for _, v in found], encoder)})
@@ -61,14 +69,18 @@ def case_passages(sources: Iterable[Path], max_tokens: int) -> set[str]:
     return found
 
 
-def task_text(title: str, description: str | None, industries: Sequence[str] | None, instructions: Sequence[str] | None) -> str:
+def task_text(
+    title: str, description: str | None, industries: Sequence[str] | None, instructions: Sequence[str] | None
+) -> str:
     """The text of a task that is embedded."""
     parts = [title, description, ", ".join(industries or ()), *(instructions or ())]
     return "\n".join(part for part in parts if part and part.strip())
 
 
 def recall(index: VectorIndex, vectors: "np.ndarray", k: int = 10) -> float:
-    """Share of the exact k nearest (by similarity, so that ties count) that the index finds, over at most 200 rows spread evenly."""
+    """Share of the exact k nearest (by similarity, so that ties count) that the index finds, over at most 200 rows
+    spread evenly.
+    """
     import numpy as np
 
     queries = vectors[:: max(1, len(vectors) // RECALL_QUERIES)][:RECALL_QUERIES]
@@ -93,8 +105,12 @@ def _request(title: str | None, description: str | None) -> str:
     return ". ".join(part.strip() for part in (title, description) if part and part.strip())
 
 
-def _vectors(pairs: list[tuple[str, str]], encoder: TextEncoder, progress: Progress | None) -> "dict[tuple[str, str], np.ndarray]":
-    """The vector of every distinct (request, context), each distinct passage encoded once. A context without a request stands alone."""
+def _vectors(
+    pairs: list[tuple[str, str]], encoder: TextEncoder, progress: Progress | None
+) -> "dict[tuple[str, str], np.ndarray]":
+    """The vector of every distinct (request, context), each distinct passage encoded once. A context without a request
+    stands alone.
+    """
     import numpy as np
 
     words = words_of(encoder.max_tokens)
@@ -102,9 +118,14 @@ def _vectors(pairs: list[tuple[str, str]], encoder: TextEncoder, progress: Progr
     under = {context: passages(context, words) for _, context in pairs}
     distinct = sorted({passage for cut in (asked, under) for found in cut.values() for passage in found})
     vectors = dict(zip(distinct, _encoded(distinct, encoder, progress), strict=True))
-    rows = [{text: np.array([vectors[p] for p in found]) for text, found in cut.items() if found} for cut in (asked, under)]
+    rows = [
+        {text: np.array([vectors[p] for p in found]) for text, found in cut.items() if found} for cut in (asked, under)
+    ]
     requests, contexts = rows
-    return {(r, c): compose(requests[r].mean(0), contexts.get(c)) if r in requests else unit(contexts[c].mean(0)) for r, c in pairs}
+    return {
+        (r, c): compose(requests[r].mean(0), contexts.get(c)) if r in requests else unit(contexts[c].mean(0))
+        for r, c in pairs
+    }
 
 
 def _encoded(texts: list[str], encoder: TextEncoder, progress: Progress | None) -> "np.ndarray":
@@ -127,4 +148,6 @@ def _stacked(vectors: "list[np.ndarray]", encoder: TextEncoder) -> pa.Array:
 def _column(vectors: "np.ndarray") -> pa.Array:
     import numpy as np
 
-    return pa.FixedSizeListArray.from_arrays(pa.array(np.ascontiguousarray(vectors, np.float32).ravel()), vectors.shape[1])
+    return pa.FixedSizeListArray.from_arrays(
+        pa.array(np.ascontiguousarray(vectors, np.float32).ravel()), vectors.shape[1]
+    )

@@ -1,6 +1,7 @@
 """What a client may demand of a workflow: the `[constraints]` table of contract.toml and intake.toml, EVAL (12).
 
-It stands here so that the readers of those files can name it; how a workflow is held against it: `optimization.constraints`.
+It stands here so that the readers of those files can name it; how a workflow is held against it:
+`optimization.constraints`.
 """
 
 import unicodedata
@@ -9,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from opus_pipelines.settings import Section
+from opus_pipelines.core.settings import Section
 
 _Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 _Share = Annotated[float, Field(ge=0, le=1)]
@@ -41,21 +42,28 @@ class Constraints(Section):
     """What makes a workflow feasible. Tasks are named by title; `before` holds where both of a pair occur."""
 
     max_cost_usd: _Amount | None = Field(None, description="EVAL (5) at most")
-    max_duration_hours: _Amount | None = Field(None, description="touch time at most: work alone along the longest path, EVAL (2)")
+    max_duration_hours: _Amount | None = Field(
+        None, description="touch time at most: work alone along the longest path, EVAL (2)"
+    )
     max_lead_time_hours: _Amount | None = Field(
-        None, description="lead time at most: from the start of the first step to the end of the last one, waiting included; a deadline",
+        None,
+        description="lead time at most: from the start of the first step to the end of the last one, waiting included; a deadline",
     )
     min_p_deadline: _Share | None = Field(
-        None, description="probability to keep max_lead_time_hours, and each of deadlines, at least; unstated: 0.9",
+        None,
+        description="probability to keep max_lead_time_hours, and each of deadlines, at least; unstated: 0.9",
     )
     min_success: _Share | None = Field(None, description="EVAL (4) at least")
     must_contain: tuple[_Name, ...] = Field((), description="tasks it must have")
     must_not_contain: tuple[_Name, ...] = Field((), description="tasks it must not have")
     before: tuple[tuple[_Name, _Name], ...] = Field((), description="pairs: the first is done before the second")
     one_of: tuple[_Group, ...] = Field((), description="groups of tasks: it must have at least one of each group")
-    exactly_one_of: tuple[_Group, ...] = Field((), description="groups of tasks: it must have one of each group, and no second one")
+    exactly_one_of: tuple[_Group, ...] = Field(
+        (), description="groups of tasks: it must have one of each group, and no second one"
+    )
     deadlines: tuple[StepDeadline, ...] = Field(
-        (), description="by when single steps are done, waiting included; unit: hours, days, working_hours or working_days",
+        (),
+        description="by when single steps are done, waiting included; unit: hours, days, working_hours or working_days",
     )
 
 

@@ -1,19 +1,77 @@
 """A workflow as a YAML or JSON file: what `opus score` reads. The typed models below are the schema that it documents.
 
 A file is untrusted: its size is bounded, YAML aliases (with which a small file unfolds into a huge one) are refused.
+
+Figures of a workflow file in another unit than the schema's: each is named with its unit, its field and the unit that
+is read.
 """
 
 import json
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import Field
 
-from opus_pipelines.errors import InputError, SettingsError
-from opus_pipelines.settings import Cost, Reward, Section, parse
+from opus_pipelines.core.errors import InputError, SettingsError
+from opus_pipelines.core.settings import Cost, Reward, Section, parse
 from opus_pipelines.workflow.model import UNKNOWN, InputNode, OutputNode, TaskNode, Workflow
-from opus_pipelines.workflow.units import foreign_units
+
+READ = {
+    "duration": ("ms", "milliseconds"),
+    "cost": ("usd", "US dollars"),
+    "cost_compute": ("usd", "US dollars"),
+    "gain": ("usd", "US dollars"),
+    "cost_model": ("usd", "US dollars"),
+    "cost_human": ("usd", "US dollars"),
+    "memory": ("gb", "gigabytes"),
+}
+_UNITS = {
+    "duration": "ns us s sec secs second seconds min mins minute minutes h hr hrs hour hours d day days w week weeks",
+    "memory": "b kb mb tb kib mib gib tib bytes",
+}
+_AMOUNT = re.compile(r"\s*([$€£¥])?\s*[-+]?\d[\d.,_]*(?:e[-+]?\d+)?\s*([^\W\d_]+|[$€£¥%])?\s*", re.IGNORECASE)
+
+
+def foreign_units(data: Mapping[str, Any]) -> list[str]:
+    """A sentence for each figure of the file's nodes whose key or value names a unit that is not read."""
+    found: list[str] = []
+    for kind in ("inputs", "tasks", "outputs"):
+        nodes = data.get(kind)
+        for place, node in enumerate(nodes if isinstance(nodes, list) else ()):
+            if isinstance(node, dict):
+                found += [f"{kind}.{place}.{complaint}" for complaint in _complaints(node)]
+    return found
+
+
+def _complaints(node: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in node.items():
+        if not isinstance(key, str):
+            continue
+        base, _, unit = key.lower().rpartition("_")
+        if key.lower() in READ:
+            read, words = READ[key.lower()]
+            yield f"{key}: it does not say its unit; write {key.lower()}_{read}, a number of {words}"
+        elif base in READ and unit != READ[base][0] and _is_unit(base, unit):
+            read, words = READ[base]
+            yield f"{key}: its unit is {unit!r}, {words} are read; convert it and write {base}_{read}"
+        elif (
+            base in READ
+            and isinstance(value, str)
+            and (said := _AMOUNT.fullmatch(value))
+            and (unit := said[1] or said[2])
+        ):
+            yield f"{key}: {value!r} comes with the unit {unit!r}; write a plain number of {READ[base][1]}"
+
+
+def _is_unit(base: str, unit: str) -> bool:
+    """Currencies go by their three letters."""
+    if base in _UNITS:
+        return unit in _UNITS[base].split()
+    return re.fullmatch("[a-z]{3}|cents?|euros?|dollars?", unit) is not None
+
 
 LARGEST_BYTES = 1 << 28
 LONGEST_YAML = 1 << 25
@@ -67,13 +125,19 @@ class TaskEntry(Section):
     cost_compute_usd: _Amount | None = Field(None, description="of them for computing")
     cost_model_usd: _Amount | None = Field(None, description="of them for model calls")
     cost_human_usd: _Amount | None = Field(None, description="of them for people's time")
-    cost_basis: _Known = Field("prior", description="what the cost rests on; unknown: nobody knows it, and it is in no total")
+    cost_basis: _Known = Field(
+        "prior", description="what the cost rests on; unknown: nobody knows it, and it is in no total"
+    )
     duration_ms: _Amount = Field(0.0, description="d, working time in milliseconds")
     duration_basis: _Known = Field("prior", description="what the duration rests on, likewise")
     memory_gb: _Amount = Field(0.0, description="gigabytes held while it runs")
     threads: _Amount = Field(0.0, description="threads held while it runs")
-    consumes: dict[str, _Amount] = Field({}, description="further resources used up, by name; priced by cost.usd_per_unit")
-    holds: dict[str, _Amount] = Field({}, description="further resources held while it runs, by name; weighed by cost.usd_per_held")
+    consumes: dict[str, _Amount] = Field(
+        {}, description="further resources used up, by name; priced by cost.usd_per_unit"
+    )
+    holds: dict[str, _Amount] = Field(
+        {}, description="further resources held while it runs, by name; weighed by cost.usd_per_held"
+    )
     scores: Penalties | None = Field(None, description="what the Penalty is made of; without them it has none")
 
 
@@ -82,7 +146,9 @@ class OutputEntry(Section):
 
     id: str = Field(description="unique in the file")
     title: str | None = Field(None, description="default: the id")
-    gain_usd: float | None = Field(None, allow_inf_nan=False, description="g, earned if it is right; without it there is no Reward")
+    gain_usd: float | None = Field(
+        None, allow_inf_nan=False, description="g, earned if it is right; without it there is no Reward"
+    )
     data_type: str | None = Field(None, description="its type")
 
 
@@ -92,7 +158,9 @@ class Weights(Section):
     usd_per_hour_of_duration: _Amount | None = Field(None, description="w_d of (5)")
     usd_per_gb_held: _Amount | None = Field(None, description="w_r of (5), memory")
     usd_per_thread_held: _Amount | None = Field(None, description="w_r of (5), threads")
-    usd_per_unit: dict[str, _Amount] | None = Field(None, description="price of a unit of any further resource that is used up")
+    usd_per_unit: dict[str, _Amount] | None = Field(
+        None, description="price of a unit of any further resource that is used up"
+    )
     usd_per_held: dict[str, _Amount] | None = Field(None, description="w_r of any further resource that is held")
     inference: Literal["product", "exact"] | None = Field(None, description="how success is inferred")
     alpha: _Share | None = Field(None, description="of (8)")
@@ -109,7 +177,9 @@ class Weights(Section):
         """The settings with what stands here in the place of theirs."""
         stated = self.model_dump(exclude_none=True)
         mine = {name: stated[name] for name in _COST if name in stated}
-        return cost.model_copy(update=mine), reward.model_copy(update={name: stated[name] for name in _REWARD if name in stated})
+        return cost.model_copy(update=mine), reward.model_copy(
+            update={name: stated[name] for name in _REWARD if name in stated}
+        )
 
 
 class WorkflowFile(Section):
@@ -141,7 +211,7 @@ def read_file(path: Path) -> WorkflowFile:
         if size > LARGEST_BYTES:
             raise InputError(f"{path}: it has {size >> 20} MiB, more than a workflow may ({LARGEST_BYTES >> 20})")
         if path.suffix.lower() == ".bpmn":
-            from opus_pipelines.workflow.faces.bpmn_reader import read_bpmn
+            from opus_pipelines.workflow.formats.bpmn_reader import read_bpmn
 
             return read_bpmn(path.read_bytes(), str(path))
         text = path.read_text("utf-8")
@@ -151,7 +221,9 @@ def read_file(path: Path) -> WorkflowFile:
         raise InputError(f"{path}: it is not UTF-8 (byte {error.start})") from None
     data = _json(text, path) if path.suffix.lower() == ".json" else _yaml(text, path)
     if not isinstance(data, dict):
-        raise InputError(f"{path}: a workflow is a table with inputs, tasks, outputs and edges; `opus score --schema` shows it")
+        raise InputError(
+            f"{path}: a workflow is a table with inputs, tasks, outputs and edges; `opus score --schema` shows it"
+        )
     if mixed := foreign_units(data):
         raise SettingsError(f"{path}: " + "; ".join(mixed))
     return parse(WorkflowFile, data, str(path))
@@ -162,7 +234,9 @@ def schema() -> dict[str, Any]:
     return WorkflowFile.model_json_schema()
 
 
-_FIGURES = tuple(n for n in TaskEntry.model_fields if n not in ("id", "task_id", "title", "description", "scores", "cost_usd"))
+_FIGURES = tuple(
+    n for n in TaskEntry.model_fields if n not in ("id", "task_id", "title", "description", "scores", "cost_usd")
+)
 
 
 def _task(entry: TaskEntry) -> TaskNode:
@@ -171,8 +245,12 @@ def _task(entry: TaskEntry) -> TaskNode:
     cost = sum(part or 0.0 for part in parts) if entry.cost_usd is None else entry.cost_usd
     for name, value, basis in (("cost", cost, entry.cost_basis), ("duration", entry.duration_ms, entry.duration_basis)):
         if value and basis == UNKNOWN:
-            raise SettingsError(f"task {entry.id!r}: its {name} is {value:g} and its {name}_basis is unknown: leave one of them out")
-    return TaskNode(entry.id, entry.task_id or entry.title or entry.id, entry.title or entry.id, cost_usd=cost, **figures)
+            raise SettingsError(
+                f"task {entry.id!r}: its {name} is {value:g} and its {name}_basis is unknown: leave one of them out"
+            )
+    return TaskNode(
+        entry.id, entry.task_id or entry.title or entry.id, entry.title or entry.id, cost_usd=cost, **figures
+    )
 
 
 def _json(text: str, path: Path) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from opus_pipelines.errors import WorkflowError
+from opus_pipelines.core.errors import WorkflowError
 
 REVIEW = "review"  # the kind of a task node that looks at another's work
 UNKNOWN = "unknown"  # the basis of a cost or a time that nobody knows
@@ -32,11 +32,12 @@ class TaskNode:
     """One task, done in one way. The defaults are those of a deterministic task (EVAL A1).
 
     `p` and `q` are P(it succeeds) given that all its parents did, and that at least one did not. The three parts of
-    `cost_usd` may be unknown (None): `evaluation.cost.split_cost` tells what they count as then. `consumes` and `holds`: further
-    cumulative and releasable resources by name, r^(g) and r^(r), beside dollars, memory and threads.
+    `cost_usd` may be unknown (None): `evaluation.cost.split_cost` tells what they count as then. `consumes` and
+    `holds`: further cumulative and releasable resources by name, r^(g) and r^(r), beside dollars, memory and threads.
 
-    A cost or a duration with the basis `unknown` is 0 here, so that totals are sums of what is known; read it by `known_cost_usd` and
-    `known_duration_ms`. `imputed_usd` stands for the unknown ones where workflows are compared (`optimization.imputed`), never in a total.
+    A cost or a duration with the basis `unknown` is 0 here, so that totals are sums of what is known; read it by
+    `known_cost_usd` and `known_duration_ms`. `imputed_usd` stands for the unknown ones where workflows are compared
+    (`optimization.imputed_figures`), never in a total.
     """
 
     id: str
@@ -96,7 +97,9 @@ class TaskNode:
 
 @dataclass(frozen=True)
 class OutputNode:
-    """What the client receives; `gain_usd` is g, earned if it is right. None: nobody states it, and there is no Reward."""
+    """What the client receives; `gain_usd` is g, earned if it is right. None: nobody states it, and there is no
+    Reward.
+    """
 
     id: str
     title: str
@@ -216,9 +219,15 @@ def validate(workflow: Workflow) -> list[str]:
     defects += [f"edge {src!r} -> {dst!r}: no node {end!r}" for (src, dst), end in strangers]
     defects += [f"input {n.id!r} has parents" for n in workflow.inputs if workflow.predecessors(n.id)]
     defects += [f"output {n.id!r} has children" for n in workflow.outputs if workflow.successors(n.id)]
-    defects += [f"output {n.id!r} has no parents: nothing makes it" for n in workflow.outputs if not workflow.predecessors(n.id)]
+    defects += [
+        f"output {n.id!r} has no parents: nothing makes it" for n in workflow.outputs if not workflow.predecessors(n.id)
+    ]
     if not workflow.states_gain:
-        defects += [f"output {n.id!r} states gain_usd and another output does not" for n in workflow.outputs if n.gain_usd is not None]
+        defects += [
+            f"output {n.id!r} states gain_usd and another output does not"
+            for n in workflow.outputs
+            if n.gain_usd is not None
+        ]
     return defects + _cycle(workflow)
 
 
@@ -229,22 +238,38 @@ def _figures(node: Node) -> list[str]:
             return []
         return [f"output {node.id!r}: gain_usd is {node.gain_usd}, not a finite number"]
     shares = {"prior": node.prior} if isinstance(node, InputNode) else {"p": node.p, "q": node.q}
-    defects = [f"{node.kind} {node.id!r}: {name} is {x}, not in [0, 1]" for name, x in shares.items() if not 0 <= x <= 1]
+    defects = [
+        f"{node.kind} {node.id!r}: {name} is {x}, not in [0, 1]" for name, x in shares.items() if not 0 <= x <= 1
+    ]
     if isinstance(node, TaskNode):
         amounts = {name: getattr(node, name) for name in _AMOUNTS}
-        amounts |= {f"{vector} {name}": x for vector in ("consumes", "holds") for name, x in getattr(node, vector).items()}
+        amounts |= {
+            f"{vector} {name}": x for vector in ("consumes", "holds") for name, x in getattr(node, vector).items()
+        }
         defects += [
             f"{node.kind} {node.id!r}: {name} is {x}, not finite and at least 0"
-            for name, x in amounts.items() if x is not None and not (math.isfinite(x) and x >= 0)
+            for name, x in amounts.items()
+            if x is not None and not (math.isfinite(x) and x >= 0)
         ]
     return defects
 
 
-_AMOUNTS = ("cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd", "imputed_usd", "duration_ms", "memory_gb", "threads")
+_AMOUNTS = (
+    "cost_usd",
+    "cost_compute_usd",
+    "cost_model_usd",
+    "cost_human_usd",
+    "imputed_usd",
+    "duration_ms",
+    "memory_gb",
+    "threads",
+)
 
 
 def _cycle(workflow: Workflow) -> list[str]:
-    """One cycle from its first id on, if there is any: from a node that no order can place, back over parents that none can either."""
+    """One cycle from its first id on, if there is any: from a node that no order can place, back over parents that
+    none can either.
+    """
     stuck = set(workflow.by_id).difference(workflow.topological())
     if not stuck:
         return []
@@ -252,7 +277,7 @@ def _cycle(workflow: Workflow) -> list[str]:
     while True:
         parent = next(u for u in workflow.predecessors(next(reversed(walk))) if u in stuck)
         if parent in walk:
-            ring = list(walk)[walk[parent]:][::-1]
+            ring = list(walk)[walk[parent] :][::-1]
             first = ring.index(min(ring))
             return ["cycle " + " -> ".join(repr(n) for n in [*ring[first:], *ring[:first], ring[first]])]
         walk[parent] = len(walk)

@@ -7,7 +7,7 @@ import pytest
 
 from assets.history import history
 from opus_pipelines.cli.runs import _warnings
-from opus_pipelines.settings import Paths, Settings
+from opus_pipelines.core.settings import Paths, Settings
 from resources.lake import LakeRun
 
 LOG = "case_id,activity\n1,A\n2,A\n"

@@ -41,11 +41,19 @@ def test_pictures_are_carried_by_the_page() -> None:
 def test_the_summary_of_a_manifest() -> None:
     check = {"name": "drift of edges", "dataset": "wkg/edges", "detail": "34 %", "passed": False, "blocking": False}
     manifest = {
-        "inputs": {"sources": [{}, {}]}, "counts": {"wkg/tasks": 3, "wkg/edges": 2, "wkg/cases": 9}, "recall_at_10": 1.0,
-        "checks": [check, check | {"passed": True}], "drift": {"from": "w1"},
+        "inputs": {"sources": [{}, {}]},
+        "counts": {"wkg/tasks": 3, "wkg/edges": 2, "wkg/cases": 9},
+        "recall_at_10": 1.0,
+        "checks": [check, check | {"passed": True}],
+        "drift": {"from": "w1"},
     }
     assert summary(manifest) == {
-        "tasks": 3, "edges": 2, "cases": 9, "sources": 2, "recall_at_10": 1.0, "warnings": ["drift of edges (wkg/edges): 34 %"],
+        "tasks": 3,
+        "edges": 2,
+        "cases": 9,
+        "sources": 2,
+        "recall_at_10": 1.0,
+        "warnings": ["drift of edges (wkg/edges): 34 %"],
         "drift": {"from": "w1"},
     }
     assert summary({"inputs": {"sources": []}}) == {"sources": 0, "warnings": []}

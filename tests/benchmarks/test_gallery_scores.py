@@ -1,4 +1,6 @@
-"""Predictions as the gallery scores them: what plans.py prints is read, and events are left out on both sides for work steps alone."""
+"""Predictions as the gallery scores them: what plans.py prints is read, and events are left out on both sides for work
+steps alone.
+"""
 
 import gzip
 import json
@@ -30,12 +32,19 @@ sys.exit(1)
 
 
 def test_the_difference_is_to_the_better_control_of_nodes_and_of_links() -> None:
-    assert read_scores("everything", PRINTED) == Score("everything", 40, 0.901, 0.7, (0.011, -0.01, 0.03), (-0.04, -0.06, -0.02))
+    assert read_scores("everything", PRINTED) == Score(
+        "everything", 40, 0.901, 0.7, (0.011, -0.01, 0.03), (-0.04, -0.06, -0.02)
+    )
 
 
 def test_only_what_was_predicted_is_asked_and_events_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "gold").mkdir()
-    row = {"id": "1", "request": "r", "plan": ["Submit", "Start trip", "Pay"], "links": [["Submit", "Start trip"], ["Start trip", "Pay"]]}
+    row = {
+        "id": "1",
+        "request": "r",
+        "plan": ["Submit", "Start trip", "Pay"],
+        "links": [["Submit", "Start trip"], ["Start trip", "Pay"]],
+    }
     for name, rows in (("test", [row, row | {"id": "2"}]), ("train", [row | {"id": "3"}])):
         with gzip.open(tmp_path / "gold" / f"{name}.jsonl.gz", "wt") as file:
             file.writelines(json.dumps(one) + "\n" for one in rows)

@@ -3,13 +3,13 @@ from datetime import UTC, datetime
 import pytest
 
 from opus_pipelines.cli.current import changes, split_stale, still_failed
+from opus_pipelines.core.schemas import INTAKES
+from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.generation.contract import ContractResult, publish_contract, result_table
-from opus_pipelines.generation.contract_settings import ContractSettings
-from opus_pipelines.generation.discover import ContractFolder
 from opus_pipelines.generation.results.rows import broken_row
-from opus_pipelines.lake import Lake, write_json
-from opus_pipelines.schemas import INTAKES
-from opus_pipelines.settings import Paths, Settings
+from opus_pipelines.intakes.contract_settings import ContractSettings
+from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.lake.layout import Lake, write_json
 
 
 def test_an_intake_that_failed_is_named_again_when_nothing_changed(tmp_path):
@@ -20,7 +20,8 @@ def test_an_intake_that_failed_is_named_again_when_nothing_changed(tmp_path):
     publish_contract(lake, result, datetime(2026, 1, 1, tzinfo=UTC))
     contract = ContractFolder("A/B", "k", tmp_path, ContractSettings(), ())
     assert still_failed(lake, [contract]) == [
-        "still failed: A/B/k/i-7: unknown key gian", "nothing changed since; `opus generate --retry-failed` tries again",
+        "still failed: A/B/k/i-7: unknown key gian",
+        "nothing changed since; `opus generate --retry-failed` tries again",
     ]
 
 
@@ -32,7 +33,11 @@ def test_without_a_result_nothing_failed(tmp_path):
 def settings(tmp_path):
     lake, intakes = tmp_path / "lake", tmp_path / "intakes"
     write_json(lake / "wkg" / "current.json", {"snapshot": "w1"})
-    for place, text in (("acme/retail", 'client = "Acme"'), ("acme/broken", 'client = "Acme"\nindustri = "x"'), ("bolt/broken", "x = [")):
+    for place, text in (
+        ("acme/retail", 'client = "Acme"'),
+        ("acme/broken", 'client = "Acme"\nindustri = "x"'),
+        ("bolt/broken", "x = ["),
+    ):
         (intakes / place).mkdir(parents=True)
         (intakes / place / "contract.toml").write_text(text)
     return Settings(paths=Paths(lake=lake, history=tmp_path / "history", intakes=intakes))
@@ -40,7 +45,10 @@ def settings(tmp_path):
 
 def test_a_contract_that_cannot_be_read_is_not_passed_over_beside_its_clients_others(settings):
     wanted, _ = split_stale(settings, "Acme", None, None)
-    assert [(c.client, c.contract, c.problem is None) for c in wanted] == [("Acme", "retail", True), ("acme", "broken", False)]
+    assert [(c.client, c.contract, c.problem is None) for c in wanted] == [
+        ("Acme", "retail", True),
+        ("acme", "broken", False),
+    ]
     wanted, _ = split_stale(settings, "Acme", "retail", None)
     assert [c.contract for c in wanted] == ["retail"]
 
@@ -49,4 +57,11 @@ def test_what_changed_of_every_contract(settings):
     found = changes(settings)
     assert found["Acme", "retail"] == ("no result yet",)
     assert found["acme", "broken"][0].endswith("unknown key industri; did you mean industry?")
-    assert changes(settings.model_copy(update={"paths": settings.paths.model_copy(update={"lake": settings.paths.lake / "none"})})) is None
+    assert (
+        changes(
+            settings.model_copy(
+                update={"paths": settings.paths.model_copy(update={"lake": settings.paths.lake / "none"})}
+            )
+        )
+        is None
+    )

@@ -5,21 +5,30 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.cli.main import main
-from opus_pipelines.generation.discover import discover
-from opus_pipelines.generation.results.forget import Result, not_forgotten, results_of
-from opus_pipelines.history.privacy.forgotten import Forgotten
-from opus_pipelines.lake import Lake, table_of, write_json, write_table
-from opus_pipelines.schemas import DATASETS, INTAKES, NEIGHBOURS, OPTIMIZED
+from opus_pipelines.core.schemas import DATASETS, INTAKES, NEIGHBOURS, OPTIMIZED
+from opus_pipelines.event_logs.forgotten_clients import Forgotten
+from opus_pipelines.generation.results.erasure import Result, not_forgotten, results_of
+from opus_pipelines.intakes.discover import discover
+from opus_pipelines.lake.layout import Lake, table_of, write_json, write_table
 
 Z, BOLT = "Zephyrine Verzekeringen", "Bolt & Sons"
 
 
-def put_result(lake: Lake, client: str, contract: str, result: str, neighbour: str = "i1", title: str = "a claim") -> None:
+def put_result(
+    lake: Lake, client: str, contract: str, result: str, neighbour: str = "i1", title: str = "a claim"
+) -> None:
     where = {"client_key": client, "contract_key": contract, "result": result}
     head = {"client": client, "contract": contract, "result": result, "intake_id": f"k{result}"}
-    for dataset, row in ((INTAKES, {"title": title}), (NEIGHBOURS, {"implementation_id": neighbour}), (OPTIMIZED, {"title": title})):
+    for dataset, row in (
+        (INTAKES, {"title": title}),
+        (NEIGHBOURS, {"implementation_id": neighbour}),
+        (OPTIMIZED, {"title": title}),
+    ):
         write_table(dataset, table_of(dataset, [head | row]), lake.folder(DATASETS[dataset.name], **where))
-    write_json(lake.pointer_path(client, contract), {"client": client, "contract": contract, "result": result, "snapshot": "w1"})
+    write_json(
+        lake.pointer_path(client, contract),
+        {"client": client, "contract": contract, "result": result, "snapshot": "w1"},
+    )
 
 
 @pytest.fixture
@@ -78,13 +87,18 @@ def test_a_name_in_what_another_client_gave_is_told_and_stays(lake: Lake, capsys
     assert f"the name {Z} stands in what other clients gave: generation/intakes/" in capsys.readouterr().err
 
 
-def test_nothing_is_made_for_a_forgotten_client_until_it_is_undone(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_made_for_a_forgotten_client_until_it_is_undone(
+    lake: Lake, capsys: pytest.CaptureFixture[str]
+) -> None:
     for client in (Z, BOLT):
         folder = lake.root.parent / "intakes" / client / "Claims"
         folder.mkdir(parents=True)
         (folder / "contract.toml").write_text(f'client = "{client}"\n')
     assert forget(lake, "--yes") == 0
-    assert f"yours, and not touched: {lake.root.parent / 'intakes' / Z / 'Claims'} still holds {Z}" in capsys.readouterr().err
+    assert (
+        f"yours, and not touched: {lake.root.parent / 'intakes' / Z / 'Claims'} still holds {Z}"
+        in capsys.readouterr().err
+    )
     contracts = discover(lake.root.parent / "intakes")
     assert [c.client for c in not_forgotten(lake, contracts)] == [BOLT]
     assert forget(lake, "--undo") == 0

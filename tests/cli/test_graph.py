@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import pytest
 
 from opus_pipelines.cli.main import main
-from opus_pipelines.lake import Lake, table_of, write_json, write_table
-from opus_pipelines.query.views import write_views_sql
-from opus_pipelines.schemas import EDGES, TASKS
+from opus_pipelines.core.schemas import EDGES, TASKS
+from opus_pipelines.lake.layout import Lake, table_of, write_json, write_table
+from opus_pipelines.reporting.views import write_views_sql
 
 HEAVY = ("dagster", "torch", "pyspark", "transformers", "faiss", "pandas")
 
@@ -27,7 +27,10 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
     edge = {"src": "ta", "dst": "tb", "transitions": 3, "variants": 1, "gamma": 0.5, "probability": 1.0}
     write_table(TASKS, table_of(TASKS, tasks), lake.snapshot_folder("w1") / "tasks")
     write_table(EDGES, table_of(EDGES, [edge]), lake.snapshot_folder("w1") / "edges")
-    write_json(lake.snapshot_folder("w1") / "manifest.json", {"lambda": 0.2310, "gamma_unit": "transition", "inputs": {"sources": []}})
+    write_json(
+        lake.snapshot_folder("w1") / "manifest.json",
+        {"lambda": 0.2310, "gamma_unit": "transition", "inputs": {"sources": []}},
+    )
     write_json(lake.root / "wkg" / "current.json", {"snapshot": "w1", "published_at": "2026-01-02T03:04:05+00:00"})
     return lake
 
@@ -39,15 +42,23 @@ def test_to_stdout_without_a_terminal(lake: Lake, capfdbinary: pytest.CaptureFix
     assert ElementTree.fromstring(out).tag.endswith("svg")
 
 
-@pytest.mark.parametrize(("arguments", "name", "begins"), [
-    (["-o", "x.svg"], "x.svg", "<svg "),
-    (["-o", "x.mmd"], "x.mmd", "%% Work Knowledge Graph"),
-    (["-o", "x.txt", "--to", "mermaid"], "x.txt", "%% Work Knowledge Graph"),
-    ([], "wkg-w1.svg", "<svg "),
-    (["--to", "mermaid"], "wkg-w1.mmd", "%% Work Knowledge Graph"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "name", "begins"),
+    [
+        (["-o", "x.svg"], "x.svg", "<svg "),
+        (["-o", "x.mmd"], "x.mmd", "%% Work Knowledge Graph"),
+        (["-o", "x.txt", "--to", "mermaid"], "x.txt", "%% Work Knowledge Graph"),
+        ([], "wkg-w1.svg", "<svg "),
+        (["--to", "mermaid"], "wkg-w1.mmd", "%% Work Knowledge Graph"),
+    ],
+)
 def test_into_a_file(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], name: str, begins: str
+    lake: Lake,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    name: str,
+    begins: str,
 ) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert main(["graph", *arguments]) == 0
@@ -55,19 +66,26 @@ def test_into_a_file(
     assert capsys.readouterr() == ("", f"written: {name}\n")
 
 
-@pytest.mark.parametrize(("arguments", "code", "message"), [
-    (["--around", "Pya"], 1, "opus: no task is called 'Pya'; the nearest: Pay"),
-    (["--industry", "claim"], 1, "opus: no industry is called 'claim'; there is: claims"),
-    (["--edges", "0"], 2, "0 is not in the range 1<=x<=400"),
-    (["-o", "nowhere/x.svg"], 1, "nowhere: no such folder for the picture"),
-    (["--to", "png"], 2, "'png' is not one of"),
-])
-def test_what_goes_wrong(lake: Lake, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--around", "Pya"], 1, "opus: no task is called 'Pya'; the nearest: Pay"),
+        (["--industry", "claim"], 1, "opus: no industry is called 'claim'; there is: claims"),
+        (["--edges", "0"], 2, "0 is not in the range 1<=x<=400"),
+        (["-o", "nowhere/x.svg"], 1, "nowhere: no such folder for the picture"),
+        (["--to", "png"], 2, "'png' is not one of"),
+    ],
+)
+def test_what_goes_wrong(
+    lake: Lake, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
+) -> None:
     assert main(["graph", *arguments]) == code
     assert message in capsys.readouterr().err
 
 
-def test_without_a_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_snapshot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["graph"]) == 1
     assert "has no snapshot yet; `opus rebuild` makes one" in capsys.readouterr().err
@@ -79,6 +97,8 @@ def test_it_loads_nothing_heavy(lake: Lake) -> None:
         "import sys, json; from opus_pipelines.cli.main import main; main(['graph', '--around', 'Pay', '-o', 'x.svg']); "
         f"print(json.dumps([m for m in {HEAVY!r} if m in sys.modules]))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=lake.root.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=lake.root.parent
+    )
     assert json.loads(done.stdout) == []
     assert done.stderr == "written: x.svg\n"

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.cli.main import main
-from opus_pipelines.generation.discover import discover
-from opus_pipelines.generation.intake import read_intake
-from opus_pipelines.history.ingest import read_history
-from opus_pipelines.lake import Lake, read_table
-from opus_pipelines.schemas import IMPLEMENTATIONS
-from opus_pipelines.settings import Settings
+from opus_pipelines.core.schemas import IMPLEMENTATIONS
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.intakes.discover import discover
+from opus_pipelines.intakes.intake import read_intake
+from opus_pipelines.lake.layout import Lake, read_table
 
 START = datetime(2024, 1, 8, 9, 17, 3, tzinfo=UTC)
 STEPS = ("Permit SUBMITTED by EMPLOYEE", "Permit APPROVED by SUPERVISOR", "Start trip", "End trip", "Payment Handled")
@@ -27,7 +27,9 @@ def write_csv(path: Path, header: list[str], rows: list[list[str]]) -> Path:
 
 
 def trips(count: int = 40) -> list[list[str]]:
-    """Cases of a travel process; every fourth is rejected. Attributes of the case stand in each of its rows, some with misleading names."""
+    """Cases of a travel process; every fourth is rejected. Attributes of the case stand in each of its rows, some with
+    misleading names.
+    """
     rows = []
     for number in range(count):
         steps = (STEPS[0], "Permit REJECTED by SUPERVISOR") if number % 4 == 3 else STEPS
@@ -43,20 +45,26 @@ HEADER = ["case_id", "activity", "timestamp", "resource", "(case)_Activity", "(c
 
 def test_an_export_is_read_as_proposed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     export = write_csv(tmp_path / "train.csv", HEADER, trips())
-    assert main(["init", str(export), "--to", str(tmp_path / "history" / "trips"), "--industry", "travel", "--yes"]) == 0
+    assert (
+        main(["init", str(export), "--to", str(tmp_path / "history" / "trips"), "--industry", "travel", "--yes"]) == 0
+    )
     shown = capsys.readouterr().out
     for line in (
-        "cases            40", "activities       6: 3 steps, 2 events, 1 outcome; 170 occurrences",
+        "cases            40",
+        "activities       6: 3 steps, 2 events, 1 outcome; 170 occurrences",
         "period           2024-01-08 to 2024-02-16",
-        "candidate      last_activity_in = [\"Payment Handled\"]: 30 successful, 10 not",
-        "candidate      contains_none_of = [\"Permit REJECTED by SUPERVISOR\"]: 30 successful, 10 not",
+        'candidate      last_activity_in = ["Payment Handled"]: 30 successful, 10 not',
+        'candidate      contains_none_of = ["Permit REJECTED by SUPERVISOR"]: 30 successful, 10 not',
     ):
         assert line in shown
     settings = tomllib.loads((tmp_path / "history" / "trips" / "source.toml").read_text("utf-8"))
     assert settings == {
         "industry": "travel",
         "columns": {
-            "case": "case_id", "activity": "activity", "time": "timestamp", "actor": "resource",
+            "case": "case_id",
+            "activity": "activity",
+            "time": "timestamp",
+            "actor": "resource",
             "attributes": ["(case)_Activity", "(case)_Cost_Type", "org:role", "event"],
         },
         "activities": {"event": ["End trip", "Start trip"], "outcome": ["Permit REJECTED by SUPERVISOR"]},
@@ -65,7 +73,12 @@ def test_an_export_is_read_as_proposed(tmp_path: Path, capsys: pytest.CaptureFix
     assert state.failed == []
     assert (state.files[0]["records_used"], state.files[0]["records_rejected"]) == (170, 0)
     rows = {row["case_id"]: row for row in read_table(IMPLEMENTATIONS, state.sources[0].folder).to_pylist()}
-    assert dict(rows["t1"]["attributes"]) == {"Activity": "yes", "Cost_Type": "11.5", "event": "task 1", "org:role": "STAFF"}
+    assert dict(rows["t1"]["attributes"]) == {
+        "Activity": "yes",
+        "Cost_Type": "11.5",
+        "event": "task 1",
+        "org:role": "STAFF",
+    }
     assert {row["success"] for row in rows.values()} == {None}
 
 
@@ -78,7 +91,10 @@ def test_check_says_the_same_and_names_what_is_wrong(tmp_path: Path, capsys: pyt
     toml = source / "source.toml"
     toml.write_text(toml.read_text("utf-8").replace('"Start trip"]', '"Start tripp"]'), "utf-8")
     assert main(["check", str(source)]) == 1
-    assert "[activities] event: 'Start tripp' is no activity of this source; the nearest are 'Start trip'" in capsys.readouterr().err
+    assert (
+        "[activities] event: 'Start tripp' is no activity of this source; the nearest are 'Start trip'"
+        in capsys.readouterr().err
+    )
     toml.write_text('[columns]\ncase = "nothing"\n', "utf-8")
     assert main(["check", str(source)]) == 1
     assert "it has no column nothing as source.toml says" in capsys.readouterr().err
@@ -87,7 +103,12 @@ def test_check_says_the_same_and_names_what_is_wrong(tmp_path: Path, capsys: pyt
 def test_a_plain_outcome_column_becomes_the_rule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [[*row, "rejected" if int(row[0][1:]) % 4 == 3 else "paid"] for row in trips()]
     source = tmp_path / "history" / "s"
-    assert main(["init", str(write_csv(tmp_path / "a.csv", [*HEADER, "Final status"], rows)), "--to", str(source), "--yes"]) == 0
+    assert (
+        main(
+            ["init", str(write_csv(tmp_path / "a.csv", [*HEADER, "Final status"], rows)), "--to", str(source), "--yes"]
+        )
+        == 0
+    )
     assert "outcomes         30 cases succeeded, 10 did not" in capsys.readouterr().out
     settings = tomllib.loads((source / "source.toml").read_text("utf-8"))
     assert settings["success"] == {"column": "Final status", "equals": ["paid"]}
@@ -98,7 +119,18 @@ def test_what_is_called_an_outcome_is_no_attribute_of_the_case(tmp_path: Path) -
     """Its values do not say which are good, so that it is no rule either; it is a candidate."""
     rows = [[*row, "corrected later" if int(row[0][1:]) % 4 == 3 else "accepted", "A trip"] for row in trips()]
     source = tmp_path / "history" / "s"
-    assert main(["init", str(write_csv(tmp_path / "a.csv", [*HEADER, "outcome", "Title"], rows)), "--to", str(source), "--yes"]) == 0
+    assert (
+        main(
+            [
+                "init",
+                str(write_csv(tmp_path / "a.csv", [*HEADER, "outcome", "Title"], rows)),
+                "--to",
+                str(source),
+                "--yes",
+            ]
+        )
+        == 0
+    )
     text = (source / "source.toml").read_text("utf-8")
     assert tomllib.loads(text)["columns"]["attributes"] == ["(case)_Activity", "(case)_Cost_Type", "org:role", "event"]
     assert tomllib.loads(text)["columns"]["title"] == "Title"
@@ -108,18 +140,33 @@ def test_what_is_called_an_outcome_is_no_attribute_of_the_case(tmp_path: Path) -
 def test_a_column_called_status_whose_values_say_nothing_is_no_rule(tmp_path: Path) -> None:
     rows = [[*row, "red" if int(row[0][1:]) % 4 == 3 else "blue"] for row in trips()]
     source = tmp_path / "history" / "s"
-    assert main(["init", str(write_csv(tmp_path / "a.csv", [*HEADER, "status"], rows)), "--to", str(source), "--yes"]) == 0
+    assert (
+        main(["init", str(write_csv(tmp_path / "a.csv", [*HEADER, "status"], rows)), "--to", str(source), "--yes"]) == 0
+    )
     text = (source / "source.toml").read_text("utf-8")
     assert "success" not in tomllib.loads(text)
     assert '# column = "status", equals = [...]  # blue: 150, red: 20' in text
 
 
-@pytest.mark.parametrize(("header", "rows", "message"), [
-    (["a", "b", "when"], [["x", "y", "2024-01-01T00:00:00Z"]], "cannot be told which column is the case; the columns are 'a', 'b', 'when'"),
-    (["case_id", "activity", "n"], [["1", "x", "5"], ["1", "y", "6"]], "it cannot be told which column is the time"),
-    (["case_id", "activity", "time"], [], "it has no rows below a header of columns"),
-])
-def test_what_cannot_be_told_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str], header, rows, message: str) -> None:
+@pytest.mark.parametrize(
+    ("header", "rows", "message"),
+    [
+        (
+            ["a", "b", "when"],
+            [["x", "y", "2024-01-01T00:00:00Z"]],
+            "cannot be told which column is the case; the columns are 'a', 'b', 'when'",
+        ),
+        (
+            ["case_id", "activity", "n"],
+            [["1", "x", "5"], ["1", "y", "6"]],
+            "it cannot be told which column is the time",
+        ),
+        (["case_id", "activity", "time"], [], "it has no rows below a header of columns"),
+    ],
+)
+def test_what_cannot_be_told_is_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], header, rows, message: str
+) -> None:
     assert main(["init", str(write_csv(tmp_path / "a.csv", header, rows)), "--to", str(tmp_path / "s"), "--yes"]) == 1
     assert message in capsys.readouterr().err
     assert not (tmp_path / "s").exists()
@@ -128,11 +175,22 @@ def test_what_cannot_be_told_is_asked(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_a_stated_column_wins(tmp_path: Path) -> None:
     rows = [[f"g{n // 2}", str(n % 2), f"2024-01-0{n % 9 + 1}T00:00:00Z", "ab"[n % 2]] for n in range(18)]
     export = write_csv(tmp_path / "a.csv", ["x", "y", "z", "w"], rows)
-    assert main(["init", str(export), "--to", str(tmp_path / "s"), "--case", "x", "--activity", "w", "--time", "z", "--yes"]) == 0
-    assert tomllib.loads((tmp_path / "s" / "source.toml").read_text())["columns"] == {"case": "x", "activity": "w", "time": "z"}
+    assert (
+        main(
+            ["init", str(export), "--to", str(tmp_path / "s"), "--case", "x", "--activity", "w", "--time", "z", "--yes"]
+        )
+        == 0
+    )
+    assert tomllib.loads((tmp_path / "s" / "source.toml").read_text())["columns"] == {
+        "case": "x",
+        "activity": "w",
+        "time": "z",
+    }
 
 
-def test_no_is_no_and_nothing_is_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_is_no_and_nothing_is_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     export = write_csv(tmp_path / "train.csv", HEADER, trips())
     monkeypatch.setattr("click.confirm", lambda *_, **__: False)
     assert main(["init", str(export), "--to", str(tmp_path / "s")]) == 0
@@ -145,13 +203,43 @@ def test_no_is_no_and_nothing_is_overwritten(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_a_contract_with_an_example_intake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["init", "--contract", "--client", "Müller & Söhne", "--name", "claims", "--request", 'Settle "glass" claim 7.', "--yes"]
-    assert main([*arguments, "--industry", "insurance", "--gain-usd", "120", "--to", str(tmp_path), "--output", "A paid claim."]) == 0
+    arguments = [
+        "init",
+        "--contract",
+        "--client",
+        "Müller & Söhne",
+        "--name",
+        "claims",
+        "--request",
+        'Settle "glass" claim 7.',
+        "--yes",
+    ]
+    assert (
+        main(
+            [
+                *arguments,
+                "--industry",
+                "insurance",
+                "--gain-usd",
+                "120",
+                "--to",
+                str(tmp_path),
+                "--output",
+                "A paid claim.",
+            ]
+        )
+        == 0
+    )
     found = discover(tmp_path)
     assert [(c.client, c.contract, c.problem) for c in found] == [("Müller & Söhne", "claims", None)]
     assert [intake.name for intake in found[0].intakes] == ["example"]
     intake = read_intake(found[0], found[0].intakes[0], Settings())
-    assert (intake.title, intake.industry, intake.gain_usd, intake.refusal) == ('Settle "glass" claim 7.', "insurance", 120.0, None)
+    assert (intake.title, intake.industry, intake.gain_usd, intake.refusal) == (
+        'Settle "glass" claim 7.',
+        "insurance",
+        120.0,
+        None,
+    )
     assert main([*arguments, "--to", str(tmp_path)]) == 1
     assert "is there already" in capsys.readouterr().err
     assert main(["init", "--contract", "--yes"]) == 2

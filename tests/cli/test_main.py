@@ -8,9 +8,9 @@ import pytest
 from opus_pipelines.cli import main as module
 from opus_pipelines.cli.main import main, opus
 from opus_pipelines.cli.options import Options
-from opus_pipelines.errors import SettingsError
-from opus_pipelines.lake import Lake
-from opus_pipelines.query.views import write_views_sql
+from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.reporting.views import write_views_sql
 
 
 @pytest.fixture
@@ -22,31 +22,52 @@ def empty_lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_commands_are_these() -> None:
     assert sorted(opus.commands) == [
-        "best", "check", "decide", "explain", "export", "forget", "generate", "graph", "init", "query", "rebuild", "report",
+        "best",
+        "check",
+        "decide",
+        "explain",
+        "export",
+        "forget",
+        "generate",
+        "graph",
+        "init",
+        "query",
+        "rebuild",
+        "report",
         "rollback",
-        "sample", "score", "status", "tasks", "ui",
+        "sample",
+        "score",
+        "status",
+        "tasks",
+        "ui",
     ]
 
 
 @pytest.mark.parametrize("name", sorted(opus.commands))
 def test_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([name, "--help"]) == 0
-    assert f"Example:\n    opus {'--lake' if name in ('rebuild', 'generate', 'ui', 'forget') else name}" in capsys.readouterr().out
+    assert (
+        f"Example:\n    opus {'--lake' if name in ('rebuild', 'generate', 'ui', 'forget') else name}"
+        in capsys.readouterr().out
+    )
 
 
-@pytest.mark.parametrize(("arguments", "code", "message"), [
-    ([], 2, "Usage: opus"),
-    (["frobnicate"], 2, "No such command 'frobnicate'"),
-    (["best", "--format", "xml"], 2, "'xml' is not one of"),
-    (["generate", "--contract", "x"], 2, "--contract needs --client"),
-    (["query", "--set", "x", "ranking"], 2, "'x' is not NAME=VALUE"),
-    (["--settings", "no.toml", "status"], 1, "opus: no.toml: no such settings file"),
-    (["best"], 1, "opus: no ranked workflows yet; `opus generate` makes them"),
-    (["explain", "f1"], 1, "opus: no current workflow is called 'f1'"),
-    (["rebuild", "--history", "nowhere"], 1, "nowhere: no such history folder"),
-    (["generate"], 1, "has no snapshot yet; `opus rebuild` makes one"),
-    (["rebuild", "--history", "lake/x"], 1, "lies inside the lake"),
-])
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([], 2, "Usage: opus"),
+        (["frobnicate"], 2, "No such command 'frobnicate'"),
+        (["best", "--format", "xml"], 2, "'xml' is not one of"),
+        (["generate", "--contract", "x"], 2, "--contract needs --client"),
+        (["query", "--set", "x", "ranking"], 2, "'x' is not NAME=VALUE"),
+        (["--settings", "no.toml", "status"], 1, "opus: no.toml: no such settings file"),
+        (["best"], 1, "opus: no ranked workflows yet; `opus generate` makes them"),
+        (["explain", "f1"], 1, "opus: no current workflow is called 'f1'"),
+        (["rebuild", "--history", "nowhere"], 1, "nowhere: no such history folder"),
+        (["generate"], 1, "has no snapshot yet; `opus rebuild` makes one"),
+        (["rebuild", "--history", "lake/x"], 1, "lies inside the lake"),
+    ],
+)
 def test_what_goes_wrong_is_one_line_and_an_exit_code(
     empty_lake: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
 ) -> None:
@@ -62,11 +83,15 @@ def test_an_unexpected_error_is_a_line_and_its_trace_a_file(
     monkeypatch.setattr(Options, "lake", lambda self: 1 / 0)
     assert main(["status"]) == 1
     log = empty_lake / ".dagster" / "opus-errors.log"
-    assert capsys.readouterr().err == f"opus: unexpected ZeroDivisionError: division by zero; the full trace is in {log}\n"
+    assert (
+        capsys.readouterr().err == f"opus: unexpected ZeroDivisionError: division by zero; the full trace is in {log}\n"
+    )
     assert "Traceback" in log.read_text()
 
 
-def test_ctrl_c_is_a_line(empty_lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_is_a_line(
+    empty_lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def stopped(self: Options) -> Lake:
         raise KeyboardInterrupt
 
@@ -75,12 +100,17 @@ def test_ctrl_c_is_a_line(empty_lake: Path, capsys: pytest.CaptureFixture[str], 
     assert capsys.readouterr().err == "opus: stopped; what was published before stays as it is\n"
 
 
-@pytest.mark.parametrize(("form", "expected"), [
-    ("csv", "a,b,c\n1,,x\n"),
-    ("json", '[\n {\n  "a": 1,\n  "b": null,\n  "c": "x"\n }\n]\n'),
-    ("table", "a  b  c\n1  -  x\n"),
-])
-def test_query_writes_rows_to_stdout(empty_lake: Path, capsys: pytest.CaptureFixture[str], form: str, expected: str) -> None:
+@pytest.mark.parametrize(
+    ("form", "expected"),
+    [
+        ("csv", "a,b,c\n1,,x\n"),
+        ("json", '[\n {\n  "a": 1,\n  "b": null,\n  "c": "x"\n }\n]\n'),
+        ("table", "a  b  c\n1  -  x\n"),
+    ],
+)
+def test_query_writes_rows_to_stdout(
+    empty_lake: Path, capsys: pytest.CaptureFixture[str], form: str, expected: str
+) -> None:
     assert main(["query", "SELECT 1 AS a, NULL AS b, 'x' AS c", "--format", form]) == 0
     assert capsys.readouterr() == (expected, "")
 
@@ -109,7 +139,9 @@ def test_reading_verbs_load_nothing_heavy(empty_lake: Path, arguments: list[str]
         "import sys, json; from opus_pipelines.cli.main import main; "
         f"main({arguments!r}); print(json.dumps([m for m in {HEAVY!r} if m in sys.modules]), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=empty_lake.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=empty_lake.parent
+    )
     assert json.loads(done.stderr.splitlines()[-1]) == []
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.cli.options import Options
-from opus_pipelines.folders import record, recorded
+from opus_pipelines.lake.input_folders import record, recorded
 
 
 @pytest.fixture
@@ -29,7 +29,9 @@ def test_folders_that_the_lake_was_made_from_are_used_where_nothing_is_stated(ma
 
 
 def test_what_is_stated_wins(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Options(made / "lake").settings(paths__history=Path("history")).paths.history == made / "elsewhere" / "history"
+    assert (
+        Options(made / "lake").settings(paths__history=Path("history")).paths.history == made / "elsewhere" / "history"
+    )
     monkeypatch.setenv("OPUS_INTAKES", str(made / "other"))
     assert Options(made / "lake").settings().paths.intakes == made / "other"
     Path("opus.toml").write_text('[paths]\nhistory = "mine"\n')

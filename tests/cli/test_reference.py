@@ -31,7 +31,9 @@ def test_every_page_is_made_from_code(reference: ModuleType) -> None:
     assert sorted(path.stem for path in (ROOT / "docs" / "reference").glob("*.md")) == PAGES
 
 
-def test_a_page_that_is_changed_by_hand_is_noticed(reference: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_page_that_is_changed_by_hand_is_noticed(
+    reference: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     text = (ROOT / "docs/reference/checks.md").read_text("utf-8")
     (tmp_path / "checks.md").write_text(text.replace("| `keys_are_unique` |", "| `keys` |"), "utf-8")
     monkeypatch.setattr(reference, "PAGES", tmp_path)
@@ -41,7 +43,10 @@ def test_a_page_that_is_changed_by_hand_is_noticed(reference: ModuleType, monkey
 
 def test_the_command_reference_has_every_command_with_an_option_and_an_example(reference: ModuleType) -> None:
     text = reference.command_reference()
-    assert [line for line in text.splitlines() if line.startswith("## ")] == ["## opus", *(f"## opus {n}" for n in sorted(opus.commands))]
+    assert [line for line in text.splitlines() if line.startswith("## ")] == [
+        "## opus",
+        *(f"## opus {n}" for n in sorted(opus.commands)),
+    ]
     assert "| `--top INTEGER RANGE` | How many ranks of each Intention. [default: 3; x&gt;=1] |" in text
     assert '```console\nopus best --client "Northwind Insurance" --top 1\n```' in text
 
@@ -53,7 +58,9 @@ def test_the_check_reference_has_every_check_of_dagster(reference: ModuleType) -
     assert all(f"| `{spec.name}` | " in text for specs in reference.CHECKS.values() for spec in specs)
 
 
-def test_the_examples_of_help_texts_are_commands_that_click_accepts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_help_texts_are_commands_that_click_accepts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Names of files and workflows in them are invented; options, choices and numbers are not."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "history" / "claims").mkdir(parents=True)

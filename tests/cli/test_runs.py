@@ -6,15 +6,18 @@ import pytest
 
 from jobs.spans import ranges
 from opus_pipelines.cli.runs import _reason, record_unchanged
-from opus_pipelines.settings import Paths, Settings
+from opus_pipelines.core.settings import Paths, Settings
 
 
-@pytest.mark.parametrize(("wanted", "expected"), [
-    (set(), []),
-    ({"a", "b", "c", "d"}, [("a", "d")]),
-    ({"a", "b", "d"}, [("a", "b"), ("d", "d")]),
-    ({"c"}, [("c", "c")]),
-])
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (set(), []),
+        ({"a", "b", "c", "d"}, [("a", "d")]),
+        ({"a", "b", "d"}, [("a", "b"), ("d", "d")]),
+        ({"c"}, [("c", "c")]),
+    ],
+)
 def test_wanted_keys_become_contiguous_spans(wanted: set[str], expected: list[tuple[str, str]]) -> None:
     assert list(ranges(["a", "b", "c", "d"], wanted)) == expected
 
@@ -35,11 +38,18 @@ def test_a_night_with_nothing_new_stands_in_dagsters_record(tmp_path: Path, monk
     assert event.asset_materialization.tags == {"dagster/data_version": "w12"}
 
 
-@pytest.mark.parametrize(("name", "message", "said"), [
-    ("Failure", "dagster.Failure: a/b: unknown key x\nc / d: no space\n", "a/b: unknown key x\nopus: c / d: no space"),
-    ("LakeError", "opus_pipelines.errors.LakeError: the lake\nis held\n", "the lake is held"),
-    ("Py4JJavaError", "Py4JJavaError: one\n\tat two\n\tat three\n", "Py4JJavaError: one at two at three"),
-])
+@pytest.mark.parametrize(
+    ("name", "message", "said"),
+    [
+        (
+            "Failure",
+            "dagster.Failure: a/b: unknown key x\nc / d: no space\n",
+            "a/b: unknown key x\nopus: c / d: no space",
+        ),
+        ("LakeError", "opus_pipelines.core.errors.LakeError: the lake\nis held\n", "the lake is held"),
+        ("Py4JJavaError", "Py4JJavaError: one\n\tat two\n\tat three\n", "Py4JJavaError: one at two at three"),
+    ],
+)
 def test_why_a_run_failed_is_told_a_line_each_thing(name: str, message: str, said: str) -> None:
     error = SimpleNamespace(cls_name=name, message=message, cause=None)
     event = SimpleNamespace(is_failure=True, event_specific_data=SimpleNamespace(error=error))

@@ -15,7 +15,8 @@ def test_files_are_scored_and_ranked(capsys: pytest.CaptureFixture[str]) -> None
     assert "reward_usd (7) 0.8495 0.85 0.85" in lines
     assert "penalty (10) 0.2513 0.2547 0.2713" in lines
     assert lines[-3:] == [
-        "1 W2: one review, where it pays 0.85 0.2547 0", "2 W3: identification and review in one task 0.85 0.2713 0.0005075",
+        "1 W2: one review, where it pays 0.85 0.2547 0",
+        "2 W3: identification and review in one task 0.85 0.2713 0.0005075",
         "3 W1: a review after each uncertain task 0.8495 0.2513 -",
     ]
 
@@ -31,7 +32,11 @@ def test_json_has_every_part_and_node(capsys: pytest.CaptureFixture[str]) -> Non
 def test_the_case_study_labels_what_is_reproduced(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", "--case-study"]) == 0
     out = capsys.readouterr().out
-    rows = {line.split()[0]: line.split("  ")[-1].strip() for line in out.splitlines() if "(" in line and not line.startswith(" ")}
+    rows = {
+        line.split()[0]: line.split("  ")[-1].strip()
+        for line in out.splitlines()
+        if "(" in line and not line.startswith(" ")
+    }
     labels = [rows[name] for name in ("reward_usd", "penalty", "cost_usd", "cip")]
     assert labels == ["reproduced", "reproduced", "not published", "fitted input"]
     assert "The order turns at a gain of $1.35" in out

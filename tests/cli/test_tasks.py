@@ -8,15 +8,28 @@ from pathlib import Path
 import pytest
 
 from opus_pipelines.cli.main import main
-from opus_pipelines.lake import Lake, table_of, write_json, write_table
-from opus_pipelines.query.views import write_views_sql
-from opus_pipelines.schemas import ALIASES, TASKS
+from opus_pipelines.core.schemas import ALIASES, TASKS
+from opus_pipelines.lake.layout import Lake, table_of, write_json, write_table
+from opus_pipelines.reporting.views import write_views_sql
 
 
-def alias(source: str, key: str, task: str, method: str = "exact", similarity: float | None = 1.0, former: tuple[str, ...] = ()) -> dict:
+def alias(
+    source: str,
+    key: str,
+    task: str,
+    method: str = "exact",
+    similarity: float | None = 1.0,
+    former: tuple[str, ...] = (),
+) -> dict:
     return {
-        "source": source, "industry": "claims", "task_key": key, "title": key.replace("_", " "), "task_id": task,
-        "method": method, "similarity": similarity, "former_task_ids": list(former),
+        "source": source,
+        "industry": "claims",
+        "task_key": key,
+        "title": key.replace("_", " "),
+        "task_id": task,
+        "method": method,
+        "similarity": similarity,
+        "former_task_ids": list(former),
     }
 
 
@@ -34,8 +47,11 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
         task | {"task_id": "t3", "title": "Check", "implementations": 7},
     ]
     aliases = [
-        alias("a", "Inspect Property", "t1"), alias("b", "survey_damage", "t1", "embedding", 0.912, ("t9",)),
-        alias("a", "Pay", "t2"), alias("a", "Check", "t3"), alias("b", "check", "t3", "normalised"),
+        alias("a", "Inspect Property", "t1"),
+        alias("b", "survey_damage", "t1", "embedding", 0.912, ("t9",)),
+        alias("a", "Pay", "t2"),
+        alias("a", "Check", "t3"),
+        alias("b", "check", "t3", "normalised"),
         alias("b", "verify it", "t3", "pinned", None),
     ]
     folder = lake.snapshot_folder("w1")
@@ -85,7 +101,9 @@ def test_an_industry_that_is_not_there_is_named(capsys: pytest.CaptureFixture[st
     assert "no industry is called 'loans'; there is: claims" in capsys.readouterr().err
 
 
-def test_without_a_snapshot_it_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_snapshot_it_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["tasks"]) == 1
     assert "`opus rebuild` makes one" in capsys.readouterr().err
@@ -97,5 +115,7 @@ def test_it_loads_nothing_heavy(lake: Lake) -> None:
         "import sys; from opus_pipelines.cli.main import main; main(['tasks', '--merged'])\n"
         "print(sorted({'dagster', 'torch', 'pyspark', 'transformers', 'faiss'} & sys.modules.keys()), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=lake.root.parent)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=lake.root.parent
+    )
     assert done.stderr.splitlines()[-1] == "[]"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.lake import Lake
-from opus_pipelines.query.views import write_views_sql
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.reporting.views import write_views_sql
 from tests.docs.pages import ROOT, blocks, pages
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
@@ -20,15 +20,18 @@ FIRST = "docs/how-to/operator.md"  # it rebuilds and generates: the set-up runs 
 LAST = "docs/how-to/delivery-lead.md"  # its decisions change what later pages would read
 SCRIPTS = {
     page: "\n".join(block.text for block in blocks(page) if block.info == "sh" and not block.targets)
-    for page in sorted(pages(), key=lambda page: (page == LAST, page)) if page not in ELSEWHERE
+    for page in sorted(pages(), key=lambda page: (page == LAST, page))
+    if page not in ELSEWHERE
 }
 
 
 @pytest.fixture(scope="module")
 def checkout(sample_files: Any, sample_lake: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as the repository's is after `make run`, as far as the pages know it: build/sample, build/lake and .venv.
+    """A folder as the repository's is after `make run`, as far as the pages know it: build/sample, build/lake and
+    .venv.
 
-    Other tests share the mined sample; the rebuild of the operator's guide finds it current, and its `opus generate` makes all results.
+    Other tests share the mined sample; the rebuild of the operator's guide finds it current, and its `opus generate`
+    makes all results.
     """
     folder = tmp_path_factory.mktemp("checkout")
     shutil.copytree(sample_files.directory, folder / "build" / "sample")
@@ -45,7 +48,9 @@ def run(folder: Path, script: str) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OPUS_")}
     environment |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     command = ["bash", "-e", "-o", "pipefail", "-x", "-c", script]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
 
 

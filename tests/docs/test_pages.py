@@ -1,4 +1,6 @@
-"""What the pages promise: blocks of known kinds, make targets that exist, a short README, a used glossary, a site without broken links."""
+"""What the pages promise: blocks of known kinds, make targets that exist, a short README, a used glossary, a site
+without broken links.
+"""
 
 import os
 import re
@@ -11,19 +13,31 @@ import pytest
 from tests.docs.pages import ROOT, blocks, pages
 
 SHOWN_ONLY = {  # blocks that a test cannot run: page and first line, and why
-    ("docs/install.md", "python3 -m venv .venv && .venv/bin/pip install uv"): "it replaces the install that the tests run in",
+    (
+        "docs/install.md",
+        "python3 -m venv .venv && .venv/bin/pip install uv",
+    ): "it replaces the install that the tests run in",
     ("docs/how-to/operator.md", "opus ui"): "it serves until it is stopped",
-    ("docs/how-to/analyst.md", "duckdb -init build/lake/views.sql -c "
-     '"SELECT client, contract, title, reward_usd, cost_usd FROM workflows_optimized WHERE rank = 1"'):
-        "DuckDB's command line is no dependency; the block below it runs the same file from Python",
-    ("docs/how-to/extender.md", "dagster definitions validate -m opus_pipelines.definitions"):
-        "it takes seconds, and the tests of the definitions load the same",
+    (
+        "docs/how-to/analyst.md",
+        "duckdb -init build/lake/views.sql -c "
+        '"SELECT client, contract, title, reward_usd, cost_usd FROM workflows_optimized WHERE rank = 1"',
+    ): "DuckDB's command line is no dependency; the block below it runs the same file from Python",
+    (
+        "docs/how-to/extender.md",
+        "dagster definitions validate -m opus_pipelines.definitions",
+    ): "it takes seconds, and the tests of the definitions load the same",
     ("docs/how-to/extender.md", ".venv/bin/pytest -m slow"): "it takes an hour",
     ("docs/explanation/lead-time.md", "PYTHONPATH=. python benchmarks/lead_time.py EVENT_LOGS"): "it needs real logs",
     ("CONTRIBUTING.md", "scripts/same_rows.py write AFTER.json"): "it takes three minutes",
-    ("CONTRIBUTING.md", "pipx install pre-commit && pre-commit install"): "it changes the checkout that the tests run in",
+    (
+        "CONTRIBUTING.md",
+        "pipx install pre-commit && pre-commit install",
+    ): "it changes the checkout that the tests run in",
 }
-HELP_TEXTS = "docs/reference/cli.md"  # its examples name invented clients; tests/cli/test_reference.py has click parse them
+HELP_TEXTS = (
+    "docs/reference/cli.md"  # its examples name invented clients; tests/cli/test_reference.py has click parse them
+)
 TERM = re.compile(r"^- \*\*(?P<term>[^*]+)\*\*: (?P<meaning>\S.*)$", re.MULTILINE)
 
 
@@ -33,7 +47,9 @@ def test_every_block_is_of_a_known_kind() -> None:
 
 
 def test_blocks_that_are_only_shown_have_a_reason() -> None:
-    shown = {(b.page, b.lines[0]) for page in pages() if page != HELP_TEXTS for b in blocks(page) if b.info == "console"}
+    shown = {
+        (b.page, b.lines[0]) for page in pages() if page != HELP_TEXTS for b in blocks(page) if b.info == "console"
+    }
     assert shown == set(SHOWN_ONLY)
 
 
@@ -55,8 +71,11 @@ def test_links_of_the_pages_at_the_top_lead_somewhere() -> None:
     """mkdocs sees docs/ alone."""
     links = {
         (page, target.split("#")[0])
-        for page in pages() if "/" not in page
-        for target in re.findall(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"", (ROOT / page).read_text("utf-8")) for target in target if target
+        for page in pages()
+        if "/" not in page
+        for target in re.findall(r"\]\(([^)\s]+)\)|src=\"([^\"]+)\"", (ROOT / page).read_text("utf-8"))
+        for target in target
+        if target
         if not target.startswith("https://")
     }
     assert [link for link in sorted(links) if not (ROOT / link[1]).exists()] == []
@@ -71,7 +90,10 @@ def test_the_glossary_is_small_and_sorted() -> None:
 
 def test_every_term_of_the_glossary_is_used() -> None:
     """In another page, or in the package; the part in brackets is a symbol."""
-    terms = [re.sub(r" \(.*\)", "", match["term"]).lower() for match in TERM.finditer((ROOT / "docs/glossary.md").read_text("utf-8"))]
+    terms = [
+        re.sub(r" \(.*\)", "", match["term"]).lower()
+        for match in TERM.finditer((ROOT / "docs/glossary.md").read_text("utf-8"))
+    ]
     texts = [(ROOT / page).read_text("utf-8") for page in pages() if page != "docs/glossary.md"]
     texts += [path.read_text("utf-8") for path in (ROOT / "opus_pipelines").rglob("*.py")]
     everything = " ".join(" ".join(texts).lower().replace("_", " ").split())

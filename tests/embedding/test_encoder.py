@@ -1,4 +1,6 @@
-"""The encoder against transformers used directly, its cache, the index against exact search, and the composition of texts."""
+"""The encoder against transformers used directly, its cache, the index against exact search, and the composition of
+texts.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -6,13 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from opus_pipelines.core.errors import LakeError, SettingsError
+from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.embedding.cache import MAX_FILES, CachedEncoder, tokens_of
 from opus_pipelines.embedding.encoder import Encoder, locate
 from opus_pipelines.embedding.index import VectorIndex
-from opus_pipelines.errors import LakeError, SettingsError
-from opus_pipelines.settings import Encoder as EncoderSettings
 
-SENTENCES = ["Register the claim", "Compare the invoice's total with the order, line by line, and note every difference", "Pay"]
+SENTENCES = [
+    "Register the claim",
+    "Compare the invoice's total with the order, line by line, and note every difference",
+    "Pay",
+]
 
 
 class Counting:

@@ -7,14 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.evaluation.batch import ROWS, Figures, evaluate_batch
 from opus_pipelines.evaluation.case_study import case_study
 from opus_pipelines.evaluation.reward import evaluate
-from opus_pipelines.settings import Cost, Reward
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 PRICES = Cost(
-    usd_per_hour_of_duration=3.0, usd_per_gb_held=0.5, usd_per_thread_held=0.25, usd_per_held={"desk": 2.0}, usd_per_unit={"kwh": 0.3},
+    usd_per_hour_of_duration=3.0,
+    usd_per_gb_held=0.5,
+    usd_per_thread_held=0.25,
+    usd_per_held={"desk": 2.0},
+    usd_per_unit={"kwh": 0.3},
 )
 
 
@@ -22,9 +26,17 @@ def random_workflow(seed: int, tasks: int) -> Workflow:
     draw = np.random.default_rng(seed)
     nodes = [
         TaskNode(
-            f"t{i}", f"t{i}", f"T{i}", p=draw.random(), q=draw.random(), cost_usd=draw.random() * 9,
-            duration_ms=float(draw.integers(0, 4)) * 1e5, memory_gb=draw.random(), threads=float(draw.integers(0, 3)),
-            holds={"desk": 1.0} if draw.random() < 0.5 else {}, consumes={"kwh": draw.random()} if draw.random() < 0.5 else {},
+            f"t{i}",
+            f"t{i}",
+            f"T{i}",
+            p=draw.random(),
+            q=draw.random(),
+            cost_usd=draw.random() * 9,
+            duration_ms=float(draw.integers(0, 4)) * 1e5,
+            memory_gb=draw.random(),
+            threads=float(draw.integers(0, 3)),
+            holds={"desk": 1.0} if draw.random() < 0.5 else {},
+            consumes={"kwh": draw.random()} if draw.random() < 0.5 else {},
         )
         for i in range(tasks)
     ]
@@ -48,9 +60,15 @@ def test_one_row_is_the_single_path(seed: int, tasks: int) -> None:
 
 def test_without_a_stated_gain_a_row_is_worth_its_success() -> None:
     workflow = random_workflow(7, 6)
-    unstated = Workflow.of([*workflow.inputs, *workflow.tasks, *(replace(n, gain_usd=None) for n in workflow.outputs)], workflow.edges)
+    unstated = Workflow.of(
+        [*workflow.inputs, *workflow.tasks, *(replace(n, gain_usd=None) for n in workflow.outputs)], workflow.edges
+    )
     batch = evaluate_batch(unstated, Figures.of(unstated, PRICES), PRICES)
-    assert batch.worth.tolist() == batch.success_probability.tolist() == [pytest.approx(evaluate(unstated, PRICES, Reward()).worth)]
+    assert (
+        batch.worth.tolist()
+        == batch.success_probability.tolist()
+        == [pytest.approx(evaluate(unstated, PRICES, Reward()).worth)]
+    )
 
 
 def test_rows_beyond_one_pass_are_the_single_path_each() -> None:

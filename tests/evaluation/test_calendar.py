@@ -20,7 +20,9 @@ def ms(text: str, zone: str = "Europe/Amsterdam") -> float:
 
 
 def shown(moment: float) -> str:
-    return datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo("Europe/Amsterdam")).strftime("%Y-%m-%d %H:%M")
+    return (
+        datetime.fromtimestamp(moment / 1000, UTC).astimezone(ZoneInfo("Europe/Amsterdam")).strftime("%Y-%m-%d %H:%M")
+    )
 
 
 @pytest.mark.parametrize(
@@ -28,11 +30,11 @@ def shown(moment: float) -> str:
     [
         ("2026-06-01 10:00", 2, "2026-06-01 12:00"),
         ("2026-06-01 16:00", 2, "2026-06-02 10:00"),
-        ("2026-06-05 16:00", 8, "2026-06-08 16:00"),   # over a weekend
-        ("2026-06-06 12:00", 1, "2026-06-08 10:00"),   # begun on a Saturday
-        ("2026-06-02 16:00", 2, "2026-06-04 10:00"),   # 3 June is a day off of this contract
-        ("2026-04-24 16:00", 2, "2026-04-28 10:00"),   # Friday; Monday 27 April is King's Day
-        ("2026-03-27 16:00", 2, "2026-03-30 10:00"),   # clocks go forward on the Sunday between
+        ("2026-06-05 16:00", 8, "2026-06-08 16:00"),  # over a weekend
+        ("2026-06-06 12:00", 1, "2026-06-08 10:00"),  # begun on a Saturday
+        ("2026-06-02 16:00", 2, "2026-06-04 10:00"),  # 3 June is a day off of this contract
+        ("2026-04-24 16:00", 2, "2026-04-28 10:00"),  # Friday; Monday 27 April is King's Day
+        ("2026-03-27 16:00", 2, "2026-03-30 10:00"),  # clocks go forward on the Sunday between
         ("2026-06-01 10:00", 0, "2026-06-01 10:00"),
     ],
 )
@@ -43,8 +45,14 @@ def test_work_passes_in_working_hours_only(start: str, hours: float, end: str) -
 
 @pytest.mark.parametrize(
     ("moment", "is_working"),
-    [("2026-06-01 09:00", True), ("2026-06-01 17:00", False), ("2026-06-01 08:59", False), ("2026-06-06 10:00", False),
-     ("2026-04-27 10:00", False), ("2026-06-03 10:00", False)],
+    [
+        ("2026-06-01 09:00", True),
+        ("2026-06-01 17:00", False),
+        ("2026-06-01 08:59", False),
+        ("2026-06-06 10:00", False),
+        ("2026-04-27 10:00", False),
+        ("2026-06-03 10:00", False),
+    ],
 )
 def test_working_time_ends_with_the_working_day(moment: str, is_working: bool) -> None:
     assert Calendar.of(OFFICE).is_working(np.array([ms(moment)])).tolist() == [is_working]
@@ -77,10 +85,13 @@ def test_requests_arrive_during_working_time() -> None:
     ("stated", "said"),
     [
         ({"timezone": "Mars/Base"}, "no time zone"),
-        ({"working_hours": "9 to 5"}, "working hours"), ({"working_hours": "17:00-09:00"}, "working_hours"),
-        ({"working_days": ("funday",)}, "no day of the week"), ({"working_days": ()}, "at least 1"),
+        ({"working_hours": "9 to 5"}, "working hours"),
+        ({"working_hours": "17:00-09:00"}, "working_hours"),
+        ({"working_days": ("funday",)}, "no day of the week"),
+        ({"working_days": ()}, "at least 1"),
         ({"holidays": ("XX",)}, "neither a date"),
-        ({"holidays": ("2026-02-30",)}, "day is out of range"), ({"hours": "09:00-17:00"}, "hours"),
+        ({"holidays": ("2026-02-30",)}, "day is out of range"),
+        ({"hours": "09:00-17:00"}, "hours"),
     ],
 )
 def test_what_cannot_be_a_calendar_is_refused(stated: dict, said: str) -> None:

@@ -1,9 +1,11 @@
-"""The customer-support case of spec A6: the durations, p and q are fitted inputs; the Rewards follow from printed figures."""
+"""The customer-support case of spec A6: the durations, p and q are fitted inputs; the Rewards follow from printed
+figures.
+"""
 
 import pytest
 
+from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.evaluation.reward import evaluate
-from opus_pipelines.settings import Cost, Reward
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 SMALL, LARGE, GAIN = 0.00016, 0.00080, 0.92
@@ -13,11 +15,20 @@ W1 = {
     "body": ({"duration_ms": 400}, ["email"]),
     "identify": ({"p": 0.91, "cost_usd": SMALL, "actor_kind": "model", "duration_ms": 1900}, ["subject", "body"]),
     "validate": ({"duration_ms": 100}, ["account"]),
-    "review identify": ({"p": 0.95, "q": 0.70, "cost_usd": LARGE, "actor_kind": "model", "duration_ms": 1900}, ["identify"]),
-    "review validate": ({"p": 1.0, "q": 0.70, "cost_usd": LARGE, "actor_kind": "model", "duration_ms": 1900}, ["validate"]),
+    "review identify": (
+        {"p": 0.95, "q": 0.70, "cost_usd": LARGE, "actor_kind": "model", "duration_ms": 1900},
+        ["identify"],
+    ),
+    "review validate": (
+        {"p": 1.0, "q": 0.70, "cost_usd": LARGE, "actor_kind": "model", "duration_ms": 1900},
+        ["validate"],
+    ),
     "retrieve": ({"duration_ms": 10}, ["name"]),
     "assemble": ({"duration_ms": 10}, ["review identify", "review validate", "retrieve"]),
-    "review assemble": ({"p": 0.95, "q": 0.70, "cost_usd": LARGE, "actor_kind": "model", "duration_ms": 1900}, ["assemble"]),
+    "review assemble": (
+        {"p": 0.95, "q": 0.70, "cost_usd": LARGE, "actor_kind": "model", "duration_ms": 1900},
+        ["assemble"],
+    ),
     "ticket": ({}, ["review assemble"]),
 }
 W2 = {
@@ -45,11 +56,15 @@ def build(table: dict) -> Workflow:
     return Workflow.of([*inputs, *tasks, output], [(u, v) for v, (_, parents) in table.items() for u in parents])
 
 
-@pytest.mark.parametrize(("table", "success", "reward", "cost", "duration"), [
-    (W1, 0.9262, 0.8495, 0.00256, 6110),
-    (W2, 0.9250, 0.8500, 0.00096, 3810),
-    (W3, 0.9250, 0.8500, 0.00096, 3810),
-], ids=["W1", "W2", "W3"])
+@pytest.mark.parametrize(
+    ("table", "success", "reward", "cost", "duration"),
+    [
+        (W1, 0.9262, 0.8495, 0.00256, 6110),
+        (W2, 0.9250, 0.8500, 0.00096, 3810),
+        (W3, 0.9250, 0.8500, 0.00096, 3810),
+    ],
+    ids=["W1", "W2", "W3"],
+)
 def test_table_1(table, success, reward, cost, duration):
     result = evaluate(build(table), Cost(), Reward())
     assert round(result.success_probability, 4) == success

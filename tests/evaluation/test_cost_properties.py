@@ -1,4 +1,6 @@
-"""The seven cost properties of EVAL A5 for C(W) of (5), duration and success of compositions, monotonicity where p >= q."""
+"""The seven cost properties of EVAL A5 for C(W) of (5), duration and success of compositions, monotonicity where p >=
+q.
+"""
 
 from dataclasses import replace
 
@@ -6,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.evaluation.exact import exact_success
+from opus_pipelines.core.settings import Cost, Reward
+from opus_pipelines.evaluation.bayesian_network import exact_success
 from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.evaluation.schedule import peaks
 from opus_pipelines.evaluation.success import product_success
-from opus_pipelines.settings import Cost, Reward
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 from tests.evaluation.composition import parallel, sequential
 
@@ -34,10 +36,19 @@ def pieces(draw, lanes_in: int = 1, lanes_out: int = 1, steady: bool = False) ->
     edges = []
     for k in range(draw(st.integers(1, 6))):
         q, p = sorted([draw(share), draw(share)]) if steady else (draw(share), draw(share))
-        nodes.append(TaskNode(
-            f"t{k}", f"t{k}", f"t{k}", p=p, q=q, cost_usd=draw(st.integers(0, 9)), duration_ms=HOUR * draw(st.integers(0, 5)),
-            memory_gb=draw(st.integers(0, 8)), threads=draw(st.integers(0, 4)),
-        ))
+        nodes.append(
+            TaskNode(
+                f"t{k}",
+                f"t{k}",
+                f"t{k}",
+                p=p,
+                q=q,
+                cost_usd=draw(st.integers(0, 9)),
+                duration_ms=HOUR * draw(st.integers(0, 5)),
+                memory_gb=draw(st.integers(0, 8)),
+                threads=draw(st.integers(0, 4)),
+            )
+        )
         edges += [(u, f"t{k}") for u in draw(st.lists(st.sampled_from(above), min_size=1, max_size=3, unique=True))]
         above.append(f"t{k}")
     for k in range(lanes_out):
@@ -52,7 +63,11 @@ def changed(workflow: Workflow, node: str, **figures: float) -> Workflow:
 
 def line(**figures: float) -> Workflow:
     """One task between a typed input and a typed output."""
-    nodes = [InputNode("in", "In", 1.0, "lane 0"), TaskNode("t", "t", "T", **figures), OutputNode("out", "Out", 1.0, "lane 0")]
+    nodes = [
+        InputNode("in", "In", 1.0, "lane 0"),
+        TaskNode("t", "t", "T", **figures),
+        OutputNode("out", "Out", 1.0, "lane 0"),
+    ]
     return Workflow.of(nodes, [("in", "t"), ("t", "out")])
 
 
@@ -60,8 +75,11 @@ def lanes(*hours: float) -> Workflow:
     """Lanes beside each other, each with one task of so many hours."""
     nodes, edges = [], []
     for k, duration in enumerate(hours):
-        nodes += [InputNode(f"i{k}", "I", 1.0, f"lane {k}"), TaskNode(f"t{k}", f"t{k}", f"t{k}", duration_ms=HOUR * duration),
-                  OutputNode(f"o{k}", "O", 1.0, f"lane {k}")]
+        nodes += [
+            InputNode(f"i{k}", "I", 1.0, f"lane {k}"),
+            TaskNode(f"t{k}", f"t{k}", f"t{k}", duration_ms=HOUR * duration),
+            OutputNode(f"o{k}", "O", 1.0, f"lane {k}"),
+        ]
         edges += [(f"i{k}", f"t{k}"), (f"t{k}", f"o{k}")]
     return Workflow.of(nodes, edges)
 
@@ -105,11 +123,18 @@ def test_sequential_sub_additivity_over_several_lanes_where_holding_is_free(firs
 
 
 def test_sequential_sub_additivity_fails_over_several_lanes_where_holding_costs():
-    """Spec A5 (D) says peaks of a composition stay below their sum; a lane that comes late can make two tasks of the second meet."""
-    tasks = [TaskNode("a", "a", "A", duration_ms=HOUR), TaskNode("late", "l", "L", duration_ms=HOUR, memory_gb=4),
-             TaskNode("early", "e", "E", duration_ms=HOUR, memory_gb=4)]
+    """Spec A5 (D) says peaks of a composition stay below their sum; a lane that comes late can make two tasks of the
+    second meet.
+    """
+    tasks = [
+        TaskNode("a", "a", "A", duration_ms=HOUR),
+        TaskNode("late", "l", "L", duration_ms=HOUR, memory_gb=4),
+        TaskNode("early", "e", "E", duration_ms=HOUR, memory_gb=4),
+    ]
     ends = [*(InputNode(f"i{k}", "I", 1.0, f"lane {k}") for k in range(2)), OutputNode("out", "O", 1.0)]
-    second = Workflow.of([*ends, *tasks], [("i0", "a"), ("a", "late"), ("late", "out"), ("i1", "early"), ("early", "out")])
+    second = Workflow.of(
+        [*ends, *tasks], [("i0", "a"), ("a", "late"), ("late", "out"), ("i1", "early"), ("early", "out")]
+    )
     first, price = lanes(0, 1), Cost(usd_per_hour_of_duration=1, usd_per_gb_held=1)
     assert [peaks(w).memory_gb for w in (first, second, sequential(first, second))] == [0, 4, 8]
     assert cost(first, price) + cost(second, price) == 1 + 2 + 4
@@ -129,8 +154,11 @@ def test_context_sensitivity(held, hours, price):
 
 def barrier() -> Workflow:
     """Two lanes that wait for each other."""
-    nodes = [*(InputNode(f"i{k}", "I", 1.0, f"lane {k}") for k in range(2)), TaskNode("b", "b", "B"),
-             *(OutputNode(f"o{k}", "O", 1.0, f"lane {k}") for k in range(2))]
+    nodes = [
+        *(InputNode(f"i{k}", "I", 1.0, f"lane {k}") for k in range(2)),
+        TaskNode("b", "b", "B"),
+        *(OutputNode(f"o{k}", "O", 1.0, f"lane {k}") for k in range(2)),
+    ]
     return Workflow.of(nodes, [("i0", "b"), ("i1", "b"), ("b", "o0"), ("b", "o1")])
 
 
@@ -156,7 +184,9 @@ def test_where_only_consumption_costs_the_cost_is_additive(first, second):
 @few
 @given(pieces(2, 2), pieces(2, 2))
 def test_duration_of_compositions(first, second):
-    one, two, beside, after = (evaluate(w, Cost(), Reward()) for w in (first, second, parallel(first, second), sequential(first, second)))
+    one, two, beside, after = (
+        evaluate(w, Cost(), Reward()) for w in (first, second, parallel(first, second), sequential(first, second))
+    )
     assert beside.duration_ms == max(one.duration_ms, two.duration_ms)
     assert max(one.duration_ms, two.duration_ms) <= after.duration_ms <= one.duration_ms + two.duration_ms
     for result in (one, two, beside, after):
@@ -169,7 +199,9 @@ def test_success_of_compositions(first, second, inferred):
     """Beside each other they succeed independently; after each other the first's success is the second's prior."""
     one, two = inferred(first).workflow, inferred(second).workflow
     assert inferred(parallel(first, second)).workflow == pytest.approx(one * two, abs=1e-12)
-    assert inferred(sequential(first, second)).workflow == pytest.approx(inferred(changed(second, "i0", prior=one)).workflow, abs=1e-12)
+    assert inferred(sequential(first, second)).workflow == pytest.approx(
+        inferred(changed(second, "i0", prior=one)).workflow, abs=1e-12
+    )
 
 
 @few

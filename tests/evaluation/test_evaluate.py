@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opus_pipelines.core.settings import Cost, Reward
+from opus_pipelines.evaluation.bayesian_network import differences
 from opus_pipelines.evaluation.cost import split_cost
-from opus_pipelines.evaluation.exact import differences
 from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.evaluation.schedule import peaks, schedule
 from opus_pipelines.evaluation.success import success_probabilities, workflow_success
-from opus_pipelines.settings import Cost, Reward
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 PRICES = Cost(usd_per_hour_of_duration=3.6, usd_per_gb_held=0.5, usd_per_thread_held=0.25)
@@ -27,10 +27,18 @@ def workflows(draw) -> Workflow:
     part = st.one_of(st.none(), amount)
     tasks = [
         TaskNode(
-            name, name, name, p=draw(share), q=draw(share),
-            cost_usd=draw(amount), cost_compute_usd=draw(part), cost_human_usd=draw(part),
-            duration_ms=draw(st.sampled_from([0.0, 1.0, 5.0, 20.0])), memory_gb=float(draw(st.integers(0, 8))),
-            threads=float(draw(st.integers(0, 4))), actor_kind=draw(st.sampled_from(["human", "model", "code", None])),
+            name,
+            name,
+            name,
+            p=draw(share),
+            q=draw(share),
+            cost_usd=draw(amount),
+            cost_compute_usd=draw(part),
+            cost_human_usd=draw(part),
+            duration_ms=draw(st.sampled_from([0.0, 1.0, 5.0, 20.0])),
+            memory_gb=float(draw(st.integers(0, 8))),
+            threads=float(draw(st.integers(0, 4))),
+            actor_kind=draw(st.sampled_from(["human", "model", "code", None])),
         )
         for name in names[1:]
     ]
@@ -53,18 +61,29 @@ def test_laws(workflow):
     assert all(0 <= p <= 1 for p in result.success.values())
     assert 0 <= result.success_probability <= 1
     assert result.duration_ms == max(result.finish_ms.values()) == max(longest(workflow, n.id) for n in workflow.nodes)
-    parts = result.cost_compute_usd + result.cost_model_usd + result.cost_human_usd + result.cost_time_usd + result.cost_held_usd
+    parts = (
+        result.cost_compute_usd
+        + result.cost_model_usd
+        + result.cost_human_usd
+        + result.cost_time_usd
+        + result.cost_held_usd
+    )
     assert parts == result.cost_usd
     consumed = result.cost_compute_usd + result.cost_model_usd + result.cost_human_usd
     assert consumed == pytest.approx(math.fsum(t.cost_usd for t in workflow.tasks), rel=1e-9, abs=1e-12)
-    assert result.reward_usd == pytest.approx(sum(n.gain_usd * result.success[n.id] for n in workflow.outputs) - result.cost_usd)
+    assert result.reward_usd == pytest.approx(
+        sum(n.gain_usd * result.success[n.id] for n in workflow.outputs) - result.cost_usd
+    )
 
 
 @settings(max_examples=120, deadline=None)
 @given(workflows())
 def test_peaks_equal_the_largest_sum_over_active_sets(workflow):
     times = schedule(workflow)
-    active = [[t for t in workflow.tasks if times.start_ms[t.id] <= at < times.finish_ms[t.id]] for at in times.start_ms.values()]
+    active = [
+        [t for t in workflow.tasks if times.start_ms[t.id] <= at < times.finish_ms[t.id]]
+        for at in times.start_ms.values()
+    ]
     assert peaks(workflow).memory_gb == max(sum(t.memory_gb for t in tasks) for tasks in active)
     assert peaks(workflow).threads == max(sum(t.threads for t in tasks) for tasks in active)
 
@@ -78,14 +97,22 @@ def test_a_chain_has_a_closed_form(prior, figures):
     workflow = Workflow.of([InputNode("in", "In", prior), *tasks, OutputNode("out", "Out", 1.0)], steps)
     # x -> q + (p - q) x, task after task
     slope = math.prod(p - q for p, q in figures)
-    closed = prior * slope + math.fsum(q * math.prod(a - b for a, b in figures[i + 1:]) for i, (_, q) in enumerate(figures))
+    closed = prior * slope + math.fsum(
+        q * math.prod(a - b for a, b in figures[i + 1 :]) for i, (_, q) in enumerate(figures)
+    )
     assert workflow_success(workflow) == pytest.approx(closed, abs=1e-12)
     assert differences(workflow) == []
 
 
 def diamond(prior: float, p: float) -> Workflow:
-    nodes = [InputNode("in", "In", prior), *(TaskNode(n, n, n, p=p, duration_ms=5, memory_gb=g, threads=1) for n, g in
-             [("a", 2.0), ("b", 3.0), ("c", 4.0)]), OutputNode("out", "Out", 10.0)]
+    nodes = [
+        InputNode("in", "In", prior),
+        *(
+            TaskNode(n, n, n, p=p, duration_ms=5, memory_gb=g, threads=1)
+            for n, g in [("a", 2.0), ("b", 3.0), ("c", 4.0)]
+        ),
+        OutputNode("out", "Out", 10.0),
+    ]
     return Workflow.of(nodes, [("in", "a"), ("in", "b"), ("a", "c"), ("b", "c"), ("c", "out")])
 
 
@@ -117,23 +144,31 @@ def test_where_the_product_is_exact_both_say_the_same(prior):
 
 
 def test_two_outputs_of_one_uncertain_task_are_not_independent():
-    nodes = [InputNode("in", "In"), TaskNode("a", "a", "A", p=0.5), OutputNode("x", "X", 1.0), OutputNode("y", "Y", 2.0)]
+    nodes = [
+        InputNode("in", "In"),
+        TaskNode("a", "a", "A", p=0.5),
+        OutputNode("x", "X", 1.0),
+        OutputNode("y", "Y", 2.0),
+    ]
     workflow = Workflow.of(nodes, [("in", "a"), ("a", "x"), ("a", "y")])
     assert workflow_success(workflow) == 0.25
     assert success_probabilities(workflow)["x"] == 0.5
     assert differences(workflow)
 
 
-@pytest.mark.parametrize(("arguments", "parts"), [
-    ((6.0, None, None, None, "human"), (0, 0, 6)),
-    ((6.0, None, None, None, "model"), (0, 6, 0)),
-    ((6.0, None, None, None, "code"), (6, 0, 0)),
-    ((6.0, None, None, None, None), (6, 0, 0)),
-    ((6.0, 1.0, 2.0, 3.0, "human"), (1, 2, 3)),
-    ((6.0, 1.0, None, None, "model"), (1, 5, 0)),
-    ((6.0, 4.0, None, 8.0, "human"), (2, 0, 4)),
-    ((0.0, None, None, None, "human"), (0, 0, 0)),
-])
+@pytest.mark.parametrize(
+    ("arguments", "parts"),
+    [
+        ((6.0, None, None, None, "human"), (0, 0, 6)),
+        ((6.0, None, None, None, "model"), (0, 6, 0)),
+        ((6.0, None, None, None, "code"), (6, 0, 0)),
+        ((6.0, None, None, None, None), (6, 0, 0)),
+        ((6.0, 1.0, 2.0, 3.0, "human"), (1, 2, 3)),
+        ((6.0, 1.0, None, None, "model"), (1, 5, 0)),
+        ((6.0, 4.0, None, 8.0, "human"), (2, 0, 4)),
+        ((0.0, None, None, None, "human"), (0, 0, 0)),
+    ],
+)
 def test_cost_by_who_consumed_it(arguments, parts):
     assert split_cost(*arguments) == parts
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.evaluation.calendar import Calendar, CalendarSettings
+from opus_pipelines.evaluation.duration_quantiles import DurationQuantiles
 from opus_pipelines.evaluation.lead_time import StepTime, Wait, lead_time, time_until
-from opus_pipelines.evaluation.times import Times
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 HOUR = 3.6e6
@@ -29,27 +29,37 @@ def fork() -> Workflow:
 
 
 def known(hours: float, n: int = 10, with_work_n: int = 0) -> Wait:
-    return Wait(Times((hours * HOUR,) * 27, n, with_work_n), "edge")
+    return Wait(DurationQuantiles((hours * HOUR,) * 27, n, with_work_n), "edge")
 
 
-def work(hours: float) -> Times:
-    return Times.constant(hours * HOUR)
+def work(hours: float) -> DurationQuantiles:
+    return DurationQuantiles.constant(hours * HOUR)
 
 
 def test_waiting_and_work_of_a_chain_add_up() -> None:
-    times = {"a": StepTime({}, work(1)), "police": StepTime({"a": known(72)}, work(0.002)), "pay": StepTime({"police": known(2)}, work(1))}
+    times = {
+        "a": StepTime({}, work(1)),
+        "police": StepTime({"a": known(72)}, work(0.002)),
+        "pay": StepTime({"police": known(2)}, work(1)),
+    }
     found = lead_time(chain("a", "police", "pay"), times)
     assert found.p50_ms == pytest.approx(76.002 * HOUR)
     assert found.p90_ms == pytest.approx(76.002 * HOUR)
     assert found.basis == "waiting and work"
-    assert (found.steps["police"].wait_ms_p50, found.steps["police"].wait_basis, found.steps["police"].wait_n) == (72 * HOUR, "edge", 10)
+    assert (found.steps["police"].wait_ms_p50, found.steps["police"].wait_basis, found.steps["police"].wait_n) == (
+        72 * HOUR,
+        "edge",
+        10,
+    )
     assert found.steps["a"].wait_ms_p50 is None
     assert [found.within(hours) for hours in (76, 76.01)] == [0.0, 1.0]
 
 
 def test_the_wait_of_a_join_begins_when_the_last_branch_has_ended() -> None:
     times = {
-        "a": StepTime({}, work(1)), "b": StepTime({"a": known(5)}, work(1)), "c": StepTime({"a": known(20)}, work(2)),
+        "a": StepTime({}, work(1)),
+        "b": StepTime({"a": known(5)}, work(1)),
+        "c": StepTime({"a": known(20)}, work(2)),
         "d": StepTime({"b": known(100), "c": known(3)}, work(1)),
     }
     assert lead_time(fork(), times).p50_ms == pytest.approx((1 + 20 + 2 + 3 + 1) * HOUR)
@@ -79,7 +89,7 @@ def test_a_step_of_unknown_time_makes_the_lead_time_unknown_and_says_which(secon
 
 def test_quantiles_of_a_sum_are_those_of_the_convolution() -> None:
     """Two waits of 0 to 10 hours, evenly: the sum has its median at 10 and its 90th percentile at 20 - sqrt(20) hours."""
-    even = Wait(Times.of(np.linspace(0, 10 * HOUR, 10_001)), "edge")
+    even = Wait(DurationQuantiles.of(np.linspace(0, 10 * HOUR, 10_001)), "edge")
     times = {"a": StepTime({}, work(0)), "b": StepTime({"a": even}, work(0)), "c": StepTime({"b": even}, work(0))}
     found = lead_time(chain("a", "b", "c"), times, draws=20_000)
     assert found.p50_ms == pytest.approx(10 * HOUR, rel=0.02)
@@ -87,7 +97,7 @@ def test_quantiles_of_a_sum_are_those_of_the_convolution() -> None:
 
 
 def test_waits_that_depend_on_each_other_spread_the_sum() -> None:
-    even = Wait(Times.of(np.linspace(0, 10 * HOUR, 10_001)), "edge")
+    even = Wait(DurationQuantiles.of(np.linspace(0, 10 * HOUR, 10_001)), "edge")
     times = {"a": StepTime({}, work(0)), "b": StepTime({"a": even}, work(0)), "c": StepTime({"b": even}, work(0))}
     alone, together = (lead_time(chain("a", "b", "c"), times, correlation) for correlation in (0.0, 0.8))
     assert alone.draws is not None
@@ -97,7 +107,7 @@ def test_waits_that_depend_on_each_other_spread_the_sum() -> None:
 
 
 def test_the_same_arguments_give_the_same_draws() -> None:
-    even = Wait(Times.of(np.linspace(0, 10 * HOUR, 101)), "edge")
+    even = Wait(DurationQuantiles.of(np.linspace(0, 10 * HOUR, 101)), "edge")
     times = {"a": StepTime({}, work(0)), "b": StepTime({"a": even}, work(0))}
     one, two = (lead_time(chain("a", "b"), times, 0.3, 7) for _ in range(2))
     assert np.array_equal(one.draws, two.draws)  # type: ignore[arg-type]
@@ -119,10 +129,10 @@ def test_people_work_in_the_hours_of_the_calendar_and_programs_around_the_clock(
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=6), st.floats(0, 0.9), st.integers(0, 5))
 def test_a_longer_wait_never_makes_a_shorter_lead_time(waits: list[float], correlation: float, seed: int) -> None:
     names = [f"t{i}" for i in range(len(waits) + 1)]
-    spread = [Times.of(np.linspace(0, w * HOUR, 30)) for w in waits]
-    more = [Times.of(np.linspace(0, (w + 1) * HOUR, 30)) for w in waits]
+    spread = [DurationQuantiles.of(np.linspace(0, w * HOUR, 30)) for w in waits]
+    more = [DurationQuantiles.of(np.linspace(0, (w + 1) * HOUR, 30)) for w in waits]
 
-    def median(of: list[Times]) -> float:
+    def median(of: list[DurationQuantiles]) -> float:
         times = {names[0]: StepTime({}, work(0))}
         times |= {name: StepTime({names[i]: Wait(of[i], "edge")}, work(0)) for i, name in enumerate(names[1:])}
         found = lead_time(chain(*names), times, correlation, seed, draws=200).p50_ms
@@ -134,17 +144,25 @@ def test_a_longer_wait_never_makes_a_shorter_lead_time(waits: list[float], corre
 
 def test_quantiles_that_fall_are_refused() -> None:
     with pytest.raises(ValueError, match="never fall"):
-        Times(tuple(range(27, 0, -1)), 5)
+        DurationQuantiles(tuple(range(27, 0, -1)), 5)
     with pytest.raises(ValueError, match="no times"):
-        Times.of([])
+        DurationQuantiles.of([])
 
 
 def test_the_time_up_to_a_step_counts_what_comes_before_it_alone() -> None:
-    times = {"a": StepTime({}, work(1)), "b": StepTime({"a": known(5)}, work(1)), "c": StepTime({"a": known(20)}, work(2)), "d": StepTime()}
+    times = {
+        "a": StepTime({}, work(1)),
+        "b": StepTime({"a": known(5)}, work(1)),
+        "c": StepTime({"a": known(20)}, work(2)),
+        "d": StepTime(),
+    }
     assert time_until(fork(), times, "c").p50_ms == pytest.approx((1 + 20 + 2) * HOUR)
     assert time_until(fork(), times, "c", since="a").p50_ms == pytest.approx(22 * HOUR)
     assert time_until(fork(), times, "b", since="c").p50_ms == 0.0
-    assert (time_until(fork(), times, "d").p50_ms, time_until(fork(), times, "d").basis) == (None, "unknown: no time of 'd'")
+    assert (time_until(fork(), times, "d").p50_ms, time_until(fork(), times, "d").basis) == (
+        None,
+        "unknown: no time of 'd'",
+    )
 
 
 def test_working_days_are_counted_in_the_working_time_of_the_calendar() -> None:
@@ -153,4 +171,6 @@ def test_working_days_are_counted_in_the_working_time_of_the_calendar() -> None:
     found = time_until(chain("a", "b"), times, "b", in_working_time=True, calendar=calendar)
     assert calendar.day_hours == 8.0
     assert found.p50_ms == pytest.approx(24 * HOUR)  # three working days
-    assert time_until(chain("a", "b"), times, "b", calendar=calendar).p50_ms > 72 * HOUR  # weekends and nights are in it
+    assert (
+        time_until(chain("a", "b"), times, "b", calendar=calendar).p50_ms > 72 * HOUR
+    )  # weekends and nights are in it

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.errors import WorkflowError
+from opus_pipelines.core.errors import WorkflowError
+from opus_pipelines.core.settings import Reward
 from opus_pipelines.evaluation.penalty import Scores, cip, joint_penalty, penalties, sip
-from opus_pipelines.settings import Reward
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 share = st.floats(0, 1)
@@ -21,21 +21,38 @@ def workflow(n: int) -> Workflow:
     return Workflow.of([InputNode("in", "In"), *tasks, OutputNode("out", "Out", 1.0)], itertools.pairwise(ids))
 
 
-@pytest.mark.parametrize(("first", "second", "printed"), [
-    (0.2525, 0.2500, 0.2513), (0.2520, 0.2573, 0.2547), (0.2570, 0.2848, 0.2713),
-], ids=["W1", "W2", "W3"])
+@pytest.mark.parametrize(
+    ("first", "second", "printed"),
+    [
+        (0.2525, 0.2500, 0.2513),
+        (0.2520, 0.2573, 0.2547),
+        (0.2570, 0.2848, 0.2713),
+    ],
+    ids=["W1", "W2", "W3"],
+)
 def test_the_printed_penalties_follow_from_the_printed_cip_and_sip(first, second, printed):
-    assert joint_penalty(first - 5e-5, second - 5e-5) - 5e-5 <= printed <= joint_penalty(first + 5e-5, second + 5e-5) + 5e-5
+    assert (
+        joint_penalty(first - 5e-5, second - 5e-5) - 5e-5
+        <= printed
+        <= joint_penalty(first + 5e-5, second + 5e-5) + 5e-5
+    )
     assert round(joint_penalty(first, second) + 1e-9, 4) == printed
 
 
-@pytest.mark.parametrize(("coupling", "observability", "first", "second", "joint"), [
-    ([0.45] * 9, [0.5] * 9, 0.2525, 0.2500, 0.2513),
-    ([0.50, 0.60, 0.5, 0.5, 0.5], [0.52, 0.69, 0.5, 0.5, 0.5], 0.2520, 0.2573, 0.2547),
-    ([0.66, 0.54, 0.52, 0.52], [0.86, 0.58, 0.54, 0.54], 0.2570, 0.2848, 0.2713),
-], ids=["W1", "W2", "W3"])
+@pytest.mark.parametrize(
+    ("coupling", "observability", "first", "second", "joint"),
+    [
+        ([0.45] * 9, [0.5] * 9, 0.2525, 0.2500, 0.2513),
+        ([0.50, 0.60, 0.5, 0.5, 0.5], [0.52, 0.69, 0.5, 0.5, 0.5], 0.2520, 0.2573, 0.2547),
+        ([0.66, 0.54, 0.52, 0.52], [0.86, 0.58, 0.54, 0.54], 0.2570, 0.2848, 0.2713),
+    ],
+    ids=["W1", "W2", "W3"],
+)
 def test_the_fitted_scores_give_table_1(coupling, observability, first, second, joint):
-    scores = {f"t{i}": Scores.of(coupling=c, observability=o) for i, (c, o) in enumerate(zip(coupling, observability, strict=True))}
+    scores = {
+        f"t{i}": Scores.of(coupling=c, observability=o)
+        for i, (c, o) in enumerate(zip(coupling, observability, strict=True))
+    }
     found = penalties(workflow(len(scores)), scores, Reward())
     assert (found.cip, found.sip, found.penalty) == pytest.approx((first, second, joint), abs=5e-5 + 1e-9)
 
@@ -87,11 +104,14 @@ def test_an_absent_score_is_the_others_complement_and_a_given_one_stays():
     assert Scores.of(cohesion=0.25, coupling=0.25, observability=0.0) == Scores(0.25, 0.25, 0.0, 1.0)
 
 
-@pytest.mark.parametrize(("make", "complaint"), [
-    (lambda: Scores(0.5, 1.5, 0.5, float("nan")), "coupling is 1.5, hygiene is nan"),
-    (lambda: Scores.of(cohesion=0.5), "neither observability nor hygiene is known"),
-    (lambda: penalties(workflow(3), {"t1": Scores(0, 0, 0, 0)}, Reward()), "no scores for 't0', 't2'"),
-])
+@pytest.mark.parametrize(
+    ("make", "complaint"),
+    [
+        (lambda: Scores(0.5, 1.5, 0.5, float("nan")), "coupling is 1.5, hygiene is nan"),
+        (lambda: Scores.of(cohesion=0.5), "neither observability nor hygiene is known"),
+        (lambda: penalties(workflow(3), {"t1": Scores(0, 0, 0, 0)}, Reward()), "no scores for 't0', 't2'"),
+    ],
+)
 def test_refusals(make, complaint):
     with pytest.raises(WorkflowError, match=complaint):
         make()

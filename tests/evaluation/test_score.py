@@ -5,12 +5,12 @@ from itertools import pairwise
 
 import pytest
 
-from opus_pipelines.errors import WorkflowError
-from opus_pipelines.evaluation import exact
+from opus_pipelines.core.errors import WorkflowError
+from opus_pipelines.core.settings import Cost, Reward
+from opus_pipelines.evaluation import bayesian_network
 from opus_pipelines.evaluation.case_study import GAINS_USD, TABLE_1, case_study, figure, turning_gain_usd
 from opus_pipelines.evaluation.penalty import Scores
 from opus_pipelines.evaluation.score import ranked, reasons, score
-from opus_pipelines.settings import Cost, Reward
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 
@@ -43,14 +43,23 @@ def test_the_order_turns_with_the_gain() -> None:
 
 
 def test_equal_rewards_are_decided_by_the_penalty_and_are_no_distance_apart() -> None:
-    places = ranked([scored("a", chain(TaskNode("x", "x", "X"))), scored("b", chain(TaskNode("x", "x", "X")), 0.4),
-                     scored("c", chain(TaskNode("x", "x", "X")), 0.2)], 0.0001, 0.01)
+    places = ranked(
+        [
+            scored("a", chain(TaskNode("x", "x", "X"))),
+            scored("b", chain(TaskNode("x", "x", "X")), 0.4),
+            scored("c", chain(TaskNode("x", "x", "X")), 0.2),
+        ],
+        0.0001,
+        0.01,
+    )
     assert [(p.rank, p.score.title, p.distance_usd) for p in places] == [(1, "c", 0.0), (2, "b", 0.0), (3, "a", None)]
 
 
 def test_workflows_of_other_ends_are_not_ranked() -> None:
     task = TaskNode("x", "x", "X")
-    found = reasons([scored("a", chain(task)), scored("b", chain(task, gain=11.0)), scored("c", chain(task, prior=0.5))])
+    found = reasons(
+        [scored("a", chain(task)), scored("b", chain(task, gain=11.0)), scored("c", chain(task, prior=0.5))]
+    )
     assert found == [
         "a and c have different inputs (Request (1) against Request (0.5))",
         "a and b have different outputs (Answer (10) against Answer (11))",
@@ -62,7 +71,10 @@ def test_one_task_in_one_way_has_one_set_of_parameters() -> None:
     with pytest.raises(WorkflowError, match=r"task 'X' is done in one way but carries, in a and b, p 0.9 and 0.8"):
         ranked([scored("a", chain(task)), scored("b", chain(replace(task, p=0.8)))], 0.0001, 0.01)
     other_way = replace(task, p=0.8, actor_kind="model")
-    assert [p.score.title for p in ranked([scored("a", chain(task)), scored("b", chain(other_way))], 0.0001, 0.01)] == ["a", "b"]
+    assert [p.score.title for p in ranked([scored("a", chain(task)), scored("b", chain(other_way))], 0.0001, 0.01)] == [
+        "a",
+        "b",
+    ]
 
 
 def test_a_penalty_needs_the_scores_of_every_task() -> None:
@@ -73,7 +85,9 @@ def test_a_penalty_needs_the_scores_of_every_task() -> None:
 
 
 def test_further_resources_are_consumed_and_held_by_name() -> None:
-    tasks = [TaskNode(i, i, i, duration_ms=10, consumes={"kwh": 2.0}, holds={"desk": 1.0}, memory_gb=2.0) for i in ("a", "b")]
+    tasks = [
+        TaskNode(i, i, i, duration_ms=10, consumes={"kwh": 2.0}, holds={"desk": 1.0}, memory_gb=2.0) for i in ("a", "b")
+    ]
     ends = InputNode("in", "Request"), OutputNode("out", "Answer", 1.0)
     side_by_side = Workflow.of([*ends, *tasks], [("in", "a"), ("in", "b"), ("a", "out"), ("b", "out")])
     prices = Cost(usd_per_unit={"kwh": 0.25}, usd_per_held={"desk": 3.0}, usd_per_gb_held=0.5)
@@ -91,7 +105,7 @@ def test_where_exact_inference_takes_too_much_the_workflow_is_scored_all_the_sam
     crossing = Workflow.of([*ends, *tasks], [("in", "a"), ("a", "b"), ("a", "c"), ("b", "out"), ("c", "out")])
     found = score("w", crossing, {}, Cost(), Reward())
     assert ([d.node for d in found.differences], found.uncompared) == (["out", None], None)
-    monkeypatch.setattr(exact, "LONGEST", 1)
+    monkeypatch.setattr(bayesian_network, "LONGEST", 1)
     again = score("w", crossing, {}, Cost(), Reward())
     assert (again.parts, again.differences) == (found.parts, ())
     assert "too many branches meet" in (again.uncompared or "")
@@ -101,10 +115,17 @@ def test_where_exact_inference_takes_too_much_the_workflow_is_scored_all_the_sam
 
 def test_without_a_stated_gain_success_ranks_and_no_distance_is_told() -> None:
     def unstated(task: TaskNode) -> Workflow:
-        return Workflow.of([InputNode("in", "In"), task, OutputNode("out", "Out", None)], [("in", task.id), (task.id, "out")])
+        return Workflow.of(
+            [InputNode("in", "In"), task, OutputNode("out", "Out", None)], [("in", task.id), (task.id, "out")]
+        )
 
-    less, more = (unstated(TaskNode(name, name, name, p=p, cost_usd=c)) for name, p, c in (("a", 0.8, 1.0), ("b", 0.9, 99.0)))
+    less, more = (
+        unstated(TaskNode(name, name, name, p=p, cost_usd=c)) for name, p, c in (("a", 0.8, 1.0), ("b", 0.9, 99.0))
+    )
     places = ranked([scored("less", less), scored("more", more)], 0.0001, 0.01)
-    assert [(p.score.title, p.score.parts.reward_usd, p.distance_usd) for p in places] == [("more", None, None), ("less", None, None)]
+    assert [(p.score.title, p.score.parts.reward_usd, p.distance_usd) for p in places] == [
+        ("more", None, None),
+        ("less", None, None),
+    ]
     with pytest.raises(WorkflowError, match="different outputs"):
         ranked([scored("less", less), scored("stated", chain(TaskNode("a", "a", "a")))], 0.0001, 0.01)

@@ -10,26 +10,26 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.generation.bulk.chunks import Bench, GenerationSetup
-from opus_pipelines.generation.bulk.killable import Killable
-from opus_pipelines.generation.bulk.run import BulkRun
+from opus_pipelines.generation.chunks import GenerationSetup, WorkerState
 from opus_pipelines.generation.contract import ContractResult
-from opus_pipelines.generation.discover import ContractFolder
-from opus_pipelines.generation.flow import Generated
-from opus_pipelines.generation.intake import Intake
-from opus_pipelines.generation.outcome import Outcome
-from opus_pipelines.lake import Lake
-from opus_pipelines.settings import Settings
+from opus_pipelines.generation.flow import GenerationResult
+from opus_pipelines.generation.intake_outcome import IntakeOutcome
+from opus_pipelines.generation.run import BulkRun
+from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.lake.layout import Lake
 from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.workers.sandbox import Sandbox
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
 
-class RecordingBench(Bench):
+class RecordingBench(WorkerState):
     """Writes down each intake and what was generated for it before the rows go back."""
 
-    def passed_on(self, intake: Intake, outcome: Outcome) -> Outcome:
+    def passed_on(self, intake: Intake, outcome: IntakeOutcome) -> IntakeOutcome:
         assert isinstance(self.setup, RecordingSetup)
         with (self.setup.records / intake.folder).open("wb") as file:
             pickle.dump([(intake, made) for made in outcome.made], file)
@@ -46,7 +46,7 @@ class RecordingSetup(GenerationSetup):
     def bench(self) -> Iterator[RecordingBench]:
         bench = RecordingBench(self)
         limits = self.settings.generation.seconds_per_intake, self.settings.generation.memory_mb_per_intake
-        with Killable(bench.read, *limits) as bench.reading, Killable(bench.work, *limits) as bench.working:
+        with Sandbox(bench.read, *limits) as bench.reading, Sandbox(bench.work, *limits) as bench.working:
             yield bench
 
 
@@ -54,7 +54,7 @@ class RecordingSetup(GenerationSetup):
 class RecordedResult(ContractResult):
     """A result with its tables in memory. `made`: what was generated, in the order of the intakes' folders."""
 
-    made: list[tuple[Intake, Generated]] = field(default_factory=list)
+    made: list[tuple[Intake, GenerationResult]] = field(default_factory=list)
 
 
 class ContractGenerator:
@@ -76,12 +76,21 @@ class ContractGenerator:
         shutil.rmtree(self._records, ignore_errors=True)
         self._records.mkdir(parents=True)
         result = self._run.generate(contract, self._folder / str(next(self._numbers)), "test", NOW)
-        made: list[tuple[Intake, Generated]] = []
+        made: list[tuple[Intake, GenerationResult]] = []
         for file in (self._records / folder.name for folder in contract.intakes):
             made += pickle.loads(file.read_bytes()) if file.exists() else []
-        counted = {name: getattr(result, name) for name in ("failed", "refused", "attempt", "memory_mb", "texts_missed")}
+        counted = {
+            name: getattr(result, name) for name in ("failed", "refused", "attempt", "memory_mb", "texts_missed")
+        }
         return RecordedResult(
-            result.client, result.contract, result.result, result.snapshot, result.model_version, dict(result.tables), **counted, made=made
+            result.client,
+            result.contract,
+            result.result,
+            result.snapshot,
+            result.model_version,
+            dict(result.tables),
+            **counted,
+            made=made,
         )
 
 

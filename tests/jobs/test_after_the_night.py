@@ -9,19 +9,26 @@ import pytest
 from jobs.generate import after_the_night, nightly_contracts
 from jobs.rebuild import NIGHTLY
 from jobs.spans import tags
+from opus_pipelines.core.settings import Paths, Schedule, Settings
 from opus_pipelines.generation.contract import result_id
-from opus_pipelines.generation.discover import discover
-from opus_pipelines.lake import Lake, write_json
-from opus_pipelines.settings import Paths, Schedule, Settings
+from opus_pipelines.intakes.discover import discover
+from opus_pipelines.lake.layout import Lake, write_json
 
 POINTER = {"snapshot": "w2", "published_at": "2026-01-02T00:00:00+00:00"}
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    """Four contracts of Acme: one stale and current each of those that ask for the night, one that asks for changes, one for nothing."""
+    """Four contracts of Acme: one stale and current each of those that ask for the night, one that asks for changes,
+    one for nothing.
+    """
     write_json(tmp_path / "lake/wkg/current.json", POINTER)
-    for contract, regenerate in {"Export": "nightly", "Orders": "nightly", "Retail": "on_change", "Sales": "never"}.items():
+    for contract, regenerate in {
+        "Export": "nightly",
+        "Orders": "nightly",
+        "Retail": "on_change",
+        "Sales": "never",
+    }.items():
         folder = tmp_path / "intakes/Acme" / contract
         (folder / "one").mkdir(parents=True)
         (folder / "contract.toml").write_text(f'regenerate = "{regenerate}"\n')
@@ -34,7 +41,10 @@ def settings(tmp_path: Path) -> Settings:
 def publish(settings: Settings, contract: str, snapshot: str) -> None:
     (found,) = [c for c in discover(settings.paths.intakes) if c.contract == contract]
     result = result_id(found, snapshot, settings)
-    write_json(Lake(settings.paths.lake).pointer_path("Acme", contract), {"client": "Acme", "contract": contract, "result": result})
+    write_json(
+        Lake(settings.paths.lake).pointer_path("Acme", contract),
+        {"client": "Acme", "contract": contract, "result": result},
+    )
 
 
 def look(settings: Settings, by: dict[str, str], known: tuple[str, ...] = ()) -> dg.SensorResult | dg.SkipReason:
@@ -99,5 +109,7 @@ def test_definitions_name_the_sensors_and_their_jobs(tmp_path: Path) -> None:
 
         repository = build_defs(Settings(paths=Paths(lake=tmp_path))).get_repository_def()
     assert {sensor.name: sensor.job_name for sensor in repository.sensor_defs} == {
-        "after_the_night": "generate", "history_changed": "rebuild", "intakes_changed": "generate",
+        "after_the_night": "generate",
+        "history_changed": "rebuild",
+        "intakes_changed": "generate",
     }

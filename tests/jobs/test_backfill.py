@@ -1,4 +1,6 @@
-"""`opus generate` over the contracts of a client: what is current is skipped, what is stale or failed is done again, and no more."""
+"""`opus generate` over the contracts of a client: what is current is skipped, what is stale or failed is done again,
+and no more.
+"""
 
 import shutil
 import warnings
@@ -11,16 +13,16 @@ import pytest
 
 from jobs.generate import nightly_contracts, requests
 from opus_pipelines.cli.main import main
-from opus_pipelines.errors import OpusError
-from opus_pipelines.generation.bulk.run import BulkRun
+from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.schemas import DATASETS, RUNS
+from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.generation.contract import result_id
-from opus_pipelines.generation.discover import discover
-from opus_pipelines.lake import Lake, write_json
-from opus_pipelines.query.status import contracts
-from opus_pipelines.query.views import connect
-from opus_pipelines.schemas import DATASETS, RUNS
-from opus_pipelines.settings import Paths, Settings
-from tests.generation.bulk.poison import PoisonedSetup
+from opus_pipelines.generation.run import BulkRun
+from opus_pipelines.intakes.discover import discover
+from opus_pipelines.lake.layout import Lake, write_json
+from opus_pipelines.reporting.status import contracts
+from opus_pipelines.reporting.views import connect
+from tests.workers.poison import PoisonedSetup
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
 
@@ -34,7 +36,9 @@ class Place:
 
     def __init__(self, root: Path, mined: Lake, intakes: Path) -> None:
         self.root, self.lake, self.intakes = root, Lake(root / "lake"), root / "intakes"
-        shutil.copytree(mined.root, self.lake.root, ignore=shutil.ignore_patterns("generation", "workflows", "reports", ".lock"))
+        shutil.copytree(
+            mined.root, self.lake.root, ignore=shutil.ignore_patterns("generation", "workflows", "reports", ".lock")
+        )
         for client in ("brightwater-retail", "meridian-clinics"):
             shutil.copytree(intakes / client, self.intakes / client)
         for intake in sorted(self.intakes.glob("*/*/*/intake.toml"))[1::2]:  # one or two intakes a contract are enough
@@ -53,7 +57,9 @@ class Place:
         """The same snapshot under another name, as a night with new history would leave it."""
         old = self.lake.current_snapshot() or ""
         shutil.copytree(self.lake.snapshot_folder(old), self.lake.snapshot_folder("w2"))
-        write_json(self.lake.root / "wkg" / "current.json", {"snapshot": "w2", "published_at": "2026-02-01T00:00:00+00:00"})
+        write_json(
+            self.lake.root / "wkg" / "current.json", {"snapshot": "w2", "published_at": "2026-02-01T00:00:00+00:00"}
+        )
 
     def stale(self) -> dict[str, bool]:
         """What `opus status` says of each contract."""
@@ -74,7 +80,11 @@ class Place:
     def bytes_of(self, contract: str) -> dict[str, list[bytes]]:
         """The files of every dataset of a contract's current result but generation/runs."""
         where = {"client_key": CLIENT, "contract_key": contract, "result": self.results()[contract]}
-        folders = {d.name: self.lake.folder(d, **where) for d in DATASETS.values() if "result" in d.partitions and d is not RUNS}
+        folders = {
+            d.name: self.lake.folder(d, **where)
+            for d in DATASETS.values()
+            if "result" in d.partitions and d is not RUNS
+        }
         return {name: [file.read_bytes() for file in sorted(folder.iterdir())] for name, folder in folders.items()}
 
 
@@ -160,7 +170,7 @@ def test_an_intake_that_failed_for_a_passing_reason_is_tried_again_when_asked(
     shutil.copytree(next(iter(sorted(home.glob("*/intake.toml")))).parent, home / "large")
     only = ("--client", CLIENT, "--contract", EXPENSES)
     with monkeypatch.context() as patch:
-        patch.setattr("opus_pipelines.generation.bulk.run.GenerationSetup", PoisonedSetup)
+        patch.setattr("opus_pipelines.generation.run.GenerationSetup", PoisonedSetup)
         assert place.generate(*only) == 1
         failed = place.results()[EXPENSES]
         assert "large: it needed more than 256 MB (generation.memory_mb_per_intake)" in capsys.readouterr().err
@@ -187,13 +197,20 @@ def test_an_intake_that_failed_for_a_passing_reason_is_tried_again_when_asked(
 def test_a_contract_without_intakes_says_so_and_fails_nothing(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     (place.intakes / "Empty/Nothing/documents").mkdir(parents=True)
     assert place.generate("--client", "Empty") == 0
-    assert f"Empty / Nothing: {place.intakes / 'Empty/Nothing'} has no intakes; its result is empty" in capsys.readouterr().err
-    assert place.query("SELECT intakes, failed FROM generation_intakes RIGHT JOIN (SELECT 0 AS intakes, 0 AS failed) ON false") == [(0, 0)]
+    assert (
+        f"Empty / Nothing: {place.intakes / 'Empty/Nothing'} has no intakes; its result is empty"
+        in capsys.readouterr().err
+    )
+    assert place.query(
+        "SELECT intakes, failed FROM generation_intakes RIGHT JOIN (SELECT 0 AS intakes, 0 AS failed) ON false"
+    ) == [(0, 0)]
     assert "Nothing" in place.results()
     assert place.generate("--client", "Empty") == 0
     assert "up to date, skipped: Empty / Nothing" in capsys.readouterr().err
     assert place.opus("status") == 0
-    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines() if line.strip().startswith("Empty")] == [["Empty", "Nothing"]]
+    assert [line.split()[:2] for line in capsys.readouterr().out.splitlines() if line.strip().startswith("Empty")] == [
+        ["Empty", "Nothing"]
+    ]
 
 
 def test_a_new_snapshot_makes_results_stale_and_the_night_does_those_that_ask_for_it(
@@ -214,10 +231,12 @@ def test_a_new_snapshot_makes_results_stale_and_the_night_does_those_that_ask_fo
         warnings.simplefilter("ignore")
         runs, new = requests(["Zed__gone"], nightly_contracts(settings))
         instance.add_dynamic_partitions("contract", ["Zed__gone", *new[0].partition_keys])
-        assert [run.tags for run in runs] == [{
-            "dagster/asset_partition_range_start": "Brightwater_20Retail__Employee_20Expenses",
-            "dagster/asset_partition_range_end": "Brightwater_20Retail__Supplier_20Invoices",
-        }]
+        assert [run.tags for run in runs] == [
+            {
+                "dagster/asset_partition_range_start": "Brightwater_20Retail__Employee_20Expenses",
+                "dagster/asset_partition_range_end": "Brightwater_20Retail__Supplier_20Invoices",
+            }
+        ]
         from opus_pipelines.definitions import build_defs
 
         job = build_defs(settings).resolve_job_def("generate")

@@ -1,4 +1,6 @@
-"""The two jobs on a tiny history, on an ephemeral instance: what they publish, and what they leave alone when something fails."""
+"""The two jobs on a tiny history, on an ephemeral instance: what they publish, and what they leave alone when
+something fails.
+"""
 
 import warnings
 from collections.abc import Iterator
@@ -8,9 +10,9 @@ from typing import Any
 import dagster as dg
 import pytest
 
-from opus_pipelines.lake import Lake
-from opus_pipelines.query.views import connect
-from opus_pipelines.settings import Paths, Settings
+from opus_pipelines.core.settings import Paths, Settings
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.reporting.views import connect
 from opus_pipelines.wkg.checks import CheckResult
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
@@ -26,11 +28,16 @@ def write_inputs(root: Path) -> Settings:
     lines = ["case,activity,start,end,who,cost"]
     for case in range(6):
         day = f"2026-01-{case + 1:02}"
-        lines += [f"c{case},{task},{day}T0{n}:00:00Z,{day}T0{n}:30:00Z,{who},1.5" for n, (task, who) in enumerate(STEPS)]
+        lines += [
+            f"c{case},{task},{day}T0{n}:00:00Z,{day}T0{n}:30:00Z,{who},1.5" for n, (task, who) in enumerate(STEPS)
+        ]
     (source / "orders.csv").write_text("\n".join(lines) + "\n")
     for contract in ("Retail", "Wholesale"):
         intake = root / "intakes" / "Acme" / contract / "order-1"
-        for role, text in (("input", "An order of ten chairs."), ("process", "Check stock, ship the goods, send the invoice.")):
+        for role, text in (
+            ("input", "An order of ten chairs."),
+            ("process", "Check stock, ship the goods, send the invoice."),
+        ):
             (intake / role).mkdir(parents=True)
             (intake / role / "text.txt").write_text(text)
         (intake.parent / "contract.toml").write_text('industry = "retail"\n')
@@ -66,7 +73,9 @@ def test_rebuild_publishes_what_was_checked(built: Any) -> None:
     evaluations = result.get_asset_check_evaluations()
     assert evaluations
     assert all(e.passed for e in evaluations)
-    tasks = connect(Lake(settings.paths.lake)).sql("SELECT title, implementations FROM wkg_tasks ORDER BY title").fetchall()
+    tasks = (
+        connect(Lake(settings.paths.lake)).sql("SELECT title, implementations FROM wkg_tasks ORDER BY title").fetchall()
+    )
     assert tasks == [("Check stock", 6), ("Receive order", 6), ("Send invoice", 6), ("Ship goods", 6)]
 
 
@@ -81,7 +90,9 @@ def test_a_failed_check_publishes_nothing(built: Any, monkeypatch: pytest.Monkey
     settings, instance, _ = built
     changed = settings.model_copy(update={"priors": settings.priors.model_copy(update={"strength": 9.0})})
     before = Lake(settings.paths.lake).current_snapshot()
-    monkeypatch.setattr("assets.wkg.check_snapshot", lambda folder, datasets: [CheckResult("schema", False, "column lost", "wkg/tasks")])
+    monkeypatch.setattr(
+        "assets.wkg.check_snapshot", lambda folder, datasets: [CheckResult("schema", False, "column lost", "wkg/tasks")]
+    )
     result = run(changed, "rebuild", instance)
     assert not result.success
     assert Lake(settings.paths.lake).current_snapshot() == before
@@ -121,9 +132,13 @@ def test_generate_publishes_each_contract_and_a_failing_one_costs_only_itself(bu
     done = run(settings, "generate", instance, tags=span("Acme__Retail", "Acme__Wholesale"))
     assert done.success
     connection = connect(Lake(settings.paths.lake))
-    ranks = connection.sql("SELECT contract, min(rank), count(*) > 0 FROM workflows_optimized GROUP BY ALL ORDER BY ALL").fetchall()
+    ranks = connection.sql(
+        "SELECT contract, min(rank), count(*) > 0 FROM workflows_optimized GROUP BY ALL ORDER BY ALL"
+    ).fetchall()
     assert ranks == [("Retail", 1, True), ("Wholesale", 1, True)]
-    refused = connection.sql("SELECT DISTINCT folder, status FROM generation_intakes WHERE status <> 'generated'").fetchall()
+    refused = connection.sql(
+        "SELECT DISTINCT folder, status FROM generation_intakes WHERE status <> 'generated'"
+    ).fetchall()
     assert refused == [("order-2", "refused")]
     runs = connection.sql("SELECT count(DISTINCT run_id) FROM generation_runs").fetchall()
     assert runs == [(2,)], "Retail was up to date the second time"

@@ -12,7 +12,9 @@ KEYS = st.lists(st.sampled_from("abcdefgh"), unique=True)
 @given(KEYS, st.sets(st.sampled_from("abcdefgh")))
 def test_the_spans_hold_each_wanted_key_once_and_no_other(known: list[str], wanted: set[str]) -> None:
     order, new = order_with(known, wanted)
-    covered = [key for first, last in ranges(order, wanted) for key in order[order.index(first) : order.index(last) + 1]]
+    covered = [
+        key for first, last in ranges(order, wanted) for key in order[order.index(first) : order.index(last) + 1]
+    ]
     assert sorted(covered) == sorted(wanted)
     assert order[: len(known)] == known
     assert new == sorted(wanted - set(known))
@@ -27,7 +29,8 @@ def test_a_run_is_told_its_range_by_dagsters_own_tags() -> None:
 
     assert tags("a", "c") == {"dagster/asset_partition_range_start": "a", "dagster/asset_partition_range_end": "c"}
     assert {START, END} == {
-        dg._core.storage.tags.ASSET_PARTITION_RANGE_START_TAG, dg._core.storage.tags.ASSET_PARTITION_RANGE_END_TAG,  # type: ignore[attr-defined]
+        dg._core.storage.tags.ASSET_PARTITION_RANGE_START_TAG,
+        dg._core.storage.tags.ASSET_PARTITION_RANGE_END_TAG,  # type: ignore[attr-defined]
     }
 
 

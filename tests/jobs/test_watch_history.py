@@ -11,8 +11,8 @@ import pytest
 
 from jobs.rebuild import nightly
 from jobs.watch_history import history_changed
-from opus_pipelines.history.fingerprint import fingerprint
-from opus_pipelines.settings import Paths, Schedule, Settings
+from opus_pipelines.core.settings import Paths, Schedule, Settings
+from opus_pipelines.ingestion.folder_fingerprint import fingerprint
 
 
 @pytest.fixture

@@ -7,15 +7,17 @@ import dagster as dg
 import pytest
 
 from jobs.watch_intakes import intakes_changed
-from opus_pipelines.lake import Lake, write_json
-from opus_pipelines.settings import Paths, Schedule, Settings
+from opus_pipelines.core.settings import Paths, Schedule, Settings
+from opus_pipelines.lake.layout import Lake, write_json
 
 START, END = "dagster/asset_partition_range_start", "dagster/asset_partition_range_end"
 
 
 @pytest.fixture
 def intakes(tmp_path: Path) -> Path:
-    write_json(tmp_path / "lake" / "wkg" / "current.json", {"snapshot": "w1", "published_at": "2026-01-01T00:00:00+00:00"})
+    write_json(
+        tmp_path / "lake" / "wkg" / "current.json", {"snapshot": "w1", "published_at": "2026-01-01T00:00:00+00:00"}
+    )
     drop(tmp_path / "intakes", "Acme", "Retail")
     return tmp_path / "intakes"
 
@@ -28,7 +30,10 @@ def drop(intakes: Path, client: str, contract: str, intake: str = "one", text: s
 
 
 def publish(intakes: Path, client: str, contract: str) -> None:
-    write_json(Lake(intakes.parent / "lake").pointer_path(client, contract), {"client": client, "contract": contract, "result": "r1"})
+    write_json(
+        Lake(intakes.parent / "lake").pointer_path(client, contract),
+        {"client": client, "contract": contract, "result": "r1"},
+    )
 
 
 class Ticks:
@@ -99,20 +104,26 @@ def test_a_contract_that_is_no_longer_never_is_asked_for(intakes: Path) -> None:
     assert [len(ticks.look()[0]) for _ in range(3)] == [0, 1, 0]
 
 
-def test_a_broken_contract_is_warned_about_once_until_it_changes(intakes: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_contract_is_warned_about_once_until_it_changes(
+    intakes: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     drop(intakes, "Bolt", "Repairs")
     settings = intakes / "Acme/Retail/contract.toml"
     settings.write_text("gian_usd = 3\n")
     ticks = Ticks(intakes)
     assert [ticks.look() for _ in range(3)] == [
-        ([], "files are still changing"), ([("Bolt__Repairs", "Bolt__Repairs")], None), ([], "nothing changed"),
+        ([], "files are still changing"),
+        ([("Bolt__Repairs", "Bolt__Repairs")], None),
+        ([], "nothing changed"),
     ]
     assert capfd.readouterr().err.count("unknown key gian_usd; did you mean gain_usd?") == 1
     settings.write_text("gain_usd = 3\n")
     assert [ticks.look()[0] for _ in range(3)] == [[], [("Acme__Retail", "Acme__Retail")], []]
 
 
-def test_two_folders_of_one_name_are_left_out_until_one_is_renamed(intakes: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_two_folders_of_one_name_are_left_out_until_one_is_renamed(
+    intakes: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     twin = drop(intakes, "Other", "Retail") / "contract.toml"
     twin.write_text('client = "Acme"\n')
     ticks = Ticks(intakes)
@@ -156,9 +167,13 @@ def test_a_contract_that_went_and_came_back_is_new(intakes: Path) -> None:
     assert [len(ticks.look()[0]) for _ in range(3)] == [0, 1, 0]
 
 
-@pytest.mark.parametrize(("missing", "said"), [
-    ("intakes", "no such folder of intakes"), ("lake/wkg/current.json", "has no snapshot yet; `opus rebuild` makes one"),
-])
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        ("intakes", "no such folder of intakes"),
+        ("lake/wkg/current.json", "has no snapshot yet; `opus rebuild` makes one"),
+    ],
+)
 def test_without_intakes_or_a_snapshot_the_sensor_says_so(intakes: Path, missing: str, said: str) -> None:
     (intakes.parent / missing).rename(intakes.parent / "gone")
     runs, why = Ticks(intakes).look()
@@ -166,9 +181,13 @@ def test_without_intakes_or_a_snapshot_the_sensor_says_so(intakes: Path, missing
     assert said in str(why)
 
 
-@pytest.mark.parametrize(("schedule", "status"), [
-    ({}, dg.DefaultSensorStatus.STOPPED), ({"watch_intakes": True, "watch_seconds": 30}, dg.DefaultSensorStatus.RUNNING),
-])
+@pytest.mark.parametrize(
+    ("schedule", "status"),
+    [
+        ({}, dg.DefaultSensorStatus.STOPPED),
+        ({"watch_intakes": True, "watch_seconds": 30}, dg.DefaultSensorStatus.RUNNING),
+    ],
+)
 def test_off_unless_the_settings_say_otherwise(schedule: dict[str, Any], status: dg.DefaultSensorStatus) -> None:
     sensor = intakes_changed(Settings(schedule=Schedule(**schedule)))
     assert sensor.default_status == status

@@ -3,11 +3,11 @@ import math
 import numpy as np
 import pytest
 
-from opus_pipelines.lwm.history import HistoryBackend, first_occurrences
-from opus_pipelines.lwm.interface import LwmRequest, NearCase
+from opus_pipelines.lwm.history_backend import HistoryBackend, first_occurrences
+from opus_pipelines.lwm.interface import LwmRequest, SimilarCase
 from opus_pipelines.lwm.markov import beam
-from opus_pipelines.subgraph.steiner import SubWKG
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
+from opus_pipelines.wkg.steiner_tree import SubWKG
 
 
 def edge(src, dst, probability):
@@ -23,7 +23,20 @@ WHOLE = SubWKG(dict.fromkeys("abcd", "terminal"), tuple(GRAPH.edges.values()))
 
 def case(tasks, success=True, weight=1.0, number=0):
     nothing = (None,) * len(tasks)
-    return NearCase(f"i{number}{tasks}", 0.9, weight, success, None, None, "Claim", tuple(tasks), tuple(tasks), nothing, nothing, nothing)
+    return SimilarCase(
+        f"i{number}{tasks}",
+        0.9,
+        weight,
+        success,
+        None,
+        None,
+        "Claim",
+        tuple(tasks),
+        tuple(tasks),
+        nothing,
+        nothing,
+        nothing,
+    )
 
 
 def generate(cases, subgraphs=(WHOLE,)):

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from opus_pipelines.optimization.choice import best_picks
-from opus_pipelines.optimization.table import Allowed, Table
-from opus_pipelines.settings import Cost
+from opus_pipelines.core.settings import Cost
+from opus_pipelines.optimization.mode_choice import best_mode_choice
+from opus_pipelines.optimization.plan_table import Allowed, PlanTable
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 
@@ -18,10 +18,12 @@ class Choice:
     exact: bool
 
 
-def best_choice(workflow: Workflow, options: Mapping[str, Sequence[TaskNode]], cost: Cost, allowed: Allowed | None = None) -> Choice | None:
+def best_choice(
+    workflow: Workflow, options: Mapping[str, Sequence[TaskNode]], cost: Cost, allowed: Allowed | None = None
+) -> Choice | None:
     """The choice that `best_picks` makes among the options of each node."""
-    table = Table.of(workflow, options, cost)
-    found = best_picks(table, allowed)
+    table = PlanTable.of(workflow, options, cost)
+    found = best_mode_choice(table, allowed)
     if found is None:
         return None
     picks, exact = found

@@ -2,8 +2,8 @@
 
 import pytest
 
+from opus_pipelines.core.settings import Cost
 from opus_pipelines.optimization.baseline import Baseline, baseline, paid
-from opus_pipelines.settings import Cost
 
 HOUR = 3_600_000.0
 
@@ -13,11 +13,13 @@ def case(costs, durations, success, kinds=None):
 
 
 def test_medians_with_stated_prices_for_the_unknown():
-    settings = Cost(usd_per_hour={"human": 30, "code": 2}, default_duration_ms={"human": HOUR}, usd_per_hour_of_duration=1)
+    settings = Cost(
+        usd_per_hour={"human": 30, "code": 2}, default_duration_ms={"human": HOUR}, usd_per_hour_of_duration=1
+    )
     cases = [
-        case([5.0, 3.0], [HOUR, HOUR], True),                        # 8 + 2 h
-        case([None, 4.0], [HOUR, None], False, ["code", None]),      # 2 + 4 + 2 h
-        case([None], [None], None, ["human"]),                       # 30 + 1 h
+        case([5.0, 3.0], [HOUR, HOUR], True),  # 8 + 2 h
+        case([None, 4.0], [HOUR, None], False, ["code", None]),  # 2 + 4 + 2 h
+        case([None], [None], None, ["human"]),  # 30 + 1 h
         case([], [], False),
     ]
     assert baseline(cases, settings) == Baseline(10.0, 2 * HOUR, 0.5)
@@ -25,8 +27,14 @@ def test_medians_with_stated_prices_for_the_unknown():
 
 def test_prices_by_role_hold_on_both_sides_of_a_saving():
     settings = Cost(usd_per_hour={"human": 30, "SUPERVISOR": 60, "big-llm": 5})
-    done = {"tasks": ("a", "b", "c"), "task_cost_usd": (None, None, None), "task_duration_ms": (HOUR, HOUR, HOUR),
-            "actor_kinds": ("human", "human", "model"), "models": (None, None, "big-llm"), "actor_groups": ("SUPERVISOR", "clerk", None)}
+    done = {
+        "tasks": ("a", "b", "c"),
+        "task_cost_usd": (None, None, None),
+        "task_duration_ms": (HOUR, HOUR, HOUR),
+        "actor_kinds": ("human", "human", "model"),
+        "models": (None, None, "big-llm"),
+        "actor_groups": ("SUPERVISOR", "clerk", None),
+    }
     found = paid([done], settings)
     assert [found.of(task) for task in "abc"] == [60.0, 30.0, 5.0]
 

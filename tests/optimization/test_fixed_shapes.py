@@ -1,11 +1,13 @@
-"""Ways and reviews over a thousand random shapes against brute force, which scores every combination by itself, node by node."""
+"""Ways and reviews over a thousand random shapes against brute force, which scores every combination by itself, node
+by node.
+"""
 
 import random
 from itertools import product
 
 import pytest
 
-from opus_pipelines.settings import Cost
+from opus_pipelines.core.settings import Cost
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 from tests.optimization.chosen import best_choice
 
@@ -14,11 +16,15 @@ Edges = list[tuple[str, str]]
 
 
 def random_shape(rng: random.Random) -> tuple[list[TaskNode], Edges, dict[str, list[TaskNode]]]:
-    """Up to five tasks with one or two ways, behind up to three of them a place for a review by a model or a person; topological order."""
+    """Up to five tasks with one or two ways, behind up to three of them a place for a review by a model or a person;
+    topological order.
+    """
     tasks = [f"t{i}" for i in range(rng.randint(1, 5))]
     reviewed = rng.sample(tasks, min(len(tasks), rng.randint(0, 3)))
     last = {t: f"r{t}" if t in reviewed else t for t in tasks}
-    edges = [(last[a], b) for j, b in enumerate(tasks) for a in tasks[:j] if rng.random() < 0.5] + [(t, last[t]) for t in reviewed]
+    edges = [(last[a], b) for j, b in enumerate(tasks) for a in tasks[:j] if rng.random() < 0.5] + [
+        (t, last[t]) for t in reviewed
+    ]
     nodes: list[TaskNode] = []
     options: dict[str, list[TaskNode]] = {}
     for task in tasks:
@@ -26,7 +32,10 @@ def random_shape(rng: random.Random) -> tuple[list[TaskNode], Edges, dict[str, l
         nodes.append(options[task][0])
         if task in reviewed:
             nodes.append(TaskNode(last[task], task, "Review", p=1.0, q=0.0))
-            options[last[task]] = [nodes[-1], *(way(rng, last[task], rng.uniform(0.9, 1), rng.uniform(0.3, 0.9)) for _ in range(2))]
+            options[last[task]] = [
+                nodes[-1],
+                *(way(rng, last[task], rng.uniform(0.9, 1), rng.uniform(0.3, 0.9)) for _ in range(2)),
+            ]
     edges += [("in", n.id) for n in nodes if n.id not in {b for _, b in edges}]
     edges += [(n.id, "out") for n in nodes if n.id not in {a for a, _ in edges}]
     return nodes, edges, options

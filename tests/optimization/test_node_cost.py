@@ -2,58 +2,88 @@
 
 import pytest
 
-from opus_pipelines.optimization.cost import node_cost, priced
-from opus_pipelines.optimization.ways import ways_of
-from opus_pipelines.settings import Cost, Priors
+from opus_pipelines.core.settings import Cost, Priors
+from opus_pipelines.optimization.node_cost import node_cost, price_of
+from opus_pipelines.planning.prices import ways_of
 from opus_pipelines.wkg.graph import Task, Way
 
-COST = Cost(usd_per_hour={"human": 36, "code": 1.8, "model": 7.2, "big-llm": 72}, default_duration_ms={"human": 1000, "code": 500},
-            default_cost_usd={"model": 0.25}, usd_per_hour_of_duration=3.6)
+COST = Cost(
+    usd_per_hour={"human": 36, "code": 1.8, "model": 7.2, "big-llm": 72},
+    default_duration_ms={"human": 1000, "code": 500},
+    default_cost_usd={"model": 0.25},
+    usd_per_hour_of_duration=3.6,
+)
 PRIORS = Priors(p=0.9, q=0.1)
 
 
-@pytest.mark.parametrize(("kind", "model", "cost", "ms", "expected"), [
-    ("human", None, 3.0, 100.0, (3.0, "observed", 100.0, "observed")),
-    ("human", None, 0.0, None, (0.0, "observed", 1000.0, "prior")),
-    ("human", None, None, 2000.0, (0.02, "rate", 2000.0, "observed")),
-    ("human", None, None, None, (0.01, "prior", 1000.0, "prior")),
-    ("model", "big-llm", None, 1000.0, (0.02, "rate", 1000.0, "observed")),
-    ("model", "other", None, 1000.0, (0.002, "rate", 1000.0, "observed")),
-    ("model", "big-llm", None, None, (0.25, "prior", None, "unknown")),
-    (None, None, None, 2000.0, (0.02, "prior", 2000.0, "observed")),  # a person's price, though nobody says that a person does it
-    ("robot", None, None, None, (None, "unknown", None, "unknown")),
-    ("robot", None, None, 2000.0, (None, "unknown", 2000.0, "observed")),
-])
+@pytest.mark.parametrize(
+    ("kind", "model", "cost", "ms", "expected"),
+    [
+        ("human", None, 3.0, 100.0, (3.0, "observed", 100.0, "observed")),
+        ("human", None, 0.0, None, (0.0, "observed", 1000.0, "prior")),
+        ("human", None, None, 2000.0, (0.02, "rate", 2000.0, "observed")),
+        ("human", None, None, None, (0.01, "prior", 1000.0, "prior")),
+        ("model", "big-llm", None, 1000.0, (0.02, "rate", 1000.0, "observed")),
+        ("model", "other", None, 1000.0, (0.002, "rate", 1000.0, "observed")),
+        ("model", "big-llm", None, None, (0.25, "prior", None, "unknown")),
+        (
+            None,
+            None,
+            None,
+            2000.0,
+            (0.02, "prior", 2000.0, "observed"),
+        ),  # a person's price, though nobody says that a person does it
+        ("robot", None, None, None, (None, "unknown", None, "unknown")),
+        ("robot", None, None, 2000.0, (None, "unknown", 2000.0, "observed")),
+    ],
+)
 def test_prices(kind, model, cost, ms, expected):
-    found = priced(kind, model, cost, ms, COST)
+    found = price_of(kind, model, cost, ms, COST)
     assert found == (pytest.approx(expected[0]), expected[1], expected[2], expected[3])
 
 
 def test_no_price_ships_with_the_program():
     assert (Cost().usd_per_hour, Cost().default_cost_usd, Cost().default_duration_ms) == ({}, {}, {})
     for kind in ("human", "model", "code", None):
-        assert priced(kind, None, None, None, Cost()) == (None, "unknown", None, "unknown")
-        assert priced(kind, None, None, 3_600_000.0, Cost()) == (None, "unknown", 3_600_000.0, "observed")
-    assert priced("human", None, None, 3_600_000.0, Cost(usd_per_hour={"Ann": 50})).cost_usd is None
+        assert price_of(kind, None, None, None, Cost()) == (None, "unknown", None, "unknown")
+        assert price_of(kind, None, None, 3_600_000.0, Cost()) == (None, "unknown", 3_600_000.0, "observed")
+    assert price_of("human", None, None, 3_600_000.0, Cost(usd_per_hour={"Ann": 50})).cost_usd is None
 
 
-@pytest.mark.parametrize(("who", "expected"), [
-    (("human", None, "SUPERVISOR"), (60.0, "rate")), (("human", None, "clerk"), (36.0, "rate")),
-    ((None, None, "Supervisor"), (60.0, "rate")),
-    (("model", "big-llm", None), (72.0, "rate")), ((None, None, "clerk"), (36.0, "prior")), (("model", "small", None), (None, "unknown")),
-])
+@pytest.mark.parametrize(
+    ("who", "expected"),
+    [
+        (("human", None, "SUPERVISOR"), (60.0, "rate")),
+        (("human", None, "clerk"), (36.0, "rate")),
+        ((None, None, "Supervisor"), (60.0, "rate")),
+        (("model", "big-llm", None), (72.0, "rate")),
+        ((None, None, "clerk"), (36.0, "prior")),
+        (("model", "small", None), (None, "unknown")),
+    ],
+)
 def test_a_model_goes_before_a_role_and_a_role_before_a_kind(who, expected):
     settings = Cost(usd_per_hour={"human": 36, "SUPERVISOR": 60, "big-llm": 72})
     kind, model, group = who
-    assert priced(kind, model, None, 3_600_000.0, settings, group)[:2] == expected
+    assert price_of(kind, model, None, 3_600_000.0, settings, group)[:2] == expected
     way = Way(kind, model, actor_group=group, implementations=1, duration_ms_mean=3_600_000.0)
     assert node_cost(Task("t", "T"), way, settings, PRIORS).cost_usd == expected[0]
 
 
 def test_observed_figures_keep_their_basis():
     way = Way(
-        "human", implementations=9, p=0.8, p_n=9, q=0.3, q_n=2, basis="estimated", duration_ms_mean=3_600_000.0,
-        duration_basis="observed", cost_usd_mean=10.0, cost_human_usd=7.0, cost_compute_usd=1.0, cost_basis="rate",
+        "human",
+        implementations=9,
+        p=0.8,
+        p_n=9,
+        q=0.3,
+        q_n=2,
+        basis="estimated",
+        duration_ms_mean=3_600_000.0,
+        duration_basis="observed",
+        cost_usd_mean=10.0,
+        cost_human_usd=7.0,
+        cost_compute_usd=1.0,
+        cost_basis="rate",
     )
     found = node_cost(Task("t", "T", p=0.5, p_n=50), way, COST, PRIORS)
     assert (found.cost_usd, found.cost_compute_usd, found.cost_model_usd, found.cost_human_usd) == (10.0, 1.0, 0.0, 9.0)

@@ -2,34 +2,47 @@
 
 import pytest
 
+from opus_pipelines.core.settings import Cost, Priors, Reward
 from opus_pipelines.evaluation.reward import evaluate
-from opus_pipelines.optimization.reviews import (
-    history_reviewers,
-    is_review,
-    review_by,
-    review_id,
-    reviewed,
-    with_places,
-)
-from opus_pipelines.settings import Cost, Priors, Reward
+from opus_pipelines.optimization.reviews import history_reviewers, is_review, review_by, with_places, with_reviews
 from opus_pipelines.wkg.graph import Task, Way
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow, validate
+from opus_pipelines.workflow.task_order import review_id
 
 REVIEWER = TaskNode("review", "review", "Review", p=0.99, q=0.8, cost_usd=1.0, actor_kind="human", kind="review")
 FORK = Workflow.of(
-    [InputNode("input", "In"), TaskNode("a", "a", "A"), TaskNode("b", "b", "B"), TaskNode("c", "c", "C"), OutputNode("output", "Out", 5.0)],
+    [
+        InputNode("input", "In"),
+        TaskNode("a", "a", "A"),
+        TaskNode("b", "b", "B"),
+        TaskNode("c", "c", "C"),
+        OutputNode("output", "Out", 5.0),
+    ],
     [("input", "a"), ("a", "b"), ("a", "c"), ("b", "output"), ("c", "output")],
 )
 
 
 def test_a_review_stands_between_its_task_and_all_that_waits_for_it() -> None:
-    made = reviewed(FORK, {"a": review_by(REVIEWER, "a", "A")})
-    assert made.edges == (("a", "a_review"), ("a_review", "b"), ("a_review", "c"), ("b", "output"), ("c", "output"), ("input", "a"))
+    made = with_reviews(FORK, {"a": review_by(REVIEWER, "a", "A")})
+    assert made.edges == (
+        ("a", "a_review"),
+        ("a_review", "b"),
+        ("a_review", "c"),
+        ("b", "output"),
+        ("c", "output"),
+        ("input", "a"),
+    )
     assert validate(made) == []
     review = made.by_id[review_id("a")]
     assert isinstance(review, TaskNode)
-    assert (review.kind, review.title, review.task_id, review.p, review.q) == ("review", "Review: A", "review", 0.99, 0.8)
-    assert reviewed(FORK, {}) == FORK
+    assert (review.kind, review.title, review.task_id, review.p, review.q) == (
+        "review",
+        "Review: A",
+        "review",
+        0.99,
+        0.8,
+    )
+    assert with_reviews(FORK, {}) == FORK
 
 
 def test_every_task_has_a_place_whose_first_option_changes_nothing() -> None:
@@ -41,22 +54,42 @@ def test_every_task_has_a_place_whose_first_option_changes_nothing() -> None:
     assert with_places(FORK, []) == (FORK, {})
 
 
-@pytest.mark.parametrize(("title", "expected"), [
-    ("Review Settlement", True), ("audit_code_level", True), ("Proofread the letter", True), ("Preview page", False), ("Approve", False),
-])
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Review Settlement", True),
+        ("audit_code_level", True),
+        ("Proofread the letter", True),
+        ("Preview page", False),
+        ("Approve", False),
+    ],
+)
 def test_reviews_of_history_are_known_by_their_titles(title: str, expected: bool) -> None:
     assert is_review(Task("t", title)) is expected
 
 
 def way(kind: str, model: str | None, n: int, p: float, q: float, cost: float, corrections: int = 20) -> Way:
     return Way(
-        kind, model, implementations=n, p=p, p_n=n, q=q, q_n=corrections, basis="observed", duration_ms_mean=60_000.0, cost_usd_mean=cost,
+        kind,
+        model,
+        implementations=n,
+        p=p,
+        p_n=n,
+        q=q,
+        q_n=corrections,
+        basis="observed",
+        duration_ms_mean=60_000.0,
+        cost_usd_mean=cost,
     )
 
 
 HISTORY = [
     Task("t1", "Review claim", ways=(way("human", None, 30, 0.9, 0.5, 10.0), way("model", "m", 5, 0.8, 0.4, 1.0))),
-    Task("t2", "Audit code", ways=(way("human", None, 10, 0.98, 0.7, 2.0), way("code", None, 50, 1.0, 0.1, 0.0, corrections=3))),
+    Task(
+        "t2",
+        "Audit code",
+        ways=(way("human", None, 10, 0.98, 0.7, 2.0), way("code", None, 50, 1.0, 0.1, 0.0, corrections=3)),
+    ),
     Task("t3", "Pay", ways=(way("human", None, 99, 0.5, 0.5, 5.0),)),
 ]
 
@@ -64,7 +97,10 @@ HISTORY = [
 def test_history_reviews_are_averaged_by_who_does_them() -> None:
     human, model = history_reviewers(HISTORY, None, None, Cost(), Priors())
     assert (human.actor_kind, human.p, human.q, human.cost_usd) == (
-        "human", pytest.approx((30 * 0.9 + 10 * 0.98) / 40), pytest.approx((30 * 0.5 + 10 * 0.7) / 40), pytest.approx(8.0),
+        "human",
+        pytest.approx((30 * 0.9 + 10 * 0.98) / 40),
+        pytest.approx((30 * 0.5 + 10 * 0.7) / 40),
+        pytest.approx(8.0),
     )
     assert human.bases == ("estimated", "estimated", "estimated", "estimated")
     assert (model.actor_kind, model.model, model.q) == ("model", "m", 0.4)

@@ -1,4 +1,6 @@
-"""Other ways of the same steps: each keeps the limits, counts its swaps rightly, and the best of them is what brute force finds."""
+"""Other ways of the same steps: each keeps the limits, counts its swaps rightly, and the best of them is what brute
+force finds.
+"""
 
 from itertools import product
 
@@ -7,18 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.optimization.diversity import steps_of, swaps
-from opus_pipelines.optimization.drafts import Draft, Space
-from opus_pipelines.optimization.refine import Refiner
-from opus_pipelines.optimization.reviews import review_id
-from opus_pipelines.optimization.shape import Facts, Order
+from opus_pipelines.optimization.local_search import LocalSearch
+from opus_pipelines.optimization.plan_shape import OrderFacts
+from opus_pipelines.optimization.plan_states import PlanSpace, PlanState
 from opus_pipelines.optimization.variations import Variations
-from opus_pipelines.settings import Cost, Reward
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode
+from opus_pipelines.workflow.task_order import TaskOrder, review_id
 
 ENDS = InputNode("input", "In"), OutputNode("output", "Out", 100.0)
-REVIEWER = TaskNode("review", "review", "Review", p=0.98, q=0.7, cost_usd=0.8, duration_ms=1e6, actor_kind="human", kind="review")
+REVIEWER = TaskNode(
+    "review", "review", "Review", p=0.98, q=0.7, cost_usd=0.8, duration_ms=1e6, actor_kind="human", kind="review"
+)
 KINDS = ("human", "code", "model")
 
 
@@ -27,10 +31,15 @@ def way(task: str, kind: str, p: float, cost: float = 0.0, q: float = 0.0) -> Ta
 
 
 def space(
-    ways: dict[str, list[TaskNode]], limits: dict[str, float] | None = None, review: bool = False, inference: str = "product",
-) -> Space:
-    facts = Facts(lambda pair: (5.0, 0.0))
-    return Space(ENDS, ways, facts, Cost(), Reward(inference=inference), (REVIEWER,) if review else (), limits or {})
+    ways: dict[str, list[TaskNode]],
+    limits: dict[str, float] | None = None,
+    review: bool = False,
+    inference: str = "product",
+) -> PlanSpace:
+    facts = OrderFacts(lambda pair: (5.0, 0.0))
+    return PlanSpace(
+        ENDS, ways, facts, Cost(), Reward(inference=inference), (REVIEWER,) if review else (), limits or {}
+    )
 
 
 THREE = {
@@ -40,9 +49,9 @@ THREE = {
 }
 
 
-def varied(of: Space, most: int) -> tuple[Refiner, Variations]:
-    refiner = Refiner(of)
-    return refiner, Variations.of(refiner, refiner.start(Draft(Order.chain(tuple(of.ways)))), most)
+def varied(of: PlanSpace, most: int) -> tuple[LocalSearch, Variations]:
+    refiner = LocalSearch(of)
+    return refiner, Variations.of(refiner, refiner.start(PlanState(TaskOrder.chain(tuple(of.ways)))), most)
 
 
 def test_every_change_of_up_to_two_nodes_and_what_each_earns():
@@ -56,7 +65,7 @@ def test_every_change_of_up_to_two_nodes_and_what_each_earns():
 def test_a_review_may_change_or_go_but_none_is_added():
     of = space({"a": [way("a", "human", 0.5)], "b": [way("b", "human", 0.6), way("b", "code", 0.5)]}, review=True)
     assert varied(of, 2)[1].picks.tolist() == [[0, 0, 1, 0]]
-    refiner = Refiner(of)
+    refiner = LocalSearch(of)
     begun = refiner.chosen(("a", "b"), {})
     found = Variations.of(refiner, begun, 2)
     assert list(refiner.table(begun.draft.order).options) == ["a", "a_review", "b", "b_review"]
@@ -94,21 +103,24 @@ def test_the_best_that_lies_so_far_off_is_the_best_by_brute_force(seed, least, r
     """With up to as many changes as swaps are asked for: each lies that many off, for every change is one swap."""
     draw = np.random.default_rng(seed)
     ways = {
-        t: [way(t, kind, draw.uniform(0.6, 1), draw.uniform(0, 3), draw.uniform(0, 0.5)) for kind in KINDS[: draw.integers(1, 4)]]
+        t: [
+            way(t, kind, draw.uniform(0.6, 1), draw.uniform(0, 3), draw.uniform(0, 0.5))
+            for kind in KINDS[: draw.integers(1, 4)]
+        ]
         for t in "abcd"[: draw.integers(1, 5)]
     }
     of = space(ways, review=review, inference=inference)
-    refiner = Refiner(of)
+    refiner = LocalSearch(of)
     best = -np.inf
     placed = [int(review and draw.random() < 0.5) for _ in ways]
-    begun = Draft(Order.chain(tuple(ways)), dict(zip(map(review_id, ways), placed, strict=True)))
+    begun = PlanState(TaskOrder.chain(tuple(ways)), dict(zip(map(review_id, ways), placed, strict=True)))
     found = Variations.of(refiner, refiner.start(begun), least)
     base = steps_of(of.drawn(begun))
     places = [range(len(options)) for options in ways.values()] + [range(there + 1) for there in placed]
     for picks in product(*places):
         if sum(a != b for a, b in zip(picks, [0] * len(ways) + placed, strict=True)) == least:
             names = [*ways, *map(review_id, ways)]
-            drawn = of.drawn(Draft(begun.order, dict(zip(names, picks, strict=True))))
+            drawn = of.drawn(PlanState(begun.order, dict(zip(names, picks, strict=True))))
             assert swaps(base, steps_of(drawn)) == least
             best = max(best, evaluate(drawn, of.cost, of.reward).reward_usd)
     far = found.worth[found.swaps_from(base) >= least]

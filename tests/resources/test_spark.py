@@ -1,4 +1,6 @@
-"""The Spark session and GraphFrames' JVM half: what a person reads where it cannot be had, and that the process can go on."""
+"""The Spark session and GraphFrames' JVM half: what a person reads where it cannot be had, and that the process can go
+on.
+"""
 
 import json
 import subprocess
@@ -7,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from opus_pipelines.errors import SettingsError
-from opus_pipelines.settings import Settings
+from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.core.settings import Settings
 from resources.spark import SparkResource
 
 NOWHERE = "io.nowhere:nothing_2.13:0.0.1"
 # Each in a process of its own: the tests' shared session would be in the way.
 ASK = """
 import json, sys
-from opus_pipelines.errors import SettingsError
-from opus_pipelines.settings import Settings
+from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.core.settings import Settings
 from resources.spark import SparkResource
 
 settings = Settings.model_validate(json.loads(sys.argv[1]))
@@ -44,21 +46,31 @@ def settings(lake: Path, **graph: str) -> Settings:
 @pytest.mark.spark
 def test_a_package_that_cannot_be_fetched_is_named_and_the_next_session_starts(tmp_path: Path) -> None:
     asked = settings(tmp_path, engine="graphframes", graphframes_package=NOWHERE).model_dump(mode="json", by_alias=True)
-    done = subprocess.run([sys.executable, "-c", ASK, json.dumps(asked)], capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, json.dumps(asked)], capture_output=True, text=True, timeout=300, check=True
+    )
     complaint, rows = json.loads(done.stdout.splitlines()[-1])
-    assert complaint.startswith(f'graph.graphframes_package = "{NOWHERE}" cannot be fetched, so Spark does not start: name another package')
+    assert complaint.startswith(
+        f'graph.graphframes_package = "{NOWHERE}" cannot be fetched, so Spark does not start: name another package'
+    )
     assert 'OPUS_GRAPHFRAMES_JARS (paths separated by commas), or set graph.engine = "local"' in complaint
     assert rows == 3
 
 
 @pytest.mark.spark
-def test_jars_without_graphframes_are_named_and_the_next_session_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_jars_without_graphframes_are_named_and_the_next_session_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "empty.jar").write_bytes(b"PK\x05\x06" + bytes(18))
     monkeypatch.setenv("OPUS_GRAPHFRAMES_JARS", str(tmp_path / "empty.jar"))
     asked = settings(tmp_path).model_dump(mode="json", by_alias=True)
-    done = subprocess.run([sys.executable, "-c", ASK, json.dumps(asked)], capture_output=True, text=True, timeout=300, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, json.dumps(asked)], capture_output=True, text=True, timeout=300, check=True
+    )
     complaint, rows = json.loads(done.stdout.splitlines()[-1])
-    assert complaint.startswith(f"OPUS_GRAPHFRAMES_JARS={tmp_path}/empty.jar does not hold GraphFrames for this Spark: ")
+    assert complaint.startswith(
+        f"OPUS_GRAPHFRAMES_JARS={tmp_path}/empty.jar does not hold GraphFrames for this Spark: "
+    )
     assert rows == 3
 
 

@@ -1,4 +1,6 @@
-"""The sample, written once, and its files read back by readers of the tests' own: what they find is held against truth.json."""
+"""The sample, written once, and its files read back by readers of the tests' own: what they find is held against
+truth.json.
+"""
 
 import csv
 import gzip
@@ -81,12 +83,27 @@ def read_ledger(path: Path) -> list[ReadCase]:
     cases: dict[str, ReadCase] = {}
     with path.open(newline="") as file:
         for r in csv.DictReader(file):
-            case = cases.setdefault(r["Document No"], ReadCase(
-                "brightwater_invoices", r["Document No"], r["Document Type"], r["Header Text"], r["Result"] or None))
+            case = cases.setdefault(
+                r["Document No"],
+                ReadCase(
+                    "brightwater_invoices", r["Document No"], r["Document Type"], r["Header Text"], r["Result"] or None
+                ),
+            )
             kind = {"employee": "human", "program": "code", "llm": "model"}[r["Processor Class"]]
             tokens = int(r["Engine Tokens In"] or 0) + int(r["Engine Tokens Out"] or 0)
-            case.rows.append(Row(r["Step"], kind, r["Engine"] or None, moment(r["Begun"]), moment(r["Finished"]),
-                                 r["Step Correct"] == "yes", float(r["Charge USD"]), tokens, r["Work Instruction"]))
+            case.rows.append(
+                Row(
+                    r["Step"],
+                    kind,
+                    r["Engine"] or None,
+                    moment(r["Begun"]),
+                    moment(r["Finished"]),
+                    r["Step Correct"] == "yes",
+                    float(r["Charge USD"]),
+                    tokens,
+                    r["Work Instruction"],
+                )
+            )
     return list(cases.values())
 
 
@@ -94,11 +111,24 @@ def read_expenses(path: Path) -> list[ReadCase]:
     cases: dict[str, ReadCase] = {}
     with gzip.open(path, "rt", newline="") as file:
         for r in csv.DictReader(file):
-            case = cases.setdefault(r["case"], ReadCase("brightwater_expenses", r["case"], r["title"], r["description"],
-                                                  r["outcome"] or None))
+            case = cases.setdefault(
+                r["case"],
+                ReadCase("brightwater_expenses", r["case"], r["title"], r["description"], r["outcome"] or None),
+            )
             tokens = int(r["tokens_in"] or 0) + int(r["tokens_out"] or 0)
-            case.rows.append(Row(r["activity"], r["actor_kind"], r["model"] or None, moment(r["start"]), moment(r["end"]),
-                                 r["task_success"] == "true", None, tokens, r["instructions"]))
+            case.rows.append(
+                Row(
+                    r["activity"],
+                    r["actor_kind"],
+                    r["model"] or None,
+                    moment(r["start"]),
+                    moment(r["end"]),
+                    r["task_success"] == "true",
+                    None,
+                    tokens,
+                    r["instructions"],
+                )
+            )
     return list(cases.values())
 
 
@@ -107,12 +137,16 @@ def read_jsonl(path: Path) -> list[ReadCase]:
     for line in path.read_text().splitlines():
         r = json.loads(line)
         claim = r["claim"]
-        case = ReadCase("castellan_household", claim["reference"], claim["type"], claim["notice"], r["result"]["status"])
+        case = ReadCase(
+            "castellan_household", claim["reference"], claim["type"], claim["notice"], r["result"]["status"]
+        )
         for s in r["handling"]["steps"]:
             tokens = sum(s["spend"].get("tokens", {}).values())
             start, end = (moment(s["timing"][name]) for name in ("from", "to"))
             by = s["by"]
-            case.rows.append(Row(s["step"], by["kind"], by["model"], start, end, s["ok"], s["spend"]["usd"], tokens, s["told"][0]))
+            case.rows.append(
+                Row(s["step"], by["kind"], by["model"], start, end, s["ok"], s["spend"]["usd"], tokens, s["told"][0])
+            )
         cases.append(case)
     return cases
 
@@ -132,8 +166,19 @@ def read_xes(path: Path, title: str, description: str) -> list[ReadCase]:
                 started[e["concept:instance"]] = at
             elif e["lifecycle:transition"] == "complete":
                 tokens = int(e["tokens_in"] or 0) + int(e["tokens_out"] or 0)
-                case.rows.append(Row(e["concept:name"], e["actor_kind"], e["model"] or None, started.pop(e["concept:instance"]), at,
-                                     e["step_ok"] == "true", float(e["cost_usd"]), tokens, e["instructions"]))
+                case.rows.append(
+                    Row(
+                        e["concept:name"],
+                        e["actor_kind"],
+                        e["model"] or None,
+                        started.pop(e["concept:instance"]),
+                        at,
+                        e["step_ok"] == "true",
+                        float(e["cost_usd"]),
+                        tokens,
+                        e["instructions"],
+                    )
+                )
         assert not started
         cases.append(case)
     return cases

@@ -1,4 +1,6 @@
-"""Simulates workflows from truth.json, so that a generated workflow's Reward can be held against what would really happen."""
+"""Simulates workflows from truth.json, so that a generated workflow's Reward can be held against what would really
+happen.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from opus_pipelines.errors import InputError
+from opus_pipelines.core.errors import InputError
 from opus_pipelines.sample.model import normalise
 from opus_pipelines.workflow.model import OutputNode, TaskNode, Workflow
 
@@ -24,12 +26,18 @@ class SimResult:
 
 
 def simulate_chain(
-    truth: dict[str, Any], industry: str, steps: Sequence[Step], gain_usd: float, runs: int = 10_000, seed: int = 0, kind: str | None = None
+    truth: dict[str, Any],
+    industry: str,
+    steps: Sequence[Step],
+    gain_usd: float,
+    runs: int = 10_000,
+    seed: int = 0,
+    kind: str | None = None,
 ) -> SimResult:
     """Carry out `steps` - (task, actor kind, model) - `runs` times; reward = gain where it succeeded - cost.
 
-    A needed task of the kind of case that `steps` lack damages a run with its probability. Without `kind` it is the kind whose regular
-    tasks are nearest to the steps'. Tasks are canonical names, or anything that `step_of` knows.
+    A needed task of the kind of case that `steps` lack damages a run with its probability. Without `kind` it is the
+    kind whose regular tasks are nearest to the steps'. Tasks are canonical names, or anything that `step_of` knows.
     Raises InputError for an unknown task or way.
     """
     random = np.random.default_rng(seed)
@@ -43,18 +51,26 @@ def simulate_chain(
     for needed in kind_of(truth, industry, names, kind)["needed"]:
         if needed["task"] not in names:
             right &= random.random(runs) >= needed["damage"]
-    return SimResult(float(np.mean(gain_usd * right - cost)), float(cost.mean()), float(right.mean()), float(duration.mean()))
+    return SimResult(
+        float(np.mean(gain_usd * right - cost)), float(cost.mean()), float(right.mean()), float(duration.mean())
+    )
 
 
 def simulate_workflow(
-    truth: dict[str, Any], industry: str, workflow: Workflow, kind: str, parents: Mapping[str, Sequence[str]] | None = None,
-    runs: int = 10_000, seed: int = 0,
+    truth: dict[str, Any],
+    industry: str,
+    workflow: Workflow,
+    kind: str,
+    parents: Mapping[str, Sequence[str]] | None = None,
+    runs: int = 10_000,
+    seed: int = 0,
 ) -> SimResult:
-    """Carry out a workflow of any shape; reward = gains of what came out right - cost; the duration is that of its longest path.
+    """Carry out a workflow of any shape; reward = gains of what came out right - cost; the duration is that of its
+    longest path.
 
-    A task is done right with the truth's p where all its parents are right, else with q; `parents` puts others in place of the
-    workflow's own, as where work in parallel is seen as done one after the other. A review that the truth does not know has the
-    figures of its node. Raises InputError for any other task or way unknown.
+    A task is done right with the truth's p where all its parents are right, else with q; `parents` puts others in place
+    of the workflow's own, as where work in parallel is seen as done one after the other. A review that the truth does
+    not know has the figures of its node. Raises InputError for any other task or way unknown.
     """
     random = np.random.default_rng(seed)
     above = parents or {node.id: workflow.predecessors(node.id) for node in workflow.nodes}
@@ -81,8 +97,11 @@ def simulate_workflow(
     return SimResult(float(np.mean(gain - cost)), float(cost.mean()), float(success.mean()), float(duration.mean()))
 
 
-def expected_reward(truth: dict[str, Any], industry: str, workflow: Workflow, kind: str, start_ms: Mapping[str, float]) -> float:
-    """The mean that `simulate_workflow` comes near, exactly, where tasks are done `one_after_the_other`: a chain's success is a recursion.
+def expected_reward(
+    truth: dict[str, Any], industry: str, workflow: Workflow, kind: str, start_ms: Mapping[str, float]
+) -> float:
+    """The mean that `simulate_workflow` comes near, exactly, where tasks are done `one_after_the_other`: a chain's
+    success is a recursion.
 
     Raises InputError as it does.
     """
@@ -104,8 +123,9 @@ def _gain_usd(output: OutputNode) -> float:
 
 
 def one_after_the_other(workflow: Workflow, start_ms: Mapping[str, float]) -> dict[str, list[str]]:
-    """Parents of a workflow whose tasks are done in the order in which they start, each seeing what the last one left: how the truth
-    has it, and how history records work that overlaps."""
+    """Parents of a workflow whose tasks are done in the order in which they start, each seeing what the last one left:
+    how the truth has it, and how history records work that overlaps.
+    """
     order = _by_start(workflow, start_ms)
     found: dict[str, list[str]] = {name: order[max(0, i - 1) : i] for i, name in enumerate(order)}
     return found | {node.id: order[-1:] for node in workflow.outputs}
@@ -164,7 +184,9 @@ def way_of(truth: dict[str, Any], industry: str, task: str, actor_kind: str, mod
 
 
 def kind_of(truth: dict[str, Any], industry: str, tasks: Sequence[str], kind: str | None = None) -> dict[str, Any]:
-    """The named kind of case, or of history's the one whose regular tasks overlap most (Jaccard) with `tasks`; raises InputError."""
+    """The named kind of case, or of history's the one whose regular tasks overlap most (Jaccard) with `tasks`; raises
+    InputError.
+    """
     kinds = _industry(truth, industry)["kinds"]
     if kind is None:
         seen, done = [k for k in kinds if k["cases"]], set(tasks)
@@ -181,7 +203,9 @@ def _industry(truth: dict[str, Any], industry: str) -> dict[str, Any]:
     return dict(truth["industries"][industry])
 
 
-def _spend(truth: dict[str, Any], way: dict[str, Any], random: np.random.Generator, runs: int) -> tuple[np.ndarray, np.ndarray]:
+def _spend(
+    truth: dict[str, Any], way: dict[str, Any], random: np.random.Generator, runs: int
+) -> tuple[np.ndarray, np.ndarray]:
     """(dollars, milliseconds) of each run; people's and programs' cost follows their time, a model's its tokens."""
     shape = truth["variation"] ** -2
     took = random.gamma(shape, way["duration_ms_mean"] / shape, runs)

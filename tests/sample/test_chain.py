@@ -20,10 +20,14 @@ TASKS = {t.name: t for t in (task("a", 0.8, 0.0), task("b", 1.0, 0.5), task("c",
 
 
 def test_rework_by_hand():
-    """a right .8; b mends half; what is still wrong goes back to a, whose q = 0, until b has mended it: always right in the end."""
+    """a right .8; b mends half; what is still wrong goes back to a, whose q = 0, until b has mended it: always right
+    in the end.
+    """
     e = expected(compile_chain(kind(Do("a"), Check("b", "a", 1.0))), TASKS)
     assert e.right == pytest.approx(1.0)
-    assert e.visits == pytest.approx({"a": 1.2, "b": 1.2})       # .1 go back, then half of them each time: .1 + .05 + ... = .2
+    assert e.visits == pytest.approx(
+        {"a": 1.2, "b": 1.2}
+    )  # .1 go back, then half of them each time: .1 + .05 + ... = .2
     assert e.after_wrong == pytest.approx({"a": 0.2, "b": 0.4})
     assert e.transitions == pytest.approx({("a", "b"): 1.2, ("b", "a"): 0.2})
     assert (e.starts, e.ends) == ({"a": pytest.approx(1.0)}, {"b": pytest.approx(1.0)})
@@ -31,9 +35,16 @@ def test_rework_by_hand():
 
 def test_parallel_tasks_in_either_order():
     e = expected(compile_chain(kind(Do("d"), Together({"a": 3, "c": 1}), Do("b"))), TASKS)
-    assert e.transitions == pytest.approx({
-        ("d", "a"): 0.75, ("d", "c"): 0.25, ("a", "c"): 0.75, ("c", "a"): 0.25, ("a", "b"): 0.25, ("c", "b"): 0.75,
-    })
+    assert e.transitions == pytest.approx(
+        {
+            ("d", "a"): 0.75,
+            ("d", "c"): 0.25,
+            ("a", "c"): 0.75,
+            ("c", "a"): 0.25,
+            ("a", "b"): 0.25,
+            ("c", "b"): 0.75,
+        }
+    )
 
 
 def test_three_parallel_tasks_have_each_place():
@@ -48,9 +59,16 @@ def test_optional_and_needed():
     assert (share, skipped, is_short) == (0.8, 0.2, True)
     e = mixed([(share, expected(full, TASKS)), (skipped, expected(short, TASKS))])
     assert e.visits == pytest.approx({"d": 1, "c": 0.3, "b": 0.8, "a": 1})
-    assert e.transitions == pytest.approx({
-        ("d", "c"): 0.3, ("d", "b"): 0.56, ("c", "b"): 0.24, ("b", "a"): 0.8, ("d", "a"): 0.14, ("c", "a"): 0.06,
-    })
+    assert e.transitions == pytest.approx(
+        {
+            ("d", "c"): 0.3,
+            ("d", "b"): 0.56,
+            ("c", "b"): 0.24,
+            ("b", "a"): 0.8,
+            ("d", "a"): 0.14,
+            ("c", "a"): 0.06,
+        }
+    )
 
 
 probability = st.floats(0.05, 0.95)
@@ -61,7 +79,10 @@ probability = st.floats(0.05, 0.95)
 def test_flow_in_equals_flow_out(figures, share, data):
     names = [f"t{i}" for i in range(len(figures))]
     tasks = {n: task(n, *f) for n, f in zip(names, figures, strict=True)}
-    flow = [Do(names[0]), *(data.draw(st.sampled_from([Do(n), Maybe(n, share), Check(n, names[0], share)])) for n in names[1:])]
+    flow = [
+        Do(names[0]),
+        *(data.draw(st.sampled_from([Do(n), Maybe(n, share), Check(n, names[0], share)])) for n in names[1:]),
+    ]
     e = expected(compile_chain(kind(*flow)), tasks)
     assert sum(e.starts.values()) == pytest.approx(1)
     assert sum(e.ends.values()) == pytest.approx(1)

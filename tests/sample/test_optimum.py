@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from opus_pipelines.errors import InputError
+from opus_pipelines.core.errors import InputError
 from tests.sample.optimum import best_steps
 from tests.sample.simulate import simulate_chain
 
@@ -33,7 +33,9 @@ def test_no_choice_of_ways_earns_more(written, gain):
 
 def test_it_is_what_simulation_earns(written):
     steps, usd = best_steps(written.truth, "insurance claims", GLASS, 190.0)
-    assert simulate_chain(written.truth, "insurance claims", steps, 190.0, 50_000, kind=GLASS).mean_reward == pytest.approx(usd, rel=0.01)
+    assert simulate_chain(
+        written.truth, "insurance claims", steps, 190.0, 50_000, kind=GLASS
+    ).mean_reward == pytest.approx(usd, rel=0.01)
 
 
 def test_what_the_truth_lacks_is_refused(written):

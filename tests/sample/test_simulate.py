@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from opus_pipelines.errors import InputError
+from opus_pipelines.core.errors import InputError
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 from tests.sample.simulate import (
     expected_reward,
@@ -22,10 +22,18 @@ pytestmark = pytest.mark.long
 LARGE = "quill-large-2"
 INSURANCE = "insurance claims"
 COLLISION = [
-    ("Register Claim", "code", None), ("Verify Coverage", "model", LARGE), ("Extract Claim Details", "model", "quill-small-2"),
-    ("Determine Liability", "human", None), ("Check Fraud Indicators", "code", None), ("Inspect Vehicle", "human", None),
-    ("Estimate Repair Cost", "human", None), ("Review Settlement", "human", None), ("Approve Settlement", "human", None),
-    ("Issue Payment", "code", None), ("Notify Policyholder", "model", "quill-small-2"), ("Close Claim", "code", None),
+    ("Register Claim", "code", None),
+    ("Verify Coverage", "model", LARGE),
+    ("Extract Claim Details", "model", "quill-small-2"),
+    ("Determine Liability", "human", None),
+    ("Check Fraud Indicators", "code", None),
+    ("Inspect Vehicle", "human", None),
+    ("Estimate Repair Cost", "human", None),
+    ("Review Settlement", "human", None),
+    ("Approve Settlement", "human", None),
+    ("Issue Payment", "code", None),
+    ("Notify Policyholder", "model", "quill-small-2"),
+    ("Close Claim", "code", None),
 ]
 SHORT = [step for step in COLLISION if step[0] != "Inspect Vehicle"]
 
@@ -74,7 +82,9 @@ def test_a_candidate_with_the_survey_breaks_the_contracts_limit(written):
 
 def test_every_kind_is_worth_doing(written):
     folders = {i["kind"]: written.folder / i["path"] for i in written.truth["intakes"]}
-    own = {kind: tomllib.loads((folder / "intake.toml").read_text()).get("gain_usd") for kind, folder in folders.items()}
+    own = {
+        kind: tomllib.loads((folder / "intake.toml").read_text()).get("gain_usd") for kind, folder in folders.items()
+    }
     for industry, truth in written.truth["industries"].items():
         gains = {(c["client"], c["contract"]): c["gain_usd"] for c in written.truth["contracts"]}
         for kind in truth["kinds"]:
@@ -88,7 +98,9 @@ def best_way(truth, name):
     return way["actor_kind"], way["model"]
 
 
-@pytest.mark.parametrize("name", ["Inspect Property", "inspect_property", "survey_damage_at_home", "Survey damage at home"])
+@pytest.mark.parametrize(
+    "name", ["Inspect Property", "inspect_property", "survey_damage_at_home", "Survey damage at home"]
+)
 def test_step_of_knows_titles_and_raw_keys(written, name):
     assert step_of(written.truth, INSURANCE, name) == "Inspect Property"
 
@@ -102,7 +114,12 @@ def test_the_nearest_kind_is_taken(written):
     [
         ("farming", ("Register Claim", "code", None), None, "farming.*insurance claims"),
         (INSURANCE, ("Milk Cows", "code", None), None, "Milk Cows.*Register Claim"),
-        (INSURANCE, ("Inspect Vehicle", "model", LARGE), None, "Inspect Vehicle is never done by model quill-large-2; its ways are: human"),
+        (
+            INSURANCE,
+            ("Inspect Vehicle", "model", LARGE),
+            None,
+            "Inspect Vehicle is never done by model quill-large-2; its ways are: human",
+        ),
         (INSURANCE, ("Register Claim", "code", None), "Hail", "Hail.*Motor glass claim"),
     ],
 )
@@ -112,10 +129,17 @@ def test_what_the_truth_does_not_know_is_refused(written, industry, step, kind, 
 
 
 def test_a_chain_as_a_workflow_earns_what_the_chain_earns(written):
-    chain = [("Receive Invoice", "code", None), ("Extract Invoice Fields", "model", "quill-small-2"), ("Archive Document", "code", None)]
-    nodes = [TaskNode(f"t{i}", f"t{i}", name, actor_kind=kind, model=model) for i, (name, kind, model) in enumerate(chain)]
+    chain = [
+        ("Receive Invoice", "code", None),
+        ("Extract Invoice Fields", "model", "quill-small-2"),
+        ("Archive Document", "code", None),
+    ]
+    nodes = [
+        TaskNode(f"t{i}", f"t{i}", name, actor_kind=kind, model=model) for i, (name, kind, model) in enumerate(chain)
+    ]
     workflow = Workflow.of(
-        [InputNode("in", "In"), *nodes, OutputNode("out", "Out", 60.0)], [("in", "t0"), ("t0", "t1"), ("t1", "t2"), ("t2", "out")],
+        [InputNode("in", "In"), *nodes, OutputNode("out", "Out", 60.0)],
+        [("in", "t0"), ("t0", "t1"), ("t1", "t2"), ("t2", "out")],
     )
     kind = written.truth["industries"]["accounts payable"]["kinds"][0]["kind"]
     one = simulate_workflow(written.truth, "accounts payable", workflow, kind, runs=200_000)
@@ -145,7 +169,8 @@ def test_work_side_by_side_is_seen_as_a_graph_or_in_the_order_of_its_starts(writ
     assert graph == pytest.approx(whole * 0.91 * 0.985, abs=0.005)
     assert line == pytest.approx(whole * (0.91 * 0.985 + 0.09 * 0.5), abs=0.005)
     spent = sum(
-        way_of(written.truth, "accounts payable", node.title, node.actor_kind, node.model)["cost_usd_mean"] for node in nodes
+        way_of(written.truth, "accounts payable", node.title, node.actor_kind, node.model)["cost_usd_mean"]
+        for node in nodes
     )
     exact = expected_reward(written.truth, "accounts payable", workflow, kind["kind"], {"a": 0.0, "b": 1.0})
     assert exact == pytest.approx(60 * whole * (0.91 * 0.985 + 0.09 * 0.5) - spent)
@@ -160,6 +185,9 @@ def test_a_review_unknown_to_the_truth_has_its_own_figures_and_another_task_is_r
     found = simulate_workflow(written.truth, "medical coding", workflow("review"), kinds[0]["kind"])
     assert (found.mean_cost, found.mean_duration_ms) == (3.0, 7.0)
     whole = math.prod(1 - needed["damage"] for needed in kinds[0]["needed"])
-    assert expected_reward(written.truth, "medical coding", workflow("review"), kinds[0]["kind"], {"r": 0.0}) == 10 * 0.5 * whole - 3
+    assert (
+        expected_reward(written.truth, "medical coding", workflow("review"), kinds[0]["kind"], {"r": 0.0})
+        == 10 * 0.5 * whole - 3
+    )
     with pytest.raises(InputError, match="'Look again at everything' is no task of medical coding"):
         simulate_workflow(written.truth, "medical coding", workflow("task"), kinds[0]["kind"])

@@ -104,7 +104,9 @@ def test_transitions(written, tasks, merged):
     assert found.keys() <= told.keys()
     for key, edge in told.items():
         assert near(found[key], out[key[:2]], edge["probability"]), key
-        assert abs(found[key] - edge["expected_transitions"]) <= SIGMAS * math.sqrt(edge["expected_transitions"]) + 1, key
+        assert abs(found[key] - edge["expected_transitions"]) <= SIGMAS * math.sqrt(edge["expected_transitions"]) + 1, (
+            key
+        )
 
 
 def test_transition_probabilities_add_up(written):
@@ -117,7 +119,12 @@ def test_transition_probabilities_add_up(written):
 
 
 def kinds_of(written):
-    return [(industry, kind) for industry, truth in written.truth["industries"].items() for kind in truth["kinds"] if kind["cases"]]
+    return [
+        (industry, kind)
+        for industry, truth in written.truth["industries"].items()
+        for kind in truth["kinds"]
+        if kind["cases"]
+    ]
 
 
 def outcomes(cases):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from opus_pipelines.errors import InputError
-from opus_pipelines.history.source_settings import load_source
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.event_logs.source_settings import load_source
 from opus_pipelines.sample import insurance, write_sample
 from opus_pipelines.sample.cases import draw_cases
 
@@ -49,10 +49,17 @@ def test_every_kind_of_case_is_there_as_often_as_the_truth_says(written):
 
 def test_each_contract_has_an_intake_of_a_kind_that_no_case_combined(written):
     truth = written.truth["industries"]
-    unseen = {k["kind"]: (set(k["always"]), industry, k["needed"]) for industry, i in truth.items() for k in i["kinds"] if not k["cases"]}
+    unseen = {
+        k["kind"]: (set(k["always"]), industry, k["needed"])
+        for industry, i in truth.items()
+        for k in i["kinds"]
+        if not k["cases"]
+    }
     asked = [i for i in written.truth["intakes"] if i["kind"] in unseen]
     assert len(unseen) == 6
-    assert {(i["client"], i["contract"]) for i in asked} == {(c["client"], c["contract"]) for c in written.truth["contracts"]}
+    assert {(i["client"], i["contract"]) for i in asked} == {
+        (c["client"], c["contract"]) for c in written.truth["contracts"]
+    }
     for tasks, industry, needed in unseen.values():
         seen = [set(k["always"]) for k in truth[industry]["kinds"] if k["cases"]]
         assert not any(tasks <= other for other in seen)
@@ -61,7 +68,10 @@ def test_each_contract_has_an_intake_of_a_kind_that_no_case_combined(written):
 
 
 def test_two_contracts_share_one_source_by_a_column(written):
-    assert Counter(c.contract for c in written.cases if c.source == "harbourline_claims") == {"Motor Claims": 530, "Home Claims": 510}
+    assert Counter(c.contract for c in written.cases if c.source == "harbourline_claims") == {
+        "Motor Claims": 530,
+        "Home Claims": 510,
+    }
 
 
 def test_few_distinct_texts_are_to_be_embedded(written):

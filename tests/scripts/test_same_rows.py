@@ -40,7 +40,9 @@ def compare(same_rows: ModuleType, before: str, after: str, names: str = "") -> 
     return status
 
 
-def test_order_and_version_columns_play_no_part(same_rows: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_order_and_version_columns_play_no_part(
+    same_rows: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = write(same_rows, tmp_path / "before.json", wkg_tasks=TASKS)
     after = write(same_rows, tmp_path / "after.json", wkg_tasks=[row | {"result": "r2"} for row in reversed(TASKS)])
     assert compare(same_rows, before, after) == 0
@@ -51,8 +53,12 @@ def test_one_changed_cell_is_named_by_dataset_and_column(
     same_rows: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = write(same_rows, tmp_path / "before.json", wkg_tasks=TASKS, wkg_edges=[{"src": "t1", "gamma": 0.5}])
-    after = write(same_rows, tmp_path / "after.json", wkg_tasks=[TASKS[0], TASKS[1] | {"title": "Pay"}],
-                  wkg_edges=[{"src": "t1", "gamma": 0.5}])
+    after = write(
+        same_rows,
+        tmp_path / "after.json",
+        wkg_tasks=[TASKS[0], TASKS[1] | {"title": "Pay"}],
+        wkg_edges=[{"src": "t1", "gamma": 0.5}],
+    )
     assert compare(same_rows, before, after) == 1
     assert capsys.readouterr().out.splitlines() == [
         "dataset    rows  result",
@@ -79,8 +85,24 @@ def test_values_that_changed_places_are_a_difference(
 
 
 def test_rows_columns_and_datasets_that_came_or_went_are_differences(same_rows: ModuleType, tmp_path: Path) -> None:
-    before = write(same_rows, tmp_path / "before.json", a=[{"x": 1}], b=[{"x": 1}], c=[{"x": 1}], d=[{"x": 1, "y": 1}], e=[{"x": 1}])
-    after = write(same_rows, tmp_path / "after.json", a=[{"x": 1}] * 2, b=[{"x": 1, "y": 1}], d=[{"x": 1}], e=[{"x": 1}], f=[{"x": 1}])
+    before = write(
+        same_rows,
+        tmp_path / "before.json",
+        a=[{"x": 1}],
+        b=[{"x": 1}],
+        c=[{"x": 1}],
+        d=[{"x": 1, "y": 1}],
+        e=[{"x": 1}],
+    )
+    after = write(
+        same_rows,
+        tmp_path / "after.json",
+        a=[{"x": 1}] * 2,
+        b=[{"x": 1, "y": 1}],
+        d=[{"x": 1}],
+        e=[{"x": 1}],
+        f=[{"x": 1}],
+    )
     found = {d.dataset: (d.rows, d.result) for d in same_rows.compare(Path(before), Path(after), same_rows.NameMap())}
     assert found == {
         "a": ("1 -> 2", "number of rows; columns differ: x"),
@@ -121,7 +143,9 @@ def test_a_changed_cell_and_a_word_left_over_show_behind_a_map(
     same_rows: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = write(same_rows, tmp_path / "before.json", wkg_tasks=TASKS)
-    after = write(same_rows, tmp_path / "after.json", graph_nodes=[RENAMED[0] | {"kind": "step"}, RENAMED[1] | {"name": "Pay"}])
+    after = write(
+        same_rows, tmp_path / "after.json", graph_nodes=[RENAMED[0] | {"kind": "step"}, RENAMED[1] | {"name": "Pay"}]
+    )
     assert compare(same_rows, before, after, MAP) == 1
     assert "wkg_tasks     2  columns differ: kind, title" in capsys.readouterr().out
 
@@ -140,12 +164,15 @@ def test_a_column_that_went_on_purpose_is_left_out(same_rows: ModuleType, tmp_pa
     assert compare(same_rows, before, changed, 'left_out = ["wkg_edges.pagerank"]') == 1
 
 
-@pytest.mark.parametrize(("names", "said"), [
-    ('[columns]\n"wkg_tasks.titel" = "name"', "names what neither side has: wkg_tasks.titel"),
-    ('left_out = ["wkg_task"]', "names what neither side has: wkg_task"),
-    ('[values."wkg_tasks.kind"]\nstep = "work"\nevent = "work"', "two former words became work"),
-    ("[column]", "unknown keys ['column']"),
-])
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ('[columns]\n"wkg_tasks.titel" = "name"', "names what neither side has: wkg_tasks.titel"),
+        ('left_out = ["wkg_task"]', "names what neither side has: wkg_task"),
+        ('[values."wkg_tasks.kind"]\nstep = "work"\nevent = "work"', "two former words became work"),
+        ("[column]", "unknown keys ['column']"),
+    ],
+)
 def test_a_mistaken_map_is_refused(
     same_rows: ModuleType, tmp_path: Path, names: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,7 +193,9 @@ def test_a_lake_is_read_through_its_own_views(same_rows: ModuleType, tmp_path: P
     assert same_rows.read_rows(tmp_path / "out.json") == {"wkg_edges": {"src": ["t1"]}}
 
 
-def test_a_folder_that_is_no_lake_is_refused(same_rows: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_that_is_no_lake_is_refused(
+    same_rows: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert same_rows.main(["write", str(tmp_path / "out.json"), "--lake", str(tmp_path)]) == 2
     assert "is not a lake" in capsys.readouterr().err
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from opus_pipelines.lake import read_table
-from opus_pipelines.schemas import TASKS
+from opus_pipelines.core.schemas import TASKS
+from opus_pipelines.lake.layout import read_table
 from opus_pipelines.wkg.graph import load
 
 pytestmark = pytest.mark.spark
@@ -17,13 +17,21 @@ def kinds(lake, build) -> dict[str, tuple[str, str]]:
 def test_kinds_are_published_and_a_person_overrules_them(lake, rebuild, history) -> None:
     step, case = history.step, history.case
     approved = [case(i, [step("Submit"), step("Approve"), step("End trip")]) for i in range(3, 9)]
-    a = history.write(lake, "a", [case(i, [step("Submit"), step("Claim rejected"), step("Submit")]) for i in range(3)] + approved)
+    a = history.write(
+        lake, "a", [case(i, [step("Submit"), step("Claim rejected"), step("Submit")]) for i in range(3)] + approved
+    )
     b = history.write(lake, "b", approved)
     first = rebuild(lake, a, b)
     assert {title: kind for title, (kind, _) in kinds(lake, first).items()} == {
-        "Submit": "step", "Approve": "step", "Claim rejected": "outcome", "End trip": "event",
+        "Submit": "step",
+        "Approve": "step",
+        "Claim rejected": "outcome",
+        "End trip": "event",
     }
-    assert kinds(lake, first)["End trip"][1] == "its name says that something starts or ends which is not office work ('trip')"
+    assert (
+        kinds(lake, first)["End trip"][1]
+        == "its name says that something starts or ends which is not office work ('trip')"
+    )
     graph = load(lake.snapshot_folder(first.snapshot_id), 0.1)
     assert sorted(task.activity_kind for task in graph.tasks.values()) == ["event", "outcome", "step", "step"]
 

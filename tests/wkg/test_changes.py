@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.lake import Lake, read_json, read_table
-from opus_pipelines.query.shipped import run
-from opus_pipelines.query.views import connect, write_views_sql
-from opus_pipelines.schemas import WKG_CHANGES
-from opus_pipelines.settings import Retention
+from opus_pipelines.core.schemas import WKG_CHANGES
+from opus_pipelines.core.settings import Retention
+from opus_pipelines.lake.layout import Lake, read_json, read_table
+from opus_pipelines.reporting.views import connect, run, write_views_sql
 from opus_pipelines.wkg.changes import write_changes
-from opus_pipelines.wkg.retention import prune
-from opus_pipelines.wkg.rollback import roll_back
+from opus_pipelines.wkg.retention import prune, roll_back
 
 pytestmark = pytest.mark.spark
 
@@ -26,14 +24,19 @@ def rows(lake: Lake, snapshot: str) -> dict[tuple[str, str | None, str], dict[st
 
 @pytest.fixture
 def nights(lake: Lake, history: Any, rebuild: Callable[..., Any]) -> tuple[str, str]:
-    """The second night: case 0 is paid without a check, case 9 is gone, a new case is inspected; another source stays as it was."""
+    """The second night: case 0 is paid without a check, case 9 is gone, a new case is inspected; another source stays
+    as it was.
+    """
     other = history.write(lake, "other", [history.case(1, [history.step("Sort", True)], success=True)], industry="post")
     cases = history.claims()
     first = rebuild(lake, history.write(lake, "claims", cases), other)
     step = history.step
     changed = [
-        history.case(0, [step("Register", True), step("Pay", True)], success=True, title="claim"), *cases[1:9],
-        history.case(10, [step("Register", True), step("Inspect", True), step("Pay", True)], success=True, title="claim"),
+        history.case(0, [step("Register", True), step("Pay", True)], success=True, title="claim"),
+        *cases[1:9],
+        history.case(
+            10, [step("Register", True), step("Inspect", True), step("Pay", True)], success=True, title="claim"
+        ),
     ]
     second = rebuild(lake, history.write(lake, "claims", changed), other, now=history.now + timedelta(days=1))
     return first.snapshot_id, second.snapshot_id
@@ -76,7 +79,9 @@ def test_after_a_rollback_the_changes_are_those_back(lake: Lake, nights: tuple[s
     assert ("task", "Inspect", "removed") in {row[:3] for row in back.fetchall()}
 
 
-def test_the_same_pair_gives_the_same_bytes_and_goes_with_its_snapshot(lake: Lake, nights: tuple[str, str], history: Any) -> None:
+def test_the_same_pair_gives_the_same_bytes_and_goes_with_its_snapshot(
+    lake: Lake, nights: tuple[str, str], history: Any
+) -> None:
     before, after = nights
     file = lake.folder(WKG_CHANGES, snapshot=after) / f"part-{before}.parquet"
     written = file.read_bytes()

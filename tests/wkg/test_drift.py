@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.lake import table_of, write_table
-from opus_pipelines.schemas import EDGES, TASKS
-from opus_pipelines.settings import Checks, load
+from opus_pipelines.core.schemas import EDGES, TASKS
+from opus_pipelines.core.settings import Checks, load
+from opus_pipelines.lake.layout import table_of, write_table
 from opus_pipelines.wkg.checks import check_recall
-from opus_pipelines.wkg.drift import Drift, Move, compare
-from opus_pipelines.wkg.drift_checks import check_drift
+from opus_pipelines.wkg.drift import Drift, Move, check_drift, compare
 
 Counts = dict[tuple[str, str], int]
 BEFORE: Counts = {("a", "b"): 60, ("a", "c"): 40, ("b", "c"): 60, ("c", "d"): 40}
@@ -23,9 +22,14 @@ def snapshot(folder: Path, counts: Counts, industries: dict[str, str] | None = N
     """A snapshot's folder with these edges; a task is of industry and source "x" unless said otherwise."""
     tasks = sorted({task for pair in counts for task in pair} | set(industries or ()))
     of = {task: [(industries or {}).get(task, "x")] for task in tasks}
-    rows = [{"task_id": t, "title": titles.get(t, t.upper()), "industries": of[t], "sources": of[t], "implementations": 9} for t in tasks]
+    rows = [
+        {"task_id": t, "title": titles.get(t, t.upper()), "industries": of[t], "sources": of[t], "implementations": 9}
+        for t in tasks
+    ]
     out = {src: sum(n for (s, _), n in counts.items() if s == src) for src, _ in counts}
-    edges = [{"src": s, "dst": d, "transitions": n, "gamma": 0.5, "probability": n / out[s]} for (s, d), n in counts.items()]
+    edges = [
+        {"src": s, "dst": d, "transitions": n, "gamma": 0.5, "probability": n / out[s]} for (s, d), n in counts.items()
+    ]
     write_table(TASKS, table_of(TASKS, rows), folder / "tasks")
     write_table(EDGES, table_of(EDGES, edges), folder / "edges")
     return folder
@@ -70,18 +74,23 @@ def test_an_industry_that_vanished_is_named_however_small(tmp_path: Path) -> Non
     before = snapshot(tmp_path / "w1", many | {("y1", "y2"): 1}, {"y1": "y", "y2": "y"})
     checks = check_drift(compare(before, snapshot(tmp_path / "w2", many)), Checks())
     assert {c.name: (c.passed, c.blocking) for c in checks} == {
-        "drift of tasks": (True, False), "no industry or source vanished": (False, False),
-        "drift of edges": (True, False), "drift of transition shares": (True, False),
+        "drift of tasks": (True, False),
+        "no industry or source vanished": (False, False),
+        "drift of edges": (True, False),
+        "drift of transition shares": (True, False),
     }
     assert next(c.detail for c in checks if not c.passed) == "gone: industry y, source y"
 
 
-@pytest.mark.parametrize(("limits", "failed"), [
-    ({}, {"drift of tasks", "drift of transition shares"}),
-    ({"drift_tasks": 0.4, "drift_transitions": 0.275}, set()),
-    ({"drift_tasks": 0.39, "drift_edges": 0.12, "drift_transitions": 1}, {"drift of tasks", "drift of edges"}),
-    ({"drift": "off"}, set()),
-])
+@pytest.mark.parametrize(
+    ("limits", "failed"),
+    [
+        ({}, {"drift of tasks", "drift of transition shares"}),
+        ({"drift_tasks": 0.4, "drift_transitions": 0.275}, set()),
+        ({"drift_tasks": 0.39, "drift_edges": 0.12, "drift_transitions": 1}, {"drift of tasks", "drift of edges"}),
+        ({"drift": "off"}, set()),
+    ],
+)
 def test_beyond_the_settings_it_warns_or_blocks(tmp_path: Path, limits: dict[str, Any], failed: set[str]) -> None:
     found = drift(tmp_path, BEFORE, AFTER)
     for mode in ("warn", "block"):
@@ -102,7 +111,10 @@ def test_the_words_say_how_far_and_what_to_do(tmp_path: Path) -> None:
     assert details["drift of tasks"] == (
         "40.0%, more than drift_tasks = 0.2 (1 came, 1 went of 4); if it is meant, rebuild with OPUS_CHECKS_DRIFT=warn"
     )
-    assert "27.5%, more than drift_transitions = 0.1 (most: A -> B from 0.600 to 0.900)" in details["drift of transition shares"]
+    assert (
+        "27.5%, more than drift_transitions = 0.1 (most: A -> B from 0.600 to 0.900)"
+        in details["drift of transition shares"]
+    )
     assert {c.detail for c in check_drift(None, Checks())} == {"no other snapshot to compare with"}
 
 
@@ -113,7 +125,9 @@ def test_recall_below_the_least_blocks(recall: float, passed: bool) -> None:
     assert passed or check.detail == "1 wrong: 0.9890, less than min_recall = 0.99"
 
 
-EDGE_COUNTS = st.dictionaries(st.tuples(st.sampled_from("abc"), st.sampled_from("abcd")), st.integers(1, 50), max_size=8)
+EDGE_COUNTS = st.dictionaries(
+    st.tuples(st.sampled_from("abc"), st.sampled_from("abcd")), st.integers(1, 50), max_size=8
+)
 
 
 @settings(max_examples=20, deadline=None)
@@ -122,7 +136,15 @@ def test_drift_is_a_distance(tmp_path_factory: pytest.TempPathFactory, before: C
     folder = tmp_path_factory.mktemp("drift")
     one, other = snapshot(folder / "w1", before), snapshot(folder / "w2", after)
     there, back, same = compare(one, other), compare(other, one), compare(one, one)
-    assert (there.moved, there.edge_share, there.task_share) == pytest.approx((back.moved, back.edge_share, back.task_share))
+    assert (there.moved, there.edge_share, there.task_share) == pytest.approx(
+        (back.moved, back.edge_share, back.task_share)
+    )
     assert all(0 <= value <= 1 + 1e-12 for value in (there.moved, there.edge_share, there.task_share))
-    assert (same.tasks_added, same.tasks_removed, same.edges_added, same.edges_removed, same.movers) == ((), (), (), (), ())
+    assert (same.tasks_added, same.tasks_removed, same.edges_added, same.edges_removed, same.movers) == (
+        (),
+        (),
+        (),
+        (),
+        (),
+    )
     assert (there.edges_added, there.tasks_added) == (back.edges_removed, back.tasks_removed)

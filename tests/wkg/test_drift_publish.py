@@ -1,14 +1,16 @@
-"""A source that is gone: the night warns and publishes, or, where the settings say so, blocks and leaves all as it was."""
+"""A source that is gone: the night warns and publishes, or, where the settings say so, blocks and leaves all as it
+was.
+"""
 
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from opus_pipelines.errors import CheckFailed
-from opus_pipelines.lake import Lake
-from opus_pipelines.query.pictures import snapshot_pictures
-from opus_pipelines.settings import Checks, Settings
+from opus_pipelines.core.errors import CheckFailed
+from opus_pipelines.core.settings import Checks, Settings
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.reporting.wkg_graph import snapshot_pictures
 from opus_pipelines.wkg.build import check, embed, mine, prepare, publish
 from opus_pipelines.wkg.checks import check_snapshot
 
@@ -40,7 +42,10 @@ def test_a_source_gone_warns_and_is_published(lake: Lake, rebuild: Any, sources:
     assert failed(lake) == {"drift of tasks": False, "no industry or source vanished": False}
     drift = lake.manifest(second.snapshot_id)["drift"]
     assert (drift["from"], drift["tasks_removed"], drift["industries_gone"], drift["sources_gone"]) == (
-        first.snapshot_id, 2, ["trade"], ["orders"],
+        first.snapshot_id,
+        2,
+        ["trade"],
+        ["orders"],
     )
     assert (drift["edges_removed"], drift["moved"]) == (1, 0.0)
 
@@ -48,7 +53,9 @@ def test_a_source_gone_warns_and_is_published(lake: Lake, rebuild: Any, sources:
 def test_a_source_gone_blocks_where_settings_say_so(lake: Lake, rebuild: Any, sources: Any) -> None:
     claims, orders = sources
     first = rebuild(lake, claims, orders)
-    with pytest.raises(CheckFailed, match=r"vanished \(wkg/tasks\): gone: industry trade, source orders; if it is meant"):
+    with pytest.raises(
+        CheckFailed, match=r"vanished \(wkg/tasks\): gone: industry trade, source orders; if it is meant"
+    ):
         rebuild(lake, claims, checks=Checks(drift="block"))
     assert lake.current_snapshot() == first.snapshot_id
     assert rebuild(lake, claims).snapshot_id == lake.current_snapshot() != first.snapshot_id
@@ -75,7 +82,9 @@ def test_recall_below_the_least_blocks(lake: Lake, rebuild: Any, sources: Any, m
         rebuild(lake, sources[0])
 
 
-def test_the_pictures_of_a_run_lie_beside_the_manifest(lake: Lake, rebuild: Any, history: Any, spark: Any, sources: Any) -> None:
+def test_the_pictures_of_a_run_lie_beside_the_manifest(
+    lake: Lake, rebuild: Any, history: Any, spark: Any, sources: Any
+) -> None:
     claims, orders = sources
     rebuild(lake, claims, orders)
     drawn = []

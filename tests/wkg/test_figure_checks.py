@@ -5,15 +5,24 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.lake import table_of
-from opus_pipelines.schemas import EDGES, WAITS, WAYS, Dataset
+from opus_pipelines.core.schemas import EDGES, WAITS, WAYS, Dataset
+from opus_pipelines.lake.layout import table_of
 from opus_pipelines.wkg.figure_checks import FINITE, ORDERED, RISING, WHOLE, check_figures
 
 WAIT = {
-    "level": "task", "dst": "t1", "wait_n": 4, "with_work_n": 1, "wait_ms_mean": 60_000.0, "wait_ms_p50": 50_000.0, "wait_ms_p90": 90_000.0,
+    "level": "task",
+    "dst": "t1",
+    "wait_n": 4,
+    "with_work_n": 1,
+    "wait_ms_mean": 60_000.0,
+    "wait_ms_p50": 50_000.0,
+    "wait_ms_p90": 90_000.0,
     "wait_ms_quantiles": [0.0, 50_000.0, 90_000.0],
 }
-OTHER = WAIT | {"dst": "t0", "wait_ms_quantiles": [95_000.0, 99_000.0]}  # a list may begin above where the one before it ends, or below
+OTHER = WAIT | {
+    "dst": "t0",
+    "wait_ms_quantiles": [95_000.0, 99_000.0],
+}  # a list may begin above where the one before it ends, or below
 
 
 def failed(dataset: Dataset, *rows: dict[str, Any]) -> dict[str, str]:
@@ -26,15 +35,18 @@ def test_sound_waits_pass_every_check() -> None:
     assert {c.name for c in check_figures({WAITS: table_of(WAITS, [WAIT])})} == {FINITE, ORDERED, RISING, WHOLE}
 
 
-@pytest.mark.parametrize(("wrong", "name", "said"), [
-    ({"wait_ms_mean": math.inf}, FINITE, "wait_ms_mean"),
-    ({"wait_ms_quantiles": [0.0, math.nan]}, FINITE, "wait_ms_quantiles"),
-    ({"wait_ms_p90": 40_000.0}, ORDERED, "wait_ms_p50 > wait_ms_p90"),
-    ({"with_work_n": 5}, ORDERED, "with_work_n > wait_n"),
-    ({"wait_ms_quantiles": [0.0, 90_000.0, 50_000.0]}, RISING, "wait_ms_quantiles in 1 rows"),
-    ({"wait_ms_quantiles": None}, WHOLE, "wait_ms_quantiles in 1 rows"),
-    ({"wait_n": None}, WHOLE, "wait_n in 1 rows"),
-])
+@pytest.mark.parametrize(
+    ("wrong", "name", "said"),
+    [
+        ({"wait_ms_mean": math.inf}, FINITE, "wait_ms_mean"),
+        ({"wait_ms_quantiles": [0.0, math.nan]}, FINITE, "wait_ms_quantiles"),
+        ({"wait_ms_p90": 40_000.0}, ORDERED, "wait_ms_p50 > wait_ms_p90"),
+        ({"with_work_n": 5}, ORDERED, "with_work_n > wait_n"),
+        ({"wait_ms_quantiles": [0.0, 90_000.0, 50_000.0]}, RISING, "wait_ms_quantiles in 1 rows"),
+        ({"wait_ms_quantiles": None}, WHOLE, "wait_ms_quantiles in 1 rows"),
+        ({"wait_n": None}, WHOLE, "wait_n in 1 rows"),
+    ],
+)
 def test_a_wrong_waiting_time_is_named(wrong: dict[str, Any], name: str, said: str) -> None:
     assert failed(WAITS, OTHER, WAIT | wrong) == {name: f"1 wrong: {said}"}
 

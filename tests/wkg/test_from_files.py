@@ -1,4 +1,6 @@
-"""From source files to figures: what a source.toml says of weight and kind, and the largest values that a reader lets through."""
+"""From source files to figures: what a source.toml says of weight and kind, and the largest values that a reader lets
+through.
+"""
 
 import json
 import math
@@ -8,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.history.ingest import read_history
-from opus_pipelines.lake import Lake, read_table
-from opus_pipelines.schemas import EDGES, TASKS, Dataset
+from opus_pipelines.core.schemas import EDGES, TASKS, Dataset
+from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.lake.layout import Lake, read_table
 from opus_pipelines.wkg.checks import check_snapshot
 from opus_pipelines.wkg.tables import place
 
@@ -36,14 +38,20 @@ def night(tmp_path: Path, lake: Lake, history: Any, rebuild: Any) -> Callable[..
     return run
 
 
-FLOW = json.dumps({
-    "name": "F", "nodes": [{"name": "A", "type": "t"}, {"name": "B", "type": "t"}], "connections": {"A": {"main": [[{"node": "B"}]]}},
-})
+FLOW = json.dumps(
+    {
+        "name": "F",
+        "nodes": [{"name": "A", "type": "t"}, {"name": "B", "type": "t"}],
+        "connections": {"A": {"main": [[{"node": "B"}]]}},
+    }
+)
 LOG = "case,activity,runs\n1,A,2\n1,B,2\n2,A,1\n2,B,1\n2,C,1\n"
 
 
 @pytest.mark.parametrize(("unit", "counted"), [("transition", 4), ("variant", 1)])
-def test_a_model_stands_for_as_many_runs_as_its_settings_say(night: Callable[..., Any], unit: str, counted: int) -> None:
+def test_a_model_stands_for_as_many_runs_as_its_settings_say(
+    night: Callable[..., Any], unit: str, counted: int
+) -> None:
     rows = night({"flows/source.toml": "weight = 4", "flows/f.json": FLOW}, wkg={"gamma_unit": unit, "lambda": 0.5})
     (edge,) = rows[EDGES]
     assert (edge["transitions"], edge["implementations"], edge["variants"]) == (4, 4, 1)
@@ -67,11 +75,15 @@ def test_the_largest_values_that_a_reader_takes_do_not_break_the_night(night: Ca
     """A reader that let through more would lose a whole night to one cell: Spark fails where a sum leaves its type."""
     task = {"activity": "A", "start": "0001-01-01T00:00:00Z", "end": "9999-12-31T23:59:59.999999Z"}
     most = {"cost": 1e12, "duration": 1e14, "memory": 1e12, "tokens": 10**12, "model": "m", "actor_kind": "model"}
-    records = [{"case_id": str(n), "runs": 10**9, "tasks": [task, task | most, task | {"model": "m", "tokens": 10**12}]} for n in range(3)]
+    records = [
+        {"case_id": str(n), "runs": 10**9, "tasks": [task, task | most, task | {"model": "m", "tokens": 10**12}]}
+        for n in range(3)
+    ]
     names = {"cost": "cost", "duration_ms": "duration", "memory_gb": "memory", "threads": "memory"}
     names |= {"tokens_in": "tokens", "tokens_out": "tokens"}
-    settings = 'weight = { column = "runs" }\n[rates]\nm = { tokens_in = 1e6, tokens_out = 1e6 }\n[task]\nmodel = "model"\n' + "".join(
-        f'{name} = "{path}"\n' for name, path in names.items()
+    settings = (
+        'weight = { column = "runs" }\n[rates]\nm = { tokens_in = 1e6, tokens_out = 1e6 }\n[task]\nmodel = "model"\n'
+        + "".join(f'{name} = "{path}"\n' for name, path in names.items())
     )
     rows = night({"s/source.toml": settings, "s/log.jsonl": "".join(json.dumps(r) + "\n" for r in records)})
     assert [t["implementations"] for t in rows[TASKS]] == [9 * 10**9]

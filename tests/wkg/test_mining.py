@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from opus_pipelines.lake import Lake, read_table
-from opus_pipelines.schemas import ALIASES, CASES, EDGES, NEEDS, TASKS, VARIANTS, WAYS, Dataset
+from opus_pipelines.core.schemas import ALIASES, CASES, EDGES, NEEDS, TASKS, VARIANTS, WAYS, Dataset
+from opus_pipelines.lake.layout import Lake, read_table
 from opus_pipelines.wkg.checks import check_snapshot
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.wkg.tables import place
@@ -34,7 +34,13 @@ def mined(tmp_path_factory: pytest.TempPathFactory, history: Any, rebuild: Any) 
 def test_edges_count_pairs_and_weigh_them_by_lwm_2(mined: Lake) -> None:
     names = {row["task_id"]: title for title, row in by_title(mined).items()}
     found = {
-        (names[r["src"]], names[r["dst"]]): (r["transitions"], r["variants"], r["implementations"], r["probability"], round(r["gamma"], 6))
+        (names[r["src"]], names[r["dst"]]): (
+            r["transitions"],
+            r["variants"],
+            r["implementations"],
+            r["probability"],
+            round(r["gamma"], 6),
+        )
         for r in rows(mined, EDGES)
     }
     lambda_ = math.log(2) / 5  # counts 1, 3, 7, 7: the median is 5
@@ -51,7 +57,8 @@ def test_edges_count_pairs_and_weigh_them_by_lwm_2(mined: Lake) -> None:
 @pytest.mark.parametrize(
     ("title", "p", "p_n", "p_basis", "q", "q_n", "q_basis"),
     [
-        # 10 of 10, 6 of 7 and 7 of 10 come from a pool of p of mean .8697037 and strength 6.624029, 1 of 1 from one of q, 1/3 and 5.
+        # 10 of 10, 6 of 7 and 7 of 10 come from a pool of p of mean .8697037 and strength 6.624029, 1 of 1 from one of
+        # q, 1/3 and 5.
         ("Register", (10 + 6.624029 * 0.8697037) / 16.624029, 10, "observed", 1 / 3, 0, "prior"),
         ("Check", (6 + 6.624029 * 0.8697037) / 13.624029, 7, "observed", (1 + 5 / 3) / 6, 1, "observed"),
         ("Pay", (7 + 6.624029 * 0.8697037) / 16.624029, 10, "observed", 1 / 3, 0, "prior"),
@@ -76,7 +83,12 @@ def test_statistics_of_tasks_and_ways(mined: Lake) -> None:
     assert [register[f] for f in figures] == [None] * 4
     assert (check["wait_n"], check["wait_ms_mean"]) == (0, None)
     assert (check["implementations"], check["duration_n"], check["cost_n"], register["cost_n"]) == (8, 8, 8, 0)
-    assert (check["in_degree"], check["out_degree"], check["industries"], check["clients"]) == (2, 2, ["claims"], ["acme"])
+    assert (check["in_degree"], check["out_degree"], check["industries"], check["clients"]) == (
+        2,
+        2,
+        ["claims"],
+        ["acme"],
+    )
     assert check["instructions"] == ["compare the sum"]
     ways = {(w["actor_kind"], w["model"]): w for w in rows(mined, WAYS) if w["task_id"] == check["task_id"]}
     figures = ("implementations", "duration_ms_mean", "duration_ms_p50", "p_n", "p_basis", "q_n", "q_basis")
@@ -85,7 +97,9 @@ def test_statistics_of_tasks_and_ways(mined: Lake) -> None:
         ("model", "m-small"): (4, 1_000.0, 1_000.0, 4, "observed", 0, "estimated"),
     }
     assert all(w["p_lower"] < w["p"] < w["p_upper"] and w["q_lower"] < w["q"] < w["q_upper"] for w in ways.values())
-    small = ways["model", "m-small"]["p"]  # 4 of 4; between that and what the people of the task and the other tasks let expect
+    small = ways["model", "m-small"][
+        "p"
+    ]  # 4 of 4; between that and what the people of the task and the other tasks let expect
     assert max(check["p"], ways["human", None]["p"]) < small < 1
 
 
@@ -95,13 +109,20 @@ def test_needs_of_the_industry_the_client_and_the_kind_of_case(mined: Lake) -> N
     assert set(found) == {(None, None), ("acme", None), (None, "claim"), ("acme", "claim")}
     row = found["acme", "claim"]
     assert (row["cases_with"], row["success_with"], row["cases_without"], row["success_without"]) == (7, 7, 3, 0)
-    # Wilson: 7 of 7 ends at 7 / (7 + z²), 0 of 3 at z² / (3 + z²); Newcombe's distance from the lift of 1 is their hypotenuse.
+    # Wilson: 7 of 7 ends at 7 / (7 + z²), 0 of 3 at z² / (3 + z²); Newcombe's distance from the lift of 1 is their
+    # hypotenuse.
     z2 = 1.959963984540054**2
     assert (row["lift"], row["lift_lower"]) == (1.0, pytest.approx(1 - math.hypot(z2 / (7 + z2), z2 / (3 + z2))))
     assert row["needed"] is True
-    assert [row[f"adjusted_{end}"] for end in ("lift", "lower", "upper")] == [row["lift"], row["lift_lower"], row["lift_upper"]]
+    assert [row[f"adjusted_{end}"] for end in ("lift", "lower", "upper")] == [
+        row["lift"],
+        row["lift_lower"],
+        row["lift_upper"],
+    ]
     assert row["alternatives"] == [check]
-    ever_present = next(r for r in rows(mined, NEEDS) if r["task_id"] == by_title(mined)["Pay"]["task_id"] and r["client"] is None)
+    ever_present = next(
+        r for r in rows(mined, NEEDS) if r["task_id"] == by_title(mined)["Pay"]["task_id"] and r["client"] is None
+    )
     assert (ever_present["cases_without"], ever_present["lift"], ever_present["needed"]) == (0, None, True)
 
 
@@ -111,9 +132,13 @@ def test_cases_variants_and_aliases(mined: Lake) -> None:
     assert len(cases) == 10
     assert sorted(map(tuple, (c["task_keys"] for c in cases)))[-1] == ("Register", "Pay")
     assert all([ids[k] for k in c["task_keys"]] == c["tasks"] for c in cases)
-    variants = {tuple(v["tasks"]): (v["implementations"], v["success_known"], v["successes"]) for v in rows(mined, VARIANTS)}
+    variants = {
+        tuple(v["tasks"]): (v["implementations"], v["success_known"], v["successes"]) for v in rows(mined, VARIANTS)
+    }
     assert variants[ids["Register"], ids["Pay"]] == (3, 3, 0)
-    assert {(a["task_key"], a["method"], a["similarity"]) for a in rows(mined, ALIASES)} == {(t, "exact", 1.0) for t in ids}
+    assert {(a["task_key"], a["method"], a["similarity"]) for a in rows(mined, ALIASES)} == {
+        (t, "exact", 1.0) for t in ids
+    }
 
 
 def test_the_published_snapshot_passes_its_checks_and_opens(mined: Lake) -> None:
@@ -126,31 +151,55 @@ def test_the_published_snapshot_passes_its_checks_and_opens(mined: Lake) -> None
     assert snapshot.implementation_vectors.schema.field("vector").type == pa.list_(pa.float32(), 8)
 
 
-def test_predecessors_make_edges_where_they_are_stated_and_weight_multiplies(lake: Lake, history: Any, rebuild: Any) -> None:
-    dag = [history.step("A"), history.step("B"), history.step("C", predecessors=[0]), history.step("D", predecessors=[1, 2])]
+def test_predecessors_make_edges_where_they_are_stated_and_weight_multiplies(
+    lake: Lake, history: Any, rebuild: Any
+) -> None:
+    dag = [
+        history.step("A"),
+        history.step("B"),
+        history.step("C", predecessors=[0]),
+        history.step("D", predecessors=[1, 2]),
+    ]
     rebuild(lake, history.write(lake, "models", [history.case(1, dag, weight=3)]))
     names = {row["task_id"]: title for title, row in by_title(lake).items()}
-    assert {(names[r["src"]], names[r["dst"]]): (r["transitions"], r["variants"], r["implementations"]) for r in rows(lake, EDGES)} == {
-        ("A", "B"): (3, 1, 3), ("A", "C"): (3, 1, 3), ("B", "D"): (3, 1, 3), ("C", "D"): (3, 1, 3),
+    assert {
+        (names[r["src"]], names[r["dst"]]): (r["transitions"], r["variants"], r["implementations"])
+        for r in rows(lake, EDGES)
+    } == {
+        ("A", "B"): (3, 1, 3),
+        ("A", "C"): (3, 1, 3),
+        ("B", "D"): (3, 1, 3),
+        ("C", "D"): (3, 1, 3),
     }
 
 
-def test_without_step_outcomes_p_is_estimated_from_cases_and_refusals_do_not_count(lake: Lake, history: Any, rebuild: Any) -> None:
+def test_without_step_outcomes_p_is_estimated_from_cases_and_refusals_do_not_count(
+    lake: Lake, history: Any, rebuild: Any
+) -> None:
     cases = [history.case(i, [history.step("A"), history.step("B")], success=i < 8) for i in range(10)]
     cases += [history.case(i, [history.step("A")], success=True, expected_outcome=False) for i in range(10, 30)]
     rebuild(lake, history.write(lake, "runs", cases))
     task, other = by_title(lake)["B"], by_title(lake)["A"]
-    # 8 of 10 cases that were to succeed, and 5 more at the settings' .95 twice: the root of it is the mean of p that both lean to
+    # 8 of 10 cases that were to succeed, and 5 more at the settings' .95 twice: the root of it is the mean of p that
+    # both lean to
     mean = ((8 + 5 * 0.95**2) / 15) ** 0.5
-    assert (task["p_basis"], task["p_n"], task["q"], task["q_basis"], task["q_n"]) == ("estimated", 10, 0.0, "estimated", 10)
-    assert 0.8 ** 0.5 < task["p"] < mean
+    assert (task["p_basis"], task["p_n"], task["q"], task["q_basis"], task["q_n"]) == (
+        "estimated",
+        10,
+        0.0,
+        "estimated",
+        10,
+    )
+    assert 0.8**0.5 < task["p"] < mean
     assert task["p"] * other["p"] == pytest.approx(mean**2, abs=0.02)
     assert task["p_lower"] < 0.8 < task["p"] < task["p_upper"] < 1
     assert task["q_upper"] > 0.5
     assert {(n["cases_with"], n["cases_without"]) for n in rows(lake, NEEDS)} == {(10, 0)}
 
 
-def test_ways_of_people_are_told_apart_by_the_group_that_their_events_name(lake: Lake, history: Any, rebuild: Any) -> None:
+def test_ways_of_people_are_told_apart_by_the_group_that_their_events_name(
+    lake: Lake, history: Any, rebuild: Any
+) -> None:
     person, program = {"actor_kind": "human"}, {"actor_kind": "code"}
     steps = [
         history.step("A", attributes={"org:group": "north", "org:role": "clerk"}, **person),
@@ -165,8 +214,13 @@ def test_ways_of_people_are_told_apart_by_the_group_that_their_events_name(lake:
     rebuild(lake, history.write(lake, "runs", [history.case(1, steps)]))
     ways = {(w["actor_kind"], w["actor_group"]): (w["implementations"], w["instructions"]) for w in rows(lake, WAYS)}
     assert ways == {
-        ("human", "north"): (1, None), ("human", "clerk"): (1, ["by hand"]), (None, "night shift"): (1, None),
-        ("code", None): (1, None), ("human", None): (2, None), (None, "Buchhaltung"): (1, None), ("human", "desk 3"): (1, None),
+        ("human", "north"): (1, None),
+        ("human", "clerk"): (1, ["by hand"]),
+        (None, "night shift"): (1, None),
+        ("code", None): (1, None),
+        ("human", None): (2, None),
+        (None, "Buchhaltung"): (1, None),
+        ("human", "desk 3"): (1, None),
     }
     (case,) = rows(lake, CASES)  # as Spark tells it, so do the cases that savings are counted over
     assert case["actor_groups"] == ["north", "clerk", "night shift", None, None, "Buchhaltung", None, "desk 3"]

@@ -1,4 +1,6 @@
-"""Nights in a row: whatever comes, changes, is pinned or goes, the published WKG is the one that a rebuild from nothing makes."""
+"""Nights in a row: whatever comes, changes, is pinned or goes, the published WKG is the one that a rebuild from
+nothing makes.
+"""
 
 import json
 import random
@@ -12,10 +14,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from opus_pipelines.history.ingest import read_history
-from opus_pipelines.lake import Lake, read_table
-from opus_pipelines.schemas import ALIASES, CASES, EDGES, EMBEDDINGS, IMPLEMENTATION_VECTORS, IMPLEMENTATIONS, NEEDS, TASKS, VARIANTS, WAYS
-from opus_pipelines.settings import Paths, Settings
+from opus_pipelines.core.schemas import (
+    ALIASES,
+    CASES,
+    EDGES,
+    EMBEDDINGS,
+    IMPLEMENTATION_VECTORS,
+    IMPLEMENTATIONS,
+    NEEDS,
+    TASKS,
+    VARIANTS,
+    WAYS,
+)
+from opus_pipelines.core.settings import Paths, Settings
+from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.lake.layout import Lake, read_table
 from opus_pipelines.wkg.staged import SnapshotBuild
 from opus_pipelines.wkg.tables import place
 from tests.rebuilding import build_snapshot
@@ -74,7 +87,11 @@ class World:
         for number in range(draw.randint(6, 12)):
             steps = draw.sample(NAMES, draw.randint(2, 4))
             figures = [
-                {"duration_ms": draw.uniform(0, 1e6), "cost": draw.uniform(0, 9), "actor_kind": draw.choice(["human", "code"])}
+                {
+                    "duration_ms": draw.uniform(0, 1e6),
+                    "cost": draw.uniform(0, 9),
+                    "actor_kind": draw.choice(["human", "code"]),
+                }
                 for _ in steps
             ]
             tasks = [{"task_key": style(step)} | figure for step, figure in zip(steps, figures, strict=True)]
@@ -126,7 +143,9 @@ def assert_same(one: Lake, two: Lake) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-def test_any_sequence_of_nights_ends_where_a_rebuild_from_nothing_ends(tmp_path: Path, spark: Any, history: Any, seed: int) -> None:
+def test_any_sequence_of_nights_ends_where_a_rebuild_from_nothing_ends(
+    tmp_path: Path, spark: Any, history: Any, seed: int
+) -> None:
     world = World(tmp_path / "world", spark, seed, history.now)
     world.add()
     world.add()
@@ -173,7 +192,10 @@ def _sources_whose_aliases_changed(world: World, build: SnapshotBuild) -> set[st
     folders = sorted((world.lake.root / "wkg").glob("w*"), key=lambda f: f.stat().st_mtime)
     before = next(f for f in reversed(folders) if f.name != build.snapshot_id)
     old, new = (
-        {(r["source"], r["industry"], r["task_key"]): r["task_id"] for r in read_table(ALIASES, place(f, ALIASES)).to_pylist()}
+        {
+            (r["source"], r["industry"], r["task_key"]): r["task_id"]
+            for r in read_table(ALIASES, place(f, ALIASES)).to_pylist()
+        }
         for f in (before, world.lake.snapshot_folder(build.snapshot_id))
     )
     return {key[0] for key in new if new[key] != old.get(key)}

@@ -10,22 +10,24 @@ import pyarrow as pa
 import pytest
 from lxml import etree
 
-from opus_pipelines.history.ingest import read_history
-from opus_pipelines.lake import Lake, read_table
-from opus_pipelines.schemas import ALIASES, EDGES
-from opus_pipelines.settings import Settings
+from opus_pipelines.core.schemas import ALIASES, EDGES
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.lake.layout import Lake, read_table
 from opus_pipelines.wkg.build import mine, prepare
 
 DATA = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "event_logs"
 pytestmark = [
-    pytest.mark.data, pytest.mark.spark,
+    pytest.mark.data,
+    pytest.mark.spark,
     pytest.mark.skipif(not DATA.is_dir(), reason=f"no real data in {DATA}; OPUS_TEST_DATA says where it is"),
 ]
 
 XES = {"helpdesk": "helpdesk.xes.gz", "bpic2012": "bpic2012.xes.gz", "bpic2013": "bpic2013_incidents.xes.gz"}
 CSV = {"bpic2017w": "real_start_end_BPIC_2017_W.csv.gz"}
 
-# A task is a start, or a complete with no start open: in the running sum of +1 a start and -1 a complete of one activity of
+# A task is a start, or a complete with no start open: in the running sum of +1 a start and -1 a complete of one
+# activity of
 # one case, a complete that makes a new low below 0 found none. Logs without start and complete: every event is a task.
 PAIRS = """
 with marked as (
@@ -58,7 +60,9 @@ def xes_events(log, path):
                 transition = values.get("lifecycle:transition", "").lower()
                 same = (names["concept:name"], *sorted(values.items()))
                 case = names["concept:name"]
-                rows.append((log, case, position, values["concept:name"], transition, values["time:timestamp"], same in seen))
+                rows.append(
+                    (log, case, position, values["concept:name"], transition, values["time:timestamp"], same in seen)
+                )
                 seen.add(same)
                 position += 1
             trace.clear()
@@ -69,18 +73,25 @@ def xes_events(log, path):
 def independent_counts():
     """(log, src, dst) -> transitions, by DuckDB over flat events."""
     con = duckdb.connect()
-    con.execute("create table events (log text, case_id text, position bigint, activity text, transition text, time timestamptz)")
+    con.execute(
+        "create table events (log text, case_id text, position bigint, activity text, transition text, time timestamptz)"
+    )
     for log, name in XES.items():
         con.register("flat", xes_events(log, DATA / name))
         # An event that stands twice in a case, all its attributes the same, counts once (helpdesk has 127 of them).
-        con.execute("insert into events select log, case_id, position, activity, transition, time from flat where not twice")
+        con.execute(
+            "insert into events select log, case_id, position, activity, transition, time from flat where not twice"
+        )
         con.unregister("flat")
     for log, name in CSV.items():
-        con.execute("""
+        con.execute(
+            """
             insert into events
             select ?, case_id, row_number() over (), activity, '', start_time
             from read_csv(?, all_varchar = true, parallel = false)
-        """, [log, str(DATA / name)])
+        """,
+            [log, str(DATA / name)],
+        )
     rows = con.execute(PAIRS).fetchall()
     return {(log, src, dst): n for log, src, dst, n in rows}
 
@@ -94,7 +105,10 @@ def test_transitions_equal_an_independent_count(tmp_path, spark):
     state = read_history(lake, tmp_path / "history", datetime(2026, 1, 31, tzinfo=UTC))
     build = prepare(lake, Settings(), state)
     mine(build, lambda: spark)
-    task = {(a["source"], a["task_key"]): a["task_id"] for a in read_table(ALIASES, build.folder / "task_aliases").to_pylist()}
+    task = {
+        (a["source"], a["task_key"]): a["task_id"]
+        for a in read_table(ALIASES, build.folder / "task_aliases").to_pylist()
+    }
     mined = {(e["src"], e["dst"]): e["transitions"] for e in read_table(EDGES, build.folder / "edges").to_pylist()}
     counted: dict[tuple[str, str], int] = {}
     for (log, src, dst), n in independent_counts().items():

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from opus_pipelines.core.errors import CheckFailed
+from opus_pipelines.core.schemas import EMBEDDINGS, SOURCES, TASKS
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import adopt_vectors
-from opus_pipelines.errors import CheckFailed
-from opus_pipelines.lake import PART, Lake, table_of, write_json, write_table
-from opus_pipelines.schemas import EMBEDDINGS, SOURCES, TASKS
-from opus_pipelines.settings import Settings
+from opus_pipelines.lake.layout import PART, Lake, table_of, write_json, write_table
 from opus_pipelines.wkg import build as wkg_build
 from opus_pipelines.wkg import remake
 from opus_pipelines.wkg.checks import check_snapshot
@@ -27,7 +27,9 @@ def made_again(lake: Lake, history: Any, spark: Any, *sources: SimpleNamespace) 
         folder = scratch.root / source.folder.relative_to(lake.root)
         shutil.copytree(source.folder, folder)
         source.folder = folder
-    build = wkg_build.prepare(scratch, Settings(), history.of(*sources), publish=True, home=lake, encoder=history.encoder)
+    build = wkg_build.prepare(
+        scratch, Settings(), history.of(*sources), publish=True, home=lake, encoder=history.encoder
+    )
     assert build.is_new
     wkg_build.mine(build, lambda: spark)
     wkg_build.embed(build, history.encoder())
@@ -41,11 +43,15 @@ def built(lake: Lake, history: Any, rebuild: Any) -> tuple[Lake, SimpleNamespace
 
 
 @pytest.mark.spark
-def test_the_same_inputs_give_the_same_and_change_nothing(built: Any, history: Any, spark: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_same_inputs_give_the_same_and_change_nothing(
+    built: Any, history: Any, spark: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     lake, source, snapshot = built
     before = {path: path.stat().st_mtime_ns for path in lake.root.rglob("*.parquet")}
     assert made_again(lake, history, spark, source) == snapshot
-    assert {path: path.stat().st_mtime_ns for path in lake.root.rglob("*.parquet") if ".staging" not in path.parts} == before
+    assert {
+        path: path.stat().st_mtime_ns for path in lake.root.rglob("*.parquet") if ".staging" not in path.parts
+    } == before
     assert lake.current_snapshot() == snapshot
 
 
@@ -56,7 +62,9 @@ def test_other_content_is_named_and_nothing_is_changed(built: Any, history: Any,
     table = pq.ParquetFile(path).read()
     wrong = table.set_column(0, "task_id", pa.array(["t0"] * table.num_rows))
     pq.write_table(wrong, path)
-    with pytest.raises(CheckFailed, match=f"same inputs gave other content .* in 1 files: wkg/{snapshot}/tasks/{PART}. Nothing was"):
+    with pytest.raises(
+        CheckFailed, match=f"same inputs gave other content .* in 1 files: wkg/{snapshot}/tasks/{PART}. Nothing was"
+    ):
         made_again(lake, history, spark, source)
     assert pq.ParquetFile(path).read().equals(wrong)
 
@@ -80,14 +88,22 @@ def tasks(folder: Path, *titles: str) -> None:
     write_table(TASKS, table_of(TASKS, [{"task_id": f"t{t}", "title": t} for t in titles]), folder)
 
 
-@pytest.mark.parametrize(("made", "there", "same"), [
-    (["a", "b"], ["a", "b"], True), (["a"], ["b"], False), (["a"], ["a", "b"], False), (["a"], [], False),
-])
+@pytest.mark.parametrize(
+    ("made", "there", "same"),
+    [
+        (["a", "b"], ["a", "b"], True),
+        (["a"], ["b"], False),
+        (["a"], ["a", "b"], False),
+        (["a"], [], False),
+    ],
+)
 def test_what_counts_as_the_same(tmp_path: Path, made: list[str], there: list[str], same: bool) -> None:
     home, staged = Lake(tmp_path / "lake"), tmp_path / "staged"
     tasks(staged / "tasks", *made)
     tasks(home.snapshot_folder("w1") / "tasks", *there)
-    pq.write_table(pq.ParquetFile(staged / "tasks" / PART).read(), staged / "tasks" / PART)  # other bytes, written by another version
+    pq.write_table(
+        pq.ParquetFile(staged / "tasks" / PART).read(), staged / "tasks" / PART
+    )  # other bytes, written by another version
     (staged / "manifest.json").write_text("{}")
     if same:
         remake.compare(Lake(tmp_path / "scratch"), home, "w1", staged)
@@ -139,7 +155,9 @@ def test_the_scratch_lake_has_what_is_kept_but_no_vectors(lake: Lake) -> None:
 def test_only_vectors_of_new_texts_are_adopted(tmp_path: Path) -> None:
     for place, keys in (("made", ["a", "b"]), ("kept", ["b"])):
         (tmp_path / place / "m").mkdir(parents=True)
-        pq.write_table(pa.table({"content_hash": keys, "vector": [[1.0]] * len(keys)}), tmp_path / place / "m" / f"{place}.parquet")
+        pq.write_table(
+            pa.table({"content_hash": keys, "vector": [[1.0]] * len(keys)}), tmp_path / place / "m" / f"{place}.parquet"
+        )
     adopt_vectors(tmp_path / "made", tmp_path / "kept")
     new = [f for f in (tmp_path / "kept/m").iterdir() if f.name != "kept.parquet"]
     assert [pq.ParquetFile(f).read()["content_hash"].to_pylist() for f in new] == [["a"]]

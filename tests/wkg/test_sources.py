@@ -12,23 +12,23 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from opus_pipelines.errors import CheckFailed
-from opus_pipelines.ids import file_hash
-from opus_pipelines.lake import Lake, read_json, read_table
-from opus_pipelines.schemas import ALIASES, CASES, EDGES, EMBEDDINGS, NEEDS, TASKS, VARIANTS, WAYS
-from opus_pipelines.settings import Settings
+from opus_pipelines.core.errors import CheckFailed
+from opus_pipelines.core.ids import file_hash
+from opus_pipelines.core.schemas import ALIASES, CASES, EDGES, EMBEDDINGS, NEEDS, TASKS, VARIANTS, WAYS
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.estimates.histograms import BORDERS
+from opus_pipelines.estimates.unknown_figures import NO_INTERVAL
+from opus_pipelines.lake.layout import Lake, read_json, read_table
+from opus_pipelines.task_matching.name_nodes import SourceNames
+from opus_pipelines.task_matching.resolve import Resolution
+from opus_pipelines.task_matching.source_names import count_names
 from opus_pipelines.wkg.aggregates import SourcePart, mine_missing, read_aggregate
 from opus_pipelines.wkg.build import embed, mine, prepare, publish
 from opus_pipelines.wkg.checks import CheckResult, check_snapshot
-from opus_pipelines.wkg.estimates.histograms import BORDERS
-from opus_pipelines.wkg.estimates.unknown import NO_INTERVAL
 from opus_pipelines.wkg.gamma import LambdaRule
-from opus_pipelines.wkg.resolution.names import count_names
-from opus_pipelines.wkg.resolution.nodes import SourceNames
-from opus_pipelines.wkg.resolution.resolve import Resolution
 from opus_pipelines.wkg.tables import place, write_tables
-from tests.wkg.bins import bin_of
-from tests.wkg.resolved import resolve
+from tests.estimates.bins import bin_of
+from tests.task_matching.resolved import resolve
 
 pytestmark = pytest.mark.spark
 STRICT = (TASKS, WAYS, EDGES, NEEDS, VARIANTS)
@@ -44,14 +44,24 @@ def random_cases(history: Any, seed: int) -> list[dict[str, Any]]:
     def steps() -> list[dict[str, Any]]:
         return [
             history.step(
-                draw.choice("ABCDE"), draw.choice([True, True, False, None]), duration_ms=draw.choice([None, draw.uniform(0, 1e7)]),
-                cost_usd=draw.choice([None, draw.uniform(0, 3)]), wait_ms=draw.uniform(0, 1e9), actor_kind=draw.choice(["human", "code"]),
+                draw.choice("ABCDE"),
+                draw.choice([True, True, False, None]),
+                duration_ms=draw.choice([None, draw.uniform(0, 1e7)]),
+                cost_usd=draw.choice([None, draw.uniform(0, 3)]),
+                wait_ms=draw.uniform(0, 1e9),
+                actor_kind=draw.choice(["human", "code"]),
             )
             for _ in range(draw.randint(1, 7))
         ]
 
     return [
-        history.case(i, steps(), success=draw.choice([True, False, None]), title=draw.choice(["x", "y", None]), weight=draw.randint(1, 3))
+        history.case(
+            i,
+            steps(),
+            success=draw.choice([True, False, None]),
+            title=draw.choice(["x", "y", None]),
+            weight=draw.randint(1, 3),
+        )
         for i in range(40)
     ]
 
@@ -63,7 +73,9 @@ def tables_of(lake: Lake, parts: list[SourcePart], resolution: Resolution, folde
     return tables
 
 
-def test_the_sum_over_sources_is_mining_everything_at_once(lake: Lake, history: Any, spark: Any, tmp_path: Path) -> None:
+def test_the_sum_over_sources_is_mining_everything_at_once(
+    lake: Lake, history: Any, spark: Any, tmp_path: Path
+) -> None:
     groups = []
     for seed in range(4):
         cases, draw = random_cases(history, seed), random.Random(seed)
@@ -73,18 +85,23 @@ def test_the_sum_over_sources_is_mining_everything_at_once(lake: Lake, history: 
         groups.append(([whole], [history.write(lake, f"part{seed}{k}", part) for k, part in enumerate(split) if part]))
     sources = [source for group in groups for side in group for source in side]
     resolution = resolve([SourceNames(s.source, True, counts(s.folder)) for s in sources], {}, "normalised")
-    parts = {s.source: SourcePart(s.source, s.content, s.folder, tuple(resolution.of_source(s.source))) for s in sources}
+    parts = {
+        s.source: SourcePart(s.source, s.content, s.folder, tuple(resolution.of_source(s.source))) for s in sources
+    }
     mine_missing(lake, parts.values(), lambda: spark)
     for place_, (whole, split) in enumerate(groups):
         one, many = (
-            tables_of(lake, [parts[s.source] for s in side], resolution, tmp_path / f"{place_}{len(side)}") for side in (whole, split)
+            tables_of(lake, [parts[s.source] for s in side], resolution, tmp_path / f"{place_}{len(side)}")
+            for side in (whole, split)
         )
         assert one == many
     assert mine_missing(lake, parts.values(), no_spark) == []
 
 
 def test_spark_bins_integers_as_python_does(lake: Lake, history: Any, spark: Any) -> None:
-    near_borders = [b + d for b in BORDERS[::7] for d in (-1, 0, 1) if 0 <= b + d < 2**52]  # microseconds that a float of ms holds
+    near_borders = [
+        b + d for b in BORDERS[::7] for d in (-1, 0, 1) if 0 <= b + d < 2**52
+    ]  # microseconds that a float of ms holds
     steps = [history.step("A", duration_ms=value / 1000, wait_ms=5.0, tokens_in=5) for value in [0, 1, *near_borders]]
     source = history.write(lake, "a", [history.case(1, steps, weight=3)])
     resolution = resolve([SourceNames("a", True, counts(source.folder))], {}, "normalised")
@@ -92,9 +109,15 @@ def test_spark_bins_integers_as_python_does(lake: Lake, history: Any, spark: Any
     mine_missing(lake, [part], lambda: spark)
     found = read_aggregate(lake, [part], "histograms").to_pylist()
     durations = Counter(bin_of(value) for value in [0, 1, *near_borders])
-    assert {r["bin"]: r["count"] for r in found if r["measure"] == "duration"} == {b: 3 * n for b, n in durations.items()}
-    assert all(bin_of(r["value_min"]) == bin_of(r["value_max"]) == r["bin"] for r in found if r["measure"] == "duration")
-    totals = {r["measure"]: (r["bin"], r["count"], int(r["sum"])) for r in found if r["measure"] in ("wait", "tokens_in")}
+    assert {r["bin"]: r["count"] for r in found if r["measure"] == "duration"} == {
+        b: 3 * n for b, n in durations.items()
+    }
+    assert all(
+        bin_of(r["value_min"]) == bin_of(r["value_max"]) == r["bin"] for r in found if r["measure"] == "duration"
+    )
+    totals = {
+        r["measure"]: (r["bin"], r["count"], int(r["sum"])) for r in found if r["measure"] in ("wait", "tokens_in")
+    }
     assert totals == {
         "wait": (bin_of(5_000), 3 * len(steps), 15_000 * len(steps)),
         "tokens_in": (None, 3 * len(steps), 15 * len(steps)),  # nobody asks for its quantiles
@@ -105,7 +128,9 @@ def counts(folder: Path) -> dict[tuple[str | None, str, str], int]:
     return {(r["industry"], r["task_key"], r["title"]): r["count"] for r in count_names(folder).to_pylist()}
 
 
-def test_two_lakes_of_the_same_inputs_hold_the_same_bytes(tmp_path: Path, history: Any, rebuild: Callable[..., Any]) -> None:
+def test_two_lakes_of_the_same_inputs_hold_the_same_bytes(
+    tmp_path: Path, history: Any, rebuild: Callable[..., Any]
+) -> None:
     hashes = []
     for name in ("one", "two"):
         lake = Lake(tmp_path / name)
@@ -128,13 +153,16 @@ def test_nights_ids_lambda_and_retention(lake: Lake, history: Any, rebuild: Call
     again = prepare(lake, Settings(), history.of(first))
     assert (again.snapshot_id, again.is_new, again.is_current) == (night_1.snapshot_id, False, True)
 
-    other = history.write(lake, "other", [history.case(1, [history.step("register"), history.step("PayOut")], title="claim")])
+    other = history.write(
+        lake, "other", [history.case(1, [history.step("register"), history.step("PayOut")], title="claim")]
+    )
     night_2 = rebuild(lake, first, other, now=history.now + timedelta(days=40))
     assert night_2.mined == ["other"]
     assert titles(lake) == ids | {"PayOut": titles(lake)["PayOut"]}
     aliases = read_table(ALIASES, place(lake.snapshot_folder(night_2.snapshot_id), ALIASES)).to_pylist()
     assert {(a["source"], a["task_key"]): a["method"] for a in aliases if a["task_id"] == ids["Register"]} == {
-        ("first", "Register"): "exact", ("other", "register"): "normalised",
+        ("first", "Register"): "exact",
+        ("other", "register"): "normalised",
     }
     assert lake.manifest(night_2.snapshot_id)["lambda"] == lambda_
     assert prepare(lake, Settings(), history.of(first, other), reset_lambda=True).is_new
@@ -167,7 +195,11 @@ def test_a_failed_check_publishes_nothing(lake: Lake, history: Any, spark: Any) 
     embed(build, history.encoder())
     assert all(check.passed for check in check_snapshot(build.folder))
     corrupted = [
-        (EDGES, "every task exists", lambda t: t.set_column(t.schema.get_field_index("dst"), "dst", [["t0000"] * t.num_rows])),
+        (
+            EDGES,
+            "every task exists",
+            lambda t: t.set_column(t.schema.get_field_index("dst"), "dst", [["t0000"] * t.num_rows]),
+        ),
         (TASKS, "probabilities lie in [0, 1]", lambda t: with_column(t, "p", 1.5)),
         (TASKS, "probabilities lie in [0, 1]", lambda t: with_column(t, "p_lower", math.nan)),
         (TASKS, "figures are finite", lambda t: with_column(t, "wait_ms_mean", math.nan)),
@@ -191,7 +223,8 @@ def test_a_failed_check_publishes_nothing(lake: Lake, history: Any, spark: Any) 
         pq.write_table(with_column(with_column(table, "p_lower", None), "p_upper", None), file)
     failed = [check for check in check_snapshot(build.folder) if not check.passed]
     assert {(check.name, check.dataset, check.blocking) for check in failed} == {
-        ("every figure could be told", "wkg/tasks", False), ("every figure could be told", "wkg/task_implementations", False),
+        ("every figure could be told", "wkg/tasks", False),
+        ("every figure could be told", "wkg/task_implementations", False),
     }
     assert failed[0].detail == "1 wrong: p in 3 rows"
     with pytest.raises(CheckFailed, match=r"nothing was published: range \(wkg/tasks\): p is 2"):
@@ -203,4 +236,6 @@ def test_a_failed_check_publishes_nothing(lake: Lake, history: Any, spark: Any) 
 def with_column(table: Any, name: str, value: Any) -> Any:
     """The table with one value in all rows of a column."""
     place_ = table.schema.get_field_index(name)
-    return table.set_column(place_, table.schema.field(place_), pa.array([value] * table.num_rows, table.schema.field(place_).type))
+    return table.set_column(
+        place_, table.schema.field(place_), pa.array([value] * table.num_rows, table.schema.field(place_).type)
+    )

@@ -6,9 +6,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from opus_pipelines.evaluation.times import LEVELS
-from opus_pipelines.lake import Lake, read_table
-from opus_pipelines.schemas import CASES, EDGES, TASKS, WAITS, WAYS, Dataset
+from opus_pipelines.core.schemas import CASES, EDGES, TASKS, WAITS, WAYS, Dataset
+from opus_pipelines.evaluation.duration_quantiles import LEVELS
+from opus_pipelines.lake.layout import Lake, read_table
 from opus_pipelines.wkg.tables import place
 
 pytestmark = pytest.mark.spark
@@ -24,7 +24,9 @@ def rows(lake: Lake, dataset: Dataset) -> list[dict[str, Any]]:
 
 def police(history: Any, days: float, actor: str, minutes: float | None = 10.0) -> dict[str, Any]:
     """A claim whose police report is ready after so many days; without minutes only its completion is known."""
-    case: dict[str, Any] = history.case(int(days * 10), [history.step("Register"), history.step("Police", actor_kind=actor)])
+    case: dict[str, Any] = history.case(
+        int(days * 10), [history.step("Register"), history.step("Police", actor_kind=actor)]
+    )
     register, report = case["tasks"]
     start = register["ended_at"] + timedelta(days=days)
     report |= {"started_at": start, "ended_at": start + timedelta(minutes=minutes or 0), "wait_ms": days * 24 * HOUR}
@@ -44,7 +46,8 @@ def mined(tmp_path_factory: pytest.TempPathFactory, history: Any, rebuild: Any) 
 
 def test_an_edge_has_the_quantiles_of_its_waiting_time_and_says_how_often_work_is_in_it(mined: Lake) -> None:
     (edge,) = rows(mined, EDGES)
-    # 1, 1.5, 2, 2.5, 3, 3.5, 4 and 5 days: the median lies half way between 2.5 and 3, the 90th percentile .3 of the way from 4 to 5
+    # 1, 1.5, 2, 2.5, 3, 3.5, 4 and 5 days: the median lies half way between 2.5 and 3, the 90th percentile .3 of the
+    # way from 4 to 5
     assert (edge["wait_n"], edge["wait_with_work_n"]) == (8, 3)
     assert edge["wait_ms_p50"] == pytest.approx(2.75 * 24 * HOUR, rel=0.03)
     assert edge["wait_ms_p90"] == pytest.approx(4.3 * 24 * HOUR, rel=0.03)
@@ -52,13 +55,19 @@ def test_an_edge_has_the_quantiles_of_its_waiting_time_and_says_how_often_work_i
 
 
 def test_waiting_time_is_kept_by_edge_way_task_and_resource(mined: Lake) -> None:
-    found = {(r["level"], r["actor_kind"]): (r["wait_n"], r["with_work_n"], r["wait_ms_p50"] / HOUR / 24) for r in rows(mined, WAITS)}
+    found = {
+        (r["level"], r["actor_kind"]): (r["wait_n"], r["with_work_n"], r["wait_ms_p50"] / HOUR / 24)
+        for r in rows(mined, WAITS)
+    }
     assert found == {
         ("edge", None): (8, 3, pytest.approx(2.75, rel=0.03)),
-        ("edge_way", "human"): (5, 0, pytest.approx(3, rel=0.03)), ("edge_way", "code"): (3, 3, pytest.approx(2.5, rel=0.03)),
-        ("way", "human"): (5, 0, pytest.approx(3, rel=0.03)), ("way", "code"): (3, 3, pytest.approx(2.5, rel=0.03)),
+        ("edge_way", "human"): (5, 0, pytest.approx(3, rel=0.03)),
+        ("edge_way", "code"): (3, 3, pytest.approx(2.5, rel=0.03)),
+        ("way", "human"): (5, 0, pytest.approx(3, rel=0.03)),
+        ("way", "code"): (3, 3, pytest.approx(2.5, rel=0.03)),
         ("task", None): (8, 3, pytest.approx(2.75, rel=0.03)),
-        ("resource", "human"): (5, 0, pytest.approx(3, rel=0.03)), ("resource", "code"): (3, 3, pytest.approx(2.5, rel=0.03)),
+        ("resource", "human"): (5, 0, pytest.approx(3, rel=0.03)),
+        ("resource", "code"): (3, 3, pytest.approx(2.5, rel=0.03)),
     }
     quantiles = next(r["wait_ms_quantiles"] for r in rows(mined, WAITS) if r["level"] == "task")
     assert len(quantiles) == len(LEVELS)
@@ -78,14 +87,26 @@ def test_tasks_and_ways_have_both_waiting_and_working_time(mined: Lake) -> None:
 
 def test_a_case_keeps_its_lead_time_and_the_times_of_its_steps(mined: Lake) -> None:
     cases = {c["lead_time_ms"]: c for c in rows(mined, CASES)}
-    assert sorted(cases) == [pytest.approx(d * 24 * HOUR + m * 60_000) for d, m in (
-        (1, 10), (1.5, 0), (2, 10), (2.5, 0), (3, 10), (3.5, 0), (4, 10), (5, 10),
-    )]
+    assert sorted(cases) == [
+        pytest.approx(d * 24 * HOUR + m * 60_000)
+        for d, m in (
+            (1, 10),
+            (1.5, 0),
+            (2, 10),
+            (2.5, 0),
+            (3, 10),
+            (3.5, 0),
+            (4, 10),
+            (5, 10),
+        )
+    ]
     assert cases[2.5 * 24 * HOUR]["task_wait_ms"] == [None, 2.5 * 24 * HOUR]
     assert all(len(c["task_started_at"]) == 2 for c in cases.values())
 
 
-def test_two_sources_added_up_are_one_source(lake: Lake, tmp_path_factory: pytest.TempPathFactory, history: Any, rebuild: Any) -> None:
+def test_two_sources_added_up_are_one_source(
+    lake: Lake, tmp_path_factory: pytest.TempPathFactory, history: Any, rebuild: Any
+) -> None:
     cases = [police(history, days, "human") for days in (1, 2, 3, 4, 5, 6)]
     other = Lake(tmp_path_factory.mktemp("one") / "lake")
     rebuild(lake, history.write(lake, "a", cases[:2]), history.write(lake, "b", cases[2:]))
@@ -97,7 +118,9 @@ def test_two_sources_added_up_are_one_source(lake: Lake, tmp_path_factory: pytes
 def test_waiting_time_without_moments_is_unknown_and_not_0(lake: Lake, history: Any, rebuild: Any) -> None:
     """Flows and models tell what follows what, and no times."""
     untimed = {"started_at": None, "ended_at": None}
-    flow = [history.step(name, predecessors=before, **untimed) for name, before in (("A", []), ("B", [0]), ("C", [0, 1]))]
+    flow = [
+        history.step(name, predecessors=before, **untimed) for name, before in (("A", []), ("B", [0]), ("C", [0, 1]))
+    ]
     rebuild(lake, history.write(lake, "flows", [history.case(1, flow)]))
     assert rows(lake, WAITS) == []
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from opus_pipelines.errors import SettingsError
-from opus_pipelines.settings import parse
+from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.core.settings import parse
 from opus_pipelines.workflow.constraints import Constraints, folded, merged
 
 
@@ -14,14 +14,17 @@ def test_an_intakes_own_value_wins_and_only_where_it_says_something():
     assert merged(contract, Constraints()) == contract
 
 
-@pytest.mark.parametrize(("table", "complaint"), [
-    ({"max_costs_usd": 1}, "did you mean max_cost_usd"),
-    ({"max_cost_usd": -1}, "max_cost_usd"),
-    ({"max_cost_usd": float("nan")}, "max_cost_usd"),
-    ({"min_success": 1.2}, "min_success"),
-    ({"before": [["a"]]}, "before"),
-    ({"must_contain": [""]}, "must_contain"),
-])
+@pytest.mark.parametrize(
+    ("table", "complaint"),
+    [
+        ({"max_costs_usd": 1}, "did you mean max_cost_usd"),
+        ({"max_cost_usd": -1}, "max_cost_usd"),
+        ({"max_cost_usd": float("nan")}, "max_cost_usd"),
+        ({"min_success": 1.2}, "min_success"),
+        ({"before": [["a"]]}, "before"),
+        ({"must_contain": [""]}, "must_contain"),
+    ],
+)
 def test_what_cannot_be_followed_is_refused(table, complaint):
     with pytest.raises(SettingsError, match=complaint):
         parse(Constraints, table, "contract.toml")

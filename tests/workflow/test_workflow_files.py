@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from opus_pipelines.errors import InputError, SettingsError, WorkflowError
+from opus_pipelines.core.errors import InputError, SettingsError, WorkflowError
 from opus_pipelines.workflow.files import read_file, schema
 
 GOOD = """
@@ -31,7 +31,12 @@ def test_a_file_becomes_a_workflow(tmp_path: Path) -> None:
     assert (file.title, workflow.inputs[0].prior, workflow.outputs[0].gain_usd) == ("Pay a claim", 0.9, 20.0)
     assert (check.cost_usd, check.cost_human_usd, check.duration_ms, check.holds) == (3.0, 2.5, 60_000.0, {"desk": 1.0})
     assert (pay.title, pay.task_id, pay.p, pay.q, pay.consumes, pay.instructions) == (
-        "Pay out", "Pay out", 1.0, 0.0, {"kwh": 0.1}, ("open the account", "pay"),
+        "Pay out",
+        "Pay out",
+        1.0,
+        0.0,
+        {"kwh": 0.1},
+        ("open the account", "pay"),
     )
 
 
@@ -40,15 +45,18 @@ def test_json_is_the_same(tmp_path: Path) -> None:
     assert read_file(write(tmp_path, text, "w.json")).workflow().edges == (("a", "b"),)
 
 
-@pytest.mark.parametrize(("text", "error", "words"), [
-    ("a: &x [1]\nb: *x\n", InputError, r"line 2: aliases \(\*x\) are not read"),
-    ("inputs: [\n", InputError, "w.yaml: while parsing"),
-    ("- 1\n", InputError, "a workflow is a table"),
-    ("taskz: []\n", SettingsError, "unknown key taskz; did you mean tasks?"),
-    ("tasks: [{id: a, p: 1.5}]\n", SettingsError, r"tasks.0.p: Input should be less than or equal to 1"),
-    ("tasks: [{id: a, cost_usd: -1}]\n", SettingsError, "tasks.0.cost_usd"),
-    ("tasks: [{id: a, duration_ms: .nan}]\n", SettingsError, "tasks.0.duration_ms"),
-])
+@pytest.mark.parametrize(
+    ("text", "error", "words"),
+    [
+        ("a: &x [1]\nb: *x\n", InputError, r"line 2: aliases \(\*x\) are not read"),
+        ("inputs: [\n", InputError, "w.yaml: while parsing"),
+        ("- 1\n", InputError, "a workflow is a table"),
+        ("taskz: []\n", SettingsError, "unknown key taskz; did you mean tasks?"),
+        ("tasks: [{id: a, p: 1.5}]\n", SettingsError, r"tasks.0.p: Input should be less than or equal to 1"),
+        ("tasks: [{id: a, cost_usd: -1}]\n", SettingsError, "tasks.0.cost_usd"),
+        ("tasks: [{id: a, duration_ms: .nan}]\n", SettingsError, "tasks.0.duration_ms"),
+    ],
+)
 def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, text: str, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         read_file(write(tmp_path, text))
@@ -66,7 +74,9 @@ edges: [[a, b], [b, a], [x, o]]
         assert words in str(caught.value)
 
 
-@pytest.mark.parametrize(("name", "words"), [("w.txt", "is read from .yaml, .yml, .json or .bpmn"), ("none.yaml", "no such file")])
+@pytest.mark.parametrize(
+    ("name", "words"), [("w.txt", "is read from .yaml, .yml, .json or .bpmn"), ("none.yaml", "no such file")]
+)
 def test_other_files_are_refused(tmp_path: Path, name: str, words: str) -> None:
     if name == "w.txt":
         write(tmp_path, GOOD, name)
@@ -89,17 +99,26 @@ def test_the_schema_says_what_each_key_means() -> None:
     assert set(schema()["properties"]) == {"title", "weights", "inputs", "tasks", "outputs", "edges"}
 
 
-@pytest.mark.parametrize(("task", "words"), [
-    ("cost_eur: 3", "tasks.0.cost_eur: its unit is 'eur', US dollars are read; convert it and write cost_usd"),
-    ("cost_human_gbp: 3", "tasks.0.cost_human_gbp: its unit is 'gbp', US dollars are read"),
-    ("duration_s: 180", "tasks.0.duration_s: its unit is 's', milliseconds are read; convert it and write duration_ms"),
-    ("duration: 3 min", "tasks.0.duration: it does not say its unit; write duration_ms, a number of milliseconds"),
-    ("duration_ms: 3 min", "tasks.0.duration_ms: '3 min' comes with the unit 'min'; write a plain number of milliseconds"),
-    ("cost_usd: €3.50", "tasks.0.cost_usd: '€3.50' comes with the unit '€'; write a plain number of US dollars"),
-    ("memory_mb: 512", "tasks.0.memory_mb: its unit is 'mb', gigabytes are read"),
-    ("cost_total: 3", "unknown key tasks.0.cost_total; did you mean"),
-    ("duration_ms: soon", "tasks.0.duration_ms: Input should be a valid number"),
-])
+@pytest.mark.parametrize(
+    ("task", "words"),
+    [
+        ("cost_eur: 3", "tasks.0.cost_eur: its unit is 'eur', US dollars are read; convert it and write cost_usd"),
+        ("cost_human_gbp: 3", "tasks.0.cost_human_gbp: its unit is 'gbp', US dollars are read"),
+        (
+            "duration_s: 180",
+            "tasks.0.duration_s: its unit is 's', milliseconds are read; convert it and write duration_ms",
+        ),
+        ("duration: 3 min", "tasks.0.duration: it does not say its unit; write duration_ms, a number of milliseconds"),
+        (
+            "duration_ms: 3 min",
+            "tasks.0.duration_ms: '3 min' comes with the unit 'min'; write a plain number of milliseconds",
+        ),
+        ("cost_usd: €3.50", "tasks.0.cost_usd: '€3.50' comes with the unit '€'; write a plain number of US dollars"),
+        ("memory_mb: 512", "tasks.0.memory_mb: its unit is 'mb', gigabytes are read"),
+        ("cost_total: 3", "unknown key tasks.0.cost_total; did you mean"),
+        ("duration_ms: soon", "tasks.0.duration_ms: Input should be a valid number"),
+    ],
+)
 def test_mixed_units_are_named_with_their_field(tmp_path: Path, task: str, words: str) -> None:
     with pytest.raises(SettingsError) as caught:
         read_file(write(tmp_path, f"tasks: [{{id: a, {task}}}]\n"))

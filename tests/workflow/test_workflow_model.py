@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from opus_pipelines.errors import OpusError, WorkflowError
+from opus_pipelines.core.errors import OpusError, WorkflowError
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow, validate
 
 
@@ -32,26 +32,38 @@ LINE = [("in", "a"), ("a", "out")]
 NOT_AN_AMOUNT = "not finite and at least 0"
 
 
-@pytest.mark.parametrize(("nodes", "edges", "defect"), [
-    ([IN, task("a", p=1.5), OUT], LINE, "task 'a': p is 1.5, not in [0, 1]"),
-    ([IN, task("a", q=math.nan), OUT], LINE, "task 'a': q is nan, not in [0, 1]"),
-    ([InputNode("in", "Claim", prior=-0.1), OUT], [("in", "out")], "input 'in': prior is -0.1, not in [0, 1]"),
-    ([IN, task("a", cost_usd=-1.0), OUT], LINE, f"task 'a': cost_usd is -1.0, {NOT_AN_AMOUNT}"),
-    ([IN, task("a", duration_ms=math.inf), OUT], LINE, f"task 'a': duration_ms is inf, {NOT_AN_AMOUNT}"),
-    ([IN, task("a", cost_model_usd=math.nan), OUT], LINE, f"task 'a': cost_model_usd is nan, {NOT_AN_AMOUNT}"),
-    (
-        [IN, OUT, OutputNode("copy", "Copy", None)], [("in", "out"), ("in", "copy")],
-        "output 'out' states gain_usd and another output does not",
-    ),
-    ([IN, OutputNode("out", "Decision", math.nan)], [("in", "out")], "output 'out': gain_usd is nan, not a finite number"),
-    ([IN, OUT], [("in", "out"), ("in", "gone")], "edge 'in' -> 'gone': no node 'gone'"),
-    ([IN, task("a"), OUT], [("a", "in"), ("in", "out")], "input 'in' has parents"),
-    ([IN, task("a"), OUT], [("in", "out"), ("out", "a")], "output 'out' has children"),
-    ([IN, OUT], [], "output 'out' has no parents: nothing makes it"),
-    ([IN, IN, OUT], [("in", "out")], "node 'in' occurs 2 times"),
-    ([IN, task("a"), OUT], [("in", "out"), ("a", "a")], "cycle 'a' -> 'a'"),
-    ([IN, task("a"), task("b"), task("c"), OUT], [*LINE, ("a", "b"), ("b", "a"), ("b", "c")], "cycle 'a' -> 'b' -> 'a'"),
-])
+@pytest.mark.parametrize(
+    ("nodes", "edges", "defect"),
+    [
+        ([IN, task("a", p=1.5), OUT], LINE, "task 'a': p is 1.5, not in [0, 1]"),
+        ([IN, task("a", q=math.nan), OUT], LINE, "task 'a': q is nan, not in [0, 1]"),
+        ([InputNode("in", "Claim", prior=-0.1), OUT], [("in", "out")], "input 'in': prior is -0.1, not in [0, 1]"),
+        ([IN, task("a", cost_usd=-1.0), OUT], LINE, f"task 'a': cost_usd is -1.0, {NOT_AN_AMOUNT}"),
+        ([IN, task("a", duration_ms=math.inf), OUT], LINE, f"task 'a': duration_ms is inf, {NOT_AN_AMOUNT}"),
+        ([IN, task("a", cost_model_usd=math.nan), OUT], LINE, f"task 'a': cost_model_usd is nan, {NOT_AN_AMOUNT}"),
+        (
+            [IN, OUT, OutputNode("copy", "Copy", None)],
+            [("in", "out"), ("in", "copy")],
+            "output 'out' states gain_usd and another output does not",
+        ),
+        (
+            [IN, OutputNode("out", "Decision", math.nan)],
+            [("in", "out")],
+            "output 'out': gain_usd is nan, not a finite number",
+        ),
+        ([IN, OUT], [("in", "out"), ("in", "gone")], "edge 'in' -> 'gone': no node 'gone'"),
+        ([IN, task("a"), OUT], [("a", "in"), ("in", "out")], "input 'in' has parents"),
+        ([IN, task("a"), OUT], [("in", "out"), ("out", "a")], "output 'out' has children"),
+        ([IN, OUT], [], "output 'out' has no parents: nothing makes it"),
+        ([IN, IN, OUT], [("in", "out")], "node 'in' occurs 2 times"),
+        ([IN, task("a"), OUT], [("in", "out"), ("a", "a")], "cycle 'a' -> 'a'"),
+        (
+            [IN, task("a"), task("b"), task("c"), OUT],
+            [*LINE, ("a", "b"), ("b", "a"), ("b", "c")],
+            "cycle 'a' -> 'b' -> 'a'",
+        ),
+    ],
+)
 def test_a_defect_is_named(nodes, edges, defect):
     assert validate(Workflow(tuple(nodes), tuple(edges))) == [defect]
 

@@ -1,18 +1,23 @@
-"""The customer-support case of EVAL: three workflows for one request, the printed Table 1 beside ours, and where the order turns.
+"""The customer-support case of EVAL: three workflows for one request, the printed Table 1 beside ours, and where the
+order turns.
 
-Labels as in the specification (A6): *reproduced* follows from printed numbers alone, *fitted input* was chosen so that the table comes out,
-*not published* stands nowhere in the paper's text at hand.
+Labels as in the specification (A6): *reproduced* follows from printed numbers alone, *fitted input* was chosen so that
+the table comes out, *not published* stands nowhere in the paper's text at hand.
 """
 
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 
+from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.evaluation.score import Score, score_file
-from opus_pipelines.settings import Cost, Reward
 from opus_pipelines.workflow.files import read_file
 
 NAMES = ("W1", "W2", "W3")
-GAINS_USD = {"small": 0.92, "medium": 10.98, "enterprise": 488.0}  # customer lifetime value times an expected churn of 0.0305
+GAINS_USD = {
+    "small": 0.92,
+    "medium": 10.98,
+    "enterprise": 488.0,
+}  # customer lifetime value times an expected churn of 0.0305
 
 
 @dataclass(frozen=True)
@@ -56,5 +61,9 @@ def figure(found: Score, name: str) -> float:
 
 
 def turning_gain_usd(first: Score, second: Score) -> float:
-    """The gain of the one output at which two workflows earn the same: the difference of their costs by that of their success."""
-    return (first.parts.cost_usd - second.parts.cost_usd) / (first.parts.success_probability - second.parts.success_probability)
+    """The gain of the one output at which two workflows earn the same: the difference of their costs by that of their
+    success.
+    """
+    return (first.parts.cost_usd - second.parts.cost_usd) / (
+        first.parts.success_probability - second.parts.success_probability
+    )

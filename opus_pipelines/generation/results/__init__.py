@@ -1,1 +1,1 @@
-"""A contract's result as tables: its rows, their checks, whether it is current, and how it goes."""
+"""A contract's result as tables: rows, checks, staleness, retention and erasure."""

@@ -1,7 +1,9 @@
-"""workflows/changes: what differs between a contract's result and the one before it, and what stands behind each difference.
+"""workflows/changes: what differs between a contract's result and the one before it, and what stands behind each
+difference.
 
-One row for each Intention whose rank-1 workflow is another one or has other figures. A result's rows lie in its own partition, a file for
-each result that it followed (`part-<before>.parquet`): a result that is current again after another one follows that one.
+One row for each Intention whose rank-1 workflow is another one or has other figures. A result's rows lie in its own
+partition, a file for each result that it followed (`part-<before>.parquet`): a result that is current again after
+another one follows that one.
 """
 
 from functools import lru_cache
@@ -11,16 +13,25 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from opus_pipelines.lake import Lake, read_table, table_of, write_table
-from opus_pipelines.schemas import CASES, INTAKES, NEIGHBOURS, OPTIMIZED, RUNS, WORKFLOW_CHANGES, WORKFLOW_TASKS
+from opus_pipelines.core.schemas import CASES, INTAKES, NEIGHBOURS, OPTIMIZED, RUNS, WORKFLOW_CHANGES, WORKFLOW_TASKS
+from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
 from opus_pipelines.wkg import changes as wkg_changes
 from opus_pipelines.wkg.tables import place
 
 CASES_NAMED = 20  # implementation ids that a row names; the count beside them is of all
 _COLUMNS = {
     "optimized": [
-        "intake_id", "intention_id", "workflow_id", "title", "reward_usd", "success_probability", "cost_usd", "duration_ms", "verdict",
-        "feasible", "decision_number",
+        "intake_id",
+        "intention_id",
+        "workflow_id",
+        "title",
+        "reward_usd",
+        "success_probability",
+        "cost_usd",
+        "duration_ms",
+        "verdict",
+        "feasible",
+        "decision_number",
     ],
     "steps": ["workflow_id", "position", "kind", "task_id", "title", "actor_kind", "model", "actor_group"],
     "intakes": ["intake_id", "folder", "content_hash"],
@@ -29,8 +40,9 @@ _COLUMNS = {
 
 
 def write_changes(lake: Lake, pointer: dict[str, Any], before: dict[str, Any] | None) -> None:
-    """Write what changed from the result of one pointer of a contract to that of another; an empty file where there was none before.
-    The lake's lock must be held."""
+    """Write what changed from the result of one pointer of a contract to that of another; an empty file where there
+    was none before. The lake's lock must be held.
+    """
     where = {"client_key": pointer["client"], "contract_key": pointer["contract"], "result": pointer["result"]}
     folder = lake.folder(WORKFLOW_CHANGES, **where)
     name = f"part-{before['result'] if before else 'first'}.parquet"
@@ -48,16 +60,21 @@ def changes(lake: Lake, before: dict[str, Any], after: dict[str, Any]) -> pa.Tab
     snapshots = before["snapshot"], after["snapshot"]
     there = all((lake.snapshot_folder(s) / "manifest.json").is_file() for s in snapshots)
     tables = {
-        f"{side}_{name}": table for side, pointer in (("old", before), ("new", after)) for name, table in _tables(lake, pointer).items()
+        f"{side}_{name}": table
+        for side, pointer in (("old", before), ("new", after))
+        for name, table in _tables(lake, pointer).items()
     }
     near = pa.chunked_array(
-        [chunk for side in ("old", "new") for chunk in tables[f"{side}_neighbours"]["implementation_id"].chunks], pa.string()
+        [chunk for side in ("old", "new") for chunk in tables[f"{side}_neighbours"]["implementation_id"].chunks],
+        pa.string(),
     )
     tables["case_sources"] = _sources_of(lake, snapshots, near)
     tables["touched"] = _touched(lake.root, *snapshots) if there else _touched_schema().empty_table()
     found = wkg_changes.run_sql("workflows", tables, most=CASES_NAMED, because=_because(lake, before, after))
     heads = {name: after[name] for name in ("client", "contract", "result")} | {
-        "before": before["result"], "snapshot_before": snapshots[0], "snapshot_after": snapshots[1],
+        "before": before["result"],
+        "snapshot_before": snapshots[0],
+        "snapshot_after": snapshots[1],
     }
     return table_of(WORKFLOW_CHANGES, [heads | row for row in found.to_pylist()])
 
@@ -70,7 +87,8 @@ def _tables(lake: Lake, pointer: dict[str, Any]) -> dict[str, pa.Table]:
     is_work = pc.is_in(steps["kind"], pa.array(["task", "review"]))
     of_best = pc.is_in(steps["workflow_id"], best["workflow_id"].combine_chunks())
     return {
-        "optimized": best, "steps": steps.filter(pc.and_(is_work, of_best)),
+        "optimized": best,
+        "steps": steps.filter(pc.and_(is_work, of_best)),
         **{
             name: read_table(dataset, lake.folder(dataset, **where), columns=_COLUMNS[name])
             for name, dataset in (("intakes", INTAKES), ("neighbours", NEIGHBOURS))
@@ -81,7 +99,9 @@ def _tables(lake: Lake, pointer: dict[str, Any]) -> dict[str, pa.Table]:
 def _sources_of(lake: Lake, snapshots: tuple[str, str], ids: pa.ChunkedArray) -> pa.Table:
     """implementation_id and source of these cases, of the snapshots that are there."""
     columns = ["implementation_id", "source"]
-    cases = [read_table(CASES, place(lake.snapshot_folder(s), CASES), columns=columns) for s in dict.fromkeys(snapshots)]
+    cases = [
+        read_table(CASES, place(lake.snapshot_folder(s), CASES), columns=columns) for s in dict.fromkeys(snapshots)
+    ]
     table = pa.concat_tables(cases)
     found = table.filter(pc.is_in(table["implementation_id"], ids.combine_chunks()))
     return found.group_by(columns).aggregate([])
@@ -104,12 +124,21 @@ def _because(lake: Lake, before: dict[str, Any], after: dict[str, Any]) -> list[
     runs: list[dict[str, Any]] = []
     for pointer in (before, after):
         where = {"client_key": pointer["client"], "contract_key": pointer["contract"], "result": pointer["result"]}
-        runs.append(next(iter(read_table(RUNS, lake.folder(RUNS, **where), columns=["settings_hash", "code_version"]).to_pylist()), {}))
+        runs.append(
+            next(
+                iter(
+                    read_table(RUNS, lake.folder(RUNS, **where), columns=["settings_hash", "code_version"]).to_pylist()
+                ),
+                {},
+            )
+        )
     return [
-        name for name, differs in (
+        name
+        for name, differs in (
             ("snapshot", before["snapshot"] != after["snapshot"]),
             ("settings", runs[0].get("settings_hash") != runs[1].get("settings_hash")),
             ("code", runs[0].get("code_version") != runs[1].get("code_version")),
             ("model", before["model_version"] != after["model_version"]),
-        ) if differs
+        )
+        if differs
     ]

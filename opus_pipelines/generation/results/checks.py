@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from opus_pipelines.core.schemas import DATASETS, INTAKES, OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
 from opus_pipelines.generation.contract import ContractResult
 from opus_pipelines.generation.results.staged import columns_of, schemas_of
-from opus_pipelines.schemas import DATASETS, INTAKES, OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
 from opus_pipelines.wkg.checks import CheckResult
 
 MEANINGS = {  # what must hold, by check
@@ -53,7 +53,11 @@ def _probabilities(name: str, tables: Mapping[str, pa.Table]) -> CheckResult:
     columns = _probability_columns(name)
     table = columns_of(tables, name, columns)
     ends = {column: pc.min_max(table[column]).as_py() for column in columns}
-    return _said("probabilities", name, [c for c, e in ends.items() if e["min"] is not None and not 0 <= e["min"] <= e["max"] <= 1])
+    return _said(
+        "probabilities",
+        name,
+        [c for c, e in ends.items() if e["min"] is not None and not 0 <= e["min"] <= e["max"] <= 1],
+    )
 
 
 def _ranks(optimized: pa.Table) -> CheckResult:

@@ -4,10 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from opus_pipelines.generation.flow import Generated
-from opus_pipelines.generation.intake import Intake
-from opus_pipelines.lwm.interface import LargeWorkModel
-from opus_pipelines.schemas import (
+from opus_pipelines.core.schemas import (
     INTAKES,
     INTENTIONS,
     NEIGHBOURS,
@@ -18,7 +15,10 @@ from opus_pipelines.schemas import (
     WFG_NODES,
     Dataset,
 )
-from opus_pipelines.wfg.algorithm1 import WfgEdge
+from opus_pipelines.generation.flow import GenerationResult
+from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.lwm.interface import LargeWorkModel
+from opus_pipelines.lwm.workflow_graph import WfgEdge
 from opus_pipelines.wkg.graph import WorkGraph
 
 Row = dict[str, Any]
@@ -28,10 +28,18 @@ Rows = Iterator[tuple[Dataset, Row]]
 def intake_row(intake: Intake, status: str, reason: str | None) -> Row:
     """The row of generation/intakes."""
     return {
-        "intake_id": intake.intake_id, "folder": intake.folder, "received_at": intake.received_at, "title": intake.title or intake.folder,
-        "industry": intake.industry, "content_hash": intake.content_hash, "elements": [{**vars(e)} for e in intake.elements],
+        "intake_id": intake.intake_id,
+        "folder": intake.folder,
+        "received_at": intake.received_at,
+        "title": intake.title or intake.folder,
+        "industry": intake.industry,
+        "content_hash": intake.content_hash,
+        "elements": [{**vars(e)} for e in intake.elements],
         "constraints": json.dumps(intake.constraints.model_dump(exclude_defaults=True), sort_keys=True),
-        "gain_usd": intake.gain_usd, "gain_basis": intake.gain_basis, "status": status, "reason": reason,
+        "gain_usd": intake.gain_usd,
+        "gain_basis": intake.gain_basis,
+        "status": status,
+        "reason": reason,
     }
 
 
@@ -40,7 +48,7 @@ def broken_row(intake_id: str, folder: str, reason: str) -> Row:
     return {"intake_id": intake_id, "folder": folder, "title": folder, "status": "failed", "reason": reason}
 
 
-def generation_rows(intake: Intake, made: Generated, graph: WorkGraph, model: LargeWorkModel) -> Rows:
+def generation_rows(intake: Intake, made: GenerationResult, graph: WorkGraph, model: LargeWorkModel) -> Rows:
     """Every row of generation/* but the intake's own, without client, contract and result."""
     ids = {"intake_id": intake.intake_id, "intention_id": made.intention_id}
     yield INTENTIONS, ids | _intention(made)
@@ -51,24 +59,37 @@ def generation_rows(intake: Intake, made: Generated, graph: WorkGraph, model: La
     for row in _sequences(made, graph, model):
         yield SEQUENCES, ids | row
     for node in made.wfg.nodes.values():
-        yield WFG_NODES, ids | {
-            "node": node.node, "task_id": node.task_id, "sequence_ids": list(node.sequence_ids),
-            "origin": node_origin(made, node.node),
-        }
+        yield (
+            WFG_NODES,
+            ids
+            | {
+                "node": node.node,
+                "task_id": node.task_id,
+                "sequence_ids": list(node.sequence_ids),
+                "origin": node_origin(made, node.node),
+            },
+        )
     for edge in made.wfg.edges.values():
-        yield WFG_EDGES, ids | {
-            "src": edge.src, "dst": edge.dst, "gamma": edge.gamma, "sequence_ids": list(edge.sequence_ids),
-            "origin": edge_origin(made, edge),
-        }
+        yield (
+            WFG_EDGES,
+            ids
+            | {
+                "src": edge.src,
+                "dst": edge.dst,
+                "gamma": edge.gamma,
+                "sequence_ids": list(edge.sequence_ids),
+                "origin": edge_origin(made, edge),
+            },
+        )
 
 
-def node_origin(made: Generated, node: str) -> str | None:
+def node_origin(made: GenerationResult, node: str) -> str | None:
     """Where a node of the WFG came from; None for input and output.
 
-    history: a near case did it; connector: only a walk did, through a task that the SWKG added; lwm: only a walk did, only the
-    intake's procedure asks for it, or it comes with work that is asked for beside the near cases'; algorithm2: it joins what else falls
-    apart; new: the procedure asks for it, and nobody in history did it; decision: only the workflow that a person
-    chose has it.
+    history: a near case did it; connector: only a walk did, through a task that the SWKG added; lwm: only a walk did,
+    only the intake's procedure asks for it, or it comes with work that is asked for beside the near cases'; algorithm2:
+    it joins what else falls apart; new: the procedure asks for it, and nobody in history did it; decision: only the
+    workflow that a person chose has it.
     """
     found = made.wfg.nodes[node]
     if found.task_id is None:
@@ -80,38 +101,55 @@ def node_origin(made: Generated, node: str) -> str | None:
     return "connector" if origin == "lwm" and "connector" in roles else origin
 
 
-def edge_origin(made: Generated, edge: WfgEdge) -> str:
+def edge_origin(made: GenerationResult, edge: WfgEdge) -> str:
     """Where an edge of the WFG came from: the sequences that have its tasks next to each other, or what joined them."""
     return _written_by(made, edge.sequence_ids) if edge.sequence_ids else edge.origin
 
 
-def _written_by(made: Generated, sequence_ids: tuple[str, ...]) -> str:
-    """history, where one of the sequences is a near case's; decision, where a person's choice is the only one; else lwm."""
+def _written_by(made: GenerationResult, sequence_ids: tuple[str, ...]) -> str:
+    """history, where one of the sequences is a near case's; decision, where a person's choice is the only one; else
+    lwm.
+    """
     sources = {made.sequences[s].source for s in sequence_ids}
     return "history" if "history" in sources else "decision" if sources == {"decision"} else "lwm"
 
 
-def _intention(made: Generated) -> Row:
+def _intention(made: GenerationResult) -> Row:
     found = made.intention
     return {
-        "kind": found.kind, "vector": found.vector.tolist(), "goal": found.goal,
+        "kind": found.kind,
+        "vector": found.vector.tolist(),
+        "goal": found.goal,
         "routed": [{"task_id": r.id, "similarity": r.similarity} for r in made.routed],
         "attention": [{"element_id": e, "weight": w} for e, w in found.attention.items()],
-        "inputs": [{**vars(s)} for s in found.decoded.inputs], "outputs": [{**vars(s)} for s in found.decoded.outputs],
-        "rules": [{"text": r.sentence.text, "element_id": r.sentence.element_id, "place": r.sentence.place} for r in found.decoded.rules],
+        "inputs": [{**vars(s)} for s in found.decoded.inputs],
+        "outputs": [{**vars(s)} for s in found.decoded.outputs],
+        "rules": [
+            {"text": r.sentence.text, "element_id": r.sentence.element_id, "place": r.sentence.place}
+            for r in found.decoded.rules
+        ],
         "constraints": [
             {
-                "kind": d.kind, "value": d.value, "sentence": d.sentence, "element_id": d.element_id, "place": d.place, "effect": d.effect,
-                "status": d.status, "asks": d.asks, "nearest": list(d.nearest) if d.asks else None,
+                "kind": d.kind,
+                "value": d.value,
+                "sentence": d.sentence,
+                "element_id": d.element_id,
+                "place": d.place,
+                "effect": d.effect,
+                "status": d.status,
+                "asks": d.asks,
+                "nearest": list(d.nearest) if d.asks else None,
             }
             for d in made.demands.all
         ],
         "rules_not_applied": made.demands.not_applied,
-        "resolved": {"part": found.resolved[0], "implementation_ids": list(found.resolved[1:])} if found.resolved else None,
+        "resolved": {"part": found.resolved[0], "implementation_ids": list(found.resolved[1:])}
+        if found.resolved
+        else None,
     }
 
 
-def _subgraphs(made: Generated) -> Rows:
+def _subgraphs(made: GenerationResult) -> Rows:
     for subgraph_id, subgraph in made.subgraphs:
         for task, role in subgraph.tasks.items():
             yield SUBGRAPH_TASKS, {"subgraph_id": subgraph_id, "task_id": task, "role": role}
@@ -119,17 +157,33 @@ def _subgraphs(made: Generated) -> Rows:
             yield SUBGRAPH_EDGES, {"subgraph_id": subgraph_id, "src": edge.src, "dst": edge.dst, "gamma": edge.gamma}
 
 
-def _sequences(made: Generated, graph: WorkGraph, model: LargeWorkModel) -> Iterator[Row]:
+def _sequences(made: GenerationResult, graph: WorkGraph, model: LargeWorkModel) -> Iterator[Row]:
     said = {s.task_id: s.sentence for s in made.reading.steps} if made.reading else {}
     for sequence_id, sequence in made.sequences.items():
         for position, task in enumerate(sequence.tasks):
             yield {
-                "sequence_id": sequence_id, "subgraph_id": made.subgraphs[sequence.subgraph][0], "position": position, "task_id": task,
+                "sequence_id": sequence_id,
+                "subgraph_id": made.subgraphs[sequence.subgraph][0],
+                "position": position,
+                "task_id": task,
                 "predecessors": made.predecessors[sequence_id][position],
-                "title": made.graph.tasks[task].title, "instructions": list(made.graph.tasks[task].instructions), "score": sequence.score,
+                "title": made.graph.tasks[task].title,
+                "instructions": list(made.graph.tasks[task].instructions),
+                "score": sequence.score,
                 "sentence": said.get(task) if sequence.source == "procedure" else None,
-                "is_new": task not in graph.tasks, "backend": model.name, "model_version": model.version,
+                "is_new": task not in graph.tasks,
+                "backend": model.name,
+                "model_version": model.version,
             }
 
 
-DATASETS_OF_GENERATION = (INTAKES, INTENTIONS, NEIGHBOURS, SUBGRAPH_TASKS, SUBGRAPH_EDGES, SEQUENCES, WFG_NODES, WFG_EDGES)
+DATASETS_OF_GENERATION = (
+    INTAKES,
+    INTENTIONS,
+    NEIGHBOURS,
+    SUBGRAPH_TASKS,
+    SUBGRAPH_EDGES,
+    SEQUENCES,
+    WFG_NODES,
+    WFG_EDGES,
+)

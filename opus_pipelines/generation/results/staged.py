@@ -1,4 +1,6 @@
-"""A contract's result in the making, on disk: a folder a dataset, a file a chunk of intakes, read back column by column."""
+"""A contract's result in the making, on disk: a folder a dataset, a file a chunk of intakes, read back column by
+column.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
@@ -8,14 +10,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from opus_pipelines.errors import LakeError
+from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.schemas import DATASETS, Dataset
 from opus_pipelines.generation.results.rows import Row
-from opus_pipelines.lake import read_table, table_of, write_table
-from opus_pipelines.schemas import DATASETS, Dataset
+from opus_pipelines.lake.layout import read_table, table_of, write_table
 
 
 @dataclass(frozen=True)
-class Heading:
+class ResultKey:
     """What every row of a result begins with."""
 
     client: str
@@ -29,7 +31,7 @@ class Heading:
         return table_of(dataset, [head | row for row in rows], dataset.with_dimension(vectors[0]) if vectors else None)
 
 
-def write_part(heading: Heading, rows: Mapping[str, Sequence[Row]], folder: Path, part: str) -> Counter[str]:
+def write_part(heading: ResultKey, rows: Mapping[str, Sequence[Row]], folder: Path, part: str) -> Counter[str]:
     """A file `part` for each dataset with rows, sorted by its key; returns the numbers of rows."""
     for name, found in rows.items():
         write_table(DATASETS[name], heading.table(DATASETS[name], found), folder / name, part)
@@ -37,8 +39,10 @@ def write_part(heading: Heading, rows: Mapping[str, Sequence[Row]], folder: Path
 
 
 class StagedTables(MutableMapping[str, pa.Table]):
-    """The tables of `names` below a folder, each read when it is asked for; a dataset without files is an empty table. One that is set is
-    written: nothing is held in memory."""
+    """The tables of `names` below a folder, each read when it is asked for; a dataset without files is an empty table.
+    One that is set is
+    written: nothing is held in memory.
+    """
 
     def __init__(self, folder: Path, names: Sequence[str]) -> None:
         self.folder, self._names = folder, tuple(names)

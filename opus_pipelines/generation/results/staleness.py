@@ -1,22 +1,71 @@
-"""Why a contract's published result is not what `opus generate` would make now: what changed since, in words."""
+"""Why a contract's published result is not what `opus generate` would make now: what changed since, in words.
+
+Whether a contract's published result is what its files, the snapshot, the settings and the code would give now; what
+failed in it.
+"""
 
 from typing import Any
 
-from opus_pipelines.generation.contract import id_of, settings_hash
-from opus_pipelines.generation.discover import ContractFolder
-from opus_pipelines.generation.results.current import is_current
-from opus_pipelines.lake import Lake, read_json, read_table
-from opus_pipelines.lwm.history import HistoryBackend
-from opus_pipelines.schemas import RUNS
-from opus_pipelines.settings import Settings
-from opus_pipelines.versions import difference, versions_of
+from opus_pipelines.core.schemas import INTAKES, RUNS
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.core.versions import difference, versions_of
+from opus_pipelines.generation.contract import id_of, result_id, settings_hash
+from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.lake.layout import Lake, read_json, read_table
+from opus_pipelines.lwm.history_backend import HistoryBackend
+
+
+def is_current(lake: Lake, contract: ContractFolder, snapshot: str, settings: Settings) -> bool:
+    """True when there is nothing to do for this contract. Hashes files; loads no model and no graph.
+
+    A file that cannot be read is not found out here: the run does, and says so for this contract alone.
+    """
+    pointer = read_json(lake.pointer_path(contract.client, contract.contract))
+    if contract.problem is not None or pointer is None:
+        return False
+    try:
+        return bool(pointer["result"] == result_id(contract, snapshot, settings, attempt=_attempt_of(pointer)))
+    except OSError:
+        return False
+
+
+def failed_intakes(lake: Lake, contract: ContractFolder, result: str | None = None) -> list[tuple[str, str]]:
+    """Folder and reason of each intake that failed when a result of the contract was made, the current one where none
+    is named.
+    """
+    name = result or (read_json(lake.pointer_path(contract.client, contract.contract)) or {}).get("result", "")
+    where = {"client_key": contract.client, "contract_key": contract.contract, "result": name}
+    rows = read_table(INTAKES, lake.folder(INTAKES, **where), columns=["folder", "status", "reason"]).to_pylist()
+    return [(row["folder"], row["reason"]) for row in rows if row["status"] == "failed"]
+
+
+def next_attempt(lake: Lake, contract: ContractFolder, snapshot: str, settings: Settings) -> int:
+    """Which attempt is next at these inputs: the first that left no result with failed intakes behind, the current
+    one's or a later one.
+    """
+    pointer = read_json(lake.pointer_path(contract.client, contract.contract)) or {}
+    attempt = _attempt_of(pointer)
+    result = result_id(contract, snapshot, settings, attempt=attempt)
+    if attempt > 1 and result != pointer["result"]:  # those attempts were at other inputs
+        attempt, result = 1, result_id(contract, snapshot, settings)
+    while failed_intakes(lake, contract, result):
+        attempt += 1
+        result = result_id(contract, snapshot, settings, attempt=attempt)
+    return attempt
+
+
+def _attempt_of(pointer: dict[str, object]) -> int:
+    """Pointers of earlier versions name no attempt."""
+    attempt = pointer.get("attempt", 1)
+    return attempt if isinstance(attempt, int) else 1
 
 
 def changes_since(lake: Lake, contract: ContractFolder, snapshot: str, settings: Settings) -> tuple[str, ...]:
-    """What changed since the contract's result was made: snapshot, files, settings, algorithm versions, model, decisions; empty where
-    nothing did.
+    """What changed since the contract's result was made: snapshot, files, settings, algorithm versions, model,
+    decisions; empty where nothing did.
 
-    A contract without a result has `no result yet`; one that cannot be worked on says why. Hashes files; loads no model and no graph.
+    A contract without a result has `no result yet`; one that cannot be worked on says why. Hashes files; loads no model
+    and no graph.
     """
     pointer = read_json(lake.pointer_path(contract.client, contract.contract))
     if contract.problem is not None:
@@ -31,13 +80,17 @@ def changes_since(lake: Lake, contract: ContractFolder, snapshot: str, settings:
         return (f"a file cannot be read: {error.strerror}",)
 
 
-def _changes(lake: Lake, contract: ContractFolder, snapshot: str, settings: Settings, pointer: dict[str, Any]) -> tuple[str, ...]:
+def _changes(
+    lake: Lake, contract: ContractFolder, snapshot: str, settings: Settings, pointer: dict[str, Any]
+) -> tuple[str, ...]:
     where = {"client_key": contract.client, "contract_key": contract.contract, "result": pointer["result"]}
     run: dict[str, Any] = next(iter(read_table(RUNS, lake.folder(RUNS, **where)).to_pylist()), {})
     made = pointer["snapshot"], pointer["model_version"], str(run.get("settings_hash")), str(run.get("code_version"))
     now = snapshot, HistoryBackend().version, settings_hash(settings), versions_of("result")
     numbers = range(len(contract.decisions.made), -1, -1)
-    before = next((n for n in numbers if id_of(contract, *made, pointer.get("attempt", 1), n) == pointer["result"]), None)
+    before = next(
+        (n for n in numbers if id_of(contract, *made, pointer.get("attempt", 1), n) == pointer["result"]), None
+    )
     changed = [word for word, a, b in zip(("snapshot", "model", "settings"), made[:3], now[:3], strict=True) if a != b]
     if (versions := difference(made[3], now[3])) is not None:
         changed.append(f"code: {versions}")

@@ -6,31 +6,43 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from opus_pipelines.evaluation.assumed import assumed, known_success, success_unknown_steps, total_ms, total_usd
+from opus_pipelines.core.schemas import EXPECTED_FLOW, OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
+from opus_pipelines.evaluation.assumed_figures import assumed, known_success, success_unknown_steps, total_ms, total_usd
 from opus_pipelines.evaluation.schedule import known_schedule
-from opus_pipelines.generation.choosing.situation import Candidate, Edit
-from opus_pipelines.generation.experience.knowledge import Knowledge
-from opus_pipelines.generation.flow import Generated
-from opus_pipelines.generation.intake import Intake
+from opus_pipelines.generation.flow import GenerationResult
 from opus_pipelines.generation.results.rows import Row, Rows, edge_origin, node_origin
+from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.optimization.baseline import Paid, saving_usd, total
-from opus_pipelines.schemas import EXPECTED_FLOW, OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
+from opus_pipelines.planning.ranking_context import Candidate, Edit
+from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.workflow.model import REVIEW, InputNode, OutputNode, TaskNode, Workflow
 
 _INSTRUCTION_KINDS = {"model": "model inference", "code": "code", "human": "human"}
 
 
-def workflow_rows(intake: Intake, made: Generated, knowledge: Knowledge, model: LargeWorkModel) -> Rows:
+def workflow_rows(intake: Intake, made: GenerationResult, knowledge: SnapshotIndex, model: LargeWorkModel) -> Rows:
     """Every row of workflows/* for the Intention, without client, contract and result."""
     ids = {"intake_id": intake.intake_id, "intention_id": made.intention_id}
     keys = _task_keys(made)
     for rank, candidate in made.ranked:
-        yield OPTIMIZED, ids | _optimized(rank, candidate, intake, made, knowledge, model) | _ranked_by(rank, candidate, made)
+        yield (
+            OPTIMIZED,
+            ids | _optimized(rank, candidate, intake, made, knowledge, model) | _ranked_by(rank, candidate, made),
+        )
         starts, finishes = known_schedule(candidate.workflow)
         for position, node in enumerate(candidate.plan.nodes):
-            row = {"workflow_id": candidate.id, "node": node, "position": position, "start_ms": starts[node], "finish_ms": finishes[node]}
-            yield WORKFLOW_TASKS, ids | row | _node(node, candidate, made, knowledge, keys) | _own_title(node, candidate, intake)
+            row = {
+                "workflow_id": candidate.id,
+                "node": node,
+                "position": position,
+                "start_ms": starts[node],
+                "finish_ms": finishes[node],
+            }
+            yield (
+                WORKFLOW_TASKS,
+                ids | row | _node(node, candidate, made, knowledge, keys) | _own_title(node, candidate, intake),
+            )
         for row in _edges(candidate, made):
             yield WORKFLOW_EDGES, ids | row
         for row in expected_flow(candidate, made, knowledge):
@@ -43,35 +55,72 @@ def observed_share(tasks: Iterable[TaskNode]) -> float:
     return sum(b == "observed" for b in bases) / len(bases)
 
 
-def _optimized(rank: int, candidate: Candidate, intake: Intake, made: Generated, knowledge: Knowledge, model: LargeWorkModel) -> Row:
+def _optimized(
+    rank: int,
+    candidate: Candidate,
+    intake: Intake,
+    made: GenerationResult,
+    knowledge: SnapshotIndex,
+    model: LargeWorkModel,
+) -> Row:
     worth, base = candidate.evaluation, made.baseline
     figures = (
-        "reward_usd", "gain_usd", "success_probability", "cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd",
-        "cost_time_usd", "cost_held_usd", "duration_ms", "peak_memory_gb", "peak_threads",
+        "reward_usd",
+        "gain_usd",
+        "success_probability",
+        "cost_usd",
+        "cost_compute_usd",
+        "cost_model_usd",
+        "cost_human_usd",
+        "cost_time_usd",
+        "cost_held_usd",
+        "duration_ms",
+        "peak_memory_gb",
+        "peak_threads",
     )
     steps = candidate.workflow.tasks
     totals = {name: getattr(worth, name) for name in figures} | {
-        "duration_ms": total_ms(steps, worth.duration_ms), "success_probability": known_success(steps, worth.success_probability),
+        "duration_ms": total_ms(steps, worth.duration_ms),
+        "success_probability": known_success(steps, worth.success_probability),
         "success_unknown_steps": success_unknown_steps(steps),
     }
     if not worth.cost_usd:
         totals |= {name: total_usd(steps, totals[name]) for name in figures if name.startswith("cost_")}
-    return totals | assumed(steps).row() | {
-        "workflow_id": candidate.id, "title": _title(candidate, intake), "rank": rank, "backend": model.name,
-        "sequence_ids": list(candidate.sequence_ids), "path_cost_usd": total_usd(steps, candidate.path_cost_usd),
-        "feasible": candidate.feasible, "violations": list(candidate.violations), "tasks": len(candidate.tasks),
-        "reviews": _reviews(candidate), "new_tasks": sum(t not in knowledge.graph.tasks for t in candidate.tasks),
-        "observed_share": observed_share(candidate.workflow.tasks), "in_history": knowledge.in_history(candidate.tasks),
-        **_saving(steps, made.paid), "case_cost_usd": base.cost_usd, "baseline_duration_ms": base.duration_ms,
-        "baseline_success": base.success,
-        "weights": made.weights.model_dump_json(exclude_none=True, by_alias=True),
-        "snapshot": knowledge.snapshot.id, "model_version": model.version, **_sureness(candidate),
-        **(asdict(candidate.penalties) if candidate.penalties else {}), **_why(candidate), **_decision(candidate),
-        **_evidence(candidate, made, knowledge), **_lead_time(candidate, made),
-    }
+    return (
+        totals
+        | assumed(steps).row()
+        | {
+            "workflow_id": candidate.id,
+            "title": _title(candidate, intake),
+            "rank": rank,
+            "backend": model.name,
+            "sequence_ids": list(candidate.sequence_ids),
+            "path_cost_usd": total_usd(steps, candidate.path_cost_usd),
+            "feasible": candidate.feasible,
+            "violations": list(candidate.violations),
+            "tasks": len(candidate.tasks),
+            "reviews": _reviews(candidate),
+            "new_tasks": sum(t not in knowledge.graph.tasks for t in candidate.tasks),
+            "observed_share": observed_share(candidate.workflow.tasks),
+            "in_history": knowledge.in_history(candidate.tasks),
+            **_saving(steps, made.paid),
+            "case_cost_usd": base.cost_usd,
+            "baseline_duration_ms": base.duration_ms,
+            "baseline_success": base.success,
+            "weights": made.weights.model_dump_json(exclude_none=True, by_alias=True),
+            "snapshot": knowledge.snapshot.id,
+            "model_version": model.version,
+            **_sureness(candidate),
+            **(asdict(candidate.penalties) if candidate.penalties else {}),
+            **_why(candidate),
+            **_decision(candidate),
+            **_evidence(candidate, made, knowledge),
+            **_lead_time(candidate, made),
+        }
+    )
 
 
-def _ranked_by(rank: int, candidate: Candidate, made: Generated) -> Row:
+def _ranked_by(rank: int, candidate: Candidate, made: GenerationResult) -> Row:
     """The criteria of the ranking, and which of them puts it ahead of the next rank."""
     behind = next((c for place, c in made.ranked if place == rank + 1), None)
     is_chosen = candidate.decision is not None and candidate.decision.kind is not None
@@ -79,30 +128,37 @@ def _ranked_by(rank: int, candidate: Candidate, made: Generated) -> Row:
     return {"ranked_by": list(made.ranking.criteria), "ahead_by": ahead_by}
 
 
-def _evidence(candidate: Candidate, made: Generated, knowledge: Knowledge) -> Row:
+def _evidence(candidate: Candidate, made: GenerationResult, knowledge: SnapshotIndex) -> Row:
     expected = made.complete.expected
     weights = [case.weight for case in made.cases]
     effective = sum(weights) ** 2 / sum(w * w for w in weights) if weights else 0.0
     events = [t for t in expected_order(candidate, made, knowledge) if t in knowledge.passive]
     return {
-        "completeness": made.complete.rule, "conformity": candidate.conformity,
-        "order_conformity": candidate.order_conformity, "has_optional": candidate.has_optional,
+        "completeness": made.complete.rule,
+        "conformity": candidate.conformity,
+        "order_conformity": candidate.order_conformity,
+        "has_optional": candidate.has_optional,
         "similar_cases": expected.cases if expected else effective,
         "expected_events": [knowledge.graph.tasks[t].title for t in events],
     }
 
 
-def _lead_time(candidate: Candidate, made: Generated) -> Row:
-    """Lead time beside the touch time, and the probability that it keeps the deadline; NULL where there is no deadline."""
+def _lead_time(candidate: Candidate, made: GenerationResult) -> Row:
+    """Lead time beside the touch time, and the probability that it keeps the deadline; NULL where there is no
+    deadline.
+    """
     found, deadline = candidate.lead_time, made.demands.constraints.max_lead_time_hours
     row: Row = {
-        "baseline_lead_time_ms": made.baseline_lead_time_ms, "deadline_hours": deadline,
+        "baseline_lead_time_ms": made.baseline_lead_time_ms,
+        "deadline_hours": deadline,
         "step_deadlines": [due.words for due in candidate.dues],
     }
     if found is None:
         return row
     return row | {
-        "lead_time_ms_p50": found.p50_ms, "lead_time_ms_p90": found.p90_ms, "lead_time_basis": found.basis,
+        "lead_time_ms_p50": found.p50_ms,
+        "lead_time_ms_p90": found.p90_ms,
+        "lead_time_basis": found.basis,
         "p_deadline": None if deadline is None else found.within(deadline),
     }
 
@@ -112,7 +168,8 @@ def _saving(steps: Sequence[TaskNode], paid: Paid) -> Row:
     pairs = [(paid.of(None if t.is_review else t.task_id), t.known_cost_usd) for t in steps]
     compared = [(then, now) for then, now in pairs if then is not None and now is not None]
     return {
-        "baseline_cost_usd": total(then for then, _ in compared), "saving_usd": total(saving_usd(*pair) for pair in compared),
+        "baseline_cost_usd": total(then for then, _ in compared),
+        "saving_usd": total(saving_usd(*pair) for pair in compared),
         "compared_steps": len(compared),
     }
 
@@ -125,9 +182,13 @@ def _why(candidate: Candidate) -> Row:
         return [{"kind": e.kind, "what": e.what, f"earned_{unit}": e.earned, f"earned_{other}": None} for e in edits]
 
     return {
-        "edits": told(plan.edits), "choices": told(plan.choices), "binding": list(plan.binding), f"gap_{unit}": plan.gap,
+        "edits": told(plan.edits),
+        "choices": told(plan.choices),
+        "binding": list(plan.binding),
+        f"gap_{unit}": plan.gap,
         "exact": plan.exact,
-        "differs_by": candidate.differs_by, "fewer": candidate.fewer,
+        "differs_by": candidate.differs_by,
+        "fewer": candidate.fewer,
     }
 
 
@@ -136,8 +197,13 @@ def _decision(candidate: Candidate) -> Row:
     if found is None:
         return {}
     return {
-        "decision": found.kind, "decision_number": found.number, "decided_why": found.why, "decided_by": found.decided_by,
-        "decision_note": found.note, "better_workflow_id": found.better_id, "better_by_usd": found.better_usd,
+        "decision": found.kind,
+        "decision_number": found.number,
+        "decided_why": found.why,
+        "decided_by": found.decided_by,
+        "decision_note": found.note,
+        "better_workflow_id": found.better_id,
+        "better_by_usd": found.better_usd,
     }
 
 
@@ -155,11 +221,14 @@ def _title(candidate: Candidate, intake: Intake) -> str:
     return f"{intake.title or intake.folder}: {' → '.join(steps)}"
 
 
-def _node(node: str, candidate: Candidate, made: Generated, knowledge: Knowledge, keys: dict[str, list[str]]) -> dict[str, Any]:
+def _node(
+    node: str, candidate: Candidate, made: GenerationResult, knowledge: SnapshotIndex, keys: dict[str, list[str]]
+) -> dict[str, Any]:
     data, worth = candidate.workflow.by_id[node], candidate.evaluation
     is_observed = known_success(candidate.workflow.tasks, worth.success_probability) is not None
     common = {
-        "kind": data.kind, "title": data.title,
+        "kind": data.kind,
+        "title": data.title,
         "success_probability": worth.success[node] if is_observed or isinstance(data, InputNode) else None,
     }
     if isinstance(data, OutputNode):
@@ -175,16 +244,37 @@ def _own_title(node: str, candidate: Candidate, intake: Intake) -> dict[str, Any
     return {"title": intake.title} if intake.title and isinstance(candidate.workflow.by_id[node], InputNode) else {}
 
 
-def _task(data: TaskNode, made: Generated, knowledge: Knowledge, keys: dict[str, list[str]]) -> dict[str, Any]:
+def _task(
+    data: TaskNode, made: GenerationResult, knowledge: SnapshotIndex, keys: dict[str, list[str]]
+) -> dict[str, Any]:
     kind = _INSTRUCTION_KINDS.get(data.actor_kind or "")
     figures = (
-        "actor_kind", "model", "actor_group", "p", "p_basis", "q", "q_basis", "cost_usd", "cost_compute_usd", "cost_model_usd",
-        "cost_human_usd", "cost_basis", "duration_ms", "duration_basis", "memory_gb", "threads",
+        "actor_kind",
+        "model",
+        "actor_group",
+        "p",
+        "p_basis",
+        "q",
+        "q_basis",
+        "cost_usd",
+        "cost_compute_usd",
+        "cost_model_usd",
+        "cost_human_usd",
+        "cost_basis",
+        "duration_ms",
+        "duration_basis",
+        "memory_gb",
+        "threads",
     )
-    row = {name: getattr(data, name) for name in figures} | {
-        "instructions": [{"kind": kind, "text": text} for text in data.instructions],
-        "inputs": list(data.inputs), "outputs": list(data.outputs),
-    } | _unknown(data)
+    row = (
+        {name: getattr(data, name) for name in figures}
+        | {
+            "instructions": [{"kind": kind, "text": text} for text in data.instructions],
+            "inputs": list(data.inputs),
+            "outputs": list(data.outputs),
+        }
+        | _unknown(data)
+    )
     paid = made.paid.of(None if data.is_review else data.task_id)
     row |= {"baseline_cost_usd": paid, "saving_usd": saving_usd(paid, data.known_cost_usd)}
     if data.is_review:
@@ -192,34 +282,46 @@ def _task(data: TaskNode, made: Generated, knowledge: Knowledge, keys: dict[str,
     task, way = made.graph.tasks[data.task_id], made.prices.known_way(data)
     assert way is not None  # it was chosen among the ways of its task
     return row | {
-        "task_id": data.task_id, "task_keys": keys.get(data.task_id) or knowledge.raw_keys.get(data.task_id, []),
-        "description": task.description, "origin": node_origin(made, data.id), "evidence": way.implementations or task.implementations,
+        "task_id": data.task_id,
+        "task_keys": keys.get(data.task_id) or knowledge.raw_keys.get(data.task_id, []),
+        "description": task.description,
+        "origin": node_origin(made, data.id),
+        "evidence": way.implementations or task.implementations,
         "nearest_task_id": made.nearest.get(data.task_id),
     }
 
 
 def _unknown(data: TaskNode) -> Row:
     """NULL in place of a cost or a time that nobody knows."""
-    cost = ("cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd", "cost_basis") if data.known_cost_usd is None else ()
+    cost = (
+        ("cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd", "cost_basis")
+        if data.known_cost_usd is None
+        else ()
+    )
     time = ("duration_ms", "duration_basis") if data.known_duration_ms is None else ()
     return dict.fromkeys((*cost, *time))
 
 
-def _edges(candidate: Candidate, made: Generated) -> Iterator[Row]:
+def _edges(candidate: Candidate, made: GenerationResult) -> Iterator[Row]:
     """Every edge with what flows along it, where data that the one leaves is taken by the other."""
     workflow = candidate.workflow
     for src, dst in workflow.edges:
         known, edge = made.wfg.edges.get((src, dst)), made.graph.edges.get((src, dst))
         reviewed = any(isinstance(n, TaskNode) and n.is_review for n in (workflow.by_id[src], workflow.by_id[dst]))
         yield {
-            "workflow_id": candidate.id, "src": src, "dst": dst, "data_type": _flows(workflow, src, dst),
+            "workflow_id": candidate.id,
+            "src": src,
+            "dst": dst,
+            "data_type": _flows(workflow, src, dst),
             "gamma": known.gamma if known else edge.gamma if edge else None,
             "origin": edge_origin(made, known) if known else REVIEW if reviewed else "dependency",
         }
 
 
-def expected_order(candidate: Candidate, made: Generated, knowledge: Knowledge) -> list[str]:
-    """The workflow's steps, and the events and outcomes that similar cases agree on, each behind what it follows in their order."""
+def expected_order(candidate: Candidate, made: GenerationResult, knowledge: SnapshotIndex) -> list[str]:
+    """The workflow's steps, and the events and outcomes that similar cases agree on, each behind what it follows in
+    their order.
+    """
     found = list(candidate.tasks)
     agreed = made.complete.expected.tasks if made.complete.expected else ()
     for n, event in enumerate(agreed):
@@ -228,9 +330,10 @@ def expected_order(candidate: Candidate, made: Generated, knowledge: Knowledge) 
     return found
 
 
-def expected_flow(candidate: Candidate, made: Generated, knowledge: Knowledge) -> Iterator[Row]:
-    """The consecutive pairs to be expected of a workflow's steps and events: those with the highest expected F1 against the pairs of
-    similar cases; its own order where these do not tell."""
+def expected_flow(candidate: Candidate, made: GenerationResult, knowledge: SnapshotIndex) -> Iterator[Row]:
+    """The consecutive pairs to be expected of a workflow's steps and events: those with the highest expected F1
+    against the pairs of similar cases; its own order where these do not tell.
+    """
     order = expected_order(candidate, made, knowledge)
     place = {task: n for n, task in enumerate(order)}
     expected = made.complete.expected
@@ -240,14 +343,22 @@ def expected_flow(candidate: Candidate, made: Generated, knowledge: Knowledge) -
     key = lambda task: next(iter(keys.get(task) or knowledge.raw_keys.get(task, [])), made.graph.tasks[task].title)
     for (a, b), support in sorted(pairs.items()):
         yield {
-            "workflow_id": candidate.id, "src": a, "dst": b, "src_task_key": key(a), "dst_task_key": key(b),
-            "src_kind": made.graph.tasks[a].activity_kind, "dst_kind": made.graph.tasks[b].activity_kind,
-            "src_place": place[a], "dst_place": place[b], "support": support,
+            "workflow_id": candidate.id,
+            "src": a,
+            "dst": b,
+            "src_task_key": key(a),
+            "dst_task_key": key(b),
+            "src_kind": made.graph.tasks[a].activity_kind,
+            "dst_kind": made.graph.tasks[b].activity_kind,
+            "src_place": place[a],
+            "dst_place": place[b],
+            "support": support,
         }
 
 
 def _flows(workflow: Workflow, src: str, dst: str) -> str | None:
     """A review hands on what its task leaves."""
+
     def of(node: str) -> TaskNode | None:
         data = workflow.by_id[node]
         return data if isinstance(data, TaskNode) else None
@@ -260,7 +371,7 @@ def _flows(workflow: Workflow, src: str, dst: str) -> str | None:
     return ", ".join(sorted(a.outputs if b.is_review else set(a.outputs) & set(b.inputs))) or None
 
 
-def _task_keys(made: Generated) -> dict[str, list[str]]:
+def _task_keys(made: GenerationResult) -> dict[str, list[str]]:
     """Raw keys of every task in the near cases, most frequent first, then by name."""
     counts = Counter(pair for case in made.cases for pair in zip(case.tasks, case.task_keys, strict=True))
     found: dict[str, list[str]] = {}

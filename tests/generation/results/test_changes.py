@@ -1,4 +1,6 @@
-"""workflows/changes: how a contract's rank-1 workflows differ from those of its result before, and the cases behind that."""
+"""workflows/changes: how a contract's rank-1 workflows differ from those of its result before, and the cases behind
+that.
+"""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -6,11 +8,7 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.generation.contract import ContractResult, publish_contract, result_table
-from opus_pipelines.lake import Lake, read_json, read_table, table_of, write_json, write_table
-from opus_pipelines.query.shipped import run
-from opus_pipelines.query.views import connect, write_views_sql
-from opus_pipelines.schemas import (
+from opus_pipelines.core.schemas import (
     CASES,
     IMPLEMENTATIONS,
     INTAKES,
@@ -21,6 +19,9 @@ from opus_pipelines.schemas import (
     WORKFLOW_TASKS,
     Dataset,
 )
+from opus_pipelines.generation.contract import ContractResult, publish_contract, result_table
+from opus_pipelines.lake.layout import Lake, read_json, read_table, table_of, write_json, write_table
+from opus_pipelines.reporting.views import connect, run, write_views_sql
 from opus_pipelines.wkg.tables import place
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
@@ -39,28 +40,54 @@ def snapshot(lake: Lake, name: str, cases: dict[str, tuple[str, ...]]) -> None:
 
 
 def publish(
-    lake: Lake, result: str, snapshot: str, best: dict[str, tuple[str, ...]], near: tuple[str, ...] = (), reward: float = 10.0,
-    content: str = "same", code: str = "c", actor: str = "human",
+    lake: Lake,
+    result: str,
+    snapshot: str,
+    best: dict[str, tuple[str, ...]],
+    near: tuple[str, ...] = (),
+    reward: float = 10.0,
+    content: str = "same",
+    code: str = "c",
+    actor: str = "human",
 ) -> list[dict[str, Any]]:
     """Publish a result whose rank 1 of each Intention has these steps; returns its rows of workflows/changes."""
     made = ContractResult("Acme", "Retail", result, snapshot, "m", {})
     rows: dict[Dataset, list[dict[str, Any]]] = {
         INTAKES: [{"intake_id": "k1", "folder": "2026-07", "content_hash": content, "status": "generated"}],
         RUNS: [{"run_id": "x", "generated_at": NOW, "settings_hash": "s", "code_version": code}],
-        NEIGHBOURS: [{"intake_id": "k1", "intention_id": "n1", "implementation_id": case, "similarity": 0.9} for case in near],
-        OPTIMIZED: [], WORKFLOW_TASKS: [],
+        NEIGHBOURS: [
+            {"intake_id": "k1", "intention_id": "n1", "implementation_id": case, "similarity": 0.9} for case in near
+        ],
+        OPTIMIZED: [],
+        WORKFLOW_TASKS: [],
     }
     for number, (intention, steps) in enumerate(best.items()):
         ids = {"intake_id": "k1", "intention_id": intention}
         for rank in (1, 2):
             workflow = f"f{number}{'-'.join(steps)}{rank}"
-            rows[OPTIMIZED].append(ids | {
-                "workflow_id": workflow, "rank": rank, "title": " ".join(steps), "reward_usd": reward - rank, "success_probability": 0.9,
-                "verdict": "clear", "feasible": True,
-            })
+            rows[OPTIMIZED].append(
+                ids
+                | {
+                    "workflow_id": workflow,
+                    "rank": rank,
+                    "title": " ".join(steps),
+                    "reward_usd": reward - rank,
+                    "success_probability": 0.9,
+                    "verdict": "clear",
+                    "feasible": True,
+                }
+            )
             rows[WORKFLOW_TASKS] += [
-                ids | {"workflow_id": workflow, "node": f"n{i}", "position": i, "kind": "task", "task_id": f"t{step}", "title": step,
-                       "actor_kind": actor}
+                ids
+                | {
+                    "workflow_id": workflow,
+                    "node": f"n{i}",
+                    "position": i,
+                    "kind": "task",
+                    "task_id": f"t{step}",
+                    "title": step,
+                    "actor_kind": actor,
+                }
                 for i, step in enumerate(steps)
             ]
     made.tables = {dataset.name: result_table(made, dataset, found) for dataset, found in rows.items()}
@@ -73,7 +100,11 @@ def publish(
 def lake(tmp_path: Path) -> Lake:
     lake = Lake(tmp_path / "lake")
     snapshot(lake, "w1", {"i1": ("tRegister", "tPay"), "i2": ("tRegister", "tPay")})
-    snapshot(lake, "w2", {"i1": ("tRegister", "tPay"), "i2": ("tRegister", "tCheck", "tPay"), "i3": ("tRegister", "tCheck", "tPay")})
+    snapshot(
+        lake,
+        "w2",
+        {"i1": ("tRegister", "tPay"), "i2": ("tRegister", "tCheck", "tPay"), "i3": ("tRegister", "tCheck", "tPay")},
+    )
     return lake
 
 
@@ -102,7 +133,9 @@ def test_other_steps_because_of_a_case_that_came_and_one_that_changed(lake: Lake
         ({"reward": 8.0}, "figures", []),
     ],
 )
-def test_other_figures_and_other_ways_without_a_new_snapshot(lake: Lake, more: dict[str, Any], change: str, because: list[str]) -> None:
+def test_other_figures_and_other_ways_without_a_new_snapshot(
+    lake: Lake, more: dict[str, Any], change: str, because: list[str]
+) -> None:
     publish(lake, "r1", "w1", {"n1": CHECKED})
     (row,) = publish(lake, "r2", "w1", {"n1": CHECKED}, **more)
     assert (row["change"], row["because"], row["cases"], row["sources"]) == (change, because, 0, [])
@@ -130,12 +163,17 @@ def test_earlier_results_stay_comparable(lake: Lake) -> None:
     assert changes == [("r1", "r2", "steps"), ("r2", "r3", "figures")]
     current = run(connection, "changes")
     assert current is not None
-    assert current.project("before, after").fetchall() == [("reward 11.0, success 0.9, clear", "reward 12.0, success 0.9, clear")]
+    assert current.project("before, after").fetchall() == [
+        ("reward 11.0, success 0.9, clear", "reward 12.0, success 0.9, clear")
+    ]
 
 
 def test_a_result_that_is_current_again_follows_another_one(lake: Lake) -> None:
     write_views_sql(lake)
-    write_json(lake.root / "wkg" / "current.json", {"snapshot": "w1", "before": None, "published_at": (NOW - timedelta(1)).isoformat()})
+    write_json(
+        lake.root / "wkg" / "current.json",
+        {"snapshot": "w1", "before": None, "published_at": (NOW - timedelta(1)).isoformat()},
+    )
     publish(lake, "r1", "w1", {"n1": UNCHECKED})
     publish(lake, "r2", "w1", {"n1": CHECKED})
     rows = publish(lake, "r1", "w1", {"n1": UNCHECKED})

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 import pytest
 
+from opus_pipelines.core.schemas import INTAKES, RUNS
+from opus_pipelines.core.settings import Reward, Settings
 from opus_pipelines.generation.contract import ContractResult, publish_contract, result_id, result_table
-from opus_pipelines.generation.discover import discover
-from opus_pipelines.generation.results.current import failed_intakes, is_current, next_attempt
 from opus_pipelines.generation.results.rows import broken_row
-from opus_pipelines.lake import Lake
-from opus_pipelines.schemas import INTAKES, RUNS
-from opus_pipelines.settings import Reward, Settings
+from opus_pipelines.generation.results.staleness import failed_intakes, is_current, next_attempt
+from opus_pipelines.intakes.discover import discover
+from opus_pipelines.lake.layout import Lake
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 SETTINGS = Settings()
@@ -41,7 +41,7 @@ def publish(lake, contract, attempt=1, failed=False, snapshot="w1"):
 
 def test_files_are_hashed_once_however_often_a_contract_is_asked_for(lake, contract, monkeypatch):
     asked = []
-    monkeypatch.setattr("opus_pipelines.generation.discover.file_hash", lambda path: asked.append(path.name) or "h")
+    monkeypatch.setattr("opus_pipelines.intakes.discover.file_hash", lambda path: asked.append(path.name) or "h")
     publish(lake, contract)
     assert (is_current(lake, contract, "w1", SETTINGS), next_attempt(lake, contract, "w1", SETTINGS)) == (True, 1)
     assert asked == ["order.txt"]
@@ -84,7 +84,7 @@ def test_back_at_inputs_at_which_an_intake_had_failed_that_result_is_not_taken_u
 
 
 def test_a_pointer_of_an_earlier_version_names_no_attempt(lake, contract):
-    from opus_pipelines.lake import read_json, write_json
+    from opus_pipelines.lake.layout import read_json, write_json
 
     publish(lake, contract)
     path = lake.pointer_path("Acme", "Retail")
@@ -97,5 +97,5 @@ def test_a_file_that_cannot_be_read_makes_a_contract_stale_and_not_the_question_
         raise PermissionError(13, "Permission denied", str(path))
 
     publish(lake, contract)
-    monkeypatch.setattr("opus_pipelines.generation.discover.file_hash", denied)
+    monkeypatch.setattr("opus_pipelines.intakes.discover.file_hash", denied)
     assert not is_current(lake, replace(contract), "w1", SETTINGS)

@@ -4,18 +4,24 @@ from datetime import UTC, datetime
 
 import pytest
 
-from opus_pipelines.generation.contract import ContractResult, id_of, publish_contract, result_id, result_table, settings_hash
-from opus_pipelines.generation.decided.contracts import contracts_of
-from opus_pipelines.generation.decided.record import Decision, add
-from opus_pipelines.generation.discover import discover
+from opus_pipelines.core.schemas import INTAKES, RUNS
+from opus_pipelines.core.settings import Reward, Settings
+from opus_pipelines.core.versions import ALGORITHM_VERSIONS, versions_of
+from opus_pipelines.decisions.record import Decision, add
+from opus_pipelines.generation.contract import (
+    ContractResult,
+    id_of,
+    publish_contract,
+    result_id,
+    result_table,
+    settings_hash,
+)
+from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.generation.results import staleness
-from opus_pipelines.generation.results.current import is_current
-from opus_pipelines.generation.results.staleness import changes_since
-from opus_pipelines.lake import Lake
-from opus_pipelines.lwm.history import HistoryBackend
-from opus_pipelines.schemas import INTAKES, RUNS
-from opus_pipelines.settings import Reward, Settings
-from opus_pipelines.versions import ALGORITHM_VERSIONS, versions_of
+from opus_pipelines.generation.results.staleness import changes_since, is_current
+from opus_pipelines.intakes.discover import discover
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.history_backend import HistoryBackend
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 SETTINGS = Settings()
@@ -44,8 +50,15 @@ def lake(tmp_path):
 def published(request, lake, folder):
     contract = folder()
     name = result_id(contract, "w1", SETTINGS, attempt=request.param)
-    result = ContractResult(contract.client, contract.contract, name, "w1", HistoryBackend().version, {}, attempt=request.param)
-    run = {"run_id": "x", "generated_at": NOW, "settings_hash": settings_hash(SETTINGS), "code_version": versions_of("result")}
+    result = ContractResult(
+        contract.client, contract.contract, name, "w1", HistoryBackend().version, {}, attempt=request.param
+    )
+    run = {
+        "run_id": "x",
+        "generated_at": NOW,
+        "settings_hash": settings_hash(SETTINGS),
+        "code_version": versions_of("result"),
+    }
     result.tables = {d.name: result_table(result, d, rows) for d, rows in ((INTAKES, []), (RUNS, [run]))}
     publish_contract(lake, result, NOW)
     return lake
@@ -55,12 +68,15 @@ def test_nothing_changed(published, folder):
     assert changes_since(published, folder(), "w1", SETTINGS) == ()
 
 
-@pytest.mark.parametrize(("snapshot", "settings", "text", "expected"), [
-    ("w2", SETTINGS, "Ten chairs.", ("snapshot",)),
-    ("w1", OTHER, "Ten chairs.", ("settings",)),
-    ("w1", SETTINGS, "Eleven chairs.", ("files",)),
-    ("w2", OTHER, "Eleven chairs.", ("snapshot", "settings", "files")),
-])
+@pytest.mark.parametrize(
+    ("snapshot", "settings", "text", "expected"),
+    [
+        ("w2", SETTINGS, "Ten chairs.", ("snapshot",)),
+        ("w1", OTHER, "Ten chairs.", ("settings",)),
+        ("w1", SETTINGS, "Eleven chairs.", ("files",)),
+        ("w2", OTHER, "Eleven chairs.", ("snapshot", "settings", "files")),
+    ],
+)
 def test_each_cause_is_named(published, folder, document, snapshot, settings, text, expected):
     document.write_text(text)
     assert changes_since(published, folder(), snapshot, settings) == expected
@@ -80,14 +96,21 @@ def test_a_decision_makes_the_result_stale_and_is_named(published, folder, docum
     assert now.fingerprint() != folder().fingerprint()
     document.write_text("Eleven chairs.")
     (now,) = contracts_of(published, document.parents[4])
-    assert changes_since(published, now, "w1", SETTINGS) == ("files",)  # with other files, nothing tells which decisions it knew
+    assert changes_since(published, now, "w1", SETTINGS) == (
+        "files",
+    )  # with other files, nothing tells which decisions it knew
 
 
 def test_a_result_made_with_some_of_the_decisions_tells_that_others_came(lake, document):
     decide(lake, 1)
     (contract,) = contracts_of(lake, document.parents[4])
     result = ContractResult("Acme", "Retail", result_id(contract, "w1", SETTINGS), "w1", HistoryBackend().version, {})
-    run = {"run_id": "x", "generated_at": NOW, "settings_hash": settings_hash(SETTINGS), "code_version": versions_of("result")}
+    run = {
+        "run_id": "x",
+        "generated_at": NOW,
+        "settings_hash": settings_hash(SETTINGS),
+        "code_version": versions_of("result"),
+    }
     result.tables = {d.name: result_table(result, d, rows) for d, rows in ((INTAKES, []), (RUNS, [run]))}
     publish_contract(lake, result, NOW)
     assert is_current(lake, contract, "w1", SETTINGS)
@@ -109,7 +132,10 @@ def test_a_result_from_before_algorithm_versions_is_read_and_stale_and_says_why(
     result.tables = {d.name: result_table(result, d, rows) for d, rows in ((INTAKES, []), (RUNS, [run]))}
     publish_contract(lake, result, NOW)
     assert not is_current(lake, contract, "w1", SETTINGS)
-    assert changes_since(lake, contract, "w1", SETTINGS) == ("model", "code: made before algorithm versions were declared")
+    assert changes_since(lake, contract, "w1", SETTINGS) == (
+        "model",
+        "code: made before algorithm versions were declared",
+    )
 
 
 def test_another_model_is_named(published, folder, monkeypatch):

@@ -1,0 +1,86 @@
+"""The Arrow schema of every dataset, each column with its meaning: the one place where columns are named.
+
+Each stage's tables are declared in `opus_pipelines.core.tables.declaration`. The Parquet files, the blocking schema
+checks, Dagster's `column_schema` and the data dictionary (docs/reference/datasets.md) are all derived from them. NULL
+means unknown, never 0, never "".
+"""
+
+from opus_pipelines.core.tables.decisions import DECISIONS
+from opus_pipelines.core.tables.declaration import DATASETS, DIMENSION, Column, Dataset
+from opus_pipelines.core.tables.generation import (
+    INTAKES,
+    INTENTIONS,
+    NEIGHBOURS,
+    RUNS,
+    SEQUENCES,
+    SUBGRAPH_EDGES,
+    SUBGRAPH_TASKS,
+    WFG_EDGES,
+    WFG_NODES,
+)
+from opus_pipelines.core.tables.history import IMPLEMENTATIONS, REJECTS, SOURCES, TASK_IMPLEMENTATION
+from opus_pipelines.core.tables.wkg import (
+    ALIASES,
+    CASES,
+    EDGES,
+    EMBEDDINGS,
+    IMPLEMENTATION_VECTORS,
+    NEEDS,
+    PROCEDURE_VECTORS,
+    PROCEDURES,
+    TASKS,
+    VARIANTS,
+    WAITS,
+    WAYS,
+    WKG_CHANGES,
+)
+from opus_pipelines.core.tables.workflows import (
+    COST_REPORT,
+    EXPECTED_FLOW,
+    OPTIMIZED,
+    REWARD_REPORT,
+    WORKFLOW_CHANGES,
+    WORKFLOW_EDGES,
+    WORKFLOW_TASKS,
+)
+
+__all__ = [
+    "ALIASES",
+    "CASES",
+    "COST_REPORT",
+    "DATASETS",
+    "DECISIONS",
+    "DIMENSION",
+    "EDGES",
+    "EMBEDDINGS",
+    "EXPECTED_FLOW",
+    "IMPLEMENTATIONS",
+    "IMPLEMENTATION_VECTORS",
+    "INTAKES",
+    "INTENTIONS",
+    "NEEDS",
+    "NEIGHBOURS",
+    "OPTIMIZED",
+    "PROCEDURES",
+    "PROCEDURE_VECTORS",
+    "REJECTS",
+    "REWARD_REPORT",
+    "RUNS",
+    "SEQUENCES",
+    "SOURCES",
+    "SUBGRAPH_EDGES",
+    "SUBGRAPH_TASKS",
+    "TASKS",
+    "TASK_IMPLEMENTATION",
+    "VARIANTS",
+    "WAITS",
+    "WAYS",
+    "WFG_EDGES",
+    "WFG_NODES",
+    "WKG_CHANGES",
+    "WORKFLOW_CHANGES",
+    "WORKFLOW_EDGES",
+    "WORKFLOW_TASKS",
+    "Column",
+    "Dataset",
+]

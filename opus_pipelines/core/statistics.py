@@ -1,0 +1,75 @@
+"""Counts as probabilities with intervals: Beta-smoothed rates, Wilson's interval of a rate, Newcombe's of a
+difference.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+CONFIDENCE = 0.95
+Z = 1.959963984540054  # normal quantile at 97.5 %
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A probability with its 95 % interval, the basis of datasets.md, and the count behind it."""
+
+    value: float
+    lower: float
+    upper: float
+    basis: str
+    n: int
+
+
+def smoothed(successes: int, n: int, prior: float, strength: float, basis: str = "observed") -> Estimate:
+    """Mean and central 95 % of Beta(strength·prior + successes, strength·(1 − prior) + failures); basis `prior` where
+    n = 0.
+
+    For its interval the prior is never less than half a success and half a failure (Jeffreys), so that a count of 0 is
+    no certainty.
+    """
+    yes, no = strength * prior, strength * (1 - prior)
+    value = (yes + successes) / (strength + n)
+    lower, upper = beta_interval(max(yes, 0.5) + successes, max(no, 0.5) + n - successes)
+    return Estimate(value, min(lower, value), max(upper, value), basis if n else "prior", n)
+
+
+def beta_interval(a: float, b: float) -> tuple[float, float]:
+    """The central 95 % of Beta(a, b); a point where a or b is 0."""
+    if a <= 0 or b <= 0:
+        return (0.0, 0.0) if a <= 0 else (1.0, 1.0)
+    from scipy.special import betaincinv
+
+    tail = (1 - CONFIDENCE) / 2
+    return float(betaincinv(a, b, tail)), float(betaincinv(a, b, 1 - tail))
+
+
+def wilson(successes: Any, n: Any, z: Any = Z) -> tuple[Any, Any]:
+    """Wilson's interval of a rate, 95 % unless `z` says otherwise; all of [0, 1] where n = 0. Numbers, whole or not,
+    or arrays.
+    """
+    rate, z2 = rate_of(successes, n), z * z
+    middle = (rate * n + z2 / 2) / (n + z2)
+    half = z * np.sqrt(np.maximum(rate * (1 - rate), 0.0) * n + z2 / 4) / (n + z2)
+    return np.maximum(0.0, middle - half), np.minimum(1.0, middle + half)
+
+
+def lift(successes_1: Any, n_1: Any, successes_2: Any, n_2: Any, z: Any = Z) -> tuple[Any, Any, Any]:
+    """rate 1 - rate 2 with its 95 % interval (Newcombe 1998, method 10: from the two Wilson intervals). Numbers or
+    arrays.
+    """
+    rate_1, rate_2 = rate_of(successes_1, n_1), rate_of(successes_2, n_2)
+    low_1, high_1 = wilson(successes_1, n_1, z)
+    low_2, high_2 = wilson(successes_2, n_2, z)
+    difference = rate_1 - rate_2
+    return (
+        difference,
+        difference - np.hypot(rate_1 - low_1, high_2 - rate_2),
+        difference + np.hypot(high_1 - rate_1, rate_2 - low_2),
+    )
+
+
+def rate_of(successes: Any, n: Any) -> Any:
+    """successes / n; a half where nothing is known."""
+    return np.where(np.asarray(n) > 0, successes / np.where(np.asarray(n) > 0, n, 1), 0.5)[()]

@@ -1,0 +1,1 @@
+"""The columns of every dataset, one module for each part of the lake."""

@@ -1,0 +1,77 @@
+"""The version of each stage's algorithm: what a snapshot or a result depends on beside its inputs and settings.
+
+Raise a stage's version when the rows that it publishes change for the same input. A changed comment, docstring, name or
+file changes no version, so that nothing is made anew for it. `tests/algorithm_versions.json` holds what each stage
+publishes on the sample; a test fails when these rows change and no version was raised.
+"""
+
+import re
+from collections.abc import Mapping
+
+# Each stage stands behind those that it takes from: a raised version explains other rows of its stage and of those
+# behind it.
+ALGORITHM_VERSIONS: dict[str, int] = {
+    # reading event logs: formats, columns, costs, outcomes, privacy (history/implementations, sources, rejects)
+    "history": 1,
+    "embedding": 1,  # texts to vectors (wkg/embeddings, wkg/*_vectors); the cache of vectors starts anew, too
+    "resolution": 1,  # task resolution: which raw names are one task (wkg/task_aliases)
+    "mining": 1,  # the aggregates of one source: the SQL in sql/wkg that Spark runs, cases, evidence of activities
+    # aggregates of all sources to the snapshot: estimates, drift in time, graph metrics, critical tasks, procedures
+    "wkg": 1,
+    "requirements": 1,  # documents to Intention, goals, rules and constraints (generation/intentions)
+    # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
+    "retrieval": 1,
+    "lwm": 1,  # the history backend of the Large Work Model (generation/sequences); part of the model version
+    # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
+    "planning": 1,
+    "generation": 1,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
+    "reporting": 1,  # reports/cost and reports/reward
+}
+
+# The stages whose versions name what a stage makes. What is made by earlier stages is not in this list: its content or
+# its snapshot
+# is part of the name already, so that a raised version makes anew what follows from it and nothing else.
+_NAMED_BY: dict[str, tuple[str, ...]] = {
+    "history": ("history",),
+    "mining": ("mining",),
+    "names": ("resolution",),
+    "resolution": ("resolution", "embedding"),
+    "snapshot": ("wkg", "embedding"),
+    "manifest": ("history", "embedding", "mining", "resolution", "wkg"),
+    "result": ("embedding", "requirements", "retrieval", "lwm", "planning", "generation", "reporting"),
+}
+_VERSION = re.compile(r"([a-z]+)=(\d+)")
+
+
+def versions_of(what: str) -> str:
+    """The versions that the named thing depends on, as text: `wkg=1 embedding=1` for a snapshot.
+
+    `what` is history, mining, names, resolution, snapshot, manifest or result. Raises KeyError for any other word.
+    """
+    return " ".join(f"{stage}={ALGORITHM_VERSIONS[stage]}" for stage in _NAMED_BY[what])
+
+
+def history_backend_version() -> str:
+    """The model version of the history backend, which has no weights of its own: `history-1`."""
+    return f"history-{ALGORITHM_VERSIONS['lwm']}"
+
+
+def difference(before: object, now: str) -> str | None:
+    """What differs between two texts of `versions_of`: `wkg 1 → 2`; None where nothing does.
+
+    `before` may be what an older version of this package wrote: a hash of its source files. It tells no algorithm
+    version.
+    """
+    if before == now:
+        return None
+    old, new = _parsed(str(before)), _parsed(now)
+    if not old:
+        return "made before algorithm versions were declared"
+    changed = [
+        stage for stage in (*new, *(stage for stage in old if stage not in new)) if old.get(stage) != new.get(stage)
+    ]
+    return ", ".join(f"{stage} {old.get(stage, 'none')} → {new.get(stage, 'none')}" for stage in changed)
+
+
+def _parsed(text: str) -> Mapping[str, str]:
+    return dict(_VERSION.findall(text))

@@ -1,0 +1,256 @@
+"""The decisions on a contract's workflows as they are kept in the lake: one file a decision, numbered, added and never
+changed.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import Any, Literal
+
+from opus_pipelines.core.ids import digest, make_id
+from opus_pipelines.core.schemas import DECISIONS
+from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
+from opus_pipelines.task_matching.id_ledger import read_ledger
+from opus_pipelines.workflow.task_order import TaskOrder, review_id
+
+Kind = Literal["accept", "reject", "edit"]
+Who = tuple[str | None, str | None, str | None]  # actor kind, model, group
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Content:
+    """What tells one workflow from another: its tasks, which waits for which, and who does each.
+
+    `tasks` stand in one order that keeps `waits`; `who` goes by task, `reviews` by the task that the review stands
+    behind.
+    """
+
+    tasks: tuple[str, ...]
+    waits: frozenset[Pair]
+    who: Mapping[str, Who]
+    reviews: Mapping[str, Who] = field(default_factory=dict)
+
+    @property
+    def order(self) -> TaskOrder:
+        """The waits as a partial order."""
+        return TaskOrder.of(self.tasks, self.waits)
+
+    @cached_property
+    def signature(self) -> tuple[Any, ...]:
+        """Equal for equal workflows, whatever the order in which their steps are listed."""
+        steps = {(task, *self.who[task]) for task in self.tasks} | {
+            (review_id(task), *who) for task, who in self.reviews.items()
+        }
+        return frozenset(steps), frozenset(self.order.pairs())
+
+
+@dataclass(frozen=True)
+class DecidedStep:
+    """A row of the column `steps`."""
+
+    task_id: str
+    title: str
+    is_review: bool
+    actor_kind: str | None
+    model: str | None
+    actor_group: str | None
+    after: tuple[int, ...]
+
+    @property
+    def who(self) -> Who:
+        """Who does it."""
+        return self.actor_kind, self.model, self.actor_group
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One row of `decisions`."""
+
+    client: str
+    contract: str
+    decision: Kind
+    intake_id: str
+    intake: str
+    intention_id: str
+    workflow_id: str
+    result: str | None
+    rank: int | None
+    steps: tuple[DecidedStep, ...]
+    decided_at: datetime
+    why: str | None = None
+    decided_by: str | None = None
+    vector: tuple[float, ...] | None = None
+    encoder: str | None = None
+    number: int = 0
+
+    @property
+    def decision_id(self) -> str:
+        """What other datasets call it."""
+        return make_id("d", self.client, self.contract, self.number)
+
+    @cached_property
+    def content(self) -> Content:
+        """The workflow, by the task ids of the day of the decision."""
+        return content_of(self.steps)
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The name of each task on the day of the decision."""
+        return {step.task_id: step.title for step in self.steps if not step.is_review}
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """All decisions on one contract, by number. `followers`: of a task id that the id ledger calls former, the ids of
+    its tasks now.
+    """
+
+    made: tuple[Decision, ...] = ()
+    followers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.made)
+
+    @property
+    def versions(self) -> list[str]:
+        """A hash of the decisions up to each number: the last one tells what a result was made with. Empty without
+        decisions.
+        """
+        found, last = [], ""
+        for one in self.made:
+            last = digest(
+                last, one.decision_id, one.decision, one.intention_id, one.why, one.decided_by, one.content.signature
+            )
+            found.append(last)
+        return found
+
+    def chosen(self, intention_id: str) -> Decision | None:
+        """The workflow that stands for this Intention: the last one accepted or edited that was not rejected for it
+        afterwards.
+        """
+        rejected = set()
+        for one in reversed([d for d in self.made if d.intention_id == intention_id]):
+            if one.decision != "reject":
+                if one.content.signature not in rejected:
+                    return one
+            else:
+                rejected.add(one.content.signature)
+        return None
+
+    def rejected(self, intention_id: str) -> list[Decision]:
+        """The workflows that are not offered for this Intention. The Intention's own last decision on a workflow
+        holds; where it has none, the last one of the contract does.
+        """
+        last: dict[Any, Decision] = {}
+        for one in [*self.made, *(d for d in self.made if d.intention_id == intention_id)]:
+            last[one.content.signature] = one
+        return [one for one in last.values() if one.decision == "reject"]
+
+    def chosen_elsewhere(self, intention_id: str) -> list[Decision]:
+        """The workflows that stand for the contract's other Intentions."""
+        others = dict.fromkeys(d.intention_id for d in self.made if d.intention_id != intention_id)
+        return [found for other in others if (found := self.chosen(other))]
+
+
+NO_DECISIONS = Decisions()
+
+
+def in_words(who: Who) -> str:
+    """An actor for a person."""
+    return " ".join(filter(None, who)) or "nobody known"
+
+
+def content_of(steps: Iterable[DecidedStep]) -> Content:
+    """The workflow of these rows. A step that waits for a review waits for the review's task."""
+    steps = list(steps)
+    tasks = [s for s in steps if not s.is_review]
+    waits = {(steps[place].task_id, s.task_id) for s in tasks for place in s.after if steps[place].task_id != s.task_id}
+    return Content(
+        tuple(s.task_id for s in tasks),
+        frozenset(waits),
+        {s.task_id: s.who for s in tasks},
+        {s.task_id: s.who for s in steps if s.is_review},
+    )
+
+
+def steps_of(content: Content, titles: Mapping[str, str]) -> tuple[DecidedStep, ...]:
+    """The rows of a workflow, each review directly behind its task."""
+    places: dict[str, int] = {}  # of the step that those wait for which wait for the task
+    found: list[DecidedStep] = []
+    before = defaultdict(list)
+    for src, dst in content.order.covers():
+        before[dst].append(src)
+    for task in content.tasks:
+        found.append(
+            DecidedStep(task, titles[task], False, *content.who[task], tuple(sorted(places[t] for t in before[task])))
+        )
+        if task in content.reviews:
+            found.append(DecidedStep(task, titles[task], True, *content.reviews[task], (len(found) - 1,)))
+        places[task] = len(found) - 1
+    return tuple(found)
+
+
+def decisions_of(lake: Lake, client: str, contract: str) -> Decisions:
+    """What was decided on a contract, with what became of the task ids since."""
+    table = read_table(DECISIONS, lake.folder(DECISIONS, client_key=client, contract_key=contract))
+    made = tuple(sorted((_decision(row) for row in table.to_pylist()), key=lambda d: d.number))
+    wanted = {step.task_id for one in made for step in one.steps}
+    return Decisions(made, _followers(lake, wanted) if wanted else {})
+
+
+def add(lake: Lake, decision: Decision) -> Decision:
+    """Keep a decision under the contract's next number. Only the holder of the lake's lock may."""
+    folder = lake.folder(DECISIONS, client_key=decision.client, contract_key=decision.contract)
+    numbered = replace(
+        decision,
+        number=1 + max((d.number for d in decisions_of(lake, decision.client, decision.contract).made), default=0),
+    )
+    name = f"decision-{numbered.number:06}.parquet"
+    with lake.staging() as scratch:
+        lake.publish_file(write_table(DECISIONS, table_of(DECISIONS, [_row(numbered)]), scratch, name), folder / name)
+    return numbered
+
+
+def _followers(lake: Lake, wanted: set[str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for entry in read_ledger(lake.kept / "ids.parquet").values():
+        for former in wanted.intersection(entry.former):
+            found[former].add(entry.task_id)
+    return {former: tuple(sorted(now)) for former, now in sorted(found.items())}
+
+
+_COLUMNS = (
+    "client",
+    "contract",
+    "decision",
+    "intake_id",
+    "intake",
+    "intention_id",
+    "workflow_id",
+    "result",
+    "rank",
+    "decided_at",
+    "why",
+    "decided_by",
+    "encoder",
+    "number",
+)
+
+
+def _row(decision: Decision) -> dict[str, Any]:
+    return {name: getattr(decision, name) for name in _COLUMNS} | {
+        "decision_id": decision.decision_id,
+        "vector": list(decision.vector) if decision.vector else None,
+        "steps": [{**vars(step), "after": list(step.after)} for step in decision.steps],
+    }
+
+
+def _decision(row: Mapping[str, Any]) -> Decision:
+    return Decision(
+        **{name: row[name] for name in _COLUMNS},
+        vector=tuple(row["vector"]) if row["vector"] else None,
+        steps=tuple(DecidedStep(**{**step, "after": tuple(step["after"] or ())}) for step in row["steps"] or ()),
+    )

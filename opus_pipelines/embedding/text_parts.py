@@ -1,0 +1,121 @@
+"""A procedure cut into parts, each with its heading and sentences: what of it speaks of what, by its layout alone.
+
+A part begins at a paragraph that opens with a heading: a Markdown heading, a short line that ends in a colon, or a
+short line that stands alone. A text without headings is one part. "Any of these" groups are kept: of such sentences one
+has to hold. This project's own rule.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
+
+HEADING_WORDS = 12  # a line that ends in a colon and is longer is a sentence
+ALONE_WORDS = 8  # a line that stands alone and is longer is a sentence
+SENTENCE_WORDS = 3  # fewer say nothing ("None.")
+PROSE_WORDS = 60  # a line that is longer is prose, and cut into its sentences; a shorter one says one thing
+_LINE = re.compile(r"^(\s*)((?:#+|[*•\-–+◦▪]|\d+[.)]|[a-z][.)])\s+)?(.*)$")
+_EITHER = re.compile(r"\b(any|either|one of)\b", re.IGNORECASE)
+_ENDS = re.compile(r"(?<=[.!?;])\s+(?=[A-Z])")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One sentence or list item, without its bullet; of the sentences of one `either` group (numbers from 0) one has
+    to hold.
+    """
+
+    text: str
+    either: int | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """What stands under one heading; `is_title` where the heading is a Markdown one, which heads a section rather than
+    a step.
+    """
+
+    head: str | None
+    sentences: tuple[Sentence, ...]
+    is_title: bool = False
+
+    @property
+    def name(self) -> str:
+        """The heading in plain words."""
+        return plain(self.head or "")
+
+    @property
+    def text(self) -> str:
+        """Heading and sentences as one text."""
+        said = " ".join(s.text for s in self.sentences)
+        return f"{self.name}. {said}" if self.name and said else self.name or said
+
+
+WEIGHT_OF_TEXT = 0.5  # what a part says counts half of what its heading says: parts repeat each other's sentences
+
+
+def spoken_of(request: "np.ndarray", heads: "np.ndarray", texts: "np.ndarray") -> "np.ndarray":
+    """How much each part speaks of a request: unit vectors of the request [d], of the parts' names [n, d] and of their
+    texts [n, d].
+    """
+    found: np.ndarray = heads @ request + WEIGHT_OF_TEXT * (texts @ request)
+    return found
+
+
+def plain(name: str) -> str:
+    """A name in lower-case words: `registerVehicle`, `register_vehicle` and `Register vehicle` are the same."""
+    return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))).lower()
+
+
+def parts(text: str) -> list[Part]:
+    """The parts of a text, in order; what stands before the first heading is a part without one."""
+    found: list[tuple[str | None, bool, list[Sentence]]] = []
+    for paragraph in re.split(r"\n\s*\n", text):
+        lines = [line for line in paragraph.splitlines() if line.strip()]
+        if lines and _is_heading(lines[0], len(lines) == 1):
+            found.append((_bare(lines[0]).rstrip(":").strip(), lines[0].lstrip().startswith("#"), []))
+            lines = lines[1:]
+        if lines:
+            if not found:
+                found.append((None, False, []))
+            found[-1][2].extend(_sentences(lines, found[-1][2]))
+    return [Part(head, tuple(said), is_title) for head, is_title, said in found]
+
+
+def _is_heading(line: str, alone: bool) -> bool:
+    if line.lstrip().startswith("#"):
+        return True
+    body = _bare(line)
+    words = len(body.split())
+    if body.endswith(":"):
+        return 0 < words <= HEADING_WORDS
+    return alone and 0 < words <= ALONE_WORDS and not re.search(r"[.!?;,]$", body)
+
+
+def _sentences(lines: list[str], before: list[Sentence]) -> list[Sentence]:
+    """The sentences of a paragraph's lines; a line that ends in a colon says how the deeper ones below it are joined."""
+    found: list[Sentence] = []
+    number = max((s.either for s in before if s.either is not None), default=-1)
+    open_at: int | None = None  # the indent of the line that opened an either-group
+    for line in lines:
+        match = _LINE.match(line)
+        indent = len(match[1]) if match else 0
+        if open_at is not None and indent <= open_at:
+            open_at = None
+        body = _bare(line)
+        if body.endswith(":"):
+            if _EITHER.search(body):
+                number, open_at = number + 1, indent
+            continue
+        group = number if open_at is not None else None
+        cut = _ENDS.split(body)
+        found += [Sentence(text, group) for text in (cut if len(body.split()) > PROSE_WORDS else [body])]
+    return [s for s in found if len(s.text.split()) >= SENTENCE_WORDS]
+
+
+def _bare(line: str) -> str:
+    """The line without bullet, number and emphasis."""
+    match = _LINE.match(line)
+    return " ".join(re.sub(r"[*_`]{2,}", "", match[3] if match else line).split())

@@ -1,0 +1,111 @@
+"""The columns of the aggregates that merge, one Arrow schema each: sums are exact integers, so that any order of
+adding gives the same.
+"""
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+SUM = pa.decimal128(
+    38, 0
+)  # of microseconds, or of millionths of a dollar, gigabyte or thread; int64 would overflow on long waits
+COUNT = pa.int64()
+TIME = pa.timestamp("us", tz="UTC")
+TEXT = pa.string()
+BINNED = ("duration", "wait", "cost")  # measures whose quantiles are asked for
+
+_WAY = [("task_id", TEXT), ("actor_kind", TEXT), ("model", TEXT), ("actor_group", TEXT)]
+WAYS = pa.schema(
+    [
+        ("industry", TEXT),
+        ("client", TEXT),
+        *_WAY,
+        ("implementations", COUNT),
+        ("first_seen", TIME),
+        ("last_seen", TIME),
+        ("p_n", COUNT),
+        ("p_successes", COUNT),
+        ("q_n", COUNT),
+        ("q_successes", COUNT),
+        ("cost_rate_n", COUNT),
+    ]
+)
+HISTOGRAMS = pa.schema(
+    [
+        *_WAY,
+        ("measure", TEXT),
+        ("bin", pa.int32()),
+        ("count", COUNT),
+        ("sum", SUM),
+        ("value_min", COUNT),
+        ("value_max", COUNT),
+    ]
+)
+EDGES = pa.schema(
+    [
+        ("src", TEXT),
+        ("dst", TEXT),
+        ("transitions", COUNT),
+        ("implementations", COUNT),
+        ("first_seen", TIME),
+        ("last_seen", TIME),
+    ]
+)
+WAITS = pa.schema(
+    [
+        ("src", TEXT),
+        ("dst", TEXT),
+        ("actor_kind", TEXT),
+        ("model", TEXT),
+        ("actor_group", TEXT),
+        ("with_work", pa.bool_()),
+        ("bin", pa.int32()),
+        ("count", COUNT),
+        ("sum", SUM),
+        ("value_min", COUNT),
+        ("value_max", COUNT),
+    ]
+)
+VARIANTS = pa.schema(
+    [
+        ("industry", TEXT),
+        ("client", TEXT),
+        ("kind_of_case", TEXT),
+        ("tasks", pa.list_(TEXT)),
+        ("predecessors", pa.list_(pa.list_(pa.int32()))),
+        ("implementations", COUNT),
+        ("success_known", COUNT),
+        ("successes", COUNT),
+    ]
+)
+TEXTS = pa.schema([*_WAY, ("field", TEXT), ("value", TEXT), ("count", COUNT)])
+AGGREGATES = {
+    "ways": WAYS,
+    "histograms": HISTOGRAMS,
+    "edges": EDGES,
+    "waits": WAITS,
+    "variants": VARIANTS,
+    "texts": TEXTS,
+}
+KEYS = {
+    "ways": ("industry", "client", "task_id", "actor_kind", "model", "actor_group"),
+    "histograms": ("task_id", "actor_kind", "model", "actor_group", "measure", "bin"),
+    "edges": ("src", "dst"),
+    "waits": ("src", "dst", "actor_kind", "model", "actor_group", "with_work", "bin"),
+    "texts": ("task_id", "actor_kind", "model", "actor_group", "field", "value"),
+}
+
+
+def summed(table: pa.Table, keys: tuple[str, ...]) -> pa.Table:
+    """Rows of equal keys as one, sorted: `first_*` and `*_min` by minimum, `last_*` and `*_max` by maximum, everything
+    else added.
+    """
+    rest = [name for name in table.schema.names if name not in keys]
+    grouped = table.group_by(list(keys)).aggregate([(name, _how(name)) for name in rest])
+    grouped = grouped.rename_columns([*keys, *rest]).select(table.schema.names).cast(table.schema)
+    return grouped.take(pc.sort_indices(grouped, sort_keys=[(k, "ascending", "at_start") for k in keys]))
+
+
+def _how(name: str) -> str:
+    if name.startswith("first_") or name.endswith("_min"):
+        return "min"
+    return "max" if name.startswith("last_") or name.endswith("_max") else "sum"

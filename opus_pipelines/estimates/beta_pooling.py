@@ -1,0 +1,137 @@
+"""What many tasks, or many ways of doing tasks, have in common: a Beta that their p (or q) are drawn from, learned
+from their counts.
+
+Each task, and each way, is one draw, however often it was done: a rate pooled over steps would be that of whatever is
+done most. After a failure that is a review, which repairs, and every other step would be taken for one. The rule is
+this project's own: the mode of the beta-binomial likelihood of all counts times a prior of the Beta's two figures,
+which are the settings' (or a wider pool's) until draws tell otherwise. Ways are pooled by kind of actor, within the
+pool of all others. Beside that ways of one task are alike; how much so is learned too: the best linear prediction of a
+way from the others of its task (credibility, Bühlmann and Straub 1970).
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+Floats = np.ndarray
+LOG_STRENGTH_DEVIATION = 1.0  # of a pool's strength round the wider pool's: e times as much or as little is no surprise
+ALIKE, ALIKE_PAIRS = (
+    0.3,
+    4.0,
+)  # correlation of ways of one task before any two were judged, and the pairs that it counts as
+MOST_ALIKE = 0.5  # rates are skewed: a few odd tasks must not make every way the image of its neighbour
+LEAST_STRENGTH = 1.0  # of what is expected of a way; less would have two peaks, at 0 and 1
+FARTHEST = 4.0  # times nearer to 0 or to 1 than its pool's mean is what is expected of a way, at most
+LEAST_WEIGHT = 1e-9
+LEAST_CHANCE, MOST_STRENGTH = 1e-4, 1e4
+
+
+@dataclass(frozen=True)
+class BetaPool:
+    """Beta(mean · strength, (1 - mean) · strength)."""
+
+    mean: float
+    strength: float
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of a draw."""
+        return float(np.sqrt(self.mean * (1 - self.mean) / (self.strength + 1)))
+
+
+def fit_beta(successes: Sequence[int], n: Sequence[int], prior: BetaPool, behind: float | None = None) -> BetaPool:
+    """The pool that these were drawn from; draws without counts say nothing. `prior.mean` stands for so many counts
+    (`behind`; its strength) of one further draw; the strength is log-normal round the prior's.
+    """
+    from scipy.optimize import minimize
+    from scipy.special import betaln, digamma
+
+    counts = np.array([(s, of) for s, of in zip(successes, n, strict=True) if of], float).reshape(-1, 2)
+    if not len(counts):
+        return prior
+    alike, times = np.unique(counts, axis=0, return_counts=True)
+    right, total = alike.T
+    behind = prior.strength if behind is None else behind
+    wrong, first = total - right, np.array([np.log(prior.mean / (1 - prior.mean)), np.log(prior.strength)])
+
+    def target(at: Floats) -> tuple[float, Floats]:
+        mean, strength = 1 / (1 + np.exp(-at[0])), np.exp(at[1])
+        a, b, off = mean * strength, (1 - mean) * strength, (at[1] - first[1]) / LOG_STRENGTH_DEVIATION
+        both = digamma(strength) - digamma(strength + total)
+        by_a = times @ (digamma(a + right) - digamma(a) + both)
+        by_b = times @ (digamma(b + wrong) - digamma(b) + both)
+        known = behind * (prior.mean * np.log(mean) + (1 - prior.mean) * np.log(1 - mean)) - off**2 / 2
+        slope = np.array(
+            [
+                (by_a - by_b) * strength * mean * (1 - mean) + behind * (prior.mean - mean),
+                by_a * a + by_b * b - off / LOG_STRENGTH_DEVIATION,
+            ]
+        )
+        return -float(times @ (betaln(a + right, b + wrong) - betaln(a, b)) + known), -slope
+
+    farthest = np.log(1 / LEAST_CHANCE - 1)
+    bounds = [(-farthest, farthest), (-np.log(MOST_STRENGTH), np.log(MOST_STRENGTH))]
+    log_odds, log_strength = minimize(target, first, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return BetaPool(float(1 / (1 + np.exp(-log_odds))), float(np.exp(log_strength)))
+
+
+def by_group(
+    groups: Sequence[str | None], successes: Sequence[int], n: Sequence[int], prior: BetaPool
+) -> dict[str | None, BetaPool]:
+    """The pool of each group, within that of all other groups, for no count may speak twice.
+
+    Behind that one's mean there are no more counts than behind the settings': groups may differ more than their members
+    do.
+    """
+    counts = list(zip(groups, successes, n, strict=True))
+
+    def of(group: str | None, inside: bool, wider: BetaPool) -> BetaPool:
+        chosen = [(s, total) for name, s, total in counts if (name == group) == inside]
+        return fit_beta([s for s, _ in chosen], [total for _, total in chosen], wider, prior.strength)
+
+    return {group: of(group, True, of(group, False, prior)) for group in dict.fromkeys(groups)}
+
+
+def expected(
+    tasks: Sequence[Hashable], kinds: Sequence[str | None], successes: Sequence[int], n: Sequence[int], prior: BetaPool
+) -> list[BetaPool]:
+    """What is expected of each way before its own counts: from the ways of its kind of actor, and from the others of
+    its task.
+
+    All sequences have an element a way. The others' rates are taken as so many deviations from what their own kinds of
+    actor do.
+    """
+    pools = by_group(kinds, successes, n, prior)
+    mean, deviation, strength = (
+        np.array([(pools[k].mean, pools[k].deviation, pools[k].strength) for k in kinds]).reshape(-1, 3).T
+    )
+    of = np.asarray(n, float)
+    judged = of > 0
+    rate = np.where(judged, np.asarray(successes, float), 0.0) / np.maximum(of, 1)
+    apart, noise = (
+        np.where(judged, (rate - mean) / deviation, 0.0),
+        strength / np.maximum(of, 1),
+    )  # chance's share, as a variance
+    numbers: dict[Hashable, int] = {}
+    task = np.array([numbers.setdefault(t, len(numbers)) for t in tasks], int)
+    alike = _alike(task, apart, noise, judged)
+    weight = np.where(judged, 1 / (1 - alike + noise), 0.0)
+    others, told = (np.bincount(task, x)[task] - x for x in (weight, weight * apart))
+    shared = alike / (1 + alike * others)
+    lowest, highest = mean / FARTHEST, 1 - (1 - mean) / FARTHEST
+    middle = np.clip(mean + deviation * shared * told, lowest, highest)
+    variance = deviation**2 * (shared + 1 - alike)
+    found = np.maximum(middle * (1 - middle) / variance - 1, LEAST_STRENGTH)
+    return [BetaPool(float(m), float(s)) for m, s in zip(middle, found, strict=True)]
+
+
+def _alike(task: Floats, apart: Floats, noise: Floats, judged: Floats) -> float:
+    """The correlation of ways of one task: the mean product of pairs over the mean square less chance, by how little
+    chance is in them.
+    """
+    weight = np.where(judged, 1 / (1 + noise), 0.0)
+    squares = np.sum(weight**2 * (apart**2 - noise)) / max(np.sum(weight**2), LEAST_WEIGHT)
+    pairs = (np.sum(np.bincount(task, weight) ** 2) - np.sum(weight**2)) / 2
+    products = (np.sum(np.bincount(task, weight * apart) ** 2) - np.sum((weight * apart) ** 2)) / 2
+    return float(np.clip((products / max(squares, 1.0) + ALIKE_PAIRS * ALIKE) / (pairs + ALIKE_PAIRS), 0.0, MOST_ALIKE))

@@ -1,0 +1,87 @@
+"""How much of a total of costs or times is assumed, and of how many steps nothing is known: what stands beside every
+total.
+
+A probability of success is told the same way: it is unknown where no outcome of any of its steps was ever observed.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from opus_pipelines.workflow.model import UNKNOWN, TaskNode
+
+ASSUMED = frozenset(
+    {"prior", "estimated"}
+)  # bases of figures that were neither observed nor an observed time at a stated price
+
+
+@dataclass(frozen=True)
+class Assumed:
+    """Of a total of steps: the share of its known part that is assumed (None where nothing is known), and the steps of
+    unknown figure.
+    """
+
+    cost_assumed_share: float | None
+    cost_unknown_steps: int
+    duration_assumed_share: float | None
+    duration_unknown_steps: int
+
+    def row(self) -> dict[str, float | int | None]:
+        """As columns of a table."""
+        return asdict(self)
+
+
+def assumed(tasks: Iterable[TaskNode]) -> Assumed:
+    """Of the steps of a workflow, reviews among them."""
+    found = list(tasks)
+    return assumed_of(
+        ((t.known_cost_usd, t.cost_basis) for t in found), ((t.known_duration_ms, t.duration_basis) for t in found)
+    )
+
+
+def assumed_of(
+    costs: Iterable[tuple[float | None, str | None]], times: Iterable[tuple[float | None, str | None]]
+) -> Assumed:
+    """The same of figures with their bases; a figure of None is unknown."""
+    return Assumed(*_share(costs), *_share(times))
+
+
+def total_usd(tasks: Iterable[TaskNode], total: float) -> float | None:
+    """A total over these steps; None where no step has a known cost and nothing else was added to it: unknown is not
+    0.
+    """
+    found = list(tasks)
+    return None if found and not total and all(t.cost_basis == UNKNOWN for t in found) else total
+
+
+def total_ms(tasks: Iterable[TaskNode], total: float) -> float | None:
+    """The same of durations."""
+    found = list(tasks)
+    return None if found and not total and all(t.duration_basis == UNKNOWN for t in found) else total
+
+
+def known_success(tasks: Iterable[TaskNode], success: float) -> float | None:
+    """The probability that a workflow of these steps succeeds; None where every step's p is a prior: a product of
+    priors is no estimate.
+    """
+    found = list(tasks)
+    return None if found and success_unknown_steps(found) == len(found) else success
+
+
+def success_unknown_steps(tasks: Iterable[TaskNode]) -> int:
+    """How many steps have a p that rests on no observed outcome."""
+    return sum(task.p_basis == "prior" for task in tasks)
+
+
+def _share(figures: Iterable[tuple[float | None, str | None]]) -> tuple[float | None, int]:
+    """The share of the known total with an assumed basis, of the steps where the total is 0; and how many figures are
+    unknown.
+    """
+    found = list(figures)
+    known = [(value, basis in ASSUMED) for value, basis in found if value is not None]
+    if not known:
+        return None, len(found)
+    total = math.fsum(value for value, _ in known)
+    part = math.fsum(value for value, is_assumed in known if is_assumed)
+    share = min(1.0, part / total) if total > 0 else sum(is_assumed for _, is_assumed in known) / len(known)
+    return share, len(found) - len(known)

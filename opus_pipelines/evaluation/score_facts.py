@@ -1,0 +1,101 @@
+"""What the four scores are measured from: what is known of a task by itself, and what stands around it in one
+workflow.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from opus_pipelines.workflow.model import TaskNode, Workflow
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """One task, wherever it stands. None means that nobody knows. Names of data are folded
+    (`workflow.constraints.folded`), each once.
+
+    `statements`: what it is told and what is said of it, a sentence each. `leaving`: share of the transitions into and
+    out of it in history that cross the border of its community. `outcomes`: share of its doings whose outcome was
+    recorded. `figures`: share of its cost and time that history recorded. `mends`: P(it is right | something before it
+    was wrong), as far as history shows it.
+    """
+
+    statements: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    private: frozenset[str] = frozenset()
+    community: str | None = None
+    leaving: float | None = None
+    outcomes: float = 0.0
+    figures: float = 0.0
+    mends: float = 0.0
+    is_review: bool = False
+
+
+class Surroundings:
+    """One workflow as the scores look at it: who comes before whom, who makes what, who takes what.
+
+    Sets of tasks are bits of an integer, one a task (`bit`), for speed. `below` and `above`: every task after and
+    before one, at any distance; `fed`: by the client; `delivers`: to the client, at most through reviews;
+    `home`: the tasks whose community is known; `abroad`: those of them whose community is another than one's own.
+    """
+
+    def __init__(self, workflow: Workflow, facts: Mapping[str, TaskFacts]) -> None:
+        self.workflow, self.facts = workflow, facts
+        by_id = workflow.by_id
+        self.tasks = [n for n in workflow.topological() if isinstance(by_id[n], TaskNode)]
+        self.bit = {n: 1 << place for place, n in enumerate(self.tasks)}
+        self.below, self.above = dict.fromkeys(self.tasks, 0), dict.fromkeys(self.tasks, 0)
+        self.children, self.parents = dict.fromkeys(self.tasks, 0), dict.fromkeys(self.tasks, 0)
+        self.fed: set[str] = set()
+        self.delivers: set[str] = set()
+        self._read_edges()
+        self.makers, self.takers = self._named("outputs"), self._named("inputs")
+        self.home, self.abroad = self._communities()
+
+    def each(self, tasks: int) -> Iterator[str]:
+        """The tasks of a set of bits, in topological order."""
+        while tasks:
+            least = tasks & -tasks
+            yield self.tasks[least.bit_length() - 1]
+            tasks ^= least
+
+    def _read_edges(self) -> None:
+        bit = self.bit
+        for src, dst in self.workflow.edges:
+            if src in bit and dst in bit:
+                self.children[src] |= bit[dst]
+                self.parents[dst] |= bit[src]
+            elif src in bit:
+                self.delivers.add(src)
+            elif dst in bit:
+                self.fed.add(dst)
+        for task in self.tasks:
+            self.above[task] = self.parents[task]
+            for other in self.each(self.parents[task]):
+                self.above[task] |= self.above[other]
+        for task in reversed(self.tasks):
+            self.below[task] = self.children[task]
+            for other in self.each(self.children[task]):
+                self.below[task] |= self.below[other]
+            if task in self.delivers and self.facts[task].is_review:
+                self.delivers.update(self.each(self.parents[task]))
+
+    def _named(self, side: str) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for task in self.tasks:
+            for name in getattr(self.facts[task], side):
+                found[name] = found.get(name, 0) | self.bit[task]
+        return found
+
+    def _communities(self) -> tuple[int, dict[str, int]]:
+        """A review belongs to what it reviews, where that is of one community."""
+        own: dict[str, str | None] = {}
+        members: dict[str, int] = {}
+        for task in self.tasks:
+            known = self.facts[task]
+            found = {own[u] for u in self.each(self.parents[task])} if known.is_review else {known.community}
+            own[task] = name = found.pop() if len(found) == 1 else None
+            if name is not None:
+                members[name] = members.get(name, 0) | self.bit[task]
+        home = sum(members.values())
+        return home, {task: home & ~members[name] if name is not None else 0 for task, name in own.items()}

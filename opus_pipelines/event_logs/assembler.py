@@ -1,0 +1,337 @@
+"""Where readers hand over cases and rejects: lifecycles settled, cases priced and judged, records counted - one file
+at a time.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import fsum
+from typing import Any
+
+import pyarrow as pa
+
+from opus_pipelines.core.ids import canonical, make_id, make_ids
+from opus_pipelines.event_logs.arrow_arrays import repeated, strings
+from opus_pipelines.event_logs.arrow_batches import ImplementationBuilder
+from opus_pipelines.event_logs.column_mapping import OUTCOME
+from opus_pipelines.event_logs.costing import price
+from opus_pipelines.event_logs.duplicate_events import Part, without_duplicates
+from opus_pipelines.event_logs.forgotten_clients import Forgotten
+from opus_pipelines.event_logs.formats import Format
+from opus_pipelines.event_logs.lifecycles import has_work, tasks_of, undecided
+from opus_pipelines.event_logs.money import Money
+from opus_pipelines.event_logs.outcome import succeeded
+from opus_pipelines.event_logs.records import Case, Cause, Counts, Event, Reject, Task
+from opus_pipelines.event_logs.redaction import Redactor
+from opus_pipelines.event_logs.source_settings import SourceSettings
+
+TICK = 20_000  # records between two looks at the clock
+
+
+@dataclass
+class Seen:
+    """What the reading of a file must know of the source's other files.
+
+    `case_ids`: cases of earlier files, for a format whose cases cannot be put together from several. `held`: cases that
+    are, and so are not finished with the file. `has_work`: another file has a start or a complete. `day_first`: what
+    03/04/2020 means in the others.
+    """
+
+    case_ids: set[str] = field(default_factory=set)
+    held: frozenset[str] = frozenset()
+    has_work: bool = False
+    day_first: bool | None = None
+    names: dict[str, str] = field(default_factory=dict)
+    forgotten: Forgotten = field(default_factory=Forgotten)
+    left_out: set[str] = field(default_factory=set)  # forgotten clients that were met
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole cases of a log as columns of IMPLEMENTATIONS, but for those that the assembler knows itself. `records`:
+    their events.
+    """
+
+    columns: Mapping[str, pa.Array]
+    records: int
+    not_work: int
+    tasks: int
+    has_work: bool
+
+
+class Assembler:
+    """Of one file: readers call `case` and `reject`, and `known` before they read a case that would be refused."""
+
+    def __init__(
+        self,
+        source: str,
+        path: str,
+        settings: SourceSettings,
+        seen: Seen,
+        kind: Format,
+        tick: Callable[[int], None],
+        hand_on: Callable[[pa.RecordBatch], None],
+        hand_on_reject: Callable[[Reject], None],
+    ) -> None:
+        self.redactor = Redactor(settings.redact, seen.forgotten.key)
+        self.money = Money(settings)
+        self.counts = Counts()
+        self.builder = ImplementationBuilder(self.redactor.batch, hand_on)
+        self.case_ids: set[str] = set()
+        self.asked: set[str] = set()  # ids that `known` was asked about
+        self.quarantined_ids: set[str] = set()
+        self.repeated: set[str] = set()
+        self.parts: list[Part] = []
+        self.path = path
+        self.encoding: str | None = None
+        self.mixed_encodings: str | None = None
+        self.day_first: bool | None = None
+        self.asks_day_first = False
+        self._source, self._settings, self._kind = source, settings, settings.kind or kind.kind
+        self._seen, self._hand_on_reject = seen, hand_on_reject
+        self._record_is_case = kind.record_is_case
+        self._tick = tick
+        self._told = 0
+        self._undecided: list[Case] = []
+        self.log_has_work = seen.has_work
+        self.waited_for_work = False
+
+    def known(self, case_id: str) -> bool:
+        """Was a case of this id read before, in this file, or in another of a source whose cases stand in one file
+        each?
+        """
+        self.asked.add(case_id)
+        return case_id in self._seen.case_ids or case_id in self.case_ids or case_id in self.quarantined_ids
+
+    def any_known(self, case_ids: set[str]) -> bool:
+        """Was any of these cases read before, or is any put together from several files?"""
+        return not all(
+            ids.isdisjoint(case_ids)
+            for ids in (self.case_ids, self.quarantined_ids, self._seen.case_ids, self._seen.held)
+        )
+
+    def holds(self, case_id: str) -> bool:
+        """Is this case put together from several places, so that each event must keep what it says of the case to
+        itself?
+        """
+        return case_id in self._seen.held
+
+    def repeats(self, case_id: str) -> bool:
+        """Does the case stand in this file a second time? It is remembered: the source then reads the file again and
+        holds the case.
+        """
+        if self.holds(case_id) or not (case_id in self.case_ids or case_id in self.quarantined_ids):
+            return False
+        self.repeated.add(case_id)
+        return True
+
+    def day_first_of(self, shown: bool | None) -> bool | None:
+        """What 03/04/2020 means here: as this file shows, else as the source's other files do."""
+        self.asks_day_first, self.day_first = True, shown
+        return self._seen.day_first if shown is None else shown
+
+    def forgets(self, client: str | None) -> bool:
+        """Is this client forgotten?"""
+        return self._seen.forgotten.holds(client)
+
+    def own_key(self, key: str, name: str) -> str:
+        """A key that is told apart by its name where an earlier model of the source gave the same id to another task,
+        as copies do.
+        """
+        return key if key and self._seen.names.setdefault(key, name) == name else f"{key} {name}".strip()
+
+    def reject(self, position: int, code: str, reason: str, record: str, case_id: str | None = None) -> Cause:
+        """A record that cannot be used, and its text, which is redacted already where it could be taken apart.
+
+        The reader hands over what it has of the case, with the cause that this returns, and all of it is put aside.
+        """
+        self._count(1)
+        self.counts.rejected += 1
+        if self._record_is_case:
+            self.counts.quarantined += 1
+        elif case_id is None:
+            self.counts.caseless += 1
+        for client in self._seen.forgotten.names_in(record):
+            self.leaves_out(client)
+        shown = case_id and self.redactor.identity(case_id)
+        self._hand_on_reject(Reject(position, code, self.redactor.reason(reason), self.redactor.record(record), shown))
+        return Cause(self.path, position, code)
+
+    def goes_with(self, position: int, record: str, case_id: str, cause: Cause) -> None:
+        """A usable record whose case is put aside because of another one."""
+        self._count(1)
+        self.counts.rejected += 1
+        self._hand_on_reject(_went_with(position, record, case_id, cause, self.redactor))
+
+    def said_again(self, is_corrected: bool) -> None:
+        """A record that a later one of the same file says again, in the same words or corrected."""
+        self.not_work(1)
+        self.counts.corrected += is_corrected
+        self.counts.duplicates += not is_corrected
+
+    def not_work(self, records: int) -> None:
+        """Records that stand in no case, because they are no work: notes, steps switched off, events of other objects."""
+        self._count(records)
+        self.counts.not_work += records
+
+    def case(self, case: Case, cause: Cause | None = None) -> None:
+        """A case and its events that can be used. `cause`: a record of it that cannot; the case is then put aside
+        whole.
+
+        Its id must not be known, unless it is held.
+        """
+        self._count(self._records_of(case))
+        if not self.log_has_work and has_work(case.events):
+            self.log_has_work = True
+            self._settle()
+        if self.holds(case.case_id):
+            self.case_ids.add(case.case_id)
+            self.parts.append(Part(self.path, case, cause))
+            return
+        if cause is not None:
+            self._quarantine(case, cause)
+            return
+        self.case_ids.add(case.case_id)
+        if not self.log_has_work and undecided(case.events):
+            self._undecided.append(case)
+        else:
+            self._add(case)
+
+    def block(self, block: Block) -> None:
+        """Whole cases at once, none of whose ids is known; while it is open whether the log has work, none that waits
+        for the answer.
+        """
+        if block.has_work and not self.log_has_work:
+            self.log_has_work = True
+            self._settle()
+        rows = len(block.columns["case_id"])
+        names: list[str] = block.columns["case_id"].to_pylist()
+        self.case_ids.update(names)
+        self.counts.used += block.records - block.not_work
+        self.counts.not_work += block.not_work
+        self.counts.implementations += rows
+        self.counts.task_implementations += block.tasks
+        settled = {"source": self._source, "path": self.path, "kind": self._kind}
+        own = {name: repeated(value, pa.string(), rows) for name, value in settled.items()}
+        own["implementation_id"] = strings(make_ids("i", self._source, names))
+        self.builder.block({**block.columns, **own})
+        self._count(block.records)
+
+    def finish(self) -> None:
+        """The file is at its end: what waited for a start or a complete has waited in vain."""
+        self.waited_for_work = bool(self._undecided)
+        self._settle()
+        self.builder.flush()
+        self.counts.currencies = sorted(self.money.met)
+
+    def _settle(self) -> None:
+        waiting, self._undecided = self._undecided, []
+        for case in waiting:
+            self._add(case)
+
+    def passed(self, records: int) -> None:
+        """So many records have been looked at: readers that hold cases back say so themselves."""
+        if records - self._told >= TICK:
+            self._told = records
+            self._tick(records)
+
+    def _count(self, records: int) -> None:
+        self.counts.records += records
+        self.passed(self.counts.records)
+
+    def leaves_out(self, client: str | None) -> bool:
+        """Is this client forgotten? It is remembered that one of its cases was met."""
+        if not self._seen.forgotten.holds(client):
+            return False
+        self._seen.left_out.add(str(client))
+        return True
+
+    def leaves_out_case(self, case: Case) -> bool:
+        """Is it a forgotten client's?"""
+        return self.leaves_out(self._settings.constant("client") or case.fields.get("client"))
+
+    def _records_of(self, case: Case) -> int:
+        return 1 if self._record_is_case else len(case.events) - case.shared
+
+    def _quarantine(self, case: Case, cause: Cause) -> None:
+        self.quarantined_ids.add(case.case_id)
+        if self.leaves_out_case(case):
+            self.counts.not_work += self._records_of(case)
+            return
+        self.counts.quarantined += 1
+        for event in case.events:
+            self.counts.rejected += 1
+            self._hand_on_reject(went_with(case.case_id, event, cause, self.redactor))
+
+    def _add(self, case: Case) -> None:
+        if self.leaves_out_case(case):
+            self.counts.not_work += self._records_of(case)
+            return
+        if not self._record_is_case:
+            before = len(case.events)
+            case.events = without_duplicates(case.events, keep=self._settings.duplicates == "keep")
+            self.counts.duplicates += before - len(case.events)
+            self.counts.not_work += before - len(case.events)
+        tasks, not_work = self.add(case, self.path)
+        self.counts.used += self._records_of(case) - not_work
+        self.counts.not_work += not_work
+        self.counts.implementations += 1
+        self.counts.task_implementations += len(tasks)
+
+    def add(self, case: Case, path: str) -> tuple[list[Task], int]:
+        """Hand a whole case on as an implementation; returns its tasks, and how many of its events are no work. Counts
+        nothing.
+        """
+        tasks, not_work = tasks_of(case.events, self.log_has_work)
+        for task in tasks:
+            price(task, self._settings.rates)
+            task.attributes = dict(sorted(task.attributes.items()))
+        self.builder.add(self._row(case, tasks, path), tasks)
+        return tasks, 0 if self._record_is_case else not_work
+
+    def _row(self, case: Case, tasks: list[Task], path: str) -> dict[str, Any]:
+        fields, settings = case.fields, self._settings
+        costs = [t.cost_usd for t in tasks if t.cost_usd is not None]
+        return {
+            "implementation_id": make_id("i", self._source, case.case_id),
+            "source": self._source,
+            "case_id": case.case_id,
+            "path": path,
+            "kind": self._kind,
+            "process_context": fields.get("process_context"),
+            "expected_outcome": fields.get("expected_outcome"),
+            "industry": settings.constant("industry") or fields.get("industry"),
+            "client": settings.constant("client") or fields.get("client"),
+            "contract": settings.constant("contract") or fields.get("contract"),
+            "title": fields.get("title"),
+            "description": fields.get("description"),
+            "attributes": dict(sorted(fields.get("attributes", {}).items())),
+            "started_at": min((t.started_at for t in tasks if t.started_at is not None), default=None),
+            "ended_at": max((t.ended_at for t in tasks if t.ended_at is not None), default=None),
+            "success": succeeded(settings.success, fields, fields.get(OUTCOME), tasks),
+            "weight": settings.weight if isinstance(settings.weight, int) else fields.get("weight", 1),
+            "cost_usd": fields.get("case_cost", fsum(costs) if costs else None),
+            "tasks": None,
+        }
+
+
+def went_with(case_id: str, event: Event, cause: Cause, redactor: Redactor) -> Reject:
+    """The reject of a usable record whose case is put aside because of another record."""
+    return _went_with(event.position, event_record(case_id, event), case_id, cause, redactor)
+
+
+def event_record(case_id: str, event: Event) -> str:
+    """What was read of an event, as text."""
+    task = event.task
+    return canonical({"case": case_id, "activity": task.task_key, "time": event.time, "attributes": task.attributes})
+
+
+def _went_with(position: int, record: str, case_id: str, cause: Cause, redactor: Redactor) -> Reject:
+    reason = f"it is usable, but its case is put aside whole: {cause.path}, position {cause.position:,} cannot be used ({cause.code})"
+    return Reject(
+        position,
+        "case_quarantined",
+        redactor.reason(reason),
+        redactor.record(record),
+        redactor.identity(case_id),
+        cause,
+    )

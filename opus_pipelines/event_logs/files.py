@@ -1,0 +1,115 @@
+"""Files of a source: which there are, and how their bytes are opened. Names are data: nothing outside the folder is
+read.
+"""
+
+import gzip
+import io
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.event_logs.source_settings import FILE_NAME
+
+BUFFER = 1 << 18
+BOMB_BYTES, BOMB_RATIO = 1 << 26, 200  # real logs shrink 20 to 100 times
+BOMB_LINES, LINES_A_BYTE = (
+    2_000_000,
+    5,
+)  # a row of four letters takes half a kilobyte of memory; real logs have a line or two a byte
+_NOT_DATA = (".md", ".rst", ".bak", ".tmp", "~")
+_NOT_DATA_NAMES = frozenset({FILE_NAME, "readme", "readme.txt", "license", "license.txt", "thumbs.db", "desktop.ini"})
+
+
+def data_files(folder: Path) -> Iterator[Path]:
+    """Every file that means to be history, at any depth; notes and hidden files are passed over.
+
+    Their order is the natural one of their paths: numbers count as numbers, so that export_9 comes before export_10. A
+    later file corrects an earlier one.
+    """
+    found = []
+    for root, folders, names in os.walk(folder):
+        found += [Path(root, name) for name in folders if Path(root, name).is_symlink()]
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        found += [Path(root, name) for name in names if not name.startswith(".") and not _is_note(name.lower())]
+    yield from sorted(found, key=lambda p: natural_order(os.fsencode(p.relative_to(folder).as_posix())))
+
+
+def natural_order(path: bytes) -> tuple[tuple[tuple[int, int, bytes], ...], bytes]:
+    """A key that sorts paths as people do: runs of digits by their number, all else by its bytes."""
+    parts = tuple((0, int(part), b"") if part.isdigit() else (1, 0, part) for part in re.split(rb"(\d+)", path) if part)
+    return parts, path
+
+
+def _is_note(name: str) -> bool:
+    return name in _NOT_DATA_NAMES or name.endswith(_NOT_DATA)
+
+
+def escape(path: Path, folder: Path) -> str | None:
+    """Why a path must not be read: it leads out of its source's folder, or to no plain file. None where it may."""
+    try:
+        real = path.resolve(strict=True)
+    except (OSError, RuntimeError):
+        return "it is a link to nothing; remove it or put the file itself there"
+    if not real.is_relative_to(folder.resolve()):
+        return "it is a link out of the source's folder; put the file itself there"
+    if not real.is_file():
+        return "it is not a plain file" + ("; link files, not folders" if real.is_dir() else "")
+    return None
+
+
+def printable(path: Path) -> str:
+    """A path as text that any table can hold and any line can show."""
+    text = os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def open_data(path: Path) -> BinaryIO:
+    """The file's bytes, unpacked where its name ends in .gz; raises InputError where there are none."""
+    packed = path.name.lower().endswith(".gz")
+    file = io.BufferedReader(_Unpacked(path) if packed else io.FileIO(path), BUFFER)
+    try:
+        if not file.peek(1):
+            raise InputError("the file is empty")
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+class _Unpacked(io.RawIOBase):
+    """A gzip file's content; refuses one that unpacks beyond all measure."""
+
+    def __init__(self, path: Path) -> None:
+        self._gzip = gzip.GzipFile(path, "rb")
+        size = path.stat().st_size
+        self._limit, self._most_lines = max(BOMB_BYTES, BOMB_RATIO * size), max(BOMB_LINES, LINES_A_BYTE * size)
+        self._read = self._lines = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
+        size = self._gzip.readinto(buffer)
+        self._read += size
+        self._lines += bytes(buffer[:size]).count(b"\n")
+        if self._lines > self._most_lines:
+            raise InputError(
+                f"it unpacks to more than {self._most_lines:,} lines, as no log of its size does; unpack it if it is one"
+            )
+        if self._read > self._limit:
+            raise InputError(
+                f"it unpacks to more than {BOMB_RATIO} times its size, as no log does; unpack it by hand if it is one"
+            )
+        return size
+
+    def fileno(self) -> int:
+        if self._gzip.fileobj is None:
+            raise ValueError("the file is closed")
+        return self._gzip.fileno()
+
+    def close(self) -> None:
+        self._gzip.close()
+        super().close()

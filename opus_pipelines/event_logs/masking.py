@@ -1,0 +1,103 @@
+"""Private text in columns: every free text of a batch of implementations masked, on its different values only."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from opus_pipelines.event_logs.arrow_arrays import booleans
+from opus_pipelines.event_logs.private_names import HARMLESS, is_number, meaning_of
+from opus_pipelines.event_logs.private_text import POSSIBLE, mask_text
+
+Change = Callable[[pa.Array], pa.Array]
+# amounts and times
+_PLAIN = r"^(?:-?[1-9]\d{0,11}(?:\.\d*)?|\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d[\d:.]*(?: ?Z| ?[+-]\d\d:?\d\d)?)?)$"
+
+
+def mask_texts(texts: pa.Array) -> pa.Array:
+    """Texts masked by the rules of `private_text`; the same array where nothing in it is private."""
+    return changed(texts, mask_text, possible)
+
+
+def possible(values: pa.Array) -> pa.Array:
+    """Which values may have something private in them: few, so that rules in Python cost little."""
+    return pc.and_not(pc.match_substring_regex(values, POSSIBLE), pc.match_substring_regex(values, _PLAIN))
+
+
+def changed(texts: pa.Array, change: Callable[[str], str], concerned: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """`change` of every text, asked once for each different one of those that are `concerned`; NULL stays NULL."""
+    coded = texts.dictionary_encode()
+    values = coded.dictionary
+    places = pc.indices_nonzero(concerned(values))
+    if not len(places):
+        return texts
+    before = values.take(places).to_pylist()
+    after = [change(text) for text in before]
+    if after == before:
+        return texts
+    chosen = np.zeros(len(values), bool)
+    chosen[places.to_numpy()] = True
+    return pc.replace_with_mask(values, pa.array(chosen), pa.array(after, values.type)).take(coded.indices)
+
+
+def mask_attributes(maps: pa.MapArray) -> pa.MapArray:
+    """Attributes masked: texts by their rules, numbers where the attribute's name says what they are; names like texts.
+
+    Numbers of attributes whose name says that they are ids or amounts stay. Where two names become one, the first by
+    name stays.
+    """
+    offsets = maps.offsets
+    first, last = offsets[0].as_py(), offsets[-1].as_py()
+    names, values = maps.keys.slice(first, last - first), maps.items.slice(first, last - first)
+    new_names, new_values = mask_texts(names), _mask_named(names, values)
+    if new_names is names and new_values is values:
+        return maps
+    made = pa.MapArray.from_arrays(
+        pc.subtract(offsets, first), new_names, new_values, type=maps.type, mask=maps.is_null()
+    )
+    return made if new_names is names else _without_doubles(made)
+
+
+def mask_lists(lists: pa.ListArray, change: Change) -> pa.ListArray:
+    """`change` of all elements of all lists; the same array where it gives the same."""
+    elements = lists.flatten()
+    after = change(elements)
+    if after is elements:
+        return lists
+    lengths = pc.fill_null(pc.list_value_length(lists), 0)
+    offsets = np.concatenate([[0], np.cumsum(lengths.to_numpy(zero_copy_only=False))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), after, type=lists.type, mask=lists.is_null())
+
+
+def _mask_named(names: pa.Array, values: pa.Array) -> pa.Array:
+    coded = names.dictionary_encode()
+    meanings = [meaning_of(name) for name in coded.dictionary.to_pylist()]
+    masked = mask_texts(values)
+    for meaning in sorted({m for m in meanings if m is not None}):
+        concerned = booleans(np.array([m == meaning for m in meanings])).take(coded.indices)
+        own = values.filter(concerned)
+        if meaning == HARMLESS:
+            if masked is values:
+                continue
+            digits = pc.match_substring_regex(own, r"^\d+$")
+            after = pc.if_else(digits, own, masked.filter(concerned))
+        else:
+            after = changed(masked.filter(concerned), partial(_as_number, meaning), _any)
+        if not after.equals(masked.filter(concerned)):
+            masked = pc.replace_with_mask(masked, concerned, after)
+    return masked
+
+
+def _as_number(token: str, text: str) -> str:
+    return token if is_number(text) else text
+
+
+def _any(values: pa.Array) -> pa.Array:
+    return pa.array(np.ones(len(values), bool))
+
+
+def _without_doubles(maps: pa.MapArray) -> pa.MapArray:
+    rows = maps.to_pylist()
+    return pa.array([None if row is None else sorted(dict(reversed(row)).items()) for row in rows], maps.type)

@@ -1,0 +1,38 @@
+"""Did a case succeed? By the source's `[success]` rule; NULL where the rule cannot tell."""
+
+from typing import Any
+
+from opus_pipelines.event_logs import values
+from opus_pipelines.event_logs.records import Task
+from opus_pipelines.event_logs.source_settings import Success
+from opus_pipelines.event_logs.values import BadValueError
+
+
+def succeeded(rule: Success, fields: dict[str, Any], stated: Any, tasks: list[Task]) -> bool | None:
+    """The case's outcome: by the rule, else as its own `success` value (`fields`) states it.
+
+    `stated` is the value of the rule's column. A rule about tasks cannot tell a case without any.
+    """
+    if rule.column is not None:
+        return None if stated is None else _equals(stated, rule.equals)
+    done = [t.task_key for t in tasks]
+    if rule.last_activity_in is not None:
+        return done[-1] in rule.last_activity_in if done else None
+    if rule.contains_activity is not None:
+        return not set(done).isdisjoint(rule.contains_activity) if done else None
+    if rule.contains_none_of is not None:
+        return set(done).isdisjoint(rule.contains_none_of) if done else None
+    return fields.get("success")
+
+
+def _equals(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, list):
+        return any(_equals(value, w) for w in wanted)
+    try:
+        if isinstance(wanted, bool):
+            return values.boolean(value) == wanted
+        if isinstance(wanted, float):
+            return values.number(value) == wanted
+    except BadValueError:
+        return False
+    return values.text(value).strip() == wanted.strip()

@@ -1,0 +1,335 @@
+"""`source.toml`: what a person may say about one source of history. An empty file and no file mean the same."""
+
+import difflib
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo, available_timezones
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.core.settings import Rates, Section, parse, read_toml
+from opus_pipelines.event_logs.activity_kinds import KINDS, ActivityKind
+from opus_pipelines.event_logs.formats import FORMATS
+from opus_pipelines.event_logs.values import MOST_RUNS
+
+FILE_NAME = "source.toml"
+MOST_USD = 1_000_000.0  # an hour, or a million tokens: what costs more is a slip of the pen
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Texts = Annotated[list[str], BeforeValidator(_listed)]
+
+
+class FromColumn(Section):
+    """`{ column = "..." }`: the value stands in each case, under that column, attribute or dotted path."""
+
+    column: str
+
+
+class TokenPrice(Section):
+    """A model's price where reading and writing differ."""
+
+    tokens_in: float = Field(0.0, ge=0, description="dollars per million tokens read")
+    tokens_out: float = Field(0.0, ge=0, description="dollars per million tokens written")
+
+
+class CaseNames(Section):
+    """Where a case's own values stand: a column, an attribute, or a dotted path."""
+
+    case: str | None = Field(None, description="the case's id")
+    title: str | None = Field(None, description="what the case was asked to do")
+    description: str | None = Field(None, description="the request in words")
+    process_context: str | None = Field(None, description="the procedure it was carried out under")
+    expected_outcome: str | None = Field(None, description="the outcome that was right, as a boolean")
+    industry: str | None = Field(None, description="the case's industry")
+    client: str | None = Field(None, description="the case's client")
+    contract: str | None = Field(None, description="the case's contract")
+    case_cost: str | None = Field(None, description="what the whole case cost")
+    currency: str | None = Field(
+        None, description="which currency the amounts beside it are in: three letters or a sign"
+    )
+    attributes: Texts | None = Field(
+        None, description="the case's own attributes; default: all that tell themselves apart as such"
+    )
+
+
+class EventNames(Section):
+    """Where an event's values stand."""
+
+    activity: str | None = Field(None, description="the task's name")
+    start: str | None = Field(None, description="when it began")
+    end: str | None = Field(None, description="when it ended")
+    time: str | None = Field(None, description="the one moment that is known")
+    transition: str | None = Field(None, description="lifecycle transition: start, complete, ...")
+    instance: str | None = Field(None, description="what tells two runs of one task in one case apart")
+    event_id: str | None = Field(
+        None, description="id of the event: a later record with the same id and case corrects the earlier one"
+    )
+    actor: str | None = Field(None, description="who or what did it")
+    actor_group: str | None = Field(
+        None, description="role or group of who did it: a lane of the pictures, a name for prices"
+    )
+    actor_kind: str | None = Field(None, description="human, model or code")
+    model: str | None = Field(None, description="name of the AI model")
+    cost: str | None = Field(None, description="what the task cost")
+    currency: str | None = Field(
+        None, description="which currency the amounts beside it are in: three letters or a sign"
+    )
+    cost_compute: str | None = Field(None, description="programs' and machines' part")
+    cost_model: str | None = Field(None, description="AI models' part")
+    cost_human: str | None = Field(None, description="people's part")
+    task_title: str | None = Field(None, description="what a person calls the task")
+    task_description: str | None = Field(None, description="what the task does")
+    task_success: str | None = Field(None, description="did this step do what it should")
+    instructions: str | None = Field(None, description="how it was to be done")
+    inputs: str | None = Field(None, description="data it takes")
+    outputs: str | None = Field(None, description="data it leaves")
+    duration_ms: str | None = Field(None, description="working time, milliseconds, where it is stated")
+    tokens_in: str | None = Field(None, description="tokens read")
+    tokens_out: str | None = Field(None, description="tokens written")
+    memory_gb: str | None = Field(None, description="memory held")
+    threads: str | None = Field(None, description="threads held")
+
+
+class Columns(EventNames, CaseNames):
+    """`[columns]`: of CSV files, and of events and traces in XES."""
+
+    success: str | None = Field(None, description="the case's outcome as a boolean; [success] is for everything else")
+
+
+class Record(CaseNames):
+    """`[record]`: dotted paths in a JSONL record."""
+
+    tasks: str | None = Field(None, description="path of the list of tasks")
+    drop_tasks: Texts = Field([], description="names that are no work")
+    cost: str | None = Field(None, description="the same as case_cost")
+    success: str | None = Field(None, description="the case's outcome as a boolean")
+
+
+class TaskPaths(EventNames):
+    """`[task]`: dotted paths in each element of `[record].tasks`."""
+
+    title: str | None = Field(None, description="the same as task_title")
+    description: str | None = Field(None, description="the same as task_description")
+    success: str | None = Field(None, description="the same as task_success")
+    predecessors: str | None = Field(None, description="list of the places, from 0, of the tasks it directly follows")
+    attributes: Texts | None = Field(None, description="the task's other attributes; default: all")
+
+
+class Success(Section):
+    """`[success]`: one rule that tells whether a case succeeded."""
+
+    column: str | None = Field(None, description="with equals: the case succeeded where this column has that value")
+    equals: bool | float | str | list[bool | float | str] | None = Field(
+        None, description="the value, or any of several"
+    )
+    last_activity_in: Texts | None = Field(None, description="succeeded when the last task is one of these")
+    contains_activity: Texts | None = Field(None, description="succeeded when one of these was done")
+    contains_none_of: Texts | None = Field(None, description="succeeded when none of these was done")
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> "Success":
+        rules = [
+            r
+            for r in (self.column, self.last_activity_in, self.contains_activity, self.contains_none_of)
+            if r is not None
+        ]
+        if len(rules) > 1:
+            raise ValueError(
+                "give one rule: column with equals, last_activity_in, contains_activity or contains_none_of"
+            )
+        if (self.column is None) != (self.equals is None):
+            raise ValueError("column and equals go together")
+        return self
+
+
+class Activities(Section):
+    """`[activities]`: what the activities of the source are, where the classification by evidence is wrong."""
+
+    event: Texts = Field([], description="activities that happen by themselves or outside the office: no work steps")
+    outcome: Texts = Field([], description="activities that tell how a case or an attempt ended: no work steps")
+    step: Texts = Field([], description="activities that are work steps, whatever their names say")
+
+    @property
+    def stated(self) -> dict[str, ActivityKind]:
+        """The stated kind by name of activity."""
+        return {name: kind for kind in KINDS for name in getattr(self, kind)}
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "Activities":
+        names = [name for kind in KINDS for name in dict.fromkeys(getattr(self, kind))]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(
+                f"{', '.join(map(repr, twice))}: stated as two kinds; an activity is an event, an outcome or a step"
+            )
+        return self
+
+
+class Redact(Section):
+    """`[redact]`: what never reaches the lake as it is."""
+
+    drop: Texts = Field([], description="attributes left out")
+    hash: Texts = Field([], description="attributes replaced by a hash, keyed with the lake's own key")
+    mask: Texts = Field([], description="attributes replaced by ***")
+    mask_text: bool = Field(
+        True, description="mask e-mail addresses, telephone and account numbers in free text and in rejected records"
+    )
+
+
+class SourceSettings(Section):
+    """The whole of `source.toml`."""
+
+    industry: str | FromColumn | None = Field(None, description="of every case, or a column")
+    client: str | FromColumn | None = Field(None, description="of every case, or a column")
+    contract: str | FromColumn | None = Field(None, description="of every case, or a column")
+    format: str | None = Field(None, description="where the file name does not tell")
+    encoding: Texts = Field(
+        [], description='of CSV, e.g. "cp1252"; of several, each line in the first that fits; default: detected'
+    )
+    delimiter: str | None = Field(None, description="of CSV files: one character; default: detected")
+    duplicates: Literal["drop", "keep"] = Field(
+        "drop", description="identical events of a case in one file: drop all but one, or keep them as separate events"
+    )
+    kind: Literal["executed", "model"] | None = Field(
+        None, description="executed or model; default: model for BPMN and n8n, else executed"
+    )
+    weight: int | FromColumn = Field(1, description="runs that one case stands for, or a column of the case that tells")
+    activity: str | None = Field(
+        None, description='template of the task key, e.g. "{concept:name} {lifecycle:transition}"'
+    )
+    timezone: str | None = Field(None, description="of times that state none, e.g. Europe/Amsterdam")
+    time_format: Texts = Field(
+        [], description="strptime formats of times that are written in no usual way, e.g. %d/%m/%Y %H:%M"
+    )
+    object_type: str | None = Field(None, description="OCEL: the type of the objects that are the cases")
+    currency: str | None = Field(None, description="of amounts that state none, e.g. EUR; default: USD")
+    usd_per_unit: Rates = Field({}, description="dollars a unit of a currency; wins over opus.toml's [currency]")
+    decimal: Literal[".", ","] | None = Field(
+        None, description="decimal sign of amounts; the other one then groups thousands"
+    )
+    merge: bool = Field(True, description="false keeps the source's tasks to itself")
+    columns: Columns = Columns()
+    record: Record = Record()
+    task: TaskPaths = TaskPaths()
+    success: Success = Success()
+    rates: dict[str, float | TokenPrice] = Field(
+        {}, description="$/h by actor or actor kind, $ per million tokens by model"
+    )
+    redact: Redact = Redact()
+    activities: Activities = Activities()
+
+    @field_validator("format")
+    @classmethod
+    def _known_format(cls, value: str | None) -> str | None:
+        known = [f.name for f in FORMATS]
+        if value is not None and value not in known:
+            raise ValueError(f"{value!r} is no format that is read; known are {', '.join(known)}")
+        return value
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, value: list[str]) -> list[str]:
+        for name in value:
+            try:
+                "".encode(name)
+            except LookupError:
+                raise ValueError(f"{name!r} is no text encoding; write for instance utf-8, cp1252 or utf-16") from None
+        return value
+
+    @field_validator("delimiter")
+    @classmethod
+    def _one_character(cls, value: str | None) -> str | None:
+        if value is not None and (len(value) != 1 or value in '\r\n"'):
+            raise ValueError(f'{value!r} is no delimiter: one character, for instance ";" or "\\t"')
+        return value
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                ZoneInfo(value)
+            except (KeyError, ValueError, OSError):
+                raise ValueError(f"{value!r} is no time zone; did you mean {_nearest_zone(value)}?") from None
+        return value
+
+    @field_validator("time_format")
+    @classmethod
+    def _zones_by_offset(cls, value: list[str]) -> list[str]:
+        if any("%Z" in form.replace("%%", "") for form in value):
+            raise ValueError(
+                "%Z does not tell which zone is meant; %z reads an offset; else write the name itself, and timezone"
+            )
+        return value
+
+    @field_validator("currency")
+    @classmethod
+    def _three_letters(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch("[A-Za-z]{3}", value):
+            raise ValueError(f"{value!r} is no currency; write its three letters, as in EUR")
+        return value and value.upper()
+
+    @field_validator("weight")
+    @classmethod
+    def _runs(cls, value: int | FromColumn) -> int | FromColumn:
+        if isinstance(value, int) and not 1 <= value <= MOST_RUNS:
+            raise ValueError(f"{value} is no number of runs: a whole number from 1 to {MOST_RUNS:,}")
+        return value
+
+    @field_validator("rates")
+    @classmethod
+    def _payable(cls, value: dict[str, float | TokenPrice]) -> dict[str, float | TokenPrice]:
+        prices = [
+            (name, p)
+            for name, r in value.items()
+            for p in ([r] if isinstance(r, float) else [r.tokens_in, r.tokens_out])
+        ]
+        bad = list(dict.fromkeys(name for name, price in prices if not 0 <= price <= MOST_USD))
+        if bad:
+            raise ValueError(f"the rate of {', '.join(bad)} must be a number of dollars from 0 to {MOST_USD:,.0f}")
+        return value
+
+    def column_of(self, name: str) -> str | None:
+        """The column of `name` (industry, client, contract, weight): of `{ column = ... }`, else of `[columns]` or
+        `[record]`.
+        """
+        value = getattr(self, name)
+        if isinstance(value, FromColumn):
+            return value.column
+        return getattr(self.columns, name, None) or getattr(self.record, name, None)
+
+    def constant(self, name: str) -> str | None:
+        """The one value of `name` (industry, client, contract) for the whole source, where it is written so."""
+        value = getattr(self, name)
+        return value if isinstance(value, str) else None
+
+
+def _nearest_zone(value: str) -> str:
+    """The known zone that looks most like it: its place under another region, its whole name, or the place alone. No
+    abbreviations.
+    """
+    zones = {
+        zone.lower(): zone for zone in sorted(available_timezones()) if "/" in zone and not zone.startswith("Etc/")
+    } | {"utc": "UTC"}
+    places = {zone.rpartition("/")[2]: name for zone, name in zones.items()}
+    wanted = value.strip().lower().replace(" ", "_")
+    place = wanted.rpartition("/")[2]
+    if place in places:
+        return places[place]
+    near = difflib.get_close_matches(wanted, zones, n=1, cutoff=0.8)
+    if not near and len(place) > 4:
+        near = difflib.get_close_matches(place, places, n=1, cutoff=0.7)
+    return (zones | places)[near[0]] if near else "Europe/Amsterdam, or UTC"
+
+
+def load_source(folder: Path) -> SourceSettings:
+    """The settings of the source in `folder`; raises SettingsError naming the file and the key."""
+    path = folder / FILE_NAME
+    if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
+        raise SettingsError(f"{path}: points outside the source's folder; put the file itself there")
+    return parse(SourceSettings, read_toml(path) if path.is_file() else {}, str(path))

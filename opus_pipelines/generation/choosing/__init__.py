@@ -1,1 +1,0 @@
-"""From the Workflow Graph to the ranked workflows: proposals, plans, alternatives, scores, how sure all is."""

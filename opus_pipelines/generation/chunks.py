@@ -1,0 +1,257 @@
+"""The two jobs of a chunk of a contract's intakes: read their documents, and, when the passages are encoded, work on
+them.
+
+Each intake is read and worked on by a child that may be killed; what became of it is a row either way.
+"""
+
+import pickle
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.embedding.cache import CachedEncoder
+from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.embedding.passages import words_of
+from opus_pipelines.generation.intake_outcome import (
+    IntakeOutcome,
+    PublishTerms,
+    failed_outcome,
+    outcome_of,
+    unread_outcome,
+)
+from opus_pipelines.generation.passage_vectors import StoredVectors
+from opus_pipelines.generation.results.rows import Row
+from opus_pipelines.generation.results.staged import ResultKey, write_part
+from opus_pipelines.intakes.contract_settings import prices
+from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.intakes.elements import INHERITED, Element, contract_elements, shown_name
+from opus_pipelines.intakes.intake import Intake, read_intake
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.history_backend import HistoryBackend
+from opus_pipelines.requirements.encode import passages_of
+from opus_pipelines.retrieval.requested_steps import texts_to_encode
+from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.workers.sandbox import LostWorker, Sandbox
+
+Tell = Callable[[str], None]
+Elements = tuple[Element, ...]
+
+
+@dataclass(frozen=True)
+class GenerationSetup:
+    """What a server must know to work on any contract: the lake, one snapshot of it, the settings."""
+
+    lake: Path
+    snapshot: str
+    settings: Settings
+
+    @contextmanager
+    def bench(self) -> Iterator["WorkerState"]:
+        """Where chunks are worked on."""
+        bench = WorkerState(self)
+        limits = self.settings.generation.seconds_per_intake, self.settings.generation.memory_mb_per_intake
+        with Sandbox(bench.read, *limits) as bench.reading, Sandbox(bench.work, *limits) as bench.working:
+            yield bench
+
+
+class WorkerState:
+    """One server's knowledge, loaded when the first chunk needs it, and its two killable children."""
+
+    reading: Sandbox[tuple[ContractFolder, Path | None], tuple[Intake | None, Elements, list[str]]]
+    working: Sandbox[tuple[Intake, PublishTerms, Path, Path], tuple[IntakeOutcome, int, float]]
+
+    def __init__(self, setup: GenerationSetup) -> None:
+        self.setup = setup
+        self._encoders: dict[Path, StoredVectors] = {}
+        self._inherited: dict[Path, Elements] = {}  # of the contract, or the chunk, that is being worked on
+
+    @cached_property
+    def knowledge(self) -> SnapshotIndex:
+        """The snapshot, whole: what is loaded before a child is forked is loaded once."""
+        knowledge = SnapshotIndex(Snapshot.open(Lake(self.setup.lake), self.setup.snapshot))
+        knowledge.load()
+        return knowledge
+
+    def inherited(self, contract: ContractFolder) -> Elements:
+        """What all intakes of the contract inherit. It is read once, in a child, which keeps it as every later one
+        does.
+        """
+        if contract.folder not in self._inherited:
+            self._inherited = {contract.folder: self.reading.do((contract, None))[1]}
+        return self._inherited[contract.folder]
+
+    def read(self, item: tuple[ContractFolder, Path | None]) -> tuple[Intake | None, Elements, list[str]]:
+        """In a child: one intake without what it inherits, and its passages; without a folder, what all intakes of the
+        contract inherit.
+        """
+        contract, folder = item
+        if contract.folder not in self._inherited:
+            self._inherited = {contract.folder: contract_elements(contract.documents)}
+        inherited = self._inherited[contract.folder]
+        if folder is None:
+            return None, inherited, []
+        intake = read_intake(contract, folder, self.setup.settings, inherited)
+        texts: dict[str, None] = {}
+        if not intake.refusal:
+            texts |= dict.fromkeys(
+                p.text for p in passages_of(intake.elements, words_of(self.setup.settings.encoder.max_tokens))
+            )
+            texts |= dict.fromkeys(texts_to_encode(intake.elements, intake.industry, self.knowledge.procedures))
+        own = [element for element in intake.elements if element.role != INHERITED]
+        return replace(intake, elements=own), (), list(texts)
+
+    def work(self, item: tuple[Intake, PublishTerms, Path, Path]) -> tuple[IntakeOutcome, int, float]:
+        """In a child: what becomes of one intake of a file that was read, how many texts nobody had encoded for it,
+        and MB of memory.
+        """
+        intake, terms, read, vectors = item
+        if read not in self._inherited:
+            with read.open("rb") as file:
+                self._inherited = {read: pickle.load(file)}
+        encoder = self._encoder(vectors)
+        before = encoder.missed
+        whole = with_inherited(intake, self._inherited[read])
+        outcome = outcome_of(whole, terms, self.knowledge, encoder, HistoryBackend(), self.setup.settings)
+        return self.passed_on(whole, outcome), encoder.missed - before, peak_mb()
+
+    def passed_on(self, intake: Intake, outcome: IntakeOutcome) -> IntakeOutcome:
+        """What leaves the child: the rows, without the records that they were made from."""
+        return replace(outcome, made=[])
+
+    def _encoder(self, vectors: Path) -> StoredVectors:
+        if vectors not in self._encoders:
+            settings = self.setup.settings.encoder
+            cached = CachedEncoder(Encoder(settings), Lake(self.setup.lake).kept / "embeddings")
+            self._encoders = {vectors: StoredVectors(vectors, cached)}
+        return self._encoders[vectors]
+
+
+def with_inherited(intake: Intake, inherited: Elements) -> Intake:
+    """The intake whole again: its own elements, then the contract's."""
+    return replace(intake, elements=[*intake.elements, *inherited])
+
+
+def peak_mb() -> float:
+    """The most memory that this process has had resident. (getrusage would count what the process that started it
+    had.)
+    """
+    status = Path("/proc/self/status").read_text("ascii")
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
+
+
+@dataclass(frozen=True, repr=False)
+class ReadChunk:
+    """Intakes to read; what they hold goes to the file `into`, their passages come back."""
+
+    contract: ContractFolder
+    folders: tuple[Path, ...]
+    into: Path
+
+    def done_at(self, bench: WorkerState, tell: Tell) -> list[str]:
+        """The distinct passages of these intakes. Raises OpusError where the contract's own documents cannot be read."""
+        bench.knowledge.procedures.load()  # here, so that children share it
+        try:
+            inherited = bench.inherited(self.contract)
+        except LostWorker as lost:
+            raise InputError(f"{self.contract.documents}: {lost}") from None
+        found: list[tuple[str, Intake | IntakeOutcome]] = []
+        texts: dict[str, None] = {}
+        for folder in self.folders:
+            name = shown_name(folder.name)
+            try:
+                intake, _, own = bench.reading.do((self.contract, folder))
+            except LostWorker as lost:
+                found.append((name, unread_outcome(self.contract.intake_id(folder), name, str(lost))))
+                continue
+            assert intake is not None
+            found.append((name, intake))
+            texts |= dict.fromkeys(own)
+        with self.into.open("wb") as file:
+            pickle.dump(inherited, file)
+            pickle.dump(found, file)
+        return list(texts)
+
+    def __repr__(self) -> str:
+        first = shown_name(self.folders[0].name)
+        return f"{len(self.folders)} intakes of {self.contract.client} / {self.contract.contract} from {first} on"
+
+
+@dataclass
+class ChunkResult:
+    """What came of a chunk: rows by dataset, a line for each that failed or was refused, texts that nobody had encoded
+    before, and the most memory that server and child took together (what they share counts twice).
+    """
+
+    rows: Counter[str] = field(default_factory=Counter)
+    lines: list[tuple[str, str, str]] = field(default_factory=list)
+    texts_missed: int = 0
+    memory_mb: float = 0.0
+
+
+@dataclass(frozen=True, repr=False)
+class WorkChunk:
+    """Intakes that were read, to be worked on; their rows become files called `part` in the datasets' folders below
+    `into`.
+    """
+
+    contract: ContractFolder
+    heading: ResultKey
+    read: Path
+    vectors: Path
+    into: Path
+    part: str
+    count_from: int
+    count_of: int
+
+    def done_at(self, bench: WorkerState, tell: Tell) -> ChunkResult:
+        """The rows' numbers, and who failed or was refused."""
+        settings = bench.setup.settings
+        contract = self.contract
+        terms = PublishTerms(
+            prices(settings, contract.settings, contract.folder),
+            contract.settings.review,
+            contract.decisions,
+            contract.settings.calendar,
+        )
+        bench.knowledge.load_similar(
+            self.contract.settings.industry
+        )  # and all else is loaded: here, so that children share it
+        worked = ChunkResult()
+        rows: dict[str, list[Row]] = defaultdict(list)
+        with self.read.open("rb") as file:
+            inherited: Elements = pickle.load(file)
+            found: list[tuple[str, Intake | IntakeOutcome]] = pickle.load(file)
+        for number, (name, intake) in enumerate(found, start=self.count_from):
+            outcome = (
+                intake if isinstance(intake, IntakeOutcome) else self._work(bench, intake, inherited, terms, worked)
+            )
+            for dataset, row in outcome.rows:
+                rows[dataset].append(row)
+            if outcome.status != "generated":
+                worked.lines.append((outcome.status, name, outcome.said.split(": ", 1)[1]))
+            tell(
+                f"{self.contract.client} / {self.contract.contract}: intake {number} of {self.count_of}, {name}: {outcome.said}"
+            )
+        worked.rows = write_part(self.heading, rows, self.into, self.part)
+        worked.memory_mb += peak_mb()
+        return worked
+
+    def _work(
+        self, bench: WorkerState, intake: Intake, inherited: Elements, terms: PublishTerms, worked: ChunkResult
+    ) -> IntakeOutcome:
+        try:
+            outcome, missed, memory_mb = bench.working.do((intake, terms, self.read, self.vectors))
+        except LostWorker as lost:
+            return failed_outcome(with_inherited(intake, inherited), str(lost))
+        worked.texts_missed += missed
+        worked.memory_mb = max(worked.memory_mb, memory_mb)
+        return outcome
+
+    def __repr__(self) -> str:
+        return f"{self.contract.client} / {self.contract.contract}, part {self.part}"

@@ -1,0 +1,87 @@
+"""Many texts encoded side by side by Spark, the encoder loaded once per worker; few are encoded where one stands."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from opus_pipelines.core.settings import Encoder as EncoderSettings
+from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.workers.spark_executor import on_spark
+
+if TYPE_CHECKING:
+    import numpy as np
+    from pyspark.sql import SparkSession
+
+MANY = 2_000  # texts from which starting two more encoders pays
+TEXTS_A_JOB = 512
+
+
+@dataclass(frozen=True)
+class EncodingSetup:
+    """The encoder that a server loads, once."""
+
+    settings: EncoderSettings
+
+    @contextmanager
+    def bench(self) -> Iterator[Encoder]:
+        """The encoder."""
+        yield Encoder(self.settings)
+
+
+@dataclass(frozen=True, repr=False)
+class Encoding:
+    """Texts whose vectors, float32[n, d], go to the file `into`."""
+
+    texts: tuple[str, ...]
+    into: Path
+
+    def done_at(self, encoder: Encoder, _tell: Callable[[str], None]) -> None:
+        """Write the vectors."""
+        import numpy as np
+
+        np.save(self.into, encoder.encode(self.texts))
+
+    def __repr__(self) -> str:
+        return f"the encoding of {len(self.texts)} passages"
+
+
+class SparkEncoder(Encoder):
+    """An Encoder that hands many texts to Spark. A row's last digits depend on the batch it is in, as everywhere
+    (DESIGN 4).
+    """
+
+    def __init__(self, settings: EncoderSettings, session: "Callable[[], SparkSession]", scratch: Path) -> None:
+        super().__init__(settings)
+        self._session, self._scratch, self._calls = session, scratch, itertools.count()
+
+    def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> "np.ndarray":
+        """As `Encoder.encode`."""
+        if len(texts) < MANY:
+            return super().encode(texts, progress)
+        import numpy as np
+
+        order = sorted(
+            range(len(texts)), key=lambda i: (len(texts[i]), i)
+        )  # alike lengths a job: little padding, and jobs of one kind
+        parts = [order[start : start + TEXTS_A_JOB] for start in range(0, len(order), TEXTS_A_JOB)]
+        parts.reverse()  # the longest first, so that no worker is left with them at the end
+        folder = self._scratch / str(next(self._calls))
+        rows = folder / "rows"
+        rows.mkdir(parents=True)
+        jobs = [Encoding(tuple(texts[i] for i in part), rows / f"{number}.npy") for number, part in enumerate(parts)]
+        tell = progress or (lambda done, of: None)
+        on_spark(
+            self._session(),
+            EncodingSetup(self.settings),
+            jobs,
+            folder / "jobs",
+            lambda n: tell(n * TEXTS_A_JOB, len(texts)),
+        )
+        found = [np.load(job.into) for job in jobs]
+        vectors = np.zeros((len(texts), found[0].shape[1]), np.float32)
+        for part, made in zip(parts, found, strict=True):
+            vectors[part] = made
+        return vectors

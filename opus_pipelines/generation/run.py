@@ -1,0 +1,161 @@
+"""A run over contracts, few intakes or many: what they share is loaded once, each contract's result is staged by
+itself.
+
+Below `MANY` intakes one server does the chunks of a contract; from there on Spark does them, a server in each of its
+workers.
+"""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from opus_pipelines.core.progress import Ticker
+from opus_pipelines.core.schemas import RUNS
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.core.versions import versions_of
+from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.generation.chunks import ChunkResult, GenerationSetup, ReadChunk, WorkChunk
+from opus_pipelines.generation.contract import TABLES, ContractResult, result_id, settings_hash
+from opus_pipelines.generation.passage_vectors import write_vectors
+from opus_pipelines.generation.results.staged import ResultKey, StagedTables, write_part
+from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.lake.layout import PART, Lake
+from opus_pipelines.lwm.history_backend import HistoryBackend
+from opus_pipelines.workers.spark_executor import on_spark
+from opus_pipelines.workers.worker import Worker
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+MANY = 500  # intakes of a contract from which starting Spark pays
+CHUNK = 125  # intakes a file: a worker's rows of one chunk are some 50 MB before they are written
+Progress = Callable[[str], None]
+
+
+class BulkRun:
+    """Generates contract after contract from one snapshot; a context, at whose end no process is left."""
+
+    def __init__(
+        self,
+        lake: Lake,
+        snapshot: str,
+        settings: Settings,
+        encoder: TextEncoder,
+        session: "Callable[[], SparkSession]",
+        progress: Progress,
+        setup: GenerationSetup | None = None,
+        many: int = MANY,
+    ) -> None:
+        self.lake, self.snapshot, self.settings, self.encoder = lake, snapshot, settings, encoder
+        self._session, self._progress = session, progress
+        self._setup, self._many = setup or GenerationSetup(lake.root, snapshot, settings), many
+        self._server = Worker(self._setup, progress)
+
+    def __enter__(self) -> "BulkRun":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.end()
+
+    def generate(
+        self, contract: ContractFolder, folder: Path, run_id: str, now: datetime, attempt: int = 1
+    ) -> ContractResult:
+        """A contract's result, its tables staged in `folder`. `now` stands in generation/runs alone; `attempt`: see
+        `result_id`. Raises OpusError where a whole chunk is lost; an intake that fails costs only itself.
+        """
+        model = HistoryBackend()
+        heading = ResultKey(
+            contract.client, contract.contract, result_id(contract, self.snapshot, self.settings, model, attempt)
+        )
+        tables = StagedTables(folder / "tables", [d.name for d in (*TABLES, RUNS)])
+        result = ContractResult(
+            contract.client, contract.contract, heading.result, self.snapshot, model.version, tables, attempt=attempt
+        )
+        seconds: dict[str, float] = {}
+        chunks = self._read(contract, folder, seconds)
+        worked = self._work(contract, heading, folder, chunks, seconds)
+        for part in worked:
+            for status, name, reason in part.lines:
+                result.tell(status, name, reason)
+        result.memory_mb = max((part.memory_mb for part in worked), default=0.0)
+        result.texts_missed = sum(part.texts_missed for part in worked)
+        write_part(
+            heading,
+            {
+                RUNS.name: [
+                    {
+                        "run_id": run_id,
+                        "generated_at": now,
+                        "seconds": list(seconds.items()),
+                        "snapshot": self.snapshot,
+                        "code_version": versions_of("result"),
+                        "settings_hash": settings_hash(self.settings),
+                    }
+                ]
+            },
+            tables.folder,
+            PART,
+        )
+        shutil.rmtree(folder / "work")
+        return result
+
+    def _read(self, contract: ContractFolder, folder: Path, seconds: dict[str, float]) -> list[ReadChunk]:
+        """Every intake read, in the order of its id, and every passage encoded."""
+        work = folder / "work"
+        work.mkdir(parents=True)
+        intakes = sorted(contract.intakes, key=contract.intake_id)
+        cuts = range(0, len(intakes), CHUNK)
+        alone = replace(contract, intakes=())  # each job names its own
+        jobs = [ReadChunk(alone, tuple(intakes[i : i + CHUNK]), work / f"read-{i}.pkl") for i in cuts]
+        with _timed(seconds, "read"):
+            found = self._do(contract, jobs, work / "read", "intakes read")
+            texts = list(dict.fromkeys(text for part in found for text in part))
+        with _timed(seconds, "encode"):
+            ticker = Ticker("passages encoded", self._progress)
+            write_vectors(work / "vectors", texts, self.encoder.encode(texts, ticker))
+        return jobs
+
+    def _work(
+        self,
+        contract: ContractFolder,
+        heading: ResultKey,
+        folder: Path,
+        chunks: Sequence[ReadChunk],
+        seconds: dict[str, float],
+    ) -> list[ChunkResult]:
+        work = folder / "work"
+        jobs = [
+            WorkChunk(
+                chunk.contract,
+                heading,
+                chunk.into,
+                work / "vectors",
+                folder / "tables",
+                f"part-{number:05d}.parquet",
+                count_from=1 + number * CHUNK,
+                count_of=len(contract.intakes),
+            )
+            for number, chunk in enumerate(chunks)
+        ]
+        with _timed(seconds, "work"):
+            return self._do(contract, jobs, work / "work", "intakes done")
+
+    def _do(self, contract: ContractFolder, jobs: Sequence[Any], folder: Path, what: str) -> list[Any]:
+        of = len(contract.intakes)
+        if of < self._many:
+            return [self._server.do(job) for job in jobs]
+        self._server.end()  # its memory is for Spark's
+        ticker = Ticker(f"{contract.client} / {contract.contract}: {what}", self._progress)
+        return on_spark(self._session(), self._setup, jobs, folder, lambda done: ticker(min(done * CHUNK, of), of))
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
+    began = time.monotonic()
+    yield
+    seconds[stage] = time.monotonic() - began

@@ -1,1 +1,0 @@
-"""What must not reach the lake: named attributes, private text, forgotten clients."""

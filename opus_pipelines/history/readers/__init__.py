@@ -1,1 +1,0 @@
-"""The readers of history, one module a format (`history.formats` lists them), and what several of them share."""

@@ -1,0 +1,164 @@
+"""Cases that stand in several files of a source, or in several places of one: their parts are put together and every
+record is counted.
+
+The parts wait in memory while they are few, else on disk in buckets of whole cases, so that memory stays flat however
+many files a source has.
+"""
+
+import pickle
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO
+
+from opus_pipelines.event_logs.assembler import Assembler, went_with
+from opus_pipelines.event_logs.duplicate_events import JoinedCase, Part, join
+from opus_pipelines.event_logs.lifecycles import NOT_WORK
+from opus_pipelines.event_logs.records import Counts, Reject
+from opus_pipelines.event_logs.source_settings import SourceSettings
+
+IN_MEMORY = 100_000  # events, of about 3 KB each
+BUCKETS = 64
+
+
+class CaseParts:
+    """The parts of cases, in the order of the files; `folder` is used where they are many."""
+
+    def __init__(self, folder: Path, in_memory: int = IN_MEMORY) -> None:
+        self._folder, self._limit = folder, in_memory
+        self._kept: list[Part] = []
+        self._events = 0
+        self._files: dict[int, IO[bytes]] = {}
+
+    def add(self, parts: Sequence[Part]) -> None:
+        """Those of the next file."""
+        self._kept += parts
+        self._events += sum(len(part.case.events) for part in parts)
+        if self._events > self._limit:
+            self._spill()
+
+    def cases(self) -> Iterator[list[Part]]:
+        """The parts of every case; cases of a bucket by the order in which they were met."""
+        if not self._files:
+            yield from _by_case(self._kept)
+            return
+        self._spill()
+        for number in sorted(self._files):
+            file = self._files[number]
+            file.seek(0)
+            yield from _by_case(list(_read(file)))
+
+    def close(self) -> None:
+        """Forget them."""
+        for file in self._files.values():
+            file.close()
+        self._files, self._kept = {}, []
+
+    def _spill(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for part in self._kept:
+            number = zlib.crc32(part.case.case_id.encode("utf-8", "surrogatepass")) % BUCKETS
+            if number not in self._files:
+                self._files[number] = _nameless(self._folder)
+            pickle.dump(part, self._files[number], protocol=pickle.HIGHEST_PROTOCOL)
+        self._kept, self._events = [], 0
+
+
+def _nameless(folder: Path) -> IO[bytes]:
+    """A file without a name: what is not masked yet does not outlive the run, however that ends."""
+    return TemporaryFile(dir=folder)
+
+
+def _read(file: IO[bytes]) -> Iterator[Part]:
+    while True:
+        try:
+            yield pickle.load(file)  # this run wrote it, in the lake's own staging folder
+        except EOFError:
+            return
+
+
+def _by_case(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    found: defaultdict[str, list[Part]] = defaultdict(list)
+    for part in parts:
+        found[part.case.case_id].append(part)
+    yield from found.values()
+
+
+class CasePartJoiner:
+    """Finishes cases that were put together. `counts`: of each file, by its path; what became of the cases' records is
+    added there.
+    """
+
+    def __init__(
+        self,
+        sink: Assembler,
+        settings: SourceSettings,
+        counts: Mapping[str, Counts],
+        record_is_case: bool,
+        hand_on_reject: Callable[[str, Reject], None],
+    ) -> None:
+        self._sink, self._counts, self._record_is_case, self._hand_on_reject = (
+            sink,
+            counts,
+            record_is_case,
+            hand_on_reject,
+        )
+        self._keep = settings.duplicates == "keep"
+
+    def case(self, parts: list[Part]) -> None:
+        """One case."""
+        if self._record_is_case:
+            self._last_record(parts)
+            return
+        cause = next((part.cause for part in parts if part.cause is not None), None)
+        clients = {(event.fields or {}).get("client") for part in parts for event in part.case.events}
+        if any(self._sink.leaves_out_case(part.case) for part in parts) or any(map(self._sink.leaves_out, clients)):
+            for part in parts:
+                self._counts[part.path].not_work += len(part.case.events)
+        elif cause is not None:
+            self._counts[cause.path].quarantined += 1
+            for part in parts:
+                self._counts[part.path].rejected += len(part.case.events)
+                for event in part.case.events:
+                    self._hand_on_reject(part.path, went_with(part.case.case_id, event, cause, self._sink.redactor))
+        else:
+            self._finish(join(parts, self._keep), parts[0].path)
+
+    def _finish(self, joined: JoinedCase, first: str) -> None:
+        for path in joined.duplicates:
+            self._counts[path].duplicates += 1
+            self._counts[path].not_work += 1
+        for path in joined.corrected:
+            self._counts[path].corrected += 1
+            self._counts[path].not_work += 1
+        for path, event in zip(joined.paths, joined.case.events, strict=True):
+            idle = self._sink.log_has_work and event.transition in NOT_WORK
+            self._counts[path].not_work += idle
+            self._counts[path].used += not idle
+        first = joined.paths[0] if joined.paths else first
+        tasks, _ = self._sink.add(joined.case, first)
+        self._counts[first].implementations += 1
+        self._counts[first].task_implementations += len(tasks)
+
+    def _last_record(self, parts: list[Part]) -> None:
+        """Where a record is a whole case, the last one counts; earlier ones are duplicates where they say the same."""
+        last = parts[-1]
+        tasks = [event.task for event in last.case.events]
+        left_out = self._sink.leaves_out_case(last.case)
+        for part in parts[:-1]:
+            counts = self._counts[part.path]
+            counts.not_work += 1
+            if part.case.fields == last.case.fields and [event.task for event in part.case.events] == tasks:
+                counts.duplicates += 1
+            else:
+                counts.corrected += 1
+        counts = self._counts[last.path]
+        if left_out:
+            counts.not_work += 1
+            return
+        counts.used += 1
+        counts.implementations += 1
+        done, _ = self._sink.add(last.case, last.path)
+        counts.task_implementations += len(done)

@@ -1,0 +1,381 @@
+"""History into the lake: every changed source is read whole into a new immutable folder; history/sources says what
+became of each file.
+
+A source that cannot be read without loss keeps its last good version (`versions`), and says so.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opus_pipelines.core.ids import digest, make_id
+from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS, SOURCES
+from opus_pipelines.event_logs.activity_evidence import activity_names
+from opus_pipelines.event_logs.activity_kinds import ActivityKind, unknown_names
+from opus_pipelines.event_logs.forgotten_clients import WITHHELD, Forgotten, private_key
+from opus_pipelines.event_logs.money import remark
+from opus_pipelines.event_logs.records import Counts
+from opus_pipelines.event_logs.source_settings import FILE_NAME, SourceSettings
+from opus_pipelines.ingestion.parallel_files import FileReadPool
+from opus_pipelines.ingestion.plan import FilePlan, SourcePlan, plan_history, strays
+from opus_pipelines.ingestion.rate_names import unknown_rates
+from opus_pipelines.ingestion.read_file import FileResult, Progress
+from opus_pipelines.ingestion.read_source import SourceResult, read_source
+from opus_pipelines.ingestion.source_versions import SourceVersion, SourceVersions, unreadable, usable, why_held
+from opus_pipelines.ingestion.spool import write_sorted
+from opus_pipelines.lake.layout import PART, Lake, read_table, table_of, write_atomically
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MAX_QUARANTINED_SHARE = 0.01
+
+
+@dataclass
+class SourceState:
+    """One source as the lake has it now. `held`: why it keeps an earlier version; None where what was read is in use."""
+
+    source: str
+    folder: Path
+    content: str
+    industry: str | None
+    merge: bool
+    status: str
+    implementations: int
+    stated: Mapping[str, ActivityKind] = field(default_factory=dict)  # kinds of activities that source.toml states
+    held: str | None = None
+
+
+@dataclass
+class HistoryState:
+    """All of history as the lake has it now. `sources`: those with implementations, by name; `files`: the rows of
+    history/sources.
+
+    `failed`: a line for each file or source that could not be read; `held`: those of them that are about a source which
+    keeps its last good version, or of which nothing is used because it has none.
+    """
+
+    sources: list[SourceState] = field(default_factory=list)
+    files: list[dict[str, Any]] = field(default_factory=list)
+    changed: bool = False
+    failed: list[str] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
+
+
+def read_history(
+    lake: Lake,
+    history: Path,
+    now: datetime,
+    force: bool = False,
+    progress: Progress = lambda line: None,
+    plans: Sequence[SourcePlan] | None = None,
+    usd_per_unit: Mapping[str, float] | None = None,
+    processes: int = 0,
+    max_quarantined_share: float = MAX_QUARANTINED_SHARE,
+    home: Lake | None = None,
+) -> HistoryState:
+    """Read what changed, leave the rest alone. `now` dates first_seen and last_read only; `force` reads unchanged
+    sources too.
+    `plans`: what `plan_history` said, where it was asked already: it hashes every file. `usd_per_unit`: the rates of
+    opus.toml.
+    `processes`: at most so many read files side by side (0: one a core); the result is the same.
+    `max_quarantined_share`: of a source's cases that may be put aside, above which it keeps its last good version.
+    `home`: where that lies, when everything is made again elsewhere.
+
+    A file rejected whole is a line in `failed`, and the rest goes on. Raises InputError where there is no history
+    folder.
+    """
+    private_key(lake)  # made by the first rebuild
+    plans = plan_history(history, usd_per_unit, lake) if plans is None else plans
+    before = {(row["source"], row["path"]): row for row in _rows_before(lake)}
+    night = _Night(lake, home or lake, before, now, SourceVersions.of(lake), max_quarantined_share, progress)
+    state = HistoryState(failed=strays(history))
+    to_read = [plan for plan in plans if night.is_to_read(plan, force)]
+    with _reading(lake, to_read, processes, progress) as reading:
+        for plan in plans:
+            night.source(plan, reading if plan in to_read else None, state)
+    night.versions.save(lake)
+    state.changed |= {_identity(row) for row in state.files} != {
+        _identity(row) for row in before.values() if row["status"] != "gone"
+    }
+    seen = {(row["source"], row["path"]) for row in state.files}
+    state.files += [row | {"status": "gone", "version": None} for key, row in before.items() if key not in seen]
+    state.sources.sort(key=lambda s: s.source)
+    state.files.sort(key=lambda row: (row["source"], row["path"]))
+    if state.files != [before[key] for key in sorted(before)] or not before:
+        _write_sources(lake, state.files)
+    return state
+
+
+@dataclass
+class _Night:
+    """What the reading of each source must know."""
+
+    lake: Lake
+    home: Lake
+    before: dict[tuple[str, str], dict[str, Any]]
+    now: datetime
+    versions: SourceVersions
+    max_share: float
+    progress: Progress
+
+    def is_to_read(self, plan: SourcePlan, force: bool) -> bool:
+        """Did the source change since it was last read, or what is allowed of it?"""
+        if plan.settings is None or not plan.files:
+            return False
+        old = [(self.before.get((plan.name, f.path)), f.content_hash) for f in plan.files]
+        same = all(
+            row is not None and row["content_hash"] == content and row["status"] != "gone" for row, content in old
+        )
+        if force or not same:
+            return True
+        rows = [row for row, _ in old if row is not None]
+        if any(row["status"] == "held" for row in rows):
+            return why_held(plan, rows, self.versions, self.max_share) is None
+        if why_held(plan, rows, self.versions, self.max_share) is not None:
+            return True
+        return not (self.lake.folder(IMPLEMENTATIONS, source_key=plan.name, content=plan.content) / PART).exists()
+
+    def source(self, plan: SourcePlan, reading: FileReadPool | None, state: HistoryState) -> None:
+        """Read a source, or leave it as it is, and add it to the state. `reading`: None where it is not to be read."""
+        rows, result, withheld = self._rows(plan, reading)
+        plan = _as_read(plan.leaving_out(Forgotten.of(self.lake)), rows)
+        held = why_held(plan, rows, self.versions, self.max_share)
+        if result is not None:
+            _publish(self.lake, plan, result, withheld, is_used=held is None)
+        state.failed += [] if plan.settings is None else _failures(rows)
+        if held is None:
+            found = self._new_version(plan, rows)
+        else:
+            found = usable(self.lake, self.home, plan, self.versions.get(plan.name))
+            line = f"{plan.name}: {held}; " + _in_use(found)
+            state.held.append(line)
+            state.failed.append(line)
+            self.progress(line)
+            rows = [row if row["status"] == "rejected" else row | {"status": "held", "reason": held} for row in rows]
+        is_read = result is not None and held is None
+        state.changed |= is_read
+        read = {} if plan.settings is None else {"content": plan.content}
+        state.files += [row | read | {"version": found.content if found else None} for row in rows]
+        if found is not None:
+            self.versions.keep(plan.name, found)
+            if found.implementations:
+                state.sources.append(
+                    SourceState(
+                        plan.name,
+                        found.folder(self.lake, plan.name),
+                        found.content,
+                        found.industry,
+                        found.merge,
+                        "held" if held else "loaded" if is_read else "unchanged",
+                        found.implementations,
+                        found.stated,
+                        held,
+                    )
+                )
+                state.failed += _unknown_activities(plan.name, state.sources[-1])
+                if held is None:
+                    state.failed += _unknown_rates(plan, state.sources[-1].folder)
+
+    def _new_version(self, plan: SourcePlan, rows: list[dict[str, Any]]) -> SourceVersion | None:
+        count = sum(row["implementations"] or 0 for row in rows)
+        if plan.settings is None or all(row["status"] == "rejected" for row in rows):
+            return None
+        files = self.versions.marks(row["path"] for row in rows if row["records_used"])
+        settings = plan.settings
+        without = self.versions.marks(unreadable(row) for row in rows if row["status"] == "rejected")
+        return SourceVersion(
+            plan.content,
+            settings.constant("industry"),
+            settings.merge,
+            count,
+            files,
+            settings.activities.stated,
+            without,
+        )
+
+    def _rows(
+        self, plan: SourcePlan, reading: FileReadPool | None
+    ) -> tuple[list[dict[str, Any]], SourceResult | None, bool]:
+        """The rows of history/sources of one source, what was read of it, and whether a forgotten client was met."""
+        old = {f.path: self.before.get((plan.name, f.path)) for f in plan.files}
+        if plan.settings is None:
+            refused = FileResult(reason=plan.refused)
+            return [_row(plan, f, refused, old[f.path], self.now) for f in plan.files], None, False
+        if not plan.files:
+            return [], None, False
+        if reading is None:
+            return [_unchanged(row, plan.settings) for row in old.values() if row is not None], None, False
+        result = read_source(plan, Forgotten.of(self.lake), reading)
+        _report(plan, result, self.progress)
+        plan = _leave_out(self.lake, plan, result.left_out)
+        rows = [_row(plan, f, r, old[f.path], self.now) for f, r in zip(plan.files, result.files, strict=True)]
+        return rows, result, bool(result.left_out)
+
+
+def _in_use(version: SourceVersion | None) -> str:
+    if version is None:
+        return "it has no earlier version: nothing of it is used"
+    return f"its last good version stays in use ({version.implementations:,} cases)"
+
+
+def _rows_before(lake: Lake) -> list[dict[str, Any]]:
+    """The rows of history/sources. Times pass as numbers: Arrow's own way to Python times imports pandas, which takes
+    a second or two.
+    """
+    table = read_table(SOURCES, lake.folder(SOURCES))
+    for place, column in enumerate(SOURCES.columns):
+        if column.type_name == "ts":
+            table = table.set_column(place, column.name, table[column.name].cast(pa.int64()))
+    times = [c.name for c in SOURCES.columns if c.type_name == "ts"]
+    return [row | {name: _EPOCH + timedelta(microseconds=row[name]) for name in times} for row in table.to_pylist()]
+
+
+def _identity(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["source"], row["path"], row["content_hash"]
+
+
+@contextmanager
+def _reading(lake: Lake, plans: list[SourcePlan], processes: int, progress: Progress) -> Iterator[FileReadPool | None]:
+    if not plans:
+        yield None
+        return
+    with lake.staging() as folder:
+        reading = FileReadPool(plans, Forgotten.of(lake), folder, processes, progress)
+        with reading.running():
+            yield reading
+
+
+def _as_read(plan: SourcePlan, rows: list[dict[str, Any]]) -> SourcePlan:
+    """The plan with what is known of its files once they are read: the currencies of their amounts, and which of them
+    were lost.
+    """
+    plan = plan.in_currencies(code for row in rows for code in row.get("currencies") or ())
+    known = {f.path: f.content_hash for f in plan.files}
+    lost = sorted(row["path"] for row in rows if row["content_hash"] != known[row["path"]])
+    return replace(plan, content=make_id("h", plan.content, lost)) if lost else plan
+
+
+def _unchanged(row: dict[str, Any], settings: SourceSettings) -> dict[str, Any]:
+    """A row of a file that is as it was; which rates are lacking may have changed all the same, to and fro."""
+    if row["status"] in ("rejected", "held"):
+        return row
+    return row | {"status": "unchanged", "reason": remark(row.get("currencies") or (), settings)}
+
+
+FEW = 20  # files of a source up to which each has a line of progress of its own
+
+
+def _report(plan: SourcePlan, result: SourceResult, progress: Progress) -> None:
+    """A line for each file, or one for all where they are many."""
+    results = result.files
+    for file, found in zip(plan.files, results, strict=True):
+        if found.reason or len(plan.files) <= FEW:
+            progress(
+                f"{plan.name}/{file.path}: " + (f"rejected: {found.reason}" if found.reason else _summary(found.counts))
+            )
+        if found.mixed_encodings:
+            progress(f"{plan.name}/{file.path}: {found.mixed_encodings}")
+    if result.joined_cases:
+        progress(f"{plan.name}: {result.joined_cases:,} cases stand in several files or places and were put together")
+    if plan.settings and (said := remark((code for r in results for code in r.counts.currencies), plan.settings)):
+        progress(f"{plan.name}: {said}")
+    if len(plan.files) > FEW:
+        whole, cases = sum(r.reason is not None for r in results), sum(r.counts.implementations for r in results)
+        progress(f"{plan.name}: {len(results):,} files ({whole:,} rejected whole), {cases:,} cases")
+
+
+def _leave_out(lake: Lake, plan: SourcePlan, clients: set[str]) -> SourcePlan:
+    """Remember whom the source was read without."""
+    known = Forgotten.of(lake)
+    found = known.found_in(plan.name, clients)
+    if found != known:
+        found.save(lake)
+    return plan.leaving_out(found)
+
+
+def _publish(lake: Lake, plan: SourcePlan, result: SourceResult, withheld: bool, is_used: bool) -> None:
+    """Rejects before implementations: whoever finds the second finds the first. What is not used leaves only its
+    rejects.
+
+    `withheld`: a forgotten client was met. A rejected record does not tell whose it is: no text of any is kept.
+    """
+    implementations, rejects = result.spools()
+    for dataset, spools in (
+        ((REJECTS, rejects), (IMPLEMENTATIONS, implementations)) if is_used else ((REJECTS, rejects),)
+    ):
+        with lake.staging() as staged:
+            change = _withheld if withheld and dataset is REJECTS else None
+            write_sorted(dataset, spools, staged / "new", change)
+            lake.publish(staged / "new", lake.folder(dataset, source_key=plan.name, content=plan.content))
+    result.drop()
+
+
+def _withheld(rejects: pa.Table) -> pa.Table:
+    told = pa.repeat(pa.scalar(WITHHELD), len(rejects))
+    for name in ("reason", "record"):
+        rejects = rejects.set_column(rejects.schema.get_field_index(name), name, told)
+    place = rejects.schema.get_field_index("case_id")
+    return rejects.set_column(place, "case_id", pa.nulls(len(rejects), pa.string()))
+
+
+def _row(
+    plan: SourcePlan, file: FilePlan, result: FileResult, old: dict[str, Any] | None, now: datetime
+) -> dict[str, Any]:
+    reason = result.reason or (plan.settings and remark(result.counts.currencies, plan.settings))
+    content = digest("lost", file.content_hash) if result.lost else file.content_hash
+    return {
+        "source": plan.name,
+        "path": file.path,
+        "content_hash": content,
+        "bytes": file.bytes,
+        "format": file.format,
+        "status": "rejected" if result.reason else "loaded",
+        **result.counts.row(),
+        "first_seen": old["first_seen"] if old else now,
+        "last_read": now,
+        "reason": reason,
+        "encoding": result.encoding,
+        "mixed_encodings": result.mixed_encodings,
+        "content": None,
+        "version": None,
+    }
+
+
+def _failures(rows: list[dict[str, Any]]) -> list[str]:
+    return [f"{row['source']}/{row['path']}: {row['reason']}" for row in rows if row["status"] == "rejected"]
+
+
+def _unknown_activities(name: str, source: SourceState) -> list[str]:
+    """A line for each name of `[activities]` that the source does not have."""
+    if not source.stated:
+        return []
+    return [f"{name}/{FILE_NAME}: {line}" for line in unknown_names(source.stated, activity_names(source.folder))]
+
+
+def _unknown_rates(plan: SourcePlan, folder: Path) -> list[str]:
+    """A line for each name of `[rates]` that nobody in the source goes by."""
+    rates = plan.settings.rates if plan.settings else {}
+    return [f"{plan.name}/{FILE_NAME}: {line}" for line in unknown_rates(rates, folder)]
+
+
+def _write_sources(lake: Lake, rows: list[dict[str, Any]]) -> None:
+    table = table_of(SOURCES, rows)
+    write_atomically(lake.folder(SOURCES) / PART, lambda path: pq.write_table(table, path, compression="zstd"))
+
+
+def _summary(counts: Counts) -> str:
+    return (
+        f"{counts.records:,} records ({counts.used:,} used, {counts.not_work:,} no work, {counts.rejected:,} rejected), "
+        f"{counts.implementations:,} cases"
+        + (f", {counts.quarantined:,} put aside whole" if counts.quarantined else "")
+        + (f", {counts.duplicates:,} records came twice" if counts.duplicates else "")
+        + (f", {counts.corrected:,} were corrected" if counts.corrected else "")
+    )
+
+
+__all__ = ["HistoryState", "SourceState", "plan_history", "read_history"]

@@ -1,0 +1,1 @@
+"""From a client's export to settings that were tried. Door: `propose.propose_settings`."""

@@ -1,0 +1,178 @@
+"""What the implementations of a source show: period, costs, times, resources, attributes of cases, and candidates for
+an outcome.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from opus_pipelines.core.schemas import IMPLEMENTATIONS
+from opus_pipelines.core.toml_text import listed
+from opus_pipelines.event_logs.activity_kinds import Classified
+from opus_pipelines.ingestion.onboarding.trial import Trial
+
+KNOWN_AT_START = 0.9  # share of the cases with the attribute whose first event has it
+CONSTANT = 0.98  # share of the cases in which it never changes
+OFTEN = 0.02  # share of the cases below which an ending is no candidate
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Counts of a source. `priced`, `timed`, `waited`, `named`: tasks with a cost, a working time, a waiting time, a
+    resource; `succeeded` and `failed`: cases with a known outcome; `case_attributes`: name → cases that have it;
+    `constant_attributes`: attributes of events that never change within a case and are known at its first event;
+    `endings`: last activity of the cases → cases.
+    """
+
+    cases: int
+    tasks: int
+    first: datetime | None
+    last: datetime | None
+    priced: int
+    timed: int
+    waited: int
+    named: int
+    with_text: int
+    succeeded: int
+    failed: int
+    case_attributes: Counter[str]
+    constant_attributes: tuple[str, ...]
+    endings: Counter[str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A rule that could tell whether a case succeeded: the lines of TOML, and how many cases it would call successful
+    and failed.
+    """
+
+    toml: str
+    succeeded: int
+    failed: int
+
+
+def findings_of(trial: Trial) -> Findings:
+    """Count what the trial's implementations show."""
+    if trial.folder is None:
+        return Findings(0, 0, None, None, 0, 0, 0, 0, 0, 0, 0, Counter(), (), Counter())
+    table = pa.concat_tables(
+        [pq.ParquetFile(file).read(columns=_COLUMNS) for file in sorted(trial.folder.glob("*.parquet"))]
+    )
+    table = table.combine_chunks()
+    nothing = pa.array([], IMPLEMENTATIONS.schema.field("tasks").type)
+    tasks = pa.concat_arrays(table["tasks"].chunks) if table["tasks"].num_chunks else nothing
+    steps = pc.list_flatten(tasks)
+    of = lambda name: pc.struct_field(steps, name)
+    known = lambda values: int(pc.sum(pc.is_valid(values)).as_py() or 0)
+    success = Counter(table["success"].to_pylist())
+    return Findings(
+        cases=table.num_rows,
+        tasks=len(steps),
+        first=pc.min(table["started_at"]).as_py(),
+        last=pc.max(table["ended_at"]).as_py(),
+        priced=known(of("cost_usd")),
+        timed=known(of("duration_ms")),
+        waited=known(of("wait_ms")),
+        named=sum(evidence.named for evidence in trial.evidence.values()),
+        with_text=known(pc.coalesce(table["title"], table["description"])),
+        succeeded=success[True],
+        failed=success[False],
+        case_attributes=Counter(_keys(table["attributes"])),
+        constant_attributes=constant_attributes(tasks),
+        endings=_endings(tasks),
+    )
+
+
+_STEP = ("task_key", "duration_ms", "wait_ms", "cost_usd", "attributes")
+_COLUMNS = [
+    "started_at",
+    "ended_at",
+    "success",
+    "title",
+    "description",
+    "attributes",
+    *(f"tasks.list.element.{name}" for name in _STEP),
+]
+
+
+def constant_attributes(tasks: pa.ListArray) -> tuple[str, ...]:
+    """Attributes of events that are the case's: the same in all its events, and known at the first."""
+    case = pc.list_parent_indices(tasks).to_numpy()
+    maps = pc.struct_field(pc.list_flatten(tasks), "attributes")
+    filled = np.diff(maps.offsets.to_numpy())
+    step = np.repeat(np.arange(len(maps)), filled)
+    keys, values = maps.keys.dictionary_encode(), maps.items.dictionary_encode()
+    if not len(step):
+        return ()
+    key, value = (array.indices.to_numpy(zero_copy_only=False).astype(np.int64) for array in (keys, values))
+    names, of_case = keys.dictionary.to_pylist(), case[step].astype(np.int64)
+    first = np.ones(len(case), bool)
+    first[1:] = case[1:] != case[:-1]
+    many = np.bincount(case, minlength=int(case.max()) + 1) > 1
+    pairs = of_case * len(names) + key
+    distinct = np.unique(np.stack([pairs, value]), axis=1)[0]
+    pair, counts = np.unique(distinct, return_counts=True)
+    at_start = np.isin(pair, pairs[first[step]])
+    long_enough = many[pair // len(names)]
+    found = []
+    for place, name in enumerate(names):
+        mine = pair % len(names) == place
+        several = mine & long_enough
+        constant = not several.any() or (counts[several] == 1).mean() >= CONSTANT
+        if constant and at_start[mine].mean() >= KNOWN_AT_START:
+            found.append(name)
+    return tuple(sorted(found))
+
+
+def outcome_candidates(found: Findings, kinds: dict[str, Classified], trial: Trial) -> list[Outcome]:
+    """Rules by which history could tell success, with their counts; none is chosen here."""
+    candidates: list[Outcome] = []
+    if not trial.whole.cases:
+        return candidates  # process models were never carried out: they have no outcomes
+    refused = sorted(name for name, kind in kinds.items() if kind.kind == "outcome")
+    if refused:
+        bad = _cases_with(trial.folder, set(refused))
+        candidates.append(Outcome(f"contains_none_of = {listed(refused)}", found.cases - bad, bad))
+    endings = [name for name, _ in found.endings.most_common() if name not in refused]
+    for name in endings[:3]:
+        good = found.endings[name]
+        if OFTEN * found.cases <= good < found.cases:
+            candidates.append(Outcome(f"last_activity_in = {listed([name])}", good, found.cases - good))
+    return candidates
+
+
+def _cases_with(folder: Path | None, names: set[str]) -> int:
+    wanted, count = pa.array(sorted(names)), 0
+    for file in sorted(folder.glob("*.parquet")) if folder else ():
+        for batch in pq.ParquetFile(file).iter_batches(columns=["tasks.list.element.task_key"]):
+            hit = pc.is_in(pc.struct_field(pc.list_flatten(batch["tasks"]), "task_key"), wanted)
+            count += len(pc.unique(pc.list_parent_indices(batch["tasks"]).filter(hit)))
+    return count
+
+
+def _endings(tasks: pa.ListArray) -> Counter[str]:
+    ends = np.cumsum(pc.fill_null(pc.list_value_length(tasks), 0).to_numpy(zero_copy_only=False))
+    lengths = np.diff(np.concatenate([[0], ends]))
+    keys = pc.struct_field(pc.list_flatten(tasks), "task_key").take(pa.array(ends[lengths > 0] - 1))
+    return Counter({row["values"]: row["counts"] for row in pc.value_counts(keys).to_pylist()})
+
+
+def _keys(maps: Any) -> list[str]:
+    return [key for chunk in maps.chunks for key in chunk.keys.to_pylist()]
+
+
+def attribute_values(folder: Path, name: str) -> Counter[str]:
+    """The values of a case attribute, with the cases that have each."""
+    found: Counter[str] = Counter()
+    for file in sorted(folder.glob("*.parquet")):
+        for batch in pq.ParquetFile(file).iter_batches(columns=["attributes"]):
+            values = pc.map_lookup(batch["attributes"], name, "first").drop_null()
+            found.update({row["values"]: row["counts"] for row in pc.value_counts(values).to_pylist()})
+    return found

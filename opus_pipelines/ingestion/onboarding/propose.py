@@ -1,0 +1,253 @@
+"""From a client's export to a proposed source.toml that was tried: what `opus init` shows and writes."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.event_logs.activity_kinds import classify_source
+from opus_pipelines.event_logs.column_mapping import CASE_PREFIXES
+from opus_pipelines.event_logs.files import open_data
+from opus_pipelines.event_logs.formats import format_of
+from opus_pipelines.event_logs.values import FALSE, TRUE
+from opus_pipelines.ingestion.onboarding.column_words import BAD, GOOD, names_role, tells_outcome, tokens
+from opus_pipelines.ingestion.onboarding.columns import ColumnsFound, find_columns
+from opus_pipelines.ingestion.onboarding.draft import Draft, OutcomeColumn, Stated, source_text
+from opus_pipelines.ingestion.onboarding.findings import Findings, attribute_values, findings_of, outcome_candidates
+from opus_pipelines.ingestion.onboarding.record_paths import find_records
+from opus_pipelines.ingestion.onboarding.table_sample import TableSample, read_sample
+from opus_pipelines.ingestion.onboarding.trial import Trial, trial_lake
+from opus_pipelines.log_formats.encoding_detection import detect_file_delimiter, detect_file_encoding
+
+TABLES = ("csv", "parquet")
+ASSUMED_ZONE = "UTC"
+MOST_OUTCOMES = 8  # distinct values of a column that plainly is an outcome
+CLEAR_OUTCOMES = 0.95  # share of the cases whose value is known to be good or bad
+_HEAD = 1 << 20
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """The proposed text, what a reading with it gave, and what remains to be said. `source`: where files and
+    source.toml lie, for now.
+    """
+
+    draft: Draft
+    toml: str
+    trial: Trial
+    findings: Findings
+    source: Path
+    sample: TableSample | None = None
+
+
+@contextmanager
+def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterator[Proposal]:
+    """A tried proposal for a source `name` of these files, as long as the context lasts; raises InputError where it
+    cannot be read.
+    """
+    kinds = [_kind(file) for file in files]
+    with trial_lake(name, files, stated.rates) as bench:
+        sample = read_sample(files[0], kinds[0]) if kinds[0] in TABLES else None
+        draft = _for_all(_first_draft(files, kinds, sample, stated), files, kinds, sample)
+        trial = bench.read(source_text(draft))
+        if any(code == "no_timezone" for code, _ in trial.rejects):
+            zone = stated.timezone or ASSUMED_ZONE
+            draft = _with_zone(draft, zone, None, stated)
+            trial = bench.read(source_text(draft))
+        if trial.folder is None:
+            raise InputError(
+                "\n".join(trial.failed) or f"{files[0]}: no case can be read of it: {_first_reject(trial)}"
+            )
+        second = _second_draft(draft, files, kinds[0], trial)
+        if source_text(second) != source_text(draft):
+            draft, trial = second, bench.read(source_text(second))
+        findings = findings_of(trial)
+        kinds_found = classify_source(trial.evidence, trial.whole)
+        found = {name: kind for name, kind in kinds_found.items() if kind.kind != "step"}
+        draft = replace(draft, kinds=found, candidates=tuple(outcome_candidates(findings, kinds_found, trial)))
+        toml = source_text(draft)
+        (bench.source / "source.toml").write_text(toml, "utf-8")
+        yield Proposal(draft, toml, trial, findings, bench.source, sample)
+
+
+def _kind(file: Path) -> str:
+    """The format of a file: by its name, else by its first character."""
+    if found := format_of(file.name):
+        return found.name
+    with open_data(file) as opened:
+        head = opened.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if head.startswith(b"<"):
+        return "bpmn" if b"bpmn" in head.lower() else "xes"
+    return "jsonl" if head.startswith(b"{") else "csv"
+
+
+def _first_draft(files: Sequence[Path], kinds: Sequence[str], sample: TableSample | None, stated: Stated) -> Draft:
+    plain: dict[str, str | list[str]] = {k: v for k in ("industry", "client", "contract") if (v := getattr(stated, k))}
+    draft = Draft(plain)
+    if format_of(files[0].name) is None:
+        draft.plain["format"] = kinds[0]
+    if stated.timezone:
+        draft.plain["timezone"] = stated.timezone
+    if sample is not None:
+        return _of_table(draft, sample, stated)
+    if kinds[0] == "jsonl":
+        return replace(draft, tables=find_records(files[0]))
+    return draft
+
+
+def _for_all(draft: Draft, files: Sequence[Path], kinds: Sequence[str], sample: TableSample | None) -> Draft:
+    """The draft without an encoding or a delimiter that not all files have: the reader then detects them for each
+    file.
+    """
+    if sample is None or sample.encoding is None:
+        return draft
+    others = [file for file, kind in zip(files[1:], kinds[1:], strict=True) if kind == "csv"]
+    plain = dict(draft.plain)
+    for file in others:
+        encoding = detect_file_encoding(file)
+        if encoding.name != sample.encoding.name:
+            plain.pop("encoding", None)
+        if detect_file_delimiter(file, encoding.name) != sample.delimiter:
+            plain.pop("delimiter", None)
+    return replace(draft, plain=plain)
+
+
+def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
+    """The draft with what the columns of a table say."""
+    found = find_columns(sample, stated.columns)
+    plain, notes = dict(draft.plain), dict(draft.notes)
+    if sample.encoding is not None and sample.encoding.name not in ("utf-8", "utf-8-sig", "utf-16"):
+        plain["encoding"] = sample.encoding.name
+        notes["encoding"] = "detected" if sample.encoding.certain else "the best guess: look at the names below"
+    if sample.encoding is not None and sample.encoding.mixed and sample.encoding.legacy:
+        plain["encoding"] = ["utf-8", sample.encoding.legacy]
+        notes["encoding"] = "the file mixes encodings; each line is read in the first that fits"
+    if sample.delimiter not in (None, ","):
+        plain["delimiter"] = str(sample.delimiter)
+    formats = list(dict.fromkeys(form for seen in found.times.values() for form in seen.formats))
+    if formats:
+        plain["time_format"] = formats
+        guessed = [form for seen in found.times.values() for form in seen.guessed]
+        notes["time_format"] = "times that are written in another form are read as well" + (
+            "; that the day comes first is assumed, no date shows it" if guessed else ""
+        )
+    if found.decimal:
+        plain["decimal"] = found.decimal
+    if found.currency:
+        plain["currency"] = found.currency
+    outcome, unclear = _outcome_column(
+        (name, sample.columns[name].counts)
+        for name in sample.header
+        if name not in found.roles.values() and sample.changes_within(found.roles["case"], name) <= 0.02
+    )
+    columns: dict[str, str | list[str]] = dict(found.roles)
+    if description := _description(sample, found, outcome):
+        columns["description"] = description
+    if title := _title(found, description):
+        columns["title"] = title
+    # What is called an outcome is not known when a case starts, even where every row of the case repeats it.
+    others = {description, title, outcome.name if outcome else None}
+    attributes = [name for name in found.attributes if name not in others and not tells_outcome(name)]
+    if outcome is not None and outcome.is_boolean:
+        columns["success"] = outcome.name
+    if attributes:
+        columns["attributes"] = attributes
+        notes["attributes"] = "the same in all events of a case, and known at its first event"
+    draft = replace(draft, plain=plain, notes=notes, tables={"columns": columns}, outcome=outcome, unclear=unclear)
+    if any(not seen.states_zone for seen in found.times.values()):
+        return _with_zone(draft, stated.timezone or found.zone or ASSUMED_ZONE, found, stated)
+    return draft
+
+
+def _with_zone(draft: Draft, zone: str, found: ColumnsFound | None, stated: Stated) -> Draft:
+    if stated.timezone:
+        why = "as stated"
+    elif found is not None and found.zone:
+        why = "assumed by the language of the columns; the times state no zone"
+    else:
+        why = "assumed; the times state no zone"
+    return replace(draft, plain=draft.plain | {"timezone": zone}, notes=draft.notes | {"timezone": why})
+
+
+def _second_draft(draft: Draft, files: Sequence[Path], kind: str, trial: Trial) -> Draft:
+    """The draft with what only a reading shows: attributes and outcomes of logs that are no tables."""
+    if kind in TABLES or trial.folder is None:
+        return draft
+    found = findings_of(trial)
+    tables = {name: dict(table) for name, table in draft.tables.items()}
+    notes = dict(draft.notes)
+    if kind == "xes" and found.constant_attributes:
+        names = [*found.constant_attributes, *found.case_attributes]
+        tables.setdefault("columns", {})["attributes"] = sorted(set(_written(files[0], names)))
+        notes["attributes"] = "the same in all events of a case, and known at its first event"
+    outcome, unclear = _outcome_column(
+        (name, attribute_values(trial.folder, name)) for name in sorted(found.case_attributes)
+    )
+    if outcome is not None and found.succeeded + found.failed:
+        outcome = None  # the source tells it already
+    if outcome is not None and kind == "jsonl" and "." in outcome.name:
+        # What stands beside an outcome was found out with it: it is not known when a case starts.
+        beside = outcome.name.rpartition(".")[0] + "."
+        told = {value for value in tables.get("record", {}).values() if isinstance(value, str)}
+        names = sorted(name for name in found.case_attributes if not name.startswith(beside) and name not in told)
+        tables.setdefault("record", {})["attributes"] = names
+        notes["attributes"] = f"all but those under {beside}"
+    if outcome is not None and outcome.is_boolean:
+        tables.setdefault("record" if kind == "jsonl" else "columns", {})["success"] = outcome.name
+    return replace(draft, tables=tables, notes=notes, outcome=outcome, unclear=unclear)
+
+
+def _written(file: Path, names: Sequence[str]) -> list[str]:
+    """The names as the log writes them: the readers leave prefixes like `case:` away."""
+    with open_data(file) as opened:
+        keys = set(re.findall(r'key="([^"]*)"', opened.read(_HEAD).decode("utf-8", "replace")))
+    return [f"{prefix}{name}" for name in names for prefix in ("", *CASE_PREFIXES) if f"{prefix}{name}" in keys]
+
+
+def _outcome_column(
+    columns: Iterable[tuple[str, Counter[str]]],
+) -> tuple[OutcomeColumn | None, tuple[tuple[str, Counter[str]], ...]]:
+    """The one column that plainly is an outcome, and those that are only called so."""
+    plain, unclear = [], []
+    for name, values in columns:
+        if not names_role(name, "outcome") or not 2 <= len(values) <= MOST_OUTCOMES:
+            continue
+        good = tuple(sorted(value for value in values if _word(value) in GOOD | TRUE))
+        bad = tuple(sorted(value for value in values if _word(value) in BAD | FALSE))
+        told = sum(values[value] for value in (*good, *bad))
+        if good and bad and told >= CLEAR_OUTCOMES * values.total():
+            plain.append(OutcomeColumn(name, good, bad))
+        else:
+            unclear.append((name, values))
+    if len(plain) == 1:
+        return plain[0], tuple(unclear)
+    return None, tuple(unclear)
+
+
+def _word(value: str) -> str:
+    """A value as one word; several words are none that is known."""
+    return value.strip().lower() if value.strip() in "10" else " ".join(tokens(value)) or value.strip().lower()
+
+
+def _description(sample: TableSample, found: ColumnsFound, outcome: OutcomeColumn | None) -> str | None:
+    """A column of the case that says in words what is asked."""
+    for name in found.attributes:
+        column = sample.columns[name]
+        words = sum(len(value.split()) for value in column.counts) / max(1, len(column.counts))
+        if names_role(name, "description") and words >= 3 and (outcome is None or name != outcome.name):
+            return name
+    return None
+
+
+def _title(found: ColumnsFound, description: str | None) -> str | None:
+    """A column of the case that is called its title."""
+    return next(
+        (name for name in found.attributes if tokens(name) in (["title"], ["titel"]) and name != description), None
+    )
+
+
+def _first_reject(trial: Trial) -> str:
+    return trial.rejects.most_common(1)[0][0][1] if trial.rejects else "nothing in it is a case"

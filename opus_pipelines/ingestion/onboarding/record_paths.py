@@ -1,0 +1,116 @@
+"""Where the records of a JSON Lines file hold the case's id, its tasks, and what a task is called."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.event_logs.files import open_data
+from opus_pipelines.event_logs.values import at_path
+from opus_pipelines.ingestion.onboarding.column_words import NUMBERING, names_role, tokens
+
+RECORDS = 1_000
+_ID_USUAL = ("case_id", "case", "id", "trace_id")
+_TASKS_USUAL = ("tasks", "steps", "events", "activities")
+_NAME_USUAL = ("activity", "task", "name", "tool", "task_key")
+_MOST_DEPTH = 3
+WORDS = 3  # that a request has at least, on average
+
+
+def find_records(file: Path) -> dict[str, dict[str, str | list[str]]]:
+    """The tables [record] and [task], empty where the usual names are there; raises InputError where no list of tasks
+    is found.
+    """
+    records = list(_records(file))
+    if not records:
+        raise InputError(f"{file}: none of its first lines is a JSON object")
+    record: dict[str, str | list[str]] = {}
+    task: dict[str, str | list[str]] = {}
+    tasks = next((name for name in _TASKS_USUAL if any(isinstance(r.get(name), list) for r in records)), None)
+    if tasks is None:
+        tasks = record["tasks"] = _list_of_tasks(file, records)
+    if not any(name in r for r in records for name in _ID_USUAL):
+        record["case"] = _id(file, records)
+    if (description := _description(records)) is not None:
+        record["description"] = description
+    elements = [e for r in records for e in at_path(r, tasks) or [] if isinstance(e, dict)]
+    if elements and not any(name in e for e in elements for name in _NAME_USUAL):
+        task["activity"] = _name(file, elements)
+    return {name: table for name, table in (("record", record), ("task", task)) if table}
+
+
+def _description(records: list[dict[str, Any]]) -> str | None:
+    """A name that says that the case's request stands there, in words."""
+    for name, _ in _paths(records[0]):
+        texts = [text for r in records if isinstance(text := at_path(r, name), str)]
+        words = sum(len(text.split()) for text in texts)
+        if names_role(name, "description") and words >= WORDS * max(1, len(texts)) and name != "description":
+            return name
+    return None
+
+
+def _records(file: Path) -> Iterator[dict[str, Any]]:
+    with open_data(file) as opened:
+        for line in islice(opened, RECORDS):
+            try:
+                record = json.loads(line.decode("utf-8-sig"))
+            except (ValueError, RecursionError):
+                continue
+            if isinstance(record, dict):
+                yield record
+
+
+def _list_of_tasks(file: Path, records: list[dict[str, Any]]) -> str:
+    """The path of the lists that hold most objects; where there are none, of the names that repeat most: tasks do,
+    sentences do not.
+    """
+    objects: Counter[str] = Counter()
+    names: dict[str, Counter[str]] = defaultdict(Counter)
+    for record in records:
+        for path, value in _paths(record):
+            if isinstance(value, list) and value and all(isinstance(v, dict) for v in value):
+                objects[path] += len(value)
+            elif isinstance(value, list) and value and all(isinstance(v, str) for v in value):
+                names[path].update(value)
+    if objects:
+        return max(sorted(objects), key=lambda path: objects[path])
+    if names:
+        return max(sorted(names), key=lambda path: names[path].total() / len(names[path]))
+    raise InputError(f"{file}: no record holds a list of tasks; the names found are {', '.join(records[0])}")
+
+
+def _paths(value: dict[str, Any], prefix: str = "", depth: int = _MOST_DEPTH) -> Iterator[tuple[str, Any]]:
+    for key, inner in value.items():
+        yield f"{prefix}{key}", inner
+        if isinstance(inner, dict) and depth:
+            yield from _paths(inner, f"{prefix}{key}.", depth - 1)
+
+
+def _id(file: Path, records: list[dict[str, Any]]) -> str:
+    """A path whose values are all there and all different; one that is named as an id before others, a short one
+    before texts.
+    """
+    names = [path for path, _ in _paths(records[0]) if all(isinstance(at_path(r, path), str | int) for r in records)]
+    unique = [name for name in names if len({str(at_path(r, name)) for r in records}) == len(records)]
+    if not unique:
+        raise InputError(
+            f"{file}: no name of a record has a different value in each; the names are {', '.join(records[0])}"
+        )
+    named = [name for name in unique if names_role(name, "case") or NUMBERING & set(tokens(name))]
+    return min(named or unique, key=lambda name: max(len(str(at_path(r, name))) for r in records))
+
+
+def _name(file: Path, elements: list[dict[str, Any]]) -> str:
+    """A name of short texts that repeat."""
+    names = [name for name in elements[0] if all(isinstance(e.get(name), str) and e[name] for e in elements)]
+    if not names:
+        raise InputError(
+            f"{file}: no name of a task's object holds a text everywhere; the names are {', '.join(elements[0])}"
+        )
+    return next(
+        (name for name in names if names_role(name, "activity")),
+        min(names, key=lambda n: len({e[n] for e in elements})),
+    )

@@ -1,0 +1,168 @@
+"""What was understood of a source, as one table for a person: `opus init` and `opus check` show the same."""
+
+from collections.abc import Sequence
+
+from opus_pipelines.core.formatting import grid, share
+from opus_pipelines.event_logs.activity_kinds import KINDS, Classified, classify_source
+from opus_pipelines.event_logs.money import remark
+from opus_pipelines.ingestion.onboarding.findings import Findings, outcome_candidates
+from opus_pipelines.ingestion.onboarding.trial import Trial
+
+MANY = 30  # activities that are listed
+MANY_FILES = 10
+WIDE = 100  # characters of a line of names
+SURE_STEP = 0.9
+
+
+def report(trial: Trial, found: Findings, notes: Sequence[tuple[str, str]] = ()) -> list[str]:
+    """The lines: what was understood, the activities, and what is missing. `notes`: more rows (what, how) for the
+    first table.
+    """
+    kinds = classify_source(trial.evidence, trial.whole, trial.settings.activities.stated)
+    rows = [
+        *_files(trial),
+        *notes,
+        *_counts(trial, found, kinds),
+        *_outcomes(trial, found, kinds),
+        *_missing(trial, found),
+    ]
+    return [
+        f"Source {trial.name}: what was understood",
+        *grid([list(row) for row in rows]),
+        "",
+        "Activities",
+        *grid(_activities(trial, kinds)),
+    ]
+
+
+def complaints(trial: Trial) -> list[str]:
+    """What is wrong with the source: a line each; none where a rebuild would take all of it."""
+    lines = list(trial.failed)
+    total = trial.total("records")
+    for (_, reason), count in trial.rejects.most_common(3):
+        lines.append(f"{count:,} of {total:,} records rejected: {reason}")
+    return lines
+
+
+def _files(trial: Trial) -> list[tuple[str, str]]:
+    rows = []
+    for row in trial.files[:MANY_FILES]:
+        if row["status"] == "rejected":
+            rows.append((f"file {row['path']}", f"REJECTED: {row['reason']}"))
+        else:
+            said = f"{row['format']}, {row['records']:,} records: {row['records_used']:,} used, {row['records_not_work'] or 0:,} no work"
+            rows.append((f"file {row['path']}", f"{said}, {row['records_rejected']:,} rejected"))
+    if more := trial.files[MANY_FILES:]:
+        rejected = sum(row["status"] == "rejected" for row in more)
+        rows.append(
+            (
+                f"{len(more):,} more files",
+                f"{rejected:,} of them rejected whole; {trial.total('records'):,} records in all files",
+            )
+        )
+    return rows
+
+
+def _counts(trial: Trial, found: Findings, kinds: dict[str, Classified]) -> list[tuple[str, str]]:
+    per_kind = [sum(classified.kind == kind for classified in kinds.values()) for kind in KINDS]
+    by_kind = ", ".join(
+        f"{count:,} {kind}{'' if count == 1 else 's'}" for kind, count in zip(KINDS, per_kind, strict=True)
+    )
+    period = f"{found.first:%Y-%m-%d} to {found.last:%Y-%m-%d}" if found.first and found.last else "unknown: no times"
+    attributes = [f"{name} ({count:,})" for name, count in found.case_attributes.most_common()]
+    return [
+        ("cases", f"{found.cases:,}"),
+        ("activities", f"{len(kinds):,}: {by_kind}; {found.tasks:,} occurrences"),
+        ("period", period),
+        ("resources", _resources(trial, found)),
+        (
+            "working time",
+            f"{share(found.timed / found.tasks)} of the occurrences state it"
+            if found.timed
+            else "unknown: no start and end",
+        ),
+        ("costs", _costs(trial, found)),
+        ("case attributes", _cut(", ".join(attributes)) or "none"),
+    ]
+
+
+def _resources(trial: Trial, found: Findings) -> str:
+    automatic = sum(evidence.automatic for evidence in trial.evidence.values())
+    if not found.tasks or not found.named + automatic:
+        return "unknown: nothing names who did it"
+    said = f"{share(found.named / found.tasks)} of the occurrences name who did it"
+    return said + (f", {share(automatic / found.tasks)} were done by a program" if automatic else "")
+
+
+def _costs(trial: Trial, found: Findings) -> str:
+    said = (
+        f"{share(found.priced / found.tasks)} of the occurrences have a cost in dollars"
+        if found.priced
+        else "none in dollars"
+    )
+    currencies = sorted({code for row in trial.files for code in row["currencies"] or ()})
+    return said + (f"; amounts in {', '.join(currencies)}" if currencies else "")
+
+
+def _outcomes(trial: Trial, found: Findings, kinds: dict[str, Classified]) -> list[tuple[str, str]]:
+    if found.succeeded or found.failed:
+        unknown = found.cases - found.succeeded - found.failed
+        rest = f", {unknown:,} unknown" if unknown else ""
+        return [("outcomes", f"{found.succeeded:,} cases succeeded, {found.failed:,} did not{rest}")]
+    rows = [("outcomes", "unknown: nothing states whether a case succeeded")]
+    for candidate in outcome_candidates(found, kinds, trial):
+        rows.append(
+            ("  candidate", f"{_cut(candidate.toml)}: {candidate.succeeded:,} successful, {candidate.failed:,} not")
+        )
+    return rows
+
+
+def _missing(trial: Trial, found: Findings) -> list[tuple[str, str]]:
+    """What would make the plans better, were it known."""
+    rows: list[tuple[str, str]] = []
+    if not trial.whole.cases:
+        return rows  # process models have neither costs nor outcomes
+    currencies = {code for row in trial.files for code in row["currencies"] or ()}
+    if lacking := remark(currencies, trial.settings):
+        rows.append(("missing", lacking))
+    if not found.priced and not currencies:
+        rows.append(("missing", "costs: name their column with cost under [columns], or prices an hour under [rates]"))
+    if not found.succeeded and not found.failed:
+        rows.append(
+            ("missing", "outcomes: state a rule under [success]; without one, plans follow what most similar cases did")
+        )
+    told = found.named + sum(evidence.automatic for evidence in trial.evidence.values())
+    if told < found.tasks:
+        rows.append(("missing", f"who did it, in {share(1 - told / found.tasks)} of the occurrences"))
+    if not found.case_attributes and not found.with_text:
+        rows.append(("missing", "attributes and texts of the cases: nothing tells which cases are alike"))
+    if trial.settings.industry is None:
+        rows.append(
+            (
+                "missing",
+                'industry = "..." at the top of source.toml: tasks merge with other sources of the same industry',
+            )
+        )
+    return rows
+
+
+def _activities(trial: Trial, kinds: dict[str, Classified]) -> list[list[str]]:
+    """The most frequent activities, and every one that is no plain step."""
+    names = sorted(kinds, key=lambda name: (-trial.evidence[name].occurrences, name))
+    special = [
+        name
+        for name in names
+        if kinds[name].kind != "step" or kinds[name].confidence < SURE_STEP or kinds[name].is_stated
+    ]
+    shown = [name for name in names if name in set(names[:MANY]) | set(special)]
+    rows = [["activity", "kind", "occurrences", "why"]]
+    for name in shown:
+        why = kinds[name].reason if name in special else ""
+        rows.append([_cut(name, 60), kinds[name].kind, f"{trial.evidence[name].occurrences:,}", why])
+    if len(shown) < len(names):
+        rows.append([f"{len(names) - len(shown):,} more", "step", "", ""])
+    return rows
+
+
+def _cut(text: str, wide: int = WIDE) -> str:
+    return text if len(text) <= wide else text[: wide - 3] + "..."

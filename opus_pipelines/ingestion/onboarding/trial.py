@@ -1,0 +1,117 @@
+"""Reads one source with settings that may still change, into a lake of its own that is thrown away: what would a
+rebuild make of it?
+"""
+
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from opus_pipelines.core.schemas import REJECTS
+from opus_pipelines.event_logs.activity_evidence import by_activity, evidence_of
+from opus_pipelines.event_logs.activity_kinds import Evidence
+from opus_pipelines.event_logs.source_settings import FILE_NAME, SourceSettings, load_source
+from opus_pipelines.ingestion.ingest import HistoryState, read_history
+from opus_pipelines.lake.layout import Lake, read_table
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What reading a source gave. `folder`: its implementations, None where there are none; `files`: the rows of
+    history/sources;
+    `rejects`: code and reason of every rejected record, counted; `evidence`: counts by activity, and `whole` of all
+    cases.
+    """
+
+    name: str
+    settings: SourceSettings
+    folder: Path | None
+    files: list[dict[str, Any]]
+    failed: list[str]
+    rejects: Counter[tuple[str, str]]
+    evidence: dict[str, Evidence]
+    whole: Evidence
+
+    def total(self, column: str) -> int:
+        """The sum of a count over all files."""
+        return sum(row[column] or 0 for row in self.files)
+
+
+@contextmanager
+def trial_lake(name: str, files: Sequence[Path], rates: Mapping[str, float] | None = None) -> Iterator["TrialLake"]:
+    """A source `name` with these files, in a temporary folder that is removed at the end. `rates`: dollars a unit of a
+    currency.
+    """
+    with tempfile.TemporaryDirectory(prefix="opus-init-") as made:
+        yield TrialLake(Path(made), name, files, rates or {})
+
+
+class TrialLake:
+    """A source that is read again and again with other settings."""
+
+    def __init__(self, root: Path, name: str, files: Sequence[Path], rates: Mapping[str, float]) -> None:
+        self._root, self.name, self._rates = root, name, rates
+        self.source = root / "history" / name
+        self.source.mkdir(parents=True)
+        for file in files:
+            _link_or_copy(file, self.source / file.name)
+
+    def read(self, toml: str) -> Trial:
+        """Read the files with this source.toml; raises SettingsError where it cannot be followed."""
+        (self.source / FILE_NAME).write_text(toml, "utf-8")
+        load_source(self.source)
+        with tempfile.TemporaryDirectory(dir=self._root) as lake:
+            return _kept(read_source(self.source, Path(lake), self._rates), self._root / "implementations")
+
+
+@contextmanager
+def reading(source: Path, rates: Mapping[str, float] | None = None) -> Iterator[Trial]:
+    """A source read where it lies; raises SettingsError where its source.toml cannot be followed. `rates`: as in
+    `workbench`.
+    """
+    load_source(source)
+    with tempfile.TemporaryDirectory(prefix="opus-check-") as made:
+        history = Path(made) / "history"
+        history.mkdir()
+        (history / source.name).symlink_to(source.resolve(), target_is_directory=True)
+        yield read_source(history / source.name, Path(made) / "lake", rates or {})
+
+
+def read_source(source: Path, lake_folder: Path, rates: Mapping[str, float]) -> Trial:
+    """Read the source in this folder, the only one beside it, into a new lake."""
+    lake = Lake(lake_folder)
+    state = read_history(lake, source.parent, datetime.now(UTC), usd_per_unit=rates)
+    folder = state.sources[0].folder if state.sources else None
+    evidence, whole = by_activity(evidence_of(folder)) if folder else ({}, Evidence())
+    settings = load_source(source)
+    settings = settings.model_copy(update={"usd_per_unit": {**rates, **settings.usd_per_unit}})
+    return Trial(source.name, settings, folder, state.files, state.failed, _rejects(lake, state), evidence, whole)
+
+
+def _rejects(lake: Lake, state: HistoryState) -> Counter[tuple[str, str]]:
+    if not any(row["records_rejected"] for row in state.files):
+        return Counter()
+    folders = sorted((lake.root / REJECTS.name).glob("*/*"))
+    rows = read_table(REJECTS, *folders, columns=["reason_code", "reason"]).to_pylist()
+    return Counter((row["reason_code"], row["reason"]) for row in rows)
+
+
+def _kept(trial: Trial, place: Path) -> Trial:
+    """The trial with its implementations moved to `place`, so that they outlive its lake."""
+    shutil.rmtree(place, ignore_errors=True)
+    if trial.folder is None:
+        return trial
+    shutil.copytree(trial.folder, place)
+    return Trial(**{**trial.__dict__, "folder": place})
+
+
+def _link_or_copy(file: Path, to: Path) -> None:
+    try:
+        to.hardlink_to(file.resolve())
+    except OSError:  # another disk, or a file system without hard links
+        shutil.copyfile(file, to)

@@ -1,0 +1,76 @@
+"""The files of all sources that must be read: large ones side by side, where that pays, with exactly the result of one
+after the other.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+from opus_pipelines.event_logs.assembler import Seen
+from opus_pipelines.event_logs.forgotten_clients import Forgotten
+from opus_pipelines.ingestion.file_workers import Answer, Job, Workers
+from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
+from opus_pipelines.ingestion.read_file import FileResult, Progress, read_file
+
+_UNPACKED = 15  # times its size, about, that a packed log has
+_LARGE = 4 << 20  # unpacked bytes from which a file is worth handing out
+_MUCH = 48 << 20  # and of all such files together, from which processes are worth starting
+
+
+class FileReadPool:
+    """Reads the files of sources, each file once; rows wait in `folder`."""
+
+    def __init__(
+        self, plans: Sequence[SourcePlan], forgotten: Forgotten, folder: Path, processes: int, progress: Progress
+    ) -> None:
+        self._forgotten, self._folder, self._progress = forgotten, folder, progress
+        jobs = {
+            (plan.name, file.path): Job(plan.name, plan.settings, file, forgotten, folder)
+            for plan in plans
+            if plan.settings is not None
+            for file in plan.files
+            if _size(file) >= _LARGE
+        }
+        count = processes or len(os.sched_getaffinity(0))
+        pays = count > 1 and len(jobs) > 1 and sum(_size(job.file) for job in jobs.values()) >= _MUCH
+        self._workers = Workers(count, jobs, progress) if pays else None
+
+    def running(self) -> AbstractContextManager[object]:
+        """While the files are read."""
+        return self._workers or nullcontext()
+
+    @property
+    def folder(self) -> Path:
+        """Where rows wait."""
+        return self._folder
+
+    def again(self, plan: SourcePlan, file: FilePlan, seen: Seen) -> FileResult:
+        """A file that was read already, with what is known of the others."""
+        if plan.settings is None:
+            return FileResult(reason=plan.refused)
+        return read_file(plan.name, plan.settings, file, seen, self._folder, self._progress)
+
+    def read(self, plan: SourcePlan, file: FilePlan, seen: Seen) -> FileResult:
+        """The next file of a source, read as if it stood alone but for the task names in `seen`; its own are added."""
+        if plan.settings is None:
+            return FileResult(reason=plan.refused)
+        key = (plan.name, file.path)
+        if self._workers is not None and key in self._workers:
+            answer = self._workers.answer(key)
+            if _stands(answer, seen):
+                seen.names |= answer.names
+                seen.left_out |= answer.left_out
+                return answer.result
+            answer.result.drop()
+        return read_file(plan.name, plan.settings, file, seen, self._folder, self._progress)
+
+
+def _stands(answer: Answer, seen: Seen) -> bool:
+    """Would the file have been read the same way after those before it?"""
+    return all(seen.names.get(key, name) == name for key, name in answer.names.items())
+
+
+def _size(file: FilePlan) -> int:
+    """About how much there is to read."""
+    return 0 if file.refused is not None else file.bytes * (_UNPACKED if file.path.lower().endswith(".gz") else 1)

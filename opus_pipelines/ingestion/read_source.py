@@ -1,0 +1,155 @@
+"""All files of one source: each is read as if it stood alone; those that share something with others are then read
+again, knowing it.
+
+What files of a source share: cases that stand in several of them (or in several places of one), whether its log has a
+start or a complete anywhere, and what a date like 03/04/2020 means. With this, a log gives the same cases whether it
+comes as one file or as many.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
+from opus_pipelines.event_logs.assembler import Assembler, Seen
+from opus_pipelines.event_logs.forgotten_clients import Forgotten
+from opus_pipelines.event_logs.formats import FORMATS, Format
+from opus_pipelines.event_logs.source_settings import SourceSettings
+from opus_pipelines.ingestion.case_parts import CasePartJoiner, CaseParts
+from opus_pipelines.ingestion.parallel_files import FileReadPool
+from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
+from opus_pipelines.ingestion.read_file import FileResult, RejectRows
+from opus_pipelines.ingestion.spool import Spool
+
+ONE_FILE_EACH = frozenset(
+    {"ocel"}
+)  # formats whose cases are not put together: an event of theirs may stand in several cases
+
+
+@dataclass
+class SourceResult:
+    """What came of a source: of each file, of the cases that were put together (`joined_cases` of them), and which
+    forgotten clients were met.
+    """
+
+    files: list[FileResult]
+    joined: FileResult
+    left_out: set[str]
+    joined_cases: int = 0
+
+    def spools(self) -> tuple[list[Spool], list[Spool]]:
+        """The rows of implementations and of rejects."""
+        results = [*self.files, self.joined]
+        implementations = [r.implementations for r in results if r.implementations is not None]
+        return implementations, [r.rejects for r in results if r.rejects is not None]
+
+    def drop(self) -> None:
+        """Forget the rows."""
+        for result in (*self.files, self.joined):
+            result.drop()
+
+
+def read_source(plan: SourcePlan, forgotten: Forgotten, reading: FileReadPool) -> SourceResult:
+    """Read every file of a source whose settings can be followed."""
+    seen = Seen(forgotten=forgotten)
+    results = [reading.read(plan, file, seen) for file in plan.files]
+    held = _held(plan.files, results)
+    has_work = any(result.has_work for result in results)
+    day_first = _agreed(results)
+    parts = CaseParts(reading.folder / "parts")
+    again = [_must_be_read_again(result, held, has_work, day_first) for result in results]
+    others: set[str] = set()
+    for place, (file, needed) in enumerate(zip(plan.files, again, strict=True)):
+        first_names = results[place]
+        if needed or (file.format in ONE_FILE_EACH and not others.isdisjoint(first_names.case_ids)):
+            first_names.drop()
+            known = others if file.format in ONE_FILE_EACH else set()
+            aware = Seen(
+                known,
+                held if file.format not in ONE_FILE_EACH else frozenset(),
+                has_work,
+                day_first,
+                seen.names,
+                forgotten,
+            )
+            results[place] = reading.again(plan, file, aware)
+            seen.left_out |= aware.left_out
+            parts.add(results[place].parts)
+            results[place].parts = []
+        others |= first_names.case_ids
+    joined = _join(plan, results, parts, Seen(forgotten=forgotten, has_work=has_work, left_out=seen.left_out), reading)
+    return SourceResult(results, joined, seen.left_out, len(held))
+
+
+def _held(files: Sequence[FilePlan], results: Sequence[FileResult]) -> frozenset[str]:
+    """The cases that stand in several places."""
+    found: Counter[str] = Counter()
+    repeated: set[str] = set()
+    for file, result in zip(files, results, strict=True):
+        if file.format not in ONE_FILE_EACH:
+            found.update(result.case_ids | result.quarantined_ids)
+            repeated |= result.repeated
+    return frozenset({case_id for case_id, count in found.items() if count > 1} | repeated)
+
+
+def _agreed(results: Sequence[FileResult]) -> bool | None:
+    shown = {result.day_first for result in results if result.day_first is not None}
+    return shown.pop() if len(shown) == 1 else None
+
+
+def _must_be_read_again(result: FileResult, held: frozenset[str], has_work: bool, day_first: bool | None) -> bool:
+    if result.reason is not None:
+        return False
+    shares = not (held.isdisjoint(result.case_ids) and held.isdisjoint(result.quarantined_ids))
+    is_told_work = has_work and result.waited_for_work
+    is_told_dates = day_first is not None and result.asks_day_first and result.day_first is None
+    return shares or is_told_work or is_told_dates
+
+
+def _join(
+    plan: SourcePlan, results: Sequence[FileResult], parts: CaseParts, seen: Seen, reading: FileReadPool
+) -> FileResult:
+    """The rows of the cases that were put together; what became of their records is counted at their files."""
+    settings = plan.settings or SourceSettings()
+    by_path = {file.path: result for file, result in zip(plan.files, results, strict=True)}
+    kinds = {file.path: _kind(file) for file in plan.files}
+    name = uuid.uuid4().hex
+    implementations = Spool(reading.folder / f"{name}.implementations", IMPLEMENTATIONS.schema)
+    rejects = RejectRows(plan.name, Spool(reading.folder / f"{name}.rejects", REJECTS.schema))
+    sinks: dict[str, Assembler] = {}
+    joiners: dict[str, CasePartJoiner] = {}
+    try:
+        for case in parts.cases():
+            kind = kinds[case[-1].path]
+            if kind.name not in joiners:
+                sink = Assembler(
+                    plan.name,
+                    case[0].path,
+                    settings,
+                    seen,
+                    kind,
+                    lambda records: None,
+                    implementations.add,
+                    lambda reject: None,
+                )
+                counts = {path: result.counts for path, result in by_path.items()}
+                sinks[kind.name] = sink
+                joiners[kind.name] = CasePartJoiner(
+                    sink,
+                    settings,
+                    counts,
+                    kind.record_is_case,
+                    lambda path, reject: rejects.add(path, kinds[path], reject),
+                )
+            joiners[kind.name].case(case)
+        for sink in sinks.values():
+            sink.finish()
+        rejects.flush()
+    finally:
+        parts.close()
+    return FileResult(implementations=implementations.settle(), rejects=rejects.spool.settle())
+
+
+def _kind(file: FilePlan) -> Format:
+    return next((f for f in FORMATS if f.name == file.format), FORMATS[0])

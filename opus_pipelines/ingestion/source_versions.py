@@ -1,0 +1,169 @@
+"""Which version of each source is in use: the last one that was read without loss. A source that cannot be read as it
+is keeps it.
+
+`wkg/kept/history.json` names the versions, by keyed hashes of the sources' names and files. It is a kept file: an input
+of a rebuild like the id ledger.
+"""
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opus_pipelines.core.ids import make_id
+from opus_pipelines.core.schemas import IMPLEMENTATIONS
+from opus_pipelines.event_logs.activity_kinds import ActivityKind
+from opus_pipelines.event_logs.forgotten_clients import Forgotten
+from opus_pipelines.event_logs.formats import FORMATS
+from opus_pipelines.ingestion.plan import SourcePlan
+from opus_pipelines.lake.layout import PART, Lake, read_json, write_json
+
+_MODELS = frozenset(
+    f.name for f in FORMATS if f.kind == "model"
+)  # each model stands for itself: one that is lost truncates no other
+_OF_EVENTS = frozenset(f.name for f in FORMATS if not f.record_is_case and f.kind == "executed")
+
+
+@dataclass(frozen=True)
+class SourceVersion:
+    """One version of a source: the partition of history/implementations, what its settings said (`stated`: the kinds
+    of activities), how many cases it has, and the marks of the files that they came from. `without`: marks of the
+    files that could not be read then.
+    """
+
+    content: str
+    industry: str | None
+    merge: bool
+    implementations: int
+    files: tuple[str, ...]
+    stated: Mapping[str, ActivityKind] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
+
+    def folder(self, lake: Lake, source: str) -> Path:
+        """Where its implementations lie."""
+        return lake.folder(IMPLEMENTATIONS, source_key=source, content=self.content)
+
+
+class SourceVersions:
+    """The versions in use, by source."""
+
+    def __init__(self, forgotten: Forgotten, found: Mapping[str, SourceVersion]) -> None:
+        self._forgotten, self._found = forgotten, dict(found)
+        self._kept: dict[str, SourceVersion] = {}
+
+    @classmethod
+    def of(cls, lake: Lake) -> "SourceVersions":
+        """As the lake keeps them."""
+        kept = read_json(_path(lake)) or {}
+        found = {
+            mark: SourceVersion(**row | {name: tuple(row.get(name, ())) for name in ("files", "without")})
+            for mark, row in kept.items()
+        }
+        return cls(Forgotten.of(lake), found)
+
+    def get(self, source: str) -> SourceVersion | None:
+        """The last good version of a source, None where there is none."""
+        return self._found.get(self._forgotten.mark(source))
+
+    def keep(self, source: str, version: SourceVersion) -> None:
+        """The version of a source that is in use from now on."""
+        self._kept[self._forgotten.mark(source)] = version
+
+    def marks(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """Files without their names."""
+        return tuple(sorted(map(self._forgotten.mark, paths)))
+
+    def save(self, lake: Lake) -> None:
+        """Keep those that are in use, and no other; only the holder of the lake's lock may."""
+        rows = {mark: _as_json(version) for mark, version in sorted(self._kept.items())}
+        if rows != (read_json(_path(lake)) or {}):
+            write_json(_path(lake), rows)
+
+
+def _as_json(version: SourceVersion) -> dict[str, Any]:
+    lists = {"files": list(version.files), "without": list(version.without)}
+    return vars(version) | lists | {"stated": dict(sorted(version.stated.items()))}
+
+
+def contents_in_use(lake: Lake) -> set[str]:
+    """The contents of all versions in use."""
+    return {row["content"] for row in (read_json(_path(lake)) or {}).values()}
+
+
+def why_held(
+    plan: SourcePlan, rows: Sequence[Mapping[str, Any]], versions: SourceVersions, max_share: float
+) -> str | None:
+    """Why what was read of a source must not replace the version in use; None where it may.
+
+    `rows`: of history/sources, of the source's files as they were read now. Of a source without an earlier version
+    nothing is used then.
+    """
+    if plan.settings is None:
+        return plan.refused
+    logs = [row for row in rows if row["format"] not in _MODELS and row["records"] is not None]
+    lost = sum((row["cases_quarantined"] or 0) + (row["records_without_case"] or 0) for row in logs)
+    cases = lost + sum(row["implementations"] or 0 for row in logs)
+    if lost > max_share * cases:
+        records = sum(row["records_rejected"] or 0 for row in logs)
+        total = sum(row["records"] or 0 for row in logs)
+        return (
+            f"{lost:,} of {cases:,} cases ({lost / cases:.1%}) would be put aside because of rejected records, and at most {max_share:.1%} "
+            f"may be (history.max_quarantined_share); {records:,} of {total:,} records are rejected, see `opus query rejects_by_reason`"
+        )
+    version = versions.get(plan.name)
+    if version is None:
+        return None
+    known, without = set(version.files), set(version.without)
+    for row in rows:
+        is_lost = row["status"] == "rejected" and (
+            row["format"] in _OF_EVENTS or versions.marks([row["path"]])[0] in known
+        )
+        if is_lost and row["bytes"] and versions.marks([unreadable(row)])[0] not in without:
+            return f"{row['path']} cannot be read, and cases of the version in use may stand in it ({row['reason']})"
+    return None
+
+
+def unreadable(row: Mapping[str, Any]) -> str:
+    """What tells one state of a file that cannot be read from another."""
+    return f"{row['path']}\n{row['content_hash']}"
+
+
+def usable(lake: Lake, home: Lake, plan: SourcePlan, version: SourceVersion | None) -> SourceVersion | None:
+    """The version where its rows are still there, without the cases of clients who were forgotten since."""
+    if version is None:
+        return None
+    folder = version.folder(lake, plan.name)
+    if not (folder / PART).is_file() and lake is not home and (version.folder(home, plan.name) / PART).is_file():
+        with lake.staging() as staged:
+            shutil.copytree(version.folder(home, plan.name), staged / "new")
+            lake.publish(staged / "new", folder)
+    if not (folder / PART).is_file():
+        return None
+    forgotten = Forgotten.of(lake)
+    clients = pq.ParquetFile(folder / PART).read(columns=["client"])["client"].unique().to_pylist()
+    theirs = sorted(client for client in clients if forgotten.holds(client))
+    return _without(lake, plan.name, version, theirs, forgotten) if theirs else version
+
+
+def _without(
+    lake: Lake, source: str, version: SourceVersion, clients: list[str], forgotten: Forgotten
+) -> SourceVersion:
+    rows = pq.ParquetFile(version.folder(lake, source) / PART).read()
+    left = rows.filter(
+        pa.compute.invert(pa.compute.fill_null(pa.compute.is_in(rows["client"], pa.array(clients)), False))
+    )
+    content = make_id("h", version.content, sorted(map(forgotten.mark, clients)))
+    found = replace(version, content=content, implementations=left.num_rows)
+    with lake.staging() as staged:
+        (staged / "new").mkdir()
+        pq.write_table(left, staged / "new" / PART, compression="zstd")
+        lake.publish(staged / "new", found.folder(lake, source))
+    return found
+
+
+def _path(lake: Lake) -> Path:
+    return lake.kept / "history.json"

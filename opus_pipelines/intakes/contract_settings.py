@@ -1,0 +1,113 @@
+"""`contract.toml` and `intake.toml`: what a person may say of a contract and of one intake. An intake's own value
+wins.
+"""
+
+import difflib
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field
+
+from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.core.settings import Cost, Section, Settings, fields_of, parse, read_toml
+from opus_pipelines.evaluation.calendar import CalendarSettings
+from opus_pipelines.workflow.constraints import Constraints
+
+
+class Review(Section):
+    """Who reviews under a contract, and how well. Nothing stated: no review is placed. Without p or q: those of
+    history's reviews.
+    """
+
+    actor_kind: str | None = Field(None, description="human, model or code")
+    model: str | None = Field(None, description="AI model that reviews")
+    p: float | None = Field(None, ge=0, le=1, description="P(right after the review | right before)")
+    q: float | None = Field(None, ge=0, le=1, description="P(right after the review | wrong before)")
+    cost_usd: float | None = Field(None, ge=0, description="of one review; unstated: the settings' price")
+    duration_ms: float | None = Field(None, ge=0, description="of one review; unstated: the settings' default")
+    allowed: bool = Field(True, description="may reviews be placed")
+
+
+class ContractSettings(Section):
+    """The whole of contract.toml."""
+
+    client: str | None = Field(None, description="when the folder's name is not the name")
+    contract: str | None = Field(None, description="when the folder's name is not the name")
+    industry: str | None = Field(None, description="industry of its intakes")
+    gain_usd: float | None = Field(None, description="worth of a right output")
+    constraints: Constraints = Constraints()
+    answers: dict[str, str] = Field(
+        {},
+        description="the activity that a phrase of the procedures means, for phrases that `opus explain` asks about; `none` for none",
+    )
+    prices: dict[str, Any] = Field(
+        {}, description="as [cost] in opus.toml, for this contract; NAME = 60 is a price an hour"
+    )
+    review: Review = Review()
+    calendar: CalendarSettings | None = Field(None, description="when its people work; without it, around the clock")
+    regenerate: Literal["nightly", "on_change", "never"] = Field(
+        "on_change",
+        description="what makes stale results anew without a person: the night too, a change that is watched, nothing",
+    )
+
+
+class IntakeSettings(Section):
+    """The whole of intake.toml."""
+
+    title: str | None = Field(None, description="what the client calls it")
+    received_at: datetime | None = Field(None, description="when it came in")
+    industry: str | None = Field(None, description="where it is not the contract's")
+    gain_usd: float | None = Field(None, description="worth of a right output")
+    attributes: dict[str, str | int | float | bool] = Field(
+        {},
+        description="what is known of the case, by the names of history's case attributes: similar cases are found by them",
+    )
+    constraints: Constraints = Constraints()
+    answers: dict[str, str] = Field({}, description="as in contract.toml, for this intake")
+
+
+def load_contract(folder: Path) -> ContractSettings:
+    """contract.toml of a folder; an absent file means the defaults."""
+    return _load(ContractSettings, folder / "contract.toml")
+
+
+def load_intake(folder: Path) -> IntakeSettings:
+    """intake.toml of a folder; an absent file means the defaults. A time without zone is refused."""
+    made = _load(IntakeSettings, folder / "intake.toml")
+    if made.received_at is None:
+        return made
+    if made.received_at.tzinfo is None:
+        raise SettingsError(f"{folder / 'intake.toml'}: received_at has no time zone; write it as 2026-01-31T09:00:00Z")
+    return made.model_copy(update={"received_at": made.received_at.astimezone(UTC)})
+
+
+def prices(settings: Settings, contract: ContractSettings, where: Path) -> Cost:
+    """The cost settings in force: the contract's prices over those of opus.toml, tables merged key by key.
+
+    A number under a name that is no key of `[cost]`, nor spelled like one, is a price an hour: `SUPERVISOR = 60` says
+    the same as `usd_per_hour = { SUPERVISOR = 60 }`. Whether history knows the name is checked when work begins
+    (`known_names`).
+    """
+    merged = settings.cost.model_dump()
+    stated = dict(contract.prices)
+    for name in [key for key, value in stated.items() if _is_price(key, value)]:
+        stated["usd_per_hour"] = {**stated.get("usd_per_hour", {}), name: stated.pop(name)}
+    for key, value in stated.items():
+        merged[key] = (
+            {**merged[key], **value} if isinstance(merged.get(key), dict) and isinstance(value, dict) else value
+        )
+    return parse(Cost, merged, f"{where / 'contract.toml'} [prices]")
+
+
+def _is_price(key: str, value: object) -> bool:
+    known = fields_of(Cost)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and key not in known and not difflib.get_close_matches(key, known, n=1, cutoff=0.75)
+
+
+T = TypeVar("T", bound=Section)
+
+
+def _load(model: type[T], path: Path) -> T:
+    return parse(model, read_toml(path), str(path)) if path.is_file() else model()

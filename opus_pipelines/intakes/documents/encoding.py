@@ -1,0 +1,108 @@
+"""Which characters a document's bytes are: by its byte order mark, else UTF-8, else what it declares, else
+Windows-1252.
+"""
+
+import codecs
+import io
+from collections.abc import Iterable, Iterator
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.intakes.documents.document import Document
+from opus_pipelines.intakes.documents.limits import MAX_STREAMED_BYTES, MIB
+from opus_pipelines.log_formats.encoding_detection import unmarked_utf16
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
+
+def encoding_of(chunks: Iterable[bytes], declared: str | None = None) -> tuple[str, str | None]:
+    """The codec's name, and a word on it where it is a guess."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    first = True
+    try:
+        for chunk in chunks:
+            if first:
+                if marked := next((name for mark, name in _MARKS if chunk.startswith(mark)), None) or unmarked_utf16(
+                    chunk
+                ):
+                    return marked, None
+                first = False
+            decoder.decode(chunk)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        if declared and _is_text_codec(declared):
+            return declared, None
+        return "cp1252", "its encoding is not UTF-8 and not stated: read as Windows-1252"
+    return "utf-8", None
+
+
+def decode(data: bytes, declared: str | None = None) -> tuple[str, str | None]:
+    """Text of bytes, newlines as one character, and a word on the encoding where it is a guess; raises InputError on
+    what is no text.
+    """
+    encoding, note = encoding_of([data], declared)
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        raise InputError(_not_text(encoding)) from None
+    return checked(text).replace("\r\n", "\n").replace("\r", "\n"), note
+
+
+def open_text(document: Document, newline: str | None = None) -> tuple[io.TextIOWrapper, str | None]:
+    """The document as a stream of characters, of bounded memory, and a word on the encoding where it is a guess."""
+    if document.size > MAX_STREAMED_BYTES:
+        raise InputError(
+            f"{document.size:,} bytes are more than the {MAX_STREAMED_BYTES // MIB} MiB that are read; split it"
+        )
+    encoding, note = encoding_of(_chunks(document))
+    return io.TextIOWrapper(document.open(), encoding, errors="strict", newline=newline), note
+
+
+def pieces(stream: io.TextIOWrapper, size: int = MIB) -> Iterator[str]:
+    """The rest of a stream, `size` characters at a time."""
+    try:
+        while piece := stream.read(size):
+            yield checked(piece)
+    except UnicodeDecodeError:
+        raise InputError(_not_text(stream.encoding)) from None
+
+
+def lines(stream: io.TextIOWrapper, limit: int) -> Iterator[str]:
+    """The lines of a stream with their ends; raises InputError on one longer than `limit` characters."""
+    try:
+        while line := stream.readline(limit):
+            if len(line) == limit and line[-1] not in "\r\n":
+                raise InputError(f"a line is longer than {limit:,} characters")
+            yield checked(line)
+    except UnicodeDecodeError:
+        raise InputError(_not_text(stream.encoding)) from None
+
+
+def checked(text: str) -> str:
+    """The text itself; raises InputError where it holds NUL bytes."""
+    if "\0" in text:
+        raise InputError("the document holds NUL bytes: it is not text")
+    return text
+
+
+def _chunks(document: Document) -> Iterator[bytes]:
+    with document.open() as file:
+        while chunk := file.read(MIB):
+            yield chunk
+
+
+def _is_text_codec(name: str) -> bool:
+    try:
+        return codecs.lookup(name)._is_text_encoding
+    except (LookupError, ValueError):
+        return False
+
+
+def _not_text(encoding: str) -> str:
+    tried = "UTF-8 nor Windows-1252" if encoding == "cp1252" else f"the {encoding} it says it is nor UTF-8"
+    return f"the document is neither {tried}; save it as UTF-8"

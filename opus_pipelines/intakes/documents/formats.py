@@ -1,0 +1,154 @@
+"""Which formats there are: by a document's suffix, and by its first bytes where these say otherwise."""
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from opus_pipelines.intakes.documents.document import Document
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of document. `module` reads it; without one, `refusal` says what is missing and what to do."""
+
+    suffix: str
+    modality: str
+    media_type: str | None
+    module: str | None = None
+    refusal: str | None = None
+
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_READ = {
+    ".txt": ("plain_text", "text/plain"),
+    ".text": ("plain_text", "text/plain"),
+    ".log": ("plain_text", "text/plain"),
+    ".rst": ("plain_text", "text/x-rst"),
+    ".md": ("plain_text", "text/markdown"),
+    ".markdown": ("plain_text", "text/markdown"),
+    ".yaml": ("plain_text", "application/yaml"),
+    ".yml": ("plain_text", "application/yaml"),
+    ".ics": ("plain_text", "text/calendar"),
+    ".html": ("html", "text/html"),
+    ".htm": ("html", "text/html"),
+    ".xhtml": ("html", "application/xhtml+xml"),
+    ".eml": ("mail", "message/rfc822"),
+    ".csv": ("tables", "text/csv"),
+    ".tsv": ("tables", "text/tab-separated-values"),
+    ".xlsx": ("xlsx", f"{_OFFICE}.spreadsheetml.sheet"),
+    ".xlsm": ("xlsx", "application/vnd.ms-excel.sheet.macroenabled.12"),
+    ".json": ("json_record", "application/json"),
+    ".jsonl": ("json_lines", "application/jsonl"),
+    ".ndjson": ("json_lines", "application/jsonl"),
+    ".xml": ("xml", "application/xml"),
+    ".docx": ("docx", f"{_OFFICE}.wordprocessingml.document"),
+    ".docm": ("docx", "application/vnd.ms-word.document.macroenabled.12"),
+    ".pptx": ("pptx", f"{_OFFICE}.presentationml.presentation"),
+    ".pptm": ("pptx", "application/vnd.ms-powerpoint.presentation.macroenabled.12"),
+    ".pdf": ("pdf", "application/pdf"),
+}
+_OTHER_MODALITIES = {
+    "image": ".png .jpg .jpeg .gif .bmp .tif .tiff .webp .heic .svg .ico",
+    "audio": ".mp3 .wav .m4a .ogg .oga .flac .aac .opus .wma .aiff",
+    "video": ".mp4 .mov .avi .mkv .webm .m4v .mpg .mpeg .wmv",
+}
+_SAVE_AS = {
+    ".doc": "an old binary Word document; save it as .docx",
+    ".dot": "an old binary Word template; save it as .docx",
+    ".xls": "an old binary Excel workbook; save it as .xlsx",
+    ".xlsb": "a binary Excel workbook; save it as .xlsx",
+    ".ppt": "an old binary PowerPoint presentation; save it as .pptx",
+    ".rtf": "rich text; save it as .docx",
+    ".odt": "an OpenDocument text; save it as .docx",
+    ".ods": "an OpenDocument sheet; save it as .xlsx",
+    ".odp": "an OpenDocument presentation; save it as .pptx",
+    ".msg": "an Outlook message; save it as .eml",
+    ".ole": "an old binary Office document; save it as .docx, .xlsx or .pptx",
+    **dict.fromkeys(
+        (".zip", ".gz", ".tar", ".tgz", ".rar", ".7z", ".bz2", ".xz"),
+        "an archive; put the documents in it into the folder",
+    ),
+}
+FORMATS = {suffix: Format(suffix, "text", media_type, module) for suffix, (module, media_type) in _READ.items()}
+FORMATS |= {s: Format(s, modality, None) for modality, suffixes in _OTHER_MODALITIES.items() for s in suffixes.split()}
+FORMATS |= {s: Format(s, "other", None, refusal=f"it is {advice}") for s, advice in _SAVE_AS.items()}
+
+_MAGIC = (
+    (b"%PDF-", ".pdf"),
+    (b"PK\x03\x04", ".zip"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", ".ole"),
+    (b"{\\rtf", ".rtf"),
+    (b"\x89PNG\r\n", ".png"),
+    (b"\xff\xd8\xff", ".jpg"),
+    (b"GIF87a", ".gif"),
+    (b"GIF89a", ".gif"),
+    (b"II*\0", ".tif"),
+    (b"MM\0*", ".tif"),
+    (b"\x1f\x8b", ".gz"),
+    (b"Rar!\x1a", ".rar"),
+    (b"7z\xbc\xaf", ".7z"),
+    (b"ID3", ".mp3"),
+    (b"OggS", ".ogg"),
+    (b"fLaC", ".flac"),
+)
+_PACKAGES = (("word/", ".docx"), ("xl/", ".xlsx"), ("ppt/", ".pptx"))
+_OLE = {".doc", ".dot", ".xls", ".ppt", ".msg"}
+_SAME = {
+    ".docm": ".docx",
+    ".xlsm": ".xlsx",
+    ".pptm": ".pptx",
+    ".jpeg": ".jpg",
+    ".tiff": ".tif",
+    ".tgz": ".gz",
+    ".oga": ".ogg",
+    ".opus": ".ogg",
+    ".mov": ".mp4",
+    ".m4v": ".mp4",
+}
+
+
+def format_of(document: Document) -> tuple[Format, str | None]:
+    """The format by suffix, or by content where the content is plainly another one; then also a word on it."""
+    suffix = PurePosixPath(document.name.strip()).suffix.lower()
+    named = FORMATS.get(suffix) or Format(suffix, "other", None, refusal=_unknown(suffix))
+    held = _by_content(document)
+    if held is None or held == _SAME.get(suffix, suffix):
+        return named, None
+    if held == ".ole" and (suffix in _OLE or _is_encrypted(document)):
+        return (named, None) if suffix in _OLE else (_ENCRYPTED, None)
+    if held == ".zip" and _SAME.get(suffix, suffix) in {".docx", ".xlsx", ".pptx", ".xlsb", ".odt", ".ods", ".odp"}:
+        return named, None  # broken or bare: its own reader says so
+    return FORMATS[
+        held
+    ], f"named {suffix or 'without a suffix'}, but its content is {held.removeprefix('.')}: taken as that"
+
+
+_ENCRYPTED = Format(".ole", "other", None, refusal="it is encrypted; ask for a copy without a password")
+
+
+def _unknown(suffix: str) -> str:
+    return f"no reader for {suffix or 'files without a suffix'}; known: {', '.join(sorted(_READ))}"
+
+
+def _by_content(document: Document) -> str | None:
+    head = document.head()
+    found = next((suffix for magic, suffix in _MAGIC if head.startswith(magic)), None)
+    if head[:4] == b"RIFF":
+        found = {b"WEBP": ".webp", b"WAVE": ".wav", b"AVI ": ".avi"}.get(head[8:12])
+    if head[4:8] == b"ftyp":
+        found = ".heic" if head[8:12] in {b"heic", b"heix", b"mif1"} else ".m4a" if head[8:12] == b"M4A " else ".mp4"
+    return _package(document) if found == ".zip" else found
+
+
+def _package(document: Document) -> str:
+    try:
+        with document.open() as file, zipfile.ZipFile(file) as package:
+            names = package.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return ".zip"
+    return next((suffix for folder, suffix in _PACKAGES if any(n.startswith(folder) for n in names)), ".zip")
+
+
+def _is_encrypted(document: Document) -> bool:
+    """An Office package with a password is an old-style container with a stream of this name."""
+    return "EncryptedPackage".encode("utf-16-le") in document.content()

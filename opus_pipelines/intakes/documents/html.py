@@ -1,0 +1,220 @@
+"""HTML as its reader sees it: scripts, styles, comments and hidden elements are left out, nothing is run or fetched."""
+
+import re
+from collections import Counter
+from typing import Any
+
+from lxml import etree
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.intakes.documents.document import Document, DocumentText, counted, front
+from opus_pipelines.intakes.documents.encoding import decode
+from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS, MAX_SPACES, MAX_TREE_BYTES
+from opus_pipelines.intakes.documents.text_layout import Layout
+
+_UNREAD = {
+    "script": "script",
+    "style": "style sheet",
+    "template": "template",
+    "noscript": "text for browsers without scripts",
+    "iframe": "embedded page",
+    "frame": "embedded page",
+    "object": "embedded object",
+    "embed": "embedded object",
+    "applet": "embedded object",
+    "svg": "picture",
+    "canvas": "picture",
+    "math": "formula",
+    "video": "video",
+    "audio": "sound",
+}
+_HEADINGS = {f"h{n}": n for n in range(1, 7)} | {"title": 1}
+_BLOCKS = set(_HEADINGS) | {
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "body",
+    "caption",
+    "center",
+    "dd",
+    "details",
+    "dialog",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "header",
+    "hr",
+    "legend",
+    "li",
+    "main",
+    "nav",
+    "ol",
+    "optgroup",
+    "option",
+    "p",
+    "pre",
+    "section",
+    "select",
+    "summary",
+    "table",
+    "tbody",
+    "textarea",
+    "tfoot",
+    "thead",
+    "tr",
+    "ul",
+}
+_HIDDEN = re.compile(
+    r"(display\s*:\s*none|visibility\s*:\s*(hidden|collapse)|(font-size|opacity)\s*:\s*0(?![.\d]*[1-9]))", re.I
+)
+_CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})""", re.I)
+_TAG = re.compile(rb"<[A-Za-z][^<>]{20000,}")
+_TOO_DEEP = re.compile("depth|nested", re.I)
+
+
+def read(document: Document) -> DocumentText:
+    """The page's text as `layout` writes it, its title first."""
+    return of_html(document.content(MAX_TREE_BYTES))
+
+
+def of_html(data: bytes, declared: str | None = None) -> DocumentText:
+    """The same from bytes; `declared`: the encoding that what carries them states."""
+    meta = _CHARSET.search(data[:4096])
+    text, note = decode(data, declared or (meta[1].decode("ascii") if meta else None))
+    said = [note] if note else []
+    root = _parsed(text)
+    if root is None:
+        return DocumentText("", tuple(said))
+    page = _Page()
+    page.walk(root)
+    kept = page.layout.text
+    if page.ended_early:
+        kept, beyond = front(kept)
+        said.append(beyond)
+    return DocumentText(kept, (*said, *page.left_out))
+
+
+def refuse_huge_tags(data: bytes) -> None:
+    """Raises InputError where a tag has so many attributes that parsing it would not end."""
+    if any(len(tag[0].split()) > MAX_SPACES for tag in _TAG.finditer(data)):
+        raise InputError(f"a tag in it has more than {MAX_SPACES:,} attributes")
+
+
+def _parsed(text: str) -> Any:
+    parser = etree.HTMLParser(encoding="utf-8", no_network=True, huge_tree=False, recover=True)
+    data = text.encode("utf-8", "replace")
+    refuse_huge_tags(data)
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        if not text.strip() or "empty" in str(error).lower():
+            return None
+        raise InputError(f"the HTML is broken: {' '.join(str(error).split())}") from None
+    if any(_TOO_DEEP.search(entry.message) for entry in parser.error_log):
+        raise InputError("the HTML is nested too deeply")
+    return root
+
+
+class _Page:
+    """One walk over the tree, without recursion."""
+
+    def __init__(self) -> None:
+        self.layout = Layout()
+        self.ended_early = False
+        self._unread: Counter[str] = Counter()
+        self._text: list[str] = []
+        self._kind, self._level = "paragraph", 1
+        self._cells: list[str] | None = None
+
+    @property
+    def left_out(self) -> list[str]:
+        return [counted(n, thing) for thing, n in sorted(self._unread.items())]
+
+    def walk(self, root: Any) -> None:
+        walker = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
+        for event, element in walker:
+            if self.layout.length > MAX_CHARACTERS:
+                self.ended_early = True
+                return
+            if event == "start":
+                if self._skips(element):
+                    element.set("data-unread", "1")
+                    walker.skip_subtree()
+                else:
+                    self._open(element)
+                continue
+            if event == "comment":
+                self._unread["comment"] += 1
+            elif event == "end" and element.get("data-unread") is None:
+                self._close(element.tag)
+            if element.tail:
+                self._text.append(element.tail)
+        self._flush()
+
+    def _skips(self, element: Any) -> bool:
+        tag = element.tag
+        if tag in _UNREAD:
+            self._unread[_UNREAD[tag]] += 1
+            return True
+        hidden = element.get("hidden") is not None or _HIDDEN.search(element.get("style") or "")
+        if hidden or (tag == "input" and (element.get("type") or "").lower() == "hidden"):
+            self._unread["hidden element"] += 1
+            return True
+        return False
+
+    def _open(self, element: Any) -> None:
+        tag = element.tag
+        if tag in _BLOCKS:
+            self._flush()
+        if tag in _HEADINGS:
+            self._kind, self._level = "heading", _HEADINGS[tag]
+        elif tag == "li":
+            self._kind = "item"
+        elif tag == "tr":
+            self._cells = []
+        elif tag == "br":
+            self._text.append("\v")
+        elif tag in ("td", "th") and self._cells is None:
+            self._flush()
+        elif tag == "img":
+            self._unread["picture"] += 1
+        elif tag == "input" and (element.get("type") or "text").lower() in (
+            "text",
+            "email",
+            "number",
+            "date",
+            "tel",
+            "url",
+        ):
+            self._text.append(f" {element.get('value') or ''} ")
+        if element.text:
+            self._text.append(element.text)
+
+    def _close(self, tag: str) -> None:
+        if tag in ("td", "th") and self._cells is not None:
+            self._cells.append(self._taken())
+        elif tag == "tr" and self._cells is not None:
+            if rest := self._taken().strip():
+                self._cells.append(rest)
+            self.layout.row(self._cells)
+            self._cells = None
+        elif tag in _BLOCKS:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._cells is not None:  # a block inside a cell: the cell goes on
+            self._text.append("\v")
+            return
+        self.layout.add(self._taken(), self._kind, self._level)
+        self._kind = "paragraph"
+
+    def _taken(self) -> str:
+        text = " ".join("".join(self._text).replace("\v", " \v ").split(" "))
+        self._text.clear()
+        return "\n".join(" ".join(line.split()) for line in text.split("\v"))

@@ -1,0 +1,39 @@
+"""JSON as lines of `path: value`."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.intakes.documents.document import Document, DocumentText
+from opus_pipelines.intakes.documents.encoding import decode
+from opus_pipelines.intakes.documents.limits import MAX_TREE_BYTES, MAX_VALUES
+
+
+class Pairs(tuple[tuple[str, Any], ...]):
+    """A JSON object with every pair: a name given twice loses nothing."""
+
+
+def read(document: Document) -> DocumentText:
+    """Every value with its path; values past the limit are counted."""
+    text, note = decode(document.content(MAX_TREE_BYTES))
+    try:
+        value = json.loads(text, object_pairs_hook=Pairs)
+    except ValueError as error:
+        raise InputError(f"not JSON: {error}") from None
+    found = list(flat(value))
+    left_out = f"{len(found) - MAX_VALUES:,} of {len(found):,} values" if len(found) > MAX_VALUES else None
+    return DocumentText("\n".join(found[:MAX_VALUES]), tuple(filter(None, (note, left_out))))
+
+
+def flat(value: Any) -> Iterator[str]:
+    """A line for every value that is not null, in the document's order."""
+    stack = [("", value)]
+    while stack:
+        place, item = stack.pop()
+        if isinstance(item, Pairs):
+            stack += [(f"{place}.{k}" if place else k, v) for k, v in reversed(item)]
+        elif isinstance(item, list):
+            stack += [(place, v) for v in reversed(item)]
+        elif item is not None:
+            yield f"{place}: {item}" if place else str(item)

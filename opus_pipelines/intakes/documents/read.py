@@ -1,0 +1,87 @@
+"""f_m of LWM (3), m in text, image, audio, video: one interface, and the one place where a reader's failure becomes a
+reason.
+"""
+
+import re
+import warnings
+from importlib import import_module
+from typing import Protocol
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.intakes.documents.document import Document, DocumentText, cut
+from opus_pipelines.intakes.documents.formats import Format, format_of
+from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS
+
+_PACKAGE = "opus_pipelines.intakes.documents"
+_ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-f]+>|0x[0-9a-f]{6,}")  # differs from run to run
+_NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
+
+
+class Preprocessing(Protocol):
+    """f_m of one modality; raises whatever its library raises."""
+
+    def __call__(self, document: Document, kind: Format) -> DocumentText: ...
+
+
+def read_text(document: Document, kind: Format) -> DocumentText:
+    """Text modality: by the reader of the format."""
+    reading: DocumentText = import_module(f"{_PACKAGE}.{kind.module}").read(document)
+    return reading
+
+
+def lacking(part: str, advice: str) -> Preprocessing:
+    """The modality for which `part` is still missing: every document is refused, and says so."""
+
+    def refuse(document: Document, kind: Format) -> DocumentText:
+        raise InputError(f"{part}: {advice}")
+
+    return refuse
+
+
+PREPROCESSING: dict[str, Preprocessing] = {
+    "text": read_text,
+    "image": lacking("no image encoder", "what it shows is not read; write it down in a document beside it"),
+    "audio": lacking("no audio encoder", "what is said is not read; put a transcript beside it"),
+    "video": lacking("no video encoder", "what it shows is not read; put a description or a transcript beside it"),
+}
+
+
+def preprocess(document: Document) -> tuple[Format, DocumentText]:
+    """The document's format and what could be read of it. Never raises: what goes wrong stands in `left_out`."""
+    kind = Format("", "other", None)
+    note = None
+    try:
+        kind, note = format_of(document)
+        if not document.size:
+            raise InputError("it is empty: a file without a byte")
+        if kind.refusal:
+            raise InputError(kind.refusal)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # libraries warn of what they mend; what they lose is said by the readers
+            reading = _limited(PREPROCESSING[kind.modality](document, kind))
+    except Exception as error:  # a library may raise anything on a broken document, and it must cost that document only
+        reading = DocumentText(None, (_reason(error),))
+    return kind, DocumentText(reading.text, ((note,) if note else ()) + reading.left_out, reading.parts)
+
+
+def _limited(reading: DocumentText) -> DocumentText:
+    if reading.text is None:
+        return reading
+    text, strange = _NO_CHARACTER.subn("\ufffd", reading.text)
+    text, beyond = cut(text, MAX_CHARACTERS)
+    said = [f"{strange:,} characters that no text can hold"] if strange else []
+    if not text.strip() and not reading.left_out and not reading.parts:
+        said.append("it holds no text")
+    return DocumentText(text, (*reading.left_out, *said, *([beyond] if beyond else [])), reading.parts)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply to be read"
+    if isinstance(error, OSError) and error.strerror:
+        return f"it cannot be opened: {error.strerror}"
+    said = _ADDRESS.sub("it", " ".join(str(error).split()))[:200]
+    said = _NO_CHARACTER.sub("\ufffd", said)
+    return f"it is broken, or nothing its reader can follow ({type(error).__name__}{': ' + said if said else ''})"

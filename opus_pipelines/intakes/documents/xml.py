@@ -1,0 +1,63 @@
+"""XML as lines of `path: value`. Entities are never expanded, nothing is fetched."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from lxml import etree
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.intakes.documents import html
+from opus_pipelines.intakes.documents.document import Document, DocumentText, counted
+from opus_pipelines.intakes.documents.limits import MAX_TREE_BYTES, MAX_VALUES
+
+_XHTML = "{http://www.w3.org/1999/xhtml}html"
+
+
+def read(document: Document) -> DocumentText:
+    """Every text and attribute with its path; values past the limit are counted. XHTML is read as a page."""
+    data = document.content(MAX_TREE_BYTES)
+    html.refuse_huge_tags(data)
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        raise InputError(f"the XML is broken: {' '.join(str(error.msg).split())}") from None
+    declared: Any = root.getroottree().docinfo.internalDTD
+    if declared is not None and next(iter(declared.iterentities()), None) is not None:
+        raise InputError("it declares entities, which can hide a bomb or another file; save it without them")
+    if root.tag == _XHTML:
+        return html.of_html(data)
+    found = list(_values(root))
+    left_out = [f"{len(found) - MAX_VALUES:,} of {len(found):,} values"] if len(found) > MAX_VALUES else []
+    if comments := sum(1 for _ in root.iter(etree.Comment)):
+        left_out.append(counted(comments, "comment"))
+    if entities := sum(1 for _ in root.iter(etree.Entity)):
+        left_out.append(counted(entities, "entity that it does not explain", "entities that it does not explain"))
+    return DocumentText("\n".join(found[:MAX_VALUES]), tuple(left_out))
+
+
+def _values(root: Any) -> Iterator[str]:
+    """A line for every attribute and every text; text with markup inside it is one line."""
+    stack = [(root, "")]
+    while stack:
+        element, above = stack.pop()
+        path = f"{above}.{_local(element.tag)}" if above else _local(element.tag)
+        yield from (
+            f"{path}@{_local(name)}: {' '.join(value.split())}"
+            for name, value in element.attrib.items()
+            if value.strip()
+        )
+        children = [child for child in element if isinstance(child.tag, str)]
+        own = [element.text, *(child.tail for child in element)]
+        if any(part and part.strip() for part in own):
+            yield f"{path}: {' '.join(' '.join(_texts(element)).split())}"
+        else:
+            stack += [(child, path) for child in reversed(children)]
+
+
+def _texts(element: Any) -> Iterator[str]:
+    return element.itertext(etree.Element)
+
+
+def _local(name: str) -> str:
+    return name.rpartition("}")[2]

@@ -1,0 +1,191 @@
+"""The elements of an intake: every document under input/, output/ and process/, and the contract's own, as text.
+
+A document that cannot be read is not lost: its element says in `left_out` what was left out and why.
+"""
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from opus_pipelines.core.ids import make_id
+from opus_pipelines.intakes.documents.document import Document, DocumentText, cut
+from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS_OF_ALL, MAX_DEPTH, MAX_DOCUMENTS
+from opus_pipelines.intakes.documents.read import preprocess
+from opus_pipelines.intakes.language import foreign_language
+
+INHERITED = "contract"  # the role of the contract's own documents
+ROLES = ("input", "output", "process")
+FOREIGN = "it is written in {language}, and procedures are read in English only; translate it, or state its rules in contract.toml"
+READABLE = "text, Markdown, HTML, e-mail, CSV, Excel, JSON, XML, DOCX, PPTX, or PDF with a text layer"
+_NO_LETTERS = {
+    "Cc",
+    "Cf",
+    "Cs",
+    "Co",
+    "Cn",
+    "Zl",
+    "Zp",
+}  # controls, turned writing, halves of characters: a name shows none of them
+
+
+@dataclass(frozen=True)
+class Element:
+    """One document in its role (input, output, process, contract). `text` is None where nothing could be read.
+
+    An attachment is an element named `mail.eml/attachment.pdf`. `left_out` says what is not in the text, or how it was
+    read, in words.
+    """
+
+    element_id: str
+    role: str
+    modality: str
+    name: str
+    media_type: str | None
+    text: str | None
+    bytes: int
+    sha256: str
+    left_out: str | None
+
+
+def read_elements(intake: Path, contract_documents: Path | Sequence[Element]) -> list[Element]:
+    """Every element of an intake, its own first, in the order of role and name; the contract's documents are inherited.
+
+    `contract_documents`: their folder, or what `contract_elements` made of it, so that many intakes read them once.
+    """
+    shelf = _Shelf()
+    own = [e for role in ROLES for e in _of_folder(role, intake / role, shelf)]
+    inherited = contract_elements(contract_documents) if isinstance(contract_documents, Path) else contract_documents
+    return [*own, *inherited]
+
+
+def contract_elements(documents: Path) -> tuple[Element, ...]:
+    """The contract's own documents, which each of its intakes inherits."""
+    return tuple(_of_folder(INHERITED, documents, _Shelf()))
+
+
+def missing(elements: Sequence[Element]) -> str | None:
+    """What to ask the client for, when the elements do not make an Intention: the input at least. A request alone is
+    an incomplete Intention (LWM 4.2), whose other parts similar cases give.
+    """
+    there = _readable_roles(elements)
+    if "input" not in there:
+        return f"no readable client input; ask the client for what they give, and put it under input/ ({READABLE})"
+    return None
+
+
+def is_complete(elements: Sequence[Element]) -> bool:
+    """Input, output and process context are all there; the contract's documents are process context."""
+    there = _readable_roles(elements)
+    return {"input", "output"} <= there and bool(there & {"process", "contract"})
+
+
+def _readable_roles(elements: Sequence[Element]) -> set[str]:
+    return {e.role for e in elements if e.text and e.text.strip()}
+
+
+@dataclass
+class _Shelf:
+    """How much more may be read for one intake, or one contract."""
+
+    documents: int = MAX_DOCUMENTS
+    characters: int = MAX_CHARACTERS_OF_ALL
+
+
+def _of_folder(role: str, folder: Path, shelf: _Shelf) -> Iterator[Element]:
+    """The elements of a role's folder; nothing where there is none."""
+    if folder.is_symlink():
+        yield _unread(role, folder.name, "the folder is a link; copy the documents instead of linking them")
+        return
+    if not folder.is_dir():
+        return
+    root = folder.resolve()
+    for path in sorted(p for p in folder.rglob("*") if not is_hidden(p.relative_to(folder))):
+        name = path.relative_to(folder).as_posix()
+        reason = _no_document(path, root)
+        if reason:
+            yield _unread(role, name, reason)
+        elif path.is_file():
+            yield from _of_document(role, name, Document.of_file(path), shelf)
+
+
+def is_hidden(path: Path) -> bool:
+    """What programs keep for themselves (`.DS_Store`, `.git/...`) and nobody sent; a name that begins with two dots is
+    a name.
+    """
+    return any(part.startswith(".") and not part.startswith("..") for part in path.parts)
+
+
+def _no_document(path: Path, root: Path) -> str | None:
+    """Why a path in the folder is no document to open; None for a file and for a folder."""
+    try:
+        place = path.resolve(strict=True)
+    except (OSError, RuntimeError):
+        return "it is a link that leads nowhere"
+    if path.is_symlink() and (path.is_dir() or not place.is_relative_to(root)):
+        return "it points outside its folder; copy the document instead of linking it"
+    return None if path.is_file() or path.is_dir() else "it is no regular file"
+
+
+def _of_document(role: str, name: str, document: Document, shelf: _Shelf) -> Iterator[Element]:
+    """A document's element, then those of the documents in it."""
+    shelf.documents -= 1
+    try:
+        content = document.sha256()
+    except OSError as error:
+        yield _unread(role, name, f"it cannot be opened: {error.strerror}", document.size)
+        return
+    kind, reading = preprocess(document) if shelf.documents >= 0 else (None, _one_too_many())
+    text, left_out = _shelved(reading, shelf)
+    language = foreign_language(text) if text and role in ("process", INHERITED) else None
+    if language is not None:
+        text, left_out = None, [*left_out, FOREIGN.format(language=language)]
+    yield Element(
+        make_id("e", role, name, content),
+        role,
+        kind.modality if kind else "other",
+        shown_name(name),
+        kind.media_type if kind else None,
+        text,
+        document.size,
+        content,
+        "; ".join(left_out) or None,
+    )
+    for part in reading.parts:
+        inner = f"{name}/{part.name}"
+        if part.depth > MAX_DEPTH:
+            yield _unread(
+                role, inner, f"it lies in {MAX_DEPTH} e-mails inside each other, and deeper is not read", part.size
+            )
+        else:
+            yield from _of_document(role, inner, part, shelf)
+
+
+def _one_too_many() -> DocumentText:
+    return DocumentText(
+        None, (f"there are more than the {MAX_DOCUMENTS:,} documents that are read of one intake or contract",)
+    )
+
+
+def _shelved(reading: DocumentText, shelf: _Shelf) -> tuple[str | None, list[str]]:
+    """The text as far as there is room for it, and all that was left out."""
+    said = list(reading.left_out)
+    if reading.text is None:
+        return None, said
+    text, beyond = cut(reading.text, shelf.characters)
+    shelf.characters -= len(text)
+    if beyond:
+        said.append(f"{beyond}: the documents of one intake or contract may hold {MAX_CHARACTERS_OF_ALL:,}")
+    return text, said
+
+
+def _unread(role: str, name: str, reason: str, size: int = 0) -> Element:
+    return Element(make_id("e", role, name, ""), role, "other", shown_name(name), None, None, size, _NOTHING, reason)
+
+
+_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # SHA-256 of no bytes: none were read
+
+
+def shown_name(name: str) -> str:
+    """A name that can be shown and stored: it is the client's, and may hold anything."""
+    return "".join("\ufffd" if unicodedata.category(c) in _NO_LETTERS else c for c in name)

@@ -1,0 +1,258 @@
+"""Where datasets live, and how they become visible: written whole beside the tables, renamed into place, then pointed
+to.
+
+Nothing published is ever changed. `wkg/current.json` and `workflows/current/*.json` are the only files that are
+replaced, each in one rename; readers resolve a pointer once and stay with what it names.
+"""
+
+import logging
+import re
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.schemas import DATASETS, SOURCES, Dataset
+from opus_pipelines.lake import version
+from opus_pipelines.lake.atomic_files import (
+    full_disk_named,
+    move_into_place,
+    read_json,
+    sweep,
+    write_atomically,
+    write_json,
+)
+from opus_pipelines.lake.lock import exclusive
+
+__all__ = [
+    "PART",
+    "Lake",
+    "read_json",
+    "read_table",
+    "slug",
+    "table_of",
+    "unslug",
+    "write_atomically",
+    "write_empty",
+    "write_json",
+    "write_table",
+]
+PART = "part-00000.parquet"
+logger = logging.getLogger("opus_pipelines.lake.layout")
+
+
+def slug(text: str) -> str:
+    """`text` as one path component: every byte outside A-Za-z0-9- becomes _ and two hex digits. Reversible."""
+    return re.sub(rb"[^A-Za-z0-9-]", lambda m: b"_%02x" % m[0][0], text.encode()).decode()
+
+
+def unslug(text: str) -> str:
+    """The text whose slug this is."""
+    return re.sub(rb"_([0-9a-f]{2})", lambda m: bytes([int(m[1], 16)]), text.encode()).decode()
+
+
+class Lake:
+    """One lake folder: paths, pointers, writing and reading of datasets."""
+
+    def __init__(self, root: Path | str) -> None:
+        self.root = Path(root).absolute()
+
+    # --- paths
+
+    def folder(self, dataset: Dataset, **partition: str) -> Path:
+        """A dataset's folder, or one partition's; values are slugged here."""
+        if set(partition) - set(dataset.partitions):
+            raise LakeError(f"{dataset.name} has no partitions {sorted(set(partition) - set(dataset.partitions))}")
+        return self.root.joinpath(
+            dataset.name, *(f"{k}={slug(partition[k])}" for k in dataset.partitions if k in partition)
+        )
+
+    def snapshot_folder(self, snapshot: str) -> Path:
+        """Where a snapshot of the WKG lies."""
+        return self.root / "wkg" / snapshot
+
+    @property
+    def kept(self) -> Path:
+        """The id ledger, lambda and the embedding cache: inputs that outlive snapshots."""
+        return self.root / "wkg" / "kept"
+
+    @property
+    def dagster_home(self) -> Path:
+        """Dagster's own state."""
+        return self.root / ".dagster"
+
+    # --- pointers
+
+    def current_snapshot(self) -> str | None:
+        """Id of the published snapshot, None before the first rebuild; LakeError where a newer version wrote the lake."""
+        version.format_of(self.root)
+        pointer = read_json(self.root / "wkg" / "current.json")
+        return pointer["snapshot"] if pointer else None
+
+    def rolled_back_from(self) -> list[str]:
+        """The snapshots that a person rolled back from; empty where the newest is current."""
+        pointer = read_json(self.root / "wkg" / "current.json") or {}
+        return list(pointer.get("rolled_back_from", ()))
+
+    def manifest(self, snapshot: str) -> dict[str, Any]:
+        """A snapshot's manifest."""
+        manifest = read_json(self.snapshot_folder(snapshot) / "manifest.json")
+        if manifest is None:
+            raise LakeError(f"snapshot {snapshot} is not in {self.root}; `opus rebuild` makes one")
+        return manifest
+
+    def pointer_path(self, client: str, contract: str) -> Path:
+        """The file that names a contract's current result."""
+        return self.root / "workflows" / "current" / f"{slug(client)}__{slug(contract)}.json"
+
+    def results(self) -> list[dict[str, Any]]:
+        """Every contract's pointer: client, contract, result, snapshot, model_version, published_at."""
+        return [p for f in sorted((self.root / "workflows" / "current").glob("*.json")) if (p := read_json(f))]
+
+    # --- writing
+
+    @property
+    def scratch(self) -> Path:
+        """Where everything is written before it is visible, on the lake's file system and outside every table's tree."""
+        return self.root / ".staging"
+
+    @contextmanager
+    def staging(self) -> Iterator[Path]:
+        """A folder of its own in `scratch`; gone afterwards."""
+        folder = self.scratch / uuid.uuid4().hex
+        with full_disk_named(folder):
+            folder.mkdir(parents=True)
+            try:
+                yield folder
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def publish(self, staged: Path, final: Path) -> None:
+        """Move a finished folder to where it will be read, durably; a folder that is there already is left as it is."""
+        if not final.exists():
+            move_into_place(staged, final)
+
+    def publish_file(self, staged: Path, final: Path) -> None:
+        """The same for one file of a folder to which files are added; LakeError where a file of that name is there."""
+        if final.exists():
+            raise LakeError(f"{final} is there already; nothing published is ever changed")
+        write_atomically(final, lambda path: shutil.copyfile(staged, path))
+
+    def remove(self, folder: Path) -> None:
+        """Take a published folder away in one step: half a folder is never where a whole one was. Its parent goes when
+        it is empty.
+        """
+        if not folder.exists():
+            return
+        with self.staging() as trash:
+            folder.rename(trash / folder.name)
+        if not any(folder.parent.iterdir()):
+            folder.parent.rmdir()
+
+    def ensure_empty(self) -> None:
+        """An empty typed file for every dataset, so that no view ever fails, and `lake.json`, which says what form the
+        lake has.
+        """
+        if (self.root / ".empty").is_dir() and version.has_these_columns(self.root):
+            return
+        write_empty(self.root / ".empty")
+        version.stamp(self.root)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """The right to write, for what a killed run left is cleaned up first. LakeError when another live process has
+        it, or when the lake is of a newer format; the kernel drops a dead one's.
+        """
+        self.root.mkdir(parents=True, exist_ok=True)
+        with exclusive(self.root / ".lock", self.root):
+            found = version.format_of(self.root)
+            self._clean_up()
+            if found is None:
+                version.stamp(self.root, with_columns=False)
+            elif found < version.FORMAT:
+                logger.info(
+                    "%s is of format %s, of an older version: taken over as format %s", self.root, found, version.FORMAT
+                )
+                self.ensure_empty()
+            try:
+                yield
+            finally:
+                shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _clean_up(self) -> None:
+        """Remove what killed writers left: the scratch folder, and temporary files beside the files that are replaced
+        in place.
+        """
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        caches = [f for f in (self.kept / "embeddings").glob("*") if f.is_dir()]
+        replaced = ("", ".empty", "wkg", "wkg/kept", "workflows/current", SOURCES.name, ".dagster")
+        for folder in (*(self.root / name for name in replaced), *caches):
+            sweep(folder)
+
+
+# --- tables
+
+
+def table_of(dataset: Dataset, rows: Iterable[Mapping[str, Any]], schema: pa.Schema | None = None) -> pa.Table:
+    """Rows as a table of the dataset's schema; missing columns are NULL, unknown ones an error."""
+    rows = list(rows)
+    schema = schema or dataset.schema
+    unknown = set[str]().union(*rows) - set(schema.names)
+    if unknown:
+        raise LakeError(f"{dataset.name} has no columns {sorted(unknown)}")
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def write_table(dataset: Dataset, table: pa.Table, folder: Path, name: str = PART) -> Path:
+    """One sorted file in `folder` (made here), cast to the dataset's schema; returns its path. Not atomic: stage it."""
+    if table.schema.names != dataset.schema.names:
+        table = table.select(dataset.schema.names)
+    vectors = [f.type.list_size for f in table.schema if pa.types.is_fixed_size_list(f.type)]
+    table = table.cast(dataset.with_dimension(vectors[0]) if vectors else dataset.schema)
+    if table.num_rows:
+        table = table.take(pc.sort_indices(table, sort_keys=[(k, "ascending", "at_start") for k in dataset.key]))
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    with full_disk_named(folder):
+        pq.write_table(table, path, compression="zstd", row_group_size=65_536)
+    return path
+
+
+def write_empty(folder: Path) -> None:
+    """An empty typed file for every dataset, called as its view."""
+    for dataset in DATASETS.values():
+        write_atomically(folder / f"{dataset.view}.parquet", partial(pq.write_table, dataset.schema.empty_table()))
+
+
+def read_table(dataset: Dataset, *folders: Path, columns: list[str] | None = None) -> pa.Table:
+    """The rows of the files in `folders`, in file order, with the columns that this version declares: what an older
+    file lacks is NULL, what it has besides is left out. An empty typed table where there are no files.
+    """
+    wanted = columns or dataset.schema.names
+    tables = [_read(dataset, file, wanted) for folder in folders for file in sorted(folder.glob("*.parquet"))]
+    return pa.concat_tables(tables) if tables else dataset.schema.empty_table().select(wanted)
+
+
+def _read(dataset: Dataset, path: Path, columns: list[str]) -> pa.Table:
+    file = pq.ParquetFile(path)
+    there = [name for name in columns if name in file.schema_arrow.names]
+    table = file.read(columns=there)
+    fields = [_as_found(dataset.schema.field(name), table.schema) for name in columns]
+    for field in fields:
+        if field.name not in there:
+            table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+    return table.select(columns).cast(pa.schema(fields))
+
+
+def _as_found(field: pa.Field, found: pa.Schema) -> pa.Field:
+    """The field as declared, but vectors as long as the file's: their length is the encoder's."""
+    same = field.name in found.names and pa.types.is_fixed_size_list(field.type)
+    return found.field(field.name) if same else field

@@ -1,0 +1,157 @@
+"""Whether given words stand anywhere in the lake: every byte of every file, every text of every table, every name of a
+file or folder.
+
+What a Parquet file packs is read column by column, what SQLite spreads over pages value by value, pictures inside a
+text (data URIs) are unpacked; names also count as slugs and as JSON writes them. A word stands where no letter or digit
+touches it.
+"""
+
+import base64
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from opus_pipelines.lake.layout import Lake, slug
+
+_AT_ONCE = 40  # words in one pattern: RE2 grows with them
+_SQLITE = b"SQLite format 3\0"
+_DATA_URI = re.compile(r";base64,([A-Za-z0-9+/]{8,}(?:={1,2}(?![A-Za-z0-9+/=]))?)")
+
+
+@dataclass(frozen=True)
+class Word:
+    """What is looked for, and what kind of thing it is in words for a person."""
+
+    kind: str
+    text: str
+
+    @cached_property
+    def forms(self) -> tuple[str, ...]:
+        """As it may be written in the lake."""
+        as_json = (json.dumps(self.text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False))
+        return tuple(dict.fromkeys((self.text, slug(self.text), *as_json)))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One word in one file; `place` is the column, the table or empty."""
+
+    file: str
+    place: str
+    word: Word
+
+
+def search(lake: Lake, words: Iterable[Word], below: Path | None = None, but: Iterable[Path] = ()) -> Iterator[Finding]:
+    """Every place of every word in the lake, or in a folder of it; `but`: files and folders passed over."""
+    patterns, passed_over = _Patterns(list(words)), set(but)
+    for path in sorted((below or lake.root).rglob("*")):
+        if passed_over.isdisjoint((path, *path.parents)):
+            name = path.relative_to(lake.root).as_posix()
+            yield from (Finding(name, "its name", word) for word in patterns.in_text(path.name))
+            if path.is_file():
+                yield from (Finding(name, place, word) for place, word in _in_file(path, patterns))
+
+
+def texts_of(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
+    """Every text column of a table, however deep: its name and its different values."""
+    for name in table.column_names:
+        yield from _texts(name, table[name].combine_chunks())
+
+
+def appears_in(word: Word, texts: Iterable[pa.Array]) -> bool:
+    """Does the word stand in any of these texts?"""
+    pattern = _pattern([word])
+    return any(pc.any(pc.match_substring_regex(values, pattern)).as_py() for values in texts)
+
+
+def unpacked(text: str) -> str:
+    """The text, followed by what its data URIs hold."""
+    if ";base64," not in text:
+        return text
+    parts = (
+        base64.b64decode(found[: len(found) // 4 * 4]) for found in _DATA_URI.findall(text)
+    )  # what a page cuts off is let go
+    return "\n".join([text, *(part.decode("utf-8", "replace") for part in parts)])
+
+
+class _Patterns:
+    def __init__(self, words: list[Word]) -> None:
+        self.groups = [words[i : i + _AT_ONCE] for i in range(0, len(words), _AT_ONCE)]
+        self.packed = [_pattern(group) for group in self.groups]
+        self.plain = [(word, re.compile(_pattern([word]))) for word in words]
+        forms = [[form.encode("utf-8", "replace") for form in word.forms] for word in words]
+        self.raw = [
+            (word, re.compile(_pattern([word]).encode()), found) for word, found in zip(words, forms, strict=True)
+        ]
+
+    def in_text(self, text: str) -> Iterator[Word]:
+        return (word for word, pattern in self.plain if pattern.search(text))
+
+    def in_bytes(self, data: bytes) -> Iterator[Word]:
+        return (
+            word for word, pattern, forms in self.raw if any(form in data for form in forms) and pattern.search(data)
+        )
+
+    def in_column(self, values: pa.Array) -> Iterator[Word]:
+        for group, packed in zip(self.groups, self.packed, strict=True):
+            hits = values.filter(pc.match_substring_regex(values, packed))
+            if len(hits):
+                yield from (word for word in group if appears_in(word, [hits]))
+
+
+def _pattern(words: list[Word]) -> str:
+    """For RE2 and re alike: a letter or digit of ASCII may not touch the word."""
+    return "|".join(
+        f"(?:^|[^0-9A-Za-z])(?:{'|'.join(_escaped(form) for form in word.forms)})(?:$|[^0-9A-Za-z])" for word in words
+    )
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([^0-9A-Za-z_\s\u0080-\U0010ffff])", r"\\\1", text)
+
+
+def _in_file(path: Path, patterns: _Patterns) -> Iterator[tuple[str, Word]]:
+    if path.suffix == ".parquet":
+        for name, values in texts_of(pq.ParquetFile(path).read()):
+            yield from ((name, word) for word in patterns.in_column(values))
+        return
+    data = path.read_bytes()
+    if b";base64," in data:
+        data += unpacked(data.decode("utf-8", "replace")).encode()
+    yield from (("", word) for word in patterns.in_bytes(data))
+    if data.startswith(_SQLITE):
+        yield from _in_database(path, patterns)
+
+
+def _in_database(path: Path, patterns: _Patterns) -> Iterator[tuple[str, Word]]:
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+        tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+        for table in tables:
+            rows = database.execute(f'SELECT * FROM "{table}"')
+            texts = pa.array(sorted({unpacked(v) for row in rows for v in row if isinstance(v, str)}), pa.string())
+            yield from ((table, word) for word in patterns.in_column(texts))
+
+
+def _texts(name: str, column: Any) -> Iterator[tuple[str, pa.Array]]:
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        yield name, pc.unique(column).drop_null()
+    elif pa.types.is_map(kind):
+        rows = pa.chunked_array([column]).combine_chunks()
+        yield from _texts(name, rows.keys)
+        yield from _texts(name, rows.items)
+    elif pa.types.is_list(kind) or pa.types.is_fixed_size_list(kind):
+        yield from _texts(name, column.flatten())
+    elif pa.types.is_struct(kind):
+        for field, values in zip(kind, column.flatten(), strict=True):
+            yield from _texts(f"{name}.{field.name}", values)

@@ -1,0 +1,169 @@
+"""Drawn flows to what history holds: tasks in order, each with the tasks that it directly follows. Plain graphs, no
+file format.
+
+Nodes are places in a list, in the order of the file. Those that are no work (gateways, events, disabled steps) are
+folded: who follows one, follows what it followed. A flow that leads back is left out, so that a loop stands once, and
+said of the task where it leaves.
+
+Process models and exports to cases: what the formats that draw a flow share once they know their steps and links.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import Any
+
+from opus_pipelines.event_logs.column_mapping import CaseMap, EventMap, case_names
+from opus_pipelines.event_logs.money import Money
+from opus_pipelines.event_logs.records import Case
+from opus_pipelines.event_logs.source_settings import CaseNames, EventNames, SourceSettings
+from opus_pipelines.event_logs.times import TimeParser
+from opus_pipelines.event_logs.values import BadValueError
+
+LINKS = 500_000  # folding n branches into m makes n * m links: a file of a few megabytes could ask for billions
+
+
+class TooManyLinksError(ValueError):
+    """The flow, its gateways folded, has more links than any process that people work by."""
+
+
+@dataclass(frozen=True)
+class UnrolledFlow:
+    """`order`: the nodes that are work; `before`: those that each directly follows; `loops`: those that it may lead
+    back to.
+    """
+
+    order: list[int]
+    before: dict[int, list[int]]
+    loops: dict[int, list[int]]
+
+
+def unroll(is_work: Sequence[bool], links: Iterable[tuple[int, int]]) -> UnrolledFlow:
+    """The flow without gateways and without cycles; raises TooManyLinksError."""
+    after: list[list[int]] = [[] for _ in is_work]
+    for src, dst in dict.fromkeys(links):
+        after[src].append(dst)
+    back = _back_links(after)
+    forward = [[dst for dst in ends if (src, dst) not in back] for src, ends in enumerate(after)]
+    behind: list[list[int]] = [[] for _ in is_work]
+    for src, ends in enumerate(forward):
+        for dst in ends:
+            behind[dst].append(src)
+    order = _sorted(forward, behind)
+    before = _nearest(is_work, behind, order)
+    ahead = _nearest(is_work, forward, reversed(order)) if back else []
+    loops: defaultdict[int, set[int]] = defaultdict(set)
+    for src, dst in back:
+        for last in {src} if is_work[src] else before[src]:
+            loops[last] |= {dst} if is_work[dst] else ahead[dst]
+    work = [node for node in order if is_work[node]]
+    return UnrolledFlow(work, {n: sorted(before[n]) for n in work}, {n: sorted(to) for n, to in loops.items() if to})
+
+
+def _back_links(after: list[list[int]]) -> set[tuple[int, int]]:
+    """The links that close a cycle, seen from where the flow starts; by hand, for drawn chains may be longer than
+    Python's stack.
+    """
+    entered = {dst for ends in after for dst in ends}
+    roots = [n for n in range(len(after)) if n not in entered]
+    state = [0] * len(after)  # 0 unseen, 1 on the way from its root, 2 done
+    back = set()
+    for root in (*roots, *range(len(after))):
+        way = [] if state[root] else [(root, iter(after[root]))]
+        state[root] = state[root] or 1
+        while way:
+            node, ends = way[-1]
+            dst = next(ends, None)
+            if dst is None:
+                state[node] = 2
+                way.pop()
+            elif state[dst] == 1:
+                back.add((node, dst))
+            elif not state[dst]:
+                state[dst] = 1
+                way.append((dst, iter(after[dst])))
+    return back
+
+
+def _sorted(forward: list[list[int]], behind: list[list[int]]) -> list[int]:
+    """A topological order; of several nodes that may come next, the first of the file."""
+    missing = [len(nodes) for nodes in behind]
+    ready = [n for n, count in enumerate(missing) if not count]
+    order = []
+    while ready:
+        node = heappop(ready)
+        order.append(node)
+        for dst in forward[node]:
+            missing[dst] -= 1
+            if not missing[dst]:
+                heappush(ready, dst)
+    return order
+
+
+def _nearest(is_work: Sequence[bool], towards: list[list[int]], order: Iterable[int]) -> list[set[int]]:
+    """Of every node the nearest work in one direction, through whatever is none."""
+    nearest: list[set[int]] = [set() for _ in towards]
+    links = 0
+    for node in order:
+        for neighbour in towards[node]:
+            found = {neighbour} if is_work[neighbour] else nearest[neighbour]
+            nearest[node] |= found
+            links += len(found)
+        if links > LINKS:
+            raise TooManyLinksError(f"with its gateways folded it has more than {LINKS:,} links between tasks")
+    return nearest
+
+
+LOOP_BACK = "loop_back_to"
+_CASE = {"title": "name", "description": "documentation"}
+_STEP = {
+    "activity": "key",
+    "task_title": "name",
+    "task_description": "documentation",
+    "instructions": "instructions",
+    "actor": "actor",
+    "actor_kind": "actor_kind",
+    "actor_group": "lane",
+    "model": "model",
+    "inputs": "inputs",
+    "outputs": "outputs",
+    "predecessors": "predecessors",
+}
+
+
+class ModelMap:
+    """Makes a case of a flow. Raw keys are those of `_CASE` and `_STEP` unless `[columns]` says otherwise; the rest
+    are attributes.
+    """
+
+    def __init__(self, settings: SourceSettings, money: Money) -> None:
+        stated = {k: v for k, v in settings.columns.model_dump(exclude_none=True).items() if isinstance(v, str)}
+        names = case_names(
+            settings, _CASE | {k: v for k, v in stated.items() if k in CaseNames.model_fields and k != "case"}
+        )
+        self._case_map = CaseMap(names, settings.columns.attributes, money)
+        of_steps = _STEP | {k: v for k, v in stated.items() if k in EventNames.model_fields}
+        self._events = EventMap(
+            of_steps, CaseMap({}, [], money), settings, TimeParser(settings.timezone, settings.time_format)
+        )
+
+    def case(
+        self, case_id: str, own: Mapping[str, Any], steps: list[dict[str, Any] | None], links: Iterable[tuple[int, int]]
+    ) -> Case:
+        """The case of a flow whose `steps` are raw records, or None where a node is no work. Raises BadValueError."""
+        try:
+            flow = unroll([step is not None for step in steps], links)
+        except TooManyLinksError as error:
+            raise BadValueError("too_many_links", str(error)) from None
+        fields: dict[str, Any] = {}
+        self._case_map.collect(fields, own)
+        self._case_map.collect_attributes(fields, own)
+        place = {node: n for n, node in enumerate(flow.order)}
+        events = []
+        for node in flow.order:
+            raw: dict[str, Any] = (steps[node] or {}) | {"predecessors": [place[n] for n in flow.before[node]]}
+            if node in flow.loops:
+                raw[LOOP_BACK] = "; ".join(str((steps[n] or {}).get("name", "")) for n in flow.loops[node])
+            events.append(self._events.event(raw, place[node]))
+        return Case(case_id, fields, events)

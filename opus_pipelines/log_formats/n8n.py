@@ -1,0 +1,182 @@
+"""Workflows as n8n exports them: a case of kind `model`, whose tasks are its nodes. A record is a node, its position
+the count from 1.
+
+Notes are the description and disabled nodes are passed through, as n8n does: both are records that are no work. Every
+kind of connection is a link, so that a language model or a tool stands before the agent that it serves.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, BinaryIO
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.ids import canonical
+from opus_pipelines.event_logs.assembler import Assembler
+from opus_pipelines.event_logs.formats import FORMATS
+from opus_pipelines.event_logs.records import Case, Cause
+from opus_pipelines.event_logs.source_settings import SourceSettings
+from opus_pipelines.event_logs.values import BadValueError
+from opus_pipelines.log_formats.drawn_flows import ModelMap
+from opus_pipelines.log_formats.whole_file import not_too_deep, read_json
+
+JSON_BYTES, NODES = 1 << 24, 100_000  # real exports have up to a few hundred nodes
+_NOTE = "n8n-nodes-base.stickyNote"
+_KEPT = (
+    "resource",
+    "operation",
+    "mode",
+    "method",
+)  # parameters that say what a node does; others hold data, addresses and keys
+_PROMPTS = ("text", "prompt")
+_OWN = ("id", "tags")
+
+
+def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
+    """Hand every workflow to `sink`; raises InputError where the file holds none, or none that does any work."""
+    with not_too_deep():
+        content = sink.redactor.nested(read_json(open_file, JSON_BYTES, "export the workflows one by one"))
+        exports = content if isinstance(content, list) else [content]
+        if not exports or not all(isinstance(e, dict) and isinstance(e.get("nodes"), list) for e in exports):
+            raise InputError(_refusal(content))
+        if sum(len(e["nodes"]) for e in exports) > NODES:
+            raise InputError(f"it has more than {NODES:,} nodes; export the workflows one by one")
+        reader = _N8nReader(settings, sink)
+        for number, export in enumerate(exports, start=1):
+            reader.workflow(export, f"{sink.path}#{number}" if isinstance(content, list) else sink.path)
+    if not sink.case_ids and not sink.quarantined_ids:
+        raise InputError(
+            f"it has no node that does work (of {reader.position:,} nodes; notes and disabled nodes do none)"
+        )
+
+
+def _refusal(content: Any) -> str:
+    known = ", ".join(f"{f.name} ({' '.join(f.suffixes)})" for f in FORMATS)
+    hint = ""
+    if isinstance(content, dict) and "events" in content and "objects" in content:
+        hint = "it looks like an OCEL 2.0 log: name it *.ocel.json; "
+    return f'it is no n8n export (an object with a list "nodes"), which is what *.json is read as; {hint}known formats are {known}'
+
+
+class _N8nReader:
+    def __init__(self, settings: SourceSettings, sink: Assembler) -> None:
+        self._model = ModelMap(settings, sink.money)
+        self._sink = sink
+        self.position = 0
+
+    def workflow(self, export: dict[str, Any], case_id: str) -> None:
+        first = self.position + 1
+        nodes, notes, cause = self._nodes(export["nodes"], case_id)
+        if cause is not None:
+            self._put_aside(export["nodes"], first, case_id, cause)
+            return
+        places: dict[str, int] = {}
+        for place, node in enumerate(nodes):
+            places.setdefault(node["name"], place)
+        links, lost = [], 0
+        steps = [None if node.get("disabled") is True else _step(node) for node in nodes]
+        for src, dst, kind in _connections(export.get("connections")):
+            if src not in places or dst not in places:
+                lost += 1
+                continue
+            links.append((places[src], places[dst]))
+            _tie(steps[places[src]], steps[places[dst]], kind)
+        idle = sum(step is None for step in steps)
+        self._sink.not_work(len(notes) + idle)
+        if idle == len(steps):
+            return
+        own = {k: export[k] for k in _OWN if isinstance(export.get(k), str | list) and export[k] != []}
+        said = "\n\n".join(filter(None, (_text(export.get("description")), *notes)))
+        own |= {"name": _text(export.get("name")).strip(), "documentation": said} | (
+            {"connections_lost": lost} if lost else {}
+        )
+        try:
+            self._sink.case(self._model.case(case_id, {k: v for k, v in own.items() if v != ""}, steps, links))
+        except BadValueError as error:
+            raise InputError(error.reason) from None
+
+    def _put_aside(self, nodes: list[Any], first: int, case_id: str, cause: Cause) -> None:
+        """A workflow with a node that cannot be read: the others of it go with that one."""
+        for position, node in enumerate(nodes, start=first):
+            if _is_node(node):
+                self._sink.goes_with(position, canonical(node), case_id, cause)
+        if any(map(_is_node, nodes)):
+            self._sink.case(Case(case_id, {}, []), cause)
+
+    def _nodes(self, listed: list[Any], case_id: str) -> tuple[list[dict[str, Any]], list[str], Cause | None]:
+        """The nodes that are steps, the notes' texts, and the first node that is neither: each such one is rejected."""
+        nodes, notes = [], []
+        cause: Cause | None = None
+        for node in listed:
+            self.position += 1
+            if not _is_node(node):
+                reason = "the node is no object with a name and a type"
+                rejected = self._sink.reject(self.position, "bad_node", reason, canonical(node), case_id)
+                cause = cause or rejected
+            elif node["type"] == _NOTE:
+                notes.append(_text(_parameters(node).get("content")))
+            else:
+                nodes.append(node)
+        return nodes, notes, cause
+
+
+def _is_node(node: Any) -> bool:
+    return isinstance(node, dict) and bool(_text(node.get("type"))) and bool(_text(node.get("name")))
+
+
+def _step(node: dict[str, Any]) -> dict[str, Any]:
+    kind, parameters = node["type"], _parameters(node)
+    model = _model(parameters) if "langchain" in kind or kind.lower().endswith("openai") else None
+    prompts = [p for name in _PROMPTS if (p := _text(parameters.get(name))) and "langchain" in kind]
+    own = {
+        "key": f"{kind} {node['name']}",
+        "name": node["name"],
+        "type": kind,
+        "documentation": _text(node.get("notes")),
+        "model": model,
+        "actor_kind": "code",
+        "instructions": prompts,
+        "trigger": kind.endswith(("Trigger", ".webhook", ".cron", ".start")) or None,
+    }
+    own |= {name: value for name in _KEPT if (value := _text(parameters.get(name)))}
+    if model:
+        own["actor_kind"] = "model"
+    return {k: v for k, v in own.items() if v}
+
+
+def _tie(src: dict[str, Any] | None, dst: dict[str, Any] | None, kind: str) -> None:
+    """What a connection that is no plain flow says of its ends: which part the one plays for the other, and which
+    model that one asks.
+    """
+    if kind == "main" or src is None:
+        return
+    src["part"] = kind
+    if kind == "ai_languageModel":
+        src["actor_kind"] = "model"
+        if dst is not None:
+            dst["actor_kind"] = "model"
+            dst.setdefault("model", src.get("model"))
+
+
+def _connections(listed: Any) -> Iterator[tuple[str, str, str]]:
+    """Every connection by the names of its ends, and its kind; what has another form says nothing."""
+    for src, kinds in listed.items() if isinstance(listed, dict) else ():
+        for kind, outputs in kinds.items() if isinstance(kinds, dict) else ():
+            for output in outputs if isinstance(outputs, list) else ():
+                for end in output if isinstance(output, list) else ():
+                    if isinstance(end, dict):
+                        yield src, _text(end.get("node")), kind
+
+
+def _parameters(node: dict[str, Any]) -> dict[str, Any]:
+    parameters = node.get("parameters")
+    return parameters if isinstance(parameters, dict) else {}
+
+
+def _model(parameters: dict[str, Any]) -> str | None:
+    """The name of the AI model that a node asks; an expression names none."""
+    stated = next((v for name in ("model", "modelId", "modelName") if (v := parameters.get(name))), None)
+    name = _text(stated.get("value") if isinstance(stated, dict) else stated)
+    return name if name and not name.startswith("=") else None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

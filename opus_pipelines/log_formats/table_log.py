@@ -1,0 +1,87 @@
+"""Event logs that are tables, whatever holds them: a row is an event, and the rows of a case may lie anywhere."""
+
+from typing import Any
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.ids import canonical
+from opus_pipelines.event_logs import values
+from opus_pipelines.event_logs.assembler import Assembler
+from opus_pipelines.event_logs.column_mapping import CaseMap, EventMap, case_names
+from opus_pipelines.event_logs.records import Case, Cause
+from opus_pipelines.event_logs.source_settings import CaseNames, EventNames, SourceSettings
+from opus_pipelines.event_logs.times import TimeParser
+from opus_pipelines.event_logs.values import BadValueError
+from opus_pipelines.log_formats.csv_columns import tell_columns
+
+
+class TableLog:
+    """Takes the rows of one file; `finish` hands its cases over. Raises InputError where the columns cannot be told."""
+
+    def __init__(self, header: list[str], settings: SourceSettings, sink: Assembler) -> None:
+        names = tell_columns(header, settings.columns)
+        for_case = case_names(
+            settings, {k: v for k, v in names.items() if k in CaseNames.model_fields or k == "success"}
+        )
+        for_event = {k: v for k, v in names.items() if k in EventNames.model_fields}
+        self._case_key = for_case.pop("case")
+        case_map = CaseMap(for_case, settings.columns.attributes, sink.money)
+        self.header = header
+        self.times = TimeParser(settings.timezone, settings.time_format)
+        self.time_columns = [header.index(for_event[name]) for name in ("start", "end", "time") if name in for_event]
+        self._case_column = header.index(self._case_key)
+        self._events = EventMap(for_event | {"case": self._case_key}, case_map, settings, self.times)
+        self._cases: dict[str, Case] = {}
+        self._causes: dict[str, Cause] = {}
+        self._sink = sink
+        self._used = 0
+
+    def row(self, position: int, fields: dict[str, Any]) -> None:
+        """One row by its columns' names; empty texts and None are no values."""
+        raw = self._sink.redactor.flat(fields)
+        case_id: str | None = None
+        try:
+            case_id = self._case_id(raw)
+            self._event(position, case_id, raw)
+        except BadValueError as error:
+            written = canonical({k: v for k, v in raw.items() if v not in ("", None)})
+            self.refuse(position, error.code, error.reason, written, case_id)
+        else:
+            self._used += 1
+
+    def refuse(self, position: int, code: str, reason: str, record: str, case_id: str | None = None) -> None:
+        """A row that cannot be used, and its case, which is put aside whole; raises InputError where hardly any row
+        can be used.
+        """
+        cause = self._sink.reject(position, code, reason, record, case_id)
+        if case_id is not None:
+            self._causes.setdefault(case_id, cause)
+        if self._sink.counts.hopeless(self._used):
+            raise InputError(f"hardly a row can be used of the first {position:,}; the last: {reason}")
+
+    def finish(self) -> None:
+        """The file is at its end: every case is whole."""
+        for case_id in self._causes:
+            self._cases.setdefault(case_id, Case(case_id, {}, []))
+        for case in self._cases.values():
+            self._sink.case(case, self._causes.get(case.case_id))
+
+    def case_of(self, fields: list[str]) -> str | None:
+        """The case of a row that could not be read, by what stands in the column of the case; None where nothing does."""
+        found = fields[self._case_column] if self._case_column < len(fields) else ""
+        case_id = self._sink.redactor.flat({self._case_key: found}).get(self._case_key)
+        return case_id if isinstance(case_id, str) and case_id.strip() and len(case_id) <= values.LONGEST_NAME else None
+
+    def _case_id(self, raw: dict[str, Any]) -> str:
+        found = raw.get(self._case_key)
+        case_id = "" if found is None else values.name(found)
+        if not case_id.strip():
+            raise BadValueError("no_case", f"{self._case_key} is empty")
+        return case_id
+
+    def _event(self, position: int, case_id: str, raw: dict[str, Any]) -> None:
+        case = self._cases.get(case_id) or Case(case_id, {}, [])
+        own: dict[str, Any] | None = {} if self._sink.holds(case_id) else None
+        event = self._events.event(raw, position, case.fields if own is None else own)
+        event.fields = own
+        case.events.append(event)
+        self._cases[case_id] = case

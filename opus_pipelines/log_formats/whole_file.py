@@ -1,0 +1,86 @@
+"""Files that must be read whole, as XML and JSON documents are: bounded, and refused where they hide what could harm
+the reader.
+"""
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, BinaryIO
+
+from lxml import etree
+
+from opus_pipelines.core.errors import InputError
+
+XML_BYTES = 1 << 23  # real models have up to one or two MiB; a parsed document takes ten to twenty times its size
+SAFE_XML: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
+
+
+def read_bytes(open_file: Callable[[], BinaryIO], limit: int, advice: str) -> bytes:
+    """The file's content; raises InputError where it is larger than `limit`."""
+    with open_file() as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise InputError(f"it is larger than {limit >> 20} MiB, and this format must be read whole; {advice}")
+    return content
+
+
+def read_json(open_file: Callable[[], BinaryIO], limit: int, advice: str) -> Any:
+    """The file as JSON; raises InputError where it is none, or none that the lake could hold."""
+    content = read_bytes(open_file, limit, advice)
+    try:
+        text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+        value = json.loads(text)
+    except UnicodeDecodeError as error:
+        raise InputError(f"it is not UTF-8 (byte {error.start})") from None
+    except RecursionError:
+        raise InputError("the JSON is nested too deeply") from None
+    except ValueError as error:
+        raise InputError(f"it is not JSON: {error}") from None
+    if "\\ud" in text.lower():
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise InputError("it holds half of a character (a lone surrogate)") from None
+    return value
+
+
+@contextmanager
+def not_too_deep() -> Iterator[None]:
+    """What the JSON parser can follow may still be deeper than the code that walks through it."""
+    try:
+        yield
+    except RecursionError:
+        raise InputError("the JSON is nested too deeply") from None
+
+
+def read_xml(open_file: Callable[[], BinaryIO], root_name: str, advice: str) -> Any:
+    """The root element, None where it has another name; raises InputError where the XML is broken or declares a
+    document type.
+    """
+    content = io.BytesIO(read_bytes(open_file, XML_BYTES, advice))
+    parsed = etree.iterparse(content, events=("start",), tag="{*}" + root_name, **SAFE_XML)
+    try:
+        for (
+            _,
+            element,
+        ) in parsed:  # the first is the root, and a document type stands before it: nothing of it is expanded yet
+            refuse_doctype(element)
+    except etree.XMLSyntaxError as error:
+        raise broken_xml(error) from None
+    root = parsed.root
+    return root if root is not None and etree.QName(root).localname == root_name else None
+
+
+def broken_xml(error: etree.XMLSyntaxError) -> InputError:
+    """What a person reads of a syntax error."""
+    return InputError(f"the XML is broken: {' '.join(str(error.msg).split())}")
+
+
+def refuse_doctype(element: Any) -> None:
+    """No log and no model needs a document type: that is where entity bombs and external entities live."""
+    info = element.getroottree().docinfo
+    if info.doctype or info.internalDTD is not None:
+        raise InputError(
+            "it declares a document type, which no log or model needs and entity bombs do; remove the <!DOCTYPE ...>"
+        )

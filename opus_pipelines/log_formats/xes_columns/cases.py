@@ -1,0 +1,251 @@
+"""The cases of a block, column by column: their own values and attributes, what events say of them, and what follows
+from the tasks.
+
+What the tasks of a block cost: the rules of `costs`, for tasks without token counts, whole columns at a time.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import fsum
+
+import numpy as np
+import pyarrow as pa
+
+from opus_pipelines.event_logs import values
+from opus_pipelines.event_logs.arrow_arrays import (
+    Bools,
+    Floats,
+    Ints,
+    Longs,
+    array,
+    booleans,
+    numbers,
+    repeated,
+    strings,
+    validity,
+)
+from opus_pipelines.event_logs.assembler import Assembler
+from opus_pipelines.event_logs.column_mapping import LAST_WINS, OF_CASE, OUTCOME, CaseMap, EventMap, unprefixed
+from opus_pipelines.event_logs.costing import MS_PER_HOUR, PARTS, Rates
+from opus_pipelines.event_logs.outcome import succeeded
+from opus_pipelines.event_logs.source_settings import SourceSettings, Success
+from opus_pipelines.log_formats.xes_columns.tasks import Tasks
+from opus_pipelines.log_formats.xes_columns.times import NO_TIME
+from opus_pipelines.log_formats.xes_columns.values import (
+    Coded,
+    Level,
+    UnusualError,
+    coded,
+    dollars,
+    maps,
+    of_cases,
+    only_dollars,
+    parsed,
+)
+
+_TEXTS = ("process_context", "title", "description")
+_SETTLED = ("industry", "client", "contract")
+
+
+class CaseColumns:
+    """Makes the columns of cases; `currency`: the key of the currency that a trace states."""
+
+    def __init__(
+        self, settings: SourceSettings, trace_map: CaseMap, own_map: CaseMap, events: EventMap, sink: Assembler
+    ) -> None:
+        self._settings, self._trace_map, self._events, self._sink = settings, trace_map, events, sink
+        trace, own = trace_map.plan(), own_map.plan()
+        self.currency, self._own_currency = trace.currency, own.currency
+        self._keys = {name: key for name, key, _ in trace.fields} | {"case_cost": trace.cost or ""}
+        self._own_keys = {name: key for name, key, _ in own.fields} | {"case_cost": own.cost or ""}
+
+    def ids(self, traces: Level, key: str) -> pa.Array:
+        """The id of every case; raises UnusualError where one is missing or known."""
+        places = traces.places(key)
+        found = traces.scanned.values(places)
+        names = set(found.to_pylist())
+        if (places < 0).any() or len(names) != len(found) or self._sink.any_known(names):
+            raise UnusualError
+        return found
+
+    def columns(
+        self, traces: Level, events: Level, tasks: Tasks, done: Coded, cost: pa.Array, offsets: Ints
+    ) -> dict[str, pa.Array]:
+        """Of every case, by the columns' names. `done`: the activity of each task; `offsets`: where the tasks of a
+        case begin.
+        """
+        rows, scanned = traces.rows, traces.scanned
+        own = {name: self._stated(name, traces, events) for name in (*self._keys, *self._own_keys)}
+        none = np.full(rows, -1, np.int32)
+        found = {name: scanned.values(own.get(name, none)) for name in _TEXTS}
+        for name in _SETTLED:
+            constant = self._settings.constant(name)
+            found[name] = repeated(constant, pa.string(), rows) if constant else scanned.values(own.get(name, none))
+        if any(self._sink.forgets(client) for client in found["client"].unique().to_pylist()):
+            raise UnusualError
+        moment = pa.timestamp("us", "UTC")
+        started, ended = _least(tasks.started, offsets), _most(tasks.ended, offsets)
+        expected = parsed(coded(scanned, own.get("expected_outcome", none)), values.boolean, pa.bool_())
+        return found | {
+            "expected_outcome": expected.array(),
+            "attributes": self._attributes(traces, events),
+            "started_at": array(started, moment, started != NO_TIME),
+            "ended_at": array(ended, moment, ended != NO_TIME),
+            "success": self._success(traces, events, own, done, offsets),
+            "weight": self._weight(coded(scanned, own.get("weight", none))),
+            "cost_usd": self._cost(traces, events, own["case_cost"], cost, offsets),
+        }
+
+    def _stated(self, name: str, traces: Level, events: Level) -> Ints:
+        """Where the value of that name stands: in the trace, else in the first event that has it (an outcome: in the
+        last).
+        """
+        place = traces.places(self._keys.get(name))
+        key = self._own_keys.get(name)
+        if not key or key not in events.columns:
+            return place
+        last = name in LAST_WINS
+        found = of_cases(events.places(key), events.scanned.event_trace, traces.rows, last)
+        return np.where(found >= 0, found, place) if last else np.where(place >= 0, place, found)
+
+    def _attributes(self, traces: Level, events: Level) -> pa.MapArray:
+        columns = {key: places for key, places in traces.columns.items() if self._trace_map.wanted(key)}
+        flat: set[str] = set()
+        for key, places in events.columns.items():
+            if self._events.role(key) == OF_CASE:
+                name = unprefixed(key)
+                if name in flat:
+                    raise UnusualError
+                flat.add(name)
+                found = of_cases(places, events.scanned.event_trace, traces.rows)
+                own = columns.get(name)
+                columns[name] = found if own is None else np.where(own >= 0, own, found)
+        return maps(traces.scanned, columns.items(), traces.rows)
+
+    def _weight(self, stated: Coded) -> pa.Array:
+        constant = self._settings.weight
+        if isinstance(constant, int):
+            return repeated(constant, pa.int64(), len(stated.codes))
+        return parsed(stated, values.weight, pa.int64()).array().fill_null(1)
+
+    def _success(self, traces: Level, events: Level, own: dict[str, Ints], done: Coded, offsets: Ints) -> pa.Array:
+        rule = self._settings.success
+        for level, keys in ((traces, self._keys), (events, self._own_keys)):
+            level.parsed(
+                keys.get("success"), values.boolean, pa.bool_()
+            )  # each is read where it stands, whichever counts in the end
+        if rule.column is not None:
+            places = own.get(OUTCOME, np.full(traces.rows, -1, np.int32))
+            return parsed(coded(traces.scanned, places), partial(_by_column, rule), pa.bool_()).array()
+        listed = next(
+            (x for x in (rule.last_activity_in, rule.contains_activity, rule.contains_none_of) if x is not None), None
+        )
+        if listed is None:
+            places = own.get("success", np.full(traces.rows, -1, np.int32))
+            return parsed(coded(traces.scanned, places), values.boolean, pa.bool_()).array()
+        among = np.array([text in listed for text in done.values.to_pylist()] or [False])[done.codes]
+        some = offsets[1:] > offsets[:-1]
+        if rule.last_activity_in is not None:
+            last = np.zeros(traces.rows, bool)
+            last[some] = among[offsets[1:][some] - 1]
+            return booleans(last, some)
+        before = np.concatenate(([0], np.cumsum(among)))
+        contains = before[offsets[1:]] > before[offsets[:-1]]
+        return booleans(contains if rule.contains_activity is not None else ~contains, some)
+
+    def _cost(self, traces: Level, events: Level, places: Ints, cost: pa.Array, offsets: Ints) -> pa.Array:
+        if (places >= 0).any():
+            only_dollars(self._settings, traces.coded(self.currency), events.coded(self._own_currency))
+        key, own = self._keys["case_cost"], self._own_keys["case_cost"]
+        of_case = parsed(coded(traces.scanned, places), partial(dollars, self._sink.money, key or own), pa.float64())
+        value, known = of_case.numbers()
+        total, summed = _sums(cost, offsets)
+        return array(np.where(known, value, total), pa.float64(), known | summed)
+
+
+def _by_column(rule: Success, text: str) -> bool | None:
+    return succeeded(rule, {}, text, [])
+
+
+def _sums(cost: pa.Array, offsets: Ints) -> tuple[Floats, Bools]:
+    """What the tasks of each case cost together, exactly rounded, and where any is known."""
+    known = validity(cost)
+    total, some = np.zeros(len(offsets) - 1), np.zeros(len(offsets) - 1, bool)
+    if cost.null_count == len(cost):
+        return total, some
+    places = np.arange(len(cost)) if known is None else np.flatnonzero(known)
+    figures = numbers(cost, np.float64)[places].tolist()
+    bounds = np.searchsorted(places, offsets)
+    some = bounds[1:] > bounds[:-1]
+    for case in np.flatnonzero(some).tolist():
+        total[case] = fsum(figures[bounds[case] : bounds[case + 1]])
+    return total, some
+
+
+def _most(times: Longs, offsets: Ints) -> Longs:
+    found = np.full(len(offsets) - 1, NO_TIME, np.int64)
+    some = offsets[1:] > offsets[:-1]
+    if some.any():
+        found[some] = np.maximum.reduceat(times, offsets[:-1][some])
+    return found
+
+
+def _least(times: Longs, offsets: Ints) -> Longs:
+    latest = np.iinfo(np.int64).max
+    found = np.full(len(offsets) - 1, latest, np.int64)
+    some = offsets[1:] > offsets[:-1]
+    if some.any():
+        found[some] = np.minimum.reduceat(np.where(times == NO_TIME, latest, times), offsets[:-1][some])
+    return np.where(found == latest, NO_TIME, found)
+
+
+Money = tuple[Floats, Bools]
+
+
+def prices(
+    amounts: Mapping[str, Money], duration: Money, actors: Sequence[Coded], actor_kind: Coded, rates: Rates
+) -> dict[str, pa.Array]:
+    """`cost_usd`, its parts and `cost_basis` of every task. `amounts`: what the source states, by column; `actors`:
+    names that a rate may go by, the person's, then roles and groups.
+    """
+    cost, stated = amounts["cost_usd"]
+    parts = {name: amounts[name] for name in ("cost_compute_usd", "cost_model_usd", "cost_human_usd")}
+    split = np.logical_or.reduce([known for _, known in parts.values()])
+    total = np.zeros(len(cost))
+    for value, known in parts.values():
+        total = np.where(known, total + value, total)
+    total = np.where(stated, cost, total)
+    observed = stated | split
+    rate, rated = _rates([*actors, actor_kind], rates)
+    rated &= ~observed & duration[1]
+    total = np.where(rated, duration[0] / MS_PER_HOUR * rate, total)
+    known = observed | rated
+    made = {"cost_usd": array(total, pa.float64(), known), "cost_basis": _basis(observed, rated)}
+    kinds = np.array([list(PARTS).index(k) if k in PARTS else -1 for k in actor_kind.values.to_pylist()] or [-1])
+    kind = np.where(actor_kind.codes >= 0, kinds[actor_kind.codes], -1)
+    whole = known & ~split
+    for number, column in enumerate(PARTS.values()):
+        value, given = parts[column]
+        mine = whole & (kind == number)
+        made[column] = array(np.where(mine, total, value), pa.float64(), given | mine)
+    return made
+
+
+def _rates(columns: Sequence[Coded], rates: Rates) -> Money:
+    """Dollars an hour: by the first column that names one with a rate."""
+    rate, known = np.zeros(len(columns[0].codes)), np.zeros(len(columns[0].codes), bool)
+    for column in columns:
+        of_name = [rates.get(name) for name in column.values.to_pylist()] if rates else []
+        if not any(isinstance(r, float) for r in of_name):
+            continue
+        value = np.array([r if isinstance(r, float) else np.nan for r in of_name])[column.codes]
+        mine = ~known & (column.codes >= 0) & ~np.isnan(value)
+        rate, known = np.where(mine, value, rate), known | mine
+    return rate, known
+
+
+def _basis(observed: Bools, rated: Bools) -> pa.Array:
+    if not observed.any() and not rated.any():
+        return repeated(None, pa.string(), len(observed))
+    places: Ints = np.where(observed, 0, np.where(rated, 1, -1)).astype(np.int32)
+    return Coded(places, strings(["observed", "rate"])).array()

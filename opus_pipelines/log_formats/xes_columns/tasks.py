@@ -1,0 +1,112 @@
+"""From events to Task Implementations, a block of whole cases at once: the rules of `events`, by running counts
+instead of queues.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from opus_pipelines.event_logs.arrow_arrays import Bools, Floats, Ints, Longs
+from opus_pipelines.log_formats.xes_columns.times import NO_TIME
+
+OTHER, START, COMPLETE, NO_WORK = range(4)
+_EXACT = 2**53  # microseconds that a float still holds
+
+
+class TooLongError(ValueError):
+    """Times so far apart that a float does not hold their difference."""
+
+
+@dataclass
+class Tasks:
+    """The tasks of a block, in order of carrying out. `own`: the event each was made of; `done`: the event that
+    completed it, else -1.
+    """
+
+    case: Ints
+    own: Ints
+    done: Ints
+    started: Longs  # NO_TIME where unknown
+    ended: Longs
+    not_work: int
+
+    def first_of_case(self) -> Bools:
+        """Where a case begins."""
+        return np.diff(self.case, prepend=-1) != 0
+
+    def position(self) -> Ints:
+        """Place of each task in its case."""
+        first = self.first_of_case()
+        places = np.arange(len(self.case), dtype=np.int32)
+        return places - np.maximum.accumulate(np.where(first, places, 0)).astype(np.int32)
+
+
+def tasks_of(case: Ints, time: Longs, kind: Ints, run: Longs, log_has_work: bool) -> Tasks:
+    """The tasks of events in file order: their case (ascending), time, kind of transition, and number of task and
+    instance.
+    """
+    order = _in_order(case, time)
+    if log_has_work:
+        order = order[kind[order] != NO_WORK]
+    completed_by, taken = _pairs(case[order], kind[order], run[order])
+    done = np.where(completed_by >= 0, order[completed_by], -1)[~taken].astype(np.int32)
+    own = order[~taken].astype(np.int32)
+    began = kind[own] == START
+    ended = np.where(began, np.where(done >= 0, time[done], NO_TIME), time[own])
+    return Tasks(case[own], own, done, time[own], ended, len(case) - len(order))
+
+
+def between(before: Longs, after: Longs) -> tuple[Floats, Bools]:
+    """Milliseconds from one time to another and where both are known; raises TooLongError."""
+    known = (before != NO_TIME) & (after != NO_TIME)
+    apart = np.where(known, after, 0) - np.where(known, before, 0)
+    if len(apart) and max(int(apart.max()), -int(apart.min())) >= _EXACT:
+        raise TooLongError
+    return apart / 1000, known
+
+
+def waits(tasks: Tasks) -> tuple[Floats, Bools]:
+    """Milliseconds from the end of the task before, and where that is known and not negative."""
+    previous = np.roll(tasks.ended, 1)
+    gaps, known = between(previous, tasks.started)
+    return gaps, known & ~tasks.first_of_case() & (gaps >= 0)
+
+
+def _in_order(case: Ints, time: Longs) -> Longs:
+    """By time inside each case, then by place; an event without a time stands where the one before it does."""
+    places = np.arange(len(case))
+    same_case = np.diff(case, prepend=-1) == 0
+    if (time == NO_TIME).any():
+        time = time[np.maximum.accumulate(np.where((time != NO_TIME) | ~same_case, places, 0))]
+    if (time[1:] >= time[:-1])[same_case[1:]].all():
+        return places
+    return np.lexsort((time, case))
+
+
+def _pairs(case: Ints, kind: Ints, run: Longs) -> tuple[Longs, Bools]:
+    """Of every event the place of the one that completes it (-1: none), and whether it completes another. First in,
+    first out.
+    """
+    completed_by, taken = np.full(len(case), -1, np.int64), np.zeros(len(case), bool)
+    if not (kind == START).any():
+        return completed_by, taken
+    places = np.flatnonzero((kind == START) | (kind == COMPLETE))
+    group = case[places] * (np.int64(run.max()) + 1) + run[places]
+    places = places[np.argsort(group, kind="stable")]
+    group = case[places] * (np.int64(run.max()) + 1) + run[places]
+    is_start = kind[places] == START
+    fresh = np.diff(group, prepend=-1) != 0
+    number = np.cumsum(fresh) - 1
+    level = np.cumsum(np.where(is_start, 1, -1))
+    level -= (level - np.where(is_start, 1, -1))[fresh][number]
+    apart = number * (2 * len(places) + 2)
+    lowest = np.minimum(np.minimum.accumulate(level - apart) + apart, 0)
+    before = np.where(fresh, 0, np.roll(lowest, 1))
+    matched = ~is_start & (level >= before)
+    starts = places[is_start]
+    starts_before = (np.cumsum(is_start) - is_start)[fresh][number]
+    matched_before = np.cumsum(matched) - matched
+    rank = matched_before - matched_before[fresh][number]
+    completed_by[starts[(starts_before + rank)[matched]]] = places[matched]
+    taken[places[matched]] = True
+    return completed_by, taken

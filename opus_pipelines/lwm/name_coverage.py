@@ -1,0 +1,73 @@
+"""How well a task's name fits a sentence: by meaning (their vectors) and by the words they share, rare words counting
+more.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from opus_pipelines.embedding.text_parts import plain
+
+WORDS_WEIGHT = 0.6  # shared words beside a cosine of 1
+FIT = 0.3  # where a name fits as likely as not (tuned on folds that are not reported)
+SOFTNESS = 0.06
+
+
+class NameCoverage:
+    """Scores of names against sentences, measured against the sentences of a whole body of procedures."""
+
+    def __init__(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
+        self._documents = len(sentences)
+        self._with = Counter(word for sentence in sentences for word in words(sentence))
+        self._mean = vectors.mean(0) if len(vectors) else np.zeros(0)
+
+    def scores(
+        self, sentences: Sequence[str], vectors: np.ndarray, names: Sequence[str], of_names: np.ndarray
+    ) -> np.ndarray:
+        """[sentences, names]: how much nearer the name is than to the usual sentence, plus the share of its words that
+        are there.
+        """
+        centred = vectors @ of_names.T - (of_names @ self._mean if len(self._mean) else 0.0)
+        shared = np.array([[self._shared(words(s), words(name)) for name in names] for s in sentences]).reshape(
+            len(sentences), len(names)
+        )
+        return np.asarray(centred + WORDS_WEIGHT * shared)
+
+    def _shared(self, sentence: frozenset[str], name: frozenset[str]) -> float:
+        whole = sum(self._rarity(word) for word in name)
+        return sum(self._rarity(word) for word in name & sentence) / whole if whole else 0.0
+
+    def _rarity(self, word: str) -> float:
+        return math.log((self._documents + 1) / (self._with[word] + 0.5))
+
+
+def fits(scores: np.ndarray) -> np.ndarray:
+    """Scores as probabilities that the name is what the sentence asks for."""
+    return np.asarray(1 / (1 + np.exp(-(scores - FIT) / SOFTNESS)))
+
+
+@lru_cache(1 << 14)
+def words(text: str) -> frozenset[str]:
+    """The distinct words of a text, plurals as singulars; those without a meaning of their own are left out."""
+    return frozenset(_singular(w) for w in re.findall(r"\w+", plain(text))) - _STOP
+
+
+def _singular(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+_STOP = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    a all an and any as at be been by can do doe for from had has have if in is it its may must no not of on one or shall should
+    than that the their them then this to was were when which will with
+""",
+    )
+)

@@ -1,0 +1,208 @@
+"""What an industry's history teaches about reading procedures: which sentence asked for which task, and in which order
+tasks came.
+
+A case that succeeded tells for every task of its part whether it was asked for. A case that was rightly refused ended
+early: what it did, its sentences asked for; what it did not do says little.
+
+Which cause made which task be done: a noisy-or (Pearl 1988), fitted by expectation-maximisation (Dempster, Laird, Rubin
+1977).
+
+P(task done) = 1 - prod over the causes that are there of (1 - w[cause, task]). A sentence of a procedure is a cause of
+the checks that it asks for.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from opus_pipelines.embedding.text_parts import Part, plain
+from opus_pipelines.lwm.name_coverage import NameCoverage, fits
+
+ROUNDS = 60
+CEILING = 0.999
+
+
+def noisy_or(
+    holds: np.ndarray,
+    did: np.ndarray,
+    weight: np.ndarray,
+    prior: np.ndarray,
+    strength: float = 1.0,
+    most_last: float = CEILING,
+) -> np.ndarray:
+    """w [causes, tasks] in ]0, 1[ from units: `holds` [units, causes] 0 or 1, `did` [units, tasks] the share that did
+    it.
+
+    `weight` [units, tasks] counts the evidence (0: none); `prior` [causes, tasks] in [0, 1] weighs as `strength` more
+    of it. The last cause, which is there for what happens by chance, never gets more than `most_last`.
+    """
+    found = np.clip(0.2 + 0.5 * prior, 0.02, 0.9)
+    seen = holds.T @ weight
+    for _ in range(ROUNDS):
+        chance = np.maximum(1 - np.exp(holds @ np.log1p(-np.minimum(found, CEILING))), 1e-6)
+        credit = found * (holds.T @ (did / chance * weight))
+        found = np.clip((credit + strength * prior) / (seen + strength), 1e-4, CEILING)
+        found[-1] = np.minimum(found[-1], most_last)
+    return found
+
+
+REFUSAL_WEIGHT = 0.2  # of a rightly refused case, beside one that succeeded
+REFUSAL_WITHOUT = 0.2  # of that, for the tasks it did not do
+ENOUGH = 8.0  # cases of one part beyond which more say no more
+MEANS_SHARE = 0.5  # a task that ends more cases than this share of those that do it is an end, not a means
+LIKE_MEANS = (
+    0.5  # share of the tasks with a name's first word that are means, from which one that is an end may be one too
+)
+BY_CHANCE = 0.02  # that a task is done without a sentence that asks for it
+MOST_BY_CHANCE = 0.1
+Pair = tuple[str, str]
+Vectors = Mapping[str, np.ndarray]
+
+
+@dataclass
+class Unit:
+    """Cases that asked for parts of the same heading and sentences: their distinct tasks in order, by how they ended."""
+
+    head: str
+    sentences: tuple[str, ...]
+    done: list[tuple[str, ...]] = field(default_factory=list)
+    refused: list[tuple[str, ...]] = field(default_factory=list)
+
+
+class SentenceTaskModel:
+    """Learnt from the units of one industry. `title_of`: the names of the catalogue's tasks; `named`: the task that a
+    heading is.
+    """
+
+    def __init__(
+        self,
+        units: Sequence[Unit],
+        all_parts: Iterable[Part],
+        requests: Mapping[str, Sequence[str]],
+        vectors: Vectors,
+        title_of: Mapping[str, str],
+        named: Callable[[str], str | None],
+    ) -> None:
+        self.units, self.vectors, self.title_of, self.named = units, vectors, title_of, named
+        self.requests = {head: np.stack([vectors[r] for r in asked]) for head, asked in requests.items() if asked}
+        said = sorted({s.text for part in all_parts for s in part.sentences})
+        self.naming = NameCoverage(said, np.stack([vectors[s] for s in said]) if said else np.zeros((0, 0)))
+
+    def learn(self) -> None:
+        """Learn now what is otherwise learnt when first asked for."""
+        assert self.asked is not None
+        assert self.before is not None
+
+    @cached_property
+    def tasks(self) -> list[str]:
+        """Every task that a case of a unit did, sorted."""
+        return sorted({task for unit in self.units for tasks in (*unit.done, *unit.refused) for task in tasks})
+
+    @cached_property
+    def causes(self) -> list[str]:
+        """The distinct sentences of the units, sorted; a heading that is no task's name counts as one."""
+        return sorted({cause for unit in self.units for cause in self.causes_of(unit.head, unit.sentences)})
+
+    @cached_property
+    def cause_vectors(self) -> np.ndarray:
+        """[causes, d]."""
+        return np.stack([self.vectors[c] for c in self.causes]) if self.causes else np.zeros((0, 0))
+
+    def causes_of(self, head: str, sentences: Sequence[str]) -> list[str]:
+        """What of a part may ask for tasks."""
+        return [*sentences] if not head or self.named(head) else [head, *sentences]
+
+    @cached_property
+    def means(self) -> np.ndarray:
+        """[tasks]: is it done on the way, rather than as what a case is for."""
+        number = {task: n for n, task in enumerate(self.tasks)}
+        times, last = np.zeros(len(number)), np.zeros(len(number))
+        for unit in self.units:
+            for tasks in unit.done:
+                for task in tasks:
+                    times[number[task]] += 1
+                last[number[tasks[-1]]] += 1
+            for tasks in unit.refused:
+                for task in tasks:
+                    times[number[task]] += REFUSAL_WEIGHT
+        return np.asarray(last < MEANS_SHARE * times)
+
+    @cached_property
+    def usable(self) -> np.ndarray:
+        """[tasks]: may a new sentence ask for it on the way: a means, or a case's end whose name begins like those of
+        means at least as often as like those of ends ("get the balance" may be a step of another case even where
+        history asked for it alone).
+        """
+        verbs = [(plain(self.title_of[t]).split() or [""])[0] for t in self.tasks]
+        share = {verb: np.mean([m for v, m in zip(verbs, self.means, strict=True) if v == verb]) for verb in set(verbs)}
+        return np.asarray([m or share[v] >= LIKE_MEANS for v, m in zip(verbs, self.means, strict=True)], dtype=bool)
+
+    @cached_property
+    def before(self) -> dict[Pair, float]:
+        """How often the first of two tasks came before the second."""
+        found: dict[Pair, float] = defaultdict(float)
+        for unit in self.units:
+            for weight, cases in ((1.0, unit.done), (REFUSAL_WEIGHT, unit.refused)):
+                for tasks in cases:
+                    for pair in combinations(tasks, 2):
+                        found[pair] += weight
+        return found
+
+    @cached_property
+    def task_vectors(self) -> np.ndarray:
+        """[tasks, d] of the tasks' names."""
+        return np.stack([self.vectors[plain(self.title_of[t])] for t in self.tasks])
+
+    @cached_property
+    def asked(self) -> np.ndarray:
+        """w [causes, tasks]: how likely it is that a sentence asks for a task."""
+        if not self.causes:
+            return np.zeros((0, len(self.tasks)))
+        place, number = {c: n for n, c in enumerate(self.causes)}, {task: n for n, task in enumerate(self.tasks)}
+        shape = len(self.units), len(self.tasks)
+        holds, did, weight = np.zeros((len(self.units), len(place) + 1)), np.zeros(shape), np.zeros(shape)
+        holds[:, -1] = 1
+        for row, unit in enumerate(self.units):
+            holds[row, [place[c] for c in self.causes_of(unit.head, unit.sentences)]] = 1
+            done, refused = (_counts(cases, number) for cases in (unit.done, unit.refused))
+            against = REFUSAL_WITHOUT * (len(unit.refused) - refused)
+            evidence = len(unit.done) + REFUSAL_WEIGHT * (refused + against)
+            did[row] = (done + REFUSAL_WEIGHT * refused) / np.maximum(evidence, 1e-9)
+            weight[row] = np.sqrt(np.minimum(evidence, ENOUGH))
+            if (own := self.named(unit.head)) in number:
+                weight[row, number[str(own)]] = 0  # the heading asks for it, not a sentence
+        titles = [self.title_of[t] for t in self.tasks]
+        likely = fits(self.naming.scores(self.causes, self.cause_vectors, titles, self.task_vectors)) * self.means
+        return noisy_or(
+            holds, did, weight, np.vstack([likely, np.full((1, len(number)), BY_CHANCE)]), most_last=MOST_BY_CHANCE
+        )[:-1]
+
+
+def _counts(cases: Iterable[Sequence[str]], number: Mapping[str, int]) -> np.ndarray:
+    found = np.zeros(len(number))
+    for tasks in cases:
+        for task in tasks:
+            found[number[task]] += 1
+    return found
+
+
+def units_of(followed: Iterable[tuple[Part, bool, Sequence[str]]]) -> list[Unit]:
+    """Units from cases as (part, rightly refused, tasks), in the order of their texts."""
+    found: dict[tuple[str, tuple[str, ...]], Unit] = {}
+    for part, refused, tasks in followed:
+        key = part.name, tuple(s.text for s in part.sentences)
+        unit = found.setdefault(key, Unit(*key))
+        (unit.refused if refused else unit.done).append(tuple(dict.fromkeys(tasks)))
+    return [found[key] for key in sorted(found)]
+
+
+def requests_of(rows: Iterable[tuple[str, Sequence[str]]]) -> dict[str, list[str]]:
+    """Requests by heading, distinct and sorted."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for head, requests in rows:
+        found[head].update(requests)
+    return {head: sorted(asked) for head, asked in found.items()}

@@ -1,0 +1,181 @@
+"""What demands cost, and which of them cannot be kept together: the smallest conflict, and how far each would have to
+give way.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from opus_pipelines.evaluation.cost import MS_PER_HOUR
+from opus_pipelines.optimization.label_search import EFFORT, ChosenPath, best_paths
+from opus_pipelines.optimization.problem import Demand, Limit, Problem
+
+MAX_PAIRS = 400  # pairs of demands looked at for a conflict smaller than the one found
+
+
+@dataclass(frozen=True)
+class Infeasible:
+    """Why no path keeps every demand.
+
+    `conflicts`: sets of demands that no path keeps together, though some path keeps any part of them; without one of
+    each set there is a path. `smallest`: no conflict has fewer than the first. `limits`: of every limit that can mend
+    it alone, the nearest value that some path keeps; where none can, `together`: of all limits, the values of the path
+    that is best without them. `droppable`: other demands that can mend it, left out. `proven`: False where a search
+    ended early, so that something may fit after all.
+    """
+
+    conflicts: tuple[tuple[Demand, ...], ...]
+    smallest: bool
+    limits: tuple[tuple[Limit, float], ...]
+    together: tuple[tuple[Limit, float], ...]
+    droppable: tuple[Demand, ...]
+    proven: bool
+
+    @property
+    def sentences(self) -> list[str]:
+        """In words: the conflict, then each way out by itself, limits first."""
+        said = [
+            f"conflict: {_together(c)}" + ("" if self.proven else " (as far as the search went)")
+            for c in self.conflicts
+        ]
+        said += [f"relax: {_moved(limit, value)}, all else kept" for limit, value in self.limits]
+        said += (
+            [f"relax: {' and '.join(_moved(*moved) for moved in self.together)}, all else kept"]
+            if self.together
+            else []
+        )
+        said += [f"relax: without {demand.name}, all else kept" for demand in self.droppable]
+        return said if len(said) > len(self.conflicts) else [*said, "relax: no single demand mends it"]
+
+
+def infeasible(problem: Problem, effort: int = EFFORT) -> Infeasible | None:
+    """Why no path of the problem keeps all its demands; None where one does."""
+    tries = _Tries(problem, effort)
+    if tries.fits(problem.demands):
+        return None
+    conflicts, smallest = _conflicts(tries)
+    limits = [(d, value) for d in problem.demands if isinstance(d, Limit) and (value := tries.nearest(d)) is not None]
+    limits.sort(key=lambda found: (abs(found[1] - found[0].value) / max(abs(found[0].value), 1e-9), found[0].name))
+    others = [d for conflict in conflicts for d in conflict if not isinstance(d, Limit)]
+    droppable = [d for d in others if tries.fits([other for other in problem.demands if other is not d])]
+    together = [] if limits else tries.together()
+    return Infeasible(tuple(conflicts), smallest, tuple(limits), tuple(together), tuple(droppable), tries.proven)
+
+
+def relaxation_costs(
+    problem: Problem, worth: float, demands: Sequence[Demand], effort: int = EFFORT
+) -> list[tuple[Demand, float]]:
+    """Of each of these demands that binds, how much more the best path would be worth without it alone; `worth`: the
+    best with all.
+
+    In units of the objective; those that cost nothing are left out, the dearest come first.
+    """
+    found = []
+    for demand in demands:
+        best = best_paths(problem.without(demand), 1, effort).paths
+        if best and best[0].worth - worth > 1e-9:
+            found.append((demand, best[0].worth - worth))
+    return sorted(found, key=lambda f: (-f[1], f[0].name))
+
+
+class _Tries:
+    """Whether sets of demands fit; each set is searched once."""
+
+    def __init__(self, problem: Problem, effort: int) -> None:
+        self.problem, self.effort, self.proven = problem, effort, True
+        self._known: dict[frozenset[int], bool] = {}
+
+    def fits(self, demands: Sequence[Demand]) -> bool:
+        key = frozenset(map(id, demands))
+        if key not in self._known:
+            limits = [d.figure for d in demands if isinstance(d, Limit)]
+            figure = (
+                limits[0] if limits else "cost_usd"
+            )  # the best of a figure tells at once whether its limit can be kept
+            found = best_paths(replace(self.problem, demands=tuple(demands), objective=figure), 1, self.effort)
+            self._known[key] = bool(found.paths)
+            self.proven &= bool(found.paths) or found.exact
+        return self._known[key]
+
+    def nearest(self, limit: Limit) -> float | None:
+        """The value of this figure that comes nearest to its limit, everything else kept; None where nothing keeps the
+        rest.
+        """
+        others = tuple(d for d in self.problem.demands if not (isinstance(d, Limit) and d.figure == limit.figure))
+        cost = self.problem.cost.model_copy(update={"kappa_usd": 0.0})
+        best = best_paths(replace(self.problem, demands=others, objective=limit.figure, cost=cost), 1, self.effort)
+        self.proven &= best.exact
+        return _figure(best.paths[0], limit) if best.paths else None
+
+    def together(self) -> list[tuple[Limit, float]]:
+        """The limits that the best path without any limit breaks, each with its value there; none where nothing keeps
+        the rest.
+        """
+        limits = [d for d in self.problem.demands if isinstance(d, Limit)]
+        best = best_paths(self.problem.without(*limits), 1, self.effort).paths if limits else []
+        values = [(limit, _figure(best[0], limit)) for limit in limits] if best else []
+        return [
+            (limit, x) for limit, x in values if (x < limit.value if limit.figure == "success" else x > limit.value)
+        ]
+
+
+def _figure(path: ChosenPath, limit: Limit) -> float:
+    return {"cost_usd": path.cost_usd, "duration_ms": path.duration_ms, "success": path.success}[limit.figure]
+
+
+def _conflicts(tries: _Tries) -> tuple[list[tuple[Demand, ...]], bool]:
+    """Conflicts, the smallest first, each found among what the ones before leave over, until something keeps the rest."""
+    left, found, smallest = list(tries.problem.demands), list[tuple[Demand, ...]](), True
+    while not tries.fits(left):
+        conflicts, is_smallest = _next_conflicts(tries, left)
+        smallest = is_smallest if not found else smallest
+        found += conflicts
+        taken = {id(d) for conflict in conflicts for d in conflict}
+        if not taken:
+            break
+        left = [d for d in left if id(d) not in taken]
+    return found, smallest
+
+
+def _next_conflicts(tries: _Tries, demands: list[Demand]) -> tuple[list[tuple[Demand, ...]], bool]:
+    """Demands that cannot be kept even alone; else a pair; else what is left when every demand was left out that need
+    not stay.
+    """
+    if not tries.fits([]):
+        return [()], True
+    if alone := [(d,) for d in demands if not tries.fits([d])]:
+        return list(alone), True
+    kept = list(demands)
+    for demand in demands:
+        rest = [d for d in kept if d is not demand]
+        if not tries.fits(rest):
+            kept = rest
+    if len(kept) == 2:
+        return [tuple(kept)], True
+    pairs = list(combinations(demands, 2))
+    for pair in pairs[:MAX_PAIRS]:
+        if not tries.fits(pair):
+            return [pair], True
+    return [tuple(kept)], len(kept) == 3 and len(pairs) <= MAX_PAIRS
+
+
+def _together(demands: Sequence[Demand]) -> str:
+    names = [d.name for d in demands]
+    if not names:
+        return "no path leads from input to output"
+    if len(names) == 1:
+        return f"no path keeps {names[0]}"
+    if len(names) == 2:
+        return f"no path keeps both {names[0]} and {names[1]}"
+    return f"no path keeps all of {', '.join(names[:-1])} and {names[-1]}"
+
+
+def _moved(limit: Limit, value: float) -> str:
+    """How far the limit has to move, rounded to the safe side."""
+    unit = MS_PER_HOUR if limit.figure == "duration_ms" else 1.0
+    key, digits = limit.name.split(" ")[0], 3 if limit.figure == "success" else 2
+    up = limit.figure != "success"
+    step = 10.0**digits
+    near = (math.ceil if up else math.floor)(value / unit * step + (-1e-6 if up else 1e-6)) / step
+    return f"{key} {near:.{digits}f} instead of {limit.value / unit:.{digits}f}"

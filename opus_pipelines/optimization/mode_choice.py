@@ -1,0 +1,110 @@
+"""How each task is done, and where reviews go: the choice among the options of every node that earns the most, EVAL
+(7).
+
+A place where a review may stand is a node like any other: its first option changes nothing and costs nothing
+(`reviews`). A chain of any length is solved exactly by the upper envelope of straight lines (what follows a step is
+worth a convex function of the success that reaches it), small problems by looking at every combination in one pass, the
+rest by greedy changes of one node or two at a time. With exact inference on branches that meet again only `EXACT_ROWS`
+workflows of one look are inferred exactly: those that the product form likes best.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from opus_pipelines.evaluation.cost import time_usd, weighed_usd, weights_held
+from opus_pipelines.optimization.plan_table import EXACT_ROWS, Allowed, Picks, PlanTable
+from opus_pipelines.optimization.upper_envelope import best_on_chain
+from opus_pipelines.workflow.model import TaskNode
+
+COMBINATIONS = 1 << 15  # up to which every one is looked at: those of 15 places for a review
+
+
+def best_mode_choice(table: PlanTable, allowed: Allowed | None = None) -> tuple[Picks, bool] | None:
+    """The best choice of an option for each node of the table, as numbers of options, and whether no other choice
+    earns more.
+
+    The search begins at the first options; ties go to earlier ones. `allowed` says of a batch which rows keep their
+    constraints, EVAL (12). Returns None where no combination that was looked at keeps them.
+    """
+    if table.is_chain and not any(weights_held(table.cost).values()):
+        picks = _on_chain(table)
+        if allowed is None or allowed(table.scored(picks[None, :]))[0]:
+            return picks, True
+    size = math.prod(table.sizes)
+    if size <= COMBINATIONS:
+        best = _best_of(table, _all(table.sizes), allowed)
+        return None if best is None else (best, table.by_product or size <= EXACT_ROWS)
+    best = _greedy(table, allowed)
+    return None if best is None else (best, False)
+
+
+def _best_of(table: PlanTable, picks: Picks, allowed: Allowed | None) -> Picks | None:
+    """The row that earns the most of those allowed; the first of several. Rewards within rounding are several."""
+    if not table.by_product and len(picks) > EXACT_ROWS:
+        likely = np.argsort(-table.by_product_form(picks).worth, kind="stable")[:EXACT_ROWS]
+        picks = picks[np.sort(likely)]
+    batch = table.scored(picks)
+    rewards = batch.worth if allowed is None else np.where(allowed(batch), batch.worth, -np.inf)
+    top = rewards.max()
+    if top == -np.inf:
+        return None
+    found: Picks = picks[int(np.argmax(rewards >= top - 1e-12 * max(1.0, abs(top))))]
+    return found
+
+
+def _all(sizes: Sequence[int]) -> Picks:
+    """Every combination, first options first."""
+    if not sizes:
+        return np.zeros((1, 0), np.int64)
+    return np.stack([grid.ravel() for grid in np.meshgrid(*(np.arange(n) for n in sizes), indexing="ij")], axis=1)
+
+
+def _greedy(table: PlanTable, allowed: Allowed | None) -> Picks | None:
+    """From the first options on, the best change of one node, or of two where no single one helps, until none does."""
+    sizes = table.sizes
+    now = _best_of(table, np.zeros((1, len(sizes)), np.int64), allowed)
+    if (
+        now is None
+    ):  # the start breaks a constraint: look for one that does not among single changes from every uniform choice
+        uniform = [np.minimum(level, np.array(sizes) - 1) for level in range(max(sizes))]
+        now = _best_of(table, np.stack([*uniform, *(c for u in uniform for c in _changes(u, sizes, 1))]), allowed)
+        if now is None:
+            return None
+    while True:
+        for width in (1, 2):
+            best = _best_of(table, np.stack([now, *_changes(now, sizes, width)]), allowed)
+            if best is not None and not (best == now).all():
+                now = best
+                break
+        else:
+            return now
+
+
+def _changes(picks: Picks, sizes: Sequence[int], width: int) -> list[Picks]:
+    """Every choice that differs from `picks` in `width` nodes."""
+    found = []
+    for places in combinations(range(len(sizes)), width):
+        for levels in _all([sizes[i] for i in places]):
+            if all(level != picks[i] for i, level in zip(places, levels, strict=True)):
+                other = picks.copy()
+                other[list(places)] = levels
+                found.append(other)
+    return found
+
+
+def _on_chain(table: PlanTable) -> Picks:
+    """EVAL (5) is a sum over the nodes of a chain, for its duration is: what each step costs is known by itself.
+
+    Without a stated gain success alone counts: a gain of 1 and no costs."""
+    workflow, cost = table.workflow, table.cost
+    gain = workflow.outputs[0].gain_usd
+    steps = [n for node in workflow.topological() if isinstance(n := workflow.by_id[node], TaskNode)]
+    choices = [table.options.get(step.id, [step]) for step in steps]
+    spent = (lambda o: 0.0) if gain is None else (lambda o: weighed_usd(o, cost) + time_usd(o.duration_ms, cost))
+    lines = [[(o.p, o.q, spent(o)) for o in found] for found in choices]
+    picked = best_on_chain(lines, workflow.inputs[0].prior, 1.0 if gain is None else gain)
+    by_id = {step.id: pick for step, pick in zip(steps, picked, strict=True)}
+    return np.array([by_id[name] for name in table.options], np.int64)

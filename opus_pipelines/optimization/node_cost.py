@@ -1,0 +1,142 @@
+"""The cost of a node, LWM (12): what carrying out a task in one way takes, by history, else by the prices that a
+person states.
+
+Nothing is invented: where neither history nor a stated price tells, a cost or a time is unknown (None, basis
+`unknown`). What stands for it while workflows are compared is told in `optimization.imputed_figures`.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from opus_pipelines.core.settings import Cost, Priors
+from opus_pipelines.evaluation.cost import MS_PER_HOUR, Parts, split_cost, time_usd
+from opus_pipelines.wkg.graph import Task, Way
+from opus_pipelines.workflow.model import UNKNOWN
+
+UNKNOWN_ACTOR = (
+    "human"  # whose stated prices hold for work of which nobody knows who does it; the basis is then `prior`
+)
+
+
+class Price(NamedTuple):
+    """What doing a task once takes, None where unknown; basis: `observed`, `rate` (observed time × a stated price),
+    `prior`, `unknown`.
+    """
+
+    cost_usd: float | None
+    cost_basis: str
+    duration_ms: float | None
+    duration_basis: str
+
+
+@dataclass(frozen=True)
+class NodeCost:
+    """A node's figures, named as in `workflows/tasks`; None where unknown. The three parts add up to `cost_usd`;
+    `time_usd`: w_d times the known duration.
+    """
+
+    cost_usd: float | None
+    cost_compute_usd: float | None
+    cost_model_usd: float | None
+    cost_human_usd: float | None
+    cost_basis: str
+    duration_ms: float | None
+    duration_basis: str
+    time_usd: float
+    p: float
+    p_basis: str
+    q: float
+    q_basis: str
+
+    @property
+    def path_cost_usd(self) -> float:
+        """C(t) of LWM (12): compute, time, model and human cost, each in dollars, so with weight 1; of what is known."""
+        return (self.cost_usd or 0.0) + self.time_usd
+
+
+def price_of(
+    actor_kind: str | None,
+    model: str | None,
+    cost_usd: float | None,
+    duration_ms: float | None,
+    settings: Cost,
+    group: str | None = None,
+) -> Price:
+    """Cost and duration of a task, with stated prices where history has no figure.
+
+    Without a cost: the observed duration at `usd_per_hour` of the model, else of the role (`group`), else of the actor
+    kind (`rate`). Without such a price, or without a duration: the stated `default_cost_usd`, else the stated
+    `default_duration_ms` at `usd_per_hour` (`prior`). Else the cost is unknown. Work of an unknown actor kind takes a
+    person's prices where they are stated: `prior` then.
+    """
+    names = [name for name in (model, group, actor_kind or UNKNOWN_ACTOR) if name]
+    duration = _of(names, settings.default_duration_ms) if duration_ms is None else duration_ms
+    duration_basis = "observed" if duration_ms is not None else UNKNOWN if duration is None else "prior"
+    if cost_usd is not None:
+        return Price(cost_usd, "observed", duration, duration_basis)
+    rate = _of(names, settings.usd_per_hour)
+    if duration_ms is not None and rate is not None:
+        known = actor_kind or any(_of([name], settings.usd_per_hour) is not None for name in (model, group) if name)
+        return Price(rate * duration_ms / MS_PER_HOUR, "rate" if known else "prior", duration_ms, duration_basis)
+    stated = _of(names, settings.default_cost_usd)
+    if stated is None and rate is not None and duration is not None:
+        stated = rate * duration / MS_PER_HOUR
+    return Price(stated, UNKNOWN if stated is None else "prior", duration, duration_basis)
+
+
+def node_cost(task: Task, way: Way, cost: Cost, priors: Priors) -> NodeCost:
+    """What `task` takes done in `way`, LWM (12), and how well it succeeds (EVAL p and q).
+
+    p and q are the way's own where they were counted for it, else the task's, else the settings' priors with basis
+    `prior`.
+    """
+    price = price_of(way.actor_kind, way.model, _observed_cost(way), way.duration_ms_mean, cost, way.actor_group)
+    parts = _parts(way, price.cost_usd)
+    p, p_basis = _share(way.p if way.p_n > 0 else None, way.basis, task.p, task.p_basis, priors.p)
+    q, q_basis = _share(way.q if way.q_n > 0 else None, way.basis, task.q, task.q_basis, priors.q)
+    return NodeCost(
+        cost_usd=price.cost_usd,
+        cost_compute_usd=parts.compute_usd if parts else None,
+        cost_model_usd=parts.model_usd if parts else None,
+        cost_human_usd=parts.human_usd if parts else None,
+        cost_basis=(way.cost_basis or price.cost_basis) if price.cost_basis == "observed" else price.cost_basis,
+        duration_ms=price.duration_ms,
+        duration_basis=(way.duration_basis or price.duration_basis)
+        if price.duration_basis == "observed"
+        else price.duration_basis,
+        time_usd=time_usd(price.duration_ms or 0.0, cost),
+        p=p,
+        p_basis=p_basis,
+        q=q,
+        q_basis=q_basis,
+    )
+
+
+def _observed_cost(way: Way) -> float | None:
+    """The way's cost; where only parts of it are known, their sum."""
+    if way.cost_usd_mean is not None:
+        return way.cost_usd_mean
+    known = [part for part in (way.cost_compute_usd, way.cost_model_usd, way.cost_human_usd) if part is not None]
+    return sum(known) if known else None
+
+
+def _parts(way: Way, cost_usd: float | None) -> Parts | None:
+    if cost_usd is None:
+        return None
+    return split_cost(
+        cost_usd, way.cost_compute_usd, way.cost_model_usd, way.cost_human_usd, way.actor_kind or UNKNOWN_ACTOR
+    )
+
+
+def _of(names: list[str], table: dict[str, float]) -> float | None:
+    """The figure of the first name that the table states, whatever its case."""
+    folded = {name.casefold(): value for name, value in table.items()}
+    return next((folded[name.casefold()] for name in names if name.casefold() in folded), None)
+
+
+def _share(
+    own: float | None, own_basis: str | None, task: float | None, task_basis: str | None, prior: float
+) -> tuple[float, str]:
+    if own is not None:
+        return own, "observed" if own_basis in (None, "prior") else str(own_basis)
+    return (prior, "prior") if task is None else (task, task_basis or "observed")

@@ -1,0 +1,103 @@
+"""What the beginning of a path has come to, by choice of ways, and which of these points are needless.
+
+A completion turns success s into A + B·s with B = Π (p - q) over its tasks, and adds a constant cost: the difference of
+two points at one node is after any completion gain·B·Δs - Δweight, a straight line in B. B lies in [-1, 1], in [0,
+steep] where every way has p >= q. So the one of two points that is no worse at both ends of that range, costs no more
+and takes no longer (where a limit on it is carried), holds no more, and whose success is no worse at both ends (where a
+least success is carried), *dominates* the other: every completion that fits the other fits it, and is worth as much.
+Where nothing is limited or held and no way has p < q, so are all points needless that are best for no B of the range:
+the upper envelope over B remains. Worths within 1e-9 count as equal.
+"""
+
+import math
+from typing import NamedTuple
+
+from opus_pipelines.optimization.search_net import Limits, Option, SearchNet
+from opus_pipelines.optimization.upper_envelope import upper
+
+EPS = 1e-9
+
+
+class ParetoPoint(NamedTuple):
+    """One choice of ways so far: success, weight in units of the objective, cost and duration, what is held in
+    dollars, which ways.
+    """
+
+    success: float
+    weight: float
+    cost: float
+    duration: float
+    held: tuple[float, ...]
+    picks: tuple[int, ...] = ()
+
+    def after(self, option: Option, number: int, edge: float) -> "ParetoPoint":
+        """The point after one more task done in this way."""
+        return ParetoPoint(
+            option.q + (option.p - option.q) * self.success,
+            self.weight + option.weight + edge,
+            self.cost + option.cost,
+            self.duration + option.duration,
+            tuple(map(max, self.held, option.held)),
+            (*self.picks, number),
+        )
+
+    @property
+    def cost_usd(self) -> float:
+        """EVAL (5), what is held included."""
+        return self.cost + sum(self.held)
+
+
+class Dominance:
+    """Which points of a net are needless while these limits are carried."""
+
+    def __init__(self, net: SearchNet, limits: Limits) -> None:
+        self.net, self.limits = net, limits
+        self.low = -1.0 if any(o.p < o.q for options in net.options for o in options) else 0.0
+        self.steep = [1.0] * len(net.names) if self.low else _steepest(net)
+        costs_weigh = limits.cost == math.inf or net.costs_weigh
+        self._flat = costs_weigh and not self.low and limits.duration == math.inf and not net.options[net.start][0].held
+        self._free = self._flat and limits.cost == math.inf and not limits.success
+
+    def needed(self, points: list[ParetoPoint], node: int) -> list[ParetoPoint]:
+        """The points of one beginning that are not needless beside another; of equal ones that of the earlier ways."""
+        if len(points) < 2:
+            return points
+        if self._free:
+            lines = [(self.net.gain * p.success, -p.weight, p) for p in sorted(points, key=lambda p: p.picks)]
+            return [line[2] for line in upper(lines, self.steep[node])]
+        kept: list[ParetoPoint] = []
+        for point in sorted(points, key=lambda p: (p.weight, -p.success, p.duration, p.picks)):
+            if self._flat and kept and point.success <= kept[-1].success:
+                continue
+            if self._flat or not any(self.dominates(other, point, node) for other in kept):
+                kept.append(point)
+        return kept
+
+    def dominates(self, a: ParetoPoint, b: ParetoPoint, node: int) -> bool:
+        """Whether every completion that fits b fits a and is worth as much with it."""
+        ds, dw = a.success - b.success, a.weight - b.weight
+        gained, limits = self.net.gain * ds, self.limits
+        return (
+            gained * self.steep[node] - dw >= -EPS
+            and gained * self.low - dw >= -EPS
+            and (limits.cost == math.inf or a.cost <= b.cost + EPS)
+            and (limits.duration == math.inf or a.duration <= b.duration + EPS)
+            and (not limits.success or (ds * self.steep[node] >= 0 and ds * self.low >= 0))
+            and all(x <= y for x, y in zip(a.held, b.held, strict=True))
+        )
+
+
+def _steepest(net: SearchNet) -> list[float]:
+    """Of every node the largest Π (p - q) over the tasks of any walk from behind it to the output."""
+    factor = [max(o.p - o.q for o in options) for options in net.options]
+    steep = [0.0] * len(net.names)
+    steep[net.goal] = 1.0
+    for _ in net.names:
+        changed = False
+        for i, after in enumerate(net.steps):
+            new = max([steep[i], *(factor[s.node] * steep[s.node] for s in after)])
+            if new > steep[i]:
+                steep[i], changed = new, True
+        if not changed:
+            break
+    return steep

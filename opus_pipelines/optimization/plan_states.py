@@ -1,0 +1,155 @@
+"""A workflow in the making: its order, how each task is done, where reviews stand; and the changes that it may
+undergo.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from opus_pipelines.core.settings import Cost, Reward
+from opus_pipelines.optimization.plan_shape import OrderFacts
+from opus_pipelines.optimization.plan_table import Picks, PlanTable
+from opus_pipelines.optimization.reviews import review_by, with_places, with_reviews
+from opus_pipelines.workflow.model import InputNode, Node, OutputNode, TaskNode, Workflow
+from opus_pipelines.workflow.task_order import TaskOrder, review_id
+
+Tasks = tuple[str, ...]
+Kind = Literal["way", "review", "parallel", "wait", "merge", "split", "drop"]
+
+
+@dataclass(frozen=True)
+class PlanState:
+    """`picks`: the number of the option by node, of a task's way or of who reviews it; 0 where it has none."""
+
+    order: TaskOrder
+    picks: Mapping[str, int] = field(default_factory=dict, hash=False)
+
+    @property
+    def tasks(self) -> Tasks:
+        """Its tasks, reviews not among them."""
+        return self.order.tasks
+
+
+@dataclass(frozen=True)
+class PlanMove:
+    """One change of a draft.
+
+    way, review: `nodes` is the one node, which takes option `to`. parallel: the second no longer waits for the first;
+    wait: from now on it does. drop: the task. merge: two tasks next to each other, and the one that does both. split:
+    the task, and the two that do it.
+    """
+
+    kind: Kind
+    nodes: Tasks
+    to: int = 0
+
+
+@dataclass(frozen=True)
+class PlanSpace:
+    """All that a draft may become.
+
+    `ways`: the options of every task that may occur. `permitted`: whether a workflow may have these tasks in this
+    order. `follows`: whether history has the one directly before the other. `joins`: whether an edit may put the
+    second, new, directly behind the first.
+    `limits`: by name, as in `limits.stated`. `penalty`: EVAL (10), None where not measured.
+    """
+
+    ends: tuple[InputNode, OutputNode]
+    ways: Mapping[str, Sequence[TaskNode]]
+    facts: OrderFacts
+    cost: Cost
+    reward: Reward
+    reviewers: Sequence[TaskNode] = ()
+    limits: Mapping[str, float] = field(default_factory=dict)
+    permitted: Callable[[Tasks], bool] = lambda tasks: True
+    follows: Callable[[str, str], bool] = lambda a, b: False
+    joins: Callable[[str, str], bool] = lambda a, b: True
+    penalty: Callable[[Workflow], float] | None = None
+
+    def table(self, order: TaskOrder) -> PlanTable:
+        """Every way and every review of the order's tasks."""
+        tasks = {t: self.ways[t] for t in order.tasks}
+        nodes: tuple[Node, ...] = (self.ends[0], *(options[0] for options in tasks.values()), self.ends[1])
+        whole, reviews = with_places(Workflow(nodes, tuple(sorted(order.edges()))), self.reviewers)
+        return PlanTable.of(whole, {**tasks, **reviews}, self.cost, self.reward)
+
+    def drawn(self, draft: PlanState) -> Workflow:
+        """The draft as a workflow, not checked."""
+        chosen = [self.ways[t][draft.picks.get(t, 0)] for t in draft.tasks]
+        plain = Workflow((self.ends[0], *chosen, self.ends[1]), tuple(sorted(draft.order.edges())))
+        who = {t.id: draft.picks.get(review_id(t.id), 0) for t in chosen}
+        return with_reviews(
+            plain, {t.id: review_by(self.reviewers[who[t.id] - 1], t.id, t.title) for t in chosen if who[t.id]}
+        )
+
+    def after(self, move: PlanMove, draft: PlanState) -> PlanState:
+        """The draft with one change."""
+        first, *rest = move.nodes
+        match move.kind:
+            case "way" | "review":
+                return replace(draft, picks={**draft.picks, first: move.to})
+            case "parallel":
+                return replace(draft, order=draft.order.freed(first, rest[0]))
+            case "wait":
+                return replace(draft, order=draft.order.bound(first, rest[0]))
+            case "drop":
+                return self._rebuilt(draft, {first: ()})
+            case "merge":
+                return self._rebuilt(draft, {first: (rest[1],), rest[0]: (rest[1],)})
+            case "split":
+                return self._rebuilt(draft, {first: (rest[0], rest[1])})
+
+    def said(self, move: PlanMove, draft: PlanState) -> str:
+        """The change of this draft in words."""
+        first, *rest = (self._title(n) for n in move.nodes)
+        match move.kind:
+            case "way":
+                ways = self.ways[move.nodes[0]]
+                return f"{first}: {who(ways[move.to])} instead of {who(ways[draft.picks.get(move.nodes[0], 0)])}"
+            case "review":
+                return f"{first} by {who(self.reviewers[move.to - 1])}" if move.to else f"{first}: left out"
+            case "parallel":
+                return f"{rest[0]} no longer waits for {first}"
+            case "wait":
+                return f"{rest[0]} waits for {first}"
+            case "drop":
+                return f"{first}: left out"
+            case "merge":
+                return f"{first} and {rest[0]} in one: {rest[1]}"
+            case "split":
+                return f"{first} in two: {rest[0]}, then {rest[1]}"
+
+    def _title(self, node: str) -> str:
+        if node in self.ways:
+            return repr(self.ways[node][0].title)
+        return f"review of {self.ways[node.removesuffix(review_id(''))][0].title!r}"
+
+    def _rebuilt(self, draft: PlanState, instead: Mapping[str, Tasks]) -> PlanState:
+        """Tasks replaced by others in their place: who waited still waits, and what is required of the new ones holds."""
+
+        def becomes(task: str) -> Tasks:
+            return instead.get(task, (task,))
+
+        tasks = tuple(dict.fromkeys(new for t in draft.tasks for new in becomes(t)))
+        pairs = [(x, y) for a, b in draft.order.pairs() for x in becomes(a) for y in becomes(b) if x != y]
+        pairs += [(new[0], new[1]) for new in instead.values() if len(new) > 1]
+        keep = {n for t in tasks for n in (t, review_id(t))}
+        picks = {n: p for n, p in draft.picks.items() if n in keep}
+        return PlanState(TaskOrder.of(tasks, [*pairs, *self.facts.required(tasks)]), picks)
+
+
+def row(table: PlanTable, picks: Mapping[str, int]) -> Picks:
+    """Picks by node as one row of a table's."""
+    return np.array([picks.get(name, 0) for name in table.options], np.int64)
+
+
+def who(node: TaskNode) -> str:
+    """Who does it so."""
+    return " ".join(filter(None, (node.actor_kind, node.model, node.actor_group))) or "nobody known"
+
+
+def kind_of(node: str, space: PlanSpace) -> Kind:
+    """Whether a node with options is a task, done in a way, or a place for a review."""
+    return "way" if node in space.ways else "review"

@@ -1,0 +1,113 @@
+"""Every option of every node of one shape as arrays: any choice among them is scored by number, many in one pass."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from opus_pipelines.core.settings import Cost, Reward
+from opus_pipelines.evaluation.batch import Batch, Figures, evaluate_batch
+from opus_pipelines.evaluation.cost import consumed_usd
+from opus_pipelines.evaluation.reward import evaluate
+from opus_pipelines.workflow.model import TaskNode, Workflow
+
+Picks = NDArray[np.int64]
+Allowed = Callable[[Batch], NDArray[np.bool_]]
+_COLUMNS = ("p", "q", "cost_usd", "duration_ms", "imputed_usd")
+# of one look, where success is inferred exactly: a workflow costs that a millisecond, in the product form microseconds
+EXACT_ROWS = 64
+
+
+@dataclass(frozen=True)
+class PlanTable:
+    """A workflow, and the options of the nodes that have any, in the order of its tasks. A row of picks has one number
+    for each.
+    """
+
+    workflow: Workflow
+    options: Mapping[str, Sequence[TaskNode]]
+    cost: Cost
+    reward: Reward
+
+    @classmethod
+    def of(
+        cls, workflow: Workflow, options: Mapping[str, Sequence[TaskNode]], cost: Cost, reward: Reward | None = None
+    ) -> "PlanTable":
+        """The table of the options of those nodes that the workflow has."""
+        return cls(workflow, {t.id: options[t.id] for t in workflow.tasks if t.id in options}, cost, reward or Reward())
+
+    @property
+    def sizes(self) -> list[int]:
+        """Options of each node that has any."""
+        return [len(nodes) for nodes in self.options.values()]
+
+    @cached_property
+    def is_chain(self) -> bool:
+        """One input, one output, and each node leads to the next alone."""
+        nodes = self.workflow.topological()
+        ends = len(self.workflow.inputs), len(self.workflow.outputs)
+        return ends == (1, 1) and all(self.workflow.predecessors(b) == [a] for a, b in pairwise(nodes))
+
+    @property
+    def by_product(self) -> bool:
+        """Whether the batch's product form is the inference that is asked for, or as good: then every row can be
+        scored.
+        """
+        return self.reward.inference == "product" or self.is_chain
+
+    def scored(self, picks: Picks) -> Batch:
+        """(n, nodes with options) numbers of options → n workflows, success as the settings infer it."""
+        found = self.by_product_form(picks)
+        return found if self.by_product else self._exactly(picks, found)
+
+    def by_product_form(self, picks: Picks) -> Batch:
+        """The same, success in the product form whatever the settings say."""
+        columns = {name: np.repeat(getattr(self._base, name), len(picks), axis=0) for name in _COLUMNS}
+        held = {
+            h: np.repeat(self._base.held.get(h, np.zeros_like(self._base.p)), len(picks), axis=0) for h in self._held
+        }
+        for (i, figures), chosen in zip(self._columns, picks.T, strict=True):
+            for name, values in figures.items():
+                (held if name in held else columns)[name][:, i] = values[chosen]
+        return evaluate_batch(self.workflow, replace(self._base, **columns, held=held), self.cost)
+
+    def taken(self, picks: Picks) -> Workflow:
+        """The workflow that one row of picks stands for."""
+        nodes = {name: nodes[pick] for (name, nodes), pick in zip(self.options.items(), picks.tolist(), strict=True)}
+        tasks = [nodes.get(t.id, t) for t in self.workflow.tasks]
+        return Workflow((*self.workflow.inputs, *tasks, *self.workflow.outputs), self.workflow.edges)
+
+    def _exactly(self, picks: Picks, found: Batch) -> Batch:
+        worth = [evaluate(self.taken(row), self.cost, self.reward) for row in picks]
+        return replace(
+            found,
+            worth=np.array([w.worth for w in worth]),
+            success_probability=np.array([w.success_probability for w in worth]),
+        )
+
+    @cached_property
+    def _base(self) -> Figures:
+        return Figures.of(self.workflow, self.cost)
+
+    @cached_property
+    def _held(self) -> list[str]:
+        return sorted(
+            {h for nodes in self.options.values() for node in nodes for h in node.held} | set(self._base.held)
+        )
+
+    @cached_property
+    def _columns(self) -> list[tuple[int, dict[str, NDArray[np.float64]]]]:
+        """For each node with options its place among the tasks, and every option's figures."""
+        place = {t.id: i for i, t in enumerate(self.workflow.tasks)}
+        return [
+            (
+                place[name],
+                {figure: np.array([getattr(node, figure) for node in nodes]) for figure in _COLUMNS}
+                | {"cost_usd": np.array([node.cost_usd + consumed_usd(node, self.cost) for node in nodes])}
+                | {h: np.array([node.held.get(h, 0.0) for node in nodes]) for h in self._held},
+            )
+            for name, nodes in self.options.items()
+        ]

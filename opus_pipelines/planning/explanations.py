@@ -1,0 +1,91 @@
+"""Why a workflow is as it is: what each review and each dearer way earns, and which limits keep it from earning more."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from opus_pipelines.evaluation.batch import Batch
+from opus_pipelines.evaluation.cost import MS_PER_HOUR, time_usd, weighed_usd
+from opus_pipelines.optimization.local_search import LocalSearch, RefinedPlan
+from opus_pipelines.optimization.plan_states import PlanSpace, PlanState, kind_of, row, who
+from opus_pipelines.planning.ranking_context import Edit
+from opus_pipelines.planning.search_constraints import more
+from opus_pipelines.workflow.model import TaskNode
+
+TIGHT = 0.01  # share of a limit that is left, below which it is called tight
+
+
+def explain_choices(refiner: LocalSearch, found: RefinedPlan) -> tuple[Edit, ...]:
+    """What a workflow's worth would lose without each review, and with each task done in its cheapest way instead of a
+    dearer one.
+    """
+    table = refiner.table(found.draft.order)
+    mine = row(table, found.draft.picks)
+    instead: list[tuple[str, int, int]] = []
+    for i, (name, options) in enumerate(table.options.items()):
+        if any(node.imputed_usd for node in options):  # what a way of unknown cost would save is not known
+            continue
+        costs = [_usd(node, refiner.space) for node in options]
+        cheapest = costs.index(min(costs))
+        if costs[cheapest] < costs[mine[i]]:
+            instead.append((name, i, cheapest))
+    if not instead:
+        return ()
+    rows = np.repeat(mine[None, :], len(instead) + 1, axis=0)
+    for n, (_, i, other) in enumerate(instead):
+        rows[n, i] = other
+    rewards = table.scored(rows).worth
+    return tuple(
+        Edit(
+            kind_of(name, refiner.space),
+            _said(name, found.draft, refiner.space, other),
+            float(rewards[-1] - rewards[n]),
+        )
+        for n, (name, _, other) in enumerate(instead)
+    )
+
+
+def binding(refiner: LocalSearch, found: RefinedPlan) -> tuple[str, ...]:
+    """The limits without which these tasks in this shape would earn more, by how much; and those that leave next to
+    nothing.
+    """
+    space, table = refiner.space, refiner.table(found.draft.order)
+    if not space.limits or not found.keeps:
+        return ()
+
+    def lost_usd(limits: Mapping[str, float]) -> float:
+        picks, _ = refiner.best(table, limits)
+        return float(table.scored(picks[None, :]).worth[0]) - found.worth
+
+    said, step = [], space.reward.quantum_usd
+    is_bound = lost_usd({}) > step
+    values = _values(table.scored(row(table, found.draft.picks)[None, :]))
+    for name, limit in space.limits.items():
+        lost = lost_usd({n: x for n, x in space.limits.items() if n != name}) if is_bound else 0.0
+        if lost > step:
+            said.append(f"{name} {limit:g}: without it these steps would {more(lost, space.ends[1].gain_usd)}")
+        elif abs(limit - values[name]) <= TIGHT * abs(limit):
+            said.append(f"{name} {limit:g}: tight, it stands at {values[name]:.4g}")
+    return tuple(said)
+
+
+def _values(one: Batch) -> dict[str, float]:
+    figures = {
+        "max_cost_usd": one.cost_usd,
+        "max_duration_hours": one.duration_ms / MS_PER_HOUR,
+        "min_success": one.success_probability,
+    }
+    return {name: float(values[0]) for name, values in figures.items()}
+
+
+def _usd(node: TaskNode, space: PlanSpace) -> float:
+    return weighed_usd(node, space.cost) + time_usd(node.duration_ms, space.cost)
+
+
+def _said(name: str, draft: PlanState, space: PlanSpace, other: int) -> str:
+    pick = draft.picks.get(name, 0)
+    if name in space.ways:
+        ways = space.ways[name]
+        return f"{ways[0].title!r} by {who(ways[pick])} instead of {who(ways[other])}"
+    task = next(t for t in draft.tasks if name.startswith(t))
+    return f"review of {space.ways[task][0].title!r} by {who(space.reviewers[pick - 1])}"

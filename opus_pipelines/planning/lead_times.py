@@ -1,0 +1,178 @@
+"""Lead times of the workflows of one Intention: what history says of each step's time, put together for a whole
+workflow.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+
+from opus_pipelines.estimates.step_times import DEPENDENT, StepTimes, Way, is_person
+from opus_pipelines.evaluation.calendar import Calendar
+from opus_pipelines.evaluation.duration_quantiles import DurationQuantiles
+from opus_pipelines.evaluation.lead_time import DRAWS, LeadTime, StepTime, Wait, lead_time, time_until
+from opus_pipelines.optimization.constraints import Due
+from opus_pipelines.requirements.stated_limits import DAYS_A_WORKING_DAY
+from opus_pipelines.retrieval.task_names import TaskNames
+from opus_pipelines.workflow.constraints import StepDeadline, folded
+from opus_pipelines.workflow.model import TaskNode, Workflow
+
+HOURS_A_DAY = 24
+
+
+@dataclass(frozen=True)
+class LeadTimes:
+    """`nearest`: of each step that only the intake's procedure has, the known task whose times it has. `correlation`:
+    of the waits of one case; negative where a long wait is followed by a short one. `tasks`: all that a workflow of
+    the Intention may have.
+    """
+
+    waiting: StepTimes
+    correlation: float = 0.0
+    seed: int = 0
+    calendar: Calendar | None = None
+    nearest: Mapping[str, str] = field(default_factory=dict)
+    tasks: tuple[str, ...] = ()
+
+    def of(self, workflow: Workflow) -> LeadTime:
+        """The lead time of a workflow; unknown where history does not tell a step's time."""
+        found = lead_time(workflow, self._steps(workflow), max(self.correlation, 0.0), self.seed, self.calendar)
+        whole = self._whole(workflow) if abs(self.correlation) >= DEPENDENT else None
+        return (
+            found
+            if whole is None
+            else replace(found, basis=f"{whole.n} whole cases of the same steps", draws=whole.draws(DRAWS))
+        )
+
+    def dues(self, workflow: Workflow, deadlines: Sequence[StepDeadline], names: TaskNames) -> tuple[Due, ...]:
+        """Each deadline of a step that the workflow has, held against the lead time up to that step."""
+        if not deadlines:
+            return ()
+        times = self._steps(workflow)
+        return tuple(due for deadline in deadlines if (due := self._due(workflow, times, deadline, names)) is not None)
+
+    def _steps(self, workflow: Workflow) -> dict[str, StepTime]:
+        return {task.id: self._step(workflow, task) for task in workflow.tasks}
+
+    def _due(
+        self, workflow: Workflow, times: Mapping[str, StepTime], deadline: StepDeadline, names: TaskNames
+    ) -> Due | None:
+        node = _node(workflow, names, deadline.step)
+        since = None if deadline.after is None else _node(workflow, names, deadline.after)
+        if node is None:
+            return None
+        limit = self._limit_hours(deadline)
+        if deadline.after is not None and since is None:
+            return Due(deadline, LeadTime(f"unknown: the workflow does not have {deadline.after!r}"), limit)
+        in_working_time = deadline.unit.startswith("working")
+        taken = time_until(
+            workflow, times, node, since, in_working_time, max(self.correlation, 0.0), self.seed, self.calendar
+        )
+        return Due(deadline, taken, limit)
+
+    def _limit_hours(self, deadline: StepDeadline) -> float:
+        """Hours of the clock; of working time where a calendar tells which those are. Without one, five working days
+        pass in a week.
+        """
+        if deadline.unit in ("hours", "working_hours"):
+            return deadline.within
+        if deadline.unit == "days":
+            return deadline.within * HOURS_A_DAY
+        return deadline.within * (self.calendar.day_hours if self.calendar else HOURS_A_DAY * DAYS_A_WORKING_DAY)
+
+    def is_timed(self, task: str) -> bool:
+        """Whether history tells how long one waits for a task, or how long its work takes."""
+        known = self.nearest.get(task, task)
+        return ("task", (known,)) in self.waiting.waits or (known, None) in self.waiting.work
+
+    def compared_ms(self, workflow: Workflow, found: LeadTime) -> float:
+        """The median lead time by which a workflow is compared; never shown. `found`: its lead time.
+
+        As for unknown costs (`optimization.imputed_figures`): a step that two workflows share counts the same for both,
+        an unknown wait or working time as the mean of the known ones of the Intention's tasks; where none is known,
+        times play no role.
+        """
+        if found.p50_ms is not None:
+            return found.p50_ms
+        times = {task.id: self._filled(workflow, task) for task in workflow.tasks}
+        return lead_time(workflow, times, max(self.correlation, 0.0), self.seed, self.calendar).p50_ms or 0.0
+
+    def _filled(self, workflow: Workflow, task: TaskNode) -> StepTime:
+        wait, work = self._usual
+        known = self._step(workflow, task)
+        before = [b for b in workflow.predecessors(task.id) if isinstance(workflow.by_id[b], TaskNode)]
+        waits = {b: known.waits.get(b, Wait(DurationQuantiles.constant(wait), "task")) for b in before}
+        return replace(
+            known,
+            waits=waits,
+            work=known.work or (None if _is_contained(known.waits) else DurationQuantiles.constant(work)),
+        )
+
+    @cached_property
+    def _usual(self) -> tuple[float, float]:
+        """The mean over the tasks of the median wait and of the median working time, where they are known; else 0."""
+        known = [self.nearest.get(task, task) for task in self.tasks]
+        waits = [times.p50 for task in known if (times := self.waiting.waits.get(("task", (task,))))]
+        works = [times.p50 for task in known if (times := self.waiting.work.get((task, None)))]
+        wait, work = (math.fsum(found) / len(found) if found else 0.0 for found in (waits, works))
+        return wait, work
+
+    def _whole(self, workflow: Workflow) -> DurationQuantiles | None:
+        """Lead times of cases that were this very chain. They are asked only where waits depend on each other: the sum
+        of waits that are drawn one by one is then off, while it has more cases behind it and is nearer to the truth
+        where they do not.
+        """
+        chain = [node for n in workflow.topological() if isinstance(node := workflow.by_id[n], TaskNode)]
+        ids = {node.id for node in chain}
+        links = {(a, b) for a, b in workflow.edges if a in ids and b in ids}
+        if any(node.is_review for node in chain) or links != {(a.id, b.id) for a, b in pairwise(chain)}:
+            return None
+        return self.waiting.whole.get((tuple(self._known(n) for n in chain), tuple(n.actor_kind for n in chain)))
+
+    def _step(self, workflow: Workflow, task: TaskNode) -> StepTime:
+        waits = {b: wait for b in workflow.predecessors(task.id) if (wait := self._wait(workflow, b, task)) is not None}
+        work = None if task.is_review else self.waiting.took(self._known(task), _way(task))
+        assumed = work is None and task.known_duration_ms is not None and not _is_contained(waits)
+        if assumed:
+            work = DurationQuantiles.constant(task.duration_ms)
+        return StepTime(waits, work, self.calendar is not None and is_person(task.actor_kind), assumed)
+
+    def _wait(self, workflow: Workflow, before: str, task: TaskNode) -> Wait | None:
+        """Waiting between a step and one that follows it; behind a review, that behind the task which was reviewed."""
+        node = workflow.by_id[before]
+        if not isinstance(node, TaskNode):
+            return None
+        if task.is_review:
+            return self.waiting.wait(None, task.task_id, _way(task))
+        if node.is_review:
+            node = next(
+                (n for b in workflow.predecessors(before) if isinstance(n := workflow.by_id[b], TaskNode)), node
+            )
+        return self.waiting.wait(self._known(node), self._known(task), _way(task))
+
+    def _known(self, task: TaskNode) -> str:
+        return self.nearest.get(task.task_id, task.task_id)
+
+
+def _node(workflow: Workflow, names: TaskNames, name: str) -> str | None:
+    """The first task of a workflow that goes by a name; its id is that of its node."""
+    meant = names.tasks(name)
+    titles = {folded(name)}
+    found = (
+        t.id
+        for n in workflow.topological()
+        if isinstance(t := workflow.by_id[n], TaskNode)
+        and not t.is_review
+        and (t.task_id in meant or folded(t.title) in titles)
+    )
+    return next(found, None)
+
+
+def _is_contained(waits: Mapping[str, Wait]) -> bool:
+    """Whether the waiting times contain the work already, as in logs that only record completions."""
+    return bool(waits) and all(wait.times.with_work_share == 1 for wait in waits.values())
+
+
+def _way(task: TaskNode) -> Way:
+    return task.actor_kind, task.model, task.actor_group

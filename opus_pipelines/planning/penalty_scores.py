@@ -1,0 +1,72 @@
+"""The four scores of every step of a workflow, and the Penalty that they make, EVAL (8)-(10), from what the WKG knows
+of its tasks.
+"""
+
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.evaluation.penalty import Penalties, Scores, penalties
+from opus_pipelines.evaluation.score_facts import TaskFacts
+from opus_pipelines.evaluation.task_scores import measure, statements
+from opus_pipelines.event_logs.private_names import ACCOUNT, PHONE, meaning_of
+from opus_pipelines.wkg.graph import WorkGraph
+from opus_pipelines.workflow.constraints import folded
+from opus_pipelines.workflow.model import TaskNode, Workflow
+
+_OUTCOME_KNOWN = {
+    "observed": 1.0,
+    "estimated": 0.5,
+}  # estimated: only the case's outcome was recorded, not the task's own
+
+
+class TaskFactIndex:
+    """What is known of each step, looked up once however many workflows it stands in."""
+
+    def __init__(self, graph: WorkGraph) -> None:
+        self._graph = graph
+        self._known: dict[TaskNode, TaskFacts] = {}
+
+    def of(self, node: TaskNode) -> TaskFacts:
+        """The facts of a step, whether or not the WKG knows its task."""
+        known = self._known.get(node)
+        if known is None:
+            known = self._known[node] = _facts(node, self._graph)
+        return known
+
+
+def penalty_scores(workflow: Workflow, book: TaskFactIndex, settings: Settings) -> tuple[dict[str, Scores], Penalties]:
+    """Scores by node, reviews among them, and what they come to. Deterministic; the order of nodes and edges means
+    nothing.
+    """
+    scores = measure(workflow, {task.id: book.of(task) for task in workflow.tasks}, settings.scores)
+    return scores, penalties(workflow, scores, settings.reward)
+
+
+def _facts(node: TaskNode, graph: WorkGraph) -> TaskFacts:
+    task = graph.tasks.get(node.task_id)
+    inputs, outputs = (tuple(dict.fromkeys(map(folded, names))) for names in (node.inputs, node.outputs))
+    doings = task.implementations if task else 0
+    recorded = min(1.0, (task.p_n + task.q_n) / doings) if task and doings else 0.0
+    names = node.title, ", ".join((*inputs, *outputs))
+    return TaskFacts(
+        statements(names, (task.description if task else None, node.objective, *node.instructions)),
+        inputs,
+        outputs,
+        frozenset(name for name in outputs if meaning_of(name) in (PHONE, ACCOUNT)),
+        task.community if task else None,
+        _leaving(node.task_id, graph),
+        1.0 if node.success_criterion else recorded * _OUTCOME_KNOWN.get(node.p_basis, 0.0),
+        ((node.cost_basis in ("observed", "rate")) + (node.duration_basis == "observed")) / 2,
+        node.q if node.q_basis in _OUTCOME_KNOWN else 0.0,
+        node.is_review,
+    )
+
+
+def _leaving(task: str, graph: WorkGraph) -> float | None:
+    """The share of the transitions from and to other tasks that cross the border of the task's community."""
+    if task not in graph.tasks:
+        return None
+    pairs = [(task, other) for other in graph.successors.get(task, ())] + [
+        (other, task) for other in graph.predecessors.get(task, ())
+    ]
+    counts = {pair: graph.edges[pair].transitions for pair in pairs if pair[0] != pair[1]}
+    crossing = sum(n for (src, dst), n in counts.items() if graph.tasks[src].community != graph.tasks[dst].community)
+    return crossing / sum(counts.values()) if counts else None

@@ -1,0 +1,246 @@
+"""What one Intention's candidates are made from, and what comes of them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from opus_pipelines.core.settings import Cost, Settings
+from opus_pipelines.evaluation.lead_time import LeadTime
+from opus_pipelines.evaluation.penalty import Penalties, Scores
+from opus_pipelines.evaluation.reward import Evaluation
+from opus_pipelines.intakes.contract_settings import Review
+from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.lwm.dependency import orders
+from opus_pipelines.lwm.interface import SimilarCase
+from opus_pipelines.lwm.procedure_reading import ParsedProcedure
+from opus_pipelines.lwm.workflow_graph import WFG
+from opus_pipelines.optimization.constraints import Due
+from opus_pipelines.optimization.diversity import Steps, steps_of
+from opus_pipelines.optimization.local_search import RefinedPlan
+from opus_pipelines.optimization.reward_ranking import Ranking
+from opus_pipelines.planning.lead_times import LeadTimes
+from opus_pipelines.planning.prices import Prices
+from opus_pipelines.planning.standing_decisions import NOTHING_DECIDED, Applied, StandingDecisions
+from opus_pipelines.retrieval.completeness import BY_OUTCOMES, OUTCOMES, Completeness
+from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints
+from opus_pipelines.retrieval.task_names import TaskNames
+from opus_pipelines.wkg.graph import WorkGraph
+from opus_pipelines.workflow.constraints import Constraints
+from opus_pipelines.workflow.model import TaskNode, Workflow
+from opus_pipelines.workflow.task_order import review_id
+
+
+@dataclass(frozen=True)
+class RankingContext:
+    """One Intention: `constraints` are those in force, `sequences` go by id, of each group of `needed` any one task
+    does.
+    `decided`: what people decided on its workflows.
+    """
+
+    intake: Intake
+    intention_id: str
+    graph: WorkGraph
+    wfg: WFG
+    cases: Sequence[SimilarCase]
+    sequences: Mapping[str, tuple[str, ...]]
+    needed: Sequence[frozenset[str]]
+    order: frozenset[tuple[str, str]]
+    constraints: Constraints
+    review: Review
+    prices: Prices
+    cost: Cost
+    settings: Settings
+    names: TaskNames
+    demands: RuleConstraints | None = None
+    reading: ParsedProcedure | None = None
+    decided: StandingDecisions = NOTHING_DECIDED
+    complete: Completeness = BY_OUTCOMES
+    lead_times: LeadTimes | None = None
+
+    @cached_property
+    def seen(self) -> Mapping[tuple[str, str], float]:
+        """How many of the near cases that did not fail did the one task before the other."""
+        return orders(case.tasks for case in self.cases if case.success is not False)
+
+    @property
+    def ranking(self) -> Ranking:
+        """By what its workflows are ranked."""
+        rules = self.settings.reward
+        return Ranking(
+            rules.quantum_usd, rules.success_step, self.intake.gain_usd is not None, self.complete.by_support
+        )
+
+    @property
+    def required(self) -> list[frozenset[str]]:
+        """Groups of tasks of which a path must hold one each: what history needs and what is demanded, where the WFG
+        has it.
+        """
+        limits, tasks = self.constraints, self.names.tasks
+        asked = [tasks(name) for name in limits.must_contain]
+        asked += [frozenset[str]().union(*map(tasks, group)) for group in (*limits.one_of, *limits.exactly_one_of)]
+        demanded = [group & self.wfg.nodes.keys() for group in asked]
+        return [*self.needed, *filter(None, demanded)]
+
+    @cached_property
+    def optional(self) -> frozenset[str]:
+        """Tasks that nothing asks for: not history's outcomes, no demand, no step of the procedure. The success model
+        takes whatever has a q above 0 for a repair of what went wrong before; such a step does not make a workflow
+        rank higher. Empty where support decides.
+        """
+        if self.complete.rule != OUTCOMES:
+            return frozenset()
+        read = frozenset(self.reading.tasks) if self.reading else frozenset[str]()
+        return frozenset(self.prices.nodes) - read - frozenset[str]().union(*self.required)
+
+    @property
+    def exclusive(self) -> list[tuple[frozenset[str], ...]]:
+        """Groups of options; no path may hold tasks of two options of a group."""
+        return [tuple(map(self.names.tasks, group)) for group in self.constraints.exactly_one_of]
+
+    @property
+    def forbidden(self) -> frozenset[str]:
+        """Tasks that no path may hold."""
+        return frozenset[str]().union(*(self.names.tasks(name) for name in self.constraints.must_not_contain))
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Tasks in an order that the WFG allows. `nodes`: the way the search chose for a task, the usual one where it
+    chose none.
+
+    `gap`: how much more another path may be worth, 0 where the search was exact, None where it cannot tell. `notes`:
+    where no path keeps all that is demanded, which demands conflict and what would mend it; they join the violations of
+    what comes of it.
+    """
+
+    tasks: tuple[str, ...]
+    nodes: Mapping[str, TaskNode] = field(default_factory=dict)
+    gap: float | None = 0.0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Edit:
+    """One accepted change of a workflow, in words, and what it earned (0 where it lowered the Penalty): dollars of
+    Reward, or chance of success where no gain is stated.
+    """
+
+    kind: str
+    what: str
+    earned: float
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A proposal worked out: shape, ways, reviews. `tasks` are its tasks in one topological order, reviews not among
+    them.
+
+    `edits`: what turned the proposed chain into it; their earnings add up to the Reward gained. `exact`: no other ways
+    and reviews on its tasks in its shape earn more. `choices`: what each review and each dearer way earns. `binding`:
+    the limits that cost Reward.
+    `notes`: the proposal's. `worth`, `measured`: EVAL (1)-(7) of it; scores by node and EVAL (8)-(10).
+    """
+
+    workflow: Workflow
+    tasks: tuple[str, ...]
+    edits: tuple[Edit, ...] = ()
+    exact: bool = True
+    gap: float | None = 0.0
+    choices: tuple[Edit, ...] = ()
+    binding: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    found: RefinedPlan | None = None
+    is_refined: bool = False
+    worth: Evaluation | None = None
+    measured: tuple[Mapping[str, Scores], Penalties] | None = None
+
+    @property
+    def nodes(self) -> list[str]:
+        """Its nodes in the order of its tasks, each review behind its task."""
+        reviews = {n.id for n in self.workflow.tasks if n.is_review}
+        inside = [n for t in self.tasks for n in (t, review_id(t)) if n == t or n in reviews]
+        return [*(n.id for n in self.workflow.inputs), *inside, *(n.id for n in self.workflow.outputs)]
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """How sure a candidate's Reward (None where no gain is stated) and its place are; the last rank beats nobody.
+    `best_share`: P(it is the best of the ranked). `verdict_reason`: why the verdict is not clear although the ranks
+    are told apart.
+    """
+
+    reward_usd_p05: float | None
+    reward_usd_p95: float | None
+    beats_next: float | None
+    verdict: str | None
+    best_share: float = 1.0
+    verdict_reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One evaluated workflow. `transitions`: how often history went along its edges; `scores` by node.
+
+    `differs_by`: swaps that it lies from the nearest better ranked one; `fewer`: why fewer than `generation.k` are
+    ranked.
+    `decision`: what a person's decision did to it. `conformity`: expected F1 of its steps against those of similar
+    cases, `order_conformity`: of their consecutive pairs; None where they rank nothing. `has_optional`: nothing asks
+    for some step of it (`Situation.optional`). `compared_lead_ms`: see `LeadTimes.compared_ms`; 0 where lead times rank
+    nothing.
+    `dues`: the deadlines of its steps, held against the lead time up to each.
+    """
+
+    id: str
+    plan: Plan
+    evaluation: Evaluation
+    path_cost_usd: float
+    transitions: int
+    violations: tuple[str, ...]
+    sequence_ids: tuple[str, ...]
+    scores: Mapping[str, Scores] = field(default_factory=dict)
+    penalties: Penalties | None = None
+    sureness: Confidence | None = None
+    differs_by: int | None = None
+    fewer: str | None = None
+    lead_time: LeadTime | None = None
+    dues: tuple[Due, ...] = ()
+    decision: Applied | None = None
+    conformity: float | None = None
+    order_conformity: float | None = None
+    has_optional: bool = False
+    compared_lead_ms: float = 0.0
+
+    @property
+    def workflow(self) -> Workflow:
+        """W = (G, Φ)."""
+        return self.plan.workflow
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Its tasks in one topological order, reviews not among them."""
+        return self.plan.tasks
+
+    @cached_property
+    def steps(self) -> Steps:
+        """Its steps as they are carried out, reviews among them."""
+        return steps_of(self.workflow)
+
+    @property
+    def worth(self) -> float:
+        """By this candidates are compared, and it is never shown: see `Evaluation.worth`."""
+        return self.evaluation.worth
+
+    @property
+    def penalty(self) -> float | None:
+        """EVAL (10)."""
+        return self.penalties.penalty if self.penalties else None
+
+    @property
+    def feasible(self) -> bool:
+        """EVAL (12)."""
+        return not self.violations
+
+
+def either(group: Collection[str], graph: WorkGraph) -> str:
+    """Any one of these tasks, in words."""
+    return " or ".join(repr(graph.tasks[t].title) for t in sorted(group))

@@ -1,0 +1,68 @@
+"""Who may review under a contract, and with what figures: those it states, else those that history's reviews show."""
+
+from dataclasses import replace
+
+from opus_pipelines.optimization.imputed_figures import of_another
+from opus_pipelines.optimization.node_cost import UNKNOWN_ACTOR, price_of
+from opus_pipelines.optimization.reviews import history_reviewers
+from opus_pipelines.planning.ranking_context import RankingContext
+from opus_pipelines.workflow.model import REVIEW, TaskNode
+
+
+def reviewers_of(situation: RankingContext) -> tuple[TaskNode, ...]:
+    """One node a way of reviewing; none where the contract's `[review]` says nothing, or forbids it.
+
+    A contract that states p and q has a reviewer with these figures (cost and time as stated, else at the settings'
+    prices). One that states less gets the reviews of its industry's history by the actor kind and model that it names,
+    with what it does state in place of theirs. No p or q is invented: where neither the contract nor history knows
+    them, no review is placed.
+    """
+    stated = situation.review
+    if not stated.allowed or not stated.model_fields_set - {"allowed"}:
+        return ()
+    if stated.p is not None and stated.q is not None:
+        return (_imputed(_stated(situation), situation),)
+    industry = situation.intake.industry
+    tasks = [t for t in situation.graph.tasks.values() if industry is None or industry in t.industries]
+    found = history_reviewers(tasks, stated.actor_kind, stated.model, situation.cost, situation.settings.priors)
+    return tuple(_imputed(_with_stated(node, situation), situation) for node in found)
+
+
+def _imputed(node: TaskNode, situation: RankingContext) -> TaskNode:
+    """A reviewer of unknown cost or time is compared as any step of unknown cost is (`optimization.imputed_figures`)."""
+    unknown = node.known_cost_usd is None, node.known_duration_ms is None
+    return replace(node, imputed_usd=of_another(situation.prices.costs, *unknown, situation.cost))
+
+
+def _stated(situation: RankingContext) -> TaskNode:
+    review = situation.review
+    kind = review.actor_kind or ("model" if review.model else UNKNOWN_ACTOR)
+    price = price_of(kind, review.model, review.cost_usd, review.duration_ms, situation.cost)
+    stated = review.cost_usd is not None, review.duration_ms is not None
+    assert review.p is not None
+    assert review.q is not None
+    return TaskNode(
+        REVIEW,
+        REVIEW,
+        "Review",
+        p=review.p,
+        q=review.q,
+        cost_usd=price.cost_usd or 0.0,
+        cost_basis="prior" if stated[0] else price.cost_basis,
+        duration_ms=price.duration_ms or 0.0,
+        duration_basis="prior" if stated[1] else price.duration_basis,
+        actor_kind=kind,
+        model=review.model,
+        kind=REVIEW,
+    )
+
+
+def _with_stated(node: TaskNode, situation: RankingContext) -> TaskNode:
+    """History's reviewer with the contract's own figures where it states any: a statement's basis is `prior`."""
+    for name in ("p", "q", "cost_usd", "duration_ms"):
+        if (value := getattr(situation.review, name)) is not None:
+            basis = f"{name.split('_')[0]}_basis"
+            node = replace(node, **{name: value, basis: "prior"})
+            if name == "cost_usd":
+                node = replace(node, cost_compute_usd=None, cost_model_usd=None, cost_human_usd=None)
+    return node

@@ -1,0 +1,124 @@
+"""What is asked of tasks and their order, as demands of the search: what the intake demands and what history needs;
+and what they cost.
+"""
+
+from opus_pipelines.evaluation.cost import MS_PER_HOUR
+from opus_pipelines.optimization.label_search import ChosenPath, best_paths
+from opus_pipelines.optimization.minimal_relaxation import infeasible, relaxation_costs
+from opus_pipelines.optimization.problem import Avoids, Before, Contains, Demand, Limit, Problem, keeps
+from opus_pipelines.planning.ranking_context import RankingContext, either
+
+EFFORT = (
+    3_000  # labels a search may look at: an intake's time is bounded, and what a search left open is told as its gap
+)
+HISTORY = "the order of history"
+
+
+def problem_of(situation: RankingContext) -> Problem:
+    """What is asked of a path: Reward, success where no gain is stated, within everything that history needs and the
+    intake demands.
+    """
+    gain = situation.intake.gain_usd
+    return Problem(
+        situation.wfg,
+        situation.prices.nodes,
+        situation.cost,
+        gain or 0.0,
+        demands=(*_limits(situation), *_named(situation), *_by_history(situation)),
+        objective="success" if gain is None else "reward",
+    )
+
+
+def is_mendable(demand: Demand) -> bool:
+    """Whether a plan may keep it where the chain does not: branches save time, reviews raise success."""
+    return isinstance(demand, Limit) and demand.figure != "cost_usd"
+
+
+def keeps_limits(path: ChosenPath, problem: Problem) -> bool:
+    """Whether the chain keeps the limits."""
+    figures = {"cost_usd": -path.cost_usd, "duration_ms": -path.duration_ms, "success": path.success}
+    bounds = [
+        (d.figure, d.value if d.figure == "success" else -d.value) for d in problem.demands if isinstance(d, Limit)
+    ]
+    return all(figures[figure] >= bound - 1e-9 * abs(bound) for figure, bound in bounds)
+
+
+def binding(situation: RankingContext) -> tuple[str, ...]:
+    """Of each demand of the intake on tasks and order that binds: what the best chain would earn more without it, in
+    words.
+
+    Time and success are left out of it, as for `proposals`; what the limits cost a workflow is said of its own steps
+    (`why`).
+    """
+    problem = problem_of(situation)
+    problem = problem.without(*(d for d in problem.demands if is_mendable(d)))
+    own = _named(situation)
+    free = best_paths(problem.without(*own), 1, EFFORT).paths if own else []
+    best = best_paths(problem, 1, EFFORT).paths if free and not keeps(free[0].tasks, own) else []
+    costs = relaxation_costs(problem, best[0].worth, own, EFFORT) if best else []
+    said = ((demand.name, more(worth, situation.intake.gain_usd)) for demand, worth in costs)
+    return tuple(f"{name}: without it the best chain would {so_much}" for name, so_much in said)
+
+
+def more(worth: float, gain_usd: float | None) -> str:
+    """So much more worth, in words."""
+    return f"earn {worth:.2f} USD more" if gain_usd is not None else f"succeed in {worth:.1%} more of the cases"
+
+
+def why_not(problem: Problem) -> tuple[str, ...]:
+    """Which demands conflict, and what would mend it, in sentences; none where something keeps them all."""
+    why = infeasible(problem, EFFORT)
+    if why is None:
+        return ()
+    mendable = any(is_mendable(d) for conflict in why.conflicts for d in conflict)
+    return (
+        *why.sentences,
+        *(["conflict: time and success are those of chains, before branches and reviews"] if mendable else []),
+    )
+
+
+def _limits(situation: RankingContext) -> list[Demand]:
+    limits = situation.constraints
+    found: list[Demand] = []
+    if limits.max_cost_usd is not None:
+        found.append(Limit(f"max_cost_usd {limits.max_cost_usd:g}", "cost_usd", limits.max_cost_usd))
+    if limits.max_duration_hours is not None:
+        found.append(
+            Limit(
+                f"max_duration_hours {limits.max_duration_hours:g}",
+                "duration_ms",
+                limits.max_duration_hours * MS_PER_HOUR,
+            )
+        )
+    if limits.min_success is not None:
+        found.append(Limit(f"min_success {limits.min_success:g}", "success", limits.min_success))
+    return found
+
+
+def _named(situation: RankingContext) -> list[Demand]:
+    """What the constraints say of tasks."""
+    limits, tasks = situation.constraints, situation.names.tasks
+    return [
+        *(Contains(f"must_contain {name!r}", tasks(name)) for name in limits.must_contain),
+        *(Avoids(f"must_not_contain {name!r}", tasks(name)) for name in limits.must_not_contain),
+        *(Before(f"before {[first, second]}", ((tasks(first), tasks(second)),)) for first, second in limits.before),
+        *(Contains(f"one_of {list(group)}", frozenset[str]().union(*map(tasks, group))) for group in limits.one_of),
+        *(
+            d
+            for group in limits.exactly_one_of
+            for d in _exactly_one(f"exactly_one_of {list(group)}", list(map(tasks, group)))
+        ),
+    ]
+
+
+def _exactly_one(name: str, options: list[frozenset[str]]) -> tuple[Demand, Demand]:
+    """One of the options, and no two of them: each would have to come before the other, and none can."""
+    both = tuple((a, b) for a in options for b in options if a is not b)
+    return Contains(name, frozenset[str]().union(*options)), Before(f"{name} (not both)", both)
+
+
+def _by_history(situation: RankingContext) -> list[Demand]:
+    known = situation.wfg.nodes.keys()
+    order = tuple((frozenset({a}), frozenset({b})) for a, b in sorted(situation.order) if a in known and b in known)
+    needed = [Contains(f"needed {either(group, situation.graph)}", group) for group in situation.needed]
+    return [*needed, *([Before(HISTORY, order)] if order else [])]

@@ -1,0 +1,171 @@
+"""What the decisions on a contract mean for one Intention today, when tasks may have been merged or be gone."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from opus_pipelines.decisions.record import Content, Decision, Decisions
+from opus_pipelines.lwm.interface import TaskSequence
+from opus_pipelines.wkg.steiner_tree import SubWKG
+from opus_pipelines.workflow.task_order import review_id
+
+if TYPE_CHECKING:
+    from opus_pipelines.planning.ranking_context import Candidate, RankingContext
+
+WORDS = {"accept": "accepted", "edit": "edited", "reject": "rejected"}
+
+
+@dataclass(frozen=True)
+class StandingDecisions:
+    """`chosen`: the decision whose workflow ranks first, and `content` that workflow by today's task ids; where it can
+    no longer be built that is None, and `gone` says why. `rejected`: signatures of the workflows that are not
+    offered.
+    """
+
+    chosen: Decision | None = None
+    content: Content | None = None
+    gone: str | None = None
+    rejected: frozenset[Any] = frozenset()
+    rejected_ids: tuple[str, ...] = ()
+
+
+NOTHING_DECIDED = StandingDecisions()
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What a decision did to a ranked workflow. `kind`: accepted or edited; None where `note` alone is to be told
+    beside it.
+
+    `better_id`, `better_usd`: a workflow that ranks higher by its figures, and how much more Reward it has (None
+    without a stated gain).
+    """
+
+    kind: str | None
+    number: int
+    why: str | None = None
+    decided_by: str | None = None
+    note: str | None = None
+    better_id: str | None = None
+    better_usd: float | None = None
+
+
+def standing_decisions(decisions: Decisions, intention_id: str, known: Collection[str]) -> StandingDecisions:
+    """What stands for an Intention, where `known` are the task ids of today."""
+    rejected = [
+        (d, found)
+        for d in decisions.rejected(intention_id)
+        if isinstance(found := as_of_today(d, decisions, known), Content)
+    ]
+    signatures = frozenset(content.signature for _, content in rejected)
+    ids = tuple(d.workflow_id for d, _ in rejected)
+    chosen = decisions.chosen(intention_id)
+    if chosen is None:
+        return StandingDecisions(rejected=signatures, rejected_ids=ids)
+    found = as_of_today(chosen, decisions, known)
+    if isinstance(found, Content):
+        return StandingDecisions(chosen, found, rejected=signatures - {found.signature}, rejected_ids=ids)
+    return StandingDecisions(chosen, None, found, signatures, ids)
+
+
+def as_of_today(decision: Decision, decisions: Decisions, known: Collection[str]) -> Content | str:
+    """The decided workflow by today's task ids: what was merged is one task, done where its first part was, by who did
+    that. Where a task is gone, why it cannot be built.
+    """
+    before, now = decision.content, dict[str, str]()
+    for task in before.tasks:
+        title = decision.titles[task]
+        follow = [task] if task in known else [t for t in decisions.followers.get(task, ()) if t in known]
+        if not follow:
+            return f"the task {title!r} is no longer known"
+        if len(follow) > 1:
+            return f"the task {title!r} is now several tasks ({', '.join(follow)})"
+        now[task] = follow[0]
+    if all(task == name for task, name in now.items()):
+        return before
+    tasks = tuple(dict.fromkeys(now[task] for task in before.tasks))
+    waits = {(now[a], now[b]) for a, b in before.order.pairs() if now[a] != now[b]}
+    place = {task: n for n, task in enumerate(tasks)}
+    if any(place[a] > place[b] for a, b in waits):
+        return "two of its tasks are now one task, and others had to be done between them"
+    who, reviews = (
+        {now[task]: of[task] for task in reversed(before.tasks) if task in of} for of in (before.who, before.reviews)
+    )
+    return Content(tasks, frozenset(waits), who, reviews)
+
+
+def with_chosen(
+    written: Sequence[TaskSequence], decided: StandingDecisions, subgraphs: Sequence[SubWKG]
+) -> list[TaskSequence]:
+    """The sequences with the chosen workflow's tasks among them, so that the Workflow Graph has its tasks and edges."""
+    if decided.content is None or any(s.tasks == decided.content.tasks for s in written):
+        return list(written)
+    tasks = decided.content.tasks
+    shared = [len(set(tasks) & set(s.tasks)) for s in subgraphs]
+    return [*written, TaskSequence(shared.index(max(shared)), tasks, 0.0, "decision")]
+
+
+def all_rejected(decided: StandingDecisions) -> str:
+    """Why an Intention has no workflow when decisions have taken out all that were found."""
+    return (
+        f"every workflow that was found for this intake was rejected ({', '.join(decided.rejected_ids)}); "
+        "`opus decide WORKFLOW accept` takes a rejection back"
+    )
+
+
+def with_room(situation: "RankingContext") -> "RankingContext":
+    """The situation with as many ranks more as workflows are rejected: these are found like any other, then taken out,
+    so that what is offered in their place differs from them as much as ranked workflows must differ from each
+    other.
+    """
+    more = len(situation.decided.rejected)
+    if not more:
+        return situation
+    knobs = situation.settings.generation
+    wider = knobs.model_copy(update={"k": knobs.k + more})
+    return replace(situation, settings=situation.settings.model_copy(update={"generation": wider}))
+
+
+def with_decisions(
+    situation: "RankingContext",
+    found: Sequence["Candidate"],
+    build: Callable[[Content], "tuple[Candidate, tuple[str, ...]]"],
+) -> list["Candidate"]:
+    """The best candidates, best first, without the rejected ones, and with the workflow that a person chose in the
+    first place.
+
+    `build` works out a workflow and says what had to be changed in it.
+    """
+    decided, knobs = situation.decided, situation.settings
+    left = [c for c in found if signature_of(c) not in decided.rejected][: knobs.generation.k]
+    chosen = decided.chosen
+    if chosen is None:
+        return left
+    kind = WORDS[chosen.decision]
+    if decided.content is None:
+        note = f"the workflow that was {kind} ({chosen.workflow_id}, decision {chosen.number}) can no longer be built: {decided.gone}"
+        return [replace(c, decision=Applied(None, chosen.number, note=note)) if c is left[0] else c for c in left]
+    made, changed = build(decided.content)
+    others = [c for c in left if c.id != made.id and signature_of(c) != signature_of(made)]
+    applied = Applied(kind, chosen.number, chosen.why, chosen.decided_by, "; ".join(changed) or None)
+    ranking = situation.ranking
+    if others and ranking.is_better(others[0], made):
+        applied = replace(
+            applied, better_id=others[0].id, better_usd=others[0].worth - made.worth if ranking.has_gain else None
+        )
+    return [replace(made, decision=applied), *others][: knobs.generation.k]
+
+
+def signature_of(candidate: "Candidate") -> tuple[Any, ...]:
+    """As `Content.signature`."""
+    steps = candidate.steps
+    if candidate.plan.found is not None:
+        return steps, frozenset(candidate.plan.found.draft.order.pairs())
+    return steps, frozenset(Content(candidate.tasks, _waits(candidate), {}).order.pairs())
+
+
+def _waits(candidate: "Candidate") -> frozenset[tuple[str, str]]:
+    """Which task directly waits for which, past the reviews."""
+    behind = {review_id(task): task for task in candidate.tasks}
+    pairs = ((behind.get(a, a), behind.get(b, b)) for a, b in candidate.workflow.edges)
+    return frozenset((a, b) for a, b in pairs if a != b and a in candidate.tasks and b in candidate.tasks)

@@ -1,1 +1,0 @@
-"""DuckDB over the lake: views, shipped queries, and what `opus best`, `explain` and `status` say."""

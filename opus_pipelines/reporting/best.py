@@ -1,0 +1,130 @@
+"""The ranked workflows, for `opus best`."""
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+import duckdb
+
+from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.formatting import assumed, deadline, hours, lead_time, share, success, within
+from opus_pipelines.decisions.text import decision_text
+from opus_pipelines.reporting.tasks import select
+from opus_pipelines.workflow.constraints import NOT_APPLIED
+
+NO_GAIN = "no gain stated"
+COLUMNS = (
+    "intake",
+    "rank",
+    "workflow",
+    "reward $",
+    "90 % within",
+    "holds",
+    "success",
+    "cost $",
+    "cost rests on",
+    "touch time",
+    "touch time rests on",
+    "lead time",
+    "same steps in history $",
+    "saving $",
+    "history touch time",
+    "history lead time",
+    "constraints",
+    "steps",
+)
+
+
+def ranked(
+    connection: duckdb.DuckDBPyConnection, client: str | None, contract: str | None, intake: str | None, top: int | None
+) -> duckdb.DuckDBPyRelation:
+    """One row a ranked workflow down to rank `top`; raises LakeError naming what there is when the filter leaves none."""
+    found = select(connection, "ranked", client=client, contract=contract, intake=intake, top=top)
+    if not found.limit(1).fetchall():
+        there = connection.sql("SELECT client || ' / ' || contract FROM current_results ORDER BY ALL").fetchall()
+        raise LakeError(
+            "no ranked workflows for that; there are results of: " + ", ".join(name for (name,) in there)
+            if there
+            else "no ranked workflows yet; `opus generate` makes them"
+        )
+    return found
+
+
+def by_contract(found: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]]:
+    """(title, columns, rows) a contract, as a person reads them; a lower rank's steps are told by how they differ from
+    the first's. Columns stand behind the others where they say something: `ranked by` where no gain is stated,
+    `decision` where people decided.
+    """
+    all_rows = (dict(zip(found.columns, row, strict=True)) for row in found.fetchall())
+    for (client, contract), group in groupby(all_rows, key=lambda r: (r["client"], r["contract"])):
+        intentions = [list(ranks) for _, ranks in groupby(group, key=lambda r: r["intention_id"])]
+        lines = [_line(row, ranks[0]) for ranks in intentions for row in ranks]
+        rows = [row for ranks in intentions for row in ranks]
+        more = {"ranked by": [_criteria(row) for row in rows], "decision": [decision_text(row) or "" for row in rows]}
+        more = {name: cells for name, cells in more.items() if any(cells)}
+        yield (
+            f"{client} / {contract}",
+            (*COLUMNS, *more),
+            [(*line, *cells) for line, *cells in zip(lines, *more.values(), strict=True)],
+        )
+
+
+def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
+    return (
+        r["intake"] if r is first else "",
+        r["rank"],
+        r["workflow_id"],
+        NO_GAIN if r["gain_usd"] is None else r["reward_usd"],
+        within(r["reward_usd_p05"], r["reward_usd_p95"]),
+        _holds(r["beats_next"], r["verdict"]),
+        success(r["success_probability"], r["success_unknown_steps"]),
+        r["cost_usd"],
+        assumed(r["cost_assumed_share"], r["cost_unknown_steps"]),
+        hours(r["duration_ms"]),
+        assumed(r["duration_assumed_share"], r["duration_unknown_steps"]),
+        _lead_time(r),
+        r["baseline_cost_usd"],
+        r["saving_usd"],
+        hours(r["baseline_duration_ms"]),
+        hours(r["baseline_lead_time_ms"]),
+        "; ".join(_constraints(r)),
+        f"{r['tasks']}" + ("" if r is first else _difference(_steps(r), _steps(first))),
+    )
+
+
+def _criteria(r: dict[str, Any]) -> str:
+    """What ranks it where there is no Reward, and what puts it ahead of the next rank."""
+    if r["gain_usd"] is not None:
+        return ""
+    return ", ".join(r["ranked_by"] or []) + (f" (ahead by {r['ahead_by']})" if r["ahead_by"] else "")
+
+
+def _lead_time(r: dict[str, Any]) -> str:
+    """Median and 90th percentile, and how probably the deadline is kept."""
+    found = lead_time(r["lead_time_ms_p50"], r["lead_time_ms_p90"]), deadline(r["deadline_hours"], r["p_deadline"])
+    return "; ".join((*filter(None, found), *(r["step_deadlines"] or [])))
+
+
+def _constraints(r: dict[str, Any]) -> list[str]:
+    """Whether the constraints are met, and how many rules of the documents are none of them."""
+    left = (r["rules_not_applied"] or 0) + sum(NOT_APPLIED in due for due in r["step_deadlines"] or [])
+    said = [f"{left} rule{'' if left == 1 else 's'} not applied"] if left else []
+    return (["met"] if r["feasible"] else list(r["violations"] or ["violated"])) + said
+
+
+def _holds(beats_next: float | None, verdict: str | None) -> str:
+    """Whether a rank holds against the next, with the chance of it; a dash where no next one is."""
+    return " ".join(filter(None, (verdict, f"({share(beats_next)})" if beats_next is not None else ""))) or "-"
+
+
+def _steps(r: dict[str, Any]) -> dict[str, str]:
+    """Who does each step."""
+    return dict(zip(r["steps"] or [], r["actors"] or [], strict=True))
+
+
+def _difference(steps: dict[str, str], first: dict[str, str]) -> str:
+    """How a workflow's steps differ from the best one's."""
+    more, less = [s for s in steps if s not in first], [s for s in first if s not in steps]
+    others = [f"{s} by {who or 'nobody known'}" for s, who in steps.items() if s in first and who != first[s]]
+    parts = [f"with {', '.join(more)}" if more else "", f"without {', '.join(less)}" if less else "", ", ".join(others)]
+    return f": {', '.join(part for part in parts if part) or 'in another order'}"

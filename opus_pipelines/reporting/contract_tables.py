@@ -1,0 +1,157 @@
+"""A contract's report tables, made from the tables of its workflows.
+
+reports/cost: where a contract's money goes, task by task over its rank-1 workflows, against what history paid.
+
+reports/reward: what each Intention's best workflow earns, against the runner-up and against history.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+
+from opus_pipelines.core.schemas import COST_REPORT, OPTIMIZED, REWARD_REPORT, WORKFLOW_TASKS, Dataset
+from opus_pipelines.evaluation.assumed_figures import assumed_of
+from opus_pipelines.generation.contract import ContractResult, result_table
+from opus_pipelines.generation.results.rows import Row
+from opus_pipelines.generation.results.staged import columns_of
+from opus_pipelines.optimization.baseline import total
+
+
+def report_tables(result: ContractResult, clear_share: float) -> dict[str, pa.Table]:
+    """`reports/cost` and `reports/reward` of a contract's result, by dataset name."""
+    best = _rows(result, OPTIMIZED, OPTIMIZED_COLUMNS)
+    costs = cost_rows(best, _rows(result, WORKFLOW_TASKS, TASK_COLUMNS))
+    rewards = reward_rows(_rows(result, OPTIMIZED, COLUMNS), clear_share)
+    return {
+        COST_REPORT.name: result_table(result, COST_REPORT, costs),
+        REWARD_REPORT.name: result_table(result, REWARD_REPORT, rewards),
+    }
+
+
+def _rows(result: ContractResult, dataset: Dataset, columns: tuple[str, ...]) -> list[dict[str, object]]:
+    rows: list[dict[str, object]] = columns_of(result.tables, dataset.name, columns).to_pylist()
+    return rows
+
+
+OPTIMIZED_COLUMNS = ("workflow_id", "rank")
+TASK_COLUMNS = (
+    "workflow_id",
+    "kind",
+    "task_id",
+    "title",
+    "cost_usd",
+    "cost_compute_usd",
+    "cost_model_usd",
+    "cost_human_usd",
+    "duration_ms",
+    "baseline_cost_usd",
+    "saving_usd",
+    "actor_kind",
+    "p_basis",
+    "q_basis",
+    "cost_basis",
+    "duration_basis",
+)
+_SUMMED = ("cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd", "duration_ms", "saving_usd")
+_BASES = ("p_basis", "q_basis", "cost_basis", "duration_basis")
+
+
+def cost_rows(optimized: Iterable[Row], tasks: Iterable[Row]) -> list[Row]:
+    """A row a task that stands in some rank-1 workflow, from rows of workflows/optimized and workflows/tasks
+    (`*_COLUMNS`).
+
+    Costs, times and savings are sums of what is known over those workflows, exactly rounded: they depend on no order.
+    Baselines are summed over the steps that have a saving, so that a saving is its baseline less the cost of these
+    steps (`optimization.baseline`). Reviews that were placed are of no task: they make one row, `review`.
+    """
+    best = {row["workflow_id"] for row in optimized if row["rank"] == 1}
+    found: dict[str, list[Row]] = defaultdict(list)
+    for row in tasks:
+        if row["kind"] in ("task", "review") and row["workflow_id"] in best:
+            found[row["task_id"] or row["kind"]].append(row)
+    whole = total(row["cost_usd"] for rows in found.values() for row in rows)
+    return [_row(task, rows, whole) for task, rows in sorted(found.items())]
+
+
+def _row(task: str, rows: Sequence[Row], whole: float | None) -> Row:
+    sums = {name: total(row[name] for row in rows) for name in _SUMMED}
+    compared = [row["baseline_cost_usd"] for row in rows if row["saving_usd"] is not None]
+    beside = assumed_of(
+        ((row["cost_usd"], row["cost_basis"]) for row in rows),
+        ((row["duration_ms"], row["duration_basis"]) for row in rows),
+    )
+    bases = [row[name] for row in rows for name in _BASES]
+    return (
+        sums
+        | beside.row()
+        | {
+            "task_id": task,
+            "title": "Reviews" if task == "review" else min(row["title"] for row in rows),
+            "workflows": len({row["workflow_id"] for row in rows}),
+            "share": sums["cost_usd"] / whole if whole and sums["cost_usd"] is not None else None,
+            "baseline_cost_usd": total(compared),
+            "compared_steps": len(compared),
+            "observed_share": bases.count("observed") / len(bases),
+        }
+    )
+
+
+COLUMNS = (
+    "intake_id",
+    "intention_id",
+    "rank",
+    "reward_usd",
+    "penalty",
+    "feasible",
+    "best_share",
+    "gain_usd",
+    "case_cost_usd",
+    "baseline_success",
+    "tasks",
+    "new_tasks",
+    "cost_assumed_share",
+    "cost_unknown_steps",
+    "duration_unknown_steps",
+    "verdict_reason",
+)
+
+
+def reward_rows(optimized: Iterable[Row], clear_share: float) -> list[Row]:
+    """A row an Intention, from rows of workflows/optimized (`COLUMNS`); distance by EVAL (14).
+
+    Its ranking is undecided where rank 1 is the best of the ranked with a probability below `clear_share`, or the
+    evidence is thin.
+    """
+    ranked: dict[str, dict[int, Row]] = defaultdict(dict)
+    for row in optimized:
+        if row["rank"] <= 2:
+            ranked[row["intention_id"]][row["rank"]] = row
+    return [_reward_row(found[1], found.get(2), clear_share) for _, found in sorted(ranked.items())]
+
+
+def _reward_row(best: Row, second: Row | None, clear_share: float) -> Row:
+    known = all(best[name] is not None for name in ("gain_usd", "case_cost_usd", "baseline_success"))
+    earned = best["gain_usd"] * best["baseline_success"] - best["case_cost_usd"] if known else None
+    return {
+        "intake_id": best["intake_id"],
+        "intention_id": best["intention_id"],
+        "reward_usd": best["reward_usd"],
+        "penalty": best["penalty"],
+        "rank2_reward_usd": second["reward_usd"] if second else None,
+        "distance": abs(best["reward_usd"] - second["reward_usd"])
+        if second and best["reward_usd"] is not None
+        else None,
+        **{name: best[name] for name in ("cost_assumed_share", "cost_unknown_steps", "duration_unknown_steps")},
+        "baseline_reward_usd": earned,
+        "uplift_usd": None if earned is None else best["reward_usd"] - earned,
+        "feasible": best["feasible"],
+        "wkg_coverage": 1 - best["new_tasks"] / best["tasks"] if best["tasks"] else None,
+        "verdict": "undecided" if best["verdict_reason"] else _verdict(best["best_share"], clear_share),
+    }
+
+
+def _verdict(best_share: float | None, clear_share: float) -> str | None:
+    if best_share is None:
+        return None
+    return "clear" if best_share >= clear_share else "undecided"

@@ -1,0 +1,141 @@
+"""What `opus decide` looks up: the workflow that is meant, as a decision keeps it, and the tasks that an edited
+workflow may have.
+"""
+
+from collections import defaultdict
+from datetime import datetime
+
+import duckdb
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.schemas import OPTIMIZED
+from opus_pipelines.decisions.edited import KnownTasks
+from opus_pipelines.decisions.record import Content, Decision, Kind, decisions_of, steps_of
+from opus_pipelines.generation.results.erasure import results_of
+from opus_pipelines.lake.layout import Lake, read_table
+from opus_pipelines.reporting.explain import find_workflow
+from opus_pipelines.reporting.tasks import rows
+from opus_pipelines.workflow.constraints import folded
+
+
+def to_decide(
+    lake: Lake, connection: duckdb.DuckDBPyConnection, text: str, kind: Kind, now: datetime, encoder: str
+) -> Decision:
+    """A decision on the workflow that `text` is, or begins, without reason and number; the workflow as it is ranked
+    now.
+
+    One that is ranked no more but was decided on can be decided on again: that is how a rejection is taken back. Raises
+    InputError where no workflow, or several, are meant, and where it stands in an older result only.
+    """
+    try:
+        workflow = find_workflow(connection, text)
+    except InputError as error:
+        return _decided_before(lake, connection, text, kind, now) or _refuse(lake, text, error)
+    (head,) = rows(connection, "workflow", workflow=workflow)
+    goals = connection.execute(
+        "SELECT vector FROM generation_intentions WHERE intake_id = $1 AND intention_id = $2",
+        [head["intake_id"], head["intention_id"]],
+    ).fetchall()
+    goal = goals[0][0] if goals else None
+    content, titles = _content(connection, workflow)
+    return Decision(
+        head["client"],
+        head["contract"],
+        kind,
+        head["intake_id"],
+        head["intake"],
+        head["intention_id"],
+        workflow,
+        head["result"],
+        head["rank"],
+        steps_of(content, titles),
+        now,
+        vector=tuple(goal) if goal else None,
+        encoder=encoder if goal else None,
+    )
+
+
+def known_tasks(connection: duckdb.DuckDBPyConnection, workflow: str) -> KnownTasks:
+    """The tasks of the current snapshot and those of the workflow itself, which may have steps that only its procedure
+    asks for. Names count within the workflow's industry; where that is unknown, all do.
+    """
+    industries = connection.execute(
+        "SELECT any_value(i.industry) FROM workflows_optimized AS o JOIN generation_intakes AS i USING (client, contract, intake_id) "
+        "WHERE o.workflow_id = $1",
+        [workflow],
+    ).fetchall()
+    industry = industries[0][0] if industries else None
+    titles, ways = dict[str, str](), dict[str, list[tuple[str | None, str | None, str | None]]]()
+    names: dict[str, set[str]] = defaultdict(set)
+    for row in rows(connection, "task_names"):
+        titles[row["task_id"]] = row["title"] or row["task_id"]
+        ways[row["task_id"]] = [(w["kind"], w["model"], w["team"]) for w in row["ways"] or ()]
+        if industry is None or industry in (row["industries"] or ()):
+            for name in {titles[row["task_id"]], *(row["names"] or ())}:
+                names[folded(name)].add(row["task_id"])
+    for node in rows(connection, "nodes", workflow=workflow):
+        if node["kind"] == "task":
+            titles.setdefault(node["task_id"], node["title"] or node["task_id"])
+            ways.setdefault(node["task_id"], [(node["actor_kind"], node["model"], node["actor_group"])])
+            names[folded(titles[node["task_id"]])].add(node["task_id"])
+    return KnownTasks(titles, {name: frozenset(found) for name, found in names.items()}, ways)
+
+
+def _content(connection: duckdb.DuckDBPyConnection, workflow: str) -> tuple[Content, dict[str, str]]:
+    nodes = rows(connection, "nodes", workflow=workflow)
+    links = [(row["src"], row["dst"]) for row in rows(connection, "links", workflow=workflow)]
+    tasks = {node["node"]: node for node in nodes if node["kind"] == "task"}
+    behind = {dst: src for src, dst in links for node in nodes if node["node"] == dst and node["kind"] == "review"}
+    who = {node["node"]: (node["actor_kind"], node["model"], node["actor_group"]) for node in nodes}
+    pairs = ((behind.get(src, src), dst) for src, dst in links if src in tasks or src in behind)
+    content = Content(
+        tuple(node["task_id"] for node in tasks.values()),
+        frozenset((tasks[a]["task_id"], tasks[b]["task_id"]) for a, b in pairs if a in tasks and b in tasks and a != b),
+        {node["task_id"]: who[name] for name, node in tasks.items()},
+        {tasks[task]["task_id"]: who[review] for review, task in behind.items() if task in tasks},
+    )
+    return content, {node["task_id"]: node["title"] or node["task_id"] for node in tasks.values()}
+
+
+def _decided_before(
+    lake: Lake, connection: duckdb.DuckDBPyConnection, text: str, kind: Kind, now: datetime
+) -> Decision | None:
+    """The same workflow decided on anew, where an earlier decision kept it."""
+    found = connection.execute(
+        "SELECT DISTINCT client, contract, workflow_id FROM decisions WHERE starts_with(workflow_id, $1) AND decision <> 'edit'",
+        [text],
+    ).fetchall()
+    if kind == "edit" or len(found) != 1:
+        return None
+    client, contract, workflow = found[0]
+    made = [d for d in decisions_of(lake, client, contract).made if d.workflow_id == workflow and d.decision != "edit"]
+    last = made[-1]
+    return Decision(
+        client,
+        contract,
+        kind,
+        last.intake_id,
+        last.intake,
+        last.intention_id,
+        workflow,
+        last.result,
+        last.rank,
+        last.steps,
+        now,
+        vector=last.vector,
+        encoder=last.encoder,
+    )
+
+
+def _refuse(lake: Lake, text: str, error: InputError) -> Decision:
+    """Say that the workflow stands in an older result only, where it does."""
+    current = {pointer["result"] for pointer in lake.results()}
+    for one in results_of(lake):
+        folder = lake.folder(OPTIMIZED, client_key=one.client, contract_key=one.contract, result=one.result)
+        for workflow in read_table(OPTIMIZED, folder, columns=["workflow_id"])["workflow_id"].to_pylist():
+            if one.result not in current and workflow.startswith(text):
+                raise InputError(
+                    f"{workflow} stands in result {one.result} of {one.client} / {one.contract}, which is not the current one; "
+                    "decide on a workflow that `opus best` shows"
+                ) from None
+    raise error

@@ -1,0 +1,455 @@
+"""One workflow in words: its steps, why it ranks where it does, what it must obey, and where each figure came from."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import duckdb
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.formatting import assumed, grid, hours, is_far, lead_time, number, share, success, usd, within
+from opus_pipelines.core.safe_text import clean
+from opus_pipelines.decisions.text import decision_text
+from opus_pipelines.reporting.tasks import nearest, rows
+
+Row = dict[str, Any]
+COMPARED = (
+    ("Reward", "reward_usd", usd),
+    ("cost", "cost_usd", usd),
+    ("success", "success_probability", share),
+    ("touch time", "duration_ms", hours),
+    ("median lead time", "lead_time_ms_p50", hours),
+    ("Penalty", "penalty", lambda x: number(x, 4)),
+)
+_BASES = ("wait_basis", "cost_basis", "duration_basis", "p_basis")
+SCORES = ("cohesion", "coupling", "observability", "hygiene")
+
+
+def find_workflow(connection: duckdb.DuckDBPyConnection, text: str) -> str:
+    """The id that `text` is, or begins; raises InputError when none or several do."""
+    found = connection.execute(
+        "SELECT workflow_id FROM workflows_optimized WHERE starts_with(workflow_id, $1) ORDER BY ALL LIMIT 6", [text]
+    ).fetchall()
+    ids = [i for (i,) in found]
+    if text in ids or len(ids) == 1:
+        return text if text in ids else ids[0]
+    if ids:
+        raise InputError(f"{text!r} begins several workflows: {', '.join(ids[:5])}{', ...' if len(ids) > 5 else ''}")
+    raise InputError(f"no current workflow is called {text!r}; {_near(connection, text)}")
+
+
+def _near(connection: duckdb.DuckDBPyConnection, text: str) -> str:
+    """The workflows whose ids or titles are most like it, in words."""
+    found = connection.execute(
+        "SELECT workflow_id, title FROM workflows_optimized ORDER BY intake_id, intention_id, rank"
+    ).fetchall()
+    names = {name: workflow for workflow, title in found for name in (title, workflow) if name}
+    near = dict.fromkeys(names[name] for name in nearest(text, names))
+    return f"the nearest: {', '.join(near)}" if near else "`opus best` lists them with their ids"
+
+
+def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
+    """The whole text."""
+    row = rows(connection, "workflow", workflow=workflow)[0]
+    steps = rows(connection, "steps", workflow=workflow)
+    rivals = rows(connection, "rivals", workflow=workflow)
+    near = rows(connection, "neighbours", intake_id=row["intake_id"], intention_id=row["intention_id"])[0]
+    parts = [
+        _head(row),
+        _figures(row, near),
+        _steps(steps),
+        _scores(steps),
+        _ranking(row, rivals),
+        _evidence(row),
+        _why(row),
+        _constraints(row),
+        _sources(row, steps, near),
+        _made(row),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _head(row: Row) -> list[str]:
+    lines = [
+        f"{row['workflow_id']}  {row['title'] or ''}".rstrip(),
+        f"rank {row['rank']} of {row['ranks']} for intake {row['intake']} of {row['client']} / {row['contract']}",
+    ]
+    decided = decision_text(row)
+    return lines + ([f"goal: {row['goal']}"] if row["goal"] else []) + ([f"decision: {decided}"] if decided else [])
+
+
+def _figures(row: Row, near: Row) -> list[str]:
+    consumed = ", ".join(
+        f"{name} {usd(row[column])}"
+        for name, column in (
+            ("compute", "cost_compute_usd"),
+            ("AI models", "cost_model_usd"),
+            ("people", "cost_human_usd"),
+            ("time", "cost_time_usd"),
+            ("held", "cost_held_usd"),
+        )
+        if row[column]
+    )
+    return [
+        "Figures",
+        *grid(
+            [
+                ["Reward", _reward(row)],
+                [
+                    "cost",
+                    f"{usd(row['cost_usd'])} ({consumed or 'nothing known'}){_rests_on(row, 'cost')}{_case(usd, row['case_cost_usd'])}",
+                ],
+                ["saving", _saving(row)],
+                [
+                    "touch time",
+                    f"{hours(row['duration_ms'])} of work{_rests_on(row, 'duration')}{_case(hours, row['baseline_duration_ms'])}",
+                ],
+                ["lead time", f"{_lead_time(row)}{_case(hours, row['baseline_lead_time_ms'])}"],
+                *([["deadline", _deadline(row)]] if row["deadline_hours"] is not None else []),
+                *([["step deadlines", "; ".join(row["step_deadlines"])]] if row["step_deadlines"] else []),
+                ["success", f"{_success(row)}{_succeeded(row, near)}"],
+                [
+                    "Penalty",
+                    f"{number(row['penalty'], 4)} (CIP {number(row['cip'], 4)}, SIP {number(row['sip'], 4)}): decides where Rewards tie",
+                ],
+            ]
+        ),
+    ]
+
+
+def _reward(row: Row) -> str:
+    """The Reward with its interval and what it is made of; why there is none where nobody states a gain."""
+    if row["gain_usd"] is None:
+        return f"no gain stated: what a right output is worth is not known; ranked by {_criteria(row)}"
+    stated = " (a prior: the client states none)" if row["gain_basis"] == "prior" else ""
+    gain = f"a right output is worth {usd(row['gain_usd'])}{stated}"
+    interval = (
+        ""
+        if row["reward_usd_p05"] is None
+        else f" (90 % within {within(row['reward_usd_p05'], row['reward_usd_p95'])})"
+    )
+    return f"{usd(row['reward_usd'])}{interval}: {gain}, succeeds with {share(row['success_probability'])}"
+
+
+def _criteria(row: Row) -> str:
+    return ", ".join(row["ranked_by"] or ["unknown criteria"])
+
+
+def _lead_time(row: Row) -> str:
+    """With waiting: median, 90th percentile and what they rest on."""
+    if row["lead_time_ms_p50"] is None:
+        return str(row["lead_time_basis"] or "unknown")
+    return f"{lead_time(row['lead_time_ms_p50'], row['lead_time_ms_p90'])}, waiting included (measured: {row['lead_time_basis']})"
+
+
+def _deadline(row: Row) -> str:
+    kept = "an unknown probability" if row["p_deadline"] is None else f"probability {number(row['p_deadline'], 3)}"
+    return f"a lead time of at most {number(row['deadline_hours'])} hours is kept with {kept}"
+
+
+def _rests_on(row: Row, figure: str) -> str:
+    """The assumed share of a total, and the steps that it leaves out."""
+    said = assumed(row[f"{figure}_assumed_share"], row[f"{figure}_unknown_steps"])
+    return "" if said == "-" else f"; {said}"
+
+
+def _case(shown: Callable[[float | None], str], figure: float | None) -> str:
+    """What a whole case of the nearest ones had; of work that none of them did as a whole, nothing."""
+    return "; no case of history tells" if figure is None else f"; a whole similar case: {shown(figure)} (median)"
+
+
+def _saving(row: Row) -> str:
+    """The saving against history, with the steps that it is of."""
+    if row["saving_usd"] is None:
+        return "unknown: no step has a known cost both here and in the nearest cases"
+    steps = row["tasks"] + (row["reviews"] or 0)
+    return (
+        f"{usd(row['saving_usd'])}: the nearest cases paid {usd(row['baseline_cost_usd'])} for the same steps"
+        f" ({row['compared_steps']} of {steps} compared)"
+    )
+
+
+def _success(row: Row) -> str:
+    """The estimate, and of how many steps it only supposes that they succeed; why there is none where there is none."""
+    if row["success_probability"] is None:
+        return "unknown: of none of its steps was an outcome ever observed"
+    return f"{success(row['success_probability'], row['success_unknown_steps'])}, estimated for this workflow"
+
+
+def _succeeded(row: Row, near: Row) -> str:
+    """How many of the nearest cases succeeded: a count of history, not an estimate of this workflow."""
+    if near["known"]:
+        return f"; of similar cases {near['succeeded']} of {near['known']} with a known outcome succeeded"
+    return "; no similar case has a known outcome"
+
+
+def _steps(steps: list[Row]) -> list[str]:
+    head = [
+        "#",
+        "after",
+        "step",
+        "who",
+        "starts",
+        "waits",
+        "takes",
+        "cost",
+        "p",
+        "evidence",
+        "basis of wait, cost, time, p",
+    ]
+    body = [
+        [
+            str(s["position"]),
+            ",".join(map(str, s["follows"] or [])),
+            _step(s),
+            " ".join(filter(None, (s["actor_kind"], s["model"], s["actor_group"]))),
+            hours(s["start_ms"]),
+            hours(s["wait_ms_p50"]),
+            hours(s["duration_ms"]),
+            usd(s["cost_usd"]),
+            number(None if s["p_basis"] == "prior" else s["p"], 3),
+            "-" if s["evidence"] is None else str(s["evidence"]),
+            ", ".join(str(s[b] or "-") for b in _BASES) if s["kind"] in ("task", "review") else "",
+        ]
+        for s in steps
+    ]
+    return ["Steps", *grid([head, *body])]
+
+
+def _step(step: Row) -> str:
+    """A task by its title; what is none says what it is."""
+    if step["kind"] == "task":
+        name = str(step["title"] or step["task_id"] or "?")
+        return name if step["origin"] != "new" else f"{name} [new; nearest known: {step['nearest'] or 'none'}]"
+    return f"[{step['kind']}] {(step['title'] or '').removeprefix('Review: ')}".rstrip()
+
+
+def _scores(steps: list[Row]) -> list[str]:
+    """What each step adds to the Penalty."""
+    known = [s for s in steps if s["cohesion"] is not None]
+    body = [
+        [str(s["position"]), s["title"] or s["task_id"] or "?", *(number(s[name]) for name in SCORES)] for s in known
+    ]
+    return [
+        "Penalty scores (0 best, 1 worst)",
+        *(grid([["#", "step", *SCORES], *body]) if body else ["  none are known"]),
+    ]
+
+
+def _ranking(row: Row, rivals: list[Row]) -> list[str]:
+    lines = [f"Why rank {row['rank']}"]
+    fewer = [f"  fewer are ranked than asked for: {row['fewer']}"] if row["fewer"] else []
+    if not rivals:
+        return [*lines, "  it is the only candidate", *fewer]
+    around = [r for r in rivals if abs(r["rank"] - row["rank"]) == 1] or rivals[:1]
+    for rival in around:
+        lines += _against(row, rival)
+    if row["beats_next"] is not None:
+        best = "" if row["best_share"] is None else f"; it is the best of all ranked with {number(row['best_share'])}"
+        lines.append(
+            f"  it beats the next rank with probability {number(row['beats_next'])}: {row['verdict'] or 'no verdict'}{best}"
+        )
+    return lines + fewer
+
+
+def _evidence(row: Row) -> list[str]:
+    """What tells which work may be left out, how far similar cases agree, what to expect between the steps, why it is
+    undecided.
+    """
+    if row["completeness"] is None:
+        return []
+    cases = f"{number(row['similar_cases'], 1)} similar cases in effect"
+    rule = f"outcomes of {cases} tell which steps are critical"
+    if row["completeness"] == "support":
+        rule = f"history tells no outcomes, so the work that {cases} did is required; conformity {number(row['conformity'], 3)}"
+    lines = ["Evidence", f"  {rule}"]
+    if row["expected_events"]:
+        lines.append(f"  events and outcomes to expect, which are no work steps: {', '.join(row['expected_events'])}")
+    return [*lines, f"  undecided: {row['verdict_reason']}"] if row["verdict_reason"] else lines
+
+
+def _against(row: Row, rival: Row) -> list[str]:
+    ahead = row["rank"] < rival["rank"]
+    lines = [
+        f"  {'ahead of' if ahead else 'behind'} rank {rival['rank']} ({rival['workflow_id']}): {_reason(row, rival)}"
+    ]
+    lines.append(
+        "    " + ", ".join(f"{name} {show(row[key])} against {show(rival[key])}" for name, key, show in COMPARED)
+    )
+    lines.append(f"    they differ in {rival['swaps']} step{'s' if rival['swaps'] != 1 else ''}:")
+    for words, titles in (("only here", rival["only_here"]), ("only there", rival["only_there"])):
+        if titles:
+            lines.append(f"      {words}: {', '.join(titles)}")
+    for step in rival["other_way"] or []:
+        lines.append(
+            f"      {step['title']}: by {step['here'] or 'nobody known'} here, by {step['there'] or 'nobody known'} there"
+        )
+    return lines
+
+
+def _reason(row: Row, rival: Row) -> str:
+    if row["feasible"] != rival["feasible"]:
+        which, loser = ("that one", rival) if row["feasible"] else ("this one", row)
+        return f"feasible goes first, and {which} violates {'; '.join(loser['violations'] or ['a constraint'])}"
+    if row["has_optional"] != rival["has_optional"]:
+        return f"{'that' if rival['has_optional'] else 'this'} one has a step that nothing asks for"
+    if row["gain_usd"] is None:
+        return _without_gain(row, rival)
+    if row["conformity"] is not None and rival["conformity"] is not None:
+        return _agree(row, rival)
+    if row["reward_usd"] is None or rival["reward_usd"] is None:
+        return "one of the Rewards is unknown"
+    gap = row["reward_usd"] - rival["reward_usd"]
+    unknown = row["cost_unknown_steps"] or 0, rival["cost_unknown_steps"] or 0
+    if any(unknown) and abs(gap) >= 5e-5 and (gap > 0) != (row["rank"] < rival["rank"]):
+        return (
+            f"the costs of {unknown[0]} steps here and {unknown[1]} there are unknown: each was compared as if it cost what other steps"
+            " cost, and the Rewards hold the known costs alone"
+        )
+    if abs(gap) < 5e-5:
+        if row["penalty"] is not None and rival["penalty"] is not None and row["penalty"] != rival["penalty"]:
+            return f"the Rewards tie, and its Penalty is {'lower' if row['penalty'] < rival['penalty'] else 'higher'}"
+        return "the Rewards and Penalties tie; the more trodden transitions go first"
+    return f"its Reward is {usd(abs(gap))} {'higher' if gap > 0 else 'lower'}"
+
+
+def _without_gain(row: Row, rival: Row) -> str:
+    """Why one of two ranks higher where there is no Reward; the criterion that tells is known of neighbours."""
+    first, second = sorted((row, rival), key=lambda r: int(r["rank"]))
+    by = first["ahead_by"] if second["rank"] - first["rank"] == 1 else None
+    if by is None:
+        return f"ranked by {_criteria(row)}; no gain is stated"
+    told = {
+        "success": f"success {share(row['success_probability'])} against {share(rival['success_probability'])}",
+        "conformity": _agree(row, rival),
+        "lead time": f"median lead time {hours(row['lead_time_ms_p50'])} against {hours(rival['lead_time_ms_p50'])}",
+        "Penalty": f"Penalty {number(row['penalty'], 4)} against {number(rival['penalty'], 4)}",
+        "transitions": "all else ties; the more trodden transitions go first",
+    }
+    return told.get(by, f"told apart by {by}")
+
+
+def _agree(row: Row, rival: Row) -> str:
+    return f"similar cases agree to {number(row['conformity'], 3)} with this one and to {number(rival['conformity'], 3)} with that one"
+
+
+def _why(row: Row) -> list[str]:
+    """What turned the proposal into this workflow, what its reviews and dearer ways earn, and what keeps it from
+    earning more.
+    """
+    lines = ["Why done so"]
+    for words, edits in (("changed", row["edits"]), ("worth it", row["choices"])):
+        lines += [f"  {_changed(edit) or words}: {edit['what']}: {_earned(edit)}" for edit in edits or []]
+    lines += [f"  bound by {limit}" for limit in row["binding"] or []]
+    if row["decision"]:
+        return [*lines, f"  it was {row['decision']} by a person: its steps, order and people are not changed"]
+    has_gain = row["gain_usd"] is not None
+    gap, more = (row["gap_usd"], "earn") if has_gain else (row["gap_success"], "succeed")
+    if gap is None:
+        lines.append(f"  whether another path {more}s more is not known")
+    elif gap > 0:
+        lines.append(
+            f"  another path may {more} up to {usd(gap) if has_gain else share(gap)} more: the search was cut short"
+        )
+    if row["exact"] is not None and not any(map(_changed, row["edits"] or [])):
+        said = f"no other ways and reviews of these steps {more} more"
+        lines.append(f"  {said}" if row["exact"] else f"  {said}, as far as greedy changes tell: not all were tried")
+    return lines
+
+
+def _changed(edit: Row) -> str | None:
+    """Other words for a change that was not made to earn more."""
+    return "done otherwise than in a better rank" if edit["kind"] == "swap" else None
+
+
+def _earned(edit: Row) -> str:
+    earned = edit["earned_usd"]
+    if earned is None:
+        return f"success {100 * edit['earned_success']:+.1f} %"
+    return f"earned {usd(earned)}" if earned >= 0 else f"cost {usd(-earned)}"
+
+
+def _constraints(row: Row) -> list[str]:
+    demands = row["demands"] or []
+    held, idle = ([d for d in demands if (d["effect"] == "in force") is holds] for holds in (True, False))
+    stated = row["constraints"] if row["constraints"] not in (None, "", "{}") else None
+    lines = (
+        ["Constraints", *(line for d in held for line in _demand(d))]
+        if held
+        else ["Constraints", f"  {stated or 'none stated'}"]
+    )
+    others = [d for d in idle if d["status"] == "other cases"]
+    left = [d for d in idle if d["status"] != "other cases"]
+    if left:
+        lines += [
+            "  read and not applied:",
+            *(line for d in left for line in (*_demand(d), f"      {d['effect']}", *_question(d))),
+        ]
+    if others:
+        lines += [
+            "  read, about other cases:",
+            *(line for d in others for line in (*_demand(d), f"      {d['effect']}")),
+        ]
+    limits = (
+        ("cost", "max_cost_usd", row["cost_unknown_steps"]),
+        ("time", "max_duration_hours", row["duration_unknown_steps"]),
+    )
+    for name, kind, unknown in limits:
+        if unknown and any(d["kind"] == kind for d in held):
+            lines.append(f"  {kind} is held against the known {name}s: {assumed(None, unknown)}")
+    if row["feasible"]:
+        return [*lines, "  all are met"]
+    return [*lines, *(f"  violated: {violation}" for violation in row["violations"] or ["unnamed"])]
+
+
+def _demand(demand: Row) -> list[str]:
+    """A constraint, or what was read as one, with its place and its sentence."""
+    lines = [f"    {clean(demand['kind'])}: {clean(demand['value'])} ({clean(demand['place'])})"]
+    return [*lines, f"      “{clean(demand['sentence'])}”"] if demand["sentence"] else lines
+
+
+def _question(demand: Row) -> list[str]:
+    """The question which activity a phrase means, and how to answer it."""
+    if not demand["asks"]:
+        return []
+    phrase = clean(demand["asks"])
+    nearest = "; ".join(clean(name) for name in demand["nearest"] or [])
+    answer = f'[answers] {json.dumps(phrase, ensure_ascii=False)} = "ACTIVITY"'
+    return [
+        f"      which activity is meant? the nearest: {nearest}",
+        f'      answer in contract.toml: {answer}, or "none"',
+    ]
+
+
+def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:
+    work = [s for s in steps if s["kind"] in ("task", "review")]
+    lines = ["Where the figures come from"]
+    for name, key in (("success", "p_basis"), ("cost", "cost_basis"), ("time", "duration_basis")):
+        counts = Counter(s[key] or "unknown" for s in work)
+        said = (f"{n} of {len(work)} steps {basis}" for basis, n in sorted(counts.items(), key=lambda c: (-c[1], c[0])))
+        lines.append(f"  {name}: " + ", ".join(said))
+    if near["decisions"]:
+        counted = f"{near['decisions']} workflow{'s' * (near['decisions'] > 1)} that people accepted or edited for similar intakes"
+        lines.append(f"  {counted} of this contract counted as successful cases")
+    if near["cases"]:
+        lines.append(
+            f"  history's way: the {near['cases']} nearest cases of {', '.join(near['sources'] or ['?'])},"
+            f" similarity {number(near['least'], 3)} to {number(near['most'], 3)}"
+        )
+    if is_far(near["most"]):
+        lines.append("  no case of history is really like this intake: these are the figures of another kind of work")
+    carried = "was once" if row["in_history"] else "was never"
+    lines.append(
+        f"  {share(row['observed_share'])} of its figures were observed; this very sequence {carried} carried out"
+    )
+    return [*lines, f"  the cases behind a step: opus explain {row['workflow_id']} --evidence TASK"]
+
+
+def _made(row: Row) -> list[str]:
+    return [
+        "Made from",
+        f"  snapshot {row['snapshot']}, model {row['model_version']}, result {row['result']}, published {row['published_at']}",
+        f"  intake {row['intake_id']}, bytes {row['intake_hash']}; sequences {', '.join(row['sequence_ids'] or [])} of {row['backend']}",
+        *(f"  not read: {clean(said)}" for said in row["left_out"] or []),
+    ]

@@ -1,0 +1,1 @@
+"""Pictures of graphs as SVG or Mermaid: layers, placement, edges, labels."""

@@ -1,0 +1,229 @@
+"""A picture as one standalone SVG file: no script, no style sheet, nothing from outside, every text escaped.
+
+What colours, widths and dashes mean, in rows as wide as the picture.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from xml.sax.saxutils import escape, quoteattr
+
+from opus_pipelines.reporting.graphs import palette, text
+from opus_pipelines.reporting.graphs.edge_routes import arrow_length, line_width
+from opus_pipelines.reporting.graphs.labels import LABEL_SIZE
+from opus_pipelines.reporting.graphs.layout import FIGURES_LINE, FIGURES_SIZE, PADDING, TITLE_LINE, TITLE_SIZE, lay_out
+from opus_pipelines.reporting.graphs.model import Change, Picture, PictureEdge
+from opus_pipelines.reporting.graphs.palette import CHANGES, INK, LINE, OTHER, PAPER, QUIET, SIGNS, Colour
+from opus_pipelines.reporting.graphs.shapes import Box, EdgeShape, Layout, NodeShape, Point
+
+LEGEND_SIZE, SHELF_HEIGHT = 11.0, 19.0
+LONGEST = 260.0
+CHANGE_WORDS = {Change.ADDED: "added", Change.REMOVED: "removed", Change.MOVED: "its share moved"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A swatch with its words: of a colour, or of a line."""
+
+    words: str
+    colour: Colour | None = None
+    line: float = 0.0
+    dashes: str = ""
+
+    @property
+    def width(self) -> float:
+        """Pixels, with the space behind it."""
+        return 28 + text.width(self.words, LEGEND_SIZE) + 18
+
+
+@dataclass
+class Shelf:
+    """A row of entries."""
+
+    entries: list[Entry] = field(default_factory=list)
+    height: float = SHELF_HEIGHT
+
+
+def entries(picture: Picture, layout: Layout) -> Iterator[Entry]:
+    """An entry for each thing that the picture shows, and none else."""
+    own = picture.groups[: len(palette.GROUPS)]
+    for colour, (_, words) in zip(palette.GROUPS, own, strict=False):
+        yield Entry(text.shorten(text.clean(words), LEGEND_SIZE, LONGEST), colour)
+    if more := len(picture.groups) - len(own):
+        yield Entry(f"{more} more", OTHER)
+    for change in picture.changes():
+        yield Entry(f"{SIGNS[change]} {CHANGE_WORDS[change]}", CHANGES[change])
+    if layout.edges:
+        for rest, words in picture.widths:
+            yield Entry(words, line=line_width(rest))
+    if any(shape.is_back for shape in layout.edges):
+        yield Entry("back to an earlier step", line=1.8, dashes="7 3")
+
+
+def shelves(found: Iterator[Entry], limit: float) -> list[Shelf]:
+    """The entries in rows no wider than `limit`."""
+    made = [Shelf()]
+    used = 0.0
+    for entry in found:
+        if made[-1].entries and used + entry.width > limit:
+            made.append(Shelf())
+            used = 0.0
+        made[-1].entries.append(entry)
+        used += entry.width
+    return made
+
+
+FONT = "Inter, 'Segoe UI', Helvetica, Arial, 'Noto Sans', 'DejaVu Sans', sans-serif"
+MARGIN, LEAST_WIDTH = 24.0, 720.0
+HEAD_SIZE, SUB_SIZE, SUB_LINE = 17.0, 12.0, 16.0
+
+
+def svg(picture: Picture, tooltips: bool = True) -> str:
+    """The file's text. Equal pictures give equal bytes. Without `tooltips` it is smaller, for where no pointer hovers."""
+    layout = lay_out(picture)
+    width = max(LEAST_WIDTH, layout.width) + 2 * MARGIN
+    words = [line for part in picture.subtitle.split("\n") for line in text.wrap(part, SUB_SIZE, width - 2 * MARGIN, 3)]
+    top = MARGIN + HEAD_SIZE + SUB_LINE * len(words) + 14
+    legend = shelves(entries(picture, layout), width - 2 * MARGIN)
+    bottom = top + layout.height + 22
+    height = bottom + sum(shelf.height for shelf in legend) + MARGIN - 8
+    body = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(width)} {_n(height)}" width="{_n(width)}" height="{_n(height)}"'
+        f' role="img" font-family={quoteattr(FONT)} fill="{INK}">',
+        f"<title>{_text(picture.title)}</title>",
+        f'<rect width="{_n(width)}" height="{_n(height)}" fill="{PAPER}"/>',
+        *_head(picture, words, width),
+        *_graph(layout.moved(MARGIN + max(0.0, (LEAST_WIDTH - layout.width) / 2), top), picture, tooltips),
+        *_legend(legend, bottom),
+        "</svg>",
+    ]
+    return "\n".join(body) + "\n"
+
+
+def _head(picture: Picture, words: Sequence[str], width: float) -> Iterator[str]:
+    title = text.shorten(text.clean(picture.title), HEAD_SIZE, (width - 2 * MARGIN) * 0.94)
+    yield f'<text x="{_n(MARGIN)}" y="{_n(MARGIN + 13)}" font-size="{_n(HEAD_SIZE)}" font-weight="600">{_text(title)}</text>'
+    for i, line in enumerate(words):
+        y = MARGIN + HEAD_SIZE + SUB_LINE * (i + 1)
+        yield f'<text x="{_n(MARGIN)}" y="{_n(y)}" font-size="{_n(SUB_SIZE)}" fill="{QUIET}">{_text(line)}</text>'
+
+
+def _graph(layout: Layout, picture: Picture, tooltips: bool) -> Iterator[str]:
+    colours = palette.colours(picture.groups)
+    for shape in reversed(layout.edges):  # the strongest last, on top
+        yield from _group(_edge(shape), shape.edge.tooltip if tooltips else "", "edge")
+    for node in layout.nodes:
+        colour = CHANGES.get(node.node.change) or colours.get(node.node.group or "", OTHER)
+        yield from _group(_node(node, colour), node.node.tooltip if tooltips else "", "node")
+    for shape in layout.edges:
+        if shape.label:
+            yield from _label(shape.edge, shape.label)
+
+
+def _group(parts: Iterable[str], tooltip: str, kind: str) -> Iterator[str]:
+    yield f'<g class="{kind}">'
+    if tooltip:
+        yield f"<title>{_text(tooltip, lines=True)}</title>"
+    yield from parts
+    yield "</g>"
+
+
+def _edge(shape: EdgeShape) -> Iterator[str]:
+    colour = _line(shape.edge.change, LINE)
+    dashed = (
+        ' stroke-dasharray="2 3"'
+        if shape.edge.change is Change.REMOVED
+        else ' stroke-dasharray="7 3"'
+        if shape.is_back
+        else ""
+    )
+    yield f'<path d="{path(shape.points)}" fill="none" stroke="{colour}" stroke-width="{_n(shape.width)}"{dashed}/>'
+    yield f'<path d="{_arrow(shape)}" fill="{colour}"/>'
+
+
+def _label(edge: PictureEdge, box: Box) -> Iterator[str]:
+    x, y = box.x + box.width / 2, box.y + box.height - 2.5
+    yield (
+        f'<rect x="{_n(box.x)}" y="{_n(box.y)}" width="{_n(box.width)}" height="{_n(box.height)}" rx="3" fill="{PAPER}"'
+        f' fill-opacity="0.92"/>'
+    )
+    yield (
+        f'<text class="label" x="{_n(x)}" y="{_n(y)}" font-size="{_n(LABEL_SIZE)}" text-anchor="middle" fill="{_line(edge.change, INK)}">'
+        f"{_text(edge.label)}</text>"
+    )
+
+
+def _line(change: Change, otherwise: str) -> str:
+    return CHANGES[change].border if change in CHANGES else otherwise
+
+
+def _arrow(shape: EdgeShape) -> str:
+    (x, y), (dx, dy) = shape.points[-1], shape.ahead
+    long, half = arrow_length(shape.width), 2.6 + 0.8 * shape.width
+    tip, one, two = (x + dx * long, y + dy * long), (x - dy * half, y + dx * half), (x + dy * half, y - dx * half)
+    return f"M{_p(tip)}L{_p(one)}L{_p(two)}Z"
+
+
+def _node(shape: NodeShape, colour: Colour) -> Iterator[str]:
+    box, node = shape.box, shape.node
+    dashed = ' stroke-dasharray="4 3"' if node.change is Change.REMOVED else ""
+    yield (
+        f'<rect x="{_n(box.x)}" y="{_n(box.y)}" width="{_n(box.width)}" height="{_n(box.height)}" rx="6" fill="{colour.fill}"'
+        f' stroke="{colour.border}" stroke-width="{3 if node.focus else 1.5}"{dashed}/>'
+    )
+    words = TITLE_LINE * len(shape.lines) + (FIGURES_LINE if node.figures else 0)
+    x, y = box.x + box.width / 2, box.y + (box.height - words) / 2
+    for i, line in enumerate(shape.lines):
+        yield (
+            f'<text x="{_n(x)}" y="{_n(y + TITLE_LINE * i + 11.5)}" font-size="{_n(TITLE_SIZE)}" font-weight="500" text-anchor="middle">'
+            f"{_text(line)}</text>"
+        )
+    if node.figures:
+        said = text.shorten(text.clean(node.figures), FIGURES_SIZE, box.width - PADDING)
+        yield (
+            f'<text x="{_n(x)}" y="{_n(y + words - 3.5)}" font-size="{_n(FIGURES_SIZE)}" text-anchor="middle">'
+            f"{_text(said)}</text>"
+        )
+
+
+def _legend(legend: Sequence[Shelf], top: float) -> Iterator[str]:
+    y = top
+    for shelf in legend:
+        x = MARGIN
+        for entry in shelf.entries:
+            yield from _entry(entry, x, y)
+            x += entry.width
+        y += shelf.height
+
+
+def _entry(entry: Entry, x: float, y: float) -> Iterator[str]:
+    if entry.colour:
+        yield (
+            f'<rect x="{_n(x)}" y="{_n(y)}" width="20" height="12" rx="3" fill="{entry.colour.fill}" stroke="{entry.colour.border}"'
+            f' stroke-width="1.5"/>'
+        )
+    else:
+        dashed = f' stroke-dasharray="{entry.dashes}"' if entry.dashes else ""
+        yield f'<path d="M{_n(x)} {_n(y + 6)}h22" fill="none" stroke="{LINE}" stroke-width="{_n(entry.line)}"{dashed}/>'
+    yield f'<text x="{_n(x + 28)}" y="{_n(y + 10)}" font-size="{_n(LEGEND_SIZE)}" fill="{QUIET}">{_text(entry.words)}</text>'
+
+
+def path(points: Sequence[Point]) -> str:
+    """The `d` of the cubic curves through `points`."""
+    return f"M{_p(points[0])}" + "".join(
+        "C" + " ".join(_p(p) for p in points[i : i + 3]) for i in range(1, len(points), 3)
+    )
+
+
+def _text(words: str, lines: bool = False) -> str:
+    return escape("\n".join(text.clean(line) for line in words.splitlines()) if lines else text.clean(words))
+
+
+def _p(point: Point) -> str:
+    return f"{_n(point[0])} {_n(point[1])}"
+
+
+def _n(value: float) -> str:
+    """A coordinate, to a tenth of a pixel."""
+    return (
+        f"{value:.1f}".removesuffix(".0").replace("-0", "0") if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
+    )

@@ -1,0 +1,237 @@
+"""One workflow as one standalone SVG: a lane an actor, time running down, reviews marked, what each step costs and
+rests on.
+
+No script, no style sheet, nothing from outside, every text escaped; equal workflows give equal bytes.
+"""
+
+from collections.abc import Iterator, Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from opus_pipelines.core.formatting import chance, hours, usd
+from opus_pipelines.core.safe_text import clean
+from opus_pipelines.reporting.graphs import text
+from opus_pipelines.reporting.graphs.palette import GROUPS, INK, LINE, OTHER, PAPER, QUIET, Colour
+from opus_pipelines.reporting.graphs.svg import FONT
+from opus_pipelines.workflow.files import TaskEntry
+from opus_pipelines.workflow.formats.annotated import CLIENT, AnnotatedWorkflow
+from opus_pipelines.workflow.formats.swimlane_layout import Geometry, Size, geometry, grid
+
+WIDTH, PADDING, AXIS, HEAD, MARGIN, LEAST_LANE = 184.0, 8.0, 74.0, 30.0, 16.0, 100.0
+TITLE, TITLE_LINE, FIGURES, FIGURES_LINE = 12.0, 15.0, 10.5, 14.0
+WORDS, MOST_LINES = 270.0, 5  # of what stands at the end of an edge
+Point = tuple[float, float]
+
+
+def swimlane_svg(described: AnnotatedWorkflow) -> str:
+    """The picture's text."""
+    drawn = _Drawing(described)
+    label = f"{described.title}: {len(described.tasks)} steps by {len(described.lanes())} actors"
+    body = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(drawn.width)} {_n(drawn.height)}" width="{_n(drawn.width)}"'
+        f' height="{_n(drawn.height)}" role="img" font-family={quoteattr(FONT)} fill="{INK}" aria-label={_attribute(label)}>',
+        f"<title>{_text(described.title)}</title>",
+        f'<rect width="{_n(drawn.width)}" height="{_n(drawn.height)}" fill="{PAPER}"/>',
+        *drawn.lanes(),
+        *drawn.clock(),
+        *drawn.edges(),
+        *drawn.nodes(),
+        "</svg>",
+    ]
+    return "\n".join(body) + "\n"
+
+
+class _Drawing:
+    """Everything with its place; along the flow is down, across it to the right."""
+
+    def __init__(self, described: AnnotatedWorkflow) -> None:
+        self._of = described
+        self._order = described.workflow.topological()
+        self._names = described.lanes()
+        edges = list(described.workflow.edges)
+        self._lines = {n: text.wrap(described.title_of(n), TITLE, WIDTH - 2 * PADDING, 3) for n in self._order}
+        size = {n: self._size(n) for n in self._order}
+        found = grid(self._order, edges, lambda n: self._names.index(described.lane_of(n)), len(self._names))
+        self._rank = found.rank
+        self._said = self._words_above(edges)
+        above = {node: FIGURES_LINE * len(said) + 4 for node, said in self._said.items()}
+        self._axis = (
+            AXIS if any(described.start_ms.values()) else 0.0
+        )  # the first step begins at 0 even where no time is known
+        self._placed: Geometry = geometry(found, edges, size, above)
+        self._size_of = size
+        lanes = MARGIN + self._axis + (self._placed.lanes[-1][1] if self._placed.lanes else LEAST_LANE)
+        self.width = MARGIN + max([lanes, *(x + text.width(said, FIGURES) for x, _, said, _ in self._labels())])
+        self.height = MARGIN * 2 + HEAD + self._placed.length + MARGIN
+        self._colours = {
+            name: GROUPS[i] if i < len(GROUPS) else OTHER
+            for i, name in enumerate(n for n in self._names if n != CLIENT)
+        }
+
+    def _size(self, node: str) -> Size:
+        lines = len(self._lines[node])
+        extra = 2 * FIGURES_LINE if node in self._of.tasks else 0.0
+        review = FIGURES_LINE if self._is_review(node) else 0.0
+        return Size(2 * PADDING + TITLE_LINE * lines + extra + review, WIDTH)
+
+    def _is_review(self, node: str) -> bool:
+        task = self._of.tasks.get(node)
+        return task is not None and task.kind == "review"
+
+    def _point(self, place: Point) -> Point:
+        along, across = place
+        return MARGIN + self._axis + across, MARGIN + HEAD + MARGIN / 2 + along
+
+    def lanes(self) -> Iterator[str]:
+        """A column an actor, its name on top."""
+        bottom = self.height - MARGIN
+        for i, (name, (begins, ends)) in enumerate(zip(self._names, self._placed.lanes, strict=True)):
+            x, width = MARGIN + self._axis + begins, ends - begins
+            shade = ' fill="#f4f6f8"' if i % 2 == 0 else f' fill="{PAPER}"'
+            yield f'<rect x="{_n(x)}" y="{_n(MARGIN)}" width="{_n(width)}" height="{_n(bottom - MARGIN)}"{shade} stroke="#d5dae0"/>'
+            said = text.shorten(clean(name), TITLE, width - 2 * PADDING)
+            yield (
+                f'<text x="{_n(x + width / 2)}" y="{_n(MARGIN + 20)}" font-size="{_n(TITLE)}" font-weight="600" text-anchor="middle">'
+                f"{_text(said)}</text>"
+            )
+
+    def clock(self) -> Iterator[str]:
+        """When the steps of each row begin, at the left."""
+        rows: dict[int, list[float]] = {}
+        for node in self._order:
+            if node in self._of.start_ms:
+                rows.setdefault(self._rank[node], []).append(self._of.start_ms[node])
+        if not self._axis:
+            return
+        yield f'<text x="{_n(MARGIN)}" y="{_n(MARGIN + 20)}" font-size="{_n(FIGURES)}" fill="{QUIET}">starts at</text>'
+        for rank, starts in sorted(rows.items()):
+            y = self._point((self._placed.ranks[rank], 0.0))[1]
+            least, most = hours(min(starts)), hours(max(starts))
+            words = [least] if least == most else [f"{least} –", most]
+            for i, word in enumerate(words):
+                at = y + 4 + FIGURES_LINE * (i - (len(words) - 1) / 2)
+                yield f'<text x="{_n(MARGIN)}" y="{_n(at)}" font-size="{_n(FIGURES)}" fill="{QUIET}">{_text(word)}</text>'
+
+    def edges(self) -> Iterator[str]:
+        """Right-angled lines with an arrow at their end."""
+        for way in self._placed.ways.values():
+            points = [self._point(p) for p in way]
+            (x, y) = points[-1]
+            line = "L".join(f"{_n(px)} {_n(py)}" for px, py in [*points[:-1], (x, y - 6)])
+            yield f'<path d="M{line}" fill="none" stroke="{LINE}" stroke-width="1.5" stroke-linejoin="round"/>'
+            yield f'<path d="M{_n(x)} {_n(y)}l-4.5 -8h9z" fill="{LINE}"/>'
+        for x, y, said, whole in self._labels():
+            yield (
+                f'<g><title>{escape(whole)}</title><text x="{_n(x)}" y="{_n(y)}" font-size="{_n(FIGURES)}" fill="{QUIET}">'
+                f"{_text(said)}</text></g>"
+            )
+
+    def _words_above(self, edges: Sequence[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+        """By node what flows into it and what is to be expected before it, a line each: how much of it there is room
+        for, and all of it.
+        """
+        found: dict[str, dict[str, None]] = {}
+        for edge in edges:
+            flows = self._of.data_types.get(edge)
+            here = [clean(words) for words in (*self._of.expected.get(edge, ()), *([flows] if flows else []))]
+            found.setdefault(edge[1], {}).update(dict.fromkeys(here))
+        said = {
+            node: [(_shortened(words), words) for words in all_words] for node, all_words in found.items() if all_words
+        }
+        for lines in said.values():
+            if len(lines) > MOST_LINES:
+                rest = lines[MOST_LINES - 1 :]
+                lines[MOST_LINES - 1 :] = [(f"and {len(rest)} more", ", ".join(whole for _, whole in rest))]
+        return said
+
+    def _labels(self) -> Iterator[tuple[float, float, str, str]]:
+        """The words at the end of the edges, the last line lowest: where, how much of it there is room for, and all of
+        it.
+        """
+        ends = {dst: self._point(way[-1]) for (_, dst), way in self._placed.ways.items()}
+        for node, lines in self._said.items():
+            x, y = ends[node]
+            for place, (said, whole) in enumerate(reversed(lines)):
+                yield x + 7, y - 5 - place * FIGURES_LINE, said, whole
+
+    def nodes(self) -> Iterator[str]:
+        """A box a node: title, cost and time, evidence; everything else in its tooltip."""
+        for node in self._order:
+            task = self._of.tasks.get(node)
+            colour = self._colours.get(self._of.lane_of(node), OTHER) if task else OTHER
+            yield f'<g class="{"review" if self._is_review(node) else "step" if task else "end"}">'
+            told = "\n".join(clean(line) for line in self._told(node, task))
+            yield f"<title>{escape(told)}</title>"
+            yield from self._box(node, task, colour)
+            yield "</g>"
+
+    def _box(self, node: str, task: TaskEntry | None, colour: Colour) -> Iterator[str]:
+        (x, y), height = self._point(self._placed.middle[node]), self._size_of[node].along
+        left, top, review = x - WIDTH / 2, y - height / 2, self._is_review(node)
+        look = ' stroke-dasharray="6 3" stroke-width="2.5"' if review else ' stroke-width="1.5"'
+        yield (
+            f'<rect x="{_n(left)}" y="{_n(top)}" width="{_n(WIDTH)}" height="{_n(height)}" rx="{_n(6 if task else height / 2)}"'
+            f' fill="{colour.fill}" stroke="{colour.border}"{look}/>'
+        )
+        at = top + PADDING + 11
+        if review:
+            yield _line(x, at, "✓ REVIEW", FIGURES, ' font-weight="700" letter-spacing="1"')
+            at += FIGURES_LINE
+        for line in self._lines[node]:
+            yield _line(x, at, line, TITLE, ' font-weight="500"')
+            at += TITLE_LINE
+        if task is not None:
+            for line in self._figures(task):
+                yield _line(x, at, text.shorten(line, FIGURES, WIDTH - 8), FIGURES)
+                at += FIGURES_LINE
+
+    def _figures(self, task: TaskEntry) -> Sequence[str]:
+        known = self._of.evidence.get(task.id)
+        # More than once in a case, too; "seen", for a process model or a flow says what is to be done, not that it was.
+        seen = "never seen in history" if not known else f"seen {known:,} time{'' if known == 1 else 's'}"
+        judged = "" if task.p_basis == "prior" else f" · p {chance(task.p)}"
+        cost, took = self._cost(task), self._took(task)
+        figures = "cost and time unknown" if cost is None and took is None else f"{usd(cost)} · {hours(took)}"
+        return figures, f"{seen}{judged}"
+
+    def _cost(self, task: TaskEntry) -> float | None:
+        return self._of.workflow.by_id[task.id].known_cost_usd  # type: ignore[union-attr]  # it is a task's
+
+    def _took(self, task: TaskEntry) -> float | None:
+        return self._of.workflow.by_id[task.id].known_duration_ms  # type: ignore[union-attr]  # it is a task's
+
+    def _told(self, node: str, task: TaskEntry | None) -> Iterator[str]:
+        yield self._of.title_of(node)
+        if task is None:
+            return
+        yield f"{'review' if task.kind == 'review' else 'step'} by {self._of.lane_of(node)}"
+        yield f"cost {usd(self._cost(task))} ({task.cost_basis}), takes {hours(self._took(task))} ({task.duration_basis})"
+        yield f"p {task.p:.4g} ({task.p_basis}), q {task.q:.4g} ({task.q_basis})"
+        if node in self._of.start_ms and node in self._of.finish_ms:
+            yield f"from {hours(self._of.start_ms[node])} to {hours(self._of.finish_ms[node])}"
+        if task.inputs or task.outputs:
+            yield f"takes {', '.join(task.inputs) or 'nothing'}; leaves {', '.join(task.outputs) or 'nothing'}"
+
+
+def _shortened(words: str) -> str:
+    """As wide as there is room, the share at its end kept."""
+    name, opening, share = words.rpartition(" (")
+    if not opening or not share.endswith("%)"):
+        return text.shorten(words, FIGURES, WORDS)
+    tail = opening + share
+    return text.shorten(name, FIGURES, WORDS - text.width(tail, FIGURES)) + tail
+
+
+def _line(x: float, y: float, words: str, size: float, more: str = "") -> str:
+    return f'<text x="{_n(x)}" y="{_n(y)}" font-size="{_n(size)}" text-anchor="middle"{more}>{_text(words)}</text>'
+
+
+def _text(words: str) -> str:
+    return escape(clean(words))
+
+
+def _attribute(words: str) -> str:
+    return quoteattr(clean(words))
+
+
+def _n(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,1 @@
+"""A contract's HTML page."""

@@ -1,0 +1,163 @@
+"""What a contract's page shows, worked out from rows of the lake: tiles, tables, bars and intervals on common scales.
+
+The rows behind the contracts' pages.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from opus_pipelines.core.errors import LakeError
+from opus_pipelines.reporting.tasks import rows
+from opus_pipelines.reporting.workflows import read_workflow
+from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
+
+Row = dict[str, Any]
+MOST_INTENTIONS, MOST_PICTURES, MOST_LEFT_OUT = 200, 8, 200
+
+
+@dataclass(frozen=True)
+class ContractPage:
+    """Rows of the contract's tables: `workflows` by intake, Intention and rank; `pictures` by workflow id, of the best
+    first.
+
+    `left_out`: what of the documents was not read, and why; `rules`: those that were not applied, with their questions.
+    """
+
+    head: Row
+    workflows: Sequence[Row]
+    costs: Sequence[Row]
+    refused: Sequence[Row]
+    sources: Sequence[Row]
+    pictures: Mapping[str, AnnotatedWorkflow]
+    left_out: Sequence[Row] = ()
+    rules: Sequence[Row] = ()
+
+    @property
+    def best(self) -> list[Row]:
+        """The rank-1 workflows, as many as a page can hold: those with the largest Reward, in the order of their
+        intakes.
+        """
+        first = [row for row in self.workflows if row["rank"] == 1]
+        largest = sorted(first, key=lambda r: -(r["reward_usd"] or 0.0))[:MOST_INTENTIONS]
+        shown = {row["workflow_id"] for row in largest}
+        return [row for row in first if row["workflow_id"] in shown]
+
+    @property
+    def shown(self) -> list[Row]:
+        """Every ranked workflow of the Intentions that are shown."""
+        intentions = {row["intention_id"] for row in self.best}
+        return [row for row in self.workflows if row["intention_id"] in intentions]
+
+    @property
+    def undecided(self) -> list[tuple[Row, Row]]:
+        """Rank-1 workflows whose lead is not sure, each with the one that it leads."""
+        second = {row["intention_id"]: row for row in self.workflows if row["rank"] == 2}
+        return [
+            (row, second[row["intention_id"]])
+            for row in self.best
+            if row["verdict"] == "undecided" and row["intention_id"] in second
+        ]
+
+    @property
+    def judged(self) -> bool:
+        """Is it known of any rank how sure it is?"""
+        return any(row["verdict"] for row in self.best)
+
+    @property
+    def infeasible(self) -> list[Row]:
+        """Rank-1 workflows that break a constraint: nothing that keeps all of them was found."""
+        return [row for row in self.best if row["feasible"] is False]
+
+
+def largest_intentions(workflows: Iterable[Row]) -> list[str]:
+    """The workflows whose pictures a page shows: the rank-1 ones with the largest Reward."""
+    first = sorted(
+        (row for row in workflows if row["rank"] == 1), key=lambda r: (-(r["reward_usd"] or 0.0), r["workflow_id"])
+    )
+    return [row["workflow_id"] for row in first[:MOST_PICTURES]]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Dollars to per cent of a bar's width, zero always on it."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, *values: float | None) -> "Scale":
+        """That holds all values that are known."""
+        known = [v for v in values if v is not None]
+        return cls(min([0.0, *known]), max([0.0, *known]))
+
+    def at(self, value: float) -> float:
+        """Where a value stands, 0 to 100."""
+        return 100 * (value - self.low) / (self.high - self.low) if self.high > self.low else 0.0
+
+
+def total(rows: Iterable[Row], column: str) -> float | None:
+    """Sum of a column; unknown as soon as one value is."""
+    values = [row[column] for row in rows]
+    return None if not values or any(v is None for v in values) else sum(values)
+
+
+@dataclass(frozen=True)
+class KnownCost:
+    """A sum of known costs in dollars, None where none is known; the share of it that is assumed; the steps that it
+    leaves out.
+    """
+
+    usd: float | None
+    assumed_share: float | None
+    unknown_steps: int
+
+
+def known_cost(rows: Sequence[Row]) -> KnownCost:
+    """Of workflows."""
+    known = [(row["cost_usd"], row["cost_assumed_share"] or 0.0) for row in rows if row["cost_usd"] is not None]
+    whole = math.fsum(usd for usd, _ in known)
+    assumed = math.fsum(usd * part for usd, part in known) / whole if whole > 0 else None
+    return KnownCost(whole if known else None, assumed, sum(row["cost_unknown_steps"] or 0 for row in rows))
+
+
+def paired(rows: Sequence[Row], column: str, against: str) -> tuple[float, float, int] | None:
+    """Sums of two columns over the rows that know both, and how many those are; None where none does."""
+    both = [(row[column], row[against]) for row in rows if row[column] is not None and row[against] is not None]
+    return (sum(a for a, _ in both), sum(b for _, b in both), len(both)) if both else None
+
+
+def mean(rows: Sequence[Row], column: str) -> float | None:
+    """Mean over the rows that know it."""
+    known = [row[column] for row in rows if row[column] is not None]
+    return sum(known) / len(known) if known else None
+
+
+def contract_pages(
+    connection: duckdb.DuckDBPyConnection, client: str | None, contract: str | None
+) -> Iterator[ContractPage]:
+    """A page a contract with a result; raises LakeError naming what there is when the filter leaves none."""
+    heads = rows(connection, "page_head", client=client, contract=contract)
+    if not heads:
+        there = connection.sql("SELECT client || ' / ' || contract FROM current_results ORDER BY ALL").fetchall()
+        raise LakeError(
+            "no results for that; there are results of: " + ", ".join(name for (name,) in there)
+            if there
+            else "no results yet; `opus generate` makes them"
+        )
+    for head in heads:
+        of = {"client": head["client"], "contract": head["contract"]}
+        workflows = rows(connection, "page_workflows", **of)
+        yield ContractPage(
+            head,
+            workflows,
+            rows(connection, "page_costs", **of),
+            rows(connection, "page_refused", **of),
+            rows(connection, "page_sources", **of),
+            {name: read_workflow(connection, name) for name in largest_intentions(workflows)},
+            rows(connection, "page_left_out", **of),
+            rows(connection, "page_rules", **of),
+        )

@@ -1,0 +1,127 @@
+"""A contract's page as HTML. Every text is escaped by Jinja; the page's policy forbids whatever is not in the file
+itself.
+"""
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from opus_pipelines.core import formatting
+from opus_pipelines.core.safe_text import clean
+from opus_pipelines.decisions.text import decision_text
+from opus_pipelines.reporting.graphs.swimlane_svg import swimlane_svg
+from opus_pipelines.reporting.page.contract import (
+    MOST_LEFT_OUT,
+    ContractPage,
+    Row,
+    Scale,
+    known_cost,
+    mean,
+    paired,
+    total,
+)
+
+
+def render(page: ContractPage) -> str:
+    """The page; equal rows give equal text."""
+    best = page.best
+    rewards = Scale.of(
+        *(
+            row[name]
+            for row in best
+            for name in ("reward_usd", "reward_usd_p05", "reward_usd_p95", "baseline_reward_usd")
+        )
+    )
+    costs = Scale.of(*(row[name] for row in best for name in ("cost_usd", "baseline_cost_usd")))
+    tasks = Scale.of(*(row[name] for row in page.costs for name in ("cost_usd", "baseline_cost_usd")))
+    cost = known_cost(best)
+    return (
+        _environment()
+        .get_template("contract.html")
+        .render(
+            page=page,
+            head=page.head,
+            best=best,
+            rewards=rewards,
+            costs=costs,
+            tasks=tasks,
+            reward=total(best, "reward_usd"),
+            against=paired(best, "saving_usd", "baseline_cost_usd"),
+            without_gain=sum(row["gain_usd"] is None for row in best),
+            success=mean(best, "success_probability"),
+            cost=cost.usd,
+            cost_rests_on=formatting.assumed(cost.assumed_share, cost.unknown_steps),
+            baseline_success=mean(best, "baseline_success"),
+            pictures=[
+                (row, Markup(swimlane_svg(page.pictures[row["workflow_id"]])))
+                for row in best
+                if row["workflow_id"] in page.pictures
+            ],
+            **_inline(),
+        )
+    )
+
+
+def render_index(pages: Sequence[tuple[str, ContractPage]]) -> str:
+    """A page that leads to the others: (file name, page)."""
+    return _environment().get_template("index.html").render(pages=pages, **_inline())
+
+
+@cache
+def _environment() -> Environment:
+    made = Environment(
+        loader=PackageLoader("opus_pipelines.reporting.page", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "usd": formatting.usd,
+        "share": formatting.share,
+        "hours": formatting.hours,
+        "number": formatting.number,
+        "shown": _shown,
+        "paired_with": paired,
+        "decision": decision_text,
+    }
+    made.globals |= {
+        "within": formatting.within,
+        "deadline": formatting.deadline,
+        "is_far": formatting.is_far,
+        "reward_of": _reward_of,
+        "assumed": formatting.assumed,
+        "total": total,
+        "known_cost": known_cost,
+        "most_left_out": MOST_LEFT_OUT,
+    }
+    return made
+
+
+def _reward_of(row: Row) -> str:
+    """The Reward; where nobody states a gain, that."""
+    return "no gain stated" if row["gain_usd"] is None else formatting.usd(row["reward_usd"])
+
+
+def _shown(text: str | None) -> str:
+    """One line without control characters and direction overrides; unknown is a dash."""
+    return "–" if text is None else clean(text)
+
+
+@cache
+def _inline() -> dict[str, Markup]:
+    """Style and script as they stand in the page, and the policy that lets these two run and nothing else."""
+    style, script = (
+        files("opus_pipelines.reporting.page").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js")
+    )
+    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
+    return {"style": Markup(style), "script": Markup(script), "policy": Markup(policy)}
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,131 @@
+"""DuckDB over the lake: one view a dataset, over what the pointers name now.
+
+The logic is SQL (`sql/views`): here it is put together into the one file an analyst runs, `<lake>/views.sql`.
+
+The queries that come with the system, `sql/queries/*.sql`: listed by what their first comment says, run by name.
+"""
+
+import atexit
+import logging
+import shutil
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+import duckdb
+
+from opus_pipelines.core.errors import InputError, LakeError
+from opus_pipelines.core.schemas import DATASETS
+from opus_pipelines.lake import version
+from opus_pipelines.lake.layout import Lake, write_atomically, write_empty
+
+logger = logging.getLogger("opus_pipelines.lake.layout")
+_HEAD = """\
+-- Every dataset of this lake as a view, named as the dataset with _ for /. Needs DuckDB 1.5 or later:
+--   duckdb -init views.sql
+-- A lake that was moved: change the next line.
+SET VARIABLE lake = '{lake}';
+-- Typed files without rows: what a table of an older version lacks is NULL by them.
+SET VARIABLE empty = {empty};
+
+"""
+
+
+def views_sql(lake: Lake, empty: Path | None = None) -> str:
+    """The SQL that makes all views: self-contained, resolving the pointers when it is run. `empty`: typed files other
+    than the lake's.
+    """
+    folder = files("sql") / "views"
+    view = Template((folder / "dataset.sql").read_text("utf-8"))
+    place = f"'{_quoted(empty)}'" if empty else "getvariable('lake') || '/.empty'"
+    parts = [_HEAD.format(lake=_quoted(lake.root), empty=place), (folder / "current.sql").read_text("utf-8")]
+    parts += [f"-- {dataset.about}\n{view.substitute(view=dataset.view)}" for dataset in DATASETS.values()]
+    return "\n".join(parts)
+
+
+def write_views_sql(lake: Lake) -> None:
+    """Write `<lake>/views.sql` and the empty typed files that its views fall back on."""
+    lake.ensure_empty()
+    text = views_sql(lake)
+    path = lake.root / "views.sql"
+    if not path.exists() or path.read_text("utf-8") != text:
+        write_atomically(path, lambda p: p.write_text(text, "utf-8"))
+
+
+def connect(lake: Lake) -> duckdb.DuckDBPyConnection:
+    """A DuckDB in memory with every view of `lake`; it stays with what is published now. Raises LakeError where no
+    lake is, or a newer one.
+
+    A lake of an older version is read as it is, with a line that says so: columns that it lacks are NULL.
+    """
+    if version.format_of(lake.root) is None or not (lake.root / ".empty").is_dir():
+        raise LakeError(f"{lake.root} is not a lake yet; `opus rebuild` makes one")
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    if version.has_these_columns(lake.root):
+        connection.execute(views_sql(lake))
+    else:
+        logger.info(
+            "%s was written by another version: columns that it lacks read as NULL; `opus rebuild` brings it up to date",
+            lake.root,
+        )
+        connection.execute(views_sql(lake, _own_empty()))
+    return connection
+
+
+@cache
+def _own_empty() -> Path:
+    """The empty typed files of this version, in a temporary folder of this process."""
+    folder = Path(tempfile.mkdtemp(prefix="opus-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    write_empty(folder)
+    return folder
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+QueryError = duckdb.Error
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A shipped query: its name, what it answers, a command that runs it, its SQL."""
+
+    name: str
+    about: str
+    example: str
+    sql: str
+
+
+def shipped() -> dict[str, Shipped]:
+    """All shipped queries by name, in alphabetical order."""
+    found = sorted((f for f in (files("sql") / "queries").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+    return {query.name: query for query in (_parse(f.name.removesuffix(".sql"), f.read_text("utf-8")) for f in found)}
+
+
+def run(
+    connection: duckdb.DuckDBPyConnection, text: str, variables: dict[str, str] | None = None
+) -> duckdb.DuckDBPyRelation | None:
+    """Run a shipped query by its name, or `text` as SQL; None when the SQL yields no rows.
+
+    `variables` are set before (SQL reads them with getvariable). Raises InputError with DuckDB's own words.
+    """
+    known = shipped()
+    if text not in known and len(text.split()) == 1:
+        raise InputError(f"no shipped query {text!r}; there are: {', '.join(known)}")
+    try:
+        for name, value in (variables or {}).items():
+            connection.execute(f'SET VARIABLE "{name.replace(chr(34), "")}" = $1', [value])
+        return connection.sql(known[text].sql if text in known else text)
+    except duckdb.Error as error:
+        raise InputError(f"the query failed: {error}") from None
+
+
+def _parse(name: str, text: str) -> Shipped:
+    about, example = (line.removeprefix("-- ") for line in text.splitlines()[:2])
+    return Shipped(name, about, example, text)

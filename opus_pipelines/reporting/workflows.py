@@ -1,0 +1,240 @@
+"""A ranked workflow read back from the lake, as its faces take it: nothing but DuckDB.
+
+What is to be expected between the steps of a workflow, in words for the links of its picture: events, outcomes, and
+returns.
+
+The rows of history behind one step of a workflow.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import duckdb
+from pydantic import ValidationError
+
+from opus_pipelines.core.errors import InputError, LakeError
+from opus_pipelines.core.formatting import grid, hours, number, usd
+from opus_pipelines.reporting.tasks import rows
+from opus_pipelines.workflow.files import InputEntry, OutputEntry, Penalties, TaskEntry, Weights, WorkflowFile
+from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
+from opus_pipelines.workflow.model import UNKNOWN
+
+FlowRow = Mapping[str, Any]
+Edge = tuple[str, str]
+
+
+def between(flow: Sequence[FlowRow], nodes: Iterable[FlowRow], links: Iterable[FlowRow]) -> dict[Edge, tuple[str, ...]]:
+    """By link of the workflow the events that similar cases meet behind its first end, and the steps to which they
+    return from there, each with the share of similar cases. `flow`: rows of workflows/expected_flow with titles.
+    """
+    links = list(links)
+    node_of = {row["task_id"]: row["node"] for row in nodes if row["kind"] == "task"}
+    ends = [
+        {"task": row[side], "kind": row[f"{side}_kind"], "place": row[f"{side}_place"], "title": row[f"{side}_title"]}
+        for row in flow
+        for side in ("src", "dst")
+    ]
+    order = sorted({end["task"]: end for end in ends}.values(), key=lambda end: end["place"])
+    after: dict[str | None, list[str]] = defaultdict(list)
+    step = None  # the last one so far; what comes before the first step stands behind the client's input
+    for end in order:
+        if end["kind"] == "step":
+            step = node_of.get(end["task"], step)
+        else:
+            after[step].append(f"{end['title']}{_share(row['support'] for row in flow if row['dst'] == end['task'])}")
+        after[step] += [
+            f"{'again' if row['src'] == row['dst'] else 'back to ' + row['dst_title']}{_share([row['support']])}"
+            for row in flow
+            if row["src"] == end["task"] and row["dst_kind"] == "step" and row["dst_place"] <= row["src_place"]
+        ]
+    inputs = {link["src"] for link in links} - {link["dst"] for link in links}
+    said = {(link["src"], link["dst"]): after[None if link["src"] in inputs else link["src"]] for link in links}
+    return {edge: tuple(words) for edge, words in said.items() if words}
+
+
+def _share(supports: Iterable[float | None]) -> str:
+    """The largest known share, in per cent."""
+    known = [support for support in supports if support is not None]
+    return f" ({100 * max(known):.0f} %)" if known else ""
+
+
+Row = dict[str, Any]
+_SCORES = ("cohesion", "coupling", "observability", "hygiene")
+_FIGURES = (
+    "kind",
+    "task_id",
+    "title",
+    "description",
+    "inputs",
+    "outputs",
+    "actor_kind",
+    "model",
+    "actor_group",
+    "p",
+    "p_basis",
+    "q",
+    "q_basis",
+    "cost_usd",
+    "cost_compute_usd",
+    "cost_model_usd",
+    "cost_human_usd",
+    "cost_basis",
+    "duration_ms",
+    "duration_basis",
+    "memory_gb",
+    "threads",
+)
+
+
+def read_workflow(connection: duckdb.DuckDBPyConnection, workflow: str) -> AnnotatedWorkflow:
+    """The workflow of this id; raises LakeError where the lake's rows are no workflow."""
+    head = rows(connection, "workflow", workflow=workflow)[0]
+    nodes, links, flow = (rows(connection, name, workflow=workflow) for name in ("nodes", "links", "expected"))
+    return described(head, nodes, links, flow)
+
+
+def described(head: Row, nodes: Sequence[Row], links: Sequence[Row], flow: Sequence[Row] = ()) -> AnnotatedWorkflow:
+    """The same of rows of `workflows/optimized`, `workflows/tasks`, `workflows/edges` and `workflows/expected_flow`."""
+    by_kind: dict[str, list[Row]] = {"input": [], "task": [], "output": []}
+    for row in nodes:
+        by_kind["task" if row["kind"] == "review" else row["kind"]].append(row)
+    try:
+        file = WorkflowFile(
+            title=head["title"],
+            weights=Weights.model_validate_json(head["weights"]) if head["weights"] else None,
+            inputs=tuple(
+                InputEntry(**_known(id=r["node"], title=r["title"], prior=r["success_probability"]))
+                for r in by_kind["input"]
+            ),
+            tasks=tuple(_task(r) for r in by_kind["task"]),
+            outputs=tuple(_output(r, head, len(by_kind["output"])) for r in by_kind["output"]),
+            edges=tuple((r["src"], r["dst"]) for r in links),
+        )
+    except ValidationError as error:
+        raise LakeError(f"workflow {head['workflow_id']} cannot be read back from the lake: {error}") from None
+    return AnnotatedWorkflow(
+        file,
+        head["workflow_id"],
+        start_ms=_by_node(nodes, "start_ms"),
+        finish_ms=_by_node(nodes, "finish_ms"),
+        evidence=_by_node(nodes, "evidence"),
+        origins=_by_node(nodes, "origin"),
+        data_types={(r["src"], r["dst"]): r["data_type"] for r in links if r["data_type"]},
+        expected=between(flow, nodes, links),
+    )
+
+
+def _task(row: Row) -> TaskEntry:
+    scores = _known(**{name: row[name] for name in _SCORES})
+    said = tuple(i["text"] for i in row["instructions"] or () if i["text"])
+    unknown = {
+        f"{name}_basis": UNKNOWN
+        for name, figure in (("cost", "cost_usd"), ("duration", "duration_ms"))
+        if row[figure] is None
+    }
+    return TaskEntry(
+        id=row["node"],
+        instructions=said,
+        scores=Penalties(**scores) if scores else None,
+        **_known(**{name: row[name] for name in _FIGURES}) | unknown,
+    )
+
+
+def _output(row: Row, head: Row, outputs: int) -> OutputEntry:
+    """A result of an older version states the gain of the whole alone: one output has all of it. Without a stated gain
+    neither has one.
+    """
+    gain = row["gain_usd"] if row["gain_usd"] is not None else head["gain_usd"] if outputs == 1 else None
+    if gain is None and head["gain_usd"] is not None:
+        raise LakeError(
+            f"{head['workflow_id']}: the gain of output {row['node']} is not in the lake; `opus generate` makes it anew"
+        )
+    return OutputEntry(id=row["node"], title=row["title"], gain_usd=gain)
+
+
+def _known(**values: Any) -> dict[str, Any]:
+    """What is not NULL: the rest is left to the defaults."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _by_node(nodes: Sequence[Row], column: str) -> Mapping[str, Any]:
+    return {r["node"]: r[column] for r in nodes if r[column] is not None}
+
+
+def evidence_of(connection: duckdb.DuckDBPyConnection, workflow: str, task: str, limit: int) -> str:
+    """The cases that carried `task` (title, id or node) out, the intake's nearest first; raises InputError when the
+    workflow lacks it.
+
+    A review that the plan placed is no task of history: what its figures rest on is told instead.
+    """
+    row = rows(connection, "workflow", workflow=workflow)[0]
+    steps = [s for s in rows(connection, "steps", workflow=workflow) if s["kind"] in ("task", "review")]
+    step = next(
+        (s for s in steps if task in (s["task_id"], s["node"]) or task.casefold() == (s["title"] or "").casefold()),
+        None,
+    )
+    if step is None:
+        raise InputError(
+            f"{workflow} has no task {task!r}; it has: {', '.join(s['title'] or s['node'] for s in steps)}"
+        )
+    if step["task_id"] is None:
+        return _placed(step)
+    keys = [row["name"] for row in rows(connection, "aliases", task_id=step["task_id"])]
+    found = rows(
+        connection,
+        "evidence",
+        task_id=step["task_id"],
+        task_keys=keys,
+        intake_id=row["intake_id"],
+        intention_id=row["intention_id"],
+        limit=limit,
+    )
+    head = f"{step['title']} ({step['task_id']}), known in history as {', '.join(keys) or 'nothing'}"
+    if not found:
+        known = step["nearest"]
+        return f"{head}\nno case of history carried it out: its figures are {f'estimates, those of {known!r}' if known else 'priors'}"
+    counted = f"carried out {found[0]['found']:,} times, {found[0]['near']:,} of them in the cases nearest to intake {row['intake']}"
+    return "\n".join(
+        [head, counted, *_table(found), *([f"  the first {limit} are shown"] if found[0]["found"] > len(found) else [])]
+    )
+
+
+def _placed(step: dict) -> str:
+    """What a step that no case of history has rests on."""
+    figures = (
+        ("cost", usd(step["cost_usd"]), step["cost_basis"]),
+        ("time", hours(step["duration_ms"]), step["duration_basis"]),
+        ("right after it, if right before", number(step["p"], 3), step["p_basis"]),
+        ("right after it, if wrong before", number(step["q"], 3), step["q_basis"]),
+    )
+    head = (
+        f"{step['title'] or step['node']} ({step['node']}): a {step['kind']} that the plan placed, no task of history"
+    )
+    return "\n".join([head, *grid([[name, value, basis or "-"] for name, value, basis in figures])])
+
+
+def _table(found: list[dict]) -> list[str]:
+    head = ["near", "source", "case", "step", "as", "who", "took", "cost", "step done", "case succeeded", "file"]
+    words = {True: "yes", False: "no", None: "-"}
+    return grid(
+        [
+            head,
+            *(
+                [
+                    number(r["similarity"], 3),
+                    r["source"],
+                    str(r["case_id"]),
+                    str(r["position"]),
+                    r["task_key"],
+                    " ".join(filter(None, (r["actor_kind"], r["model"] or r["actor"]))) or "-",
+                    hours(r["duration_ms"]),
+                    usd(r["cost_usd"]),
+                    words[r["success"]],
+                    words[r["case_success"]],
+                    r["path"],
+                ]
+                for r in found
+            ),
+        ]
+    )

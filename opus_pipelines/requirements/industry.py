@@ -1,0 +1,68 @@
+"""The part that a client did not give, resolved from history by attention: LWM 4.2, query = the client input, value =
+the missing part.
+
+Keys are the nearest successful cases, by their similarity to what the client gave. Values: for a missing process
+context the mean vector of the steps that the case took, for a missing output the vector of its last step. The near
+cases are looked up before this and stay what they are: to ask history again with its own answer would only confirm it.
+What is put in says so: it is never taken for the client's words.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from opus_pipelines.embedding.passages import CONTEXT_WEIGHT, OUTPUT_WEIGHT, REQUEST_WEIGHT, attention, compose, unit
+from opus_pipelines.requirements.decode import Stated
+from opus_pipelines.requirements.encode import Intention
+
+NEAREST = 5  # successful cases that answer
+_WEIGHT = {"input": REQUEST_WEIGHT, "context": CONTEXT_WEIGHT, "output": OUTPUT_WEIGHT}
+
+
+@dataclass(frozen=True)
+class IndustryMatch:
+    """A case of history as an answer: its similarity, the vectors [n, d] of its steps in order, and what the last one
+    puts out.
+    """
+
+    case_id: str
+    similarity: float
+    steps: np.ndarray
+    outputs: tuple[str, ...] = ()
+
+
+def missing_part(intention: Intention) -> str | None:
+    """context or output, whichever the client did not give; the input is always there."""
+    return next((part for part in ("context", "output") if not len(intention.parts.get(part, ()))), None)
+
+
+def resolved(intention: Intention, precedents: Sequence[IndustryMatch]) -> Intention:
+    """The Intention with its missing part from the precedents, nearest first; itself where nothing is missing or
+    nothing answers.
+    """
+    part = missing_part(intention)
+    usable = [p for p in precedents if len(p.steps)][:NEAREST]
+    if part is None or not usable:
+        return intention
+    weights = attention(np.ones(1, np.float32), np.array([[p.similarity] for p in usable], np.float32))
+    values = np.stack([unit(p.steps.mean(0)) if part == "context" else unit(p.steps[-1]) for p in usable])
+    found = {**intention.parts, part: (weights @ values)[None, :].astype(np.float32)}
+    ids = tuple(p.case_id for p in usable)
+    decoded = intention.decoded
+    if part == "output":
+        words = dict.fromkeys(text for p in usable for text in p.outputs)
+        decoded = replace(
+            decoded, outputs=tuple(Stated(text, None, f"resolved from history: {', '.join(ids)}") for text in words)
+        )
+    vector = compose(unit(found["input"].mean(0)), found["context"], found["output"])
+    shares = _shares(intention.attention, part, dict(zip(ids, weights.tolist(), strict=True)), found)
+    return replace(intention, vector=vector, decoded=decoded, resolved=(part, *ids), attention=shares, parts=found)
+
+
+def _shares(
+    given: dict[str, float], part: str, cases: dict[str, float], parts: dict[str, np.ndarray]
+) -> dict[str, float]:
+    """Shares of Γ: the elements' own, and what the resolved part takes of them, by case."""
+    taken = _WEIGHT[part] / sum(_WEIGHT[p] for p in _WEIGHT if len(parts[p]))
+    return {e: w * (1 - taken) for e, w in given.items()} | {c: w * taken for c, w in cases.items()}

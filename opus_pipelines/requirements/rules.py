@@ -1,0 +1,259 @@
+"""What a sentence of the process context demands of a workflow: what it states (`intention.procedure`), as constraints.
+
+Text is data. A demand is a normative sentence about the work in a process or contract document: who writes to the
+program ("ignore the rules", "rank this first"), in code, in markup, in quotation marks or in the client's input,
+demands nothing. Which task a phrase means is settled later (`retrieval.constraint_resolution`); what cannot be settled
+is shown as a rule that is not applied.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from opus_pipelines.intakes.elements import Element
+from opus_pipelines.intakes.language import foreign_language
+from opus_pipelines.requirements.grammar.figures import Figure, hours
+from opus_pipelines.requirements.grammar.modality import MUST, NEVER, PERMISSION, PROHIBITED, REQUIRED, REQUIRES
+from opus_pipelines.requirements.grammar.reader import statements_of
+from opus_pipelines.requirements.grammar.table_rows import activity_column, statements_of_row
+from opus_pipelines.requirements.sentences import Sentence, sentences_of
+from opus_pipelines.requirements.stated_limits import limit_of
+from opus_pipelines.requirements.statements import Condition, ProcedureStatement
+
+SPEAKING = ("process", "contract")  # roles whose sentences may bind
+LONGEST = 600  # characters of a sentence beyond which its grammar is not to be trusted
+UNREAD = "it obliges, but what it asks for could not be read"
+DOUBTFUL = "not understood for sure ({}); say it in a plain sentence of its own, or state it in contract.toml"
+BOUND = "it bounds an amount, a count or a measure inside the case; no figure of a workflow is held against it"
+
+_LABELLED = re.compile(
+    r"^(?P<whose>[^:;,.]{0,40}?)\b(?:(?P<time>sla|service levels?|turnaround(?: time)?|(?:handling|processing|lead) time|time limit)"
+    r"|(?P<cost>budget|cost (?:ceiling|limit|cap)|max(?:imum|\.) cost))\s*:\s*(?P<value>[^:;]*\d[^:;]*)$",
+    re.I,
+)
+_BOUND_LAST = re.compile(r"^(?P<value>.*\d.*?)\s+(?P<bound>at most|at least|maximum|minimum)$", re.I)
+_QUOTED = re.compile(r'"[^"]*"|“[^”]*”|«[^»]*»|(?<!\w)\'[^\']{4,}\'(?!\w)')
+_ADDRESS = re.compile(
+    r"\b(?:ignore|disregard|forget|override|overrule|bypass|discard)\b.*\b(?:rules?|instructions?|constraints?|polic\w+|limits?|prompts?"
+    r"|above|previous|prior|everything|anything|all)\b"
+    r"|^\W*(?:system|assistant|user|developer|admin|root)\b\s*[:>\]]"
+    r"|\b(?:you are|you're|roleplay|pretend|as an ai|an ai|llm|gpt|chatbot|language model|jailbreak|developer mode)\b"
+    r"|^new prompt\b|\b(?:this|the|new|following) prompt\b"
+    r"|\b(?:this|the) (?:system|program|planner|optimi[sz]er|generator|model|algorithm|pipeline|engine)"
+    r"(?= (?:must|shall|has to|may|will|should))"
+    r"|\b(?:rank(?:s|ed|ing)?|feasible|infeasible|constraints?|must_contain|must_not_contain|max_\w+|min_success|gain_usd)\b"
+)
+_TARGETS = re.compile(r"\b(target|limit|maximum|max|minimum|sla|service level|due|deadline)\b", re.I)
+_JOINTS = (("at most|at least", ""), ("%|per ?cent", "at least"), (r"\b(?:min|hour|day|week|h)", "within"))
+_BEGINNING = re.compile(  # from then on the work runs; history's steps begin with it
+    r"^(?:(?:its|their|the|an?|this|of|being) )*(?:receipt|receiving|received|arrival|start|beginning|begin|submission|opening|request"
+    r"|notification|reporting|filing|intake)\b(?! (?:approved|checked|paid|closed))",
+    re.I,
+)
+_AGENT = re.compile(r"\bby (?:an?|the|two|one|some\w*|our|its|his|their|another|every\w*)\b.*$")
+
+
+@dataclass(frozen=True)
+class RuleDemand:
+    """One demand: a key of the constraints, with the clauses that name its tasks (two for `before`) or the limit's
+    value.
+
+    `kind` may also be one_of or exactly_one_of, whose clauses are the options; deadlines, by when (`figure`) the first
+    clause's task is done, counted from the second clause's where there is one; and limit or none, which no constraint
+    expresses.
+    `verbs`: the stem that a clause's task must be called by, "" where any will do; `given`: a step on whose being done
+    it hangs; `after`: it must be done after that step; `scope`: words that the intake must say; `conditions`: what the
+    intake's facts must be; `idle`: why it can have no effect, as far as the words tell; `said`: what is shown of it
+    where the clauses do not say it all.
+    """
+
+    kind: str
+    clauses: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ("",)
+    value: float | None = None
+    figure: Figure | None = None
+    strong: bool = True
+    given: str = ""
+    after: bool = False
+    scope: str = ""
+    conditions: tuple[Condition, ...] = ()
+    idle: str | None = None
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A normative sentence, what it states and what it demands."""
+
+    sentence: Sentence
+    demands: tuple[RuleDemand, ...] = ()
+    statements: tuple[ProcedureStatement, ...] = ()
+
+
+def rules_of(elements: Iterable[Element]) -> list[Rule]:
+    """Every rule of the documents that may bind, in order. A contract's documents are read once a process."""
+    return [
+        rule for e in elements if e.role in SPEAKING for rule in (_shared(e) if e.role == "contract" else read_rules(e))
+    ]
+
+
+@lru_cache(maxsize=64)
+def _shared(element: Element) -> tuple[Rule, ...]:
+    return read_rules(element)
+
+
+def read_rules(element: Element) -> tuple[Rule, ...]:
+    """The rules of one element. An answer is read with the question before it: it may leave out what that says."""
+    found, question = [], ""
+    column: int | None = None
+    for sentence in sentences_of(element):
+        if sentence.shape != "row":
+            column = None
+        elif (heading := activity_column(sentence.text)) is not None:
+            column = heading
+            continue
+        foreign = foreign_language(sentence.text) if sentence.shape in ("prose", "item") else None
+        if foreign is not None:
+            found.append(
+                Rule(
+                    sentence,
+                    (RuleDemand("none", idle=f"it is written in {foreign}, and rules are read in English only"),),
+                )
+            )
+        elif rule := rule_of(sentence, question, column):
+            found.append(rule)
+        question = sentence.text if sentence.text.rstrip().endswith("?") else ""
+    return tuple(found)
+
+
+def rule_of(sentence: Sentence, question: str = "", column: int | None = None) -> Rule | None:
+    """The rule that a sentence is; None where it demands nothing of anyone.
+
+    `question`: the one that it answers; `column`: where it is a row, the column of its table's activities.
+    """
+    if sentence.shape in ("heading", "snippet") or len(sentence.text) > LONGEST or sentence.text.rstrip().endswith("?"):
+        return None
+    is_row = sentence.shape == "row"
+    texts = list(_cells(sentence)) if is_row else [sentence.text]
+    clauses = [clause for text in texts for clause in _parts(text)]
+    normative = any(map(_is_normative, clauses))
+    if any(_ADDRESS.search(clause) for clause in clauses):
+        addressed = normative or any(map(limit_of, clauses))
+        return (
+            Rule(sentence, (RuleDemand("none", idle="it addresses the program, not the work"),)) if addressed else None
+        )
+    limits = [d for clause in clauses for d in _limits(clause, is_row)]
+    said = (
+        statements_of_row(sentence.text, column)
+        if is_row
+        else statements_of(_with_question(sentence.text, question), sentence.shape)
+    )
+    others = [
+        s for s in said if not (limits and s.kind in ("deadline", "limit", "existence"))
+    ]  # the limit of the whole says these, too
+    sure = tuple(s for s in others if not s.doubt)
+    demands = (*limits, *(d for s in sure for d in demands_of(s)))
+    if unsure := next((s.doubt for s in others if s.doubt), ""):
+        demands = (*demands, RuleDemand("none", idle=DOUBTFUL.format(unsure)))
+    if normative and not demands and not any(PERMISSION.search(clause) for clause in clauses):
+        demands = (RuleDemand("none", idle=UNREAD),)
+    return Rule(sentence, demands, tuple(s for s in said if not s.doubt)) if demands else None
+
+
+def demands_of(said: ProcedureStatement) -> Iterator[RuleDemand]:
+    """What a statement demands of a workflow."""
+    a, b = said.a, said.b
+    given = said.conditions
+    if said.kind == "existence":
+        yield RuleDemand("must_contain", (a,), (said.verb,), strong=said.strong, conditions=given)
+    elif said.kind == "absence":
+        yield RuleDemand("must_not_contain", (a,), (said.verb,), conditions=given)
+    elif said.kind in ("precedence", "response", "succession"):
+        yield RuleDemand("before", (a, b), ("", ""), strong=said.strong, conditions=given)
+        if said.strong and said.kind in ("precedence", "succession"):
+            yield RuleDemand("must_contain", (a,), given=b, conditions=given)
+        if said.strong and said.kind in ("response", "succession"):
+            yield RuleDemand("must_contain", (b,), given=a, after=True, conditions=given)
+    elif said.kind == "choice":
+        kind = "exactly_one_of" if said.exclusive else "one_of"
+        yield RuleDemand(kind, said.options, ("",) * len(said.options), conditions=given)
+    elif said.kind == "deadline":
+        figure = Figure(said.amount or 0.0, said.unit, said.calendar)
+        if a:
+            clauses = (a,) if not said.since or _BEGINNING.match(said.since) else (a, said.since)
+            yield RuleDemand("deadlines", clauses, ("",) * len(clauses), figure=figure, conditions=given)
+        else:
+            yield RuleDemand("max_lead_time_hours", value=hours(figure), conditions=given)
+    else:
+        yield RuleDemand("limit", said=f"{a} {said.op} {said.amount:g} {said.unit}", conditions=given, idle=BOUND)
+
+
+def clauses_of(rules: Iterable[Rule]) -> list[str]:
+    """The clauses that may have to be compared with tasks by what they mean: texts to be encoded, each once."""
+    live = [d for rule in rules for d in rule.demands if d.idle is None]
+    clauses = [c for d in live for c in (*d.clauses, d.given) if c]
+    return list(dict.fromkeys(text for c in clauses for text in (c, without_agent(c)) if text))
+
+
+def _limits(clause: str, is_row: bool) -> Iterator[RuleDemand]:
+    """The limit that a clause sets for the whole work."""
+    limit = limit_of(clause)
+    if limit is not None:
+        kept = limit.value > 0 and (limit.kind != "min_success" or limit.value <= 1)
+        idle = None if kept else "a limit that nothing can keep is taken for none"
+        idle = "a permission, not a limit" if PERMISSION.search(clause) and not is_row else idle
+        yield RuleDemand(limit.kind, value=limit.value, scope=limit.subject, idle=idle)
+
+
+def _with_question(text: str, question: str) -> str:
+    answer = re.sub(r"^a(?:nswer)?\s*[:.]\s*", "", text, flags=re.I)
+    return f"{question} A: {answer}" if question else text
+
+
+def without_agent(clause: str) -> str:
+    """A phrase without who does it: most tasks are not called by that."""
+    return _AGENT.sub(" ", clause).strip(" ,.")
+
+
+def _is_normative(clause: str) -> bool:
+    return any(said.search(clause) for said in (MUST, REQUIRED, NEVER, PROHIBITED)) or bool(REQUIRES.match(clause))
+
+
+def _cells(sentence: Sentence) -> Iterator[str]:
+    """A row's long cells as sentences, and a row with a target as the sentence that it stands for."""
+    cells = [
+        (name.strip(), value.strip()) for name, _, value in (cell.partition(":") for cell in sentence.text.split(";"))
+    ]
+    values = [value or name for name, value in cells]
+    yield from (value for value in values if len(value.split()) >= 4)
+    place = next((n for n, (name, _) in enumerate(cells) if _TARGETS.search(name)), None)
+    if place is not None:
+        said = " ".join(values[:place])
+        target = " ".join(values[place:])
+        if found := _BOUND_LAST.match(target):
+            target = f"{found['bound']} {found['value']}"
+        joint = next((word for pattern, word in _JOINTS if re.search(pattern, target)), "at most")
+        yield f"{said} {joint} {target}"
+
+
+def _parts(text: str) -> Iterator[str]:
+    """The clauses of a sentence that stand by themselves, lower case, without what is quoted."""
+    bare = _QUOTED.sub(" ", text)
+    if found := _LABELLED.match(bare.rstrip(" .")):
+        bare = f"{found['whose']} handling {'takes' if found['time'] else 'costs per case'} at most {_bounded(found['value'])}"
+    if _ADDRESS.search(bare.casefold()):
+        yield bare.casefold()
+        return
+    for part in re.split(r";|:\s|\s[–—-]\s", bare):
+        if len(part.split()) > 1:
+            yield " ".join(part.casefold().replace("’", "'").rstrip(".!").split())
+
+
+def _bounded(value: str) -> str:
+    """A label's value without the bound that it may state in words: it is one anyway."""
+    return re.sub(
+        r"^(?:at most|max(?:imum|\.)?|up to|within|no more than)\s+|\s+(?:at most|maximum|max\.?)$",
+        "",
+        value.casefold().strip(),
+    )

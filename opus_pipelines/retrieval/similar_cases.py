@@ -1,0 +1,178 @@
+"""Which cases of history are similar to an intake, and how much each counts: by text, by attributes, else the scope as
+a whole.
+
+Text: the cosine of a case's vector with the client's request; a case `TEXT_SHARPNESS` less similar than the most
+similar one counts 1/e of it. Attributes: the proximity of a random forest (`experience.attributes`). Where both are
+there, the two weights are multiplied. With neither, all cases of the scope count, those of its latest time more, as far
+as the forest finds that the work changed over time. A case that probably was still running counts as any other, with
+the rest that it is expected to have: to count it less would favour the work that ends soonest.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from opus_pipelines.event_logs.column_mapping import unprefixed
+from opus_pipelines.intakes.elements import Element
+from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.retrieval.attribute_similarity import Features, Proximity
+from opus_pipelines.retrieval.consensus import Consensus, Course, consensus
+from opus_pipelines.workflow.constraints import folded
+
+TEXT_SHARPNESS = 0.05
+TEXT_CASES = 60  # most similar cases by text that count at all
+MOST_CASES = 20_000  # cases of a scope that are looked at, the latest ones
+LONGEST_NAME = 120  # characters of a line in which an attribute's name is looked for
+WHOSE = ("client", "contract")  # columns of wkg/cases that count as attributes
+FEWEST_CASES = 20  # of a scope, below which attributes tell nothing
+NEGLIGIBLE = 1e-6  # weight, of the largest, below which a case is left out
+
+
+@dataclass(frozen=True)
+class SimilarCases:
+    """`rows` of wkg/cases with their weights, heaviest first (the largest is 1), what told that they are similar, and
+    their consensus.
+
+    `by`: text, attributes, text and attributes, or all cases. `nearest`: cosine of the most similar case; None without
+    text.
+    """
+
+    rows: np.ndarray
+    weights: np.ndarray
+    by: str
+    nearest: float | None
+    consensus: Consensus
+
+
+class Scope:
+    """The cases of one industry (None: of all), as far as they may be followed, with what tells their similarity."""
+
+    def __init__(self, cases: pa.Table, vectors: Mapping[str, np.ndarray], rows: np.ndarray) -> None:
+        """`rows`: the scope's places in `cases`; `vectors`: unit vectors of the cases that have a text, by id."""
+        self._cases, self._vectors, self._rows = cases, vectors, _latest(cases, rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def load(self) -> None:
+        """Work out now what every search needs."""
+        self._courses, self._may_be_followed, self._text, self._features, self._proximity  # noqa: B018 - each is kept
+
+    def similar(self, intake: Intake, request: np.ndarray) -> SimilarCases | None:
+        """None where no case of the scope has a task. `request`: unit vector [d] of what the client asks for."""
+        if not len(self._rows) or not any(course.tasks for course in self._courses):
+            return None
+        weights, by, nearest = np.ones(len(self._rows)), [], None
+        if self._text is not None:
+            cosines = (self._text @ request).round(6)
+            nearest = float(cosines.max())
+            weights = weights * _by_text(cosines)
+            by.append("text")
+        attributes = self.attributes_of(intake)
+        if (attributes or self._text is None) and self._proximity is not None:
+            began = intake.received_at.timestamp() if intake.received_at else None
+            weights = weights * self._proximity.weights(attributes, began)
+            by += ["attributes"] if attributes else []
+        weights = np.where(self._may_be_followed, weights, 0.0)
+        if not weights.max() > 0:
+            return None
+        weights = weights / weights.max()
+        order = np.argsort(-weights, kind="stable")
+        order = order[weights[order] >= NEGLIGIBLE]
+        agreed = consensus([self._courses[n] for n in order], weights[order])
+        return SimilarCases(self._rows[order], weights[order], " and ".join(by) or "all cases", nearest, agreed)
+
+    def attributes_of(self, intake: Intake) -> dict[str, str]:
+        """The attributes that this history knows: stated in intake.toml, else in lines `name: value` of the client's
+        documents.
+        """
+        known = {folded(name): name for name in sorted(self._features.known) if name not in WHOSE}
+        found = dict(_in_documents(intake.elements, known))
+        whose = {"client": intake.client, "contract": intake.contract}
+        found |= {name: value for name, value in whose.items() if name in self._features.known and value is not None}
+        return found | {name: v for k, v in intake.attributes.items() if (name := _known(k, known))}
+
+    @cached_property
+    def _attributes(self) -> list[dict[str, str]]:
+        column = self._cases["attributes"].take(pa.array(self._rows))
+        own = [{k: v for k, v in (row or ()) if v is not None and v.strip()} for row in column.to_pylist()]
+        for name in WHOSE:
+            values = self._cases[name].take(pa.array(self._rows)).to_pylist()
+            own = [one if value is None else {**one, name: value} for one, value in zip(own, values, strict=True)]
+        return own
+
+    @cached_property
+    def _features(self) -> Features:
+        return Features.of(self._attributes)
+
+    @cached_property
+    def _courses(self) -> list[Course]:
+        columns = ["tasks", "expected_rest", "task_predecessors"]
+        taken = self._cases.select(columns).take(pa.array(self._rows))
+        return [
+            Course.of([*(t or ()), *(rest or ())], None if p is None else [*p, *([None] * len(rest or ()))])
+            for t, rest, p in zip(*(taken[name].to_pylist() for name in columns), strict=True)
+        ]
+
+    @cached_property
+    def _may_be_followed(self) -> np.ndarray:
+        """[cases]: did something, and did not fail."""
+        failed = pc.equal(self._cases["success"], False).fill_null(False).to_numpy()[self._rows]
+        return np.array([bool(course.tasks) for course in self._courses]) & ~failed
+
+    @cached_property
+    def _text(self) -> np.ndarray | None:
+        """[cases, d]: vectors, zero for a case without a text; None where none has one."""
+        ids = self._cases["implementation_id"].take(pa.array(self._rows)).to_pylist()
+        there = [self._vectors[i] for i in ids if i in self._vectors]
+        if not there:
+            return None
+        nothing = np.zeros_like(there[0])
+        return np.stack([self._vectors.get(i, nothing) for i in ids])
+
+    @cached_property
+    def _proximity(self) -> Proximity | None:
+        began = pc.cast(self._cases["started_at"], pa.int64()).take(pa.array(self._rows)).to_pylist()
+        if len(began) < FEWEST_CASES or (not self._features.known and all(b is None for b in began)):
+            return None
+        seconds = [None if b is None else b / 1e6 for b in began]
+        p_ended = pc.fill_null(self._cases["p_ended"].take(pa.array(self._rows)), 1.0).to_numpy()
+        done = [frozenset(c.tasks) | c.pairs for c in self._courses]
+        return Proximity(self._attributes, seconds, done, self._features, p_ended)
+
+
+def _latest(cases: pa.Table, rows: np.ndarray) -> np.ndarray:
+    if len(rows) <= MOST_CASES:
+        return rows
+    began = pc.fill_null(pc.cast(cases["started_at"], pa.int64()), 0).to_numpy()[rows]
+    return np.sort(rows[np.argsort(-began, kind="stable")[:MOST_CASES]])
+
+
+def _by_text(cosines: np.ndarray) -> np.ndarray:
+    weights = np.exp((cosines - cosines.max()) / TEXT_SHARPNESS)
+    if len(weights) > TEXT_CASES:
+        weights[cosines < np.partition(cosines, -TEXT_CASES)[-TEXT_CASES]] = 0.0
+    return np.asarray(weights)
+
+
+def _known(text: str, known: Mapping[str, str]) -> str | None:
+    """The attribute that goes by this name, with or without the prefix by which an export marks a case's attributes."""
+    return known.get(folded(text)) or known.get(folded(unprefixed(text.strip())))
+
+
+def _in_documents(elements: Sequence[Element], known: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    """Known attributes in lines `name: value` (as JSON and tables are read); a name may hold a colon itself; the first
+    value counts.
+    """
+    seen: set[str] = set()
+    for element in elements:
+        for line in (element.text or "").splitlines() if element.role == "input" else ():
+            for place, character in enumerate(line[:LONGEST_NAME]):
+                name = _known(line[:place], known) if character in ":=" else None
+                if name is not None and name not in seen and line[place + 1 :].strip():
+                    seen.add(name)
+                    yield name, line[place + 1 :].strip()

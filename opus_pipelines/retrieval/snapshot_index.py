@@ -1,0 +1,157 @@
+"""What generation knows: one snapshot, opened once and shared by all intakes of a run."""
+
+import difflib
+from collections import defaultdict
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from opus_pipelines.embedding.index import VectorIndex
+from opus_pipelines.estimates.step_times import StepTimes
+from opus_pipelines.evaluation.calendar import Calendar, CalendarSettings
+from opus_pipelines.lwm.procedure_index import ProcedureIndex
+from opus_pipelines.retrieval.case_retriever import CaseRetriever
+from opus_pipelines.retrieval.similar_cases import Scope
+from opus_pipelines.retrieval.task_names import TaskNames
+from opus_pipelines.wkg.graph import WorkGraph
+from opus_pipelines.wkg.snapshot import Snapshot
+
+
+class SnapshotIndex:
+    """The lookups that generation makes in a snapshot, each loaded when first asked for."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._scopes: dict[str | None, Scope] = {}
+
+    def load(self) -> None:
+        """Load everything now: a process that is about to fork shares it with its children."""
+        first = self.graph, self.index, self.cases, self.names, self.task_vectors
+        for part in (*first, self.waiting, self.raw_keys, self.industries, self._variants, self._needs):
+            assert part is not None
+        self.procedures.load()
+
+    @property
+    def graph(self) -> WorkGraph:
+        """Tasks, edges, ways."""
+        return self.snapshot.graph
+
+    @property
+    def index(self) -> VectorIndex:
+        """Tasks by vector."""
+        return self.snapshot.index
+
+    @cached_property
+    def cases(self) -> CaseRetriever:
+        """Cases by vector."""
+        return CaseRetriever(self.snapshot.cases, self.snapshot.implementation_vectors, self.passive)
+
+    @cached_property
+    def passive(self) -> frozenset[str]:
+        """Tasks that are events or outcomes: no workflow has them as steps."""
+        return frozenset(t for t, task in self.graph.tasks.items() if task.activity_kind != "step")
+
+    def scope(self, industry: str | None) -> Scope:
+        """The cases of an industry (None: of all), to find similar ones among them by text and attributes."""
+        if industry not in self._scopes:
+            vectors = self.snapshot.implementation_vectors
+            column = vectors["vector"].combine_chunks()
+            rows = np.asarray(column.flatten(), dtype=np.float32).reshape(len(column), column.type.list_size)
+            by_id = dict(zip(vectors["implementation_id"].to_pylist(), rows, strict=True))
+            self._scopes[industry] = Scope(self.cases.table, by_id, self.cases.scope(industry))
+        return self._scopes[industry]
+
+    def load_similar(self, industry: str | None) -> None:
+        """Learn now what makes cases of the industry similar, where most of its cases have no outcome: a forest takes
+        seconds, and a process that is about to fork shares it with its children.
+        """
+        rows = self.cases.scope(industry)
+        if len(rows) and self.cases.table["success"].take(pa.array(rows)).null_count > len(rows) / 2:
+            self.scope(industry).load()
+
+    @cached_property
+    def procedures(self) -> ProcedureIndex:
+        """What history teaches about reading procedures."""
+        kept = self.snapshot
+        return ProcedureIndex(kept.procedures, kept.procedure_vectors, kept.cases, self.graph, self.names.tasks)
+
+    @cached_property
+    def names(self) -> TaskNames:
+        """Tasks by name."""
+        return TaskNames(self.graph, self.snapshot.aliases.to_pylist())
+
+    @cached_property
+    def task_vectors(self) -> "dict[str, np.ndarray]":
+        """Unit vector of every task's text."""
+        table = self.snapshot.embeddings
+        column = table["vector"].combine_chunks()
+        rows = column.flatten().to_numpy().reshape(len(column), -1).astype("float32") if len(column) else []
+        return dict(zip(table["task_id"].to_pylist(), rows, strict=True))
+
+    def alike(self, one: str, other: str) -> float:
+        """Cosine of two tasks' vectors; a trained graph attention network's similarity would take its place. 0 for a
+        task without one.
+        """
+        vectors = self.task_vectors
+        return float(vectors[one] @ vectors[other]) if one in vectors and other in vectors else 0.0
+
+    @cached_property
+    def waiting(self) -> StepTimes:
+        """What history says of waiting and working times."""
+        kept = self.snapshot
+        if self.passive:  # the plans leave events out: what is waited for lies between two work steps
+            return StepTimes.of_cases(kept.cases, None, self.passive)
+        return StepTimes.of(kept.waits, kept.ways, kept.cases)
+
+    def waiting_on(self, calendar: CalendarSettings | None) -> StepTimes:
+        """The same with the times of people in the working time of a contract's calendar."""
+        if calendar is None:
+            return self.waiting
+        if calendar not in self._by_calendar:
+            self._by_calendar[calendar] = StepTimes.of_cases(self.snapshot.cases, Calendar.of(calendar), self.passive)
+        return self._by_calendar[calendar]
+
+    @cached_property
+    def _by_calendar(self) -> dict[CalendarSettings, StepTimes]:
+        return {}
+
+    @cached_property
+    def raw_keys(self) -> dict[str, list[str]]:
+        """Raw keys of every task over all sources, sorted."""
+        found: dict[str, set[str]] = defaultdict(set)
+        for row in self.snapshot.aliases.select(["task_id", "task_key"]).to_pylist():
+            found[row["task_id"]].add(row["task_key"])
+        return {task: sorted(keys) for task, keys in found.items()}
+
+    @cached_property
+    def industries(self) -> list[str]:
+        """Industries that have tasks."""
+        return sorted({i for t in self.graph.tasks.values() for i in t.industries})
+
+    @cached_property
+    def _variants(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(tuple(tasks or ()) for tasks in self.snapshot.variants["tasks"].to_pylist())
+
+    @cached_property
+    def _needs(self) -> dict[str | None, list[dict[str, Any]]]:
+        found: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
+        for row in self.snapshot.needs.to_pylist():
+            found[row["industry"]].append(row)
+        return found
+
+    def needs_of(self, industry: str | None) -> list[dict[str, Any]]:
+        """Rows of wkg/needs of an industry."""
+        return self._needs.get(industry, [])
+
+    def in_history(self, tasks: tuple[str, ...]) -> bool:
+        """Was this very sequence once carried out."""
+        return tasks in self._variants
+
+    def strangeness(self, industry: str | None) -> str | None:
+        """Why an intake of this industry cannot be answered, None when it can."""
+        if industry is None or industry in self.industries:
+            return None
+        near = difflib.get_close_matches(industry, self.industries, n=3, cutoff=0.0)
+        return f"no history of industry {industry!r}; the nearest by name: {', '.join(near) or 'none'}"

@@ -1,0 +1,45 @@
+"""What people call tasks, and which tasks they mean: titles and raw keys of every source, compared as titles are
+compared.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from opus_pipelines.core.word_stems import stems
+from opus_pipelines.wkg.graph import WorkGraph
+from opus_pipelines.workflow.constraints import folded
+
+
+class TaskNames:
+    """Task ids by any of their names."""
+
+    def __init__(self, graph: WorkGraph, aliases: Iterable[Mapping[str, Any]]) -> None:
+        self._graph = graph
+        self._tasks: dict[str, set[str]] = defaultdict(set)
+        self._names: dict[str, set[str]] = defaultdict(set)
+        self._stems: dict[str, tuple[tuple[str, ...], ...]] = {}
+        for task in graph.tasks.values():
+            self._add(task.title, task.task_id)
+        for row in aliases:
+            for name in (row["title"], row["task_key"]):
+                if name and row["task_id"] in graph.tasks:
+                    self._add(name, row["task_id"])
+
+    def _add(self, name: str, task: str) -> None:
+        self._tasks[folded(name)].add(task)
+        self._names[task].add(folded(name))
+
+    def tasks(self, name: str) -> frozenset[str]:
+        """The tasks that go by this name."""
+        return frozenset(self._tasks.get(folded(name), ()))
+
+    def titles(self, name: str) -> list[str]:
+        """The titles of the tasks that go by this name."""
+        return sorted(self._graph.tasks[t].title for t in self.tasks(name))
+
+    def stems(self, task: str) -> tuple[tuple[str, ...], ...]:
+        """The stems of each of a task's names, for finding it in running text; worked out when first asked for."""
+        if task not in self._stems:
+            self._stems[task] = tuple(sorted({stems(name) for name in self._names.get(task, ())}))
+        return self._stems[task]

@@ -1,0 +1,141 @@
+"""What a source shows of its tasks besides their names, counted per raw key: what is said of them, what they follow,
+where they meet.
+
+Small tables of exact integers, kept beside the counted names, so that task resolution needs neither Spark nor a second
+look at history.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+SAID = pa.schema([(name, pa.string()) for name in ("industry", "task_key", "field", "value")] + [("count", pa.int64())])
+FOLLOWS = pa.schema([(name, pa.string()) for name in ("industry", "before", "after")] + [("count", pa.int64())])
+SCOPES = pa.schema([(name, pa.string()) for name in ("industry", "task_key", "scope")])
+EVIDENCE = {"said": SAID, "follows": FOLLOWS, "scopes": SCOPES}
+VALUES_KEPT = 8  # most frequent values of a key's field
+NEIGHBOURS_KEPT = 16  # most frequent predecessors, and successors, of a key
+LONGEST = 1_000  # characters of a value
+WHOLE_SOURCE = ""  # the scope of what was carried out; a process model is a scope of its own
+_FIELDS = ("task_key", "description", "instructions", "predecessors")
+COLUMNS = ["implementation_id", "industry", "kind", "weight", *(f"tasks.list.element.{name}" for name in _FIELDS)]
+
+
+def count_evidence(folder: Path) -> dict[str, pa.Table]:
+    """The three tables of the implementations in `folder`, sorted.
+
+    `said`: descriptions and instructions. `follows`: pairs of keys, NULL before the first and after the last.
+    `scopes`: where one person named tasks side by side: the whole source for what was carried out, each process model
+    by itself.
+    """
+    parts = [tables for file in sorted(folder.glob("*.parquet")) for tables in _counted(pq.ParquetFile(file))]
+    joined = {
+        name: pa.concat_tables([schema.empty_table(), *(part[name] for part in parts)])
+        for name, schema in EVIDENCE.items()
+    }
+    said = _first(_summed(joined["said"], SAID), ("industry", "task_key", "field"), VALUES_KEPT)
+    follows = _summed(joined["follows"], FOLLOWS)
+    near = [_first(follows, ("industry", end), NEIGHBOURS_KEPT) for end in ("before", "after")]
+    kept = pa.concat_tables(near).group_by(FOLLOWS.names).aggregate([]).select(FOLLOWS.names)
+    return {
+        "said": _sorted(said),
+        "follows": _sorted(kept),
+        "scopes": _sorted(joined["scopes"].group_by(SCOPES.names).aggregate([])),
+    }
+
+
+def _counted(file: pq.ParquetFile) -> Iterator[dict[str, pa.Table]]:
+    for batch in file.iter_batches(columns=COLUMNS):
+        yield {"said": _said(batch), "follows": _follows(batch), "scopes": _scopes(batch)}
+
+
+def _said(batch: pa.RecordBatch) -> pa.Table:
+    steps = pc.list_flatten(batch["tasks"])
+    case = pc.list_parent_indices(batch["tasks"])
+    told = pc.struct_field(steps, "instructions")
+    parts = [
+        _values(batch, case, steps, pc.struct_field(steps, "description"), None, "description"),
+        _values(batch, case, steps, pc.list_flatten(told), pc.list_parent_indices(told), "instruction"),
+    ]
+    return _summed(pa.concat_tables(parts), SAID)
+
+
+def _values(
+    batch: pa.RecordBatch, case: pa.Array, steps: pa.Array, values: pa.Array, step: pa.Array | None, field: str
+) -> pa.Table:
+    key = pc.struct_field(steps, "task_key")
+    key, case = (key, case) if step is None else (key.take(step), case.take(step))
+    values = pc.utf8_slice_codeunits(values, 0, LONGEST)
+    columns = [batch["industry"].take(case), key, pa.repeat(field, len(values)), values, batch["weight"].take(case)]
+    table = pa.table(columns, schema=SAID)
+    return table.filter(pc.fill_null(pc.not_equal(pc.utf8_trim_whitespace(table["value"]), ""), False))
+
+
+def _follows(batch: pa.RecordBatch) -> pa.Table:
+    counts: Counter[tuple[str | None, str | None, str | None]] = Counter()
+    steps = pc.list_flatten(batch["tasks"])
+    keys, stated = pc.struct_field(steps, "task_key").to_pylist(), pc.struct_field(steps, "predecessors").to_pylist()
+    lengths = pc.fill_null(pc.list_value_length(batch["tasks"]), 0).to_pylist()
+    start = 0
+    for industry, weight, length in zip(
+        batch["industry"].to_pylist(), batch["weight"].to_pylist(), lengths, strict=True
+    ):
+        for pair in _pairs(keys[start : start + length], stated[start : start + length]):
+            counts[industry, *pair] += weight or 0
+        start += length
+    columns = [[key[i] for key in counts] for i in range(3)]
+    return pa.table([*columns, list(counts.values())], schema=FOLLOWS)
+
+
+def _pairs(keys: list[str], stated: list[list[int] | None]) -> Iterator[tuple[str | None, str | None]]:
+    """Who follows whom in one implementation: by position, or by `predecessors` where a step states them."""
+    last = set(range(len(keys)))
+    for i, (key, before) in enumerate(zip(keys, stated, strict=True)):
+        places = (
+            [j for j in dict.fromkeys(before) if 0 <= j < len(keys)] if before is not None else [i - 1] if i else []
+        )
+        last -= set(places)
+        yield from ((keys[j], key) for j in places)
+        if not places:
+            yield None, key
+    yield from ((keys[i], None) for i in sorted(last))
+
+
+def _scopes(batch: pa.RecordBatch) -> pa.Table:
+    case = pc.list_parent_indices(batch["tasks"])
+    model = pc.fill_null(pc.equal(batch["kind"], "model"), False)
+    scope = pc.if_else(model, batch["implementation_id"], WHOLE_SOURCE)
+    key = pc.struct_field(pc.list_flatten(batch["tasks"]), "task_key")
+    table = pa.table([batch["industry"].take(case), key, scope.take(case)], schema=SCOPES)
+    return table.group_by(SCOPES.names).aggregate([]).select(SCOPES.names)
+
+
+def _summed(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    keys = [name for name in schema.names if name != "count"]
+    return table.group_by(keys).aggregate([("count", "sum")]).rename_columns([*keys, "count"]).cast(schema)
+
+
+def _first(table: pa.Table, by: Iterable[str], limit: int) -> pa.Table:
+    """Of every group the `limit` rows with the largest count, ties by the other columns."""
+    by = list(by)
+    rest = [name for name in table.schema.names if name not in (*by, "count")]
+    order = [
+        *((k, "ascending", "at_start") for k in by),
+        ("count", "descending", "at_end"),
+        *((k, "ascending", "at_start") for k in rest),
+    ]
+    table = table.take(pc.sort_indices(table, sort_keys=order))
+    keep, group, seen = [], None, 0
+    for row in zip(*(table[name].to_pylist() for name in by), strict=True):
+        seen = seen + 1 if row == group else 1
+        group = row
+        keep.append(seen <= limit)
+    return table.filter(pa.array(keep, pa.bool_()))
+
+
+def _sorted(table: pa.Table) -> pa.Table:
+    return table.take(pc.sort_indices(table, sort_keys=[(k, "ascending", "at_start") for k in table.schema.names]))

@@ -1,0 +1,133 @@
+"""How the words of two names differ: in form only, or in meaning. No thesaurus, no language: letters, and what history
+tells apart.
+
+Texts of names as vectors: which are near each other, by FAISS, and how near.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import product
+from typing import TYPE_CHECKING
+
+from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.embedding.index import VectorIndex
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SHARED = 4  # letters that two forms of one word begin with at least
+ENDING = 3  # letters by which one form may be longer
+MARK = 5  # letters that stand for all forms of a word where contrasts are looked up
+Words = Sequence[str]
+
+
+def same_form(one: str, other: str) -> bool:
+    """Are these forms of one word: order and orders, approve and approved, approving, notify and notifies? Not
+    employee and employer.
+    """
+    if one == other:
+        return True
+    shared = _prefix(one, other)
+    short, long = sorted((one[shared:], other[shared:]), key=lambda rest: (len(rest), rest))
+    if shared < SHARED or len(long) > ENDING or _digits(one + other):
+        return False
+    return not short or (short in ("e", "y") and long[0] in "aei")
+
+
+def same_words(one: Words, other: Words) -> bool:
+    """The same words in other forms; two words may change places (order of three says who does what to whom)."""
+    if len(one) != len(other):
+        return False
+    if all(map(same_form, one, other)):
+        return True
+    return len(one) == 2 and all(map(same_form, one, reversed(other)))
+
+
+def unmatched(one: Words, other: Words) -> tuple[list[str], list[str]]:
+    """The words of each that have no form in the other."""
+    rest = list(other)
+    only = []
+    for word in one:
+        twin = next((w for w in rest if same_form(word, w)), None)
+        if twin is None:
+            only.append(word)
+        else:
+            rest.remove(twin)
+    return only, rest
+
+
+def opposed(only_one: Words, only_other: Words) -> bool:
+    """Do these words number things, or deny each other by a prefix (lock, unlock; increase, decrease; goedkeuren,
+    afkeuren)?
+    """
+    if any(_digits(word) or len(word) == 1 for word in (*only_one, *only_other)):
+        return True
+    return any(_prefix(a[::-1], b[::-1]) >= min(SHARED, len(a), len(b)) for a, b in product(only_one, only_other))
+
+
+class WordContrasts:
+    """Words that somebody used to tell tasks apart: names of one scope that differ in this one word."""
+
+    def __init__(self, scopes: Iterable[Iterable[Words]]) -> None:
+        self._groups: dict[str, set[int]] = defaultdict(set)
+        numbers: dict[tuple[object, ...], int] = {}
+        for scope, names in enumerate(scopes):
+            for words in names:
+                for i, word in enumerate(words):
+                    frame = (scope, i, *words[:i], None, *words[i + 1 :])
+                    if len(words) > 1:
+                        self._groups[word[:MARK]].add(numbers.setdefault(frame, len(numbers)))
+
+    def apart(self, only_one: Words, only_other: Words) -> bool:
+        """Did somebody tell tasks apart by one of these words against one of those?"""
+        nothing: set[int] = set()
+        marks = ((a[:MARK], b[:MARK]) for a, b in product(only_one, only_other))
+        return any(a != b and self._groups.get(a, nothing) & self._groups.get(b, nothing) for a, b in marks)
+
+
+def _prefix(one: str, other: str) -> int:
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+
+
+def _digits(text: str) -> bool:
+    return any(c.isdigit() for c in text)
+
+
+NEIGHBOURS = 32  # of a text that are looked at
+DECIMALS = 4  # vectors agree to 1e-6 whatever else was in their batch; decisions must not hang on the rest
+
+
+class NameVectors:
+    """Texts by the number of their name, and their vectors; an empty text has none. Encodes when first asked."""
+
+    def __init__(self, texts: Sequence[str], encoder: Callable[[], TextEncoder]) -> None:
+        self.texts = texts
+        self._encoder = encoder
+
+    def near(self, names: Iterable[int], threshold: float) -> Iterator[tuple[int, int]]:
+        """Pairs of these names whose texts are equal or near, the lesser first; of a text its nearest alone are looked
+        at.
+        """
+        import numpy as np
+
+        holders: dict[str, list[int]] = defaultdict(list)
+        for i in names:
+            if self.texts[i]:
+                holders[self.texts[i]].append(i)
+        texts = sorted(holders)
+        if sum(map(len, holders.values())) < 2:
+            return
+        vectors = np.stack([self._vectors[text] for text in texts])
+        for text, hits in zip(texts, VectorIndex.build(texts, vectors).search(vectors, NEIGHBOURS), strict=True):
+            near = [i for hit, similarity in hits if round(similarity, DECIMALS) >= threshold for i in holders[hit]]
+            yield from ((min(i, j), max(i, j)) for i in holders[text] for j in near if i != j)
+
+    def cosine(self, one: int, other: int) -> float:
+        """Of two names' texts, at most 1."""
+        return min(1.0, round(float(self._vectors[self.texts[one]] @ self._vectors[self.texts[other]]), DECIMALS))
+
+    @cached_property
+    def _vectors(self) -> "dict[str, np.ndarray]":
+        texts = sorted({text for text in self.texts if text})
+        return dict(zip(texts, self._encoder().encode(texts), strict=True))

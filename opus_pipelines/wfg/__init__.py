@@ -1,1 +1,0 @@
-"""The Workflow Graph: the sequences' dags and Algorithm 1 of LWM, which merges them."""

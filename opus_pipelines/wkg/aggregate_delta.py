@@ -1,0 +1,199 @@
+"""Aggregates of a source that grew: those of an earlier version, less the cases that changed or went, plus those that
+changed or came.
+
+Only these cases are mined. Counts and sums are exact integers, so that adding and taking away gives what mining all
+cases gives, to the last bit. A smallest or largest value cannot be taken away: it stands where no removed case can have
+had it, or an added one has it, too. Of texts only the most frequent are kept: a full list may lack one that would now
+be among them. Where either leaves a doubt, `combined` says None, and that aggregate is mined from all cases.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from opus_pipelines.core.ids import digest
+from opus_pipelines.lake.layout import PART, Lake, read_json, slug, write_json
+
+FACTS = "part.json"  # beside the aggregates: what they were mined from
+MOST_CHANGED = 0.5  # of the cases: where more changed, mining them all is as cheap
+_COUNT = {"ways": "implementations", "histograms": "count", "edges": "transitions", "waits": "count", "texts": "count"}
+_VARIANT = ("industry", "client", "kind_of_case", "task_keys", "predecessors")
+_VARIANT_COUNTS = ("implementations", "success_known", "successes")
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """Aggregates of an earlier version of a source: their folder, and the folder of the implementations that they were
+    mined from.
+    """
+
+    aggregates: Path
+    implementations: Path
+
+
+@dataclass(frozen=True)
+class Change:
+    """What happened to a source's cases since an earlier version: rows of the earlier and of the new implementations."""
+
+    earlier: Earlier
+    removed: pa.Array
+    added: pa.Array
+
+
+def write_facts(folder: Path, content: str, code: str, aliases: Iterable[tuple[str | None, str, str]]) -> None:
+    """Note what aggregates are mined from. Names of tasks stand there as hashes only."""
+    write_json(
+        folder / FACTS, {"content": content, "code": code, "aliases": sorted(digest(*alias) for alias in aliases)}
+    )
+
+
+def earlier_versions(
+    lake: Lake, source: str, code: str, aliases: Iterable[tuple[str | None, str, str]]
+) -> list[Earlier]:
+    """The mined versions of a source that may be continued: by the same code, with no task that has another id now.
+    Newest first.
+    """
+    known = {digest(*alias) for alias in aliases}
+    found = []
+    for folder in (lake.root / "aggregates" / f"source_key={slug(source)}").glob("content=*"):
+        facts: dict[str, Any] = read_json(folder / FACTS) or {}
+        implementations = (
+            lake.root / "history" / "implementations" / f"source_key={slug(source)}" / f"content={facts.get('content')}"
+        )
+        if facts.get("code") == code and known.issuperset(facts["aliases"]) and (implementations / PART).is_file():
+            found.append((folder.stat().st_mtime_ns, folder.name, Earlier(folder, implementations)))
+    return [earlier for _, _, earlier in sorted(found, reverse=True, key=lambda row: row[:2])]
+
+
+def change_since(earlier: Earlier, implementations: Path) -> Change | None:
+    """What changed; None where so much did that mining everything is as cheap, or cases have no hash."""
+    before, now = _hashes(earlier.implementations), _hashes(implementations)
+    if before.null_count or now.null_count:  # cases without a hash cannot be told apart
+        return None
+    removed = pc.indices_nonzero(pc.invert(pc.is_in(before, now)))
+    added = pc.indices_nonzero(pc.invert(pc.is_in(now, before)))
+    if len(removed) + len(added) > MOST_CHANGED * len(now):
+        return None
+    return Change(earlier, removed, added)
+
+
+def write_rows(implementations: Path, rows: pa.Array, source: str, folder: Path) -> None:
+    """Some implementations as a source of their own, called `source`, for mining."""
+    table = pq.ParquetFile(implementations / PART).read().take(rows)
+    place = table.schema.get_field_index("source")
+    table = table.set_column(place, table.schema.field(place), pa.repeat(pa.scalar(source), len(table)))
+    folder.mkdir(parents=True)
+    pq.write_table(table, folder / PART, compression="zstd")
+
+
+def combined(
+    name: str, keys: tuple[str, ...], old: pa.Table, removed: pa.Table, added: pa.Table, most_texts: int
+) -> pa.Table | None:
+    """The rows of one aggregate, in no order; None where it must be mined from all cases. All three tables have the
+    same columns.
+    """
+    if name == "variants":
+        return _variants(old, removed, added)
+    if name not in _COUNT or (
+        name == "texts" and any(_may_lack_texts(table, keys, most_texts) for table in (old, removed, added))
+    ):
+        return None
+    least = [column for column in old.schema.names if column.startswith("first_") or column.endswith("_min")]
+    most = [column for column in old.schema.names if column.startswith("last_") or column.endswith("_max")]
+    sums = [column for column in old.schema.names if column not in (*keys, *least, *most)]
+    if not _extremes_stand(keys, least, most, old, removed, added):
+        return None
+    minus = removed
+    for column in sums:
+        negative = pc.negate(removed[column]).cast(removed.schema.field(column).type)
+        minus = minus.set_column(minus.schema.get_field_index(column), minus.schema.field(column), negative)
+    totals = _grouped(pa.concat_tables([old, minus, added]), keys, dict.fromkeys(sums, "sum"))
+    extremes = _grouped(pa.concat_tables([old, added]), keys, dict.fromkeys(least, "min") | dict.fromkeys(most, "max"))
+    found = _joined(totals, extremes, keys) if least or most else totals
+    found = found.filter(pc.not_equal(found[_COUNT[name]], 0))
+    if pc.min(found[_COUNT[name]]).as_py() is not None and pc.min(found[_COUNT[name]]).as_py() < 0:
+        return None
+    return found.select(old.schema.names).cast(old.schema)
+
+
+def _hashes(folder: Path) -> pa.Array:
+    return pq.ParquetFile(folder / PART).read(columns=["content_hash"])["content_hash"].combine_chunks()
+
+
+def _may_lack_texts(table: pa.Table, keys: tuple[str, ...], most: int) -> bool:
+    groups = table.group_by([key for key in keys if key != "value"]).aggregate([([], "count_all")])
+    return bool(len(groups)) and pc.max(groups["count_all"]).as_py() >= most
+
+
+def _grouped(table: pa.Table, keys: tuple[str, ...], how: Mapping[str, str]) -> pa.Table:
+    grouped = table.group_by(list(keys)).aggregate(list(how.items()))
+    return grouped.rename_columns([*keys, *how])
+
+
+def _extremes_stand(
+    keys: tuple[str, ...], least: list[str], most: list[str], old: pa.Table, removed: pa.Table, added: pa.Table
+) -> bool:
+    """Is the smallest (largest) value of what stays and comes the smallest of the old and the added, wherever a case
+    was removed?
+    """
+    if not (least or most) or not len(removed):
+        return True
+    before, came = _by_key(old, keys), _by_key(added, keys)
+    for row in removed.to_pylist():
+        key = tuple(row[name] for name in keys)
+        was, new = before.get(key), came.get(key, {})
+        if was is None:
+            return False
+        for column in (*least, *most):
+            sign = 1 if column in least else -1
+            if not _stands(row[column], was[column], new.get(column), sign):
+                return False
+    return True
+
+
+def _stands(removed: Any, old: Any, added: Any, sign: int) -> bool:
+    if removed is None or (removed > old if sign > 0 else removed < old):
+        return True
+    return added is not None and bool(added <= removed if sign > 0 else added >= removed)
+
+
+def _by_key(table: pa.Table, keys: tuple[str, ...]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    return {tuple(row[name] for name in keys): row for row in table.to_pylist()}
+
+
+def _joined(totals: pa.Table, extremes: pa.Table, keys: tuple[str, ...]) -> pa.Table:
+    """Both have a row for every key of what was old or was added; NULL is a key like any other."""
+    found = _by_key(extremes, keys)
+    rest = [name for name in extremes.schema.names if name not in keys]
+    wanted = [found[tuple(row)] for row in zip(*(totals[key].to_pylist() for key in keys), strict=True)]
+    for name in rest:
+        field = extremes.schema.field(name)
+        totals = totals.append_column(field, pa.array([row[name] for row in wanted], field.type))
+    return totals
+
+
+def _variants(old: pa.Table, removed: pa.Table, added: pa.Table) -> pa.Table | None:
+    counts: dict[str, Counter[str]] = {}
+    rows: dict[str, dict[str, Any]] = {}
+    for table, sign in ((old, 1), (removed, -1), (added, 1)):
+        for row in table.to_pylist():
+            key = json.dumps([row[name] for name in _VARIANT])
+            rows.setdefault(key, row)
+            counter = counts.setdefault(key, Counter())
+            for name in _VARIANT_COUNTS:
+                counter[name] += sign * row[name]
+    if any(counter["implementations"] < 0 for counter in counts.values()):
+        return None
+    kept = [
+        {name: rows[key].get(name) for name in old.schema.names} | dict(c)
+        for key, c in counts.items()
+        if c["implementations"]
+    ]
+    return pa.Table.from_pylist(kept, schema=old.schema)

@@ -1,1 +1,0 @@
-"""Which raw keys of which sources are one task, and the ids that tasks keep for ever."""

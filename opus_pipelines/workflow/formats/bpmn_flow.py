@@ -1,0 +1,86 @@
+"""A workflow as BPMN's flow nodes and sequence flows: events for what comes in and goes out, gateways where branches
+split and join.
+
+A node with several parents waits for all of them and one with several children starts all of them: that is what
+parallel gateways say.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from opus_pipelines.workflow.formats.annotated import CLIENT, AnnotatedWorkflow, Edge
+from opus_pipelines.workflow.model import InputNode, OutputNode
+
+TASKS = {"human": "userTask", "model": "serviceTask", "code": "scriptTask"}
+START, END = "start", "end"
+
+
+@dataclass(frozen=True)
+class FlowNode:
+    """One element of the flow; `node` is the workflow's own, None for gateways and for events that BPMN alone needs."""
+
+    id: str
+    tag: str
+    lane: str
+    node: str | None = None
+    title: str = ""
+
+
+@dataclass
+class Flow:
+    """Elements in the order of the workflow's nodes, and the pairs of ids that sequence flows lead from and to."""
+
+    nodes: list[FlowNode] = field(default_factory=list)
+    edges: list[Edge] = field(default_factory=list)
+
+
+def flow_of(described: AnnotatedWorkflow) -> Flow:
+    """The flow of a workflow. One input that leads to everything is the start event itself; each output is an end
+    event.
+    """
+    workflow = described.workflow
+    ids = {node.id: f"node_{i}" for i, node in enumerate(workflow.nodes, start=1)}
+    links = [(ids[src], ids[dst]) for src, dst in workflow.edges]
+    first = [n for n in ids if not workflow.predecessors(n)]
+    last = [n for n in ids if not workflow.successors(n) and not isinstance(workflow.by_id[n], OutputNode)]
+    is_start = len(first) == 1 and isinstance(workflow.by_id[first[0]], InputNode)
+    made = [
+        FlowNode(i, _tag(described, n, is_start), described.lane_of(n), n, described.title_of(n))
+        for n, i in ids.items()
+    ]
+    if not is_start:
+        made.insert(0, FlowNode(START, "startEvent", CLIENT, title="Start"))
+        links += [(START, ids[n]) for n in first]
+    if last or not ids:
+        made.append(FlowNode(END, "endEvent", CLIENT, title="End"))
+        links += [(ids[n], END) for n in last] or [(START, END)]
+    return _with_gateways(made, links)
+
+
+def _tag(described: AnnotatedWorkflow, node: str, is_start: bool) -> str:
+    data = described.workflow.by_id[node]
+    if isinstance(data, InputNode):
+        return "startEvent" if is_start else "intermediateThrowEvent"
+    if isinstance(data, OutputNode):
+        return "endEvent"
+    return TASKS.get(data.actor_kind or "", "task")
+
+
+def _with_gateways(nodes: list[FlowNode], links: list[Edge]) -> Flow:
+    after, before = Counter(src for src, _ in links), Counter(dst for _, dst in links)
+    splits = {n.id for n in nodes if after[n.id] > 1}
+    joins = {n.id for n in nodes if before[n.id] > 1 and n.id != END}  # what ends, ends by itself
+    flow = Flow()
+    for n in nodes:
+        if n.id in joins:
+            flow.nodes.append(FlowNode(f"join_{n.id}", "parallelGateway", n.lane))
+            flow.edges.append((f"join_{n.id}", n.id))
+        flow.nodes.append(n)
+        if n.id in splits:
+            flow.nodes.append(FlowNode(f"split_{n.id}", "parallelGateway", n.lane))
+            flow.edges.append((n.id, f"split_{n.id}"))
+    for src, dst in links:
+        flow.edges.append((f"split_{src}" if src in splits else src, f"join_{dst}" if dst in joins else dst))
+    place = {n.id: i for i, n in enumerate(flow.nodes)}
+    flow.edges.sort(key=lambda e: (place[e[0]], place[e[1]]))
+    return flow

@@ -1,0 +1,103 @@
+"""A BPMN file of our own back to the workflow that it was written from. Those of others are history:
+`log_formats/bpmn.py`.
+"""
+
+from collections import defaultdict
+from typing import Any
+
+from lxml import etree
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.settings import parse
+from opus_pipelines.workflow.files import WorkflowFile
+from opus_pipelines.workflow.formats.bpmn_fields import bpmn, from_xml, own
+
+LARGEST_BYTES = 1 << 24
+_ACTORS = {  # who does a step that a person drew, where its kind of BPMN task tells
+    **dict.fromkeys(("task", "serviceTask", "sendTask", "receiveTask", "callActivity", "subProcess")),
+    "userTask": "human",
+    "manualTask": "human",
+    "scriptTask": "code",
+    "businessRuleTask": "code",
+}
+_KINDS = {"input": "inputs", "task": "tasks", "output": "outputs"}
+
+
+def read_bpmn(content: bytes, name: str) -> WorkflowFile:
+    """The workflow file, its flows folded back to edges, with what a person drew or renamed in it; `name` is what
+    errors call it.
+
+    Raises InputError or SettingsError.
+    """
+    root = _root(content, name)
+    process = root.find(bpmn("process"))
+    head = None if process is None else process.find(f"{bpmn('extensionElements')}/{own('workflow')}")
+    if process is None or head is None:
+        raise InputError(
+            f"{name}: no workflow that `opus export` wrote; other BPMN is history, which `opus rebuild` reads"
+        )
+    data: dict[str, Any] = from_xml(head)
+    nodes: dict[str, str] = {}
+    for element in process:
+        for kind, table in _KINDS.items():
+            entry = element.find(f"{bpmn('extensionElements')}/{own(kind)}")
+            if entry is not None:
+                record = from_xml(entry)
+                data.setdefault(table, []).append(_renamed(record, element) if kind == "task" else record)
+                nodes[element.get("id", "")] = entry.get("id", "")
+        if element.get("id", "") not in nodes and _is_activity(element):
+            data.setdefault("tasks", []).append(_drawn(element))
+            nodes[element.get("id", "")] = element.get("id", "")
+    data["edges"] = _edges(process, nodes)
+    return parse(WorkflowFile, data, name)
+
+
+def _is_activity(element: Any) -> bool:
+    return isinstance(element.tag, str) and etree.QName(element).localname in _ACTORS
+
+
+def _drawn(element: Any) -> dict[str, Any]:
+    """A task that a person drew into the file: it has a name and its kind says who does it; all else is unknown."""
+    ident, actor = element.get("id", ""), _ACTORS[etree.QName(element).localname]
+    return {"id": ident, "title": element.get("name") or ident} | ({"actor_kind": actor} if actor else {})
+
+
+def _renamed(record: dict[str, Any], element: Any) -> dict[str, Any]:
+    """A task whose box a person gave another name is another task: our own fields of the old one do not hold for it."""
+    name, title = element.get("name"), record.get("title") or record.get("id", "")
+    if name is None or clean(name) == clean(title) or record.get("kind") == "review":
+        return record
+    return {"id": record.get("id", ""), "title": name}
+
+
+def _edges(process: Any, nodes: dict[str, str]) -> list[tuple[str, str]]:
+    """From each node to those that flows lead to past nothing but gateways and events without a node."""
+    after = defaultdict(list)
+    for flow in process.iter(bpmn("sequenceFlow")):
+        after[flow.get("sourceRef")].append(flow.get("targetRef"))
+    found = set()
+    for element, node in nodes.items():
+        seen, waiting = set(), list(after[element])
+        while waiting:
+            here = waiting.pop()
+            if here in nodes:
+                found.add((node, nodes[here]))
+            elif here not in seen:
+                seen.add(here)
+                waiting += after[here]
+    return sorted(found)
+
+
+def _root(content: bytes, name: str) -> Any:
+    if len(content) > LARGEST_BYTES:
+        raise InputError(f"{name}: it has more than {LARGEST_BYTES >> 20} MiB, more than a BPMN file may")
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    try:
+        root = etree.fromstring(content, parser)
+    except (etree.XMLSyntaxError, ValueError) as error:
+        raise InputError(f"{name}: the XML is broken: {' '.join(str(error).split())}") from None
+    info: Any = root.getroottree().docinfo
+    if info.doctype or info.internalDTD is not None:
+        raise InputError(f"{name}: it declares a document type, which no BPMN file needs; remove the <!DOCTYPE ...>")
+    return root

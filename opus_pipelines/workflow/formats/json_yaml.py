@@ -1,0 +1,44 @@
+"""A workflow as the JSON or YAML file that `opus score` reads. Floats are written so that they are read back to the
+last bit.
+"""
+
+import json
+from typing import Any
+
+import yaml
+
+from opus_pipelines.workflow.files import WorkflowFile
+
+
+def as_json(file: WorkflowFile) -> str:
+    """The file's text; equal workflows give equal text."""
+    return json.dumps(_data(file), indent=2, ensure_ascii=False) + "\n"
+
+
+def as_yaml(file: WorkflowFile) -> str:
+    """Likewise as YAML; no aliases, which the reader refuses."""
+    return yaml.dump(_data(file), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _data(file: WorkflowFile) -> dict[str, Any]:
+    """What differs from the defaults: an absent key and its default mean the same."""
+    return file.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True)
+
+
+class _Dumper(yaml.CSafeDumper):
+    """Writes every value out, and a float so that YAML 1.1 readers take it for one."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _float(dumper: yaml.CSafeDumper, value: float) -> yaml.ScalarNode:
+    text = repr(value)
+    if "." not in text and "e" in text:
+        text = text.replace("e", ".0e")
+    mantissa, mark, exponent = text.partition("e")
+    sign = "" if not mark or exponent.startswith(("+", "-")) else "+"
+    return dumper.represent_scalar("tag:yaml.org,2002:float", f"{mantissa}{mark}{sign}{exponent}")
+
+
+_Dumper.add_representer(float, _float)

@@ -1,0 +1,195 @@
+"""A directed acyclic graph in swimlanes: how far along the flow each vertex stands, in which lane and track, and where
+long edges pass.
+
+Along is the way of time, across the way from lane to lane: a picture may run from left to right or from top to bottom.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+
+Vertex = str
+Edge = tuple[Vertex, Vertex]
+Track = tuple[int, int]  # lane, place inside the lane
+Bend = tuple[float, float]  # along, across
+
+GAP, SLOT = 36.0, 9.0
+THIN, BETWEEN, LANE_PADDING = 14.0, 16.0, 14.0
+
+
+@dataclass(frozen=True)
+class Size:
+    """Of a vertex in pixels: along the flow, across it, and what is kept free behind it, across."""
+
+    along: float
+    across: float
+    behind: float = 0.0
+    room: float = 0.0  # along, where it needs more than it fills
+
+
+@dataclass
+class Grid:
+    """Rank and track of every vertex; `passing`: the track in which an edge that skips ranks runs."""
+
+    rank: dict[Vertex, int]
+    track: dict[Vertex, Track] = field(default_factory=dict)
+    passing: dict[Edge, Track] = field(default_factory=dict)
+    tracks: dict[int, int] = field(default_factory=dict)
+    _busy: set[tuple[Track, int]] = field(default_factory=set)
+
+    def free(self, track: Track, ranks: range) -> bool:
+        """Is nothing in the track at these ranks?"""
+        return all((track, rank) not in self._busy for rank in ranks)
+
+    def take(self, track: Track, ranks: range) -> None:
+        """Occupy the track at these ranks."""
+        self._busy.update((track, rank) for rank in ranks)
+        self.tracks[track[0]] = max(self.tracks.get(track[0], 0), track[1] + 1)
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Middles of vertices, ways of edges and extents of lanes, in (along, across); all begins at 0."""
+
+    middle: dict[Vertex, Bend]
+    ways: dict[Edge, list[Bend]]
+    lanes: list[tuple[float, float]]  # where each begins and ends, across
+    length: float
+    ranks: list[float]  # the middle of each rank, along
+
+
+def grid(order: Sequence[Vertex], edges: Sequence[Edge], lane_of: Callable[[Vertex], int], lanes: int) -> Grid:
+    """Places for vertices in topological `order`; deterministic, nothing shares a place."""
+    parents: dict[Vertex, list[Vertex]] = {v: [] for v in order}
+    for src, dst in edges:
+        parents[dst].append(src)
+    rank: dict[Vertex, int] = {}
+    for v in order:
+        rank[v] = max((rank[u] + 1 for u in parents[v]), default=0)
+    made = Grid(rank, tracks=dict.fromkeys(range(lanes), 1))
+    for v in sorted(order, key=lambda v: rank[v]):
+        lane = lane_of(v)
+        wanted = [made.track[u] for u in parents[v] if made.track[u][0] == lane]
+        at = range(rank[v], rank[v] + 1)
+        made.track[v] = next(t for t in chain(wanted, _all_tracks(lane)) if made.free(t, at))
+        made.take(made.track[v], at)
+    for edge in sorted(
+        (e for e in edges if rank[e[1]] - rank[e[0]] > 1), key=lambda e: (rank[e[1]] - rank[e[0]], rank[e[0]], e)
+    ):
+        made.passing[edge] = _passage(made, edge)
+    return made
+
+
+def geometry(
+    found: Grid, edges: Sequence[Edge], size: Mapping[Vertex, Size], above: Mapping[Vertex, float] | None = None
+) -> Geometry:
+    """The grid in pixels: as wide as what stands in it, bends of edges side by side between two ranks. `above`: what a
+    vertex needs between the last bend and itself, for words at the end of its edges.
+    """
+    slots = _slots(found, edges)
+    wanted = above or {}
+    room: dict[int, float] = {}
+    for v, rank in found.rank.items():
+        room[rank] = max(room.get(rank, 0.0), wanted.get(v, 0.0) - GAP / 2)
+    along, ends = _along(found, size, slots, room)
+    across, lanes = _across(found, size)
+    middle = {v: (along[found.rank[v]], across[t]) for v, t in found.track.items()}
+    turns = {(rank, key): ends[rank] + GAP / 2 + SLOT * i for rank, here in slots.items() for key, i in here.items()}
+    ways = {e: _way(e, found, middle, size, across, turns) for e in edges}
+    return Geometry(middle, ways, lanes, ends[-1] if ends else 0.0, along)
+
+
+def _all_tracks(lane: int) -> Iterator[Track]:
+    place = 0
+    while True:
+        yield lane, place
+        place += 1
+
+
+def _passage(made: Grid, edge: Edge) -> Track:
+    """A track that is free all the way between the edge's ends: its own, one of its lanes, or a new one in the lane it
+    leads to.
+    """
+    between = range(made.rank[edge[0]] + 1, made.rank[edge[1]])
+    own = [made.track[v] for v in edge]
+    known = [(lane, place) for lane in dict.fromkeys(t[0] for t in reversed(own)) for place in range(made.tracks[lane])]
+    track = next(t for t in chain(own, known, _all_tracks(own[1][0])) if made.free(t, between))
+    made.take(track, between)
+    return track
+
+
+def _slots(found: Grid, edges: Sequence[Edge]) -> dict[int, dict[Hashable, int]]:
+    """Which edges bend behind each rank; those that leave one vertex there bend together."""
+    slots: dict[int, dict[Hashable, int]] = {}
+    for src, dst in sorted(edges, key=lambda e: (found.rank[e[0]], found.track[e[1]], e)):
+        bends = [(found.rank[src], ("from", src))]
+        if (src, dst) in found.passing:
+            bends.append((found.rank[dst] - 1, ("to", dst)))
+        for rank, key in bends:
+            here = slots.setdefault(rank, {})
+            here.setdefault(key, len(here))
+    return slots
+
+
+def _along(
+    found: Grid, size: Mapping[Vertex, Size], slots: Mapping[int, Mapping[Hashable, int]], room: Mapping[int, float]
+) -> tuple[list[float], list[float]]:
+    """The middle of each rank, and where it ends."""
+    at, middles, ends = 0.0, [], []
+    for rank in range(max(found.rank.values(), default=-1) + 1):
+        extent = max(max(s.along, s.room) for v, s in size.items() if found.rank[v] == rank)
+        middles.append(at + extent / 2)
+        ends.append(at + extent)
+        at += extent + GAP + SLOT * max(0, len(slots.get(rank, ())) - 1) + room.get(rank + 1, 0.0)
+    return middles, ends
+
+
+def _across(found: Grid, size: Mapping[Vertex, Size]) -> tuple[dict[Track, float], list[tuple[float, float]]]:
+    inside: dict[Track, list[Size]] = {}
+    for v, track in found.track.items():
+        inside.setdefault(track, []).append(size[v])
+    at = 0.0
+    middle: dict[Track, float] = {}
+    lanes = []
+    for lane, count in sorted(found.tracks.items()):
+        begins = at
+        at += LANE_PADDING
+        for place in range(count):
+            held = inside.get((lane, place), [])
+            before = max((s.across / 2 for s in held), default=THIN / 2)
+            middle[lane, place] = at + before
+            at += before + max((s.across / 2 + s.behind for s in held), default=THIN / 2) + BETWEEN
+        at += LANE_PADDING - BETWEEN
+        lanes.append((begins, at))
+    return middle, lanes
+
+
+def _way(
+    edge: Edge,
+    found: Grid,
+    middle: Mapping[Vertex, Bend],
+    size: Mapping[Vertex, Size],
+    across: Mapping[Track, float],
+    turns: Mapping[tuple[int, Hashable], float],
+) -> list[Bend]:
+    src, dst = edge
+    (a0, c0), (a1, c1) = middle[src], middle[dst]
+    points = [(a0 + size[src].along / 2, c0)]
+    if edge in found.passing:
+        through = across[found.passing[edge]]
+        first, last = turns[found.rank[src], ("from", src)], turns[found.rank[dst] - 1, ("to", dst)]
+        points += [(first, c0), (first, through), (last, through), (last, c1)]
+    elif c0 != c1:
+        first = turns[found.rank[src], ("from", src)]
+        points += [(first, c0), (first, c1)]
+    return _plain([*points, (a1 - size[dst].along / 2, c1)])
+
+
+def _plain(points: Sequence[Bend]) -> list[Bend]:
+    """Without points that the line passes straight through; the ends stay."""
+    kept = [points[0]]
+    for here, after in pairwise(points[1:]):
+        straight = kept[-1][0] == here[0] == after[0] or kept[-1][1] == here[1] == after[1]
+        if here != kept[-1] and not straight:
+            kept.append(here)
+    return [*kept, points[-1]]

@@ -1,0 +1,129 @@
+"""A contract's intakes through processes that may be killed: the same rows by one server and by Spark; what is
+poisonous costs only itself.
+"""
+
+import os
+import shutil
+from datetime import UTC, datetime
+
+import pytest
+
+from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.settings import Generation, Settings
+from opus_pipelines.embedding.cache import CachedEncoder
+from opus_pipelines.generation import run as bulk_run
+from opus_pipelines.generation.contract import TABLES, publish_contract
+from opus_pipelines.generation.results.checks import check_result
+from opus_pipelines.generation.run import BulkRun
+from opus_pipelines.intakes.discover import discover
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.reporting.contract_tables import report_tables
+from opus_pipelines.workers.worker import Worker
+from tests.workers.poison import REASONS, PoisonedSetup
+
+pytestmark = [pytest.mark.spark, pytest.mark.model]
+
+NOW = datetime(2026, 1, 31, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def contract(sample_files, tmp_path_factory):
+    """Visit Coding, its four intakes."""
+    folder = tmp_path_factory.mktemp("intakes")
+    shutil.copytree(sample_files.intakes_folder / "meridian-clinics", folder / "meridian-clinics")
+    return discover(folder)[0]
+
+
+@pytest.fixture
+def cached(sample_lake, encoder):
+    return CachedEncoder(encoder, sample_lake.kept / "embeddings")
+
+
+def in_bulk(lake, contract, encoder, folder, **more):
+    said = []
+    snapshot = lake.current_snapshot()
+    with BulkRun(
+        lake, snapshot, more.pop("settings", Settings()), encoder, more.pop("session", None), said.append, **more
+    ) as bulk:
+        return bulk.generate(contract, folder, "run", NOW), said
+
+
+@pytest.fixture(scope="module")
+def by_one_server(contract, sample_lake, encoder, tmp_path_factory):
+    """The result, what was said meanwhile, and the folder that it was staged in."""
+    folder = tmp_path_factory.mktemp("one_server") / "out"
+    return *in_bulk(sample_lake, contract, CachedEncoder(encoder, sample_lake.kept / "embeddings"), folder), folder
+
+
+def test_a_server_encodes_before_it_works_and_tells_of_each_intake(contract, by_one_server):
+    result, said, folder = by_one_server
+    assert result.texts_missed == 0
+    assert len([line for line in said if line.startswith("Meridian Clinics / Visit Coding: intake ")]) == len(
+        contract.intakes
+    )
+    assert not (folder / "work").exists()
+
+
+def test_spark_gives_the_same_rows_in_parts_and_they_are_published_whole(
+    contract, sample_lake, cached, by_one_server, spark, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(bulk_run, "CHUNK", 2)
+    result, _ = in_bulk(sample_lake, contract, cached, tmp_path / "out", session=lambda: spark, many=1)
+    for dataset in TABLES:
+        key = [(name, "ascending") for name in dataset.key]
+        assert result.tables[dataset.name].sort_by(key).equals(by_one_server[0].tables[dataset.name].sort_by(key)), (
+            dataset.name
+        )
+    result.tables.update(report_tables(result, 0.8))
+    assert [c for c in check_result(result, 4) if not c.passed] == []
+    lake = Lake(tmp_path / "lake")
+    counted = result.counts
+    publish_contract(lake, result, NOW)
+    folder = (
+        lake.root
+        / "workflows"
+        / "tasks"
+        / "client_key=Meridian_20Clinics"
+        / "contract_key=Visit_20Coding"
+        / f"result={result.result}"
+    )
+    assert sorted(f.name for f in folder.iterdir()) == ["part-00000.parquet", "part-00001.parquet"]
+    assert result.counts == counted
+    assert counted["generation/intakes"] == 4
+    assert [pointer["result"] for pointer in lake.results()] == [result.result]
+
+
+@pytest.mark.parametrize("many", [100, 1], ids=["by one server", "by Spark"])
+def test_a_poisonous_intake_costs_only_itself(contract, sample_lake, cached, spark, tmp_path, monkeypatch, many):
+    monkeypatch.setattr(bulk_run, "CHUNK", 3)  # each chunk of Spark's has poison beside what is wholesome
+    folder = tmp_path / "intakes" / "meridian-clinics" / "visit-coding"
+    shutil.copytree(contract.folder, folder)
+    for name in REASONS:
+        shutil.copytree(contract.intakes[0], folder / name)
+    (poisoned,) = discover(tmp_path / "intakes")
+    setup = PoisonedSetup(sample_lake.root, sample_lake.current_snapshot(), Settings())
+    result, _ = in_bulk(sample_lake, poisoned, cached, tmp_path / "out", setup=setup, session=lambda: spark, many=many)
+    rows = {r["folder"]: (r["status"], r["reason"]) for r in result.tables["generation/intakes"].to_pylist()}
+    assert rows == {name: ("failed", reason) for name, reason in REASONS.items()} | {
+        i.name: ("generated", None) for i in contract.intakes
+    }
+    assert sorted(result.failed) == sorted(
+        f"Meridian Clinics/Visit Coding/{name}: {reason}" for name, reason in REASONS.items()
+    )
+    assert len(set(result.tables["workflows/optimized"]["intake_id"].to_pylist())) == len(contract.intakes)
+
+
+def test_the_limits_are_those_of_the_settings_and_hold_for_what_a_contract_s_intakes_share(
+    contract, sample_lake, cached, tmp_path
+):
+    settings = Settings(generation=Generation(seconds_per_intake=0.001))
+    with pytest.raises(OpusError, match=r"documents: it took more than 0.001 s \(generation.seconds_per_intake\)"):
+        in_bulk(sample_lake, contract, cached, tmp_path / "out", settings=settings)
+
+
+def test_a_server_that_dies_is_an_error_that_names_the_job():
+    with (
+        Worker(os._exit) as server,
+        pytest.raises(OpusError, match="the process that worked on the job ended with 1: too little memory"),
+    ):
+        server.do("the job")

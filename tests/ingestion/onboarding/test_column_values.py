@@ -1,0 +1,42 @@
+"""How the times and amounts of a column are written, from the values alone."""
+
+import pytest
+
+from opus_pipelines.ingestion.onboarding.column_values import MoneyValues, TimeValues, money_values, time_values
+from opus_pipelines.ingestion.onboarding.table_sample import Column
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["2024-01-02T03:04:05Z", "2024-01-02T03:04:05+01:00"], TimeValues(1.0)),
+        (["2024-01-02 03:04:05", "02.01.2024 03:04", "13/01/2024"], TimeValues(1.0, states_zone=False)),
+        (["03/04/2024 10:00", "05/06/2024 11:30"], TimeValues(1.0, ("%d/%m/%Y %H:%M",), ("%d/%m/%Y %H:%M",), False)),
+        (["3/25/17", "4/5/17"], TimeValues(1.0, ("%m/%d/%y",), (), False)),
+        (["25.3.17 09:00", "5.4.17"], TimeValues(1.0, ("%d.%m.%y", "%d.%m.%y %H:%M"), (), False)),
+        (["20240102", "20240103"], TimeValues(1.0, (), (), False)),
+        (["1704163445", "1704163446.5"], TimeValues(1.0)),
+        (["12345", "67890"], TimeValues(0.0)),
+        (["35.0", "36.5"], TimeValues(0.0)),
+        (["red", "blue"], TimeValues(0.0)),
+        (["", " "], TimeValues(0.0)),
+    ],
+)
+def test_times(values: list[str], expected: TimeValues) -> None:
+    seen = time_values(Column("when", tuple(values)))
+    assert TimeValues(seen.readable, seen.formats, seen.guessed, seen.states_zone or not seen.readable) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["9,17 €", "1.234,50 €"], MoneyValues(1.0, ",", ("EUR",))),
+        (["$5.00", "1200.5"], MoneyValues(1.0, None, ("USD",))),
+        (["9,17", "10"], MoneyValues(1.0, ",", ())),
+        (["8", "9"], MoneyValues(1.0, None, ())),
+        (["low", "9"], MoneyValues(0.5, None, ())),
+        ([], MoneyValues(0.0, None, ())),
+    ],
+)
+def test_amounts(values: list[str], expected: MoneyValues) -> None:
+    assert money_values(Column("cost", tuple(values))) == expected

@@ -1,0 +1,117 @@
+"""Which column holds what."""
+
+import pytest
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.ingestion.onboarding.column_words import names_role, zone_of
+from opus_pipelines.ingestion.onboarding.columns import find_columns
+from opus_pipelines.ingestion.onboarding.table_sample import Column, TableSample
+
+
+def table(**columns: list[str]) -> TableSample:
+    named = {
+        name.replace("__", " "): Column(name.replace("__", " "), tuple(values)) for name, values in columns.items()
+    }
+    return TableSample(named, len(next(iter(named.values())).values))
+
+
+def log(cases: int = 30, **more: list[str]) -> dict[str, list[str]]:
+    """Three events a case, under names of no language."""
+    rows = range(3 * cases)
+    return {
+        "Ticketnummer": [f"T{n // 3}" for n in rows],
+        "Tätigkeit": [("open", "work", "shut")[n % 3] for n in rows],
+        "Zeitstempel": [f"2024-01-{n // 3 % 28 + 1:02d} 0{n % 3}:00:00" for n in rows],
+        **more,
+    }
+
+
+def test_german_names() -> None:
+    rows = range(90)
+    found = find_columns(
+        table(
+            **log(
+                Sachbearbeiter=[f"p{n % 5}" for n in rows],
+                Abteilung=[f"d{n % 2}" for n in rows],
+                Kosten=[f"{n},50 €" for n in rows],
+                Produkt=[f"x{n // 3 % 2}" for n in rows],
+                Eingangsdatum=[f"2023-12-{n // 3 % 28 + 1:02d}" for n in rows],
+            )
+        )
+    )
+    assert found.roles == {
+        "case": "Ticketnummer",
+        "activity": "Tätigkeit",
+        "time": "Zeitstempel",
+        "actor": "Sachbearbeiter",
+        "actor_group": "Abteilung",
+        "cost": "Kosten",
+    }
+    assert (found.attributes, found.decimal, found.currency, found.zone) == (
+        ("Produkt", "Eingangsdatum"),
+        ",",
+        None,
+        "Europe/Berlin",
+    )
+
+
+def test_a_cost_that_is_the_case_s_is_counted_once() -> None:
+    found = find_columns(table(**log(cost=[f"{n // 3}.5" for n in range(90)])))
+    assert found.roles["case_cost"] == "cost"
+    assert "cost" not in found.roles
+    price = find_columns(table(**log(**{"Total__cost__(EUR)": ["9.17"] * 90})))
+    assert (price.roles["cost"], price.currency) == ("Total cost (EUR)", "EUR")
+
+
+@pytest.mark.parametrize("name", ["(case)_Cost_Type", "cost centre", "amount", "expense", "Costumer"])
+def test_what_is_not_plainly_a_cost_is_an_attribute(name: str) -> None:
+    found = find_columns(table(**log(**{name: [str(n // 3) for n in range(90)]})))
+    assert "cost" not in found.roles
+    assert "case_cost" not in found.roles
+    assert found.attributes == (name,)
+
+
+def test_values_that_come_later_or_change_are_no_attributes_of_the_case() -> None:
+    rows = range(90)
+    found = find_columns(
+        table(**log(later=["" if n % 3 == 0 else f"v{n // 3}" for n in rows], changes=[f"{n % 3}" for n in rows]))
+    )
+    assert found.attributes == ()
+
+
+def test_start_and_end() -> None:
+    rows = range(90)
+    found = find_columns(
+        table(
+            **{
+                "Fall-ID": [f"f{n // 3}" for n in rows],
+                "Schritt": [f"s{n % 3}" for n in rows],
+                "Beginn": [f"2024-01-01 {n % 24:02d}:00" for n in rows],
+                "Ende": [f"2024-01-01 {n % 24:02d}:30" for n in rows],
+            }
+        )
+    )
+    assert found.roles == {"case": "Fall-ID", "activity": "Schritt", "start": "Beginn", "end": "Ende"}
+
+
+def test_two_columns_that_are_as_good_are_asked() -> None:
+    rows = range(90)
+    when = [f"2024-01-01T{n % 24:02d}:00Z" for n in rows]
+    columns = {"a": [f"x{n // 3}" for n in rows], "b": [f"y{n // 3}" for n in rows], "when": when}
+    with pytest.raises(InputError, match=r"cannot be told which column is the case; .* say it with --case COLUMN"):
+        find_columns(table(**columns))
+    with pytest.raises(InputError, match="there is no column 'zzz'; the columns are 'a', 'b', 'when'"):
+        find_columns(table(**columns), {"case": "zzz"})
+
+
+def test_names() -> None:
+    costs = ("Kosten (EUR)", "total_cost_usd", "cost type", "costcenter")
+    assert [names_role(name, "cost") for name in costs] == [True, True, False, False]
+    assert [names_role(name, "outcome") for name in ("Final status", "caseOutcome", "status changed by", "")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert zone_of(["zaaknummer", "activiteit", "tijdstip"]) == "Europe/Amsterdam"
+    assert zone_of(["case_id", "activity"]) is None

@@ -1,0 +1,54 @@
+"""One file of a source: how far it is read, and what is left of it when it breaks off."""
+
+import gzip
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from opus_pipelines.event_logs.assembler import Seen
+from opus_pipelines.event_logs.source_settings import SourceSettings
+from opus_pipelines.ingestion import read_file as module
+from opus_pipelines.ingestion.plan import FilePlan
+from opus_pipelines.ingestion.read_file import read_file
+
+ROW = "c{0},A,2020-01-01T00:00:00Z\n"
+CSV = "case_id,activity,timestamp\n" + "".join(ROW.format(n) for n in range(50_000))
+
+
+def read(path: Path, said: list[str]) -> module.FileResult:
+    file = FilePlan(path.name, path, "x", path.stat().st_size, "csv")
+    return read_file("s", SourceSettings(), file, Seen(), path.parent / "staged", said.append)
+
+
+@pytest.mark.long
+def test_progress_says_rate_and_time_left(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(CSV)
+    (tmp_path / "log.csv.gz").write_bytes(gzip.compress(CSV.encode()))
+    for name in ("log.csv", "log.csv.gz"):
+        said: list[str] = []
+        seconds = iter(range(0, 1000, 100))
+        with patch.object(module, "monotonic", lambda clock=seconds: next(clock)):
+            read(tmp_path / name, said)
+        assert said[0].startswith(f"s/{name}: 20,000 records, 200 a second, ")
+        assert said[0].endswith(" left")
+
+
+@pytest.mark.long
+def test_rows_that_outgrow_memory_wait_in_the_folder_and_go_with_a_broken_file(tmp_path: Path) -> None:
+    with patch.object(module, "Spool", lambda path, schema, make=module.Spool: make(path, schema, 0)):
+        (tmp_path / "log.csv").write_text(CSV)
+        result = read(tmp_path / "log.csv", [])
+        assert result.implementations is not None
+        assert (
+            sum(b.num_rows for b in result.implementations.batches()),
+            len(list((tmp_path / "staged").iterdir())),
+        ) == (50_000, 1)
+        assert len(result.case_ids) == 50_000
+        result.drop()
+        assert list((tmp_path / "staged").iterdir()) == []
+        (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(CSV.encode())[:-100])
+        broken = read(tmp_path / "cut.csv.gz", [])
+        assert (broken.implementations, broken.counts.records) == (None, 0)
+        assert "broken or cut off" in str(broken.reason)
+        assert list((tmp_path / "staged").iterdir()) == []

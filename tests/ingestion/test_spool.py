@@ -1,0 +1,60 @@
+"""Batches on their way into the lake: sorted by key, whatever their order and wherever they waited."""
+
+import random
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from opus_pipelines.core.schemas import REJECTS
+from opus_pipelines.ingestion import spool
+from opus_pipelines.ingestion.spool import Spool, write_sorted
+
+
+def batch(*positions: int) -> pa.RecordBatch:
+    rows = [{"source": "s", "path": f"p{n % 3}", "position": n, "record": "x" * (n % 7)} for n in positions]
+    return pa.RecordBatch.from_pylist(rows, schema=REJECTS.schema)
+
+
+@pytest.mark.parametrize("in_memory", [0, 200, 1 << 20])
+def test_rows_are_sorted_by_key(tmp_path, monkeypatch: pytest.MonkeyPatch, in_memory: int) -> None:
+    monkeypatch.setattr(spool, "ROW_GROUP", 4)
+    monkeypatch.setattr(spool, "_GATHERED", 1)
+    numbers = list(range(30))
+    random.Random(1).shuffle(numbers)
+    spools = [Spool(tmp_path / "a", REJECTS.schema, in_memory), Spool(tmp_path / "b", REJECTS.schema, in_memory)]
+    for n in range(0, 30, 5):
+        spools[n % 2].add(batch(*numbers[n : n + 5]))
+    for one in spools:
+        one.settle()
+    assert (tmp_path / "a").exists() == (in_memory < 1 << 20)
+    file = pq.ParquetFile(write_sorted(REJECTS, spools, tmp_path / "made"))
+    assert file.schema_arrow.equals(REJECTS.schema)
+    assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [4] * 7 + [2]
+    assert file.read()["position"].to_pylist() == sorted(range(30), key=lambda n: (n % 3, n))
+    for one in spools:
+        one.drop()
+    assert not (tmp_path / "a").exists()
+
+
+def test_no_rows_are_a_typed_file(tmp_path) -> None:
+    path = write_sorted(REJECTS, [Spool(tmp_path / "a", REJECTS.schema).settle()], tmp_path / "made")
+    assert pq.read_table(path).equals(REJECTS.schema.empty_table())
+
+
+def test_a_change_is_made_of_every_part(tmp_path) -> None:
+    one = Spool(tmp_path / "a", REJECTS.schema)
+    one.add(batch(2, 1))
+    blank = lambda part: part.set_column(6, "record", pa.repeat("", len(part)))
+    assert pq.read_table(write_sorted(REJECTS, [one.settle()], tmp_path / "made", blank))["record"].to_pylist() == [
+        "",
+        "",
+    ]
+
+
+def test_what_was_dropped_is_gone(tmp_path) -> None:
+    one = Spool(tmp_path / "a", REJECTS.schema, 0)
+    one.add(batch(1))
+    one.drop()
+    assert list(one.batches()) == []
+    assert not (tmp_path / "a").exists()

@@ -1,0 +1,64 @@
+import io
+import random
+import zipfile
+
+import docx
+import pytest
+
+
+def packed(*parts, encrypted=False):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as package:
+        for name, data in parts:
+            package.writestr(name, data)
+    data = bytearray(out.getvalue())
+    if encrypted:  # the flag in the list of contents
+        data[data.index(b"PK\x01\x02") + 8] |= 1
+    return bytes(data)
+
+
+NOT_SO_SMALL = random.Random(0).randbytes(170_000) * 100  # repeats too far apart for zip to see
+TYPES = ("[Content_Types].xml", '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>')
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (packed(TYPES, ("word/a.bin", b"\0" * 2_000_000)), "that is a zip bomb, not a document"),
+        (
+            packed(TYPES, *((f"word/{n}", b"") for n in range(5_001))),
+            "it holds 5,002 files, more than the 5,000 that are opened",
+        ),
+        (packed(TYPES, ("word/document.xml", NOT_SO_SMALL)), "17,000,000 bytes of XML in it are more than the 16 MiB"),
+        (
+            packed(TYPES, ("word/document.xml", '<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>')),
+            "it declares a document type",
+        ),
+        (packed(TYPES, ("word/document.xml", "<!DOCTYPE a><a/>".encode("utf-16"))), "it declares a document type"),
+        (packed(("word/document.xml", "<a/>")), "it is a zip archive, but no Office document"),
+        (
+            packed(TYPES, ("word/document.xml", "<a/>"), encrypted=True),
+            "it is encrypted; ask for a copy without a password",
+        ),
+        (b"PK\x03\x04 and nothing more", "it is broken: File is not a zip file"),
+        (b"", "it is empty: a file without a byte"),
+        (packed(TYPES, ("word/document.xml", "<a/>")), "it is a package without a document in it"),
+    ],
+)
+def test_a_package_is_looked_at_before_it_is_opened(read, data, reason):
+    text, left_out = read("a.docx", data)
+    assert text is None
+    assert reason in left_out
+
+
+def test_a_package_that_was_cut_off_says_so(read, saved):
+    data = saved(docx.Document())
+    assert read("a.docx", data[: len(data) // 2]) == (None, "it is broken: File is not a zip file")
+
+
+def test_a_package_that_lies_about_its_sizes_fails_while_it_is_read(read):
+    data = packed(TYPES, ("word/document.xml", b"<a>" + b"x" * 100_000))
+    lied = data.replace((100_003).to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    text, left_out = read("a.docx", lied)
+    assert text is None
+    assert left_out.startswith("it is broken: Bad CRC-32 for file 'word/document.xml'")

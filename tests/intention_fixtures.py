@@ -1,0 +1,28 @@
+from hashlib import sha256
+
+import pytest
+
+from opus_pipelines.intakes.elements import Element
+
+
+@pytest.fixture
+def text_elements():
+    """Elements straight from texts by role."""
+
+    def make(texts):
+        return [
+            Element(
+                f"e{role}",
+                role,
+                "text",
+                role,
+                "text/plain",
+                text,
+                len(text.encode()),
+                sha256(text.encode()).hexdigest(),
+                None,
+            )
+            for role, text in texts.items()
+        ]
+
+    return make

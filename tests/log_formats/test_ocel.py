@@ -1,0 +1,159 @@
+"""OCEL 2.0: the objects of one type make the cases; events that several share are counted once."""
+
+import json
+
+import pytest
+
+
+def thing(ident, kind="order", *attributes):
+    return {
+        "id": ident,
+        "type": kind,
+        "attributes": [dict(zip(("name", "value", "time"), a, strict=False)) for a in attributes],
+    }
+
+
+def event(ident, kind, day, *objects, **attributes):
+    return {
+        "id": ident,
+        "type": kind,
+        "time": f"2020-01-{day:02}T00:00:00Z",
+        "attributes": [{"name": k, "value": v} for k, v in attributes.items()],
+        "relationships": [{"objectId": o, "qualifier": "of"} for o in objects],
+    }
+
+
+def log(objects, events):
+    kinds = [{"name": n, "attributes": []} for n in ("order", "item")]
+    return json.dumps({"objectTypes": kinds, "eventTypes": [], "objects": objects, "events": events})
+
+
+OBJECTS = [
+    thing(
+        "o1",
+        "order",
+        ("total", 20, "1970-01-01T00:00:00Z"),
+        ("total", 25, "2020-01-02T00:00:00Z"),
+        ("customer", "ACME"),
+    ),
+    thing("o2"),
+    thing("i1", "item"),
+    thing("o3"),
+]
+EVENTS = [
+    event("e2", "Pay", 2, "o1", resource="Ann", amount=5),
+    event("e1", "Place", 1, "o1", "i1"),
+    event("e3", "Ship", 3, "o1", "o2", "o1"),
+    event("e4", "Restock", 4, "i1"),
+    event("e5", "Ghost", 5, "nothing"),
+]
+
+
+def test_objects_of_the_named_type_are_cases(bench, keys) -> None:
+    cases, rejects, state = bench.one(
+        "log.ocel.json", log(OBJECTS, EVENTS), 'object_type = "order"\nclient = { column = "customer" }'
+    )
+    assert {c: keys(case) for c, case in cases.items()} == {"o1": ["Place", "Pay", "Ship"], "o2": ["Ship"]}
+    assert (cases["o1"]["client"], dict(cases["o1"]["attributes"]), cases["o1"]["kind"]) == (
+        "ACME",
+        {"total": "20"},
+        "executed",
+    )
+    pay = cases["o1"]["tasks"][1]
+    assert (pay["actor"], pay["started_at"].day, dict(pay["attributes"])) == (
+        "Ann",
+        2,
+        {"amount": "5", "ocel:id": "e2"},
+    )
+    assert rejects == []
+    row = state.files[0]
+    assert (row["format"], row["records"], row["records_used"], row["records_not_work"]) == ("ocel", 5, 3, 2)
+    assert row["task_implementations"] == 4
+
+
+def test_events_that_cannot_be_used_are_rejected_whole_and_the_rest_goes_on(bench, keys) -> None:
+    bad = event("b1", "Bad", 1, "o1", "o2") | {"time": "2020-01-01T00:00:00"}
+    cases, rejects, state = bench.one(
+        "log.ocel.json", log(OBJECTS, [bad, 7, {"type": 3}, *EVENTS]), 'object_type = "order"'
+    )
+    assert cases == {}
+    assert [(r["position"], r["reason_code"], r["case_id"], r["cause_position"]) for r in rejects] == [
+        (1, "no_timezone", "o1", None),
+        (2, "bad_event", None, None),
+        (3, "bad_event", None, None),
+        (4, "case_quarantined", "o1", 1),
+        (5, "case_quarantined", "o1", 1),
+        (6, "case_quarantined", "o1", 1),
+    ]
+    row = state.files[0]
+    assert (row["records"], row["records_used"], row["records_not_work"], row["records_rejected"]) == (8, 0, 2, 6)
+    assert (row["cases_quarantined"], row["records_without_case"]) == (2, 2)
+
+
+def test_an_event_of_a_quarantined_case_and_a_good_one_is_used(bench, keys) -> None:
+    bad = event("b1", "Bad", 1, "o1") | {"time": "2020-01-01T00:00:00"}
+    cases, rejects, state = bench.one("log.ocel.json", log(OBJECTS, [bad, *EVENTS]), 'object_type = "order"')
+    assert {case_id: keys(case) for case_id, case in cases.items()} == {"o2": ["Ship"]}
+    assert [(r["position"], r["reason_code"]) for r in rejects] == [
+        (1, "no_timezone"),
+        (2, "case_quarantined"),
+        (3, "case_quarantined"),
+    ]
+    row = state.files[0]
+    assert (row["records"], row["records_used"], row["records_not_work"], row["records_rejected"]) == (6, 1, 2, 3)
+
+
+def test_an_event_id_that_comes_again_corrects_the_event(bench, keys) -> None:
+    events = [
+        event("e1", "Place", 1, "o1"),
+        event("e2", "Pay", 2, "o1"),
+        event("e1", "Place", 1, "o1"),
+        event("e2", "Paid", 3, "o1"),
+    ]
+    cases, rejects, state = bench.one("log.ocel.json", log(OBJECTS, events), 'object_type = "order"')
+    assert (keys(cases["o1"]), rejects) == (["Place", "Paid"], [])
+    row = state.files[0]
+    assert (row["records"], row["records_used"], row["records_duplicate"], row["records_corrected"]) == (4, 2, 1, 1)
+
+
+def test_a_case_of_another_file_rejects_the_events_that_name_it(bench) -> None:
+    bench.put("s/a.csv", "case_id,activity\no2,A\n")
+    cases, rejects, _ = bench.one("log.ocel.json", log(OBJECTS, EVENTS), 'object_type = "order"')
+    assert [(r["position"], r["reason_code"]) for r in rejects] == [
+        (1, "case_quarantined"),
+        (2, "case_quarantined"),
+        (3, "duplicate_case"),
+    ]
+    assert list(cases) == ["o2"]
+
+
+def test_the_only_type_need_not_be_named(bench) -> None:
+    assert list(bench.one("log.ocel.json", log([thing("o1")], [event("e", "Pay", 1, "o1")]))[0]) == ["o1"]
+
+
+@pytest.mark.parametrize(
+    ("content", "settings", "reason"),
+    [
+        (
+            log(OBJECTS, EVENTS),
+            "",
+            'the types found are item (1), order (3); in source.toml say:\nobject_type = "item"',
+        ),
+        (log(OBJECTS, EVENTS), 'object_type = "invoice"', "it has no object of the type invoice"),
+        ('{"nodes": []}', "", "it is no OCEL 2.0 log"),
+        ("[" * 100_000, "", "nested too deeply"),
+        (
+            log(
+                [thing(f"o{n}") for n in range(300)],
+                [event(f"e{m}", "A", 1, *(f"o{n}" for n in range(300))) for m in range(100)],
+            ),
+            "",
+            "they are no cases",
+        ),
+    ],
+    ids=["untold", "unknown", "other", "nested", "fan-out"],
+)
+def test_whole_files_that_are_refused(bench, content: str, settings: str, reason: str) -> None:
+    _, rejects, state = bench.one("log.ocel.json", content, settings)
+    assert reason in state.files[0]["reason"]
+    assert (state.files[0]["status"], rejects) == ("rejected", [])

@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.schemas import DATASETS
+from opus_pipelines.lake.layout import Lake, write_json
+from opus_pipelines.reporting.views import connect, write_views_sql
+
+
+def test_every_dataset_is_a_view_of_an_empty_lake_with_the_declared_columns(tmp_path: Path) -> None:
+    lake = Lake(tmp_path / "lake")
+    write_views_sql(lake)
+    connection = connect(lake)
+    for dataset in DATASETS.values():
+        found = connection.sql(f"FROM {dataset.view}")
+        assert (found.columns, found.fetchall()) == (dataset.schema.names, [])
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("SELECT task_id FROM wkg_tasks ORDER BY 1", [("tc",), ("tp",)]),
+        ("SELECT count(*) FROM history_implementations", [(2,)]),
+        ("SELECT source, reason_code FROM history_rejects", [("broken", "no_time")]),
+        (
+            "SELECT contract, result, workflow_id FROM workflows_optimized ORDER BY rank",
+            [("007", "r2", "fa1"), ("007", "r2", "fa2")],
+        ),
+        ("SELECT snapshot FROM current_snapshot", [("w1",)]),
+        ("SELECT client, result FROM current_results", [("../Nord/wind 50%", "r2")]),
+    ],
+)
+def test_views_show_what_the_pointers_name(lake: Lake, sql: str, expected: list[tuple[object, ...]]) -> None:
+    assert connect(lake).sql(sql).fetchall() == expected
+
+
+def test_the_file_alone_is_enough_for_duckdb(lake: Lake) -> None:
+    connection = duckdb.connect()
+    connection.execute((lake.root / "views.sql").read_text())
+    assert connection.sql("SELECT workflow_id FROM workflows_optimized WHERE rank = 1").fetchall() == [("fa1",)]
+
+
+def test_a_reader_stays_with_what_it_resolved(lake: Lake) -> None:
+    before = connect(lake)
+    write_json(lake.root / "wkg" / "current.json", {"snapshot": "w0", "published_at": "2026-01-03T00:00:00+00:00"})
+    assert before.sql("SELECT task_id FROM wkg_tasks ORDER BY 1").fetchall() == [("tc",), ("tp",)]
+    assert connect(lake).sql("SELECT task_id FROM wkg_tasks").fetchall() == [("t_old",)]
+
+
+def test_a_folder_that_is_no_lake_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match="not a lake yet; `opus rebuild`"):
+        connect(Lake(tmp_path / "nothing"))

@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+
+from opus_pipelines.requirements.encode import encode_intention, passages_of
+from opus_pipelines.requirements.goals import goals_of
+
+WORDS = {"dry": 0, "pay": 1, "book": 2}
+LETTER = "We came home to two things:\n\n1. The floor is wet. Please dry it.\n2. A ring is gone. Please pay it."
+
+
+class Topics:
+    """A text's vector: what is done in it, and a little of everything."""
+
+    name, dimension, max_tokens = "topics", 4, 256
+
+    def __init__(self):
+        self.calls = 0
+
+    def encode(self, texts, progress=None):
+        self.calls += 1
+        rows = np.array([[t.lower().count(w) for w in WORDS] + [0.1] for t in texts], np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def kind_of(vector):
+    return ["water", "theft", "glass", None][int(np.argmax(vector))]
+
+
+def goals(text_elements, letter, kind_of=kind_of, **more):
+    elements = text_elements({"input": letter, "process": "dry it\n\npay it", **more})
+    return goals_of(encode_intention(elements, "A letter", Topics()), kind_of)
+
+
+def test_two_requests_that_history_answers_with_different_kinds_are_two_goals(text_elements):
+    first, second = goals(text_elements, LETTER, output="a drying order")
+    assert (first.goal, second.goal) == ("The floor is wet. Please dry it.", "A ring is gone. Please pay it.")
+    assert [s.place for s in second.decoded.inputs] == ["line 4", "line 4"]
+    assert np.argmax(first.vector) == 0
+    assert np.argmax(second.vector) == 1
+    assert np.linalg.norm(second.vector) == pytest.approx(1)
+    assert first.decoded.rules == second.decoded.rules
+
+
+@pytest.mark.parametrize(
+    ("letter", "kind_of"),
+    [
+        ("1. The floor is wet. Please dry it.\n2. Please dry the hall too.", kind_of),
+        ("1. The floor is wet.\n2. A ring is gone. Please pay it.", kind_of),
+        ("Please dry the floor and please pay for the ring.", kind_of),
+        (LETTER, lambda vector: "household"),
+        (LETTER, lambda vector: None),
+    ],
+)
+def test_anything_less_is_one_goal(letter, kind_of, text_elements):
+    (only,) = goals(text_elements, letter, kind_of)
+    assert only.goal == "A letter"
+
+
+def test_every_text_of_an_intake_is_encoded_in_one_call(text_elements):
+    encoder = Topics()
+    elements = text_elements({"input": LETTER, "process": "The claim must be closed."})
+    encode_intention(elements, None, encoder)
+    assert encoder.calls == 1
+    assert [p.part for p in passages_of(elements, 100)] == ["input", "context", "request", "request", "clause"]

@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+
+from opus_pipelines.requirements.encode import encode_intention
+from opus_pipelines.requirements.industry import IndustryMatch, missing_part, resolved
+
+
+class Axes:
+    name, dimension, max_tokens = "axes", 4, 256
+
+    def encode(self, texts, progress=None):
+        return np.array([np.eye(4, dtype=np.float32)["abcd".index(t[0])] for t in texts])
+
+
+AXES = np.eye(4, dtype=np.float32)
+NEAR = [IndustryMatch("c1", 0.9, AXES[[1, 3]], ("paid claim",)), IndustryMatch("c2", 0.5, AXES[[2]], ("letter",))]
+
+
+@pytest.mark.parametrize(
+    ("given", "part", "leads"),
+    [
+        ({"input": "a", "process": "b"}, "output", 3),
+        ({"input": "a", "output": "c"}, "context", 3),
+    ],
+)
+def test_the_missing_part_comes_from_the_nearest_successful_cases(given, part, leads, text_elements):
+    before = encode_intention(text_elements(given), None, Axes())
+    after = resolved(before, NEAR)
+    assert (before.kind, missing_part(before), missing_part(after)) == ("incomplete", part, None)
+    assert before.vector[leads] == 0
+    assert after.vector[leads] > 0.1
+    assert np.linalg.norm(after.vector) == pytest.approx(1)
+    assert after.resolved == (part, "c1", "c2")
+    assert sum(after.attention.values()) == pytest.approx(1)
+    assert after.attention["c1"] > 100 * after.attention["c2"]
+
+
+def test_resolved_outputs_say_that_history_told_them(text_elements):
+    made = resolved(encode_intention(text_elements({"input": "a", "process": "b"}), None, Axes()), NEAR).decoded.outputs
+    assert [(s.text, s.element_id, s.place) for s in made] == [
+        ("paid claim", None, "resolved from history: c1, c2"),
+        ("letter", None, "resolved from history: c1, c2"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "near"), [({"input": "a", "output": "c", "process": "b"}, NEAR), ({"input": "a", "process": "b"}, [])]
+)
+def test_nothing_is_put_in_where_nothing_is_missing_or_nothing_answers(given, near, text_elements):
+    before = encode_intention(text_elements(given), None, Axes())
+    assert resolved(before, near) is before

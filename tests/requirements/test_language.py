@@ -1,0 +1,60 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from opus_pipelines.intakes.elements import read_elements
+from opus_pipelines.intakes.language import foreign_language
+from opus_pipelines.requirements.rules import rules_of
+
+GERMAN = "Die Verwaltung muss die Reisekostenabrechnung prüfen, bevor der Vorgesetzte sie endgültig freigibt."
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        (GERMAN, "German"),
+        ("La demande doit être approuvée par le responsable avant le paiement.", "French"),
+        ("El pedido debe aprobarse siempre antes de que se realice el pago.", "Spanish"),
+        ("Faktura musi zostać zatwierdzona przed dokonaniem płatności przez dział księgowości.", "Polish"),
+        ("De factuur moet binnen tien werkdagen na ontvangst worden betaald.", "Dutch"),
+        ("付款前必须由主管批准申请并且登记在册。", "Chinese"),
+        ("The claim must be approved before it is paid.", None),
+        ("Zahlung freigeben", None),
+        ("A12; B33; C44; D55; E66; F77", None),
+        ("", None),
+    ],
+)
+def test_a_language_is_named_where_it_is_sure(text, language):
+    assert foreign_language(text) == language
+
+
+@pytest.mark.parametrize("part", ["tuning", "heldout"])
+def test_no_english_sentence_is_taken_for_another_language(part):
+    lines = (Path(__file__).parent / "procedures" / f"{part}.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [s for s in (json.loads(line)["sentence"] for line in lines) if foreign_language(s)] == []
+
+
+def test_a_procedure_in_another_language_is_named_and_not_read(tmp_path):
+    (tmp_path / "i" / "input").mkdir(parents=True)
+    (tmp_path / "i" / "process").mkdir()
+    (tmp_path / "i" / "input" / "mail.txt").write_text(
+        "Bitte erstatten Sie mir die Kosten meiner Reise nach Wien.", encoding="utf-8"
+    )
+    (tmp_path / "i" / "process" / "sop.md").write_text(f"# Reisekosten\n\n{GERMAN}\n", encoding="utf-8")
+    request, procedure = read_elements(tmp_path / "i", tmp_path / "none")
+    assert request.text is not None
+    assert (procedure.text, procedure.left_out) == (
+        None,
+        "it is written in German, and procedures are read in English only; translate it, or state its rules in contract.toml",
+    )
+    assert rules_of([request, procedure]) == []
+
+
+def test_a_sentence_in_another_language_among_english_ones_is_a_rule_that_is_not_applied(text_elements):
+    rules = rules_of(text_elements({"process": f"The file must be checked.\n\n{GERMAN}\n\nThe claim must be paid."}))
+    assert [[d.idle for d in rule.demands] for rule in rules] == [
+        [None],
+        ["it is written in German, and rules are read in English only"],
+        [None],
+    ]

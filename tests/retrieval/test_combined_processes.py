@@ -1,0 +1,132 @@
+"""Kinds of work beside what near cases did: looked up where history did what the documents demand."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from opus_pipelines.core.settings import Generation
+from opus_pipelines.intakes.elements import Element
+from opus_pipelines.lwm.interface import CaseTasks
+from opus_pipelines.requirements.rules import rules_of
+from opus_pipelines.retrieval.case_retriever import CaseRetriever
+from opus_pipelines.retrieval.combined_processes import combined_processes, needed_of, order_of
+from opus_pipelines.retrieval.task_names import TaskNames
+from opus_pipelines.wkg.graph import Task, WorkGraph
+from opus_pipelines.workflow.constraints import Constraints
+
+TITLES = {
+    "r": "Register Claim",
+    "w": "Check Weather Record",
+    "d": "Arrange Drying",
+    "i": "Inspect Property",
+    "e": "Estimate Repair Cost",
+    "s": "Send Satisfaction Survey",
+    "t": "Tow Vehicle",
+}
+GRAPH = WorkGraph.of(
+    [Task(i, title, industries=("motor",) if i == "t" else ("home",)) for i, title in TITLES.items()], []
+)
+STORM, WATER = (1.0, 0.0), (0.0, 1.0)
+HISTORY = [
+    *[("rwie", STORM, True)] * 20,
+    *[("rwe", STORM, False)] * 5,
+    *[("rdie", WATER, True)] * 16,
+    *[("rdies", WATER, True)] * 4,
+]
+
+
+def book(history=HISTORY):
+    ids = [f"c{n:02}" for n in range(len(history))]
+    tasks = [list(tasks) for tasks, *_ in history]
+    nothing = [[None] * len(t) for t in tasks]
+    cases = pa.table(
+        {
+            "implementation_id": ids,
+            "industry": ["home"] * len(ids),
+            "expected_outcome": pa.array([None] * len(ids), pa.bool_()),
+            "success": pa.array([success for *_, success in history], pa.bool_()),
+            "client": ["acme"] * len(ids),
+            "kind_of_case": pa.array([None] * len(ids), pa.string()),
+            "tasks": tasks,
+            "task_keys": tasks,
+            "task_cost_usd": nothing,
+            "task_duration_ms": nothing,
+            "actor_kinds": nothing,
+            "models": nothing,
+            "actor_groups": nothing,
+        }
+    )
+    vectors = pa.table(
+        {
+            "implementation_id": ids,
+            "vector": pa.array([list(v) for _, v, _ in history], pa.list_(pa.float32(), 2)),
+        }
+    )
+    return CaseRetriever(cases, vectors)
+
+
+def works(text, role="process", must_contain=(), industry="home", history=HISTORY):
+    element = Element("e1", role, "text", "rules.md", "text/markdown", text, len(text), "", None)
+    found = book(history)
+    knowledge = SimpleNamespace(
+        graph=GRAPH, names=TaskNames(GRAPH, []), task_vectors={}, cases=found, needs_of=lambda industry: []
+    )
+    intake = SimpleNamespace(
+        industry=industry,
+        client="acme",
+        title="Storm claim",
+        elements=[element],
+        constraints=Constraints(must_contain=must_contain),
+        answers={},
+    )
+    vector = np.array([0.98, 0.2], np.float32)
+    vector /= np.linalg.norm(vector)
+    near = CaseTasks(found.near(vector, industry, 25), [frozenset("r"), frozenset("w"), frozenset("i"), frozenset("e")])
+    return combined_processes(near, rules_of([element]), {}, intake, vector, knowledge, Generation(near_cases=25))
+
+
+def told(found):
+    return ["".join(sorted("".join(sorted(g)) for g in work.needed)) for work in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Drying must be arranged.", ["eirw", "deir"]),  # all of that work is asked for
+        ("The satisfaction survey must be sent.", ["eirw", "s"]),  # an extra there is one here
+        ("The weather record must be checked.", ["eirw"]),  # near cases did it
+        ("Drying may be arranged.", ["eirw"]),
+        ("If it is wet, drying must be arranged.", ["eirw"]),
+        ("The vehicle must be towed: tow vehicle.", ["eirw"]),  # no step of this industry
+        ("Something else must be done.", ["eirw"]),
+    ],
+)
+def test_what_is_demanded_beside_near_work_brings_its_own(text, expected):
+    assert told(works(text)) == expected
+
+
+@pytest.mark.parametrize("role", ["contract", "input", "output"])
+def test_only_the_intakes_own_process_asks_for_further_work(role):
+    assert told(works("Drying must be arranged.", role)) == ["eirw"]
+
+
+def test_settings_ask_for_it_too():
+    assert told(works("", must_contain=("Arrange Drying",))) == ["eirw", "deir"]
+    assert told(works("", must_contain=("Fly a Kite",))) == ["eirw"]
+
+
+def test_what_nobody_did_without_failing_is_no_model():
+    failed = [(tasks, vector, success and "d" not in tasks) for tasks, vector, success in HISTORY]
+    assert told(works("Drying must be arranged.", history=failed)) == ["eirw"]
+
+
+def test_groups_are_counted_once_and_the_first_works_order_stays():
+    found = works("Drying must be arranged.")
+    assert ["".join(g) for g in needed_of(found)] == ["d", "e", "i", "r", "w"]
+    order = order_of(found, 0.9)
+    assert {("r", "w"), ("r", "d"), ("d", "i"), ("w", "i"), ("i", "e")} <= order
+    assert ("w", "d") not in order
+    assert ("d", "w") not in order
+    assert order_of(found[:1], 0.9) <= order

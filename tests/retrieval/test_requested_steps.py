@@ -1,0 +1,121 @@
+"""What generation makes of a read procedure: needs, order, and the steps that the catalogue lacks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from opus_pipelines.core.settings import Cost, Priors
+from opus_pipelines.lwm.dependency import orders
+from opus_pipelines.lwm.history_backend import HistoryBackend
+from opus_pipelines.lwm.interface import LwmRequest, SimilarCase
+from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep
+from opus_pipelines.optimization.node_cost import node_cost
+from opus_pipelines.retrieval.precedence import predecessors
+from opus_pipelines.retrieval.requested_steps import needed_because, needed_by, order_by, with_new_steps
+from opus_pipelines.wkg.graph import Task, Way, WorkGraph
+from opus_pipelines.wkg.steiner_tree import SubWKG
+
+WAY = Way(
+    "human",
+    implementations=9,
+    p=0.9,
+    p_n=9,
+    q=0.3,
+    q_n=4,
+    basis="observed",
+    duration_ms_mean=60_000.0,
+    cost_usd_mean=4.0,
+    cost_basis="observed",
+    duration_basis="observed",
+    instructions=("By hand.",),
+)
+GRAPH = WorkGraph.of([Task(t, t, p=0.9, p_n=9, q=0.3, q_n=4, implementations=9, ways=(WAY,)) for t in "abc"], [])
+STEPS = (
+    ProcedureStep("a", "a", "Do a first.", 0.9),
+    ProcedureStep("tnew", "do it", "It is done.", 0.8, True, ("Do it well.",)),
+    ProcedureStep("b", "b", None, 1.0),
+)
+READING = ParsedProcedure("d", STEPS, 1.0)
+
+
+def case(tasks, success=True):
+    nothing = (None,) * len(tasks)
+    return SimilarCase(
+        "i" + tasks, 0.9, 1.0, success, None, None, None, tuple(tasks), tuple(tasks), nothing, nothing, nothing
+    )
+
+
+def test_every_step_is_needed_by_itself_and_in_its_order():
+    assert needed_by(READING, [frozenset("c")]) == [{"a"}, {"b"}, {"tnew"}]
+    assert needed_by(None, [frozenset("c")]) == [{"c"}]
+    own = {("a", "tnew"), ("a", "b"), ("tnew", "b")}
+    assert order_by(READING, frozenset({("b", "a"), ("c", "a")}), "ab") == own | {("c", "a")}
+    assert order_by(None, frozenset({("b", "a")}), "abc") == {("b", "a")}
+
+
+def test_prose_adds_to_what_near_cases_needed():
+    prose = ParsedProcedure("", STEPS[:1], 1.0)
+    assert needed_by(prose, [frozenset("ab"), frozenset("bc")]) == [{"a"}, {"b", "c"}]
+
+
+def test_nothing_comes_after_what_the_procedure_is_for():
+    assert order_by(READING, frozenset({("b", "c")}), "abc") == {("a", "tnew"), ("a", "b"), ("tnew", "b"), ("c", "b")}
+    assert order_by(ParsedProcedure("d", STEPS[:2], 1.0), frozenset({("b", "c")}), "abc") == {("a", "tnew"), ("b", "c")}
+
+
+@pytest.mark.parametrize(
+    ("group", "why"),
+    [
+        ({"a"}, "the procedure asks for it: Do a first."),
+        ({"b"}, "it is what the procedure's part is for"),
+        ({"c"}, "history failed without it"),
+    ],
+)
+def test_why_a_task_is_needed(group, why):
+    assert needed_because(frozenset(group), READING) == why
+    assert needed_because(frozenset(group), None) == "history failed without it"
+
+
+def test_a_new_step_borrows_the_figures_of_the_nearest_known_task_as_estimates():
+    made = with_new_steps(GRAPH, READING.steps, {"tnew": "a"})
+    task = made.tasks["tnew"]
+    assert (task.title, task.instructions, task.implementations, task.p_n) == ("do it", ("Do it well.",), 0, 0)
+    figures = node_cost(task, task.ways[0], Cost(), Priors())
+    assert (figures.cost_usd, figures.cost_basis, figures.duration_basis) == (4.0, "estimated", "estimated")
+    assert (figures.p, figures.p_basis) == (0.9, "estimated")
+    assert "tnew" not in GRAPH.tasks
+    known = replace(GRAPH.tasks["a"], p_basis="prior")
+    unjudged = with_new_steps(WorkGraph.of([known], []), READING.steps, {"tnew": "a"}).tasks["tnew"]
+    assert unjudged.p_basis == "prior"  # of work whose outcome nobody saw nothing can be estimated
+    assert with_new_steps(GRAPH, READING.steps[:1], {}) is GRAPH
+
+
+def test_a_new_step_like_nothing_has_no_figures():
+    task = with_new_steps(GRAPH, READING.steps, {}).tasks["tnew"]
+    assert (task.title, task.ways, task.p) == ("do it", (), None)
+
+
+def test_the_history_backend_puts_the_reading_first():
+    request = LwmRequest(
+        np.ones(2), GRAPH, [SubWKG({"a": "terminal", "b": "terminal"}, ())], [case("ab"), case("abc")], reading=READING
+    )
+    found = HistoryBackend().generate(request)
+    assert (found[0].tasks, found[0].source) == (("a", "tnew", "b"), "procedure")
+    assert [s.source for s in found].count("procedure") == 1
+
+
+def test_a_reading_that_a_near_case_did_stays_that_cases_sequence():
+    same = ParsedProcedure("b", tuple(ProcedureStep(t, t, None, 1.0) for t in "abc"), 1.0)
+    request = LwmRequest(
+        np.ones(2), GRAPH, [SubWKG({"a": "terminal", "b": "terminal"}, ())], [case("ab"), case("abc")], reading=same
+    )
+    found = HistoryBackend().generate(request)
+    assert (found[0].tasks, found[0].source) == (("a", "b", "c"), "history")
+    assert [s.tasks for s in found].count(("a", "b", "c")) == 1
+
+
+def test_steps_that_history_does_either_way_wait_for_the_same():
+    either, one = orders(["abc", "bac"]), orders(["abc"])
+    assert predecessors({"q": ("a", "b", "c")}, either, GRAPH, frozenset()) == {"q": [[], [], [0, 1]]}
+    assert predecessors({"q": ("a", "b", "c")}, one, GRAPH, frozenset()) == {"q": [[], [0], [1]]}

@@ -1,0 +1,144 @@
+"""Similar cases without text: attributes count, unknown ones do not, and where nothing is known the scope as a whole
+counts.
+"""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from opus_pipelines.core.schemas import CASES
+from opus_pipelines.intakes.elements import Element
+from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.retrieval.attribute_similarity import Features
+from opus_pipelines.retrieval.similar_cases import Scope
+
+BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
+
+
+def case(number, tasks, attributes=(), **other):
+    row = dict.fromkeys(CASES.schema.names)
+    return (
+        row
+        | {
+            "implementation_id": f"i{number:04d}",
+            "source": "s",
+            "industry": "travel",
+            "weight": 1,
+            "tasks": list(tasks),
+            "task_keys": list(tasks),
+            "attributes": list(dict(attributes).items()),
+            "started_at": BEGAN + timedelta(hours=number),
+            "p_ended": 1.0,
+        }
+        | other
+    )
+
+
+def scope(rows, vectors=None):
+    return Scope(pa.Table.from_pylist(rows, schema=CASES.schema), vectors or {}, np.arange(len(rows)))
+
+
+def intake(text="", **attributes):
+    element = Element("e", "input", "document", "request.json", "application/json", text, 0, "", None)
+    return Intake("i", "f", None, [element], "travel", attributes=attributes)
+
+
+def by_amount(n=200):
+    """Claims above 1,000 go to the director, all others to the supervisor; the country says nothing."""
+    return [
+        case(n, "sdp" if amount > 1_000 else "sup", {"amount": str(amount), "country": "nl" if n % 3 else "de"})
+        for n in range(n)
+        for amount in [100 + (n * 37) % 2_000]
+    ]
+
+
+@pytest.mark.parametrize(("amount", "tasks"), [("1800", ("s", "d", "p")), ("250.5", ("s", "u", "p"))])
+def test_cases_with_a_like_amount_tell_what_is_done(amount, tasks):
+    found = scope(by_amount()).similar(intake(amount=amount), np.zeros(3))
+    assert (found.by, found.consensus.tasks) == ("attributes", tasks)
+    assert found.consensus.support[tasks[1]] > 0.95
+
+
+def test_attributes_are_read_from_the_clients_documents_and_stated_ones_win():
+    history = scope(by_amount())
+    assert history.attributes_of(intake("Amount: 1800\ncountry: nl\ncolour: red")) == {
+        "amount": "1800",
+        "country": "nl",
+    }
+    assert history.attributes_of(intake("amount: 1800", Amount="250")) == {"amount": "250"}
+    assert history.attributes_of(intake("the amount is unknown")) == {}
+    assert history.attributes_of(intake("(case)_Amount: 7\ncase:country: de")) == {"amount": "7", "country": "de"}
+
+
+def test_a_name_with_a_colon_is_found():
+    rows = [case(n, "ab" if n % 2 else "cd", {"org:role": "boss" if n % 2 else "clerk"}) for n in range(100)]
+    found = scope(rows).similar(intake("org:role: boss"), np.zeros(3))
+    assert found.consensus.tasks == ("a", "b")
+
+
+def test_with_neither_text_nor_attributes_all_cases_count():
+    found = scope([case(n, "ab", started_at=None) for n in range(8)]).similar(intake("a case"), np.zeros(3))
+    assert (found.by, found.consensus.tasks, found.consensus.cases) == ("all cases", ("a", "b"), 8.0)
+
+
+def test_text_decides_where_history_has_texts():
+    rows = [case(1, "ab"), case(2, "cd")]
+    found = scope(rows, {"i0001": np.array([1.0, 0.0]), "i0002": np.array([0.0, 1.0])}).similar(
+        intake("x"), np.array([0.0, 1.0])
+    )
+    assert (found.by, found.nearest, found.consensus.tasks) == ("text", 1.0, ("c", "d"))
+
+
+def test_a_case_that_was_still_running_counts_with_its_expected_rest():
+    rows = [case(n, "a", p_ended=0.0, expected_rest=["b"], started_at=None) for n in range(4)] + [
+        case(9, "x", started_at=None)
+    ]
+    found = scope(rows).similar(intake(), np.zeros(3))
+    assert found.consensus.support == {"a": pytest.approx(0.8), "b": pytest.approx(0.8), "x": pytest.approx(0.2)}
+
+
+def test_failed_and_empty_cases_are_not_followed():
+    assert scope([case(1, "ab", success=False), case(2, "")]).similar(intake(), np.zeros(3)) is None
+    assert scope([case(1, "ab", success=False), case(2, "cd", success=None)]).similar(
+        intake(), np.zeros(3)
+    ).consensus.tasks == ("c", "d")
+
+
+def test_attributes_of_every_odd_shape_become_finite_numbers():
+    history = [
+        {
+            "amount": str(n),
+            "when": f"2024-01-{n + 1:02d}T10:00:00+01:00",
+            "until": f"2024-02-{n + 1:02d}",
+            "kind": "a" if n % 2 else "b",
+        }
+        for n in range(20)
+    ]
+    made = Features.of(history)
+    assert made.known == {"amount", "when", "until", "kind"}
+    odd = [
+        {},
+        {"amount": "NaN"},
+        {"amount": "inf"},
+        {"amount": "nine"},
+        {"when": "yesterday"},
+        {"kind": "never seen"},
+        {"amount": "1e999"},
+    ]
+    assert np.isfinite(made.of_cases(odd, [None] * len(odd))).all()
+    assert Features.of([{"same": "x"}] * 5).known == frozenset()
+
+
+def test_where_the_latest_cases_still_run_what_they_are_expected_to_do_is_no_change_of_the_work():
+    """300 cases went a, b or a, c; the last 100 still run and are guessed to go a, d. The forest must not find a
+    change there.
+    """
+    ended = [case(n, "ab" if n % 2 else "ac") for n in range(300)]
+    running = [case(300 + n, "a", p_ended=0.1, expected_rest=["d"]) for n in range(100)]
+    found = scope([*ended, *running]).similar(intake(), np.zeros(2, np.float32)).consensus
+    assert found.support["b"] == pytest.approx(found.support["c"], abs=0.1)
+    assert (
+        found.support["b"] > 0.15
+    )  # with the guesses as a change of the work it is 0: the latest cases alone would count

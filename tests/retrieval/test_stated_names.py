@@ -1,0 +1,91 @@
+"""Names that a person states and that history does not know are errors with the nearest known ones."""
+
+import re
+
+import pytest
+
+from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.core.settings import Cost, Settings
+from opus_pipelines.intakes.contract_settings import ContractSettings, prices
+from opus_pipelines.retrieval.stated_names import refuse_unknown_prices, refuse_unknown_tasks
+from opus_pipelines.retrieval.task_names import TaskNames
+from opus_pipelines.wkg.graph import Task, Way, WorkGraph
+from opus_pipelines.workflow.constraints import Constraints
+
+WAYS = (Way("human", None, "SUPERVISOR", implementations=9), Way("model", "small-llm", implementations=2))
+GRAPH = WorkGraph.of(
+    [Task("t1", "Approve declaration", ways=WAYS), Task("t2", "Pay"), Task("t3", "Payment handled")], []
+)
+NAMES = TaskNames(GRAPH, [{"title": "Zahlung", "task_key": "zahlen", "task_id": "t2"}])
+TITLES = [task.title for task in GRAPH.tasks.values()]
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        {},
+        {"must_contain": ["PAY"]},
+        {"must_not_contain": ["zahlung", "approve  declaration"]},
+        {"before": [["zahlen", "Payment handled"]]},
+        {"must_contain": ["Greet the guest"]},  # a step that the procedure alone has
+    ],
+)
+def test_known_names_pass(constraints):
+    refuse_unknown_tasks(Constraints(**constraints), NAMES, TITLES, ["Greet the Guest"])
+
+
+@pytest.mark.parametrize(
+    ("constraints", "said"),
+    [
+        (
+            {"must_not_contain": ["Aprove declaration"]},
+            "must_not_contain names 'Aprove declaration'.* the nearest: 'Approve declaration'",
+        ),
+        ({"must_contain": ["Handle payment"]}, "must_contain names 'Handle payment'.* the nearest: 'Payment handled'"),
+        ({"before": [["Pay", "Frobnicate"]]}, "before names 'Frobnicate', .*history knows 3 names, none of them near"),
+    ],
+)
+def test_an_unknown_task_is_an_error_with_the_nearest_names(constraints, said):
+    with pytest.raises(SettingsError, match=said):
+        refuse_unknown_tasks(Constraints(**constraints), NAMES, TITLES)
+
+
+def of_contract(**stated) -> Cost:
+    from pathlib import Path
+
+    return prices(Settings(), ContractSettings(prices=stated), Path("c"))
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        {"SUPERVISOR": 60},
+        {"usd_per_hour": {"supervisor": 60.0}},
+        {"usd_per_hour": {"human": 30}, "SUPERVISOR": 60.0},
+    ],
+)
+def test_a_price_by_role_is_used(stated):
+    cost = of_contract(**stated)
+    refuse_unknown_prices(cost, GRAPH)
+    assert {name.upper(): usd for name, usd in cost.usd_per_hour.items()}["SUPERVISOR"] == 60.0
+
+
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        ({"SUPERVISER": 60}, "usd_per_hour states 'SUPERVISER', which is no actor kind .*the nearest: 'SUPERVISOR'"),
+        (
+            {"usd_per_hour": {"Ann": 60}},
+            "usd_per_hour states 'Ann'.*the price of one person belongs in [rates] of the source's source.toml",
+        ),
+        ({"default_cost_usd": {"small-lm": 1}}, "default_cost_usd states 'small-lm'.*the nearest: 'small-llm'"),
+    ],
+)
+def test_a_price_of_nobody_in_history_is_an_error_with_the_nearest_names(stated, said):
+    with pytest.raises(SettingsError, match=said.replace("[rates]", re.escape("[rates]"))):
+        refuse_unknown_prices(of_contract(**stated), GRAPH)
+
+
+def test_a_misspelt_key_is_no_price():
+    with pytest.raises(SettingsError, match="did you mean usd_per_hour"):
+        of_contract(usd_per_huor=3)

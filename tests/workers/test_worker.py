@@ -1,0 +1,96 @@
+"""The process that does a run's jobs ends with the run, however the run ends."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from opus_pipelines.core.errors import OpusError
+from opus_pipelines.workers.worker import Worker
+from tests.workers.poison import gone
+
+WORKPLACE = """
+import os, time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.workers.sandbox import Sandbox
+
+def work(item):
+    with open(item, "a") as told:
+        told.write(f"{os.getpid()} {os.getppid()}")
+    time.sleep(600)
+
+@dataclass
+class Setup:
+    @contextmanager
+    def bench(self):
+        with Sandbox(work, 600.0, 256) as sandbox:
+            yield sandbox
+
+@dataclass
+class Hanging:
+    told: str
+    def done_at(self, bench, tell):
+        tell("begun")
+        bench.do(self.told)
+
+@dataclass
+class Saying:
+    text: str
+    def done_at(self, bench, tell):
+        tell("begun")
+        if self.text == "wrong":
+            raise InputError("contract.toml: no such price")
+        if self.text == "dies":
+            os._exit(7)
+        return self.text * 2
+"""
+RUN = """
+import sys
+from opus_pipelines.workers.worker import Worker
+from workplace import Hanging, Setup
+
+with Worker(Setup(), lambda line: print(line, flush=True)) as server:
+    server.do(Hanging(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    (tmp_path / "workplace.py").write_text(WORKPLACE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    import workplace
+
+    yield workplace
+    del sys.modules["workplace"]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_neither_it_nor_its_child_outlives_a_run_that_is_stopped(workplace, tmp_path, how):
+    told = tmp_path / "told"
+    code = [sys.executable, "-c", RUN, str(told)]
+    with subprocess.Popen(code, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tmp_path) as run:
+        assert run.stdout
+        assert run.stdout.readline() == "begun\n"
+        while len((told.read_text() if told.exists() else "").split()) < 2:
+            assert run.poll() is None
+            time.sleep(0.02)
+        run.send_signal(how)
+        run.wait(30)
+    assert [gone(process) for process in told.read_text().split()] == [True, True]
+
+
+def test_what_a_job_says_and_what_it_comes_to(workplace):
+    said = []
+    with Worker(workplace.Setup(), said.append) as server:
+        assert server.do(workplace.Saying("a")) == "aa"
+        with pytest.raises(OpusError, match=r"^contract\.toml: no such price$"):
+            server.do(workplace.Saying("wrong"))
+        with pytest.raises(OpusError, match="ended with 7: too little memory, perhaps"):
+            server.do(workplace.Saying("dies"))
+        assert server.do(workplace.Saying("b")) == "bb", "the next job starts another"
+    assert said == ["begun"] * 4
