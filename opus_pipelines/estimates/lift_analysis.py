@@ -17,9 +17,8 @@ from opus_pipelines.estimates.case_sequences import Sequences
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-MIN_CASES = (
-    5  # cases of known outcome that make a group, and the successes that let an ever-present task count as needed
-)
+# cases of known outcome that make a group, and the successes that let an ever-present task count as needed
+MIN_CASES = 5
 MIN_WITHOUT = 3  # cases without a task from which its absence can be judged
 WORSE_AT_MOST = 0.1  # success that an alternative may give up against the task for which it stands in
 MOST_ALTERNATIVES = 4

@@ -31,9 +31,8 @@ VALUE_STEPS, INTERVAL_STEPS = 200_000, 20_000
 MOST_UNKNOWNS = 1_000  # of the dense system behind the intervals
 MOST_ROWS = 1_000  # sequences behind them where there are more unknowns than that
 ROUNDS, ITERATIONS = 4, 80  # of chances given returns, and returns given chances
-LEAST_SHARE = (
-    1e-9  # of a variance that is left whatever is told: a difference of two nearly equal numbers may be negative
-)
+# of a variance that is left whatever is told: a difference of two nearly equal numbers may be negative
+LEAST_SHARE = 1e-9
 # of a task's failure rate, in means of its industry: from there on the prior falls like a power, not exponentially
 TAIL = 1.0
 EM_ROUNDS, EM_ENOUGH = 150, 1e-6

@@ -158,9 +158,8 @@ def looked_at(facts: TaskFacts, node: str, around: Surroundings) -> float:
 Rule = Callable[[TaskFacts, str, Surroundings], float | None]
 RULES: Mapping[str, Rule] = {"words": words, "community": community, "trace": trace, "signals": signals}
 COMPLEMENT = "complement"
-NEUTRAL = (
-    0.5  # where nothing at all is known of a pair: what the paper's case study gives a task of which it says nothing
-)
+# where nothing at all is known of a pair: what the paper's case study gives a task of which it says nothing
+NEUTRAL = 0.5
 PAIRS = (("cohesion", "coupling"), ("observability", "hygiene"))
 
 

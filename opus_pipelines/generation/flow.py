@@ -48,9 +48,8 @@ from opus_pipelines.wkg.steiner_tree import SubWKG, steiner
 from opus_pipelines.workflow.files import Weights
 
 BASELINE_CASES = 25
-ENDS_OF_CASES = (
-    3  # near cases whose first and last task a subgraph must reach, so that a sequence in it can begin and end
-)
+# near cases whose first and last task a subgraph must reach, so that a sequence in it can begin and end
+ENDS_OF_CASES = 3
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from opus_pipelines.core.word_stems import EMPTY
 READ = "en"
 LEAST_WORDS = 6  # of a text whose language can be told
 SURE = 0.99  # chance that it is not English from which the most likely other language is named
-ENGLISH_SHARE = (
-    0.25  # of a text's words that are English function words, from which it is not taken for another language
-)
+# of a text's words that are English function words, from which it is not taken for another language
+ENGLISH_SHARE = 0.25
 _WORD = re.compile(r"[^\W\d_]+")
 _NAMES = {
     "ar": "Arabic",

@@ -21,9 +21,8 @@ SAME_REQUEST = 0.85  # cosine from which an old request shows which part a new o
 SAME_WEIGHT = 4.0  # of such a request, beside what the part says
 FAINT = 0.15  # chances below it are noise, and do not add up
 DEPTH = 3  # parts read of steps of steps
-STEP_HEADINGS = (
-    0.25  # share of a procedure's headings that name known tasks, from which an unknown heading is a step's name too
-)
+# share of a procedure's headings that name known tasks, from which an unknown heading is a step's name too
+STEP_HEADINGS = 0.25
 Encode = Callable[[Sequence[str]], np.ndarray]
 
 

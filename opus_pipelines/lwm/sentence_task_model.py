@@ -54,9 +54,8 @@ REFUSAL_WEIGHT = 0.2  # of a rightly refused case, beside one that succeeded
 REFUSAL_WITHOUT = 0.2  # of that, for the tasks it did not do
 ENOUGH = 8.0  # cases of one part beyond which more say no more
 MEANS_SHARE = 0.5  # a task that ends more cases than this share of those that do it is an end, not a means
-LIKE_MEANS = (
-    0.5  # share of the tasks with a name's first word that are means, from which one that is an end may be one too
-)
+# share of the tasks with a name's first word that are means, from which one that is an end may be one too
+LIKE_MEANS = 0.5
 BY_CHANCE = 0.02  # that a task is done without a sentence that asks for it
 MOST_BY_CHANCE = 0.1
 Pair = tuple[str, str]

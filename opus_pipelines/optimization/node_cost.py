@@ -13,9 +13,8 @@ from opus_pipelines.evaluation.cost import MS_PER_HOUR, Parts, split_cost, time_
 from opus_pipelines.wkg.graph import Task, Way
 from opus_pipelines.workflow.model import UNKNOWN
 
-UNKNOWN_ACTOR = (
-    "human"  # whose stated prices hold for work of which nobody knows who does it; the basis is then `prior`
-)
+# whose stated prices hold for work of which nobody knows who does it; the basis is then `prior`
+UNKNOWN_ACTOR = "human"
 
 
 class Price(NamedTuple):

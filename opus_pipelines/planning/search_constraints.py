@@ -8,9 +8,8 @@ from opus_pipelines.optimization.minimal_relaxation import infeasible, relaxatio
 from opus_pipelines.optimization.problem import Avoids, Before, Contains, Demand, Limit, Problem, keeps
 from opus_pipelines.planning.ranking_context import RankingContext, either
 
-EFFORT = (
-    3_000  # labels a search may look at: an intake's time is bounded, and what a search left open is told as its gap
-)
+# labels a search may look at: an intake's time is bounded, and what a search left open is told as its gap
+EFFORT = 3_000
 HISTORY = "the order of history"
 
 

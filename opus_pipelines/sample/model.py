@@ -61,9 +61,8 @@ class Task:
     outputs: tuple[str, ...]
     instructions: Mapping[str, str]
     ways: tuple[Way, ...]
-    answer_hours: float = (
-        0.0  # mean time that somebody outside takes to answer; it passes before the work on the answer begins
-    )
+    # mean time that somebody outside takes to answer; it passes before the work on the answer begins
+    answer_hours: float = 0.0
 
     @property
     def p(self) -> float:

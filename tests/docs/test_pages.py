@@ -35,9 +35,8 @@ SHOWN_ONLY = {  # blocks that a test cannot run: page and first line, and why
         "pipx install pre-commit && pre-commit install",
     ): "it changes the checkout that the tests run in",
 }
-HELP_TEXTS = (
-    "docs/reference/cli.md"  # its examples name invented clients; tests/cli/test_reference.py has click parse them
-)
+# its examples name invented clients; tests/cli/test_reference.py has click parse them
+HELP_TEXTS = "docs/reference/cli.md"
 TERM = re.compile(r"^- \*\*(?P<term>[^*]+)\*\*: (?P<meaning>\S.*)$", re.MULTILINE)
 
 

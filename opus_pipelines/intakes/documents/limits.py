@@ -21,9 +21,8 @@ MAX_PAGES = 500  # of one PDF or presentation
 MAX_ATTACHMENTS = 100  # of one e-mail
 MAX_DEPTH = 3  # e-mails in e-mails
 MAX_MULTIPARTS = 64  # of one e-mail
-MAX_LINES_LOOKED_AT = (
-    20_000_000  # of one e-mail: its lines times its multiparts, for its parser looks in every line for every open one
-)
+# of one e-mail: its lines times its multiparts, for its parser looks in every line for every open one
+MAX_LINES_LOOKED_AT = 20_000_000
 MAX_HEAD_LINE = 4_000  # characters of one line of an e-mail's head: its parser takes the square of that
 
 MAX_PARTS = 5_000  # files in an Office package
