@@ -52,8 +52,8 @@ types: .venv/.installed ## types (mypy)
 imports: .venv/.installed ## who may import whom (import-linter)
 	@$(BIN)/lint-imports
 
-lock: .venv/.installed ## pin requirements.lock anew from pyproject.toml
-	@$(BIN)/uv pip compile -q --no-header --no-annotate pyproject.toml --extra dev --extra docs -o requirements.lock
+lock: .venv/.installed ## pin requirements.lock anew from pyproject.toml, with the hash of every file
+	@$(BIN)/uv pip compile -q --no-header --no-annotate --generate-hashes pyproject.toml --extra dev --extra docs -o requirements.lock
 
 docs: .venv/.installed ## write docs/reference from the code, then the site into build/site; a broken link is an error
 	@$(BIN)/python scripts/reference.py
