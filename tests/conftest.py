@@ -8,6 +8,15 @@ from typing import Any
 
 import pytest
 
+# The settings of whoever runs the tests must not change what the tests see. Subprocesses and the workers of pytest-xdist
+# inherit the cleared environment; GraphFrames' jars are kept under another name, for the shared Spark session alone.
+KEPT = {"OPUS_TEST_DATA"}
+JARS = "TEST_GRAPHFRAMES_JARS"
+if "OPUS_GRAPHFRAMES_JARS" in os.environ:
+    os.environ[JARS] = os.environ["OPUS_GRAPHFRAMES_JARS"]
+for _name in [name for name in os.environ if name.startswith("OPUS_") and name not in KEPT]:
+    del os.environ[_name]
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The file that takes longest goes first, so that no worker is left alone with it at the end."""
@@ -38,7 +47,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
     }
-    if jars := os.environ.get("OPUS_GRAPHFRAMES_JARS"):
+    if jars := os.environ.get(JARS):
         conf["spark.jars"] = jars
     builder = SparkSession.builder.master("local[2]").appName("opus-tests")
     for key, value in conf.items():

@@ -18,8 +18,6 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         record(tmp_path / "lake", name, tmp_path / "client" / name)
     (tmp_path / "elsewhere" / "history").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "elsewhere")
-    for name in ("OPUS_HISTORY", "OPUS_INTAKES", "OPUS_LAKE", "OPUS_PATHS_HISTORY"):
-        monkeypatch.delenv(name, raising=False)
     return tmp_path
 
 

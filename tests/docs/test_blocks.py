@@ -45,8 +45,7 @@ def checkout(sample_files: Any, sample_lake: Any, tmp_path_factory: pytest.TempP
 
 def run(folder: Path, script: str) -> None:
     """Run the lines in one shell, which ends at the first that fails."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("OPUS_")}
-    environment |= {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
     command = ["bash", "-e", "-o", "pipefail", "-x", "-c", script]
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
