@@ -23,3 +23,7 @@ class CheckFailed(OpusError, RuntimeError):
 
 class WorkflowError(OpusError, ValueError):
     """A workflow, or something that should become one, is not well formed."""
+
+
+class PluginError(OpusError, RuntimeError):
+    """An installed distribution declares an extension that cannot be used."""

@@ -7,7 +7,9 @@ and each record that it cannot use to `sink.reject`, and raises InputError where
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, BinaryIO, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, cast
+
+from opus_pipelines.core.registry import Registry, takes
 
 if TYPE_CHECKING:
     from opus_pipelines.event_logs.assembler import Assembler
@@ -43,14 +45,40 @@ FORMATS = (
     Format("parquet", (".parquet",), "opus_pipelines.log_formats.parquet_log", "record", False),
     Format("bpmn", (".bpmn", ".bpmn20.xml"), "opus_pipelines.log_formats.bpmn", "record", True, "model"),
     Format("ocel", (".ocel.json",), "opus_pipelines.log_formats.ocel", "record", False),
-    Format(
-        "n8n", (".json",), "opus_pipelines.log_formats.n8n", "record", False, "model"
-    ),  # after every longer ending in .json
+    Format("n8n", (".json",), "opus_pipelines.log_formats.n8n", "record", False, "model"),
 )
 
 
+def _misfit(name: str, added: Any) -> str:
+    if not isinstance(added, Format):
+        return f"it must be an opus_pipelines.event_logs.formats.Format, but is a {type(added).__name__}"
+    if added.name != name:
+        return f"its format has the name {added.name!r}"
+    taken = {suffix: known.name for known in FORMATS for suffix in known.suffixes}
+    if clash := [f"{suffix} ({taken[suffix]})" for suffix in added.suffixes if suffix in taken]:
+        return f"another format reads {', '.join(clash)}"
+    try:
+        return takes(added.reader(), "open_file", "settings", "sink")
+    except (ImportError, AttributeError) as error:
+        return f"its module {added.module} has no function `read` ({error})"
+
+
+LOG_FORMATS: Registry[Format] = Registry("log_formats", {f.name: f for f in FORMATS}, _misfit)
+
+
+def log_formats() -> tuple[Format, ...]:
+    """Returns the built-in formats, and then those that installed distributions add."""
+    return tuple(LOG_FORMATS.entries().values())
+
+
 def format_of(file_name: str, stated: str | None = None) -> Format | None:
-    """The format that a file's name tells, else the one that the settings state, else None."""
+    """Returns the format that the ending of a file's name states, else the one that the settings state, else None.
+
+    The longest ending decides: `.ocel.json` comes before `.json`.
+    """
     name = file_name.lower().removesuffix(".gz")
-    told = next((f for f in FORMATS if name.endswith(f.suffixes)), None)
-    return told or next((f for f in FORMATS if f.name == stated), None)
+    formats = log_formats()
+    endings = [(len(suffix), f) for f in formats for suffix in f.suffixes if name.endswith(suffix)]
+    if endings:
+        return max(endings, key=lambda ending: ending[0])[1]
+    return next((f for f in formats if f.name == stated), None)

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import Rates, Section, parse, read_toml
 from opus_pipelines.event_logs.activity_kinds import KINDS, ActivityKind
-from opus_pipelines.event_logs.formats import FORMATS
+from opus_pipelines.event_logs.formats import LOG_FORMATS
 from opus_pipelines.event_logs.values import MOST_RUNS
 
 FILE_NAME = "source.toml"
@@ -226,7 +226,7 @@ class SourceSettings(Section):
     @field_validator("format")
     @classmethod
     def _known_format(cls, value: str | None) -> str | None:
-        known = [f.name for f in FORMATS]
+        known = LOG_FORMATS.names()
         if value is not None and value not in known:
             raise ValueError(f"{value!r} is no format that is read; known are {', '.join(known)}")
         return value

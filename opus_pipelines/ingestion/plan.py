@@ -13,7 +13,7 @@ from opus_pipelines.core.versions import versions_of
 from opus_pipelines.event_logs.costing import shipped_prices
 from opus_pipelines.event_logs.files import data_files, escape, printable
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
-from opus_pipelines.event_logs.formats import FORMATS, format_of
+from opus_pipelines.event_logs.formats import LOG_FORMATS, format_of, log_formats
 from opus_pipelines.event_logs.redaction import Redactor
 from opus_pipelines.event_logs.source_settings import FILE_NAME, Redact, SourceSettings, load_source
 from opus_pipelines.lake.layout import Lake, read_table
@@ -127,11 +127,13 @@ def _plan_file(path: Path, folder: Path, settings: SourceSettings | None, stated
     refused = escape(path, folder)
     kind = format_of(path.name, settings.format if settings else None)
     if refused is None and kind is None:
-        known = ", ".join(s for f in FORMATS for s in f.suffixes)
+        known = ", ".join(s for f in log_formats() for s in f.suffixes)
         refused = f"its name tells no format that is read ({known}, each also with .gz); format in source.toml says which it has"
     if refused is not None:
         return FilePlan(name, path, digest("refused", refused, stated), 0, kind.name if kind else None, refused)
-    return FilePlan(name, path, digest(stated, file_hash(path)), path.stat().st_size, kind.name if kind else None)
+    reader = LOG_FORMATS.origin(kind.name) if kind else ""  # another version of an added reader reads the file again
+    content = digest(stated, file_hash(path), *([reader] if reader else []))
+    return FilePlan(name, path, content, path.stat().st_size, kind.name if kind else None)
 
 
 def reading_version() -> str:

@@ -19,7 +19,7 @@ from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
 from opus_pipelines.event_logs.assembler import Assembler, Seen
 from opus_pipelines.event_logs.duplicate_events import Part
 from opus_pipelines.event_logs.files import open_data
-from opus_pipelines.event_logs.formats import FORMATS, Format
+from opus_pipelines.event_logs.formats import LOG_FORMATS, Format
 from opus_pipelines.event_logs.records import Counts, Reject
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.ingestion.plan import FilePlan
@@ -77,7 +77,7 @@ def read_file(
     """
     if file.refused is not None:
         return FileResult(reason=file.refused)
-    kind = next(f for f in FORMATS if f.name == file.format)
+    kind = LOG_FORMATS.get(str(file.format))  # a file that is not refused has a format
     opened = _Opened(file.file)
     name = uuid.uuid4().hex
     implementations = Spool(folder / f"{name}.implementations", IMPLEMENTATIONS.schema)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
 from opus_pipelines.event_logs.assembler import Assembler, Seen
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
-from opus_pipelines.event_logs.formats import FORMATS, Format
+from opus_pipelines.event_logs.formats import FORMATS, LOG_FORMATS, Format
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.ingestion.case_parts import CasePartJoiner, CaseParts
 from opus_pipelines.ingestion.parallel_files import FileReadPool
@@ -152,4 +152,4 @@ def _join(
 
 
 def _kind(file: FilePlan) -> Format:
-    return next((f for f in FORMATS if f.name == file.format), FORMATS[0])
+    return LOG_FORMATS.get(file.format or FORMATS[0].name)

@@ -18,14 +18,18 @@ from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.event_logs.activity_kinds import ActivityKind
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
-from opus_pipelines.event_logs.formats import FORMATS
+from opus_pipelines.event_logs.formats import log_formats
 from opus_pipelines.ingestion.plan import SourcePlan
 from opus_pipelines.lake.layout import PART, Lake, read_json, write_json
 
-_MODELS = frozenset(
-    f.name for f in FORMATS if f.kind == "model"
-)  # each model stands for itself: one that is lost truncates no other
-_OF_EVENTS = frozenset(f.name for f in FORMATS if not f.record_is_case and f.kind == "executed")
+
+def _model_formats() -> frozenset[str]:
+    """Each model stands for itself: one that is lost truncates no other."""
+    return frozenset(f.name for f in log_formats() if f.kind == "model")
+
+
+def _event_formats() -> frozenset[str]:
+    return frozenset(f.name for f in log_formats() if not f.record_is_case and f.kind == "executed")
 
 
 @dataclass(frozen=True)
@@ -104,7 +108,8 @@ def why_held(
     """
     if plan.settings is None:
         return plan.refused
-    logs = [row for row in rows if row["format"] not in _MODELS and row["records"] is not None]
+    models, event_logs = _model_formats(), _event_formats()
+    logs = [row for row in rows if row["format"] not in models and row["records"] is not None]
     lost = sum((row["cases_quarantined"] or 0) + (row["records_without_case"] or 0) for row in logs)
     cases = lost + sum(row["implementations"] or 0 for row in logs)
     if lost > max_share * cases:
@@ -120,7 +125,7 @@ def why_held(
     known, without = set(version.files), set(version.without)
     for row in rows:
         is_lost = row["status"] == "rejected" and (
-            row["format"] in _OF_EVENTS or versions.marks([row["path"]])[0] in known
+            row["format"] in event_logs or versions.marks([row["path"]])[0] in known
         )
         if is_lost and row["bytes"] and versions.marks([unreadable(row)])[0] not in without:
             return f"{row['path']} cannot be read, and cases of the version in use may stand in it ({row['reason']})"

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
 from opus_pipelines.event_logs.assembler import Assembler
-from opus_pipelines.event_logs.formats import FORMATS
+from opus_pipelines.event_logs.formats import log_formats
 from opus_pipelines.event_logs.records import Case, Cause
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.event_logs.values import BadValueError
@@ -49,7 +49,7 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
 
 
 def _refusal(content: Any) -> str:
-    known = ", ".join(f"{f.name} ({' '.join(f.suffixes)})" for f in FORMATS)
+    known = ", ".join(f"{f.name} ({' '.join(f.suffixes)})" for f in log_formats())
     hint = ""
     if isinstance(content, dict) and "events" in content and "objects" in content:
         hint = "it looks like an OCEL 2.0 log: name it *.ocel.json; "
