@@ -111,8 +111,8 @@ def test_rules_of_the_documents_bind_with_their_sentences(results):
         (intake.folder, d.kind, d.value, d.place)
         for r in results.values()
         for intake, made in r.made
-        for d in made.demands.all
-        if d.holds and d.sentence
+        for d in made.demands.rules
+        if d.is_in_force and d.sentence
     }
     assert (
         "enc-204502-diabetes-follow-up",
@@ -151,7 +151,7 @@ def test_documents_that_try_to_steer_change_no_constraint_cost_or_rank(
     ranks = lambda made: [
         (r, c.tasks, c.workflow.edges, c.evaluation, c.violations, c.penalties, c.scores) for r, c in made.ranked
     ]
-    facts = lambda made: (made.demands.constraints, [d for d in made.demands.all if d.holds], ranks(made))
+    facts = lambda made: (made.demands.constraints, [d for d in made.demands.rules if d.is_in_force], ranks(made))
     before = results["Harbourline Mutual", "Motor Claims"].made
     assert [facts(made) for _, made in steered.made] == [facts(made) for _, made in before]
 
@@ -172,7 +172,7 @@ def test_work_that_no_case_combined_is_generated_and_earns_more_than_any_near_ca
     made_up = []
     for _, intake, made, best in every_best(results):
         kind = kind_of(truth, intake.industry, kinds[made.intention_id])
-        assert knowledge.in_history(best.tasks) == bool(kind["cases"]), intake.folder
+        assert knowledge.is_known_variant(best.tasks) == bool(kind["cases"]), intake.folder
         assert (made.baseline.cost_usd is None) == (not kind["cases"])
         if not kind["cases"]:
             made_up.append(intake.folder)

@@ -49,13 +49,13 @@ def agreed_with(complete: Completeness, cases: Sequence[SimilarCase]) -> Complet
     cases of it.
     """
     decided = [case for case in cases if case.is_decision]
-    before = complete.expected
+    before = complete.consensus
     if not decided or before is None or not (complete.steps or complete.by_support):
         return complete
     courses = [*(course for course, _ in before.courses), *(Course.of(case.tasks) for case in decided)]
     weights = [*(weight for _, weight in before.courses), *(case.weight for case in decided)]
     expected = replace(consensus(courses, np.array(weights)), cases=before.cases)
-    return replace(complete, expected=expected, steps=complete.steps.union(*(case.tasks for case in decided)))
+    return replace(complete, consensus=expected, steps=complete.steps.union(*(case.tasks for case in decided)))
 
 
 def _similarity(decision: Decision, vector: np.ndarray, settings: Settings) -> float | None:

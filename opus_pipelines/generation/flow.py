@@ -18,7 +18,7 @@ from opus_pipelines.generation.decision_evidence import agreed_with, with_accept
 from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.history_backend import first_occurrences
-from opus_pipelines.lwm.interface import CaseTasks, LargeWorkModel, LwmRequest, SimilarCase, TaskSequence
+from opus_pipelines.lwm.interface import LargeWorkModel, LwmRequest, ProcessDemand, SimilarCase, TaskSequence
 from opus_pipelines.lwm.join_components import join_components
 from opus_pipelines.lwm.procedure_reading import ParsedProcedure
 from opus_pipelines.lwm.sequence_dag import chain
@@ -31,14 +31,20 @@ from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.ranking_context import Candidate, RankingContext
 from opus_pipelines.planning.standing_decisions import all_rejected, standing_decisions, with_chosen
 from opus_pipelines.requirements.encode import Intention
-from opus_pipelines.retrieval.combined_processes import combined_processes, needed_of, order_of
-from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT, Completeness, doubt_of, outcomes_decide
+from opus_pipelines.retrieval.combined_processes import combined_precedence, combined_processes, critical_groups
+from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT, Completeness, outcomes_decide, undecided_reason
 from opus_pipelines.retrieval.consensus import Course, consensus
 from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints
 from opus_pipelines.retrieval.critical_tasks import critical_tasks
-from opus_pipelines.retrieval.intentions import completed, demanded, intentions
+from opus_pipelines.retrieval.intentions import intentions, resolve_constraints, with_missing_part
 from opus_pipelines.retrieval.precedence import predecessors
-from opus_pipelines.retrieval.requested_steps import nearest_tasks, needed_by, order_by, requested_steps, with_new_steps
+from opus_pipelines.retrieval.requested_steps import (
+    nearest_tasks,
+    requested_steps,
+    required_groups,
+    required_precedence,
+    with_new_steps,
+)
 from opus_pipelines.retrieval.routing import Routed, route
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.stated_names import refuse_unknown_tasks
@@ -103,7 +109,7 @@ def generate(
     calendar: CalendarSettings | None = None,
 ) -> list[GenerationResult] | Refused:
     """Ranked workflows of an intake, an entry an Intention, or why there are none. The same inputs give the same rows."""
-    if reason := intake.refusal or knowledge.strangeness(intake.industry):
+    if reason := intake.refusal or knowledge.unknown_industry_reason(intake.industry):
         return Refused(reason)
     asked = intentions(intake, knowledge, encoder)
     made = []
@@ -146,7 +152,7 @@ def _generate(
     graph = knowledge.graph
     knobs = settings.generation
     cases, complete = _similar(intake, intention, knowledge, knobs)
-    intention = completed(intention, cases, knowledge)
+    intention = with_missing_part(intention, cases, knowledge)
     cases = with_accepted_workflows(cases, decisions, intention_id, intention.vector, graph, settings)
     complete = agreed_with(complete, cases)
     routed = route(
@@ -173,7 +179,7 @@ def _generate(
         knobs.seed,
         reading,
         asked,
-        complete.agreed,
+        complete.consensus_tasks,
     )
     written = model.generate(request)
     decided = standing_decisions(
@@ -182,16 +188,16 @@ def _generate(
     written = with_chosen(written, decided, [s for _, s in subgraphs])
     sequences = {make_id("q", intention_id, s.subgraph, s.tasks): s for s in written}
     wfg = join_components(
-        workflow_graph({i: chain(s.tasks) for i, s in sequences.items()}, graph), graph, knowledge.alike
+        workflow_graph({i: chain(s.tasks) for i, s in sequences.items()}, graph), graph, knowledge.task_similarity
     )
     nearest = nearest_tasks(reading.steps, graph, knowledge.index, intake.industry, encoder) if reading else {}
     graph = with_new_steps(graph, reading.steps, nearest) if reading else graph
     prices = Prices.of(graph, {n.task_id for n in wfg.nodes.values() if n.task_id}, cost, settings)
-    needed = needed_by(reading, needed_of(works))
-    settled = order_by(reading, order_of(works, knobs.settled_share), prices.ways)
-    read = [replace(works[0], needed=needed_by(reading, works[0].needed)), *works[1:]]
+    needed = required_groups(reading, critical_groups(works))
+    settled = required_precedence(reading, combined_precedence(works, knobs.settled_share), prices.ways)
+    read = [replace(works[0], critical=required_groups(reading, works[0].critical)), *works[1:]]
     lead_times = _lead_times(knowledge, intake, calendar, nearest, knobs.seed, tuple(prices.nodes))
-    demands = demanded(intake, intention, alone, knowledge, graph, wfg, read, settled, lead_times.is_timed)
+    demands = resolve_constraints(intake, intention, alone, knowledge, graph, wfg, read, settled, lead_times.is_timed)
     situation = RankingContext(
         intake,
         intention_id,
@@ -200,7 +206,7 @@ def _generate(
         cases,
         {i: first_occurrences(s.tasks) for i, s in sequences.items()},
         needed,
-        demands.order(settled),
+        demands.precedence(settled),
         demands.constraints,
         review,
         prices,
@@ -253,13 +259,13 @@ def _similar(
         return cases, _by_outcomes(cases, cases[0].similarity, knowledge, intake.gain_usd is not None)
     found = knowledge.scope(intake.industry).similar(intake, unit(intention.parts["input"].mean(0)))
     if found is None:
-        return cases, Completeness(SUPPORT, doubt_of(cases, SUPPORT, None))
+        return cases, Completeness(SUPPORT, undecided_reason(cases, SUPPORT, None))
     top = found.rows[: knobs.near_cases].tolist()
     cases = knowledge.cases.at(top, found.weights[: knobs.near_cases].tolist(), found.nearest)
     if outcomes_decide(cases):
         return cases, _by_outcomes(cases, found.nearest, knowledge, intake.gain_usd is not None)
     steps = frozenset(found.consensus.support) - knowledge.passive
-    return cases, Completeness(SUPPORT, doubt_of(cases, SUPPORT, found.nearest), found, found.consensus, steps)
+    return cases, Completeness(SUPPORT, undecided_reason(cases, SUPPORT, found.nearest), found, found.consensus, steps)
 
 
 def _by_outcomes(
@@ -268,13 +274,13 @@ def _by_outcomes(
     """Outcomes decide; where events are among what similar cases did, what they agree on tells which of them to
     expect. Without a stated gain workflows of equal success are held against these cases.
     """
-    followed = [c for c in cases if c.success is not False and c.course]
+    followed = [c for c in cases if c.success is not False and c.activities]
     expected, steps = None, frozenset[str]()
-    if followed and (not has_gain or any(knowledge.passive.intersection(c.course) for c in followed)):
-        expected = consensus([Course.of(c.course) for c in followed], np.array([c.weight for c in followed]))
+    if followed and (not has_gain or any(knowledge.passive.intersection(c.activities) for c in followed)):
+        expected = consensus([Course.of(c.activities) for c in followed], np.array([c.weight for c in followed]))
     if not has_gain:
-        steps = frozenset[str]().union(*(c.course for c in followed)) - knowledge.passive
-    return Completeness(OUTCOMES, doubt_of(cases, OUTCOMES, nearest), None, expected, steps)
+        steps = frozenset[str]().union(*(c.activities for c in followed)) - knowledge.passive
+    return Completeness(OUTCOMES, undecided_reason(cases, OUTCOMES, nearest), None, expected, steps)
 
 
 def _lacks_critical(ranked: list[tuple[int, Candidate]]) -> str | None:
@@ -293,7 +299,7 @@ def _lead_times(
     seed: int,
     tasks: tuple[str, ...],
 ) -> LeadTimes:
-    waiting = knowledge.waiting_on(calendar)
+    waiting = knowledge.step_times_on(calendar)
     correlation = waiting.correlations.get(intake.industry, 0.0)
     return LeadTimes(waiting, correlation, seed, Calendar.of(calendar) if calendar else None, nearest, tasks)
 
@@ -313,7 +319,7 @@ def _works(
     knowledge: SnapshotIndex,
     knobs: Generation,
     complete: Completeness,
-) -> list[CaseTasks]:
+) -> list[ProcessDemand]:
     """The kinds of work that are asked for: one, where a part of the procedure decides, or the intake has several
     Intentions.
     """
@@ -321,10 +327,10 @@ def _works(
     if complete.rule == OUTCOMES:
         groups = (
             g - knowledge.passive
-            for g in critical_tasks(cases, knowledge.needs_of(intake.industry), intake.client, knobs)
+            for g in critical_tasks(cases, knowledge.critical_task_rows(intake.industry), intake.client, knobs)
         )
         needed = [group for group in groups if group]
-    near = CaseTasks(cases, needed)
+    near = ProcessDemand(cases, needed)
     if not alone or (reading and reading.has_goal):
         return [near]
     return combined_processes(

@@ -25,7 +25,7 @@ def independent(forward: float, backward: float, dependent: float = DEPENDENT) -
     return forward > 0 and backward > 0 and abs(dependency(forward, backward)) < dependent
 
 
-def orders(sequences: Iterable[Sequence[str]]) -> Counter[Pair]:
+def precedence_counts(sequences: Iterable[Sequence[str]]) -> Counter[Pair]:
     """How many of the sequences did a before b (not only directly before it), each task at its first occurrence."""
     found: Counter[Pair] = Counter()
     for tasks, n in Counter(tuple(tasks) for tasks in sequences).items():
@@ -34,7 +34,7 @@ def orders(sequences: Iterable[Sequence[str]]) -> Counter[Pair]:
     return found
 
 
-def told(pair: Pair, seen: Mapping[Pair, float], elsewhere: Callable[[Pair], float]) -> tuple[float, float]:
+def order_counts(pair: Pair, seen: Mapping[Pair, float], elsewhere: Callable[[Pair], float]) -> tuple[float, float]:
     """How often a pair was done forward and backward: by `seen`, or where it knows neither order by `elsewhere` (the
     WKG's transitions).
     """

@@ -14,14 +14,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from opus_pipelines.core.versions import history_backend_version
-from opus_pipelines.lwm.interface import CaseTasks, LwmRequest, SimilarCase, TaskSequence
+from opus_pipelines.lwm.interface import LwmRequest, ProcessDemand, SimilarCase, TaskSequence
 from opus_pipelines.lwm.markov import beam
 from opus_pipelines.wkg.steiner_tree import SubWKG
 
 Tasks = tuple[str, ...]
 
 
-def composed(works: Sequence[CaseTasks], best: Sequence[Sequence[Tasks]]) -> Tasks | None:
+def combined_sequence(works: Sequence[ProcessDemand], best: Sequence[Sequence[Tasks]]) -> Tasks | None:
     """The works' tasks in one sequence; None where there are fewer than two, or one has no model.
 
     `best`: of each work its cases' sequences, best first. A work's model is the first of them that holds all it needs;
@@ -33,12 +33,12 @@ def composed(works: Sequence[CaseTasks], best: Sequence[Sequence[Tasks]]) -> Tas
     first, *others = models
     done = first
     for other, work in zip(others, works[1:], strict=True):
-        needed = frozenset[str]().union(*work.needed)
-        done = merged(done, tuple(t for t in other if t in needed or t in done))
+        needed = frozenset[str]().union(*work.critical)
+        done = merge_sequences(done, tuple(t for t in other if t in needed or t in done))
     return done
 
 
-def merged(one: Tasks, other: Tasks) -> Tasks:
+def merge_sequences(one: Tasks, other: Tasks) -> Tasks:
     """Both in one: what only the other does comes right behind the last of the tasks that it does before."""
     found = list(one)
     for n, task in enumerate(other):
@@ -47,8 +47,8 @@ def merged(one: Tasks, other: Tasks) -> Tasks:
     return tuple(found)
 
 
-def _model(work: CaseTasks, found: Sequence[Tasks]) -> Tasks:
-    return next((tasks for tasks in found if all(group & set(tasks) for group in work.needed)), ())
+def _model(work: ProcessDemand, found: Sequence[Tasks]) -> Tasks:
+    return next((tasks for tasks in found if all(group & set(tasks) for group in work.critical)), ())
 
 
 PER_SUBGRAPH = 8
@@ -80,15 +80,15 @@ class HistoryBackend:
                 :BEAMS_PER_SUBGRAPH
             ]
             found += [TaskSequence(number, w.tasks, math.exp(w.log_probability) * _PRIOR_WEIGHT, "lwm") for w in walks]
-        ways = [[tasks for tasks, _ in _near_sequences(work.cases)] for work in request.works]
-        if (one := composed(request.works, ways)) and one not in {s.tasks for s in found}:
+        ways = [[tasks for tasks, _ in _near_sequences(work.cases)] for work in request.demands]
+        if (one := combined_sequence(request.demands, ways)) and one not in {s.tasks for s in found}:
             found.append(
                 TaskSequence(_home(one, request.subgraphs), one, 1 + max((s.score for s in found), default=0.0), "lwm")
             )
-        if request.agreed:
-            found = _with_best(found, request.agreed, request.subgraphs, "lwm")
-        if request.reading:
-            found = _with_best(found, request.reading.tasks, request.subgraphs, "procedure")
+        if request.consensus:
+            found = _with_best(found, request.consensus, request.subgraphs, "lwm")
+        if request.procedure:
+            found = _with_best(found, request.procedure.tasks, request.subgraphs, "procedure")
         return sorted(found, key=lambda s: (-s.score, s.subgraph, s.tasks))
 
 

@@ -36,27 +36,27 @@ class SimilarCase:
     is_decision: bool = False
     models: tuple[str | None, ...] = ()
     actor_groups: tuple[str | None, ...] = ()
-    course: tuple[str, ...] = ()
+    activities: tuple[str, ...] = ()
     lead_time_ms: float | None = None
 
     @property
-    def counts(self) -> bool:
+    def is_informative(self) -> bool:
         """Its outcome teaches: known, and success was the right outcome."""
         return self.success is not None and self.expected_outcome is not False
 
 
 @dataclass(frozen=True)
-class CaseTasks:
+class ProcessDemand:
     """A kind of work that an Intention asks for: the cases of history near it, and groups of tasks of each of which
     they needed one.
     """
 
     cases: Sequence[SimilarCase]
-    needed: Sequence[frozenset[str]]
+    critical: Sequence[frozenset[str]]
 
-    def goes_with(self, task: str) -> bool:
+    def supports(self, task: str) -> bool:
         """Some case that did not fail did the task and all that is needed."""
-        groups = [*self.needed, {task}]
+        groups = [*self.critical, {task}]
         return any(c.success is not False and all(g & set(c.tasks) for g in groups) for c in self.cases)
 
 
@@ -74,9 +74,9 @@ class LwmRequest:
     subgraphs: Sequence[SubWKG]
     cases: Sequence[SimilarCase]
     seed: int = 0
-    reading: ParsedProcedure | None = None
-    works: Sequence[CaseTasks] = ()
-    agreed: tuple[str, ...] = ()
+    procedure: ParsedProcedure | None = None
+    demands: Sequence[ProcessDemand] = ()
+    consensus: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ def join_components(
     are at least so alike.
     """
     found, alpha = wfg, 1.0
-    while len(parts_of(found)) > 1:
+    while len(connected_components(found)) > 1:
         alpha = round(alpha - step, 9)
         found = _enhanced(found, graph, similarity, alpha)
         if alpha < least or len(found.nodes) > len(wfg.nodes) + most:
@@ -37,7 +37,7 @@ def join_components(
     return found
 
 
-def parts_of(wfg: WFG) -> list[set[str]]:
+def connected_components(wfg: WFG) -> list[set[str]]:
     """The weakly connected parts of the tasks, input and output left out, in order of their first task."""
     near: dict[str, set[str]] = {n: set() for n in wfg.nodes if n not in (INPUT, OUTPUT)}
     for a, b in wfg.edges:

@@ -45,7 +45,7 @@ class NameCoverage:
         return math.log((self._documents + 1) / (self._with[word] + 0.5))
 
 
-def fits(scores: np.ndarray) -> np.ndarray:
+def fit_probability(scores: np.ndarray) -> np.ndarray:
     """Scores as probabilities that the name is what the sentence asks for."""
     return np.asarray(1 / (1 + np.exp(-(scores - FIT) / SOFTNESS)))
 

@@ -33,7 +33,7 @@ class ProcedureIndex:
     def __bool__(self) -> bool:
         return self._rows.num_rows > 0
 
-    def lessons(self, industry: str | None) -> SentenceTaskModel | None:
+    def model(self, industry: str | None) -> SentenceTaskModel | None:
         """What the industry's cases teach (None: those of all); None where none was carried out under a procedure."""
         if industry not in self._lessons:
             self._lessons[industry] = self._learn(industry) if self else None
@@ -42,8 +42,8 @@ class ProcedureIndex:
     def load(self) -> None:
         """Learn everything now."""
         for industry in sorted({of["industry"] for of in self._case.values() if of["industry"] is not None}):
-            if lessons := self.lessons(industry):
-                lessons.learn()
+            if lessons := self.model(industry):
+                lessons.fit()
 
     def _learn(self, industry: str | None) -> SentenceTaskModel | None:
         mine: dict[str, list[tuple[Row, list[Row]]]] = defaultdict(list)

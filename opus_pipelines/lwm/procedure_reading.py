@@ -12,7 +12,7 @@ import numpy as np
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.embedding.text_parts import Part, Sentence, plain, spoken_of
-from opus_pipelines.lwm.name_coverage import fits
+from opus_pipelines.lwm.name_coverage import fit_probability
 from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel
 
 ALIKE = 0.9  # cosine from which two sentences ask for the same
@@ -37,7 +37,7 @@ class ProcedureStep:
     task_id: str
     name: str
     sentence: str | None
-    chance: float
+    probability: float
     is_new: bool = False
     instructions: tuple[str, ...] = ()
 
@@ -50,8 +50,8 @@ class ParsedProcedure:
 
     head: str
     steps: tuple[ProcedureStep, ...]
-    known: float
-    alike: float = 1.0
+    explained_share: float
+    similar_share: float = 1.0
 
     @property
     def has_goal(self) -> bool:
@@ -64,14 +64,14 @@ class ParsedProcedure:
         return tuple(step.task_id for step in self.steps)
 
 
-def texts_of(parts: Sequence[Part]) -> list[str]:
+def texts_to_embed(parts: Sequence[Part]) -> list[str]:
     """Every text whose vector a reading may ask for."""
     texts = {s.text for part in parts for s in part.sentences}
     texts |= {t for part in parts if part.name for t in (part.name, part.text)}
     return sorted(texts - {""})
 
 
-def read(
+def parse_procedure(
     request: np.ndarray, parts: Sequence[Part], industry: str | None, lessons: SentenceTaskModel, encode: Encode
 ) -> ParsedProcedure | None:
     """The steps that the parts ask for of a request [d, unit length]; None where they ask for nothing that can be
@@ -134,15 +134,15 @@ class _Reader:
         if not part.head:
             return None
         heads = [p.head or "" for p in self.of_name.values() if not p.is_title]
-        unknown = self.lessons.named(part.head) is None
+        unknown = self.lessons.task_named(part.head) is None
         if unknown and (
-            part.is_title or sum(self.lessons.named(h) is not None for h in heads) < STEP_HEADINGS * len(heads)
+            part.is_title or sum(self.lessons.task_named(h) is not None for h in heads) < STEP_HEADINGS * len(heads)
         ):
             return None
         return self._step(part.head, None, 1.0)
 
     def _step(self, name: str, sentence: str | None, chance: float) -> ProcedureStep:
-        known = self.lessons.named(name)
+        known = self.lessons.task_named(name)
         own = self.of_name.get(plain(name))
         said = tuple(s.text for s in own.sentences) if own else ()
         if known is not None:
@@ -154,16 +154,16 @@ class _Reader:
         least. And shares.
         """
         causes = [*part.sentences]
-        own = self.lessons.named(part.head or "")
+        own = self.lessons.task_named(part.head or "")
         if part.head and own is None:
             causes.insert(0, Sentence(part.name))
         found = [self._by(cause, {*without, own}) for cause in causes]
         taken: dict[str, ProcedureStep] = {}
         chance: dict[str, float] = {}
-        for n in _branches(causes, [[s.task_id for s in steps if s.chance >= LIKELY] for steps, *_ in found]):
+        for n in _branches(causes, [[s.task_id for s in steps if s.probability >= LIKELY] for steps, *_ in found]):
             for step in found[n][0]:
                 taken.setdefault(step.task_id, step)
-                chance[step.task_id] = 1 - (1 - chance.get(step.task_id, 0.0)) * (1 - step.chance)
+                chance[step.task_id] = 1 - (1 - chance.get(step.task_id, 0.0)) * (1 - step.probability)
         steps = [s for s in taken.values() if chance[s.task_id] >= LIKELY]
         said = [(known, alike) for _, known, alike in found[len(causes) - len(part.sentences) :]] or [(True, True)]
         return steps, sum(known for known, _ in said) / len(said), sum(alike for _, alike in said) / len(said)
@@ -176,7 +176,7 @@ class _Reader:
             alike = (lessons.cause_vectors @ vector).round(6)
             nearest = int(alike.argmax())
             if alike[nearest] >= ALIKE:
-                asked = lessons.asked[nearest]
+                asked = lessons.cause_weights[nearest]
                 likely = [
                     (float(asked[n]), task)
                     for n, task in enumerate(lessons.tasks)
@@ -202,13 +202,13 @@ class _Reader:
         where none is likely, one of the ends that may be a step (`Lessons.usable`).
         """
         lessons = self.lessons
-        bare = [p.head or "" for p in self.bare if lessons.named(p.head or "") not in {*lessons.tasks, *without}]
+        bare = [p.head or "" for p in self.bare if lessons.task_named(p.head or "") not in {*lessons.tasks, *without}]
         open_to = [n for n, task in enumerate(lessons.tasks) if task not in without]
-        first = self._fitting(sentence, vector, [n for n in open_to if lessons.means[n]], bare)
+        first = self._fitting(sentence, vector, [n for n in open_to if lessons.is_intermediate[n]], bare)
         return (
             first
             if first[1] >= LIKELY
-            else self._fitting(sentence, vector, [n for n in open_to if lessons.usable[n]], bare)
+            else self._fitting(sentence, vector, [n for n in open_to if lessons.may_be_step[n]], bare)
         )
 
     def _fitting(
@@ -219,13 +219,13 @@ class _Reader:
         if not names:
             return None, 0.0
         vectors = [*lessons.task_vectors[known], *(self.encode([plain(b) for b in bare]) if bare else ())]
-        scores = lessons.naming.scores([sentence], vector[None, :], names, np.stack(vectors))[0]
+        scores = lessons.name_coverage.scores([sentence], vector[None, :], names, np.stack(vectors))[0]
         best = int(scores.round(6).argmax())
-        return names[best], float(fits(scores)[best])
+        return names[best], float(fit_probability(scores)[best])
 
     def _ordered(self, steps: list[ProcedureStep]) -> list[ProcedureStep]:
         """In the order in which history did them, where it agrees; else as the procedure names them."""
-        before: Mapping[tuple[str, str], float] = self.lessons.before
+        before: Mapping[tuple[str, str], float] = self.lessons.order_weights
         lead = lambda a, b: before.get((a.task_id, b.task_id), 0.0) - before.get((b.task_id, a.task_id), 0.0)
         left, done = [*steps], []
         while left:

@@ -20,13 +20,13 @@ from itertools import combinations
 import numpy as np
 
 from opus_pipelines.embedding.text_parts import Part, plain
-from opus_pipelines.lwm.name_coverage import NameCoverage, fits
+from opus_pipelines.lwm.name_coverage import NameCoverage, fit_probability
 
 ROUNDS = 60
 CEILING = 0.999
 
 
-def noisy_or(
+def fit_noisy_or(
     holds: np.ndarray,
     did: np.ndarray,
     weight: np.ndarray,
@@ -86,15 +86,15 @@ class SentenceTaskModel:
         title_of: Mapping[str, str],
         named: Callable[[str], str | None],
     ) -> None:
-        self.units, self.vectors, self.title_of, self.named = units, vectors, title_of, named
+        self.units, self.vectors, self.title_of, self.task_named = units, vectors, title_of, named
         self.requests = {head: np.stack([vectors[r] for r in asked]) for head, asked in requests.items() if asked}
         said = sorted({s.text for part in all_parts for s in part.sentences})
-        self.naming = NameCoverage(said, np.stack([vectors[s] for s in said]) if said else np.zeros((0, 0)))
+        self.name_coverage = NameCoverage(said, np.stack([vectors[s] for s in said]) if said else np.zeros((0, 0)))
 
-    def learn(self) -> None:
+    def fit(self) -> None:
         """Learn now what is otherwise learnt when first asked for."""
-        assert self.asked is not None
-        assert self.before is not None
+        assert self.cause_weights is not None
+        assert self.order_weights is not None
 
     @cached_property
     def tasks(self) -> list[str]:
@@ -113,10 +113,10 @@ class SentenceTaskModel:
 
     def causes_of(self, head: str, sentences: Sequence[str]) -> list[str]:
         """What of a part may ask for tasks."""
-        return [*sentences] if not head or self.named(head) else [head, *sentences]
+        return [*sentences] if not head or self.task_named(head) else [head, *sentences]
 
     @cached_property
-    def means(self) -> np.ndarray:
+    def is_intermediate(self) -> np.ndarray:
         """[tasks]: is it done on the way, rather than as what a case is for."""
         number = {task: n for n, task in enumerate(self.tasks)}
         times, last = np.zeros(len(number)), np.zeros(len(number))
@@ -131,17 +131,22 @@ class SentenceTaskModel:
         return np.asarray(last < MEANS_SHARE * times)
 
     @cached_property
-    def usable(self) -> np.ndarray:
+    def may_be_step(self) -> np.ndarray:
         """[tasks]: may a new sentence ask for it on the way: a means, or a case's end whose name begins like those of
         means at least as often as like those of ends ("get the balance" may be a step of another case even where
         history asked for it alone).
         """
         verbs = [(plain(self.title_of[t]).split() or [""])[0] for t in self.tasks]
-        share = {verb: np.mean([m for v, m in zip(verbs, self.means, strict=True) if v == verb]) for verb in set(verbs)}
-        return np.asarray([m or share[v] >= LIKE_MEANS for v, m in zip(verbs, self.means, strict=True)], dtype=bool)
+        share = {
+            verb: np.mean([m for v, m in zip(verbs, self.is_intermediate, strict=True) if v == verb])
+            for verb in set(verbs)
+        }
+        return np.asarray(
+            [m or share[v] >= LIKE_MEANS for v, m in zip(verbs, self.is_intermediate, strict=True)], dtype=bool
+        )
 
     @cached_property
-    def before(self) -> dict[Pair, float]:
+    def order_weights(self) -> dict[Pair, float]:
         """How often the first of two tasks came before the second."""
         found: dict[Pair, float] = defaultdict(float)
         for unit in self.units:
@@ -157,7 +162,7 @@ class SentenceTaskModel:
         return np.stack([self.vectors[plain(self.title_of[t])] for t in self.tasks])
 
     @cached_property
-    def asked(self) -> np.ndarray:
+    def cause_weights(self) -> np.ndarray:
         """w [causes, tasks]: how likely it is that a sentence asks for a task."""
         if not self.causes:
             return np.zeros((0, len(self.tasks)))
@@ -172,11 +177,14 @@ class SentenceTaskModel:
             evidence = len(unit.done) + REFUSAL_WEIGHT * (refused + against)
             did[row] = (done + REFUSAL_WEIGHT * refused) / np.maximum(evidence, 1e-9)
             weight[row] = np.sqrt(np.minimum(evidence, ENOUGH))
-            if (own := self.named(unit.head)) in number:
+            if (own := self.task_named(unit.head)) in number:
                 weight[row, number[str(own)]] = 0  # the heading asks for it, not a sentence
         titles = [self.title_of[t] for t in self.tasks]
-        likely = fits(self.naming.scores(self.causes, self.cause_vectors, titles, self.task_vectors)) * self.means
-        return noisy_or(
+        likely = (
+            fit_probability(self.name_coverage.scores(self.causes, self.cause_vectors, titles, self.task_vectors))
+            * self.is_intermediate
+        )
+        return fit_noisy_or(
             holds, did, weight, np.vstack([likely, np.full((1, len(number)), BY_CHANCE)]), most_last=MOST_BY_CHANCE
         )[:-1]
 

@@ -20,7 +20,7 @@ from opus_pipelines.planning.proposals import Proposals, propose
 from opus_pipelines.planning.ranking_context import Candidate, Plan, RankingContext, either
 from opus_pipelines.planning.search_constraints import binding
 from opus_pipelines.planning.standing_decisions import with_decisions, with_room
-from opus_pipelines.retrieval.requested_steps import needed_because
+from opus_pipelines.retrieval.requested_steps import required_reason
 from opus_pipelines.workflow.model import TaskNode
 
 NEEDED = "needed: "  # how a violation begins that says which critical task is left out
@@ -39,13 +39,13 @@ def ranked_candidates(situation: RankingContext) -> list[tuple[int, Candidate]]:
     planner = Planner(search, asked.proposals)
     found = [evaluated(search, planner.plan(proposal), proposal.notes) for proposal in asked.proposals]
     if (
-        situation.complete.agreed
+        situation.complete.consensus_tasks
     ):  # no outcomes: conformity ranks, and no edit may trade it for a Reward that rests on priors
         found = [replace(c, plan=replace(c.plan, is_refined=True)) for c in found]
     while rough := [c for c in _of_different_tasks(search, found) if not c.plan.is_refined]:
         done = {c.id: _refined(search, c, planner.refined(c.plan)) for c in rough}
         found = [done.get(c.id, c) for c in found]
-    if situation.complete.agreed:
+    if situation.complete.consensus_tasks:
         kept, is_all = _kept(search, found), True
     else:
         found += [evaluated(search, made, made.notes) for made in varied(planner, _ordered(search, found))]
@@ -156,7 +156,7 @@ def evaluated(situation: RankingContext, made: Plan, notes: Sequence[str] = ()) 
     dues = times.dues(made.workflow, situation.constraints.deadlines, situation.names) if times else ()
     broken = violations(situation.constraints, worth, titles, situation.names.titles, lead_time, dues)
     if situation.demands:
-        broken = [situation.demands.cited(violation) for violation in broken]
+        broken = [situation.demands.with_source(violation) for violation in broken]
     conformity, order_conformity = situation.complete.conformity(made.tasks)
     return Candidate(
         _id(situation, made),
@@ -179,9 +179,9 @@ def evaluated(situation: RankingContext, made: Plan, notes: Sequence[str] = ()) 
 
 def _because(group: frozenset[str], situation: RankingContext) -> str:
     """Why a group of tasks is critical, in words."""
-    expected, asked = situation.complete.expected, situation.reading and group & set(situation.reading.tasks)
-    if not situation.complete.agreed or expected is None or asked:
-        return needed_because(group, situation.reading)
+    expected, asked = situation.complete.consensus, situation.reading and group & set(situation.reading.tasks)
+    if not situation.complete.consensus_tasks or expected is None or asked:
+        return required_reason(group, situation.reading)
     return f"{max(expected.support.get(t, 0.0) for t in group):.0%} of the similar cases did it"
 
 

@@ -103,8 +103,8 @@ def _holds(situation: RankingContext, first: Candidate, second: Candidate, draws
         return float(first.feasible)
     if first.has_optional != second.has_optional:
         return float(second.has_optional)
-    if situation.complete.agreed:
-        return situation.complete.agrees_more(first.tasks, second.tasks)
+    if situation.complete.consensus_tasks:
+        return situation.complete.preferred_share(first.tasks, second.tasks)
     return beats(*draws, situation.ranking.step, situation.ranking.in_a_tie(first, second))
 
 
@@ -154,7 +154,7 @@ def _sureness(
     if situation.ranking.has_gain:  # of the Reward that is shown: less what is known to be spent
         found = interval(drawn[place] + ranked[place].evaluation.imputed_worth)
         ends = found.p05, found.p95
-    doubt = situation.complete.doubt
+    doubt = situation.complete.undecided_reason
     if place + 1 == len(ranked):
         verdict = None if len(ranked) > 1 else UNDECIDED if doubt else CLEAR
         return Confidence(*ends, None, verdict, best, doubt if verdict else None)

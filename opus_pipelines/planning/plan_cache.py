@@ -23,7 +23,7 @@ from opus_pipelines.planning.penalty_scores import TaskFactIndex, penalty_scores
 from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.ranking_context import RankingContext
 from opus_pipelines.planning.reviewers import reviewers_of
-from opus_pipelines.retrieval.precedence import breaks, free_pairs
+from opus_pipelines.retrieval.precedence import independent_pairs, violates
 from opus_pipelines.wkg.graph import Task, WorkGraph
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 from opus_pipelines.workflow.task_order import INPUT, OUTPUT
@@ -85,7 +85,7 @@ class PlanCacheKey:
             situation.forbidden,
             tuple(situation.exclusive),
             frozenset(situation.order | {(a, b) for pairs in stated_order for a, b in pairs if a != b}),
-            free_pairs(tasks, situation.seen, graph),
+            independent_pairs(tasks, situation.seen, graph),
             frozenset(situation.wfg.edges),
             bool(situation.needed),
             id(graph.edges),
@@ -156,7 +156,7 @@ class PlanCache:
             bool(have)
             and not have & asked.forbidden
             and all(group & have for group in asked.required)
-            and not breaks(tasks, asked.settled)
+            and not violates(tasks, asked.settled)
             and all(sum(not option.isdisjoint(have) for option in group) < 2 for group in asked.exclusive)
         )
 

@@ -10,7 +10,7 @@ from opus_pipelines.evaluation.penalty import Penalties, Scores
 from opus_pipelines.evaluation.reward import Evaluation
 from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.lwm.dependency import orders
+from opus_pipelines.lwm.dependency import precedence_counts
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.lwm.procedure_reading import ParsedProcedure
 from opus_pipelines.lwm.workflow_graph import WFG
@@ -60,7 +60,7 @@ class RankingContext:
     @cached_property
     def seen(self) -> Mapping[tuple[str, str], float]:
         """How many of the near cases that did not fail did the one task before the other."""
-        return orders(case.tasks for case in self.cases if case.success is not False)
+        return precedence_counts(case.tasks for case in self.cases if case.success is not False)
 
     @property
     def ranking(self) -> Ranking:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.requirements.rules import Rule, rules_of
-from opus_pipelines.requirements.sentences import Sentence, asks, sentences_of
+from opus_pipelines.requirements.sentences import Sentence, is_request, sentences_of
 
 MOST = 40
 GOAL_LENGTH = 300
 
 
 @dataclass(frozen=True)
-class Stated:
+class StatedText:
     """A sentence as it stands, its element (None where it is of no document), and its place there."""
 
     text: str
@@ -31,8 +31,8 @@ class Decoded:
     """Goal, inputs, outputs and rules of one Intention."""
 
     goal: str
-    inputs: tuple[Stated, ...]
-    outputs: tuple[Stated, ...]
+    inputs: tuple[StatedText, ...]
+    outputs: tuple[StatedText, ...]
     rules: tuple[Rule, ...]
 
 
@@ -40,7 +40,9 @@ def decode(elements: Sequence[Element], title: str | None) -> Decoded:
     """What the elements say."""
     given = [s for e in elements if e.role == "input" for s in sentences_of(e)]
     wanted = [s for e in elements if e.role == "output" for s in sentences_of(e)]
-    return Decoded(title_of(title) or goal_of(given), stated(given), stated(wanted), tuple(rules_of(elements)))
+    return Decoded(
+        title_of(title) or goal_of(given), stated_texts(given), stated_texts(wanted), tuple(rules_of(elements))
+    )
 
 
 def title_of(title: str | None) -> str:
@@ -51,13 +53,13 @@ def title_of(title: str | None) -> str:
 def goal_of(given: Sequence[Sentence]) -> str:
     """What the client asks for."""
     said = [s for s in given if s.shape in ("prose", "item")] or list(given)
-    asking = next((s for s in said if asks(s.text)), said[0] if said else None)
+    asking = next((s for s in said if is_request(s.text)), said[0] if said else None)
     return title_of(asking.text) if asking else ""
 
 
-def stated(sentences: Iterable[Sentence]) -> tuple[Stated, ...]:
+def stated_texts(sentences: Iterable[Sentence]) -> tuple[StatedText, ...]:
     """The sentences that say something by themselves; of a table its head, once."""
-    found: dict[tuple[str, str], Stated] = {}
+    found: dict[tuple[str, str], StatedText] = {}
     counts: dict[str, int] = {}
     for s in sentences:
         text, place = (s.heading or "", "head of the table") if s.shape == "row" else (s.text, s.place)
@@ -65,5 +67,5 @@ def stated(sentences: Iterable[Sentence]) -> tuple[Stated, ...]:
             continue
         if counts.get(s.element_id, 0) < MOST and (s.element_id, text) not in found:
             counts[s.element_id] = counts.get(s.element_id, 0) + 1
-            found[s.element_id, text] = Stated(text, s.element_id, place)
+            found[s.element_id, text] = StatedText(text, s.element_id, place)
     return tuple(found.values())

@@ -2,7 +2,7 @@
 input as query.
 
 Keys are the passages of the process context, values too; where a client output is there, it joins with its own weight.
-A part that the client did not give is put in later (`requirements.industry`). A trained Intention encoder later takes
+A part that the client did not give is put in later (`requirements.missing_part`). A trained Intention encoder later takes
 the place of `encode_intention`; what it must give stays `Intention`.
 
 The separate requests that a client input may hold: list items or paragraphs of one document, two at least, each of
@@ -32,7 +32,7 @@ from opus_pipelines.embedding.passages import (
 from opus_pipelines.intakes.elements import Element, is_complete
 from opus_pipelines.requirements.decode import Decoded, decode
 from opus_pipelines.requirements.rules import clauses_of, rules_of
-from opus_pipelines.requirements.sentences import Sentence, asks, sentences_of
+from opus_pipelines.requirements.sentences import Sentence, is_request, sentences_of
 
 MOST = 8  # requests of one intake beyond which a list is one order's lines, not goals
 
@@ -57,7 +57,7 @@ def _in_document(element: Element) -> list[Request]:
     for sentence in sentences_of(element):
         if sentence.shape in ("prose", "item"):
             blocks.setdefault(sentence.block, []).append(sentence)
-    found = [b for b in blocks.values() if any(asks(s.text) for s in b)]
+    found = [b for b in blocks.values() if any(is_request(s.text) for s in b)]
     return [Request(element.element_id, " ".join(s.text for s in b), tuple(b)) for b in found] if len(found) > 1 else []
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from opus_pipelines.embedding.passages import attention, compose
-from opus_pipelines.requirements.decode import stated, title_of
+from opus_pipelines.requirements.decode import stated_texts, title_of
 from opus_pipelines.requirements.encode import Intention, Request
 
 FAR = 0.60  # cosine from which on two requests are about one thing
@@ -46,7 +46,7 @@ def _of_goal(intention: Intention, group: Sequence[Request]) -> Intention:
     outputs = intention.parts.get("output", np.zeros((0, rows.shape[1]), np.float32))
     wanted = (attention(request / np.linalg.norm(request), outputs) @ outputs)[None, :] if len(outputs) else outputs
     goal = title_of(" ".join(r.text for r in group))
-    decoded = replace(intention.decoded, goal=goal, inputs=stated(s for r in group for s in r.sentences))
+    decoded = replace(intention.decoded, goal=goal, inputs=stated_texts(s for r in group for s in r.sentences))
     vector = compose(request, intention.parts.get("context"), wanted)
     return replace(
         intention,

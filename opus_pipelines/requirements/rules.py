@@ -74,12 +74,12 @@ class RuleDemand:
     value: float | None = None
     figure: Figure | None = None
     strong: bool = True
-    given: str = ""
+    depends_on: str = ""
     after: bool = False
     scope: str = ""
     conditions: tuple[Condition, ...] = ()
-    idle: str | None = None
-    said: str = ""
+    no_effect_reason: str | None = None
+    shown: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,11 @@ def read_rules(element: Element) -> tuple[Rule, ...]:
             found.append(
                 Rule(
                     sentence,
-                    (RuleDemand("none", idle=f"it is written in {foreign}, and rules are read in English only"),),
+                    (
+                        RuleDemand(
+                            "none", no_effect_reason=f"it is written in {foreign}, and rules are read in English only"
+                        ),
+                    ),
                 )
             )
         elif rule := rule_of(sentence, question, column):
@@ -141,7 +145,9 @@ def rule_of(sentence: Sentence, question: str = "", column: int | None = None) -
     if any(_ADDRESS.search(clause) for clause in clauses):
         addressed = normative or any(map(limit_of, clauses))
         return (
-            Rule(sentence, (RuleDemand("none", idle="it addresses the program, not the work"),)) if addressed else None
+            Rule(sentence, (RuleDemand("none", no_effect_reason="it addresses the program, not the work"),))
+            if addressed
+            else None
         )
     limits = [d for clause in clauses for d in _limits(clause, is_row)]
     said = (
@@ -155,9 +161,9 @@ def rule_of(sentence: Sentence, question: str = "", column: int | None = None) -
     sure = tuple(s for s in others if not s.doubt)
     demands = (*limits, *(d for s in sure for d in demands_of(s)))
     if unsure := next((s.doubt for s in others if s.doubt), ""):
-        demands = (*demands, RuleDemand("none", idle=DOUBTFUL.format(unsure)))
+        demands = (*demands, RuleDemand("none", no_effect_reason=DOUBTFUL.format(unsure)))
     if normative and not demands and not any(PERMISSION.search(clause) for clause in clauses):
-        demands = (RuleDemand("none", idle=UNREAD),)
+        demands = (RuleDemand("none", no_effect_reason=UNREAD),)
     return Rule(sentence, demands, tuple(s for s in said if not s.doubt)) if demands else None
 
 
@@ -172,9 +178,9 @@ def demands_of(said: ProcedureStatement) -> Iterator[RuleDemand]:
     elif said.kind in ("precedence", "response", "succession"):
         yield RuleDemand("before", (a, b), ("", ""), strong=said.strong, conditions=given)
         if said.strong and said.kind in ("precedence", "succession"):
-            yield RuleDemand("must_contain", (a,), given=b, conditions=given)
+            yield RuleDemand("must_contain", (a,), depends_on=b, conditions=given)
         if said.strong and said.kind in ("response", "succession"):
-            yield RuleDemand("must_contain", (b,), given=a, after=True, conditions=given)
+            yield RuleDemand("must_contain", (b,), depends_on=a, after=True, conditions=given)
     elif said.kind == "choice":
         kind = "exactly_one_of" if said.exclusive else "one_of"
         yield RuleDemand(kind, said.options, ("",) * len(said.options), conditions=given)
@@ -186,13 +192,15 @@ def demands_of(said: ProcedureStatement) -> Iterator[RuleDemand]:
         else:
             yield RuleDemand("max_lead_time_hours", value=hours(figure), conditions=given)
     else:
-        yield RuleDemand("limit", said=f"{a} {said.op} {said.amount:g} {said.unit}", conditions=given, idle=BOUND)
+        yield RuleDemand(
+            "limit", shown=f"{a} {said.op} {said.amount:g} {said.unit}", conditions=given, no_effect_reason=BOUND
+        )
 
 
 def clauses_of(rules: Iterable[Rule]) -> list[str]:
     """The clauses that may have to be compared with tasks by what they mean: texts to be encoded, each once."""
-    live = [d for rule in rules for d in rule.demands if d.idle is None]
-    clauses = [c for d in live for c in (*d.clauses, d.given) if c]
+    live = [d for rule in rules for d in rule.demands if d.no_effect_reason is None]
+    clauses = [c for d in live for c in (*d.clauses, d.depends_on) if c]
     return list(dict.fromkeys(text for c in clauses for text in (c, without_agent(c)) if text))
 
 
@@ -203,7 +211,7 @@ def _limits(clause: str, is_row: bool) -> Iterator[RuleDemand]:
         kept = limit.value > 0 and (limit.kind != "min_success" or limit.value <= 1)
         idle = None if kept else "a limit that nothing can keep is taken for none"
         idle = "a permission, not a limit" if PERMISSION.search(clause) and not is_row else idle
-        yield RuleDemand(limit.kind, value=limit.value, scope=limit.subject, idle=idle)
+        yield RuleDemand(limit.kind, value=limit.value, scope=limit.subject, no_effect_reason=idle)
 
 
 def _with_question(text: str, question: str) -> str:

@@ -102,7 +102,7 @@ _ASKS = re.compile(
 )
 
 
-def asks(text: str) -> bool:
+def is_request(text: str) -> bool:
     """Does the sentence ask for something?"""
     return bool(_ASKS.search(text))
 
@@ -219,12 +219,12 @@ def _in_block(block: _Block) -> Iterator[tuple[int, str]]:
             yield block.lines[0][0], text
         return
     starts = list(accumulate((len(line) + 1 for _, line in block.lines[:-1]), initial=0))
-    for start, sentence in split(" ".join(line for _, line in block.lines)):
+    for start, sentence in split_sentences(" ".join(line for _, line in block.lines)):
         if plain := _plain(sentence):
             yield block.lines[bisect_right(starts, start) - 1][0], plain
 
 
-def split(text: str) -> Iterator[tuple[int, str]]:
+def split_sentences(text: str) -> Iterator[tuple[int, str]]:
     """The sentences of a paragraph, each with where it begins; abbreviations end none."""
     start = 0
     for end in _END.finditer(text):

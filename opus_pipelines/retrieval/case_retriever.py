@@ -86,7 +86,7 @@ class CaseRetriever:
         """All cases by id."""
         return self._all
 
-    def near_one_doing(self, task: str, vector: np.ndarray, industry: str | None, top: int) -> list[SimilarCase]:
+    def near_case_with(self, task: str, vector: np.ndarray, industry: str | None, top: int) -> list[SimilarCase]:
         """The cases `near` that one of them which is nearest to the vector among those that did the task and did not
         fail; else none.
         """
@@ -149,7 +149,7 @@ def _case(row: dict[str, Any], passive: frozenset[str]) -> SimilarCase:
         task_cost_usd=of["task_cost_usd"],
         task_duration_ms=of["task_duration_ms"],
         actor_kinds=of["actor_kinds"],
-        course=tuple(course),
+        activities=tuple(course),
         models=of["models"],
         actor_groups=of["actor_groups"],
         lead_time_ms=row.get("lead_time_ms"),

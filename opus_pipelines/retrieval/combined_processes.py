@@ -12,7 +12,7 @@ import numpy as np
 
 from opus_pipelines.core.settings import Generation
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.lwm.interface import CaseTasks
+from opus_pipelines.lwm.interface import ProcessDemand
 from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.requirements.rules import Rule
 from opus_pipelines.retrieval.constraint_resolution import ConstraintResolution, ResolutionContext
@@ -26,34 +26,34 @@ MOST = 3  # kinds of work of one Intention, beyond which documents are taken to 
 
 
 def combined_processes(
-    first: CaseTasks,
+    first: ProcessDemand,
     rules: Sequence[Rule],
     texts: Mapping[str, np.ndarray],
     intake: Intake,
     vector: np.ndarray,
     knowledge: SnapshotIndex,
     knobs: Generation,
-) -> list[CaseTasks]:
+) -> list[ProcessDemand]:
     """The work of the near cases first, then each further one that a demanded step belongs to. `texts`: unit vectors
     of the clauses.
     """
     works = [first]
     for task in dict.fromkeys(_demanded(rules, texts, intake, knowledge)):
-        if len(works) < MOST and not any(work.goes_with(task) for work in works):
-            cases = knowledge.cases.near_one_doing(task, vector, intake.industry, knobs.near_cases)
-            needed = critical_tasks(cases, knowledge.needs_of(intake.industry), intake.client, knobs)
+        if len(works) < MOST and not any(work.supports(task) for work in works):
+            cases = knowledge.cases.near_case_with(task, vector, intake.industry, knobs.near_cases)
+            needed = critical_tasks(cases, knowledge.critical_task_rows(intake.industry), intake.client, knobs)
             belongs = any(task in group for group in needed)
             if cases:
-                works.append(CaseTasks(cases, needed if belongs else [frozenset({task})]))
+                works.append(ProcessDemand(cases, needed if belongs else [frozenset({task})]))
     return works
 
 
-def needed_of(works: Iterable[CaseTasks]) -> list[frozenset[str]]:
+def critical_groups(works: Iterable[ProcessDemand]) -> list[frozenset[str]]:
     """The groups of all works, each once, in order of their ids."""
-    return sorted({group for work in works for group in work.needed}, key=sorted)
+    return sorted({group for work in works for group in work.critical}, key=sorted)
 
 
-def order_of(works: Sequence[CaseTasks], share: float) -> frozenset[Pair]:
+def combined_precedence(works: Sequence[ProcessDemand], share: float) -> frozenset[Pair]:
     """What the first work settled, and of each further one what contradicts nothing before it."""
     found: set[Pair] = set()
     for work in works:
@@ -78,4 +78,4 @@ def _demanded(
     )
     for rule in rules:
         if rule.sentence.role == "process":
-            yield from filter(None, (settling.meant(demand, rule.sentence.heading) for demand in rule.demands))
+            yield from filter(None, (settling.task_demanded(demand, rule.sentence.heading) for demand in rule.demands))

@@ -32,9 +32,9 @@ class Completeness:
     """
 
     rule: str
-    doubt: str | None = None
+    undecided_reason: str | None = None
     similar: SimilarCases | None = None
-    expected: Consensus | None = None
+    consensus: Consensus | None = None
     steps: frozenset[str] = frozenset()
 
     @property
@@ -43,34 +43,34 @@ class Completeness:
         return self.rule == SUPPORT
 
     @property
-    def agreed(self) -> tuple[str, ...]:
+    def consensus_tasks(self) -> tuple[str, ...]:
         """The work steps of the consensus, in order; none where outcomes decide."""
         return (
-            tuple(t for t in self.expected.tasks if t in self.steps) if self.rule == SUPPORT and self.expected else ()
+            tuple(t for t in self.consensus.tasks if t in self.steps) if self.rule == SUPPORT and self.consensus else ()
         )
 
     @property
     def critical(self) -> list[frozenset[str]]:
         """Groups of one task each that no workflow may lack, by support; in order of their ids."""
-        if self.rule != SUPPORT or self.expected is None:
+        if self.rule != SUPPORT or self.consensus is None:
             return []
-        found = {t for t, share in self.expected.support.items() if share >= CRITICAL_SUPPORT and t in self.steps}
+        found = {t for t, share in self.consensus.support.items() if share >= CRITICAL_SUPPORT and t in self.steps}
         return [frozenset({t}) for t in sorted(found)]
 
     def conformity(self, tasks: Sequence[str]) -> tuple[float, float] | tuple[None, None]:
         """Expected F1 of these steps, and of their consecutive pairs, against those of the similar cases; None where
         it ranks nothing.
         """
-        if self.expected is None or not (self.steps or self.by_support):
+        if self.consensus is None or not (self.steps or self.by_support):
             return None, None
-        return self.expected.agreement_of(tasks, self.steps)
+        return self.consensus.expected_f1(tasks, self.steps)
 
-    def agrees_more(self, one: Sequence[str], other: Sequence[str]) -> float:
+    def preferred_share(self, one: Sequence[str], other: Sequence[str]) -> float:
         """Share of the similar cases, by weight, that agree more with the one than with the other; those that agree
         equally count half.
         """
-        assert self.expected is not None
-        first, second, counted = Course.of(one), Course.of(other), self.expected.counted(self.steps)
+        assert self.consensus is not None
+        first, second, counted = Course.of(one), Course.of(other), self.consensus.weights_among(self.steps)
         told = (
             (sum(course.agreement(first)) - sum(course.agreement(second)), weight) for course, weight in counted.items()
         )
@@ -83,17 +83,17 @@ BY_OUTCOMES = Completeness(OUTCOMES)
 def outcomes_decide(cases: Sequence[SimilarCase]) -> bool:
     """Whether enough of the similar cases have a known outcome, some of them a success."""
     whole = sum(c.weight for c in cases)
-    known = sum(c.weight for c in cases if c.counts)
+    known = sum(c.weight for c in cases if c.is_informative)
     return whole > 0 and known >= LEAST_KNOWN * whole and any(c.success for c in cases)
 
 
-def doubt_of(cases: Sequence[SimilarCase], rule: str, nearest: float | None) -> str | None:
+def undecided_reason(cases: Sequence[SimilarCase], rule: str, nearest: float | None) -> str | None:
     """Why no verdict is clear: nothing in history is like the intake, or no outcomes, or few successes tell of it."""
     if nearest is not None and nearest < LEAST_COSINE:
         return f"no case of history is like this intake: the most similar one has cosine {nearest:.2f}, and {LEAST_COSINE:.2f} is asked"
     if rule == SUPPORT:
         return "history tells no outcomes of similar cases: what is right is not known, only what is usual"
-    weights = [c.weight for c in cases if c.success and c.counts]
+    weights = [c.weight for c in cases if c.success and c.is_informative]
     effective = sum(weights) ** 2 / sum(w * w for w in weights) if weights else 0.0
     if effective < LEAST_SUCCESSES:
         return f"only {effective:.1f} similar successes in effect, and {LEAST_SUCCESSES:.0f} are asked"

@@ -78,11 +78,11 @@ class Consensus:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def agreement_of(self, tasks: Sequence[str], among: Collection[str]) -> tuple[float, float]:
+    def expected_f1(self, tasks: Sequence[str], among: Collection[str]) -> tuple[float, float]:
         """Expected F1 of a sequence's tasks, and of its consecutive pairs, against the similar cases, of which only
         these tasks count.
         """
-        own, counted = Course.of(tasks), self.counted(among)
+        own, counted = Course.of(tasks), self.weights_among(among)
         whole, told = sum(counted.values()), [(course.agreement(own), weight) for course, weight in counted.items()]
         return sum(w * of_tasks for (of_tasks, _), w in told) / whole, sum(
             w * of_pairs for (_, of_pairs), w in told
@@ -98,7 +98,7 @@ class Consensus:
             return {}
         return {pair: self.pair_support[pair] for pair in sorted(_best(linked, inside.issuperset)[0])}
 
-    def counted(self, among: Collection[str]) -> Mapping[Course, float]:
+    def weights_among(self, among: Collection[str]) -> Mapping[Course, float]:
         """The similar cases' courses with their weights, as if only these tasks were in them."""
         key = frozenset(among)
         if key not in self._counted:

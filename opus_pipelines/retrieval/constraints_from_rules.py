@@ -29,11 +29,13 @@ class RuleConstraints:
     """The constraints in force, and every demand behind them or beside them."""
 
     constraints: Constraints
-    all: tuple[ResolvedRule, ...] = ()
+    rules: tuple[ResolvedRule, ...] = ()
 
-    def order(self, settled: frozenset[Pair]) -> frozenset[Pair]:
+    def precedence(self, settled: frozenset[Pair]) -> frozenset[Pair]:
         """History's settled order, where no demanded order contradicts it, and the demanded one."""
-        demanded = {(d.tasks[0], d.tasks[1]) for d in self.all if d.holds and d.kind == "before" and len(d.tasks) == 2}
+        demanded = {
+            (d.tasks[0], d.tasks[1]) for d in self.rules if d.is_in_force and d.kind == "before" and len(d.tasks) == 2
+        }
         return frozenset({(a, b) for a, b in settled if (b, a) not in demanded} | demanded)
 
     @property
@@ -41,21 +43,21 @@ class RuleConstraints:
         """How many sentences ask for something that no constraint in force expresses, though they may be about this
         intake.
         """
-        held = {(d.sentence, d.place) for d in self.all if d.holds}
-        return len({(d.sentence, d.place) for d in self.all if d.sentence and d.status == "not applied"} - held)
+        held = {(d.sentence, d.place) for d in self.rules if d.is_in_force}
+        return len({(d.sentence, d.place) for d in self.rules if d.sentence and d.status == "not applied"} - held)
 
-    def cited(self, violation: str) -> str:
+    def with_source(self, violation: str) -> str:
         """A violation with the place of the sentence that it offends, where one was read."""
         kind, _, rest = violation.partition(": ")
-        for found in self.all:
-            if found.holds and found.sentence and found.kind == kind and (kind in LIMITS or _names(found, rest)):
+        for found in self.rules:
+            if found.is_in_force and found.sentence and found.kind == kind and (kind in LIMITS or _names(found, rest)):
                 return f"{violation} ({found.place})"
         return violation
 
 
 def rule_constraints(rules: Sequence[Rule], ground: ResolutionContext) -> RuleConstraints:
     """Every demand of the rules, settled in their order, the strong ones first."""
-    read = ConstraintResolution(ground).of(rules)
+    read = ConstraintResolution(ground).resolve(rules)
     return RuleConstraints(_merged(ground, read), (*_stated(ground), *read))
 
 
@@ -68,28 +70,28 @@ def _names(found: ResolvedRule, said: str) -> bool:
 def _merged(ground: ResolutionContext, read: Sequence[ResolvedRule]) -> Constraints:
     """The stated constraints and the read ones that hold; of several limits the tightest."""
     stated = ground.stated
-    title = lambda task: ground.meaning.graph.tasks[task].title
+    title = lambda task: ground.matcher.graph.tasks[task].title
     new: dict[str, object] = {}
     for kind, tightest in LIMITS.items():
-        values = [float(d.value) for d in read if d.holds and d.kind == kind]
+        values = [float(d.value) for d in read if d.is_in_force and d.kind == kind]
         if values:
             new[kind] = tightest(values)
     for kind in ("must_contain", "must_not_contain"):
-        names = [title(d.tasks[0]) for d in read if d.holds and d.kind == kind]
+        names = [title(d.tasks[0]) for d in read if d.is_in_force and d.kind == kind]
         new[kind] = tuple(dict.fromkeys((*getattr(stated, kind), *names)))
-    orders = [(title(d.tasks[0]), title(d.tasks[1])) for d in read if d.holds and d.kind == "before"]
+    orders = [(title(d.tasks[0]), title(d.tasks[1])) for d in read if d.is_in_force and d.kind == "before"]
     new["before"] = tuple(dict.fromkeys((*stated.before, *orders)))
     for kind in CHOICES:
-        groups = [tuple(map(title, d.tasks)) for d in read if d.holds and d.kind == kind]
+        groups = [tuple(map(title, d.tasks)) for d in read if d.is_in_force and d.kind == kind]
         new[kind] = tuple(dict.fromkeys((*getattr(stated, kind), *groups)))
-    dues = [deadline_of(d.figure, *map(title, d.tasks)) for d in read if d.holds and d.figure]
+    dues = [deadline_of(d.figure, *map(title, d.tasks)) for d in read if d.is_in_force and d.figure]
     new["deadlines"] = tuple(dict.fromkeys((*stated.deadlines, *dues)))
     return stated.model_copy(update={k: v for k, v in new.items() if v != getattr(stated, k)})
 
 
 def _stated(ground: ResolutionContext) -> list[ResolvedRule]:
     """What contract.toml and intake.toml state, in the same form."""
-    stated, names = ground.stated, ground.meaning.names
+    stated, names = ground.stated, ground.matcher.names
     found = [
         ResolvedRule(k, f"{getattr(stated, k):g}", IN_FORCE, STATED) for k in LIMITS if getattr(stated, k) is not None
     ]

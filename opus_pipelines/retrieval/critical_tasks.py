@@ -22,7 +22,7 @@ def critical_tasks(
     cases: Sequence[SimilarCase], needs: Iterable[Mapping[str, Any]], client: str | None, settings: Generation
 ) -> list[frozenset[str]]:
     """Groups of tasks, any one of a group must be done; in order of their ids. `needs` are rows of wkg/needs."""
-    taught = [c for c in cases if c.counts and c.tasks]
+    taught = [c for c in cases if c.is_informative and c.tasks]
     if sum(c.weight for c in taught if c.success) >= MIN_SUCCESSES:
         return _needed_near(taught, settings)
     return _needed_by_kind(cases, needs, client)

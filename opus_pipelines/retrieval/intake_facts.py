@@ -9,7 +9,7 @@ from functools import cached_property
 
 from opus_pipelines.core.word_stems import stem, stem_set, stems, within
 from opus_pipelines.requirements.grammar.figures import NUMBER, Figure, figure_of, money_in, number, with_tokens
-from opus_pipelines.requirements.sentences import split
+from opus_pipelines.requirements.sentences import split_sentences
 from opus_pipelines.requirements.statements import Condition
 
 _MEASURE = re.compile(rf"(?P<n>{NUMBER})\s*-?(?P<u>[a-z°]+)")
@@ -37,7 +37,7 @@ class IntakeFacts:
     @cached_property
     def sentences(self) -> tuple[tuple[tuple[str, ...], bool], ...]:
         """Stems of each sentence, and whether it denies something."""
-        found = [text for line in self.said.splitlines() for _, text in split(line)]
+        found = [text for line in self.said.splitlines() for _, text in split_sentences(line)]
         return tuple((stems(text.casefold()), bool(_NEGATIVE.search(text.casefold()))) for text in found)
 
     def unmet(self, conditions: Iterable[Condition]) -> tuple[str | None, bool]:

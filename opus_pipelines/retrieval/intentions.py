@@ -8,11 +8,11 @@ import numpy as np
 
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.lwm.interface import CaseTasks, SimilarCase
+from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.requirements.encode import Intention, encode_intention
 from opus_pipelines.requirements.goals import goals_of
-from opus_pipelines.requirements.industry import IndustryMatch, resolved
+from opus_pipelines.requirements.missing_part import Precedent, resolve_missing_part
 from opus_pipelines.retrieval.constraint_resolution import ResolutionContext
 from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints, rule_constraints
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
@@ -33,20 +33,20 @@ def intentions(intake: Intake, knowledge: SnapshotIndex, encoder: TextEncoder) -
     return goals_of(encode_intention(intake.elements, intake.title, encoder), kind_of)
 
 
-def completed(intention: Intention, cases: Sequence[SimilarCase], knowledge: SnapshotIndex) -> Intention:
+def with_missing_part(intention: Intention, cases: Sequence[SimilarCase], knowledge: SnapshotIndex) -> Intention:
     """The Intention with the part that the client did not give, from the nearest cases that succeeded."""
     models = (c for c in cases if c.success is not False and c.tasks)
-    return resolved(intention, [_precedent(c, knowledge) for c in islice(models, CASES_OF_A_KIND)])
+    return resolve_missing_part(intention, [_precedent(c, knowledge) for c in islice(models, CASES_OF_A_KIND)])
 
 
-def demanded(
+def resolve_constraints(
     intake: Intake,
     intention: Intention,
     alone: bool,
     knowledge: SnapshotIndex,
     graph: WorkGraph,
     wfg: WFG,
-    works: Sequence[CaseTasks],
+    works: Sequence[ProcessDemand],
     settled: frozenset[tuple[str, str]],
     is_timed: Callable[[str], bool] = lambda task: True,
 ) -> RuleConstraints:
@@ -81,7 +81,7 @@ def _kind(cases: Sequence[SimilarCase]) -> str | None:
     return best or None if weights[best] >= CLEAR_SHARE * sum(weights.values()) else None
 
 
-def _precedent(case: SimilarCase, knowledge: SnapshotIndex) -> IndustryMatch:
+def _precedent(case: SimilarCase, knowledge: SnapshotIndex) -> Precedent:
     known = [knowledge.task_vectors[t] for t in case.tasks if t in knowledge.task_vectors]
     steps = np.stack(known) if known else np.zeros((0, 0), np.float32)
-    return IndustryMatch(case.implementation_id, case.similarity, steps, knowledge.graph.tasks[case.tasks[-1]].outputs)
+    return Precedent(case.implementation_id, case.similarity, steps, knowledge.graph.tasks[case.tasks[-1]].outputs)

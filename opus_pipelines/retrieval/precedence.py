@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from opus_pipelines.lwm.dependency import independent, told
+from opus_pipelines.lwm.dependency import independent, order_counts
 from opus_pipelines.lwm.history_backend import first_occurrences
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.optimization.plan_shape import OrderFacts, plan_shape
@@ -43,12 +43,12 @@ def _votes(cases: Sequence[SimilarCase], number: Mapping[str, int]) -> np.ndarra
     return np.bincount(np.concatenate([np.zeros(0, np.int64), *found]), weights, size * size).reshape(size, size)
 
 
-def breaks(tasks: Sequence[str], order: frozenset[Pair]) -> bool:
+def violates(tasks: Sequence[str], order: frozenset[Pair]) -> bool:
     """Does the sequence do two tasks the other way round?"""
     return any((b, a) in order for a, b in combinations(tasks, 2))
 
 
-def facts_of(
+def order_facts(
     tasks: Iterable[str], seen: Mapping[Pair, float], graph: WorkGraph, settled: frozenset[Pair]
 ) -> OrderFacts:
     """What decides which of these tasks waits for which. `seen`: how many near cases did the one task before the
@@ -56,19 +56,19 @@ def facts_of(
     """
     known = [graph.tasks[t] for t in sorted(tasks)]
     return OrderFacts(
-        lambda pair: told(pair, seen, graph.transitions),
+        lambda pair: order_counts(pair, seen, graph.transitions),
         {t.task_id: frozenset(t.inputs) for t in known},
         {t.task_id: frozenset(t.outputs) for t in known},
         settled,
     )
 
 
-def free_pairs(tasks: Collection[str], seen: Mapping[Pair, float], graph: WorkGraph) -> frozenset[Pair]:
+def independent_pairs(tasks: Collection[str], seen: Mapping[Pair, float], graph: WorkGraph) -> frozenset[Pair]:
     """The pairs of these tasks, both ways round, that history shows independent: what `facts_of` tells of them."""
     known = frozenset(tasks)
     near = {pair for pair in seen if known.issuperset(pair)}
     walked = {(a, b) for a in known for b in graph.successors.get(a, ()) if b in known and (b, a) in graph.edges}
-    return frozenset(pair for pair in near | walked if independent(*told(pair, seen, graph.transitions)))
+    return frozenset(pair for pair in near | walked if independent(*order_counts(pair, seen, graph.transitions)))
 
 
 def predecessors(
@@ -80,7 +80,7 @@ def predecessors(
     `seen`: as `facts_of`. The WFG keeps the sequence as a chain of edges, so that a path through it meets every step;
     what may run beside what stands here.
     """
-    facts = facts_of({t for found in sequences.values() for t in found}, seen, graph, settled)
+    facts = order_facts({t for found in sequences.values() for t in found}, seen, graph, settled)
     return {name: _waits(found, facts) for name, found in sequences.items()}
 
 

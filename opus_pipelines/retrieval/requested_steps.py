@@ -16,7 +16,7 @@ from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.embedding.text_parts import Part, parts, plain
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.lwm.procedure_index import ProcedureIndex
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep, read, texts_of
+from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep, parse_procedure, texts_to_embed
 from opus_pipelines.retrieval.routing import route
 from opus_pipelines.wkg.graph import Task, Way, WorkGraph
 
@@ -30,7 +30,7 @@ def texts_to_encode(elements: Sequence[Element], industry: str | None, procedure
     """Every text that reading an intake's procedure may need the vector of; none where the industry has no procedure
     to learn from.
     """
-    return texts_of(_parts(elements)) if procedures.lessons(industry) else []
+    return texts_to_embed(_parts(elements)) if procedures.model(industry) else []
 
 
 def requested_steps(
@@ -41,19 +41,19 @@ def requested_steps(
     encoder: TextEncoder,
 ) -> ParsedProcedure | None:
     """The steps that the intake's procedure asks for of a request [d, unit length], where history teaches to read it."""
-    lessons = procedures.lessons(industry)
+    lessons = procedures.model(industry)
     found = _parts(elements) if lessons else []
     if lessons is None or not found:
         return None
-    texts = texts_of(found)
+    texts = texts_to_embed(found)
     vectors = dict(zip(texts, encoder.encode(texts), strict=True))
-    made = read(request, found, industry, lessons, lambda asked: np.stack([vectors[text] for text in asked]))
-    if made is None or (made.known < KNOWN_SHARE if made.has_goal else made.alike < ALIKE_SHARE):
+    made = parse_procedure(request, found, industry, lessons, lambda asked: np.stack([vectors[text] for text in asked]))
+    if made is None or (made.explained_share < KNOWN_SHARE if made.has_goal else made.similar_share < ALIKE_SHARE):
         return None
     return made
 
 
-def needed_by(reading: ParsedProcedure | None, near: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+def required_groups(reading: ParsedProcedure | None, near: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     """Every step by itself, in order of their ids; the groups that near cases needed only where no part of the
     procedure decides.
     """
@@ -67,7 +67,7 @@ def needed_by(reading: ParsedProcedure | None, near: Sequence[frozenset[str]]) -
     )
 
 
-def needed_because(group: frozenset[str], reading: ParsedProcedure | None) -> str:
+def required_reason(group: frozenset[str], reading: ParsedProcedure | None) -> str:
     """Why a group of tasks is needed, in words."""
     steps = {s.task_id: s for s in reading.steps} if reading else {}
     step = next((steps[t] for t in sorted(group) if t in steps), None)
@@ -76,7 +76,9 @@ def needed_because(group: frozenset[str], reading: ParsedProcedure | None) -> st
     return f"the procedure asks for it: {step.sentence}" if step.sentence else "it is what the procedure's part is for"
 
 
-def order_by(reading: ParsedProcedure | None, settled: frozenset[Pair], known: Collection[str]) -> frozenset[Pair]:
+def required_precedence(
+    reading: ParsedProcedure | None, settled: frozenset[Pair], known: Collection[str]
+) -> frozenset[Pair]:
     """The reading's order, and of what near history settled all that it leaves open; of the tasks `known` none comes
     after what the procedure is for, where it says so: that ends the work.
     """

@@ -43,7 +43,7 @@ class SimilarCases:
 
     rows: np.ndarray
     weights: np.ndarray
-    by: str
+    basis: str
     nearest: float | None
     consensus: Consensus
 

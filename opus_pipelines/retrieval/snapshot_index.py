@@ -29,7 +29,7 @@ class SnapshotIndex:
     def load(self) -> None:
         """Load everything now: a process that is about to fork shares it with its children."""
         first = self.graph, self.index, self.cases, self.names, self.task_vectors
-        for part in (*first, self.waiting, self.raw_keys, self.industries, self._variants, self._needs):
+        for part in (*first, self.step_times, self.raw_keys, self.industries, self._variants, self._needs):
             assert part is not None
         self.procedures.load()
 
@@ -90,7 +90,7 @@ class SnapshotIndex:
         rows = column.flatten().to_numpy().reshape(len(column), -1).astype("float32") if len(column) else []
         return dict(zip(table["task_id"].to_pylist(), rows, strict=True))
 
-    def alike(self, one: str, other: str) -> float:
+    def task_similarity(self, one: str, other: str) -> float:
         """Cosine of two tasks' vectors; a trained graph attention network's similarity would take its place. 0 for a
         task without one.
         """
@@ -98,17 +98,17 @@ class SnapshotIndex:
         return float(vectors[one] @ vectors[other]) if one in vectors and other in vectors else 0.0
 
     @cached_property
-    def waiting(self) -> StepTimes:
+    def step_times(self) -> StepTimes:
         """What history says of waiting and working times."""
         kept = self.snapshot
         if self.passive:  # the plans leave events out: what is waited for lies between two work steps
             return StepTimes.of_cases(kept.cases, None, self.passive)
         return StepTimes.of(kept.waits, kept.ways, kept.cases)
 
-    def waiting_on(self, calendar: CalendarSettings | None) -> StepTimes:
+    def step_times_on(self, calendar: CalendarSettings | None) -> StepTimes:
         """The same with the times of people in the working time of a contract's calendar."""
         if calendar is None:
-            return self.waiting
+            return self.step_times
         if calendar not in self._by_calendar:
             self._by_calendar[calendar] = StepTimes.of_cases(self.snapshot.cases, Calendar.of(calendar), self.passive)
         return self._by_calendar[calendar]
@@ -141,15 +141,15 @@ class SnapshotIndex:
             found[row["industry"]].append(row)
         return found
 
-    def needs_of(self, industry: str | None) -> list[dict[str, Any]]:
+    def critical_task_rows(self, industry: str | None) -> list[dict[str, Any]]:
         """Rows of wkg/needs of an industry."""
         return self._needs.get(industry, [])
 
-    def in_history(self, tasks: tuple[str, ...]) -> bool:
+    def is_known_variant(self, tasks: tuple[str, ...]) -> bool:
         """Was this very sequence once carried out."""
         return tasks in self._variants
 
-    def strangeness(self, industry: str | None) -> str | None:
+    def unknown_industry_reason(self, industry: str | None) -> str | None:
         """Why an intake of this industry cannot be answered, None when it can."""
         if industry is None or industry in self.industries:
             return None

@@ -30,7 +30,7 @@ class TaskMatcher:
     vectors: Mapping[str, np.ndarray]
     clauses: Mapping[str, np.ndarray]
 
-    def of(self, clause: str, verb: str = "") -> str | None:
+    def match(self, clause: str, verb: str = "") -> str | None:
         """The task that a clause means; None where that is unsure. `verb`: a stem that one of its names must have;
         only where none is asked for may a clause of one word mean the task that begins with it.
         """
@@ -39,15 +39,15 @@ class TaskMatcher:
             self._by_name(words, verb) or (None if verb else self._by_verb(words)) or self._by_text(clause, words, verb)
         )
 
-    def names_of(self, task: str) -> tuple[tuple[str, ...], ...]:
+    def stemmed_names(self, task: str) -> tuple[tuple[str, ...], ...]:
         """A task's names as stems; a new step has but its title."""
         return self.names.stems(task) or (stems(self.graph.tasks[task].title),)
 
-    def known(self, clause: str, verb: str = "") -> str | None:
+    def catalogue_task(self, clause: str, verb: str = "") -> str | None:
         """A task of the whole catalogue that goes by the clause's words, for the person who asks why a rule has no
         effect.
         """
-        found = _longest({t: names for t in self.graph.tasks for names in [self.names_of(t)]}, stems(clause), verb)
+        found = _longest({t: names for t in self.graph.tasks for names in [self.stemmed_names(t)]}, stems(clause), verb)
         return min(found) if found else None
 
     def nearest(self, clause: str, most: int = 3) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ class TaskMatcher:
         words, vector = stems(clause), self.clauses.get(clause)
 
         def near(task: str) -> float:
-            names = [name for name in self.names_of(task) if name]
+            names = [name for name in self.stemmed_names(task) if name]
             shared = max((sum(any(same(n, w) for w in words) for n in name) / len(name) for name in names), default=0.0)
             close = float(self.vectors[task] @ vector) if vector is not None and task in self.vectors else 0.0
             return round(shared + close, 6)
@@ -66,7 +66,7 @@ class TaskMatcher:
         return tuple(dict.fromkeys(self.graph.tasks[task].title for task in ranked))[:most]
 
     def _by_name(self, words: tuple[str, ...], verb: str) -> str | None:
-        found = _longest({t: self.names_of(t) for t in self.tasks}, words, verb)
+        found = _longest({t: self.stemmed_names(t) for t in self.tasks}, words, verb)
         return found[0] if len(found) == 1 else None
 
     def _by_verb(self, words: tuple[str, ...]) -> str | None:
@@ -85,8 +85,8 @@ class TaskMatcher:
         cosines = np.stack([self.vectors[t] for t in tasks]) @ vector
         order = np.argsort(-cosines.round(6), kind="stable")
         best, lead = tasks[order[0]], float(cosines[order[0]] - (cosines[order[1]] if len(order) > 1 else 0.0))
-        shares = any(same(w, n) for w in words for name in self.names_of(best) for n in name)
-        fits = not verb or any(same(verb, n) for name in self.names_of(best) for n in name)
+        shares = any(same(w, n) for w in words for name in self.stemmed_names(best) for n in name)
+        fits = not verb or any(same(verb, n) for name in self.stemmed_names(best) for n in name)
         return best if cosines[order[0]] >= LEAST_COSINE and lead >= LEAST_LEAD and shares and fits else None
 
 

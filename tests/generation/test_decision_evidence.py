@@ -66,7 +66,7 @@ def test_an_accepted_workflow_is_a_successful_case_between_those_it_is_as_simila
     assert [c.implementation_id for c in found] == ["m1", decision().decision_id, "m2"]
     one = found[1]
     assert (one.similarity, one.weight) == (pytest.approx(0.8), pytest.approx(5.0 * 0.4))
-    assert (one.success, one.counts, one.is_decision, one.tasks) == (True, True, True, ("ask", "note", "pay"))
+    assert (one.success, one.is_informative, one.is_decision, one.tasks) == (True, True, True, ("ask", "note", "pay"))
 
 
 def test_the_weight_is_a_setting() -> None:
@@ -111,13 +111,13 @@ def test_where_support_decides_the_decided_workflow_is_among_what_the_cases_agre
     agreed = consensus([Course.of(c.tasks) for c in history], np.ones(4))
     before = Completeness(SUPPORT, None, None, agreed, frozenset({"ask", "pay"}))
     after = agreed_with(before, near(decision(vector=(1.0, 0.0, 0.0)), cases=history))
-    assert after.expected.support["note"] == pytest.approx(5 / 9)
-    assert (after.agreed, before.agreed) == (("ask", "note", "pay"), ("ask", "pay"))
+    assert after.consensus.support["note"] == pytest.approx(5 / 9)
+    assert (after.consensus_tasks, before.consensus_tasks) == (("ask", "note", "pay"), ("ask", "pay"))
     assert after.conformity(("ask", "note", "pay")) > before.conformity(("ask", "note", "pay"))
-    assert after.expected.cases == agreed.cases  # a decision is no case of history: it makes no verdict surer
+    assert after.consensus.cases == agreed.cases  # a decision is no case of history: it makes no verdict surer
     assert agreed_with(before, history) == before
     by_outcomes = replace(before, rule=OUTCOMES, steps=frozenset())
-    assert agreed_with(by_outcomes, near(decision(vector=(1.0, 0.0, 0.0)), cases=history)).expected == agreed
+    assert agreed_with(by_outcomes, near(decision(vector=(1.0, 0.0, 0.0)), cases=history)).consensus == agreed
 
 
 def test_without_a_gain_a_decided_workflow_is_a_case_that_conformity_is_told_against() -> None:
@@ -126,5 +126,5 @@ def test_without_a_gain_a_decided_workflow_is_a_case_that_conformity_is_told_aga
         OUTCOMES, None, None, consensus([Course.of(c.tasks) for c in history], np.ones(4)), frozenset({"ask", "pay"})
     )
     after = agreed_with(before, near(decision(vector=(1.0, 0.0, 0.0)), cases=history))
-    assert (after.agreed, before.agreed) == ((), ())  # outcomes tell what may be left out
+    assert (after.consensus_tasks, before.consensus_tasks) == ((), ())  # outcomes tell what may be left out
     assert after.conformity(("ask", "note", "pay")) > before.conformity(("ask", "note", "pay"))

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.lwm.history_backend import composed, merged
-from opus_pipelines.lwm.interface import CaseTasks, SimilarCase
+from opus_pipelines.lwm.history_backend import combined_sequence, merge_sequences
+from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 
 
 def work(needed, *sequences, success=True):
@@ -13,7 +13,7 @@ def work(needed, *sequences, success=True):
     cases = [
         SimilarCase(s, 0.9, 1.0, success, None, None, None, tuple(s), tuple(s), empty, empty, empty) for s in sequences
     ]
-    return CaseTasks(cases, [frozenset(group) for group in needed])
+    return ProcessDemand(cases, [frozenset(group) for group in needed])
 
 
 def ways(*works):
@@ -31,34 +31,34 @@ def ways(*works):
     ],
 )
 def test_the_other_ones_tasks_come_behind_what_it_does_before(one, other, expected):
-    assert "".join(merged(tuple(one), tuple(other))) == expected
+    assert "".join(merge_sequences(tuple(one), tuple(other))) == expected
 
 
 @given(st.permutations("abcdef"), st.permutations("defghi"))
 def test_a_merge_holds_each_task_once_and_keeps_the_first_order(one, other):
-    found = merged(tuple(one), tuple(other))
+    found = merge_sequences(tuple(one), tuple(other))
     assert sorted(found) == list("abcdefghi")
     assert [t for t in found if t in one] == list(one)
 
 
 def test_each_work_brings_what_it_needs_and_leaves_its_extras():
     storm, water = work(["r", "w", "i"], "rwiz"), work(["r", "d", "i"], "rdsiz")
-    assert composed([storm, water], ways(storm, water)) == tuple("rdwiz")
+    assert combined_sequence([storm, water], ways(storm, water)) == tuple("rdwiz")
 
 
 def test_a_model_holds_all_that_its_work_needs():
     storm, water = work(["r", "w"], "rwz"), work(["r", "d"], "rz", "rdz")
-    assert composed([storm, water], ways(storm, water)) == tuple("rdwz")
+    assert combined_sequence([storm, water], ways(storm, water)) == tuple("rdwz")
     lacking = work(["r", "d", "x"], "rdz")
-    assert composed([storm, lacking], ways(storm, lacking)) is None
+    assert combined_sequence([storm, lacking], ways(storm, lacking)) is None
 
 
 def test_one_work_needs_no_composing():
-    assert composed([work(["r"], "rz")], [[tuple("rz")]]) is None
-    assert composed([], []) is None
+    assert combined_sequence([work(["r"], "rz")], [[tuple("rz")]]) is None
+    assert combined_sequence([], []) is None
 
 
 def test_what_goes_with_a_work():
-    assert work(["r", "d"], "rdz", "rz").goes_with("z")
-    assert not work(["r", "d"], "rd", "rz").goes_with("z")
-    assert not work(["r"], "rz", success=False).goes_with("z")
+    assert work(["r", "d"], "rdz", "rz").supports("z")
+    assert not work(["r", "d"], "rd", "rz").supports("z")
+    assert not work(["r"], "rz", success=False).supports("z")

@@ -1,6 +1,6 @@
 import pytest
 
-from opus_pipelines.lwm.dependency import dependency, independent, orders, told
+from opus_pipelines.lwm.dependency import dependency, independent, order_counts, precedence_counts
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,16 @@ def test_tasks_are_independent_only_where_both_orders_were_seen(forward: int, ba
 
 
 def test_orders_count_a_task_once_a_case_where_it_first_came() -> None:
-    assert orders([("a", "b", "a", "c"), ("b", "a")]) == {("a", "b"): 1, ("a", "c"): 1, ("b", "c"): 1, ("b", "a"): 1}
+    assert precedence_counts([("a", "b", "a", "c"), ("b", "a")]) == {
+        ("a", "b"): 1,
+        ("a", "c"): 1,
+        ("b", "c"): 1,
+        ("b", "a"): 1,
+    }
 
 
 @pytest.mark.parametrize(("seen", "expected"), [({("a", "b"): 3}, (3, 0)), ({("b", "a"): 2}, (0, 2)), ({}, (7, 4))])
 def test_the_wkg_tells_only_where_the_cases_do_not(
     seen: dict[tuple[str, str], float], expected: tuple[float, float]
 ) -> None:
-    assert told(("a", "b"), seen, {("a", "b"): 7.0, ("b", "a"): 4.0}.__getitem__) == expected
+    assert order_counts(("a", "b"), seen, {("a", "b"): 7.0, ("b", "a"): 4.0}.__getitem__) == expected

@@ -1,6 +1,6 @@
 """Algorithm 2: joined by what is alike, and left alone where nothing is."""
 
-from opus_pipelines.lwm.join_components import join_components, parts_of
+from opus_pipelines.lwm.join_components import connected_components, join_components
 from opus_pipelines.lwm.sequence_dag import chain
 from opus_pipelines.lwm.workflow_graph import workflow_graph
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
@@ -20,12 +20,12 @@ APART = workflow_graph({"q1": chain("ab"), "q2": chain("cd")}, graph("ab", "cd")
 
 
 def test_input_and_output_do_not_hold_a_graph_together():
-    assert parts_of(APART) == [{"a", "b"}, {"c", "d"}]
+    assert connected_components(APART) == [{"a", "b"}, {"c", "d"}]
 
 
 def test_a_task_like_both_sides_joins_them_and_says_where_it_comes_from():
     found = join_components(APART, WHOLE, alike(bm=0.7, cm=0.6, bx=0.2))
-    assert parts_of(found) == [{"a", "b", "c", "d", "m"}]
+    assert connected_components(found) == [{"a", "b", "c", "d", "m"}]
     assert found.nodes["m"].origin == "algorithm2"
     assert [(e.src, e.dst) for e in found.edges.values() if e.origin == "algorithm2"] == [("b", "m"), ("m", "c")]
     assert found.nodes[INPUT] == APART.nodes[INPUT]

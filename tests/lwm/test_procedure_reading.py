@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from opus_pipelines.embedding.text_parts import Part, Sentence, parts, plain
-from opus_pipelines.lwm.name_coverage import NameCoverage, fits, words
-from opus_pipelines.lwm.procedure_reading import read, texts_of
+from opus_pipelines.lwm.name_coverage import NameCoverage, fit_probability, words
+from opus_pipelines.lwm.procedure_reading import parse_procedure, texts_to_embed
 from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel, requests_of, units_of
 
 APPROVED, KNOWN, SMALL = (
@@ -68,13 +68,18 @@ def lessons(more=()):
 
 def test_a_sentence_learns_what_was_done_because_of_it():
     found = lessons()
-    asked = {(c, t) for n, c in enumerate(found.causes) for m, t in enumerate(found.tasks) if found.asked[n, m] >= 0.5}
+    asked = {
+        (c, t)
+        for n, c in enumerate(found.causes)
+        for m, t in enumerate(found.tasks)
+        if found.cause_weights[n, m] >= 0.5
+    }
     assert asked == {(APPROVED, "approve_invoice"), (APPROVED, "log_in"), (KNOWN, "look_up_supplier")}
 
 
 def test_tasks_that_end_cases_are_ends():
     found = lessons()
-    assert dict(zip(found.tasks, found.means.tolist(), strict=True)) == {
+    assert dict(zip(found.tasks, found.is_intermediate.tolist(), strict=True)) == {
         "approve_invoice": True,
         "close_invoice": False,
         "log_in": True,
@@ -86,7 +91,7 @@ def test_tasks_that_end_cases_are_ends():
 def test_an_end_may_be_a_step_where_its_first_word_is_mostly_that_of_steps():
     rate = Part("get_exchange_rate", (Sentence(APPROVED),))
     more = [(rate, False, ("log_in", "get_exchange_rate"))] * 6
-    usable = lambda found: {t for t, may in zip(found.tasks, found.usable.tolist(), strict=True) if may}
+    usable = lambda found: {t for t, may in zip(found.tasks, found.may_be_step.tolist(), strict=True) if may}
     steps = {"approve_invoice", "log_in", "look_up_supplier"}
     assert usable(lessons(more)) == steps  # nothing else that begins with "get" is a step
     TITLES["get_supplier"] = "get_supplier"
@@ -102,21 +107,21 @@ def test_a_refused_case_counts_for_what_it_did_and_little_against_what_it_did_no
     pay = parts(HISTORY)[0]
     refused = [(pay, True, ("log_in",))] * 20
     found = lessons(refused)
-    assert found.asked[found.causes.index(KNOWN), found.tasks.index("look_up_supplier")] > 0.5
+    assert found.cause_weights[found.causes.index(KNOWN), found.tasks.index("look_up_supplier")] > 0.5
 
 
 def test_the_part_that_is_asked_for_gives_the_steps_in_historys_order():
     text = f"* pay_invoice:\n- {KNOWN}\n- {APPROVED}\n\n* close_invoice:\n- {APPROVED}\n"
-    found = read(vector("please pay the invoice"), parts(text), None, lessons(), encode)
+    found = parse_procedure(vector("please pay the invoice"), parts(text), None, lessons(), encode)
     assert found.head == "pay_invoice"
     assert found.tasks == ("log_in", "approve_invoice", "look_up_supplier", "pay_invoice")
     assert [s.sentence for s in found.steps] == [APPROVED, APPROVED, KNOWN, None]
-    assert found.known == 1.0
+    assert found.explained_share == 1.0
 
 
 def test_a_heading_that_nobody_did_is_a_new_step_at_the_end():
     text = f"* refund_invoice:\n- {KNOWN}\n\n* pay_invoice:\n- {KNOWN}\n"
-    found = read(vector("refund"), parts(text), "x", lessons(), encode)
+    found = parse_procedure(vector("refund"), parts(text), "x", lessons(), encode)
     assert [(s.name, s.is_new) for s in found.steps] == [("look_up_supplier", False), ("refund_invoice", True)]
     assert found.steps[-1].task_id.startswith("t")
     assert found.steps[-1].instructions == (KNOWN,)
@@ -124,13 +129,13 @@ def test_a_heading_that_nobody_did_is_a_new_step_at_the_end():
 
 def test_a_new_sentence_asks_for_what_its_name_fits():
     text = "* pay_invoice:\n- Look up the exchange rate for the currency.\n\n* look_up_exchange_rate\n"
-    found = read(vector("pay invoice"), parts(text), None, lessons(), encode)
+    found = parse_procedure(vector("pay invoice"), parts(text), None, lessons(), encode)
     assert [(s.name, s.is_new) for s in found.steps] == [("look_up_exchange_rate", True), ("pay_invoice", False)]
 
 
 def test_of_an_either_group_the_sentence_that_adds_least_is_followed():
     text = f"* pay_invoice:\n- {KNOWN}\n- Any of these:\n  - {APPROVED}\n  - {KNOWN}\n"
-    assert read(vector("pay invoice"), parts(text), None, lessons(), encode).tasks == (
+    assert parse_procedure(vector("pay invoice"), parts(text), None, lessons(), encode).tasks == (
         "look_up_supplier",
         "pay_invoice",
     )
@@ -138,30 +143,32 @@ def test_of_an_either_group_the_sentence_that_adds_least_is_followed():
 
 def test_a_step_with_a_part_of_its_own_brings_what_that_asks_for():
     text = f"* refund_invoice:\n- {APPROVED}\n\n* approve_invoice:\n- {KNOWN}\n"
-    found = read(vector("refund"), parts(text), None, lessons(), encode)
+    found = parse_procedure(vector("refund"), parts(text), None, lessons(), encode)
     assert {s.name for s in found.steps} == {"log_in", "approve_invoice", "look_up_supplier", "refund_invoice"}
 
 
 def test_a_heading_among_headings_that_name_no_task_is_no_step():
-    found = read(vector("invoice refund"), parts(f"Refund of invoices:\n{APPROVED}\n"), None, lessons(), encode)
+    found = parse_procedure(
+        vector("invoice refund"), parts(f"Refund of invoices:\n{APPROVED}\n"), None, lessons(), encode
+    )
     assert [s.name for s in found.steps] == ["log_in", "approve_invoice"]
     assert not found.has_goal
 
 
 @pytest.mark.parametrize("text", ["", "# A title\n\nNothing here says what to do about whales."])
 def test_a_text_that_asks_for_nothing_is_no_reading(text):
-    assert read(vector("pay"), parts(text), None, lessons(), encode) is None
+    assert parse_procedure(vector("pay"), parts(text), None, lessons(), encode) is None
 
 
 def test_every_text_that_is_asked_for_is_announced():
     found = parts(HISTORY)
-    told = set(texts_of(found))
+    told = set(texts_to_embed(found))
 
     def strict(texts):
         assert set(texts) <= told
         return encode(texts)
 
-    assert read(vector("pay invoice"), found, None, lessons(), strict) is not None
+    assert parse_procedure(vector("pay invoice"), found, None, lessons(), strict) is not None
 
 
 def test_a_name_fits_by_the_rare_words_it_shares():
@@ -171,7 +178,7 @@ def test_a_name_fits_by_the_rare_words_it_shares():
         [KNOWN], encode([KNOWN]), ["check ledger", "approve invoice"], encode(["check ledger", "approve invoice"])
     )[0]
     assert scores[0] > scores[1]
-    assert fits(np.array([0.3])) == pytest.approx(0.5)
+    assert fit_probability(np.array([0.3])) == pytest.approx(0.5)
 
 
 def test_words_without_a_meaning_of_their_own_are_left_out():

@@ -115,7 +115,7 @@ def made(
     )
     knowledge: Any = SimpleNamespace(
         graph=graph,
-        in_history=lambda tasks: True,
+        is_known_variant=lambda tasks: True,
         snapshot=SimpleNamespace(id="w"),
         raw_keys={},
         passive=frozenset(),

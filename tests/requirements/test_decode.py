@@ -1,4 +1,4 @@
-from opus_pipelines.requirements.decode import MOST, Stated, decode
+from opus_pipelines.requirements.decode import MOST, StatedText, decode
 
 
 def test_goal_inputs_outputs_and_rules_with_their_places(text_elements):
@@ -14,8 +14,8 @@ def test_goal_inputs_outputs_and_rules_with_their_places(text_elements):
     )
     assert made.goal == "Please dry the floor."
     assert made.inputs == (
-        Stated("A pipe burst.", "einput", "line 3"),
-        Stated("Please dry the floor.", "einput", "line 3"),
+        StatedText("A pipe burst.", "einput", "line 3"),
+        StatedText("Please dry the floor.", "einput", "line 3"),
     )
     assert [(s.text, s.place) for s in made.outputs] == [("drying order", "line 1"), ("report", "line 2")]
     assert [(r.sentence.text, r.sentence.place) for r in made.rules] == [("Coverage must be verified.", "line 1")]
@@ -24,7 +24,7 @@ def test_goal_inputs_outputs_and_rules_with_their_places(text_elements):
 def test_a_title_is_the_goal_and_a_tables_head_speaks_for_it(text_elements):
     (table,) = text_elements({"input": "item; usd\n\nitem: ring; usd: 900\nitem: watch; usd: 620"})
     made = decode([type(table)(**{**vars(table), "media_type": "text/csv"})], "  A\nburglary ")
-    assert (made.goal, made.inputs) == ("A burglary", (Stated("item; usd", "einput", "head of the table"),))
+    assert (made.goal, made.inputs) == ("A burglary", (StatedText("item; usd", "einput", "head of the table"),))
 
 
 def test_what_one_document_says_is_bounded(text_elements):

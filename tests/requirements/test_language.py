@@ -53,7 +53,7 @@ def test_a_procedure_in_another_language_is_named_and_not_read(tmp_path):
 
 def test_a_sentence_in_another_language_among_english_ones_is_a_rule_that_is_not_applied(text_elements):
     rules = rules_of(text_elements({"process": f"The file must be checked.\n\n{GERMAN}\n\nThe claim must be paid."}))
-    assert [[d.idle for d in rule.demands] for rule in rules] == [
+    assert [[d.no_effect_reason for d in rule.demands] for rule in rules] == [
         [None],
         ["it is written in German, and rules are read in English only"],
         [None],

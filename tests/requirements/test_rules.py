@@ -14,7 +14,7 @@ def demands(text_elements, text, role="process", **more):
 
 
 def told(found):
-    return [(d.kind, d.clauses) if d.value is None else (d.kind, d.value) for d in found if d.idle is None]
+    return [(d.kind, d.clauses) if d.value is None else (d.kind, d.value) for d in found if d.no_effect_reason is None]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_demands_are_read_from_their_words(text, expected, text_elements):
     ],
 )
 def test_limits_are_those_of_the_whole_work(text, kind, value, scope, text_elements):
-    found = [d for d in demands(text_elements, text) if d.idle is None and d.value is not None]
+    found = [d for d in demands(text_elements, text) if d.no_effect_reason is None and d.value is not None]
     assert [(d.kind, pytest.approx(d.value), d.scope) for d in found] == ([(kind, value, scope)] if kind else [])
 
 
@@ -217,7 +217,9 @@ def test_a_condition_governs_every_clause_behind_it(text, clauses, text_elements
 
 def test_what_obliges_and_cannot_be_read_is_said():
     sentence = Sentence("Vendors must, always.", "e", "process", "line 1", "prose")
-    assert rule_of(sentence).demands == (RuleDemand("none", idle="it obliges, but what it asks for could not be read"),)
+    assert rule_of(sentence).demands == (
+        RuleDemand("none", no_effect_reason="it obliges, but what it asks for could not be read"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -246,7 +248,7 @@ def test_what_obliges_and_cannot_be_read_is_said():
 )
 def test_what_is_doubtful_is_said_and_not_applied(text, why, text_elements):
     (found,) = demands(text_elements, text)
-    assert (found.kind, found.idle) == (
+    assert (found.kind, found.no_effect_reason) == (
         "none",
         f"not understood for sure ({why}); say it in a plain sentence of its own, or state it in contract.toml",
     )

@@ -8,10 +8,10 @@ import pytest
 
 from opus_pipelines.core.settings import Generation
 from opus_pipelines.intakes.elements import Element
-from opus_pipelines.lwm.interface import CaseTasks
+from opus_pipelines.lwm.interface import ProcessDemand
 from opus_pipelines.requirements.rules import rules_of
 from opus_pipelines.retrieval.case_retriever import CaseRetriever
-from opus_pipelines.retrieval.combined_processes import combined_processes, needed_of, order_of
+from opus_pipelines.retrieval.combined_processes import combined_precedence, combined_processes, critical_groups
 from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
@@ -71,7 +71,7 @@ def works(text, role="process", must_contain=(), industry="home", history=HISTOR
     element = Element("e1", role, "text", "rules.md", "text/markdown", text, len(text), "", None)
     found = book(history)
     knowledge = SimpleNamespace(
-        graph=GRAPH, names=TaskNames(GRAPH, []), task_vectors={}, cases=found, needs_of=lambda industry: []
+        graph=GRAPH, names=TaskNames(GRAPH, []), task_vectors={}, cases=found, critical_task_rows=lambda industry: []
     )
     intake = SimpleNamespace(
         industry=industry,
@@ -83,12 +83,14 @@ def works(text, role="process", must_contain=(), industry="home", history=HISTOR
     )
     vector = np.array([0.98, 0.2], np.float32)
     vector /= np.linalg.norm(vector)
-    near = CaseTasks(found.near(vector, industry, 25), [frozenset("r"), frozenset("w"), frozenset("i"), frozenset("e")])
+    near = ProcessDemand(
+        found.near(vector, industry, 25), [frozenset("r"), frozenset("w"), frozenset("i"), frozenset("e")]
+    )
     return combined_processes(near, rules_of([element]), {}, intake, vector, knowledge, Generation(near_cases=25))
 
 
 def told(found):
-    return ["".join(sorted("".join(sorted(g)) for g in work.needed)) for work in found]
+    return ["".join(sorted("".join(sorted(g)) for g in work.critical)) for work in found]
 
 
 @pytest.mark.parametrize(
@@ -124,9 +126,9 @@ def test_what_nobody_did_without_failing_is_no_model():
 
 def test_groups_are_counted_once_and_the_first_works_order_stays():
     found = works("Drying must be arranged.")
-    assert ["".join(g) for g in needed_of(found)] == ["d", "e", "i", "r", "w"]
-    order = order_of(found, 0.9)
+    assert ["".join(g) for g in critical_groups(found)] == ["d", "e", "i", "r", "w"]
+    order = combined_precedence(found, 0.9)
     assert {("r", "w"), ("r", "d"), ("d", "i"), ("w", "i"), ("i", "e")} <= order
     assert ("w", "d") not in order
     assert ("d", "w") not in order
-    assert order_of(found[:1], 0.9) <= order
+    assert combined_precedence(found[:1], 0.9) <= order

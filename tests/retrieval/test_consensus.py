@@ -52,10 +52,10 @@ def test_predecessors_say_what_follows_what_where_a_case_is_no_chain():
 
 def test_agreement_of_other_steps_and_among_steps_alone():
     found = agreed(["aeb", "ab"])  # e: an event
-    assert found.agreement_of("ab", among={"a", "b"}) == (1.0, 1.0)
-    assert found.agreement_of("ba", among={"a", "b"}) == (1.0, 0.0)  # the right steps, in an order that no case has
-    assert found.agreement_of("ab", among={"a", "b", "e"}) == pytest.approx(((0.8 + 1) / 2, (0 + 1) / 2))
-    assert found.agreement_of("", among={"a", "b"}) == (0.0, 0.0)
+    assert found.expected_f1("ab", among={"a", "b"}) == (1.0, 1.0)
+    assert found.expected_f1("ba", among={"a", "b"}) == (1.0, 0.0)  # the right steps, in an order that no case has
+    assert found.expected_f1("ab", among={"a", "b", "e"}) == pytest.approx(((0.8 + 1) / 2, (0 + 1) / 2))
+    assert found.expected_f1("", among={"a", "b"}) == (0.0, 0.0)
 
 
 @settings(max_examples=150, deadline=None)
@@ -86,7 +86,7 @@ def test_an_order_joins_tasks_that_cases_did_directly_one_after_the_other():
     returns = agreed(["abac", "ac", "abac"])  # b goes back to a: cases begin with a all the same
     assert returns.tasks == ("a", "b", "c")
     found = agreed(["abcd", "abcd", "cdab", "cdab", "cdab"])
-    assert found.agreement_of(found.tasks, among=set("abcd"))[1] == pytest.approx((3 * 1 + 2 * 2 / 3) / 5)
+    assert found.expected_f1(found.tasks, among=set("abcd"))[1] == pytest.approx((3 * 1 + 2 * 2 / 3) / 5)
 
 
 @settings(max_examples=100, deadline=None)

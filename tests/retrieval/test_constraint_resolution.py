@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.intakes.elements import Element
-from opus_pipelines.lwm.interface import CaseTasks, SimilarCase
+from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.sequence_dag import chain
 from opus_pipelines.lwm.workflow_graph import workflow_graph
 from opus_pipelines.requirements.rules import rules_of
@@ -61,7 +61,7 @@ def settled(
         said,
         meaning,
         wfg,
-        [CaseTasks([case(w) for w in WAYS], [frozenset(g) for g in needed])],
+        [ProcessDemand([case(w) for w in WAYS], [frozenset(g) for g in needed])],
         frozenset(order),
         stated or Constraints(),
         {"e1": f"{role}/rules.md"},
@@ -72,7 +72,7 @@ def settled(
 
 
 def in_force(found):
-    return [(d.kind, d.value) for d in found.all if d.effect == IN_FORCE and d.sentence]
+    return [(d.kind, d.value) for d in found.rules if d.effect == IN_FORCE and d.sentence]
 
 
 @pytest.mark.parametrize(
@@ -134,11 +134,11 @@ def test_a_rule_becomes_a_constraint(text, expected):
 def test_what_is_unsure_stays_without_effect_and_says_why(text, why):
     found = settled(text)
     assert found.constraints == Constraints()
-    assert why is None or why in {d.effect for d in found.all}
+    assert why is None or why in {d.effect for d in found.rules}
 
 
 def test_an_amount_that_nobody_states_has_no_effect():
-    (found,) = settled("Above $5,000 fraud indicators must be checked.", said="A glass claim").all
+    (found,) = settled("Above $5,000 fraud indicators must be checked.", said="A glass claim").rules
     assert found.effect == "it holds for amounts above 5,000.00 USD, and the client input states no amount"
 
 
@@ -150,12 +150,12 @@ def test_stated_constraints_win_over_read_ones():
     )
     found = settled(text, stated)
     assert found.constraints == stated
-    assert [d.effect for d in found.all if d.sentence] == [
+    assert [d.effect for d in found.rules if d.sentence] == [
         "contract.toml or intake.toml states 90",
         "contract.toml or intake.toml or another rule demands the contrary",
         "contract.toml or intake.toml or another rule demands the contrary",
     ]
-    assert [d.place for d in found.all if not d.sentence] == ["contract.toml or intake.toml"] * 3
+    assert [d.place for d in found.rules if not d.sentence] == ["contract.toml or intake.toml"] * 3
 
 
 def test_rules_that_contradict_each_other_do_not_both_hold():
@@ -173,7 +173,7 @@ def test_what_history_needs_is_not_forbidden_by_a_sentence():
 def test_what_is_merely_described_does_not_overrule_history():
     text = "Coverage is verified before the repair cost is estimated."
     assert in_force(settled(text, order=[("e", "v")])) == []
-    assert settled(text).order(frozenset({("e", "v"), ("r", "v")})) == {("v", "e"), ("r", "v")}
+    assert settled(text).precedence(frozenset({("e", "v"), ("r", "v")})) == {("v", "e"), ("r", "v")}
 
 
 def test_a_contracts_demand_on_other_work_is_left_alone():
@@ -190,11 +190,11 @@ def test_a_rule_under_the_name_of_a_step_is_about_that_step_only():
 
 def test_violations_name_the_place_of_the_sentence():
     found = settled("# Rules\n\nFraud indicators must be checked. At most $40 per case.")
-    assert found.cited("must_contain: 'Check Fraud Indicators' is missing") == (
+    assert found.with_source("must_contain: 'Check Fraud Indicators' is missing") == (
         "must_contain: 'Check Fraud Indicators' is missing (process/rules.md, line 3)"
     )
-    assert found.cited("max_cost_usd: 50.00 exceeds 40.00 by 10.00").endswith("(process/rules.md, line 3)")
-    assert found.cited("needed: 'Verify Coverage' is left out") == "needed: 'Verify Coverage' is left out"
+    assert found.with_source("max_cost_usd: 50.00 exceeds 40.00 by 10.00").endswith("(process/rules.md, line 3)")
+    assert found.with_source("needed: 'Verify Coverage' is left out") == "needed: 'Verify Coverage' is left out"
 
 
 def test_meaning_in_embedding_space_must_be_near_lead_and_share_a_word():
@@ -248,7 +248,7 @@ def test_an_exception_above_an_amount_is_decided_by_the_amount_in_the_e_mail(sai
 
 def test_amounts_in_another_currency_decide_nothing_and_the_rule_counts_as_not_applied():
     found = settled("Where the amount exceeds EUR 5,000, fraud indicators must be checked.", said="Total: 9,000 USD")
-    assert [(d.status, d.effect) for d in found.all] == [
+    assert [(d.status, d.effect) for d in found.rules] == [
         (
             "not applied",
             "it holds for amounts above 5,000.00 EUR, and the client input states no amount in EUR, only in USD",
@@ -261,7 +261,7 @@ def test_a_case_that_the_rule_is_not_about_is_no_rule_that_was_not_applied():
     found = settled(
         "Above $5,000 fraud indicators must be checked. For theft claims, fraud indicators must be checked."
     )
-    assert ([d.status for d in found.all], found.not_applied) == (["other cases", "other cases"], 0)
+    assert ([d.status for d in found.rules], found.not_applied) == (["other cases", "other cases"], 0)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_an_order_between_clauses_with_their_own_subjects_is_read():
 
 def test_a_deadline_of_a_step_is_no_step_and_asks_for_none():
     found = settled("The settlement must be approved within 10 working days.")
-    assert [(d.kind, d.value, d.status) for d in found.all] == [
+    assert [(d.kind, d.value, d.status) for d in found.rules] == [
         ("deadlines", "'Approve Settlement' within 10 working days of the start", "in force"),
     ]
 
@@ -308,8 +308,8 @@ def test_a_phrase_that_nobody_can_match_is_a_question_with_the_three_nearest_act
     axes = np.eye(4, dtype=np.float32)
     vectors = {"a": axes[0], "p": (axes[0] + axes[1]) / np.sqrt(2), "f": axes[1], "v": axes[2]}
     found = settled("The final sign-off must be given.", vectors=vectors, clauses={"the final sign-off given": axes[0]})
-    (asked,) = found.all
-    assert (asked.asks, asked.nearest) == (
+    (asked,) = found.rules
+    assert (asked.unclear_phrase, asked.nearest) == (
         "the final sign-off given",
         ("Approve Settlement", "Issue Payment", "Check Fraud Indicators"),
     )
@@ -338,8 +338,8 @@ def test_a_person_answers_which_activity_a_phrase_means():
     ],
 )
 def test_an_answer_that_no_activity_follows_from_is_said_and_not_asked_again(answer, effect):
-    (found,) = settled("The final sign-off must be given.", answers={"the final sign-off given": answer}).all
-    assert (found.effect, found.asks, found.nearest) == (effect, None, ())
+    (found,) = settled("The final sign-off must be given.", answers={"the final sign-off given": answer}).rules
+    assert (found.effect, found.unclear_phrase, found.nearest) == (effect, None, ())
     assert found.status == ("other cases" if answer == "none" else "not applied")
 
 
@@ -356,7 +356,7 @@ def test_who_does_it_tells_activities_apart_that_are_called_by_it():
     wfg = workflow_graph({"q0": chain(tuple("asp"))}, graph)
     meaning = TaskMatcher(TaskNames(graph, []), graph, sorted(titles), {}, {})
     ground = ResolutionContext(
-        "A trip", meaning, wfg, [CaseTasks([case("asp")], [])], frozenset(), Constraints(), {"e1": "process/sop.md"}
+        "A trip", meaning, wfg, [ProcessDemand([case("asp")], [])], frozenset(), Constraints(), {"e1": "process/sop.md"}
     )
     assert in_force(rule_constraints(rules_of([element]), ground)) == [
         ("must_contain", "Declaration APPROVED by SUPERVISOR"),
@@ -441,5 +441,5 @@ def test_choices_and_deadlines_are_constraints_of_the_search():
 def test_a_choice_or_a_deadline_that_cannot_be_held_says_why(text, more, why):
     found = settled(text, **more)
     assert found.constraints == Constraints()
-    assert why in {d.effect for d in found.all}
+    assert why in {d.effect for d in found.rules}
     assert found.not_applied == (0 if "5,000" in text else 1)

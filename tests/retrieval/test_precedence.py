@@ -3,9 +3,9 @@ from itertools import permutations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from opus_pipelines.lwm.dependency import orders
+from opus_pipelines.lwm.dependency import precedence_counts
 from opus_pipelines.lwm.interface import SimilarCase
-from opus_pipelines.retrieval.precedence import breaks, facts_of, free_pairs, stable_precedence
+from opus_pipelines.retrieval.precedence import independent_pairs, order_facts, stable_precedence, violates
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 
 
@@ -31,9 +31,9 @@ def test_far_cases_settle_nothing():
 
 def test_a_sequence_against_the_order_breaks_it_wherever_it_does():
     order = stable_precedence([case("abc")], 0.9)
-    assert breaks("cab", order)
-    assert breaks("bca", order)
-    assert not breaks("ac", order)
+    assert violates("cab", order)
+    assert violates("bca", order)
+    assert not violates("ac", order)
 
 
 TASKS = "abcde"
@@ -43,9 +43,9 @@ SEQUENCES = st.lists(st.text(TASKS, max_size=6), max_size=8)
 @given(SEQUENCES, st.dictionaries(st.sampled_from(list(permutations(TASKS, 2))), st.integers(1, 9)))
 def test_pairs_are_free_where_nothing_but_what_history_shows_lets_one_wait_for_the_other(sequences, walked):
     graph = WorkGraph.of([Task(t, t) for t in TASKS], [Edge(a, b, n, 1, 0.5, 0.5, 0.5) for (a, b), n in walked.items()])
-    known, seen = "abcd", orders(sequences)
-    facts = facts_of(known, seen, graph, frozenset())
-    assert free_pairs(known, seen, graph) == {pair for pair in permutations(known, 2) if not facts.waits(*pair)}
+    known, seen = "abcd", precedence_counts(sequences)
+    facts = order_facts(known, seen, graph, frozenset())
+    assert independent_pairs(known, seen, graph) == {pair for pair in permutations(known, 2) if not facts.waits(*pair)}
 
 
 @given(SEQUENCES)
@@ -56,4 +56,4 @@ def test_orders_are_counted_sequence_by_sequence(sequences):
         for a, b in permutations(first, 2):
             if first[a] < first[b]:
                 expected[a, b] = expected.get((a, b), 0) + 1
-    assert orders(sequences) == expected
+    assert precedence_counts(sequences) == expected

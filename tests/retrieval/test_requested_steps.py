@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 
 from opus_pipelines.core.settings import Cost, Priors
-from opus_pipelines.lwm.dependency import orders
+from opus_pipelines.lwm.dependency import precedence_counts
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase
 from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep
 from opus_pipelines.optimization.node_cost import node_cost
 from opus_pipelines.retrieval.precedence import predecessors
-from opus_pipelines.retrieval.requested_steps import needed_because, needed_by, order_by, with_new_steps
+from opus_pipelines.retrieval.requested_steps import (
+    required_groups,
+    required_precedence,
+    required_reason,
+    with_new_steps,
+)
 from opus_pipelines.wkg.graph import Task, Way, WorkGraph
 from opus_pipelines.wkg.steiner_tree import SubWKG
 
@@ -47,21 +52,29 @@ def case(tasks, success=True):
 
 
 def test_every_step_is_needed_by_itself_and_in_its_order():
-    assert needed_by(READING, [frozenset("c")]) == [{"a"}, {"b"}, {"tnew"}]
-    assert needed_by(None, [frozenset("c")]) == [{"c"}]
+    assert required_groups(READING, [frozenset("c")]) == [{"a"}, {"b"}, {"tnew"}]
+    assert required_groups(None, [frozenset("c")]) == [{"c"}]
     own = {("a", "tnew"), ("a", "b"), ("tnew", "b")}
-    assert order_by(READING, frozenset({("b", "a"), ("c", "a")}), "ab") == own | {("c", "a")}
-    assert order_by(None, frozenset({("b", "a")}), "abc") == {("b", "a")}
+    assert required_precedence(READING, frozenset({("b", "a"), ("c", "a")}), "ab") == own | {("c", "a")}
+    assert required_precedence(None, frozenset({("b", "a")}), "abc") == {("b", "a")}
 
 
 def test_prose_adds_to_what_near_cases_needed():
     prose = ParsedProcedure("", STEPS[:1], 1.0)
-    assert needed_by(prose, [frozenset("ab"), frozenset("bc")]) == [{"a"}, {"b", "c"}]
+    assert required_groups(prose, [frozenset("ab"), frozenset("bc")]) == [{"a"}, {"b", "c"}]
 
 
 def test_nothing_comes_after_what_the_procedure_is_for():
-    assert order_by(READING, frozenset({("b", "c")}), "abc") == {("a", "tnew"), ("a", "b"), ("tnew", "b"), ("c", "b")}
-    assert order_by(ParsedProcedure("d", STEPS[:2], 1.0), frozenset({("b", "c")}), "abc") == {("a", "tnew"), ("b", "c")}
+    assert required_precedence(READING, frozenset({("b", "c")}), "abc") == {
+        ("a", "tnew"),
+        ("a", "b"),
+        ("tnew", "b"),
+        ("c", "b"),
+    }
+    assert required_precedence(ParsedProcedure("d", STEPS[:2], 1.0), frozenset({("b", "c")}), "abc") == {
+        ("a", "tnew"),
+        ("b", "c"),
+    }
 
 
 @pytest.mark.parametrize(
@@ -73,8 +86,8 @@ def test_nothing_comes_after_what_the_procedure_is_for():
     ],
 )
 def test_why_a_task_is_needed(group, why):
-    assert needed_because(frozenset(group), READING) == why
-    assert needed_because(frozenset(group), None) == "history failed without it"
+    assert required_reason(frozenset(group), READING) == why
+    assert required_reason(frozenset(group), None) == "history failed without it"
 
 
 def test_a_new_step_borrows_the_figures_of_the_nearest_known_task_as_estimates():
@@ -98,7 +111,11 @@ def test_a_new_step_like_nothing_has_no_figures():
 
 def test_the_history_backend_puts_the_reading_first():
     request = LwmRequest(
-        np.ones(2), GRAPH, [SubWKG({"a": "terminal", "b": "terminal"}, ())], [case("ab"), case("abc")], reading=READING
+        np.ones(2),
+        GRAPH,
+        [SubWKG({"a": "terminal", "b": "terminal"}, ())],
+        [case("ab"), case("abc")],
+        procedure=READING,
     )
     found = HistoryBackend().generate(request)
     assert (found[0].tasks, found[0].source) == (("a", "tnew", "b"), "procedure")
@@ -108,7 +125,7 @@ def test_the_history_backend_puts_the_reading_first():
 def test_a_reading_that_a_near_case_did_stays_that_cases_sequence():
     same = ParsedProcedure("b", tuple(ProcedureStep(t, t, None, 1.0) for t in "abc"), 1.0)
     request = LwmRequest(
-        np.ones(2), GRAPH, [SubWKG({"a": "terminal", "b": "terminal"}, ())], [case("ab"), case("abc")], reading=same
+        np.ones(2), GRAPH, [SubWKG({"a": "terminal", "b": "terminal"}, ())], [case("ab"), case("abc")], procedure=same
     )
     found = HistoryBackend().generate(request)
     assert (found[0].tasks, found[0].source) == (("a", "b", "c"), "history")
@@ -116,6 +133,6 @@ def test_a_reading_that_a_near_case_did_stays_that_cases_sequence():
 
 
 def test_steps_that_history_does_either_way_wait_for_the_same():
-    either, one = orders(["abc", "bac"]), orders(["abc"])
+    either, one = precedence_counts(["abc", "bac"]), precedence_counts(["abc"])
     assert predecessors({"q": ("a", "b", "c")}, either, GRAPH, frozenset()) == {"q": [[], [], [0, 1]]}
     assert predecessors({"q": ("a", "b", "c")}, one, GRAPH, frozenset()) == {"q": [[], [0], [1]]}

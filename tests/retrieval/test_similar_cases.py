@@ -57,7 +57,7 @@ def by_amount(n=200):
 @pytest.mark.parametrize(("amount", "tasks"), [("1800", ("s", "d", "p")), ("250.5", ("s", "u", "p"))])
 def test_cases_with_a_like_amount_tell_what_is_done(amount, tasks):
     found = scope(by_amount()).similar(intake(amount=amount), np.zeros(3))
-    assert (found.by, found.consensus.tasks) == ("attributes", tasks)
+    assert (found.basis, found.consensus.tasks) == ("attributes", tasks)
     assert found.consensus.support[tasks[1]] > 0.95
 
 
@@ -80,7 +80,7 @@ def test_a_name_with_a_colon_is_found():
 
 def test_with_neither_text_nor_attributes_all_cases_count():
     found = scope([case(n, "ab", started_at=None) for n in range(8)]).similar(intake("a case"), np.zeros(3))
-    assert (found.by, found.consensus.tasks, found.consensus.cases) == ("all cases", ("a", "b"), 8.0)
+    assert (found.basis, found.consensus.tasks, found.consensus.cases) == ("all cases", ("a", "b"), 8.0)
 
 
 def test_text_decides_where_history_has_texts():
@@ -88,7 +88,7 @@ def test_text_decides_where_history_has_texts():
     found = scope(rows, {"i0001": np.array([1.0, 0.0]), "i0002": np.array([0.0, 1.0])}).similar(
         intake("x"), np.array([0.0, 1.0])
     )
-    assert (found.by, found.nearest, found.consensus.tasks) == ("text", 1.0, ("c", "d"))
+    assert (found.basis, found.nearest, found.consensus.tasks) == ("text", 1.0, ("c", "d"))
 
 
 def test_a_case_that_was_still_running_counts_with_its_expected_rest():

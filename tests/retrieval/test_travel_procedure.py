@@ -4,7 +4,7 @@ import pytest
 
 from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.intakes.elements import Element
-from opus_pipelines.lwm.interface import CaseTasks, SimilarCase
+from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.sequence_dag import chain
 from opus_pipelines.lwm.workflow_graph import workflow_graph
 from opus_pipelines.requirements.rules import clauses_of, rules_of
@@ -59,12 +59,12 @@ def test_the_four_sentences_that_failed_are_read(said, decided):
     tasks = dict(zip(TITLES, encoder.encode(names), strict=True))
     wfg = workflow_graph({f"q{n}": chain(tuple(way)) for n, way in enumerate(WAYS)}, graph)
     meaning = TaskMatcher(TaskNames(graph, []), graph, sorted(TITLES), tasks, vectors)
-    work = CaseTasks([case(way) for way in WAYS], [])
+    work = ProcessDemand([case(way) for way in WAYS], [])
     found = rule_constraints(
         rules, ResolutionContext(said, meaning, wfg, [work], frozenset(), Constraints(), {"e1": "process/sop.md"})
     )
     budget = TITLES["c"] if decided == "in force" else "Declarations approved by the budget owner".casefold()
-    assert [(d.kind, d.value, d.status) for d in found.all] == [
+    assert [(d.kind, d.value, d.status) for d in found.rules] == [
         ("before", f"{TITLES['b']} before {TITLES['d']}", "in force"),
         ("must_contain", TITLES["b"], "in force"),
         ("deadlines", "'Payment Handled' within 10 working days of the start", "in force"),

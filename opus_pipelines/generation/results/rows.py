@@ -137,10 +137,10 @@ def _intention(made: GenerationResult) -> Row:
                 "place": d.place,
                 "effect": d.effect,
                 "status": d.status,
-                "asks": d.asks,
-                "nearest": list(d.nearest) if d.asks else None,
+                "asks": d.unclear_phrase,
+                "nearest": list(d.nearest) if d.unclear_phrase else None,
             }
-            for d in made.demands.all
+            for d in made.demands.rules
         ],
         "rules_not_applied": made.demands.not_applied,
         "resolved": {"part": found.resolved[0], "implementation_ids": list(found.resolved[1:])}

@@ -102,7 +102,7 @@ def _optimized(
             "reviews": _reviews(candidate),
             "new_tasks": sum(t not in knowledge.graph.tasks for t in candidate.tasks),
             "observed_share": observed_share(candidate.workflow.tasks),
-            "in_history": knowledge.in_history(candidate.tasks),
+            "in_history": knowledge.is_known_variant(candidate.tasks),
             **_saving(steps, made.paid),
             "case_cost_usd": base.cost_usd,
             "baseline_duration_ms": base.duration_ms,
@@ -129,7 +129,7 @@ def _ranked_by(rank: int, candidate: Candidate, made: GenerationResult) -> Row:
 
 
 def _evidence(candidate: Candidate, made: GenerationResult, knowledge: SnapshotIndex) -> Row:
-    expected = made.complete.expected
+    expected = made.complete.consensus
     weights = [case.weight for case in made.cases]
     effective = sum(weights) ** 2 / sum(w * w for w in weights) if weights else 0.0
     events = [t for t in expected_order(candidate, made, knowledge) if t in knowledge.passive]
@@ -323,7 +323,7 @@ def expected_order(candidate: Candidate, made: GenerationResult, knowledge: Snap
     their order.
     """
     found = list(candidate.tasks)
-    agreed = made.complete.expected.tasks if made.complete.expected else ()
+    agreed = made.complete.consensus.tasks if made.complete.consensus else ()
     for n, event in enumerate(agreed):
         if event in knowledge.passive:
             found.insert(max((found.index(t) + 1 for t in agreed[:n] if t in found), default=0), event)
@@ -336,7 +336,7 @@ def expected_flow(candidate: Candidate, made: GenerationResult, knowledge: Snaps
     """
     order = expected_order(candidate, made, knowledge)
     place = {task: n for n, task in enumerate(order)}
-    expected = made.complete.expected
+    expected = made.complete.consensus
     pairs: dict[tuple[str, str], float | None] = dict(expected.pairs_among(order)) if expected else {}
     pairs = pairs or dict.fromkeys(pairwise(order))
     keys = _task_keys(made)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from opus_pipelines.requirements.encode import encode_intention
-from opus_pipelines.requirements.industry import IndustryMatch, missing_part, resolved
+from opus_pipelines.requirements.missing_part import Precedent, missing_part, resolve_missing_part
 
 
 class Axes:
@@ -13,7 +13,7 @@ class Axes:
 
 
 AXES = np.eye(4, dtype=np.float32)
-NEAR = [IndustryMatch("c1", 0.9, AXES[[1, 3]], ("paid claim",)), IndustryMatch("c2", 0.5, AXES[[2]], ("letter",))]
+NEAR = [Precedent("c1", 0.9, AXES[[1, 3]], ("paid claim",)), Precedent("c2", 0.5, AXES[[2]], ("letter",))]
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ NEAR = [IndustryMatch("c1", 0.9, AXES[[1, 3]], ("paid claim",)), IndustryMatch("
 )
 def test_the_missing_part_comes_from_the_nearest_successful_cases(given, part, leads, text_elements):
     before = encode_intention(text_elements(given), None, Axes())
-    after = resolved(before, NEAR)
+    after = resolve_missing_part(before, NEAR)
     assert (before.kind, missing_part(before), missing_part(after)) == ("incomplete", part, None)
     assert before.vector[leads] == 0
     assert after.vector[leads] > 0.1
@@ -36,7 +36,9 @@ def test_the_missing_part_comes_from_the_nearest_successful_cases(given, part, l
 
 
 def test_resolved_outputs_say_that_history_told_them(text_elements):
-    made = resolved(encode_intention(text_elements({"input": "a", "process": "b"}), None, Axes()), NEAR).decoded.outputs
+    made = resolve_missing_part(
+        encode_intention(text_elements({"input": "a", "process": "b"}), None, Axes()), NEAR
+    ).decoded.outputs
     assert [(s.text, s.element_id, s.place) for s in made] == [
         ("paid claim", None, "resolved from history: c1, c2"),
         ("letter", None, "resolved from history: c1, c2"),
@@ -48,4 +50,4 @@ def test_resolved_outputs_say_that_history_told_them(text_elements):
 )
 def test_nothing_is_put_in_where_nothing_is_missing_or_nothing_answers(given, near, text_elements):
     before = encode_intention(text_elements(given), None, Axes())
-    assert resolved(before, near) is before
+    assert resolve_missing_part(before, near) is before

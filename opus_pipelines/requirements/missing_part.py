@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from opus_pipelines.embedding.passages import CONTEXT_WEIGHT, OUTPUT_WEIGHT, REQUEST_WEIGHT, attention, compose, unit
-from opus_pipelines.requirements.decode import Stated
+from opus_pipelines.requirements.decode import StatedText
 from opus_pipelines.requirements.encode import Intention
 
 NEAREST = 5  # successful cases that answer
@@ -21,7 +21,7 @@ _WEIGHT = {"input": REQUEST_WEIGHT, "context": CONTEXT_WEIGHT, "output": OUTPUT_
 
 
 @dataclass(frozen=True)
-class IndustryMatch:
+class Precedent:
     """A case of history as an answer: its similarity, the vectors [n, d] of its steps in order, and what the last one
     puts out.
     """
@@ -37,7 +37,7 @@ def missing_part(intention: Intention) -> str | None:
     return next((part for part in ("context", "output") if not len(intention.parts.get(part, ()))), None)
 
 
-def resolved(intention: Intention, precedents: Sequence[IndustryMatch]) -> Intention:
+def resolve_missing_part(intention: Intention, precedents: Sequence[Precedent]) -> Intention:
     """The Intention with its missing part from the precedents, nearest first; itself where nothing is missing or
     nothing answers.
     """
@@ -53,7 +53,7 @@ def resolved(intention: Intention, precedents: Sequence[IndustryMatch]) -> Inten
     if part == "output":
         words = dict.fromkeys(text for p in usable for text in p.outputs)
         decoded = replace(
-            decoded, outputs=tuple(Stated(text, None, f"resolved from history: {', '.join(ids)}") for text in words)
+            decoded, outputs=tuple(StatedText(text, None, f"resolved from history: {', '.join(ids)}") for text in words)
         )
     vector = compose(unit(found["input"].mean(0)), found["context"], found["output"])
     shares = _shares(intention.attention, part, dict(zip(ids, weights.tolist(), strict=True)), found)
