@@ -112,6 +112,19 @@ RESULT_CHECKS = _blocking(
 )
 
 
+def _added(datasets: Iterable[Dataset]) -> list[dg.AssetCheckSpec]:
+    """The checks that installed distributions add; one that is not blocking gives a result of severity WARN."""
+    return [
+        dg.AssetCheckSpec(check_name(c.name), asset=key(c.dataset), blocking=True, description=c.meaning)
+        for c in checks.added_checks(dataset.name for dataset in datasets)
+    ]
+
+
+MINED_CHECKS += _added(MINED_DATASETS)
+EMBEDDED_CHECKS += _added(EMBEDDED_DATASETS)
+RESULT_CHECKS += _added(_RESULT)
+
+
 def reported(
     found: Iterable[CheckResult], declared: Iterable[dg.AssetCheckSpec], unseen: str | None = None
 ) -> Iterator[dg.AssetCheckResult]:

@@ -6,7 +6,7 @@ import dagster as dg
 
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.embedding.encoder import TextEncoder, encoder_of
 from opus_pipelines.lake.layout import Lake
 
 
@@ -34,10 +34,10 @@ class EncoderResource(dg.ConfigurableResource):
             self.encoder if lake.root == Lake(self.lake).root else CachedEncoder(self._model, lake.kept / "embeddings")
         )
 
-    def around(self, model: Encoder) -> CachedEncoder:
+    def around(self, model: TextEncoder) -> CachedEncoder:
         """The lake's cache before another encoder of the same model."""
         return CachedEncoder(model, Lake(self.lake).kept / "embeddings")
 
     @cached_property
-    def _model(self) -> Encoder:
-        return Encoder(EncoderSettings(model=self.model, batch_size=self.batch_size, max_tokens=self.max_tokens))
+    def _model(self) -> TextEncoder:
+        return encoder_of(EncoderSettings(model=self.model, batch_size=self.batch_size, max_tokens=self.max_tokens))

@@ -4,23 +4,27 @@ is loaded.
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from opus_pipelines.cli.options import Options
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.registry import declared
 
-if TYPE_CHECKING:
-    from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
+FORMS = ("bpmn", "mermaid", "json", "yaml")  # the built-in formats, which the help shows
 
-FORMS = ("bpmn", "mermaid", "json", "yaml")
-_ENDINGS = {".bpmn": "bpmn", ".mmd": "mermaid", ".mermaid": "mermaid", ".json": "json", ".yaml": "yaml", ".yml": "yaml"}
+
+class _FormatName(click.Choice[str]):
+    """The name of an export format: one of FORMS, or one that an installed distribution adds."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return value if value in declared("export_formats") else super().convert(value, param, ctx)
 
 
 @click.command()
 @click.argument("workflow")
-@click.option("--to", "form", type=click.Choice(FORMS), help="Default: by the ending of --out, else yaml")
+@click.option("--to", "form", type=_FormatName(FORMS), help="Default: by the ending of --out, else yaml")
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="The file to write; without it, stdout."
 )
@@ -38,11 +42,12 @@ def export(options: Options, workflow: str, form: str | None, out: Path | None) 
     from opus_pipelines.reporting.explain import find_workflow
     from opus_pipelines.reporting.views import connect
     from opus_pipelines.reporting.workflows import read_workflow
+    from opus_pipelines.workflow.formats.export_formats import exported, format_of_suffix
 
     connection = connect(options.lake())
     found = read_workflow(connection, find_workflow(connection, workflow))
-    form = form or (_ENDINGS.get(out.suffix.casefold()) if out else None) or "yaml"
-    write(_bytes(found, form), out)
+    form = form or (format_of_suffix(out.suffix) if out else None) or "yaml"
+    write(exported(found, form), out)
 
 
 def write(content: bytes, out: Path | None) -> None:
@@ -55,14 +60,3 @@ def write(content: bytes, out: Path | None) -> None:
         raise InputError(f"{out.absolute().parent}: no such folder for {out.name}")
     out.write_bytes(content)
     click.echo(f"written: {out}", err=True)
-
-
-def _bytes(found: "AnnotatedWorkflow", form: str) -> bytes:
-    from opus_pipelines.workflow.formats.bpmn import as_bpmn
-    from opus_pipelines.workflow.formats.json_yaml import as_json, as_yaml
-    from opus_pipelines.workflow.formats.mermaid import as_mermaid
-
-    if form == "bpmn":
-        return as_bpmn(found)
-    text = as_mermaid(found) if form == "mermaid" else as_json(found.file) if form == "json" else as_yaml(found.file)
-    return text.encode()

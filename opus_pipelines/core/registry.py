@@ -9,16 +9,18 @@ import inspect
 import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from opus_pipelines.core.errors import PluginError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 PREFIX = "opus_pipelines."
 
 
-def declared(group: str) -> Mapping[str, EntryPoint]:
+def declared(group: str) -> Mapping[str, "EntryPoint"]:
     """Returns the entries that installed distributions declare under `opus_pipelines.<group>`, by name.
 
     No module of a distribution is imported. Raises PluginError when two distributions declare the same name.
@@ -27,8 +29,10 @@ def declared(group: str) -> Mapping[str, EntryPoint]:
 
 
 @lru_cache(maxsize=64)
-def _declared(group: str, _path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+def _declared(group: str, _path: tuple[str, ...]) -> Mapping[str, "EntryPoint"]:
     """Reads the metadata once for each state of `sys.path`, which decides what is installed."""
+    from importlib.metadata import entry_points  # it brings the e-mail parser
+
     entries: dict[str, EntryPoint] = {}
     for entry in entry_points(group=PREFIX + group):
         if entry.name in entries:
@@ -54,7 +58,7 @@ class Registry(Generic[T]):
         """Returns all names, the built-in ones first; raises PluginError when a name is declared twice."""
         return (*self._built_in, *sorted(self.added()))
 
-    def added(self) -> Mapping[str, EntryPoint]:
+    def added(self) -> Mapping[str, "EntryPoint"]:
         """Returns what installed distributions add, by name; raises PluginError when a name is declared twice."""
         added = declared(self.group)
         for name in added.keys() & self._built_in.keys():
@@ -82,7 +86,7 @@ class Registry(Generic[T]):
         entry = self.added().get(name)
         return "" if entry is None else _distribution(entry)
 
-    def _loaded(self, entry: EntryPoint) -> Any:
+    def _loaded(self, entry: "EntryPoint") -> Any:
         try:
             value = entry.load()
         except Exception as error:  # whatever a foreign module raises, the person must learn which distribution it is
@@ -118,14 +122,14 @@ def _attribute(reference: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def _distribution(entry: EntryPoint) -> str:
+def _distribution(entry: "EntryPoint") -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unnamed distribution"
 
 
-def _where(entry: EntryPoint) -> str:
+def _where(entry: "EntryPoint") -> str:
     return f"the entry {entry.name!r} of {entry.group} ({entry.value}) in the distribution {_distribution(entry)}"
 
 
-def _remedy(entry: EntryPoint) -> str:
+def _remedy(entry: "EntryPoint") -> str:
     name = entry.dist.name if entry.dist else "it"
     return f"correct it as docs/extending.md shows, or uninstall {name}"

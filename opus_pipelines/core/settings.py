@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.core.registry import declared
 
 
 class Section(BaseModel):
@@ -76,10 +77,20 @@ class Spark(Section):
     conf: dict[str, str] = Field({}, description="any further Spark setting")
 
 
+def _registered(value: str, kind: str, known: list[str]) -> str:
+    if value not in known:
+        raise ValueError(f"{value!r} is no {kind}; known are {', '.join(known)}")
+    return value
+
+
+def _engine(value: str) -> str:
+    return _registered(value, "graph engine", ["auto", "local", "graphframes", *declared("graph_engines")])
+
+
 class Graph(Section):
     """Which engine does graph work."""
 
-    engine: Literal["auto", "local", "graphframes"] = Field(
+    engine: Annotated[str, AfterValidator(_engine)] = Field(
         "auto", description="local up to local_max_edges; both give the same answer"
     )
     local_max_edges: int = Field(5_000_000, ge=0, description="edges above which auto takes graphframes")
@@ -124,9 +135,16 @@ class Encoder(Section):
     max_tokens: int = Field(256, ge=8, description="tokens a passage")
 
 
+def _lwm_backend(value: str) -> str:
+    return _registered(value, "LWM backend", ["history", *declared("lwm_backends")])
+
+
 class Generation(Section):
     """How one intake becomes ranked workflows."""
 
+    lwm_backend: Annotated[str, AfterValidator(_lwm_backend)] = Field(
+        "history", description="backend of the Large Work Model: history, or one that an installed distribution adds"
+    )
     k: int = Field(5, ge=1, description="workflows an Intention")
     seed: int = Field(0, description="of everything random (the history backend draws nothing)")
     seconds_per_intake: float = Field(

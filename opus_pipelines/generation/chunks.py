@@ -15,7 +15,7 @@ from pathlib import Path
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.embedding.encoder import encoder_of
 from opus_pipelines.embedding.passages import words_of
 from opus_pipelines.generation.intake_outcome import (
     IntakeOutcome,
@@ -32,7 +32,7 @@ from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.elements import INHERITED, Element, contract_elements, shown_name
 from opus_pipelines.intakes.intake import Intake, read_intake
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lwm.history_backend import HistoryBackend
+from opus_pipelines.lwm.interface import backend_of
 from opus_pipelines.requirements.encode import passages_of
 from opus_pipelines.retrieval.requested_steps import texts_to_encode
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
@@ -117,7 +117,9 @@ class WorkerState:
         encoder = self._encoder(vectors)
         before = encoder.missed
         whole = with_inherited(intake, self._inherited[read])
-        outcome = outcome_of(whole, terms, self.knowledge, encoder, HistoryBackend(), self.setup.settings)
+        outcome = outcome_of(
+            whole, terms, self.knowledge, encoder, backend_of(self.setup.settings.generation), self.setup.settings
+        )
         return self.passed_on(whole, outcome), encoder.missed - before, peak_mb()
 
     def passed_on(self, intake: Intake, outcome: IntakeOutcome) -> IntakeOutcome:
@@ -127,7 +129,7 @@ class WorkerState:
     def _encoder(self, vectors: Path) -> StoredVectors:
         if vectors not in self._encoders:
             settings = self.setup.settings.encoder
-            cached = CachedEncoder(Encoder(settings), Lake(self.setup.lake).kept / "embeddings")
+            cached = CachedEncoder(encoder_of(settings), Lake(self.setup.lake).kept / "embeddings")
             self._encoders = {vectors: StoredVectors(vectors, cached)}
         return self._encoders[vectors]
 

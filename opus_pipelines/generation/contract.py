@@ -19,13 +19,14 @@ from opus_pipelines.core.schemas import (
 )
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
+from opus_pipelines.embedding.encoder import ENCODERS
 from opus_pipelines.generation.results.changes import write_changes
 from opus_pipelines.generation.results.rows import DATASETS_OF_GENERATION, Row
 from opus_pipelines.generation.results.staged import ResultKey, StagedTables
 from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.intakes.documents.formats import DOCUMENT_READERS
 from opus_pipelines.lake.layout import Lake, read_json, write_json, write_table
-from opus_pipelines.lwm.history_backend import HistoryBackend
-from opus_pipelines.lwm.interface import LargeWorkModel
+from opus_pipelines.lwm.interface import LargeWorkModel, backend_of
 
 TABLES = (*DATASETS_OF_GENERATION, OPTIMIZED, WORKFLOW_TASKS, WORKFLOW_EDGES, EXPECTED_FLOW)
 
@@ -68,8 +69,15 @@ class ContractResult:
 
 
 def settings_hash(settings: Settings) -> str:
-    """Hash of the settings that a result depends on."""
-    return digest([settings.model_dump(include={"generation", "cost", "reward", "scores", "priors", "encoder"})])
+    """Returns the hash of the settings that a result depends on, and of the added readers and encoder that it may use.
+
+    The LWM backend is left out: its version is part of the result's id.
+    """
+    chosen = settings.model_dump(include={"generation", "cost", "reward", "scores", "priors", "encoder"})
+    del chosen["generation"]["lwm_backend"]
+    added = [DOCUMENT_READERS.origin(name) for name in sorted(DOCUMENT_READERS.added())]
+    added += filter(None, [ENCODERS.origin(settings.encoder.model)])
+    return digest([chosen, *added])
 
 
 def result_id(
@@ -82,7 +90,12 @@ def result_id(
     (time, memory); what is published is never changed, so that each attempt has an id of its own.
     """
     return id_of(
-        contract, snapshot, (model or HistoryBackend()).version, settings_hash(settings), versions_of("result"), attempt
+        contract,
+        snapshot,
+        (model or backend_of(settings.generation)).version,
+        settings_hash(settings),
+        versions_of("result"),
+        attempt,
     )
 
 

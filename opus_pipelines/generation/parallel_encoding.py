@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from opus_pipelines.core.settings import Encoder as EncoderSettings
-from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.embedding.encoder import TextEncoder, encoder_of
 from opus_pipelines.workers.spark_executor import on_spark
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ class EncodingSetup:
     settings: EncoderSettings
 
     @contextmanager
-    def bench(self) -> Iterator[Encoder]:
+    def bench(self) -> Iterator[TextEncoder]:
         """The encoder."""
-        yield Encoder(self.settings)
+        yield encoder_of(self.settings)
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +38,7 @@ class Encoding:
     texts: tuple[str, ...]
     into: Path
 
-    def done_at(self, encoder: Encoder, _tell: Callable[[str], None]) -> None:
+    def done_at(self, encoder: TextEncoder, _tell: Callable[[str], None]) -> None:
         """Write the vectors."""
         import numpy as np
 
@@ -48,19 +48,34 @@ class Encoding:
         return f"the encoding of {len(self.texts)} passages"
 
 
-class SparkEncoder(Encoder):
-    """An Encoder that hands many texts to Spark. A row's last digits depend on the batch it is in, as everywhere
+class SparkEncoder:
+    """The encoder of the settings, which hands many texts to Spark. A row's last digits depend on the batch it is in, as everywhere
     (DESIGN 4).
     """
 
     def __init__(self, settings: EncoderSettings, session: "Callable[[], SparkSession]", scratch: Path) -> None:
-        super().__init__(settings)
+        self.settings, self._encoder = settings, encoder_of(settings)
         self._session, self._scratch, self._calls = session, scratch, itertools.count()
+
+    @property
+    def name(self) -> str:
+        """The model as the settings name it."""
+        return self._encoder.name
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens that are read at once."""
+        return self._encoder.max_tokens
+
+    @property
+    def dimension(self) -> int:
+        """Numbers a vector; loads the model."""
+        return self._encoder.dimension
 
     def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> "np.ndarray":
         """As `Encoder.encode`."""
         if len(texts) < MANY:
-            return super().encode(texts, progress)
+            return self._encoder.encode(texts, progress)
         import numpy as np
 
         order = sorted(

@@ -25,7 +25,7 @@ from opus_pipelines.generation.passage_vectors import write_vectors
 from opus_pipelines.generation.results.staged import ResultKey, StagedTables, write_part
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import PART, Lake
-from opus_pipelines.lwm.history_backend import HistoryBackend
+from opus_pipelines.lwm.interface import backend_of
 from opus_pipelines.workers.spark_executor import on_spark
 from opus_pipelines.workers.worker import Worker
 
@@ -68,7 +68,7 @@ class BulkRun:
         """A contract's result, its tables staged in `folder`. `now` stands in generation/runs alone; `attempt`: see
         `result_id`. Raises OpusError where a whole chunk is lost; an intake that fails costs only itself.
         """
-        model = HistoryBackend()
+        model = backend_of(self.settings.generation)
         heading = ResultKey(
             contract.client, contract.contract, result_id(contract, self.snapshot, self.settings, model, attempt)
         )

@@ -8,6 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
+from opus_pipelines.core.errors import PluginError
+from opus_pipelines.core.registry import Registry, lacks, takes
+from opus_pipelines.core.settings import Generation
 from opus_pipelines.lwm.procedure_reading import ParsedProcedure
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.steiner_tree import SubWKG
@@ -107,3 +110,24 @@ class LargeWorkModel(Protocol):
         steps.
         """
         ...
+
+
+class BackendFactory(Protocol):
+    """Makes a backend, which loads what it needs with its first request."""
+
+    def __call__(self) -> LargeWorkModel: ...
+
+
+LWM_BACKENDS: Registry[BackendFactory] = Registry(  # by the name that `generation.lwm_backend` states
+    "lwm_backends", {"history": "opus_pipelines.lwm.history_backend:HistoryBackend"}, lambda name, value: takes(value)
+)
+
+
+def backend_of(settings: Generation) -> LargeWorkModel:
+    """Returns the backend that the settings choose; raises PluginError where an added one does not fit."""
+    backend, origin = LWM_BACKENDS.get(settings.lwm_backend)(), LWM_BACKENDS.origin(settings.lwm_backend)
+    reason = lacks(backend, "name", "version", "generate") or takes(backend.generate, "request")
+    if reason or (origin and not backend.version.startswith(f"{settings.lwm_backend}-")):
+        reason = reason or f"its version {backend.version!r} must begin with {settings.lwm_backend + '-'!r}"
+        raise PluginError(f"the LWM backend {settings.lwm_backend!r} of {origin} does not fit: {reason}")
+    return backend

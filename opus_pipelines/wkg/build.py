@@ -12,7 +12,7 @@ from opus_pipelines.core.schemas import EDGES, EMBEDDINGS, Dataset
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.embedding.cache import CachedEncoder
-from opus_pipelines.embedding.encoder import Encoder, TextEncoder
+from opus_pipelines.embedding.encoder import TextEncoder, encoder_of
 from opus_pipelines.lake.layout import Lake, read_json
 from opus_pipelines.task_matching.id_ledger import ledger_rows
 from opus_pipelines.task_matching.nightly import NightlyResolution
@@ -54,7 +54,7 @@ def prepare(
     sources = sorted(history.sources, key=lambda s: s.source)
     resolving = NightlyResolution(lake, settings, sources)
     resolution = resolving.resolution(
-        encoder or (lambda: CachedEncoder(Encoder(settings.encoder), lake.kept / "embeddings"))
+        encoder or (lambda: CachedEncoder(encoder_of(settings.encoder), lake.kept / "embeddings"))
     )
     parts = [
         SourcePart(

@@ -1,6 +1,7 @@
 """Checks on staged data: each names what it looked at and, where it failed, the first offenders."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,9 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from opus_pipelines.core.registry import Registry, takes
 from opus_pipelines.core.schemas import (
     ALIASES,
     CASES,
+    DATASETS,
     EDGES,
     EMBEDDINGS,
     IMPLEMENTATION_VECTORS,
@@ -56,6 +59,50 @@ MEANINGS = {  # what must hold, by check; the reference of the checks and Dagste
 }
 
 
+@dataclass(frozen=True)
+class Check:
+    """A check that an installed distribution adds: `offenders` gives a text for each offender among the dataset's rows.
+
+    `dataset`: a dataset of a snapshot or of a result. `meaning`: a sentence that says what must hold. `columns`: those
+    of the table that `offenders` gets. A check that is not `blocking` only warns.
+    """
+
+    name: str
+    dataset: str
+    meaning: str
+    columns: tuple[str, ...]
+    offenders: Callable[[pa.Table], Iterable[str]]
+    blocking: bool = True
+
+
+def _misfit(name: str, added: Any) -> str:
+    if not isinstance(added, Check):
+        return f"it must be an opus_pipelines.wkg.checks.Check, but is a {type(added).__name__}"
+    dataset = DATASETS.get(added.dataset)
+    if dataset is None or dataset.name.startswith("history/"):
+        return f"{added.dataset!r} is no dataset of a snapshot or of a result"
+    if unknown := set(added.columns) - set(dataset.schema.names):
+        return f"{added.dataset} has no column {', '.join(sorted(unknown))}"
+    if added.name in MEANINGS:
+        return f"{added.name!r} is the name of a built-in check"
+    return takes(added.offenders, "table")
+
+
+CHECKS: Registry[Check] = Registry("checks", {}, _misfit)
+
+
+def added_checks(datasets: Iterable[str]) -> list[Check]:
+    """Returns the added checks of these datasets, by the names of their entries."""
+    wanted = set(datasets)
+    return [check for check in CHECKS.entries().values() if check.dataset in wanted]
+
+
+def run_check(check: Check, table: pa.Table) -> CheckResult:
+    """Returns what an added check finds in its dataset's table."""
+    offenders = check.offenders(table)
+    return result(check.name, DATASETS[check.dataset], offenders, f"{table.num_rows} rows", check.blocking)
+
+
 def check_snapshot(folder: Path, datasets: tuple[Dataset, ...] = SNAPSHOT_DATASETS) -> list[CheckResult]:
     """The checks of these datasets in a snapshot's folder: schemas first; the others only when every schema holds."""
     schemas = [_schema(dataset, place(folder, dataset)) for dataset in datasets]
@@ -70,6 +117,9 @@ def check_snapshot(folder: Path, datasets: tuple[Dataset, ...] = SNAPSHOT_DATASE
     if EMBEDDINGS in tables:
         found.append(equal("every task has a vector", EMBEDDINGS, tables[EMBEDDINGS].num_rows, tables[TASKS].num_rows))
         found.append(_index(folder, tables[EMBEDDINGS]))
+    for added in added_checks(dataset.name for dataset in datasets):
+        dataset = DATASETS[added.dataset]
+        found.append(run_check(added, read_table(dataset, place(folder, dataset), columns=list(added.columns))))
     return [*schemas, *(check for check in found if check.dataset in {d.name for d in datasets})]
 
 

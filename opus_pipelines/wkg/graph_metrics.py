@@ -33,6 +33,7 @@ from scipy.sparse.csgraph import connected_components
 
 from opus_pipelines.core import settings
 from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.registry import Registry, takes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -89,17 +90,19 @@ class Engine(Protocol):
         ...
 
 
+class EngineFactory(Protocol):
+    """Makes an engine. `session` starts Spark when it is called: an engine that needs no Spark does not call it."""
+
+    def __call__(self, session: "Callable[[], SparkSession]") -> Engine: ...
+
+
 def choose(edges: int, rules: settings.Graph, session: "Callable[[], SparkSession]") -> Engine:
-    """The engine of the settings; `auto` takes `local` up to local_max_edges. `session` is called only for
-    `graphframes`.
+    """Returns the engine of the settings; `auto` takes `local` up to local_max_edges.
+
+    `session` is called only for `graphframes`, and by an added engine that needs it.
     """
-    if rules.engine == "local" or (rules.engine == "auto" and edges <= rules.local_max_edges):
-        pass
-
-        return Local()
-    from opus_pipelines.wkg.graphframes_metrics import GraphFrames
-
-    return GraphFrames(session())
+    small = "local" if edges <= rules.local_max_edges else "graphframes"
+    return GRAPH_ENGINES.get(small if rules.engine == "auto" else rules.engine)(session)
 
 
 def task_metrics(tasks: Any, edges: pa.Table, rules: settings.Graph, engine: Engine) -> pa.Table:
@@ -156,6 +159,22 @@ class Local:
             components(graph.size, graph.src, graph.dst),
             components(graph.size, graph.src[within], graph.dst[within]),
         )
+
+
+def _local(session: "Callable[[], SparkSession]") -> Engine:
+    return Local()
+
+
+def _graphframes(session: "Callable[[], SparkSession]") -> Engine:
+    from opus_pipelines.wkg.graphframes_metrics import GraphFrames
+
+    return GraphFrames(session())
+
+
+BUILT_IN: dict[str, EngineFactory] = {"local": _local, "graphframes": _graphframes}
+GRAPH_ENGINES: Registry[EngineFactory] = Registry(
+    "graph_engines", BUILT_IN, lambda name, value: takes(value, "session")
+)
 
 
 def components(size: int, src: np.ndarray, dst: np.ndarray) -> np.ndarray:

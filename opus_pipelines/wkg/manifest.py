@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
+from opus_pipelines.embedding.encoder import ENCODERS
 from opus_pipelines.lake.layout import Lake, read_json, write_atomically, write_json
 from opus_pipelines.task_matching.id_ledger import added, ledger_rows, ledger_table, read_ledger
 from opus_pipelines.task_matching.resolve import Resolution
@@ -18,20 +19,23 @@ from opus_pipelines.wkg.aggregates import SourcePart
 from opus_pipelines.wkg.changes import write_changes
 from opus_pipelines.wkg.checks import CheckResult
 from opus_pipelines.wkg.gamma import LambdaRule
+from opus_pipelines.wkg.graph_metrics import GRAPH_ENGINES
 from opus_pipelines.wkg.staged import SnapshotBuild
 
 
 def settings_that_matter(settings: Settings) -> dict[str, Any]:
-    """The settings a snapshot depends on; λ stands apart, and neither the passages of a batch nor the graph engine
-    change anything.
+    """The settings a snapshot depends on; λ stands apart, and neither the passages of a batch nor the choice
+    between the built-in graph engines change anything.
     """
     return {
         "wkg": settings.wkg.model_dump(mode="json", by_alias=True, exclude={"lambda_"}),
         "graph": settings.graph.model_dump(
             mode="json", include={"pagerank_damping", "pagerank_rounds", "community_rounds"}
-        ),
+        )
+        | ({"engine": added} if (added := GRAPH_ENGINES.origin(settings.graph.engine)) else {}),
         "priors": settings.priors.model_dump(mode="json"),
-        "encoder": settings.encoder.model_dump(mode="json", exclude={"batch_size"}),
+        "encoder": settings.encoder.model_dump(mode="json", exclude={"batch_size"})
+        | ({"added": added} if (added := ENCODERS.origin(settings.encoder.model)) else {}),
     }
 
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from opus_pipelines.core.schemas import DATASETS, INTAKES, OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
 from opus_pipelines.generation.contract import ContractResult
 from opus_pipelines.generation.results.staged import columns_of, schemas_of
-from opus_pipelines.wkg.checks import CheckResult
+from opus_pipelines.wkg.checks import CheckResult, added_checks, run_check
 
 MEANINGS = {  # what must hold, by check
     "schema": "Every table has the columns and types of the data dictionary.",
@@ -29,6 +29,7 @@ def check_result(result: ContractResult, intakes: int) -> list[CheckResult]:
         _ranks(columns_of(tables, OPTIMIZED.name, ["intake_id", "intention_id", "rank"])),
         _ends(*(columns_of(tables, d.name, ends) for d, ends in _ENDS.items())),
         _intakes(result.counts[INTAKES.name], intakes),
+        *(run_check(check, columns_of(tables, check.dataset, check.columns)) for check in added_checks(tables)),
     ]
 
 

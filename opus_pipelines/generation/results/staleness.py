@@ -12,7 +12,7 @@ from opus_pipelines.core.versions import difference, versions_of
 from opus_pipelines.generation.contract import id_of, result_id, settings_hash
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import Lake, read_json, read_table
-from opus_pipelines.lwm.history_backend import HistoryBackend
+from opus_pipelines.lwm.interface import backend_of
 
 
 def is_current(lake: Lake, contract: ContractFolder, snapshot: str, settings: Settings) -> bool:
@@ -86,7 +86,7 @@ def _changes(
     where = {"client_key": contract.client, "contract_key": contract.contract, "result": pointer["result"]}
     run: dict[str, Any] = next(iter(read_table(RUNS, lake.folder(RUNS, **where)).to_pylist()), {})
     made = pointer["snapshot"], pointer["model_version"], str(run.get("settings_hash")), str(run.get("code_version"))
-    now = snapshot, HistoryBackend().version, settings_hash(settings), versions_of("result")
+    now = snapshot, backend_of(settings.generation).version, settings_hash(settings), versions_of("result")
     numbers = range(len(contract.decisions.made), -1, -1)
     before = next(
         (n for n in numbers if id_of(contract, *made, pointer.get("attempt", 1), n) == pointer["result"]), None

@@ -3,18 +3,19 @@
 import zipfile
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import Protocol
 
-from opus_pipelines.intakes.documents.document import Document
+from opus_pipelines.core.registry import Registry, takes
+from opus_pipelines.intakes.documents.document import Document, DocumentText
 
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of document. `module` reads it; without one, `refusal` says what is missing and what to do."""
+    """A kind of document: `refusal` says what is missing and what to do where no reader reads it."""
 
     suffix: str
     modality: str
     media_type: str | None
-    module: str | None = None
     refusal: str | None = None
 
 
@@ -69,9 +70,28 @@ _SAVE_AS = {
         "an archive; put the documents in it into the folder",
     ),
 }
-FORMATS = {suffix: Format(suffix, "text", media_type, module) for suffix, (module, media_type) in _READ.items()}
+FORMATS = {suffix: Format(suffix, "text", media_type) for suffix, (_, media_type) in _READ.items()}
 FORMATS |= {s: Format(s, modality, None) for modality, suffixes in _OTHER_MODALITIES.items() for s in suffixes.split()}
 FORMATS |= {s: Format(s, "other", None, refusal=f"it is {advice}") for s, advice in _SAVE_AS.items()}
+
+
+class DocumentReader(Protocol):
+    """Reads a document of one suffix; it may raise whatever its library raises, which costs that document only."""
+
+    def __call__(self, document: Document) -> DocumentText: ...
+
+
+DOCUMENT_READERS: Registry[DocumentReader] = Registry(  # by suffix, without the dot
+    "document_readers",
+    {suffix[1:]: f"opus_pipelines.intakes.documents.{module}:read" for suffix, (module, _) in _READ.items()},
+    lambda name, value: takes(value, "document"),
+)
+
+
+def is_added(suffix: str) -> bool:
+    """Returns whether an installed distribution reads documents of this suffix, which starts with its dot."""
+    return suffix[1:] in DOCUMENT_READERS.added()
+
 
 _MAGIC = (
     (b"%PDF-", ".pdf"),
@@ -110,6 +130,9 @@ _SAME = {
 def format_of(document: Document) -> tuple[Format, str | None]:
     """The format by suffix, or by content where the content is plainly another one; then also a word on it."""
     suffix = PurePosixPath(document.name.strip()).suffix.lower()
+    if is_added(suffix):
+        known = FORMATS.get(suffix)
+        return Format(suffix, known.modality if known and not known.refusal else "text", None), None
     named = FORMATS.get(suffix) or Format(suffix, "other", None, refusal=_unknown(suffix))
     held = _by_content(document)
     if held is None or held == _SAME.get(suffix, suffix):
@@ -127,7 +150,7 @@ _ENCRYPTED = Format(".ole", "other", None, refusal="it is encrypted; ask for a c
 
 
 def _unknown(suffix: str) -> str:
-    return f"no reader for {suffix or 'files without a suffix'}; known: {', '.join(sorted(_READ))}"
+    return f"no reader for {suffix or 'files without a suffix'}; known: {', '.join(sorted(f'.{name}' for name in DOCUMENT_READERS.names()))}"
 
 
 def _by_content(document: Document) -> str | None:

@@ -4,15 +4,13 @@ reason.
 
 import re
 import warnings
-from importlib import import_module
 from typing import Protocol
 
-from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.errors import InputError, PluginError
 from opus_pipelines.intakes.documents.document import Document, DocumentText, cut
-from opus_pipelines.intakes.documents.formats import Format, format_of
+from opus_pipelines.intakes.documents.formats import DOCUMENT_READERS, Format, format_of, is_added
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS
 
-_PACKAGE = "opus_pipelines.intakes.documents"
 _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-f]+>|0x[0-9a-f]{6,}")  # differs from run to run
 _NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
 
@@ -25,8 +23,7 @@ class Preprocessing(Protocol):
 
 def read_text(document: Document, kind: Format) -> DocumentText:
     """Text modality: by the reader of the format."""
-    reading: DocumentText = import_module(f"{_PACKAGE}.{kind.module}").read(document)
-    return reading
+    return DOCUMENT_READERS.get(kind.suffix[1:])(document)
 
 
 def lacking(part: str, advice: str) -> Preprocessing:
@@ -58,7 +55,10 @@ def preprocess(document: Document) -> tuple[Format, DocumentText]:
             raise InputError(kind.refusal)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # libraries warn of what they mend; what they lose is said by the readers
-            reading = _limited(PREPROCESSING[kind.modality](document, kind))
+            read = read_text if is_added(kind.suffix) else PREPROCESSING[kind.modality]
+            reading = _limited(read(document, kind))
+    except PluginError:  # a fault of the installation, not of this document
+        raise
     except Exception as error:  # a library may raise anything on a broken document, and it must cost that document only
         reading = DocumentText(None, (_reason(error),))
     return kind, DocumentText(reading.text, ((note,) if note else ()) + reading.left_out, reading.parts)

@@ -17,7 +17,6 @@ from opus_pipelines.generation.contract import (
     settings_hash,
 )
 from opus_pipelines.generation.contracts import contracts_of
-from opus_pipelines.generation.results import staleness
 from opus_pipelines.generation.results.staleness import changes_since, is_current
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake
@@ -139,7 +138,7 @@ def test_a_result_from_before_algorithm_versions_is_read_and_stale_and_says_why(
 
 
 def test_another_model_is_named(published, folder, monkeypatch):
-    monkeypatch.setattr(staleness.HistoryBackend, "version", "history-2")
+    monkeypatch.setattr(HistoryBackend, "version", "history-2")
     assert changes_since(published, folder(), "w1", SETTINGS) == ("model",)
 
 
