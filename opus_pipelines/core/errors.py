@@ -1,4 +1,7 @@
-"""The errors a person is meant to read: what, which one, and what to do. The command line prints them without a trace."""
+"""The errors whose message a person reads: what is wrong, where, and what to do.
+
+The CLI prints them without a traceback.
+"""
 
 
 class OpusError(Exception):
@@ -6,7 +9,7 @@ class OpusError(Exception):
 
 
 class SettingsError(OpusError, ValueError):
-    """A settings file or variable says something that cannot be followed."""
+    """A settings file or variable has an unknown key or an impossible value."""
 
 
 class InputError(OpusError, ValueError):
@@ -14,15 +17,15 @@ class InputError(OpusError, ValueError):
 
 
 class LakeError(OpusError, RuntimeError):
-    """The lake lacks what was asked for, or is held by another run."""
+    """The lake lacks something, its disk is full, or another run holds it."""
 
 
 class CheckFailed(OpusError, RuntimeError):
-    """A blocking check failed: nothing was published."""
+    """A blocking check failed, so nothing was published."""
 
 
 class WorkflowError(OpusError, ValueError):
-    """A workflow, or something that should become one, is not well formed."""
+    """A workflow, or its description, is not well formed."""
 
 
 class PluginError(OpusError, RuntimeError):

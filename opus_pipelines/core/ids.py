@@ -1,4 +1,4 @@
-"""Hashes that name things: ids and content hashes. No clock, no randomness."""
+"""Computes ids and content hashes. They depend on their input only, on no clock and no randomness."""
 
 import hashlib
 import json
@@ -8,12 +8,12 @@ from typing import Any
 
 
 def canonical(value: Any) -> str:
-    """JSON with sorted keys: equal values give equal text."""
+    """Returns a value as JSON with sorted keys, so that equal values give equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
 
 
 def digest(*parts: Any) -> str:
-    """32 hex digits of what `parts` say, in their order; strings and bytes as they are, the rest as canonical JSON."""
+    """Returns 32 hex digits of SHA-256 over `parts`: texts and bytes as they are, the rest as canonical JSON."""
     hasher = hashlib.sha256()
     for part in parts:
         text = part if isinstance(part, bytes | str) else canonical(part)
@@ -24,26 +24,24 @@ def digest(*parts: Any) -> str:
 
 
 def make_id(letter: str, *parts: Any) -> str:
-    """An id: one letter for the kind of thing, then 16 hex digits of what it identifies."""
+    """Returns an id: one letter for the kind of thing, then 16 hex digits of the hash of `parts`."""
     return letter + digest(*parts)[:16]
 
 
 def make_ids(letter: str, part: str, texts: Iterable[str]) -> list[str]:
-    """The ids of many things of one kind that differ in the second of two parts: `make_id(letter, part, text)` of
-    each.
-    """
+    """Returns `make_id(letter, part, text)` for each text. It hashes the shared part once."""
     data = part.encode("utf-8", "surrogatepass")
     first = hashlib.sha256(len(data).to_bytes(8, "big") + data)
-    found = []
+    ids = []
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
         hasher = first.copy()
         hasher.update(len(data).to_bytes(8, "big") + data)
-        found.append(letter + hasher.hexdigest()[:16])
-    return found
+        ids.append(letter + hasher.hexdigest()[:16])
+    return ids
 
 
 def file_hash(path: Path) -> str:
-    """Hash of a file's bytes."""
+    """Returns 32 hex digits of SHA-256 over the bytes of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""How far long work is: records done, their rate, and the time that is left; a line now and then, and one at the end."""
+"""Reports the progress of long work: records done, their rate, and the time left."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -7,11 +7,9 @@ EVERY_SECONDS = 10.0
 
 
 class Ticker:
-    """Call it with (done, of) as often as you like; it says a line at most every `every` seconds, and the last one
-    when all is done.
+    """Reports progress when it is called with (done, of): at most one line every `every` seconds, and one at the end.
 
-    `of` is None where nobody knows how much there is: then no time left is given. Another `of` begins another piece of
-    work.
+    `of` is None where the total is unknown; then no time left is reported. Another `of` begins another piece of work.
     """
 
     def __init__(
@@ -26,6 +24,7 @@ class Ticker:
         self._of: int | None = None
 
     def __call__(self, done: int, of: int | None = None) -> None:
+        """Reports a line where one is due; `done` and `of` count records."""
         now = self._clock()
         if of != self._of:
             self._began, self._of = self._said if self._of is None else now, of
@@ -45,7 +44,7 @@ def _progress(done: int, of: int | None, seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them: 45 s, 3 min 20 s, 2 h 05 min."""
+    """Formats seconds: 45 s, 3 min 20 s, 2 h 05 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

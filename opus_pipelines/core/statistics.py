@@ -1,6 +1,4 @@
-"""Counts as probabilities with intervals: Beta-smoothed rates, Wilson's interval of a rate, Newcombe's of a
-difference.
-"""
+"""Turns counts into probabilities with intervals: Beta-smoothed rates, Wilson intervals, Newcombe's for differences."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +11,7 @@ Z = 1.959963984540054  # normal quantile at 97.5 %
 
 @dataclass(frozen=True)
 class Estimate:
-    """A probability with its 95 % interval, the basis of datasets.md, and the count behind it."""
+    """A probability with its 95 % interval, its basis (observed, estimated or prior), and the count behind it."""
 
     value: float
     lower: float
@@ -23,11 +21,10 @@ class Estimate:
 
 
 def smoothed(successes: int, n: int, prior: float, strength: float, basis: str = "observed") -> Estimate:
-    """Mean and central 95 % of Beta(strength·prior + successes, strength·(1 − prior) + failures); basis `prior` where
-    n = 0.
+    """Estimates a success rate as the mean of Beta(strength·prior + successes, strength·(1 − prior) + failures).
 
-    For its interval the prior is never less than half a success and half a failure (Jeffreys), so that a count of 0 is
-    no certainty.
+    The interval is the central 95 % of that distribution, whose prior is never less than half a success and half a
+    failure (Jeffreys), so that a count of 0 never looks certain. The basis is `prior` where n = 0.
     """
     yes, no = strength * prior, strength * (1 - prior)
     value = (yes + successes) / (strength + n)
@@ -36,7 +33,7 @@ def smoothed(successes: int, n: int, prior: float, strength: float, basis: str =
 
 
 def beta_interval(a: float, b: float) -> tuple[float, float]:
-    """The central 95 % of Beta(a, b); a point where a or b is 0."""
+    """Returns the central 95 % of Beta(a, b), or a single point where a or b is 0."""
     if a <= 0 or b <= 0:
         return (0.0, 0.0) if a <= 0 else (1.0, 1.0)
     from scipy.special import betaincinv
@@ -46,8 +43,9 @@ def beta_interval(a: float, b: float) -> tuple[float, float]:
 
 
 def wilson(successes: Any, n: Any, z: Any = Z) -> tuple[Any, Any]:
-    """Wilson's interval of a rate, 95 % unless `z` says otherwise; all of [0, 1] where n = 0. Numbers, whole or not,
-    or arrays.
+    """Returns the Wilson interval of a rate, [0, 1] where n = 0.
+
+    Takes numbers, whole or not, or arrays of one shape; `z` is the normal quantile, by default that of 95 %.
     """
     rate, z2 = rate_of(successes, n), z * z
     middle = (rate * n + z2 / 2) / (n + z2)
@@ -56,8 +54,9 @@ def wilson(successes: Any, n: Any, z: Any = Z) -> tuple[Any, Any]:
 
 
 def lift(successes_1: Any, n_1: Any, successes_2: Any, n_2: Any, z: Any = Z) -> tuple[Any, Any, Any]:
-    """rate 1 - rate 2 with its 95 % interval (Newcombe 1998, method 10: from the two Wilson intervals). Numbers or
-    arrays.
+    """Returns rate 1 − rate 2 with its 95 % interval (Newcombe 1998, method 10, from the two Wilson intervals).
+
+    Takes numbers, or arrays of one shape.
     """
     rate_1, rate_2 = rate_of(successes_1, n_1), rate_of(successes_2, n_2)
     low_1, high_1 = wilson(successes_1, n_1, z)
@@ -71,5 +70,5 @@ def lift(successes_1: Any, n_1: Any, successes_2: Any, n_2: Any, z: Any = Z) -> 
 
 
 def rate_of(successes: Any, n: Any) -> Any:
-    """successes / n; a half where nothing is known."""
+    """Returns successes / n, or 0.5 where n = 0."""
     return np.where(np.asarray(n) > 0, successes / np.where(np.asarray(n) > 0, n, 1), 0.5)[()]

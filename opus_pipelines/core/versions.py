@@ -1,15 +1,15 @@
-"""The version of each stage's algorithm: what a snapshot or a result depends on beside its inputs and settings.
+"""Declares the version of each stage's algorithm, on which snapshots and results depend besides inputs and settings.
 
 Raise a stage's version when the rows that it publishes change for the same input. A changed comment, docstring, name or
-file changes no version, so that nothing is made anew for it. `tests/algorithm_versions.json` holds what each stage
+file changes no version, so nothing is recomputed for it. `tests/algorithm_versions.json` holds what each stage
 publishes on the sample; a test fails when these rows change and no version was raised.
 """
 
 import re
 from collections.abc import Mapping
 
-# Each stage stands behind those that it takes from: a raised version explains other rows of its stage and of those
-# behind it.
+# Each stage follows those that it takes input from: a raised version explains changed rows of its stage and of the
+# stages after it.
 ALGORITHM_VERSIONS: dict[str, int] = {
     # reading event logs: formats, columns, costs, outcomes, privacy (history/implementations, sources, rejects)
     "history": 1,
@@ -28,9 +28,9 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "reporting": 1,  # reports/cost and reports/reward
 }
 
-# The stages whose versions name what a stage makes. What is made by earlier stages is not in this list: its content or
-# its snapshot
-# is part of the name already, so that a raised version makes anew what follows from it and nothing else.
+# The stages whose versions are part of the name of what a stage makes. Earlier stages are not in this list: the content
+# or the snapshot that they made is part of the name already. So a raised version recomputes what follows from it, and
+# nothing else.
 _NAMED_BY: dict[str, tuple[str, ...]] = {
     "history": ("history",),
     "mining": ("mining",),
@@ -44,7 +44,7 @@ _VERSION = re.compile(r"([a-z]+)=(\d+)")
 
 
 def versions_of(what: str) -> str:
-    """The versions that the named thing depends on, as text: `wkg=1 embedding=1` for a snapshot.
+    """Returns the versions that the named thing depends on, as text: `wkg=1 embedding=1` for a snapshot.
 
     `what` is history, mining, names, resolution, snapshot, manifest or result. Raises KeyError for any other word.
     """
@@ -52,15 +52,15 @@ def versions_of(what: str) -> str:
 
 
 def history_backend_version() -> str:
-    """The model version of the history backend, which has no weights of its own: `history-1`."""
+    """Returns the model version of the history backend, which has no weights of its own: `history-1`."""
     return f"history-{ALGORITHM_VERSIONS['lwm']}"
 
 
 def difference(before: object, now: str) -> str | None:
-    """What differs between two texts of `versions_of`: `wkg 1 → 2`; None where nothing does.
+    """Returns what differs between two texts of `versions_of`, such as `wkg 1 → 2`, or None where they are equal.
 
-    `before` may be what an older version of this package wrote: a hash of its source files. It tells no algorithm
-    version.
+    `before` may be a hash of source files, which older versions of this package wrote. Such a hash contains no
+    algorithm version.
     """
     if before == now:
         return None

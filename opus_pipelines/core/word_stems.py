@@ -1,4 +1,4 @@
-"""Words of English text as they are compared: stems of the words that carry meaning."""
+"""Reduces the words of English text that carry meaning to stems, so that texts can be compared."""
 
 import re
 from functools import lru_cache
@@ -6,13 +6,14 @@ from functools import lru_cache
 from snowballstemmer import stemmer
 
 _STEMMER = stemmer("english")
-_LEAST = 5  # letters from which one stem may be the beginning of another: verif(y), verifi(cation)
+_LEAST_LETTERS = 5  # letters from which one stem may be the beginning of another: verif(y), verifi(cation)
 _WORD = re.compile(r"[^\W_]+")
 _EMPTY = """
-    a after all also always an and any anybody anyone anything are as at be been before being both by can do does done each either every for
-    from had has have he her here his how i if in into is it its may me more most must my never no nor not of off on once only or other our
-    out over per shall she should so some somebody someone something such than that the their them then there these they this those through
-    to too until up upon us very was we were what when where which while who will with within without would you your
+    a after all also always an and any anybody anyone anything are as at be been before being both by can do does
+    done each either every for from had has have he her here his how i if in into is it its may me more most must my
+    never no nor not of off on once only or other our out over per shall she should so some somebody someone
+    something such than that the their them then there these they this those through to too until up upon us very
+    was we were what when where which while who will with within without would you your
 """
 EMPTY = frozenset(_EMPTY.split())
 _IRREGULAR = {
@@ -89,29 +90,32 @@ _IRREGULAR = {
 
 @lru_cache(maxsize=65536)
 def stem(word: str) -> str:
-    """The stem of one word, lower case."""
+    """Returns the stem of one word in lower case."""
     word = word.casefold()
     return str(_STEMMER.stemWord(_IRREGULAR.get(word, word)))
 
 
 @lru_cache(maxsize=16384)
 def stems(text: str) -> tuple[str, ...]:
-    """Stems of the words that carry meaning, in order, each once."""
+    """Returns the stems of the words that carry meaning, in order and without repetitions."""
     return tuple(dict.fromkeys(stem(w) for w in _WORD.findall(text) if w.casefold() not in EMPTY))
 
 
 def stem_set(text: str) -> frozenset[str]:
-    """Stems of a whole document's words: for looking words up in it."""
+    """Returns the set of stems of a document, to look words up in it."""
     return frozenset(stem(w) for w in set(_WORD.findall(text)) if w.casefold() not in EMPTY)
 
 
 def same(one: str, other: str) -> bool:
-    """Two stems are one word's: equal, or the shorter, of five letters at least, begins the longer."""
+    """Returns whether two stems belong to one word: they are equal, or the shorter begins the longer.
+
+    The shorter one must have five letters at least.
+    """
     short, long = (one, other) if len(one) <= len(other) else (other, one)
-    return one == other or (len(short) >= _LEAST and long.startswith(short))
+    return one == other or (len(short) >= _LEAST_LETTERS and long.startswith(short))
 
 
 @lru_cache(maxsize=65536)
 def within(name: tuple[str, ...], text: tuple[str, ...]) -> bool:
-    """Every stem of `name` is among those of `text`."""
+    """Returns whether every stem of `name` is among those of `text`."""
     return bool(name) and all(any(same(n, t) for t in text) for n in name)

@@ -1,7 +1,8 @@
-"""Files and folders that become visible whole: on the disk before they can be seen, and gone in one step when they go.
+"""Writes files and folders so that a reader sees them whole or not at all, and so that they survive a power cut.
 
-A rename is atomic, but not durable: after a power cut a name may point to a file whose bytes never arrived. So every
-file and folder is synced before the rename that shows it, and the folder that holds the new name after it.
+A rename is atomic, but not durable: after a power cut a name may point to a file whose bytes were never written. So
+every file and folder is synced before the rename that shows it, and the folder that holds the new name is synced after
+it.
 """
 
 import errno
@@ -22,8 +23,9 @@ _FULL_TEXTS = tuple(os.strerror(code) for code in sorted(_FULL))
 
 
 def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
-    """Let `write(temporary)` make the file, then rename it over `path`; durable before it is visible. LakeError where
-    the disk is full.
+    """Lets `write(temporary)` write a file, then renames it to `path`; the file is durable before it is visible.
+
+    Raises LakeError where the disk is full.
     """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
@@ -38,14 +40,15 @@ def write_atomically(path: Path, write: Callable[[Path], Any]) -> None:
 
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
-    """Replace a JSON file in one atomic step."""
+    """Replaces a JSON file in one atomic step."""
     write_atomically(path, lambda p: p.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", "utf-8"))
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """A JSON file's object, None where there is no file."""
+    """Returns the object of a JSON file, or None where there is no file. Raises LakeError where it is not JSON."""
     try:
-        return json.loads(path.read_text("utf-8"))
+        value: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        return value
     except FileNotFoundError:
         return None
     except json.JSONDecodeError as error:
@@ -53,7 +56,10 @@ def read_json(path: Path) -> dict[str, Any] | None:
 
 
 def move_into_place(staged: Path, final: Path) -> None:
-    """Rename a finished folder to where it is read, its files and folders synced first. `final` must not exist."""
+    """Renames a finished folder to `final`, after all its files and folders are synced. `final` must not exist.
+
+    Raises LakeError where the disk is full.
+    """
     with full_disk_named(final.parent):
         sync_tree(staged)
         make_folder(final.parent)
@@ -62,7 +68,7 @@ def move_into_place(staged: Path, final: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Like mkdir -p, each new name synced."""
+    """Makes a folder and its parents where they are missing, and syncs each new name."""
     for place in reversed([folder, *folder.parents]):
         if not place.is_dir():
             place.mkdir(exist_ok=True)
@@ -70,7 +76,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_tree(folder: Path) -> None:
-    """Every file below `folder`, then every folder, `folder` last."""
+    """Syncs every file below `folder`, then every folder, `folder` last."""
     for place, _, names in os.walk(folder, topdown=False):
         for name in names:
             sync(Path(place, name))
@@ -78,7 +84,7 @@ def sync_tree(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Have what the kernel holds of a file or a folder on the disk."""
+    """Writes to the disk what the kernel still buffers of a file or a folder."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -87,7 +93,10 @@ def sync(path: Path) -> None:
 
 
 def sweep(folder: Path) -> None:
-    """Remove the temporary files that killed writers left in `folder`. Only a lake's one writer may."""
+    """Removes the temporary files that killed writers left in `folder`.
+
+    Only the process that holds the lock may call it.
+    """
     for path in folder.iterdir() if folder.is_dir() else ():
         if _TEMPORARY.fullmatch(path.name):
             path.unlink(missing_ok=True)
@@ -95,7 +104,7 @@ def sweep(folder: Path) -> None:
 
 @contextmanager
 def full_disk_named(place: Path) -> Iterator[None]:
-    """Turns whatever a library raises on a full disk into one LakeError for a person."""
+    """Turns any error that a library raises on a full disk into one LakeError that names the folder."""
     try:
         yield
     except LakeError:
@@ -104,11 +113,14 @@ def full_disk_named(place: Path) -> Iterator[None]:
         if not is_full(error):
             raise
         raise LakeError(
-            f"the disk is full: writing to {place} (or to Spark's temporary files) failed. What was published before stays as it is; "
-            "free space and run again"
+            f"the disk is full: writing to {place} (or to Spark's temporary files) failed. "
+            "What was published before stays as it is; free space and run again"
         ) from error
 
 
 def is_full(error: BaseException) -> bool:
-    """Is this a full disk, an exhausted quota or a file past its limit? C++ and the JVM say it in words only."""
+    """Returns whether an error means a full disk, an exhausted quota or a file past its limit.
+
+    C++ libraries and the JVM raise errors without a number, so their text is searched too.
+    """
     return getattr(error, "errno", None) in _FULL or any(text in str(error) for text in _FULL_TEXTS)

@@ -1,6 +1,4 @@
-"""The folders that a lake was made from: which history and which intakes, kept in the lake for commands that are not
-told.
-"""
+"""Keeps in the lake which history and intakes folders it was made from, for commands that state none."""
 
 from pathlib import Path
 
@@ -11,16 +9,21 @@ INPUTS = ("history", "intakes")
 
 
 def record(lake: Path, name: str, folder: Path) -> None:
-    """Remember that the lake was made from this folder: `name` is history or intakes. The lake's lock must be held."""
+    """Stores in the lake that it was made from `folder`; `name` is history or intakes.
+
+    The caller holds the lake's lock.
+
+    Raises ValueError for any other name.
+    """
     if name not in INPUTS:
         raise ValueError(f"{name!r} is no input of a lake: {', '.join(INPUTS)}")
     known = read_json(lake / NAME) or {}
-    found = {**known, name: str(folder.absolute())}
-    if found != known:
-        write_json(lake / NAME, found)
+    folders = {**known, name: str(folder.absolute())}
+    if folders != known:
+        write_json(lake / NAME, folders)
 
 
 def recorded(lake: Path) -> dict[str, Path]:
-    """The folders that the lake was made from last, by name; those that are not there any more are left out."""
+    """Returns the folders that the lake was last made from, by name, without those that no longer exist."""
     known = read_json(lake / NAME) or {}
     return {name: Path(known[name]) for name in INPUTS if name in known and Path(known[name]).is_dir()}

@@ -1,8 +1,7 @@
-"""Where datasets live, and how they become visible: written whole beside the tables, renamed into place, then pointed
-to.
+"""Defines where datasets lie in the lake, and how they are published: written apart, renamed, then pointed to.
 
 Nothing published is ever changed. `wkg/current.json` and `workflows/current/*.json` are the only files that are
-replaced, each in one rename; readers resolve a pointer once and stay with what it names.
+replaced, each in one rename. A reader resolves a pointer once and stays with what it names.
 """
 
 import logging
@@ -50,17 +49,20 @@ logger = logging.getLogger("opus_pipelines.lake.layout")
 
 
 def slug(text: str) -> str:
-    """`text` as one path component: every byte outside A-Za-z0-9- becomes _ and two hex digits. Reversible."""
+    """Encodes `text` as one path component: every byte outside A-Za-z0-9- becomes _ and two hex digits.
+
+    `unslug` reverses it.
+    """
     return re.sub(rb"[^A-Za-z0-9-]", lambda m: b"_%02x" % m[0][0], text.encode()).decode()
 
 
 def unslug(text: str) -> str:
-    """The text whose slug this is."""
+    """Decodes a slug."""
     return re.sub(rb"_([0-9a-f]{2})", lambda m: bytes([int(m[1], 16)]), text.encode()).decode()
 
 
 class Lake:
-    """One lake folder: paths, pointers, writing and reading of datasets."""
+    """Gives the paths and pointers of one lake folder, and publishes datasets in it."""
 
     def __init__(self, root: Path | str) -> None:
         self.root = Path(root).absolute()
@@ -68,7 +70,10 @@ class Lake:
     # --- paths
 
     def folder(self, dataset: Dataset, **partition: str) -> Path:
-        """A dataset's folder, or one partition's; values are slugged here."""
+        """Returns the folder of a dataset, or of one of its partitions. It slugs the partition values.
+
+        Raises LakeError for a partition column that the dataset does not have.
+        """
         if set(partition) - set(dataset.partitions):
             raise LakeError(f"{dataset.name} has no partitions {sorted(set(partition) - set(dataset.partitions))}")
         return self.root.joinpath(
@@ -76,57 +81,60 @@ class Lake:
         )
 
     def snapshot_folder(self, snapshot: str) -> Path:
-        """Where a snapshot of the WKG lies."""
+        """Returns the folder of a snapshot of the WKG."""
         return self.root / "wkg" / snapshot
 
     @property
     def kept(self) -> Path:
-        """The id ledger, lambda and the embedding cache: inputs that outlive snapshots."""
+        """The folder of the inputs that outlive snapshots: the id ledger, lambda and the embedding cache."""
         return self.root / "wkg" / "kept"
 
     @property
     def dagster_home(self) -> Path:
-        """Dagster's own state."""
+        """The folder of Dagster's own state."""
         return self.root / ".dagster"
 
     # --- pointers
 
     def current_snapshot(self) -> str | None:
-        """Id of the published snapshot, None before the first rebuild; LakeError where a newer version wrote the lake."""
+        """Returns the id of the published snapshot, or None before the first rebuild.
+
+        Raises LakeError where a newer version of this package wrote the lake.
+        """
         version.format_of(self.root)
         pointer = read_json(self.root / "wkg" / "current.json")
         return pointer["snapshot"] if pointer else None
 
     def rolled_back_from(self) -> list[str]:
-        """The snapshots that a person rolled back from; empty where the newest is current."""
+        """Returns the snapshots that a person rolled back from. The list is empty where the newest snapshot is current."""
         pointer = read_json(self.root / "wkg" / "current.json") or {}
         return list(pointer.get("rolled_back_from", ()))
 
     def manifest(self, snapshot: str) -> dict[str, Any]:
-        """A snapshot's manifest."""
+        """Returns the manifest of a snapshot. Raises LakeError where the lake has no such snapshot."""
         manifest = read_json(self.snapshot_folder(snapshot) / "manifest.json")
         if manifest is None:
             raise LakeError(f"snapshot {snapshot} is not in {self.root}; `opus rebuild` makes one")
         return manifest
 
     def pointer_path(self, client: str, contract: str) -> Path:
-        """The file that names a contract's current result."""
+        """Returns the path of the file that names the current result of a contract."""
         return self.root / "workflows" / "current" / f"{slug(client)}__{slug(contract)}.json"
 
     def results(self) -> list[dict[str, Any]]:
-        """Every contract's pointer: client, contract, result, snapshot, model_version, published_at."""
+        """Returns the pointer of every contract: client, contract, result, snapshot, model_version, published_at."""
         return [p for f in sorted((self.root / "workflows" / "current").glob("*.json")) if (p := read_json(f))]
 
     # --- writing
 
     @property
     def scratch(self) -> Path:
-        """Where everything is written before it is visible, on the lake's file system and outside every table's tree."""
+        """The folder for unpublished files: on the lake's file system, and outside every table's tree."""
         return self.root / ".staging"
 
     @contextmanager
     def staging(self) -> Iterator[Path]:
-        """A folder of its own in `scratch`; gone afterwards."""
+        """Opens a new folder in `scratch`, and removes it afterwards. Raises LakeError where the disk is full."""
         folder = self.scratch / uuid.uuid4().hex
         with full_disk_named(folder):
             folder.mkdir(parents=True)
@@ -136,19 +144,23 @@ class Lake:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def publish(self, staged: Path, final: Path) -> None:
-        """Move a finished folder to where it will be read, durably; a folder that is there already is left as it is."""
+        """Moves a finished folder durably to where it is read. Leaves a folder that is already there as it is."""
         if not final.exists():
             move_into_place(staged, final)
 
     def publish_file(self, staged: Path, final: Path) -> None:
-        """The same for one file of a folder to which files are added; LakeError where a file of that name is there."""
+        """Adds one finished file durably to a published folder.
+
+        Raises LakeError where a file of that name is there.
+        """
         if final.exists():
             raise LakeError(f"{final} is there already; nothing published is ever changed")
         write_atomically(final, lambda path: shutil.copyfile(staged, path))
 
     def remove(self, folder: Path) -> None:
-        """Take a published folder away in one step: half a folder is never where a whole one was. Its parent goes when
-        it is empty.
+        """Removes a published folder in one step, so that no reader sees half of it.
+
+        Removes its parent too where that is then empty.
         """
         if not folder.exists():
             return
@@ -158,9 +170,7 @@ class Lake:
             folder.parent.rmdir()
 
     def ensure_empty(self) -> None:
-        """An empty typed file for every dataset, so that no view ever fails, and `lake.json`, which says what form the
-        lake has.
-        """
+        """Writes an empty typed file for every dataset, so that no view fails, and the version file `lake.json`."""
         if (self.root / ".empty").is_dir() and version.has_these_columns(self.root):
             return
         write_empty(self.root / ".empty")
@@ -168,18 +178,23 @@ class Lake:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """The right to write, for what a killed run left is cleaned up first. LakeError when another live process has
-        it, or when the lake is of a newer format; the kernel drops a dead one's.
+        """Holds the right to write to the lake, and first removes what killed runs left in it.
+
+        Raises LakeError where another live process holds the lock, or where the lake is of a newer format. The kernel
+        releases the lock of a process that died.
         """
         self.root.mkdir(parents=True, exist_ok=True)
         with exclusive(self.root / ".lock", self.root):
-            found = version.format_of(self.root)
+            lake_format = version.format_of(self.root)
             self._clean_up()
-            if found is None:
+            if lake_format is None:
                 version.stamp(self.root, with_columns=False)
-            elif found < version.FORMAT:
+            elif lake_format < version.FORMAT:
                 logger.info(
-                    "%s is of format %s, of an older version: taken over as format %s", self.root, found, version.FORMAT
+                    "%s is of format %s, of an older version: taken over as format %s",
+                    self.root,
+                    lake_format,
+                    version.FORMAT,
                 )
                 self.ensure_empty()
             try:
@@ -188,9 +203,7 @@ class Lake:
                 shutil.rmtree(self.scratch, ignore_errors=True)
 
     def _clean_up(self) -> None:
-        """Remove what killed writers left: the scratch folder, and temporary files beside the files that are replaced
-        in place.
-        """
+        """Removes the scratch folder and the temporary files that killed writers left in the lake."""
         shutil.rmtree(self.scratch, ignore_errors=True)
         caches = [f for f in (self.kept / "embeddings").glob("*") if f.is_dir()]
         replaced = ("", ".empty", "wkg", "wkg/kept", "workflows/current", SOURCES.name, ".dagster")
@@ -202,7 +215,10 @@ class Lake:
 
 
 def table_of(dataset: Dataset, rows: Iterable[Mapping[str, Any]], schema: pa.Schema | None = None) -> pa.Table:
-    """Rows as a table of the dataset's schema; missing columns are NULL, unknown ones an error."""
+    """Returns rows as a table of the dataset's schema; missing columns become NULL.
+
+    Raises LakeError for columns that the dataset does not have.
+    """
     rows = list(rows)
     schema = schema or dataset.schema
     unknown = set[str]().union(*rows) - set(schema.names)
@@ -212,7 +228,11 @@ def table_of(dataset: Dataset, rows: Iterable[Mapping[str, Any]], schema: pa.Sch
 
 
 def write_table(dataset: Dataset, table: pa.Table, folder: Path, name: str = PART) -> Path:
-    """One sorted file in `folder` (made here), cast to the dataset's schema; returns its path. Not atomic: stage it."""
+    """Writes one sorted Parquet file into `folder`, cast to the dataset's schema, and returns its path.
+
+    It makes the folder where it is missing. The write is not atomic, so callers write to a staging folder. Raises
+    LakeError where the disk is full.
+    """
     if table.schema.names != dataset.schema.names:
         table = table.select(dataset.schema.names)
     vectors = [f.type.list_size for f in table.schema if pa.types.is_fixed_size_list(f.type)]
@@ -227,14 +247,16 @@ def write_table(dataset: Dataset, table: pa.Table, folder: Path, name: str = PAR
 
 
 def write_empty(folder: Path) -> None:
-    """An empty typed file for every dataset, called as its view."""
+    """Writes an empty typed file for every dataset, named like its view."""
     for dataset in DATASETS.values():
         write_atomically(folder / f"{dataset.view}.parquet", partial(pq.write_table, dataset.schema.empty_table()))
 
 
 def read_table(dataset: Dataset, *folders: Path, columns: list[str] | None = None) -> pa.Table:
-    """The rows of the files in `folders`, in file order, with the columns that this version declares: what an older
-    file lacks is NULL, what it has besides is left out. An empty typed table where there are no files.
+    """Reads the rows of all Parquet files in `folders`, in file order, with the columns that this version declares.
+
+    A column that an older file lacks becomes NULL; a column that it has besides is left out. Returns an empty typed
+    table where there are no files.
     """
     wanted = columns or dataset.schema.names
     tables = [_read(dataset, file, wanted) for folder in folders for file in sorted(folder.glob("*.parquet"))]
@@ -243,16 +265,16 @@ def read_table(dataset: Dataset, *folders: Path, columns: list[str] | None = Non
 
 def _read(dataset: Dataset, path: Path, columns: list[str]) -> pa.Table:
     file = pq.ParquetFile(path)
-    there = [name for name in columns if name in file.schema_arrow.names]
-    table = file.read(columns=there)
-    fields = [_as_found(dataset.schema.field(name), table.schema) for name in columns]
+    present = [name for name in columns if name in file.schema_arrow.names]
+    table = file.read(columns=present)
+    fields = [_with_file_dimension(dataset.schema.field(name), table.schema) for name in columns]
     for field in fields:
-        if field.name not in there:
+        if field.name not in present:
             table = table.append_column(field, pa.nulls(table.num_rows, field.type))
     return table.select(columns).cast(pa.schema(fields))
 
 
-def _as_found(field: pa.Field, found: pa.Schema) -> pa.Field:
-    """The field as declared, but vectors as long as the file's: their length is the encoder's."""
-    same = field.name in found.names and pa.types.is_fixed_size_list(field.type)
-    return found.field(field.name) if same else field
+def _with_file_dimension(field: pa.Field, file_schema: pa.Schema) -> pa.Field:
+    """Returns the declared field, but with the file's vector length, which depends on the encoder."""
+    same = field.name in file_schema.names and pa.types.is_fixed_size_list(field.type)
+    return file_schema.field(field.name) if same else field

@@ -1,5 +1,6 @@
-"""One writer at a time: a lock that the kernel drops when its holder ends, however it ends, with a note of who holds
-it.
+"""Lets one process at a time write to a lake. The kernel releases the lock when its holder ends, however it ends.
+
+The lock file names its holder, for the message to other processes.
 """
 
 import fcntl
@@ -16,19 +17,19 @@ from opus_pipelines.core.errors import LakeError
 _held: set[int] = set()
 
 
-def _let_go() -> None:
-    """A forked worker must not outlive its parent as the lock's holder."""
+def _release_in_child() -> None:
+    """Closes the lock in a forked child, which must not hold it longer than its parent lives."""
     for handle in _held:
         os.close(handle)
     _held.clear()
 
 
-os.register_at_fork(after_in_child=_let_go)
+os.register_at_fork(after_in_child=_release_in_child)
 
 
 @contextmanager
 def exclusive(path: Path, what: Path) -> Iterator[None]:
-    """Hold the lock file `path`; raises LakeError naming the live process that writes to `what` already."""
+    """Holds the lock file `path`. Raises LakeError naming the live process that already writes to `what`."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -48,18 +49,18 @@ def exclusive(path: Path, what: Path) -> Iterator[None]:
 
 
 def this_process() -> str:
-    """This process by number and start, which no later process shares."""
+    """Returns the number and the start time of this process, which no later process shares."""
     return f"{os.getpid()}:{_started(os.getpid())}"
 
 
 def is_alive(mark: str) -> bool:
-    """Does the process that `this_process` once named still run?"""
+    """Returns whether the process whose `this_process` is `mark` still runs."""
     number, _, started = mark.partition(":")
     return number.isdigit() and started == _started(int(number)) != ""
 
 
 def _started(process: int) -> str:
-    """Its start in clock ticks since boot; empty where there is no such process."""
+    """Returns the start of a process in clock ticks since boot, or an empty text where there is no such process."""
     try:
         return Path(f"/proc/{process}/stat").read_text("utf-8").rpartition(")")[2].split()[19]
     except (OSError, IndexError):
@@ -75,7 +76,7 @@ def _holder(handle: int) -> str:
 
 
 def _command() -> str:
-    """What was typed, as far as one line has room."""
+    """Returns the command line of this process, at most 120 characters."""
     return " ".join([Path(sys.argv[0]).name, *sys.argv[1:]])[:120]
 
 

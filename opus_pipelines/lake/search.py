@@ -1,9 +1,7 @@
-"""Whether given words stand anywhere in the lake: every byte of every file, every text of every table, every name of a
-file or folder.
+"""Searches a lake for texts: in every byte of every file, every text of every table, and every file and folder name.
 
-What a Parquet file packs is read column by column, what SQLite spreads over pages value by value, pictures inside a
-text (data URIs) are unpacked; names also count as slugs and as JSON writes them. A word stands where no letter or digit
-touches it.
+Compressed Parquet files are searched column by column, SQLite files value by value, and data URIs inside texts are
+decoded. Names are also searched as slugs and as JSON escapes them. A text matches where no letter or digit touches it.
 """
 
 import base64
@@ -23,28 +21,28 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.lake.layout import Lake, slug
 
-_AT_ONCE = 40  # words in one pattern: RE2 grows with them
+_WORDS_PER_PATTERN = 40  # words in one pattern: RE2 grows with them
 _SQLITE = b"SQLite format 3\0"
 _DATA_URI = re.compile(r";base64,([A-Za-z0-9+/]{8,}(?:={1,2}(?![A-Za-z0-9+/=]))?)")
 
 
 @dataclass(frozen=True)
 class Word:
-    """What is looked for, and what kind of thing it is in words for a person."""
+    """A text to search for, and the kind of thing that it is, for a message."""
 
     kind: str
     text: str
 
     @cached_property
     def forms(self) -> tuple[str, ...]:
-        """As it may be written in the lake."""
+        """The spellings in which the text may occur in the lake."""
         as_json = (json.dumps(self.text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False))
         return tuple(dict.fromkeys((self.text, slug(self.text), *as_json)))
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One word in one file; `place` is the column, the table or empty."""
+    """One match of a word in a file. `place` is the column or the table, empty for other files."""
 
     file: str
     place: str
@@ -52,7 +50,7 @@ class Finding:
 
 
 def search(lake: Lake, words: Iterable[Word], below: Path | None = None, but: Iterable[Path] = ()) -> Iterator[Finding]:
-    """Every place of every word in the lake, or in a folder of it; `but`: files and folders passed over."""
+    """Yields every match of the words in the lake, or below one of its folders. `but`: files and folders to skip."""
     patterns, passed_over = _Patterns(list(words)), set(but)
     for path in sorted((below or lake.root).rglob("*")):
         if passed_over.isdisjoint((path, *path.parents)):
@@ -63,35 +61,35 @@ def search(lake: Lake, words: Iterable[Word], below: Path | None = None, but: It
 
 
 def texts_of(table: pa.Table) -> Iterator[tuple[str, pa.Array]]:
-    """Every text column of a table, however deep: its name and its different values."""
+    """Yields each text column of a table, nested ones too, as its name and its distinct values."""
     for name in table.column_names:
         yield from _texts(name, table[name].combine_chunks())
 
 
 def appears_in(word: Word, texts: Iterable[pa.Array]) -> bool:
-    """Does the word stand in any of these texts?"""
+    """Returns whether the word matches any of these texts."""
     pattern = _pattern([word])
     return any(pc.any(pc.match_substring_regex(values, pattern)).as_py() for values in texts)
 
 
 def unpacked(text: str) -> str:
-    """The text, followed by what its data URIs hold."""
+    """Returns the text followed by the decoded content of its data URIs."""
     if ";base64," not in text:
         return text
-    parts = (
-        base64.b64decode(found[: len(found) // 4 * 4]) for found in _DATA_URI.findall(text)
-    )  # what a page cuts off is let go
+    # A database page may cut a data URI off: the incomplete last group is skipped.
+    parts = (base64.b64decode(encoded[: len(encoded) // 4 * 4]) for encoded in _DATA_URI.findall(text))
     return "\n".join([text, *(part.decode("utf-8", "replace") for part in parts)])
 
 
 class _Patterns:
     def __init__(self, words: list[Word]) -> None:
-        self.groups = [words[i : i + _AT_ONCE] for i in range(0, len(words), _AT_ONCE)]
+        self.groups = [words[i : i + _WORDS_PER_PATTERN] for i in range(0, len(words), _WORDS_PER_PATTERN)]
         self.packed = [_pattern(group) for group in self.groups]
         self.plain = [(word, re.compile(_pattern([word]))) for word in words]
         forms = [[form.encode("utf-8", "replace") for form in word.forms] for word in words]
         self.raw = [
-            (word, re.compile(_pattern([word]).encode()), found) for word, found in zip(words, forms, strict=True)
+            (word, re.compile(_pattern([word]).encode()), spellings)
+            for word, spellings in zip(words, forms, strict=True)
         ]
 
     def in_text(self, text: str) -> Iterator[Word]:
@@ -110,7 +108,7 @@ class _Patterns:
 
 
 def _pattern(words: list[Word]) -> str:
-    """For RE2 and re alike: a letter or digit of ASCII may not touch the word."""
+    """Returns one regular expression for RE2 and `re`: no ASCII letter or digit may touch the word."""
     return "|".join(
         f"(?:^|[^0-9A-Za-z])(?:{'|'.join(_escaped(form) for form in word.forms)})(?:$|[^0-9A-Za-z])" for word in words
     )

@@ -1,6 +1,4 @@
-"""Processes of this program's own modules, started afresh: a run has threads and a JVM, from which nothing may be
-forked.
-"""
+"""Starts modules of this package as new processes, because a run has threads and a JVM and must not fork."""
 
 import os
 import subprocess
@@ -14,9 +12,10 @@ Process = subprocess.Popen[bytes]
 
 
 def started(module: str, *arguments: str, environment: Mapping[str, str] | None = None) -> tuple[Connection, Process]:
-    """`python -m MODULE FD ARGUMENT…`, and this end of the pipe whose other end it has as file descriptor FD.
+    """Starts `python -m MODULE FD ARGUMENT...` and returns this end of a pipe and the process.
 
-    `environment` goes on top of this process's own. The pipe closes when the process ends.
+    The process has the other end of the pipe as file descriptor FD. `environment` is added to this process's own. The
+    pipe closes when the process ends.
     """
     ours, theirs = Pipe()
     paths = os.pathsep.join(filter(None, (_PACKAGE_ROOT, os.environ.get("PYTHONPATH"))))

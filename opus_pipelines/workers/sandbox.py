@@ -1,7 +1,6 @@
-"""Work that may hang, eat memory or kill its process, done where that costs only itself: in a forked child that serves
-one item at a time.
+"""Runs work that may hang, use too much memory or crash in a forked child, one item at a time.
 
-Only a process without further threads may fork like this: `serve` is one, started for the purpose.
+Only a process without further threads may fork like this: `worker_main` is one, started for the purpose.
 """
 
 import ctypes
@@ -17,33 +16,37 @@ from typing import Any, Generic, NoReturn, TypeVar
 from opus_pipelines.core.errors import OpusError
 
 Item = TypeVar("Item")
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 MIB = 1 << 20
 _PR_SET_PDEATHSIG = 1  # sys/prctl.h
 
 
 class LostWorker(Exception):
-    """The item's child did not come back: why, in words for a person."""
+    """The child did not return a result for the item; the message gives the reason."""
 
 
-class Sandbox(Generic[Item, Made]):
-    """`work` in a child of its own; a context, at whose end no child is left. What `work` knows is loaded before, and
-    shared by fork.
+class Sandbox(Generic[Item, Result]):
+    """Runs `work` on items in a forked child, with limits on time and memory.
+
+    It is a context manager that ends the child at its end. Data that `work` uses is loaded before the fork, and shared
+    with the child.
     """
 
-    def __init__(self, work: Callable[[Item], Made], seconds: float, memory_mb: int) -> None:
+    def __init__(self, work: Callable[[Item], Result], seconds: float, memory_mb: int) -> None:
         self._work, self._seconds, self._memory_mb = work, seconds, memory_mb
         self._child: tuple[int, Connection] | None = None
 
-    def __enter__(self) -> "Sandbox[Item, Made]":
+    def __enter__(self) -> "Sandbox[Item, Result]":
         return self
 
     def __exit__(self, *_: object) -> None:
         self._end()
 
-    def do(self, item: Item) -> Made:
-        """What `work` makes of the item. Raises Lost where it took too long, too much memory, or its process died;
-        what `work` itself raises comes back as Lost too: an OpusError's words as they are, another's with its type.
+    def do(self, item: Item) -> Result:
+        """Returns the result of `work` for the item.
+
+        Raises LostWorker where the work takes too much time or memory, where its process ends, or where `work` raises:
+        the message of an OpusError is kept, that of another error follows its type.
         """
         _, connection = self._child = self._child or self._fork()
         try:
@@ -51,16 +54,16 @@ class Sandbox(Generic[Item, Made]):
             if not connection.poll(self._seconds):
                 self._end()
                 raise LostWorker(f"it took more than {self._seconds:g} s (generation.seconds_per_intake)")
-            went_well, said = connection.recv()
+            succeeded, answer = connection.recv()
         except (EOFError, OSError):
             raise LostWorker(self._how_it_ended()) from None
-        if went_well:
-            result: Made = said
+        if succeeded:
+            result: Result = answer
             return result
-        if said == MemoryError.__name__:
-            self._end()  # what it left may be too full for the next
+        if answer == MemoryError.__name__:
+            self._end()  # the next item needs a child with free memory
             raise LostWorker(f"it needed more than {self._memory_mb} MB (generation.memory_mb_per_intake)")
-        raise LostWorker(said)
+        raise LostWorker(answer)
 
     def _fork(self) -> tuple[int, Connection]:
         ours, theirs = Pipe()
@@ -90,10 +93,10 @@ class Sandbox(Generic[Item, Made]):
 
 
 def _serve(work: Callable[[Any], Any], connection: Connection, memory_mb: int, parent: int) -> NoReturn:
-    """The child: item after item until the parent is gone."""
+    """Answers item after item in the child until the parent ends."""
     try:
         die_with(parent)
-        gc.freeze()  # what is shared is never looked through for garbage, and so stays shared
+        gc.freeze()  # the collector would write to shared pages, and so copy them
         _limit_memory(memory_mb)
         while True:
             item = connection.recv()
@@ -101,9 +104,9 @@ def _serve(work: Callable[[Any], Any], connection: Connection, memory_mb: int, p
                 answer = True, work(item)
             except MemoryError:
                 answer = False, MemoryError.__name__
-            except OpusError as error:  # made for a person as it is
+            except OpusError as error:  # its message is written for a person
                 answer = False, str(error)
-            except Exception as error:  # one item's fault must not cost the others theirs
+            except Exception as error:  # one item's failure must not fail the others
                 answer = False, f"{type(error).__name__}: {error}"
             connection.send(answer)
     except (EOFError, OSError):
@@ -113,16 +116,14 @@ def _serve(work: Callable[[Any], Any], connection: Connection, memory_mb: int, p
 
 
 def die_with(parent: int) -> None:
-    """Have the kernel end this process when its parent ends, however that ends: work that hangs is never left to
-    itself.
-    """
+    """Makes the kernel end this process when its parent ends, so that work that hangs is never left running."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before that was said
+    if os.getppid() != parent:  # the parent ended before prctl was called
         os._exit(0)
 
 
 def _limit_memory(memory_mb: int) -> None:
-    """Let the child's own data grow by so much and no more; what it shares with its parent is not counted."""
+    """Limits how far the child's own data may grow, in MiB. Memory shared with its parent does not count."""
     status = Path("/proc/self/status").read_text("ascii")
     now = next(int(line.split()[1]) << 10 for line in status.splitlines() if line.startswith("VmData:"))
     limit = now + memory_mb * MIB

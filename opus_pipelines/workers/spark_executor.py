@@ -1,7 +1,7 @@
-"""Jobs done side by side by Spark: each of its Python workers has a server of its own.
+"""Runs jobs in parallel on Spark: each Python worker of Spark has one worker process of its own.
 
-Spark is handed the jobs' numbers only. The jobs, and what they make, lie in files: so nothing large passes through the
-JVM.
+Spark receives the numbers of the jobs only. The jobs and their answers lie in files, so nothing large passes through
+the JVM.
 """
 
 import pickle
@@ -19,33 +19,34 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _SETUP, _JOB, _ANSWER = "setup.pkl", "job-{}.pkl", "answer-{}.pkl"
-_LOOK_SECONDS = 1.0
+_POLL_SECONDS = 1.0
 
 
 def on_spark(
     session: "SparkSession", setup: Any, jobs: Sequence[Any], folder: Path, progress: Callable[[int], None]
 ) -> list[Any]:
-    """What each job comes to, in order. `folder` is for the jobs' files alone, and seen by all workers; `progress(jobs
-    done)` is called now and then.
+    """Runs the jobs on Spark and returns their answers in order.
 
-    Raises OpusError with the first job's reason that failed; the others are done all the same.
+    `folder` must be empty and visible to all workers; it holds the files of the jobs. `progress` is called about once a
+    second with the number of jobs done. Raises OpusError with the reason of the first job that failed, after all jobs
+    have run.
     """
     folder.mkdir(parents=True)
     (folder / _SETUP).write_bytes(pickle.dumps(setup))
     for number, job in enumerate(jobs):
         (folder / _JOB.format(number)).write_bytes(pickle.dumps(job))
     numbers = session.range(0, len(jobs), 1, numPartitions=len(jobs))
-    with _Watching(folder, progress):
+    with _ProgressWatcher(folder, progress):
         numbers.mapInArrow(partial(_do_partition, str(folder)), "number long").collect()
     answers = [pickle.loads((folder / _ANSWER.format(number)).read_bytes()) for number in range(len(jobs))]
-    for went_well, said in answers:
-        if not went_well:
-            raise OpusError(said)
-    return [said for _, said in answers]
+    for succeeded, answer in answers:
+        if not succeeded:
+            raise OpusError(answer)
+    return [answer for _, answer in answers]
 
 
-class _Watching:
-    """Calls `progress` with the number of answers while the jobs are done."""
+class _ProgressWatcher:
+    """Calls `progress` with the number of answers while the jobs run."""
 
     def __init__(self, folder: Path, progress: Callable[[int], None]) -> None:
         self._folder, self._progress = folder, progress
@@ -60,13 +61,13 @@ class _Watching:
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._over.wait(_LOOK_SECONDS):
+        while not self._over.wait(_POLL_SECONDS):
             self._progress(sum(1 for _ in self._folder.glob(_ANSWER.format("*"))))
 
 
 # --- in Spark's Python workers
 
-_here: dict[str, Worker] = {}
+_workers: dict[str, Worker] = {}
 
 
 def _do_partition(folder: str, batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
@@ -80,7 +81,7 @@ def _do_partition(folder: str, batches: "Iterator[pa.RecordBatch]") -> "Iterator
 
 def _do(folder: Path, number: int) -> None:
     try:
-        answer = True, _server(folder).do(pickle.loads((folder / _JOB.format(number)).read_bytes()))
+        answer = True, _worker_of(folder).do(pickle.loads((folder / _JOB.format(number)).read_bytes()))
     except OpusError as error:
         answer = False, str(error)
     unfinished = folder / f"unfinished-{number}"
@@ -88,11 +89,11 @@ def _do(folder: Path, number: int) -> None:
     unfinished.rename(folder / _ANSWER.format(number))
 
 
-def _server(folder: Path) -> Worker:
-    """This worker's server for the jobs of `folder`; an earlier folder's is ended."""
+def _worker_of(folder: Path) -> Worker:
+    """Returns this process's worker for the jobs of `folder`; ends the worker of an earlier folder."""
     key = str(folder)
-    if key not in _here:
-        for other in list(_here):
-            _here.pop(other).end()
-        _here[key] = Worker(pickle.loads((folder / _SETUP).read_bytes()))
-    return _here[key]
+    if key not in _workers:
+        for other in list(_workers):
+            _workers.pop(other).end()
+        _workers[key] = Worker(pickle.loads((folder / _SETUP).read_bytes()))
+    return _workers[key]

@@ -1,6 +1,4 @@
-"""A process that does a run's jobs, started afresh: the run itself has threads and a JVM, from which nothing may be
-forked.
-"""
+"""Runs the jobs of a run in a freshly started process, because a run has threads and a JVM and must not fork."""
 
 import contextlib
 import os
@@ -13,15 +11,15 @@ from typing import Any
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.workers.processes import Process, started
 
-_LAST_BREATH_SECONDS = 10.0
+_EXIT_SECONDS = 10.0
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Worker:
-    """`python -m opus_pipelines.workers.worker_main`, which answers job after job; a context, at whose end it is gone.
+    """Runs jobs one after the other in `python -m opus_pipelines.workers.worker_main`, which ends with this context.
 
-    `setup` is what it is told first; `progress` takes what it says meanwhile. A job that fails raises OpusError with
-    the reason; so does one whose server died, and the next job starts another.
+    `setup` is sent first; `progress` receives the lines that a job reports while it runs. A job that fails raises
+    OpusError with the reason. So does a job whose process ended; the next job then starts another process.
     """
 
     def __init__(self, setup: Any, progress: Callable[[str], None] = lambda line: None) -> None:
@@ -35,7 +33,7 @@ class Worker:
         self.end()
 
     def do(self, job: Any) -> Any:
-        """What the job comes to."""
+        """Runs one job and returns its answer. Raises OpusError where the job fails or its process ends."""
         process, connection = self._running = self._running or self._started()
         try:
             connection.send_bytes(pickle.dumps(job))
@@ -43,20 +41,18 @@ class Worker:
                 self._progress(answer)
         except (EOFError, OSError):
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(
-                    _LAST_BREATH_SECONDS
-                )  # its pipe closes a moment before it has ended, and how it ended is to be said
+                process.wait(_EXIT_SECONDS)  # the pipe closes a moment before the exit code is known
             self.end()
             raise OpusError(
                 f"the process that worked on {job} ended with {process.returncode}: too little memory, perhaps"
             ) from None
-        went_well, said = answer
-        if not went_well:
-            raise OpusError(said)
-        return said
+        succeeded, result = answer
+        if not succeeded:
+            raise OpusError(result)
+        return result
 
     def end(self) -> None:
-        """End the process, if there is one; what it does is lost."""
+        """Ends the process, if there is one; its unfinished work is lost."""
         if self._running is not None:
             process, connection = self._running
             self._running = None

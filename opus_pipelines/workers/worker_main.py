@@ -1,5 +1,6 @@
-"""The process behind `Server`, `python -m opus_pipelines.workers.worker_main FD PARENT`: of one thread, and gone when
-its parent is.
+"""The process behind `Worker`: `python -m opus_pipelines.workers.worker_main FD PARENT`.
+
+It has one thread, and it ends when its parent ends.
 """
 
 import pickle
@@ -14,7 +15,7 @@ from opus_pipelines.workers.sandbox import die_with
 
 
 def main() -> None:
-    """Do what comes through the connection, one job after the other. A setup makes the bench, a bench does the jobs."""
+    """Runs the jobs that come through the connection, one after the other, on the state that the setup makes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run that started it ends it
     die_with(int(sys.argv[2]))
     connection = Connection(int(sys.argv[1]))
@@ -31,7 +32,7 @@ def _answer(bench: Any, job: Any, tell: Callable[[str], None]) -> tuple[bool, An
         return True, job.done_at(bench, tell)
     except OpusError as error:
         return False, str(error)
-    except Exception as error:  # the run that asked says what failed, and with what
+    except Exception as error:  # the run that sent the job reports what failed
         return False, f"{job}: {type(error).__name__}: {error}"
 
 

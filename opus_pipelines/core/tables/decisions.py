@@ -1,4 +1,7 @@
-"""What people decided on ranked workflows. It is kept outside of results: it survives nights, rollbacks and pruning."""
+"""Declares the decisions of people on ranked workflows.
+
+They are kept outside of results, so rebuilds and rollbacks keep them.
+"""
 
 from opus_pipelines.core.tables.declaration import dataset, struct
 
@@ -11,7 +14,8 @@ struct(
     actor_kind   string       who does it
     model        string       which AI model
     actor_group  string       group or role of the people
-    after        list<int32>  places in this list of the steps that it directly waits for; empty: it waits for the input only
+    after        list<int32>  places in this list of the steps that it directly waits for; empty: it waits for the input
+                              only
 """,
 )
 
@@ -23,7 +27,8 @@ DECISIONS = dataset(
     client        string              the client, as written
     contract      string              the contract, as written
     number        int64               1, 2, ... within the contract; where two decide the same, the larger one holds
-    decision_id   id                  hash of client, contract and number; generation/neighbours names it where it counts as a case
+    decision_id   id                  hash of client, contract and number; generation/neighbours names it where it
+                                      counts as a case
     decision      string              accept, reject or edit
     why           string              the reason that was given
     decided_by    string              who decided, as stated

@@ -1,6 +1,7 @@
-"""How a dataset is declared: a line a column - name, type, meaning - read into an Arrow schema.
+"""Declares datasets: each line of a table has a column's name, type and meaning, and is read into an Arrow schema.
 
-The tables themselves lie beside this file, a module a stage; `opus_pipelines.core.schemas` is what the rest imports.
+A line with a deeper indentation continues the meaning of the line above. Each stage has a module of tables next to this
+one; the rest of the package imports them from `opus_pipelines.core.schemas`.
 """
 
 import re
@@ -28,7 +29,7 @@ _SCALARS: dict[str, pa.DataType] = {
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its Arrow type, the name of that type in the data dictionary, and a sentence of meaning."""
+    """One column: its Arrow type, the name of that type in the data dictionary, and its meaning."""
 
     name: str
     type: pa.DataType
@@ -38,7 +39,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Dataset:
-    """One dataset: folder, columns, the columns that order its rows, and its hive partitions."""
+    """One dataset: its folder, its columns, the columns that order its rows, and its hive partitions."""
 
     name: str
     about: str
@@ -52,7 +53,7 @@ class Dataset:
         return pa.schema([pa.field(c.name, c.type) for c in self.columns])
 
     def with_dimension(self, dimension: int) -> pa.Schema:
-        """The same schema with vectors of `dimension` numbers, for an encoder other than the shipped one."""
+        """Returns the same schema with vectors of `dimension` numbers, for an encoder other than the shipped one."""
         vector = pa.list_(pa.float32(), dimension)
         return pa.schema([pa.field(c.name, vector if c.type_name == "vector" else c.type) for c in self.columns])
 
@@ -67,6 +68,7 @@ STRUCTS: dict[str, pa.DataType] = {}
 
 
 def arrow_type(text: str) -> pa.DataType:
+    """Returns the Arrow type of a type name of the declarations. Raises TypeError for an unknown one."""
     if text in _SCALARS:
         return _SCALARS[text]
     if text in STRUCTS:
@@ -79,19 +81,20 @@ def arrow_type(text: str) -> pa.DataType:
 
 
 def _columns(table: str) -> tuple[Column, ...]:
-    rows = (re.split(r"\s{2,}", line.strip(), maxsplit=2) for line in table.strip().splitlines())
+    whole_lines = re.sub(r"\n {5,}", " ", table.strip())
+    rows = (re.split(r"\s{2,}", line.strip(), maxsplit=2) for line in whole_lines.splitlines())
     return tuple(Column(name, arrow_type(kind), kind, meaning) for name, kind, meaning in rows)
 
 
 def struct(name: str, table: str) -> tuple[Column, ...]:
-    """Declare a struct type that later tables may name."""
+    """Declares a struct type that later tables may name, and returns its fields."""
     columns = _columns(table)
     STRUCTS[name] = pa.struct([pa.field(c.name, c.type) for c in columns])
     return columns
 
 
 def dataset(name: str, about: str, key: str, table: str, partitions: str = "") -> Dataset:
-    """Declare a dataset; `key` and `partitions` are names separated by blanks."""
-    made = Dataset(name, about, _columns(table), tuple(key.split()), tuple(partitions.split()))
-    DATASETS[name] = made
-    return made
+    """Declares a dataset; `key` and `partitions` are names separated by blanks."""
+    declared = Dataset(name, about, _columns(table), tuple(key.split()), tuple(partitions.split()))
+    DATASETS[name] = declared
+    return declared

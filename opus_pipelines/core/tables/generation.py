@@ -1,4 +1,4 @@
-"""Generation: one intake on its way from documents to the Workflow Graph."""
+"""Declares the tables of generation: one intake on its way from documents to the Workflow Graph."""
 
 import pyarrow as pa
 
@@ -69,9 +69,12 @@ INTENTIONS = result_dataset(
     inputs       list<stated>     sentences of the client input, with element and place
     outputs      list<stated>     likewise of the wanted output; place names the cases where history had to tell
     rules        list<stated>     normative sentences of the process context
-    constraints  list<demanded>   every demand, its effect (in force, or why not) and question; sentence NULL where stated in TOML
-    rules_not_applied  int32      sentences that ask for what no constraint in force expresses, and that are not about other cases
-    resolved     resolved         the part that the client did not give, context or output, and the cases it was resolved from
+    constraints  list<demanded>   every demand, its effect (in force, or why not) and question; sentence NULL where
+                                  stated in TOML
+    rules_not_applied  int32      sentences that ask for what no constraint in force expresses, and that are not about
+                                  other cases
+    resolved     resolved         the part that the client did not give, context or output, and the cases it was
+                                  resolved from
     routed       list<routed>     tasks near the Intention, LWM routing
     attention    list<attention>  weight of each element, and of each case that a missing part was resolved from
 """,

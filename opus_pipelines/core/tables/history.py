@@ -1,4 +1,4 @@
-"""History: what was read, from where, and what could not be used."""
+"""Declares the tables of history: what was read, from where, and what could not be used."""
 
 from opus_pipelines.core.tables.declaration import dataset, struct
 
@@ -21,7 +21,8 @@ TASK_IMPLEMENTATION = struct(
     cost_compute_usd  usd                 programs' and machines' part
     cost_model_usd    usd                 AI models' part
     cost_human_usd    usd                 people's part
-    cost_basis        string              observed (stated by the source) or rate (time or tokens x a price); NULL without cost
+    cost_basis        string              observed (stated by the source) or rate (time or tokens x a price); NULL
+                                          without cost
     tokens_in         int64               tokens read by the model
     tokens_out        int64               tokens written by the model
     memory_gb         float               memory held while it ran
@@ -73,7 +74,8 @@ SOURCES = dataset(
     content_hash          string  of the file's bytes and the source's settings
     bytes                 int64   size of the file
     format                string  xes, csv, jsonl, parquet, ocel, bpmn or n8n
-    status                string  loaded, unchanged, rejected, held (read, but the source keeps its last good version) or gone
+    status                string  loaded, unchanged, rejected, held (read, but the source keeps its last good version)
+                                  or gone
     records               int64   records read: used + not work + rejected
     records_used          int64   records that became part of an implementation
     records_not_work      int64   schedule, assign and the like, of a forgotten client, duplicate or corrected: no task
@@ -88,9 +90,11 @@ SOURCES = dataset(
     records_corrected     int64   of those not work: a later record of the source says the same event anew
     cases_quarantined     int64   cases put aside whole because of a rejected record in this file
     records_without_case  int64   of those rejected: they do not tell which case they belong to
-    encoding              string  how its text is encoded, as stated or detected; NULL for formats that say so themselves
+    encoding              string  how its text is encoded, as stated or detected; NULL for formats that say so
+                                  themselves
     mixed_encodings       string  where its encodings are mixed: which lines and bytes
-    content               string  what was read of the source: its partition of history/rejects, and of history/implementations if in use
+    content               string  what was read of the source: its partition of history/rejects, and of
+                                  history/implementations if in use
     version               string  content of the version of the source that is in use; NULL where none is
 """,
 )
@@ -106,9 +110,11 @@ REJECTS = dataset(
     position_unit   string  byte, line or record
     reason_code     string  short and stable, for counting; case_quarantined: usable, but its case was put aside whole
     reason          string  a sentence
-    record          string  its first 4 KiB as text, redacted; of a usable record that went with its case: what was read of it
+    record          string  its first 4 KiB as text, redacted; of a usable record that went with its case: what was read
+                            of it
     case_id         string  the case it belongs to; NULL where it does not tell
-    cause_path      string  the file of the rejected record because of which this one went too; NULL for that record itself
+    cause_path      string  the file of the rejected record because of which this one went too; NULL for that record
+                            itself
     cause_position  int64   its position in that file
 """,
     partitions="source_key content",

@@ -1,4 +1,4 @@
-"""What every dataset of a contract's results begins with."""
+"""Declares the columns with which every dataset of a contract's results begins."""
 
 from opus_pipelines.core.tables.declaration import Dataset, dataset
 
@@ -22,6 +22,6 @@ INTENTION = (
 
 
 def result_dataset(name: str, about: str, key: str, table: str, head: str = INTENTION) -> Dataset:
-    """Declare a dataset of a contract's results: every row begins with client, contract and result."""
+    """Declares a dataset of a contract's results: every row begins with client, contract and result."""
     lines = [line for line in (head + table).splitlines() if line.strip()]
     return dataset(name, about, "client contract " + key, "\n".join(lines), partitions="client_key contract_key result")

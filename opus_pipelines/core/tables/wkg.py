@@ -1,4 +1,4 @@
-"""The Work Knowledge Graph: one folder a snapshot."""
+"""Declares the tables of the Work Knowledge Graph, one folder for each snapshot."""
 
 from opus_pipelines.core.tables.declaration import dataset
 
@@ -16,7 +16,8 @@ TASKS = dataset(
     industries        list<string>  industries that carry it out
     clients           list<string>  clients it was carried out for
     sources           list<string>  sources that hold it
-    activity_kind     string        step (work), event (happens by itself or outside the office) or outcome (tells how a case ended)
+    activity_kind     string        step (work), event (happens by itself or outside the office) or outcome (tells how a
+                                    case ended)
     activity_kind_reason  string    why it is of that kind: evidence, or that source.toml states it
     implementations   int64         Task Implementations counted, weighted
     first_seen        ts            earliest start
@@ -66,7 +67,8 @@ WAYS = dataset(
     task_id           id            the task
     actor_kind        string        human, model, code, or NULL
     model             string        name of the AI model
-    actor_group       string        group or role of the people who did it, as the source's events have it; NULL where they have none
+    actor_group       string        group or role of the people who did it, as the source's events have it; NULL where
+                                    they have none
     implementations   int64         times it was done this way
     instructions      list<string>  the most frequent instructions of this way
     p                 prob          as in wkg/tasks, of this way alone
@@ -126,7 +128,8 @@ EDGES = dataset(
     wait_ms_p50      ms     median waiting time
     wait_ms_p90      ms     90th percentile
     wait_n           int64  count behind the waiting time
-    wait_with_work_n  int64  of these, how often the duration of dst is unknown, so that its work is part of the waiting time
+    wait_with_work_n  int64  of these, how often the duration of dst is unknown, so that its work is part of the waiting
+                             time
     implementations  int64  distinct implementations with it
     first_seen       ts     earliest
     last_seen        ts     latest
@@ -138,14 +141,16 @@ WAITS = dataset(
     "one row, one distribution of waiting time",
     "level src dst actor_kind model actor_group",
     """
-    level         string    edge_way (dst after src, done this way), edge, way (dst done this way), task or resource (any task in this way)
+    level         string    edge_way (dst after src, done this way), edge, way (dst done this way), task or resource
+                            (any task in this way)
     src           id        task carried out before; NULL: whatever came before
     dst           id        task that was waited for; NULL: any
     actor_kind    string    who does dst: human, model, code or NULL; NULL too where the level does not tell ways apart
     model         string    likewise
     actor_group   string    likewise
     wait_n        int64     waiting times counted, weighted
-    with_work_n   int64     of these, how often the duration of dst is unknown, so that its work is part of the waiting time
+    with_work_n   int64     of these, how often the duration of dst is unknown, so that its work is part of the waiting
+                            time
     wait_ms_mean  ms        mean
     wait_ms_p50   ms        median
     wait_ms_p90   ms        90th percentile
@@ -171,7 +176,8 @@ NEEDS = dataset(
     lift_lower       float         lower end of the 95 % interval
     lift_upper       float         upper end
     lift_reason      string        why the lift or its interval is NULL
-    adjusted_lift    float         the same among cases that did what was found needed before it; of any of its alternatives
+    adjusted_lift    float         the same among cases that did what was found needed before it; of any of its
+                                   alternatives
     adjusted_lower   float         lower end of the 95 % interval
     adjusted_upper   float         upper end
     adjusted_lift_reason  string   why the adjusted lift or its interval is NULL
@@ -189,7 +195,8 @@ ALIASES = dataset(
     task_key    string  raw identity inside the source
     title       string  its most frequent title there
     task_id     id      the task it became
-    similarity  float   to the task's name, or to what is said of that: 1 for exact and normalised, NULL where a pin alone says so
+    similarity  float   to the task's name, or to what is said of that: 1 for exact and normalised, NULL where a pin
+                        alone says so
     method      string  exact, normalised, embedding or pinned
     former_task_ids  list<string>  tasks that it was published as before a merge or a split
 """,
@@ -234,10 +241,12 @@ CASES = dataset(
     attributes         map<string,string>  the case's own attributes, as in history/implementations
     started_at         ts            first start
     task_predecessors  list<list<int32>>  of each task the positions it directly follows; NULL = the one before
-    p_ended            prob          P(the case had ended when its history was taken); NULL where it has no times, or is a model
+    p_ended            prob          P(the case had ended when its history was taken); NULL where it has no times, or is
+                                     a model
     expected_rest      list<string>  task ids that are expected to follow, where it probably had not ended
     task_started_at    list<ts>      when each started, NULL where unknown
-    task_wait_ms       list<ms>      waiting time before each, NULL where unknown; with its work where its working time is unknown
+    task_wait_ms       list<ms>      waiting time before each, NULL where unknown; with its work where its working time
+                                     is unknown
     lead_time_ms       ms            from the first start to the last end, waiting included
 """,
 )
@@ -274,7 +283,8 @@ PROCEDURES = dataset(
     head             string        its heading; NULL where it has none
     is_title         bool          it heads a section, not a step
     sentences        list<string>  what it says
-    either           list<int32>   in step with sentences: of those with one number one has to hold; NULL: it has to hold by itself
+    either           list<int32>   in step with sentences: of those with one number one has to hold; NULL: it has to
+                                   hold by itself
     implementations  list<string>  cases that were carried out under the procedure and asked for this part
     requests         list<string>  what they asked, the first 24 by text
 """,
@@ -303,8 +313,10 @@ WKG_CHANGES = dataset(
     title               string        the name of src
     dst_title           string        the name of dst
     change              string        added, removed (figure is then implementations or transitions) or changed
-    figure              string        the column of wkg/tasks or wkg/edges; critical_in: groups of wkg/needs in which the task is critical
-    value_before        float         its value in the snapshot before; NULL where it was unknown or the task or edge was not there
+    figure              string        the column of wkg/tasks or wkg/edges; critical_in: groups of wkg/needs in which
+                                      the task is critical
+    value_before        float         its value in the snapshot before; NULL where it was unknown or the task or edge
+                                      was not there
     value_after         float         its value in the snapshot
     text_before         string        the same of a title
     text_after          string        the same of a title

@@ -1,4 +1,4 @@
-"""Ranked workflows, their nodes and edges, and the reports made of them."""
+"""Declares the tables of ranked workflows, their nodes and edges, and the reports on them."""
 
 from opus_pipelines.core.tables.declaration import struct
 from opus_pipelines.core.tables.results import RESULT, result_dataset
@@ -6,7 +6,8 @@ from opus_pipelines.core.tables.results import RESULT, result_dataset
 struct(
     "edit",
     """
-    kind        string  way, review, parallel, wait, drop, merge, split, joint: several together; swap: only sets it apart
+    kind        string  way, review, parallel, wait, drop, merge, split, joint: several together; swap: only sets it
+                        apart
     what        string  the change in words
     earned_usd  usd     what it earned, of the known costs; NULL where no gain is stated
     earned_success  float  the chance of success that it gained, where no gain is stated; else NULL
@@ -20,8 +21,10 @@ OPTIMIZED = result_dataset(
     """
     workflow_id           id            contains the Intention
     title                 string        what it does, in words
-    rank                  int64         1..n, feasible first, then those without steps that nothing asks for, then by ranked_by
-    ranked_by             list<string>  criteria of the ranking, first to last: Reward, Penalty, success, conformity, lead time
+    rank                  int64         1..n, feasible first, then those without steps that nothing asks for, then by
+                                        ranked_by
+    ranked_by             list<string>  criteria of the ranking, first to last: Reward, Penalty, success, conformity,
+                                        lead time
     ahead_by              string        the criterion that puts it ahead of the next rank; of the last rank NULL
     backend               string        LWM backend behind it
     sequence_ids          list<string>  sequences behind it
@@ -29,20 +32,26 @@ OPTIMIZED = result_dataset(
     reward_usd_p05        usd           5th percentile of its posterior; NULL likewise
     reward_usd_p95        usd           95th percentile
     gain_usd              usd           worth of a right output; NULL where nobody states it
-    success_probability   prob          EVAL (4); NULL where no outcome of any of its steps was ever observed: its p are priors
+    success_probability   prob          EVAL (4); NULL where no outcome of any of its steps was ever observed: its p are
+                                        priors
     success_unknown_steps  int64        steps of which no outcome was observed: their p is a prior
     beats_next            prob          P(it beats the next rank)
-    verdict               string        clear, or undecided where beats_next is below reward.clear_share; of the last of several: NULL
+    verdict               string        clear, or undecided where beats_next is below reward.clear_share; of the last of
+                                        several: NULL
     verdict_reason        string        why no verdict on this Intention is clear; NULL where only beats_next decides
     best_share            prob          P(it is the best of the Intention's ranked workflows)
-    completeness          string        what tells which work may be left out: outcomes of similar cases, or support among them
-    conformity            prob          expected F1 of its steps against similar cases; NULL where it is none of ranked_by
+    completeness          string        what tells which work may be left out: outcomes of similar cases, or support
+                                        among them
+    conformity            prob          expected F1 of its steps against similar cases; NULL where it is none of
+                                        ranked_by
     order_conformity      prob          expected F1 of its consecutive pairs of steps, likewise
     has_optional          bool          some step of it is asked for by nothing: it ranks below those without such steps
     similar_cases         float         effective number of similar cases behind it
-    expected_events       list<string>  titles of the events and outcomes that similar cases met between the steps, in order
+    expected_events       list<string>  titles of the events and outcomes that similar cases met between the steps, in
+                                        order
     cost_usd              usd           EVAL (5), of the known costs; NULL where no step's cost is known
-    cost_assumed_share    prob          share of cost_usd that rests on estimates and stated defaults; NULL where no cost is known
+    cost_assumed_share    prob          share of cost_usd that rests on estimates and stated defaults; NULL where no
+                                        cost is known
     cost_unknown_steps    int64         steps of unknown cost: they are in no total
     cost_compute_usd      usd           part
     cost_model_usd        usd           part
@@ -50,15 +59,20 @@ OPTIMIZED = result_dataset(
     cost_time_usd         usd           part: w_d times the duration
     cost_held_usd         usd           part: releasable resources held
     path_cost_usd         usd           LWM (12), the search's objective without kappa, of the known costs
-    duration_ms           ms            touch time: EVAL (2), longest path of the known times, no waiting; NULL where none is known
+    duration_ms           ms            touch time: EVAL (2), longest path of the known times, no waiting; NULL where
+                                        none is known
     duration_assumed_share  prob        share of the steps' known times that rests on estimates and stated defaults
     duration_unknown_steps  int64       steps of unknown time: they are in no total
-    lead_time_ms_p50      ms            median lead time, from the start of the first step to the end of the last one: waiting is in it
+    lead_time_ms_p50      ms            median lead time, from the start of the first step to the end of the last one:
+                                        waiting is in it
     lead_time_ms_p90      ms            its 90th percentile
-    lead_time_basis       string        waiting and work, time between completions (work is in it), mixed, assumed; or why it is NULL
+    lead_time_basis       string        waiting and work, time between completions (work is in it), mixed, assumed; or
+                                        why it is NULL
     deadline_hours        float         max_lead_time_hours in force; NULL where none is
-    p_deadline            prob          P(the lead time keeps the deadline); NULL without a deadline, or where the lead time is
-    step_deadlines        list<string>  deadlines of its steps, each with the probability to keep it, or why it was not applied
+    p_deadline            prob          P(the lead time keeps the deadline); NULL without a deadline, or where the lead
+                                        time is
+    step_deadlines        list<string>  deadlines of its steps, each with the probability to keep it, or why it was not
+                                        applied
     peak_memory_gb        float         EVAL (3)
     peak_threads          float         EVAL (3)
     penalty               float         EVAL (10)
@@ -70,31 +84,42 @@ OPTIMIZED = result_dataset(
     reviews               int64         reviews in it
     new_tasks             int64         tasks that the catalogue lacks
     observed_share        prob          share of its figures whose basis is observed
-    differs_by            int64         steps that it differs in from the nearest better rank: others, or done by others; NULL of rank 1
+    differs_by            int64         steps that it differs in from the nearest better rank: others, or done by
+                                        others; NULL of rank 1
     fewer                 string        why fewer workflows are ranked than generation.k; NULL where that many are
-    edits                 list<edit>    what turned the proposed chain into it; their earnings add up to the Reward gained
-    choices               list<edit>    what the Reward would lose without each review, and with a task done in a cheaper way
-    binding               list<string>  constraints that keep it, or the Intention's best, from earning more, and what they cost
-    gap_usd               usd           how much more another path may earn, 0 where the search was exact, NULL where it cannot tell
+    edits                 list<edit>    what turned the proposed chain into it; their earnings add up to the Reward
+                                        gained
+    choices               list<edit>    what the Reward would lose without each review, and with a task done in a
+                                        cheaper way
+    binding               list<string>  constraints that keep it, or the Intention's best, from earning more, and what
+                                        they cost
+    gap_usd               usd           how much more another path may earn, 0 where the search was exact, NULL where it
+                                        cannot tell
     gap_success           float         the same as a chance of success, where no gain is stated; else NULL
     exact                 bool          no other ways and reviews on its tasks in its shape earn more
     in_history            bool          this very sequence was once carried out
-    baseline_cost_usd     usd           what a nearest case paid for its compared steps, on average; NULL where no case did all of this
-    saving_usd            usd           baseline_cost_usd less the cost of its compared steps: the sum of its steps' savings
+    baseline_cost_usd     usd           what a nearest case paid for its compared steps, on average; NULL where no case
+                                        did all of this
+    saving_usd            usd           baseline_cost_usd less the cost of its compared steps: the sum of its steps'
+                                        savings
     compared_steps        int64         steps whose cost now and in the nearest cases is known
-    case_cost_usd         usd           median cost of a whole nearest case, steps that the workflow leaves out among it; in no saving
+    case_cost_usd         usd           median cost of a whole nearest case, steps that the workflow leaves out among
+                                        it; in no saving
     baseline_duration_ms  ms            median touch time of a whole nearest case
     baseline_lead_time_ms  ms           median lead time of a nearest case, from first start to last end
     baseline_success      prob          share of the nearest cases of known outcome that succeeded
     weights               string        w_d, w_r, alpha, beta, lambda and prices of EVAL (5)-(10) in force, as JSON
     snapshot              id            WKG it was made from
     model_version         string        model that made it
-    decision              string        accepted or edited: a person chose it, so it is rank 1 whatever its figures; NULL: nobody did
+    decision              string        accepted or edited: a person chose it, so it is rank 1 whatever its figures;
+                                        NULL: nobody did
     decision_number       int64         the decision behind `decision` or `decision_note`, a row of `decisions`
     decided_why           string        the reason that was given
     decided_by            string        who decided
-    decision_note         string        what became of the chosen workflow: what had to be changed in it, or why it cannot be built any more
-    better_workflow_id    id            of a chosen workflow: the one that ranks highest by its figures, where that is another
+    decision_note         string        what became of the chosen workflow: what had to be changed in it, or why it
+                                        cannot be built any more
+    better_workflow_id    id            of a chosen workflow: the one that ranks highest by its figures, where that is
+                                        another
     better_by_usd         usd           how much more Reward the better one has; NULL where no gain is stated
 """,
 )
@@ -113,7 +138,8 @@ EXPECTED_FLOW = result_dataset(
     dst_kind     string  likewise
     src_place    int32   place in the expected order of first occurrence, from 0
     dst_place    int32   likewise; not after src_place: the case returns to it
-    support      prob    share of similar cases with this pair, by weight; NULL where only the workflow itself puts them so
+    support      prob    share of similar cases with this pair, by weight; NULL where only the workflow itself puts them
+                         so
 """,
 )
 
@@ -127,7 +153,8 @@ WORKFLOW_TASKS = result_dataset(
     position             int32              in one topological order
     kind                 string             input, task, output or review
     task_id              id                 its task
-    task_keys            list<string>       raw keys in the nearest cases, most frequent first; of all sources where no near case did it
+    task_keys            list<string>       raw keys in the nearest cases, most frequent first; of all sources where no
+                                            near case did it
     title                string             its name
     description          string             what it does
     instructions         list<instruction>  kind (model inference, code, human) and text
@@ -142,15 +169,18 @@ WORKFLOW_TASKS = result_dataset(
     q_basis              string             observed, estimated or prior
     success_probability  prob               P(S_v), EVAL A2; NULL where that of the workflow is
     cost_usd             usd                expected cost; NULL where it is unknown
-    cost_compute_usd     usd                part; NULL where history does not tell, what is then left over counts to the actor's kind
+    cost_compute_usd     usd                part; NULL where history does not tell, what is then left over counts to the
+                                            actor's kind
     cost_model_usd       usd                part
     cost_human_usd       usd                part
     cost_basis           string             observed, rate, estimated or prior; NULL where the cost is unknown
     duration_ms          ms                 expected working time (touch time); NULL where it is unknown
     duration_basis       string             observed, estimated or prior; NULL where the time is unknown
-    wait_ms_p50          ms                 median waiting time before it; NULL where unknown, or where it is the first step
+    wait_ms_p50          ms                 median waiting time before it; NULL where unknown, or where it is the first
+                                            step
     wait_ms_p90          ms                 90th percentile
-    wait_basis           string             what the waiting time was measured on: edge_way, edge, way, task or resource (wkg/waits)
+    wait_basis           string             what the waiting time was measured on: edge_way, edge, way, task or resource
+                                            (wkg/waits)
     wait_n               int64              waiting times counted
     memory_gb            float              held while it runs
     threads              float              held while it runs
@@ -161,11 +191,14 @@ WORKFLOW_TASKS = result_dataset(
     coupling             float              score, 0 best
     observability        float              score, 0 best
     hygiene              float              score, 0 best
-    origin               string             history, lwm, connector, algorithm1, algorithm2, review, new, or decision (a person put it in)
+    origin               string             history, lwm, connector, algorithm1, algorithm2, review, new, or decision (a
+                                            person put it in)
     evidence             int64              implementations behind it
-    baseline_cost_usd    usd                what a nearest case paid for the task on average, repetitions included; 0 where none did it
+    baseline_cost_usd    usd                what a nearest case paid for the task on average, repetitions included; 0
+                                            where none did it
     saving_usd           usd                baseline_cost_usd less cost_usd; NULL where one of them is unknown
-    nearest_task_id      id                 of a new step the known task whose figures it has, as estimates; NULL of any other
+    nearest_task_id      id                 of a new step the known task whose figures it has, as estimates; NULL of any
+                                            other
 """,
 )
 
@@ -179,7 +212,8 @@ WORKFLOW_EDGES = result_dataset(
     dst          id      node after it
     data_type    string  what flows, where known
     gamma        prob    of the WKG's edge
-    origin       string  history, lwm, decision, algorithm1, algorithm2, review, or dependency: a wait that no sequence has as a pair
+    origin       string  history, lwm, decision, algorithm1, algorithm2, review, or dependency: a wait that no sequence
+                         has as a pair
 """,
 )
 
@@ -213,9 +247,11 @@ WORKFLOW_CHANGES = result_dataset(
     verdict_after         string        now
     feasible_before       bool          did it keep every constraint
     feasible_after        bool          does it
-    because               list<string>  snapshot, settings, code, model, intake, decision: what differs; empty: the contract's files do
+    because               list<string>  snapshot, settings, code, model, intake, decision: what differs; empty: the
+                                        contract's files do
     sources               list<string>  the sources of the cases behind the change
-    cases                 int64         near cases that came, went or changed, and changed cases of history with a step that came or went
+    cases                 int64         near cases that came, went or changed, and changed cases of history with a step
+                                        that came or went
     implementation_ids    list<string>  the first 20 of them by id: rows of history/implementations
 """,
 )
@@ -251,17 +287,20 @@ REWARD_REPORT = result_dataset(
     "one row, one Intention",
     "intake_id intention_id",
     """
-    reward_usd           usd     of its rank-1 workflow; NULL where no gain is stated, as all dollars that follow from it
+    reward_usd           usd     of its rank-1 workflow; NULL where no gain is stated, as all dollars that follow from
+                                 it
     penalty              float   likewise
     rank2_reward_usd     usd     of the runner-up
     distance             usd     EVAL (14)
     cost_assumed_share   prob    share of its cost that rests on estimates and stated defaults
     cost_unknown_steps   int64   its steps of unknown cost
     duration_unknown_steps  int64  its steps of unknown time
-    baseline_reward_usd  usd     of how history carried it out: its share of successes at the median cost of a whole case
+    baseline_reward_usd  usd     of how history carried it out: its share of successes at the median cost of a whole
+                                 case
     uplift_usd           usd     reward less baseline
     feasible             bool    of its rank-1 workflow
     wkg_coverage         prob    share of its tasks found in the WKG
-    verdict              string  of its ranking: clear, or undecided where rank 1's best_share is below reward.clear_share
+    verdict              string  of its ranking: clear, or undecided where rank 1's best_share is below
+                                 reward.clear_share
 """,
 )
