@@ -17,7 +17,7 @@ export HF_HUB_OFFLINE := 1
 export TRANSFORMERS_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: help run test test-fast lint types imports lock docs ui gallery clean
+.PHONY: help run test test-fast test-nightly coverage lint types imports lock docs ui gallery clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -36,12 +36,22 @@ run: .venv/.installed $(SAMPLE)/.written ## install, write the sample, rebuild, 
 PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadfile
 WITHOUT_LEAKS := 2> >(sed -e '/nanobind/d' -e '/^ - leaked /d' -e '/^ - \.\.\. skipped remainder/d' >&2)
 
+FAST := not spark and not model and not nightly and not long
+
 test: .venv/.installed ## the tests
 	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
 	$(PYTEST) --no-loadscope-reorder $(WITHOUT_LEAKS)
 
 test-fast: .venv/.installed ## the tests that need neither Spark nor a model nor seconds of their own, for the inner loop
-	@$(PYTEST) -m "not spark and not model and not slow and not long" $(WITHOUT_LEAKS)
+	@$(PYTEST) -m "$(FAST)" $(WITHOUT_LEAKS)
+
+test-nightly: .venv/.installed ## the campaigns: fuzzing, brute force, kills at every point, costly properties at length
+	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
+	$(PYTEST) --hypothesis-profile nightly -m "nightly or (long and not spark and not model)" $(WITHOUT_LEAKS)
+
+coverage: .venv/.installed ## which lines the fast tests run: a table by package, then build/coverage/index.html
+	@$(PYTEST) -m "$(FAST)" --cov --cov-report html:build/coverage $(WITHOUT_LEAKS)
+	$(BIN)/python scripts/coverage_by_package.py
 
 lint: .venv/.installed ## style (ruff)
 	@$(BIN)/ruff check .

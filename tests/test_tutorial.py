@@ -37,7 +37,7 @@ def test_the_blocks_before_the_rebuild(
     assert (tmp_path / "intakes" / "Acme" / "travel" / "example" / "input" / "request.md").is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.spark
 def test_every_block_in_order(tmp_path: Path) -> None:
     """In a shell, as a new user: the last `opus best` and `opus status` show the contract."""

@@ -19,6 +19,7 @@ from opus_pipelines.estimates.histograms import figures
 from opus_pipelines.estimates.standard_deviations import standard_deviations
 from opus_pipelines.estimates.success_probabilities import SuccessModel, from_cases
 from opus_pipelines.estimates.unknown_figures import NO_INTERVAL, NOT_COMPUTED, difference, probability
+from tests.campaigns import examples
 from tests.estimates.bins import bin_of
 
 Counted = tuple[str, int, int, int]  # tasks, a letter each; cases; of those with known outcome; of those successes
@@ -106,7 +107,7 @@ def assert_sound(row: dict[str, Any], figure: str, ends: tuple[str, str], least:
 
 
 @pytest.mark.long
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(logs(), st.sampled_from([[None], ["i"], ["i", None, "j"]]), PRIORS)
 @example([("A", 1, 1, 1)], [None], Priors())
 @example([("A", 1, 1, 0), ("A" * 9, 1, 1, 1)], [None], Priors())
@@ -129,7 +130,7 @@ def test_every_probability_and_every_lift_is_told(
 
 
 @pytest.mark.long
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(logs(), st.data())
 def test_judged_steps_beside_outcomes_of_cases(rows: list[Counted], data: st.DataObject) -> None:
     sequences = variants(rows)

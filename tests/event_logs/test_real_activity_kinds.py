@@ -30,9 +30,12 @@ REJECTED = ("ADMINISTRATION", "BUDGET OWNER", "EMPLOYEE", "MISSING", "PRE_APPROV
         ("bpic2020_DomesticDeclarations.xes.gz", set(), {f"Declaration REJECTED by {who}" for who in REJECTED}),
         ("bpic2020_RequestForPayment.xes.gz", set(), {f"Request For Payment REJECTED by {who}" for who in REJECTED}),
         pytest.param(
-            "bpic2012.xes.gz", set(), {"A_CANCELLED", "A_DECLINED", "O_CANCELLED", "O_DECLINED"}, marks=pytest.mark.slow
+            "bpic2012.xes.gz",
+            set(),
+            {"A_CANCELLED", "A_DECLINED", "O_CANCELLED", "O_DECLINED"},
+            marks=pytest.mark.nightly,
         ),
-        pytest.param("real_start_end_BPIC_2017_W.csv.gz", set(), set(), marks=pytest.mark.slow),
+        pytest.param("real_start_end_BPIC_2017_W.csv.gz", set(), set(), marks=pytest.mark.nightly),
     ],
 )
 def test_the_shared_logs(bench, name: str, events: set[str], outcomes: set[str]) -> None:

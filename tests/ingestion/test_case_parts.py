@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.ingestion import case_parts
+from tests.campaigns import examples
 
 HEADER = "case_id,activity,timestamp,lifecycle:transition,resource,case:amount\n"
 
@@ -186,7 +187,7 @@ EVENTS = st.lists(
 
 @pytest.mark.long
 @given(EVENTS, st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_split_of_a_log_gives_the_cases_of_one_file(make_bench, events: list[tuple[str, ...]], data: Any) -> None:
     """Rows go to any file, some to several, in any order: their times tell the order of the work."""
     start = datetime(2020, 1, 1, tzinfo=UTC)

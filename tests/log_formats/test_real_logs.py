@@ -44,7 +44,7 @@ def test_bpic2012_has_the_pairs_that_the_rules_give(bench) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_bpic_2017_states_start_and_end(bench) -> None:
     row, _ = read(bench, "real_start_end_BPIC_2017_W.csv.gz", 'timezone = "Europe/Amsterdam"')
     assert (row["records"], row["records_used"], row["implementations"], row["task_implementations"]) == (

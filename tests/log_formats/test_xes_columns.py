@@ -410,11 +410,11 @@ DATA = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[3] / "shared
     ("name", "events"),
     [
         ("receipt_wabo", 8_577),
-        pytest.param("helpdesk", 20_455, marks=pytest.mark.slow),
-        pytest.param("bpic2012", 262_200, marks=pytest.mark.slow),
-        pytest.param("bpic2013_incidents", 65_533, marks=pytest.mark.slow),
-        pytest.param("bpic2020_DomesticDeclarations", 55_628, marks=pytest.mark.slow),
-        pytest.param("bpic2020_RequestForPayment", 36_072, marks=pytest.mark.slow),
+        pytest.param("helpdesk", 20_455, marks=pytest.mark.nightly),
+        pytest.param("bpic2012", 262_200, marks=pytest.mark.nightly),
+        pytest.param("bpic2013_incidents", 65_533, marks=pytest.mark.nightly),
+        pytest.param("bpic2020_DomesticDeclarations", 55_628, marks=pytest.mark.nightly),
+        pytest.param("bpic2020_RequestForPayment", 36_072, marks=pytest.mark.nightly),
     ],
 )
 def test_both_ways_agree_on_real_logs(name: str, events: int) -> None:

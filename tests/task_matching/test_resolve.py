@@ -12,6 +12,7 @@ from opus_pipelines.task_matching.id_ledger import Entry, Ledger, added, ledger_
 from opus_pipelines.task_matching.name_nodes import SourceNames, normalise
 from opus_pipelines.task_matching.pins import Pins
 from opus_pipelines.task_matching.resolve import Resolution
+from tests.campaigns import examples
 from tests.task_matching.resolved import resolve
 
 
@@ -145,7 +146,7 @@ def nights(draw: st.DrawFn) -> list[tuple[list[SourceNames], Pins]]:
 
 @pytest.mark.long
 @given(nights(), st.randoms(use_true_random=False))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_ids_stay_with_their_tasks_whatever_comes_and_goes(
     sequence: list[tuple[list[SourceNames], Pins]], draw: random.Random
 ) -> None:

@@ -1,5 +1,6 @@
 """wkg/changes: what differs between two nights, and because of which cases."""
 
+import shutil
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -22,11 +23,14 @@ def rows(lake: Lake, snapshot: str) -> dict[tuple[str, str | None, str], dict[st
     return {(row["title"], row["dst_title"], row["figure"]): row for row in found}
 
 
-@pytest.fixture
-def nights(lake: Lake, history: Any, rebuild: Callable[..., Any]) -> tuple[str, str]:
+@pytest.fixture(scope="module")
+def two_nights(
+    tmp_path_factory: pytest.TempPathFactory, history: Any, rebuild: Callable[..., Any]
+) -> tuple[Lake, str, str]:
     """The second night: case 0 is paid without a check, case 9 is gone, a new case is inspected; another source stays
     as it was.
     """
+    lake = Lake(tmp_path_factory.mktemp("nights"))
     other = history.write(lake, "other", [history.case(1, [history.step("Sort", True)], success=True)], industry="post")
     cases = history.claims()
     first = rebuild(lake, history.write(lake, "claims", cases), other)
@@ -39,7 +43,14 @@ def nights(lake: Lake, history: Any, rebuild: Callable[..., Any]) -> tuple[str, 
         ),
     ]
     second = rebuild(lake, history.write(lake, "claims", changed), other, now=history.now + timedelta(days=1))
-    return first.snapshot_id, second.snapshot_id
+    return lake, first.snapshot_id, second.snapshot_id
+
+
+@pytest.fixture
+def nights(lake: Lake, two_nights: tuple[Lake, str, str]) -> tuple[str, str]:
+    """A copy of the two nights for each test, for tests roll back and prune."""
+    shutil.copytree(two_nights[0].root, lake.root)
+    return two_nights[1:]
 
 
 def test_what_changed_from_what_to_what_because_of_which_cases(lake: Lake, nights: tuple[str, str]) -> None:

@@ -142,7 +142,7 @@ def assert_same(one: Lake, two: Lake) -> None:
         assert np.allclose(*flat, atol=1e-6)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(1, 6))])
 def test_any_sequence_of_nights_ends_where_a_rebuild_from_nothing_ends(
     tmp_path: Path, spark: Any, history: Any, seed: int
 ) -> None:

@@ -77,6 +77,7 @@ def work(item):
         time.sleep(600)
     return item
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job starts with SIGINT ignored
 with Sandbox(work, 600, 256) as first, Sandbox(work, 600, 256) as second:
     second.do("a")
     first.do("b")
@@ -93,7 +94,10 @@ def test_a_child_that_hangs_dies_with_its_parent(how):
         child = parent.stdout.readline().strip()
         assert Path("/proc", child).is_dir()
         parent.send_signal(how)
-        parent.wait(30)
+        try:
+            parent.wait(30)
+        finally:
+            parent.kill()  # the end of `with` would wait for ever
     assert gone(child)
 
 

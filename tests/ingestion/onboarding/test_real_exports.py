@@ -26,8 +26,8 @@ pytestmark = [
         ("eventdataR_traffic_fines.csv.gz", 10_000, 0, 4),
         ("eventdataR_hospital_billing.csv.gz", 9_999, 1, 7),
         ("bpic2013_incidents.xes.gz", 7_554, 0, 3),
-        pytest.param("bpic2012.xes.gz", 13_087, 0, 2, marks=pytest.mark.slow),
-        pytest.param("real_start_end_BPIC_2017_W.csv.gz", 30_276, 0, 3, marks=pytest.mark.slow),
+        pytest.param("bpic2012.xes.gz", 13_087, 0, 2, marks=pytest.mark.nightly),
+        pytest.param("real_start_end_BPIC_2017_W.csv.gz", 30_276, 0, 3, marks=pytest.mark.nightly),
     ],
 )
 def test_the_shared_logs(name: str, cases: int, rejected: int, attributes: int) -> None:
