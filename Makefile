@@ -49,9 +49,9 @@ test-nightly: .venv/.installed ## the campaigns: fuzzing, brute force, kills at 
 	@JAVA_HOME="$$(scripts/find_java.sh)"; export JAVA_HOME
 	$(PYTEST) --hypothesis-profile nightly -m "nightly or (long and not spark and not model)" $(WITHOUT_LEAKS)
 
-coverage: .venv/.installed ## which lines the fast tests run: a table by package, then build/coverage/index.html
-	@$(PYTEST) -m "$(FAST)" --cov --cov-report html:build/coverage $(WITHOUT_LEAKS)
-	$(BIN)/python scripts/coverage_by_package.py
+coverage: .venv/.installed ## which lines the fast tests run, as a table by package; each line in build/coverage
+	@$(PYTEST) -m "$(FAST)" --cov --cov-report html:build/coverage --cov-report json:build/coverage.json $(WITHOUT_LEAKS)
+	$(BIN)/python scripts/coverage_by_package.py build/coverage.json
 
 lint: .venv/.installed ## style (ruff)
 	@$(BIN)/ruff check .

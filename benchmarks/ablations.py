@@ -2,8 +2,9 @@
 """Does every part matter? The whole against it with one part spoilt (DESIGN 5), beside look-ups, each with a bootstrap
 95 % interval.
 
-    PYTHONPATH=. benchmarks/ablations.py sopbench WORK INTAKES.jsonl SCORER.py DATA [--by key] [--fold 0] [--every N]
-    PYTHONPATH=. benchmarks/ablations.py sample WORK
+    PYTHONPATH=. .venv/bin/python benchmarks/ablations.py sopbench WORK INTAKES.jsonl SCORER.py DATA
+        [--by key] [--fold 0] [--every N]
+    PYTHONPATH=. .venv/bin/python benchmarks/ablations.py sample WORK
 
 WORK is a folder with a lake and intakes: of `benchmarks/sopbench.py --work WORK`, or of `opus sample`, `opus rebuild`
 there. The snapshot is mined once; each variant generates anew, in this process:

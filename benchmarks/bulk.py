@@ -2,7 +2,8 @@
 """Intakes a second in bulk: 100, 1,000 and 10,000 intakes like the sample's under one contract, through the processes
 of a real run.
 
-    PYTHONPATH=. benchmarks/bulk.py [--counts 100 1000 10000] [--own-gains] [--lake LAKE --intakes DIR] [--work DIR]
+    PYTHONPATH=. .venv/bin/python benchmarks/bulk.py [--counts 100 1000 10000] [--own-gains]
+        [--lake LAKE --intakes DIR] [--work DIR]
 
 Mines the sample (or takes a lake that was made from it, and its intakes), writes N intakes of about 150 tokens of their
 own (the sample's with other figures and one more sentence each, seeded), and generates them as `opus generate` does:

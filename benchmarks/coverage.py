@@ -2,7 +2,7 @@
 """Do the 95 % intervals of p and q hold the truth, and does wkg/needs find what is needed: measured on the sample,
 whose truth is known.
 
-    PYTHONPATH=. benchmarks/coverage.py [--work DIR] [--seed N]
+    PYTHONPATH=. .venv/bin/python benchmarks/coverage.py [--work DIR] [--seed N]
 
 Writes the sample, mines it, and prints by basis how many intervals of tasks and ways hold the truth, how wide they are
 (median) and how far the values are off (mean); then the same with every step's outcome hidden, so that p and q rest on

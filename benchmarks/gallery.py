@@ -2,7 +2,8 @@
 """The first plans of every shared log, of n8n, BPMN and an ugly export on one page: pictures, figures, and what must
 hold of each.
 
-    benchmarks/gallery.py DATA_DIR OUT_DIR [--bench DIR] [--scores DIR] [--only NAME ...] [--requests 3] [--cases 1500]
+    .venv/bin/python benchmarks/gallery.py DATA_DIR OUT_DIR [--bench DIR] [--scores DIR]
+        [--only NAME ...] [--requests 3] [--cases 1500]
     [--show]
 
 Each source is run end to end as a new user would, in a lake of its own: `opus init --yes` on the export, `opus

@@ -2,7 +2,7 @@
 """Both graph engines on one random graph: seconds, CPU seconds, the ratio between them, and how far their answers lie
 apart.
 
-    benchmarks/graph_engines.py [--tasks 20000] [--edges 200000] [--rounds 50]
+    .venv/bin/python benchmarks/graph_engines.py [--tasks 20000] [--edges 200000] [--rounds 50]
 
 `graphframes` needs its JVM half: OPUS_GRAPHFRAMES_JARS, or graph.graphframes_package from the registry. The session is
 started before the clock; the Python process and the JVM are counted together.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Predicted lead times of real cases that were not seen, beside the median lead time of history.
 
-    benchmarks/lead_time.py EVENT_LOGS [--logs helpdesk,bpic2012] [--train 0.7] [--most 400] [--independent]
+    .venv/bin/python benchmarks/lead_time.py EVENT_LOGS [--logs helpdesk,bpic2012] [--train 0.7] [--most 400]
+        [--independent]
     [--finished]
 
 Cases are ordered by their start; the first share is history. Of every other case (at most --most, seed 0) the lead time

@@ -2,7 +2,7 @@
 """Predict what will be done for cases of which only the attributes are known, with the real pipeline, in a lake of its
 own.
 
-    benchmarks/logplans.py DIR PREDICTIONS.jsonl [--work DIR] [--steps STEPS.jsonl] [--most N]
+    .venv/bin/python benchmarks/logplans.py DIR PREDICTIONS.jsonl [--work DIR] [--steps STEPS.jsonl] [--most N]
 
 DIR holds train.csv (the history's events) and requests.jsonl ({"id", "request", "attributes"}), as the benchmark's own
 script writes them. train.csv becomes a history source with the settings that `opus init` proposes, untouched; every

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a night costs: everything new, one source of twenty changed, nothing new, everything again (`--full`).
 
-    benchmarks/nights.py LOG [--sources 20] [--work DIR]
+    .venv/bin/python benchmarks/nights.py LOG [--sources 20] [--work DIR]
 
 LOG, a real event log, becomes twenty sources of twenty industries. The changed source gets one more small file; nobody
 touches the nineteen others.

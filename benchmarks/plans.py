@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Predict plans (which tools, in which order, which links) for requests with the real pipeline, in a lake of its own.
 
-    benchmarks/plans.py HISTORY.jsonl INTAKES.jsonl PREDICTIONS.jsonl [--work DIR]
+    .venv/bin/python benchmarks/plans.py HISTORY.jsonl INTAKES.jsonl PREDICTIONS.jsonl [--work DIR]
 
 HISTORY and INTAKES have the form that the benchmark's own script writes: {"id", "request", "context"?, "plan", "links"}
 a line, an intake without plan and links. The plans become one history source (a link makes its first tool a predecessor

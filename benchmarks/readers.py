@@ -2,7 +2,8 @@
 """Reading speed of XES beside the fastest reader that pm4py uses (rustxes): one file, and eight on all cores, in turn
 in the same run.
 
-    benchmarks/readers.py EVENT_LOGS --peer PYTHON [--log bpic2012.xes.gz] [--rounds 3] [--files 8] [--processes 2]
+    .venv/bin/python benchmarks/readers.py EVENT_LOGS --peer PYTHON [--log bpic2012.xes.gz] [--rounds 3]
+        [--files 8] [--processes 2]
 
 PYTHON is an interpreter that has rustxes. The project does not depend on it; a scratch environment does:
 

@@ -2,7 +2,7 @@
 """Time and peak memory of `opus rebuild` over real history: all of it together, and with --each every source in a lake
 of its own.
 
-    benchmarks/rebuild.py FILE... [--each] [--work DIR]
+    .venv/bin/python benchmarks/rebuild.py FILE... [--each] [--work DIR]
 
 FILE is an event log, or a .tar.gz of models or exports, which is unpacked; each becomes a source (and an industry) of
 its own. Prints a row a source: records used, put aside as no work, rejected; tasks, edges; seconds and peak memory

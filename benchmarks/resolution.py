@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Task resolution measured: against the sample's truth, and on a log that is split into two sources of other names.
 
-    benchmarks/resolution.py SAMPLE [--log LOG.xes.gz ...] [--work DIR]
+    .venv/bin/python benchmarks/resolution.py SAMPLE [--log LOG.xes.gz ...] [--work DIR]
 
 SAMPLE is what `opus sample` wrote. Prints precision and recall over pairs of raw keys of different sources. Each LOG is
 split by case into two sources; in the second every name is written as another system would (snake_case, the plural of

@@ -2,7 +2,7 @@
 """Do the 90 % intervals of Rewards hold the Reward that the truth earns: measured on every ranked workflow of the
 sample.
 
-    PYTHONPATH=. benchmarks/reward_coverage.py [--seeds N] [--first SEED] [--runs R] [--work DIR]
+    PYTHONPATH=. .venv/bin/python benchmarks/reward_coverage.py [--seeds N] [--first SEED] [--runs R] [--work DIR]
 
 For each seed: writes the sample, mines it, generates for every intake, and prints how many intervals hold what each
 ranked workflow earns by the truth, how wide they are against the gain, on which side the others lie, how far off

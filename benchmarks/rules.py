@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Precision and recall of the reader of rules on the labelled procedures of tests/requirements/procedures.
 
-    PYTHONPATH=. benchmarks/rules.py [--part heldout|second|tuning|sample] [--errors] [--by style|kind]
+    .venv/bin/python benchmarks/rules.py [--part heldout|second|tuning|sample] [--errors] [--by style|kind]
 
 A rule is right when its kind, its arguments and its condition are those of a label
 (tests/requirements/procedures/README.md says how it is labelled). `--errors` prints what was missed and what was read
@@ -21,7 +21,7 @@ from opus_pipelines.intakes.elements import Element
 from opus_pipelines.requirements.rules import read_rules
 from opus_pipelines.requirements.statements import Condition, ProcedureStatement
 
-FOLDER = Path(__file__).parents[1] / "tests" / "intention" / "procedures"
+FOLDER = Path(__file__).parents[1] / "tests" / "requirements" / "procedures"
 TIGHT = (
     "checklist",
     "table",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Predict tool sequences for SOPBench intakes with the real pipeline, in a lake of its own.
 
-    benchmarks/sopbench.py HISTORY.jsonl INTAKES.jsonl PREDICTIONS.jsonl [--work DIR]
+    .venv/bin/python benchmarks/sopbench.py HISTORY.jsonl INTAKES.jsonl PREDICTIONS.jsonl [--work DIR]
 
 HISTORY and INTAKES have the form that the benchmark's own script writes (a run a line; an intake a line with exactly
 task_key, domain, request, procedure). The runs become one history source through settings alone, every intake a folder
