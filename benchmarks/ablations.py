@@ -245,7 +245,7 @@ def sample(arguments: argparse.Namespace) -> None:
         rewards[name] = [_reward(truth, a, m) for a, m in zip(asked, made, strict=True)]
         chosen[name] = {a.intake.intake_id: _ids(m) for a, m in zip(asked, made, strict=True)}
         if name == "whole":
-            new = [n for n, m in enumerate(made) if m and not bench.knowledge.in_history(m.ranked[0][1].tasks)]
+            new = [n for n, m in enumerate(made) if m and not bench.knowledge.is_known_variant(m.ranked[0][1].tasks)]
     print(f"\nsample: Reward simulated from the truth, USD an intake, n = {len(asked)}")
     for name, values in rewards.items():
         low, high = interval(values, list(range(len(values))))
