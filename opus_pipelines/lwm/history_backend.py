@@ -1,11 +1,11 @@
-"""The history backend: the sequences of the nearest cases, and a Markov beam inside each SWKG. Nothing to train.
+"""The history backend of the LWM: the sequences of similar cases, and a beam search inside each SWKG.
 
-A nearby case votes for its sequence by its weight; sequences that succeeded outweigh those that failed. The beam adds
-sequences that may be in no case at all.
+It needs no training. A similar case votes for its sequence with its weight, and sequences that succeeded outweigh those
+that failed. The beam search adds sequences that may be in no case at all.
 
-Several kinds of work made one sequence, LWM (9): each brings what its cases needed, in the order in which they did it.
-
-What no case ever did together has no sequence to look up. The merge is this project's own rule.
+Where an intake demands several processes, their sequences are combined into one, LWM (9): each brings the tasks that
+are critical in its cases, in the order of these cases. No case ever did them together, so there is no sequence to look
+up; the merge is this project's own rule.
 """
 
 import math
@@ -21,34 +21,35 @@ from opus_pipelines.wkg.steiner_tree import SubWKG
 Tasks = tuple[str, ...]
 
 
-def combined_sequence(works: Sequence[ProcessDemand], best: Sequence[Sequence[Tasks]]) -> Tasks | None:
-    """The works' tasks in one sequence; None where there are fewer than two, or one has no model.
+def combined_sequence(demands: Sequence[ProcessDemand], best: Sequence[Sequence[Tasks]]) -> Tasks | None:
+    """Combine the tasks of several demanded processes into one sequence.
 
-    `best`: of each work its cases' sequences, best first. A work's model is the first of them that holds all it needs;
-    of it the tasks count that are needed or that another work does.
+    `best` has the sequences of the cases of each process, best first. The model of a process is the first sequence
+    that holds all its critical tasks. Of the models after the first, only the tasks count that are critical or that
+    are already in the sequence. Returns None where there are fewer than two processes, or one of them has no model.
     """
-    models = [_model(work, found) for work, found in zip(works, best, strict=True)]
-    if len(works) < 2 or not all(models):
+    best_models = [_best_model(demand, found) for demand, found in zip(demands, best, strict=True)]
+    if len(demands) < 2 or not all(best_models):
         return None
-    first, *others = models
-    done = first
-    for other, work in zip(others, works[1:], strict=True):
-        needed = frozenset[str]().union(*work.critical)
-        done = merge_sequences(done, tuple(t for t in other if t in needed or t in done))
-    return done
+    first, *others = best_models
+    combined = first
+    for model, demand in zip(others, demands[1:], strict=True):
+        critical = frozenset[str]().union(*demand.critical)
+        combined = merge_sequences(combined, tuple(t for t in model if t in critical or t in combined))
+    return combined
 
 
-def merge_sequences(one: Tasks, other: Tasks) -> Tasks:
-    """Both in one: what only the other does comes right behind the last of the tasks that it does before."""
-    found = list(one)
-    for n, task in enumerate(other):
-        if task not in found:
-            found.insert(max((found.index(t) + 1 for t in other[:n]), default=0), task)
-    return tuple(found)
+def merge_sequences(first: Tasks, second: Tasks) -> Tasks:
+    """Merge two sequences: a task of the second follows the last task that comes before it there."""
+    merged = list(first)
+    for n, task in enumerate(second):
+        if task not in merged:
+            merged.insert(max((merged.index(t) + 1 for t in second[:n]), default=0), task)
+    return tuple(merged)
 
 
-def _model(work: ProcessDemand, found: Sequence[Tasks]) -> Tasks:
-    return next((tasks for tasks in found if all(group & set(tasks) for group in work.critical)), ())
+def _best_model(demand: ProcessDemand, sequences: Sequence[Tasks]) -> Tasks:
+    return next((tasks for tasks in sequences if all(group & set(tasks) for group in demand.critical)), ())
 
 
 PER_SUBGRAPH = 8
@@ -57,58 +58,72 @@ _PRIOR_WEIGHT = 0.2
 
 
 class HistoryBackend:
-    """`LargeWorkModel` from history alone."""
+    """A `LargeWorkModel` that uses history alone."""
 
     name = "history"
 
     @property
     def version(self) -> str:
-        """Name and algorithm version: the backend has no weights of its own."""
+        """Return name and algorithm version; the backend has no weights of its own."""
         return history_backend_version()
 
     def generate(self, request: LwmRequest) -> list[TaskSequence]:
-        """For every subgraph its best near sequences and its likeliest walks that no near case took; best of all what
-        the procedure asks for, and where several kinds of work are asked for, these made one.
+        """Return, for every subgraph, the best sequences of similar cases and the likeliest new walks.
+
+        The consensus of the similar cases, and the steps that the intake's procedure asks for, get the highest
+        scores. Where the intake demands several processes, their combined sequence is added.
         """
-        near = _near_sequences(request.cases)
-        found: list[TaskSequence] = []
+        near = _similar_sequences(request.cases)
+        sequences: list[TaskSequence] = []
         for number, subgraph in enumerate(request.subgraphs):
-            mine = [s for s in near if _home(s[0], request.subgraphs) == number][:PER_SUBGRAPH]
-            found += [TaskSequence(number, tasks, score, "history") for tasks, score in mine]
+            own = [s for s in near if _closest_subgraph(s[0], request.subgraphs) == number][:PER_SUBGRAPH]
+            sequences += [TaskSequence(number, tasks, score, "history") for tasks, score in own]
             known = {tasks for tasks, _ in near}
             walks = [w for w in beam(request.graph, subgraph, request.cases) if w.tasks not in known][
                 :BEAMS_PER_SUBGRAPH
             ]
-            found += [TaskSequence(number, w.tasks, math.exp(w.log_probability) * _PRIOR_WEIGHT, "lwm") for w in walks]
-        ways = [[tasks for tasks, _ in _near_sequences(work.cases)] for work in request.demands]
-        if (one := combined_sequence(request.demands, ways)) and one not in {s.tasks for s in found}:
-            found.append(
-                TaskSequence(_home(one, request.subgraphs), one, 1 + max((s.score for s in found), default=0.0), "lwm")
+            sequences += [
+                TaskSequence(number, w.tasks, math.exp(w.log_probability) * _PRIOR_WEIGHT, "lwm") for w in walks
+            ]
+        candidates = [[tasks for tasks, _ in _similar_sequences(demand.cases)] for demand in request.demands]
+        if (combined := combined_sequence(request.demands, candidates)) and combined not in {
+            s.tasks for s in sequences
+        }:
+            sequences.append(
+                TaskSequence(
+                    _closest_subgraph(combined, request.subgraphs),
+                    combined,
+                    1 + max((s.score for s in sequences), default=0.0),
+                    "lwm",
+                )
             )
         if request.consensus:
-            found = _with_best(found, request.consensus, request.subgraphs, "lwm")
+            sequences = _with_best_score(sequences, request.consensus, request.subgraphs, "lwm")
         if request.procedure:
-            found = _with_best(found, request.procedure.tasks, request.subgraphs, "procedure")
-        return sorted(found, key=lambda s: (-s.score, s.subgraph, s.tasks))
+            sequences = _with_best_score(sequences, request.procedure.tasks, request.subgraphs, "procedure")
+        return sorted(sequences, key=lambda s: (-s.score, s.subgraph, s.tasks))
 
 
 def first_occurrences(tasks: Sequence[str]) -> tuple[str, ...]:
-    """A case's tasks, each once where it first came: a loop is planned once."""
+    """Return the tasks of a case, each once at its first occurrence, because a loop is planned once."""
     return tuple(dict.fromkeys(tasks))
 
 
-def _with_best(
-    found: list[TaskSequence], tasks: tuple[str, ...], subgraphs: Sequence[SubWKG], source: str
+def _with_best_score(
+    sequences: list[TaskSequence], tasks: tuple[str, ...], subgraphs: Sequence[SubWKG], source: str
 ) -> list[TaskSequence]:
-    """The sequences with this one as the best of them; a near case's, where one is the same."""
-    best = 1 + max((s.score for s in found), default=0.0)
-    if same := [s for s in found if s.tasks == tasks]:
-        return [replace(s, score=best) if s is same[0] else s for s in found]
-    return [*found, TaskSequence(_home(tasks, subgraphs), tasks, best, source)]
+    """Return the sequences with this one as the best of them; it is not added twice."""
+    best = 1 + max((s.score for s in sequences), default=0.0)
+    if equal := [s for s in sequences if s.tasks == tasks]:
+        return [replace(s, score=best) if s is equal[0] else s for s in sequences]
+    return [*sequences, TaskSequence(_closest_subgraph(tasks, subgraphs), tasks, best, source)]
 
 
-def _near_sequences(cases: Sequence[SimilarCase]) -> list[tuple[tuple[str, ...], float]]:
-    """Distinct sequences of the near cases, best first: votes times the smoothed share of them that succeeded."""
+def _similar_sequences(cases: Sequence[SimilarCase]) -> list[tuple[tuple[str, ...], float]]:
+    """Return the distinct sequences of similar cases, best first, with their scores.
+
+    The score is the sum of the weights times the smoothed share of the weight that succeeded.
+    """
     votes: dict[tuple[str, ...], float] = defaultdict(float)
     right: dict[tuple[str, ...], float] = defaultdict(float)
     for case in cases:
@@ -120,7 +135,7 @@ def _near_sequences(cases: Sequence[SimilarCase]) -> list[tuple[tuple[str, ...],
     return sorted(scored.items(), key=lambda s: (-s[1], s[0]))
 
 
-def _home(tasks: tuple[str, ...], subgraphs: Sequence[SubWKG]) -> int:
-    """The subgraph that shares most tasks with the sequence, the first among equals."""
+def _closest_subgraph(tasks: tuple[str, ...], subgraphs: Sequence[SubWKG]) -> int:
+    """Return the index of the subgraph that shares most tasks with the sequence, the first among equals."""
     shared = [len(set(tasks) & set(s.tasks)) for s in subgraphs]
     return shared.index(max(shared))

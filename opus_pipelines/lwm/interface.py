@@ -1,5 +1,6 @@
-"""The Large Work Model's interface: (Intention, subgraphs, near cases) to task sequences. Every backend takes and
-gives these.
+"""The interface of the Large Work Model: from an Intention, its subgraphs and similar cases to task sequences.
+
+Every backend takes and returns the records of this module.
 """
 
 from collections.abc import Sequence
@@ -18,10 +19,12 @@ from opus_pipelines.wkg.steiner_tree import SubWKG
 
 @dataclass(frozen=True)
 class SimilarCase:
-    """A case of history near the Intention. `weight` falls with distance; `success` None where unknown.
+    """A case of history that is similar to the Intention.
 
-    `tasks` and `task_keys` run in step, in order of carrying out, repetitions included. `is_decision`: nobody carried
-    it out; it is a workflow that a person accepted or wrote for a similar intake.
+    `similarity` is a cosine; `weight` in ]0, 1] falls with the distance; `success` is None where it is unknown.
+    `tasks`, `task_keys` and the other tuples have one entry for each work step, in the order of execution,
+    repetitions included; `activities` also has events and outcomes. Costs are in dollars, times in milliseconds.
+    `is_decision`: nobody executed the case; it is a workflow that a person accepted or wrote for a similar intake.
     """
 
     implementation_id: str
@@ -44,32 +47,33 @@ class SimilarCase:
 
     @property
     def is_informative(self) -> bool:
-        """Its outcome teaches: known, and success was the right outcome."""
+        """Return whether the outcome is known and success was the right outcome."""
         return self.success is not None and self.expected_outcome is not False
 
 
 @dataclass(frozen=True)
 class ProcessDemand:
-    """A kind of work that an Intention asks for: the cases of history near it, and groups of tasks of each of which
-    they needed one.
+    """A process that an Intention demands: its similar cases, and its groups of critical tasks.
+
+    A workflow must do at least one task of each group in `critical`.
     """
 
     cases: Sequence[SimilarCase]
     critical: Sequence[frozenset[str]]
 
     def supports(self, task: str) -> bool:
-        """Some case that did not fail did the task and all that is needed."""
+        """Return whether some case that did not fail did the task and one task of every critical group."""
         groups = [*self.critical, {task}]
         return any(c.success is not False and all(g & set(c.tasks) for g in groups) for c in self.cases)
 
 
 @dataclass(frozen=True)
 class LwmRequest:
-    """What a backend may look at: Γ, the graph, one SWKG a neighbourhood, the nearest cases, and the intake's
-    procedure as it was read.
+    """What a backend may use: Γ [d], the WKG, one SWKG for each neighbourhood, and similar cases.
 
-    `works`: the kinds of work to be done in one workflow, where the intake asks for more than the nearest cases did.
-    `agreed`: the steps that similar cases agree on, in order, where history tells no outcomes.
+    `procedure`: the intake's own procedure as it was read. `demands`: the processes that one workflow has to
+    combine, where the intake demands more than the most similar cases did. `consensus`: the steps that similar
+    cases agree on, in order, where history has no outcomes.
     """
 
     vector: np.ndarray
@@ -84,10 +88,10 @@ class LwmRequest:
 
 @dataclass(frozen=True)
 class TaskSequence:
-    """One sequence written for one subgraph (its index); `score` orders a backend's sequences, best highest.
+    """One sequence for one subgraph (its index); `score` orders the sequences of a backend, the best is highest.
 
-    `source`: history (a near case's), lwm (a walk, or several cases' made one), procedure (read from the intake's own)
-    or decision (a person accepted or wrote it).
+    `source`: history (of a similar case), lwm (a walk, or several cases combined), procedure (read from the
+    intake's own) or decision (a person accepted or wrote it).
     """
 
     subgraph: int
@@ -97,17 +101,22 @@ class TaskSequence:
 
 
 class LargeWorkModel(Protocol):
-    """A backend. `name` and `version` stand in every row it causes."""
+    """A backend of the LWM; its `name` and `version` are in every row that depends on it."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Return the name of the backend."""
+        ...
 
     @property
-    def version(self) -> str: ...
+    def version(self) -> str:
+        """Return the version of the backend; it changes when the sequences of a request change."""
+        ...
 
     def generate(self, request: LwmRequest) -> list[TaskSequence]:
-        """Sequences for every subgraph, best first; tasks are of the graph's catalogue, but for the reading's new
-        steps.
+        """Return sequences for every subgraph, best first.
+
+        The tasks are of the catalogue of the graph, except for the new steps of the intake's procedure.
         """
         ...
 

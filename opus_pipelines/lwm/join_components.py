@@ -1,8 +1,8 @@
-"""Algorithm 2 of LWM: a Workflow Graph that falls apart is joined by tasks of the WKG that are like those at its edges.
+"""Algorithm 2 of LWM: it joins the components of a disconnected Workflow Graph with similar tasks of the WKG.
 
-Input and output touch every sequence, so connectivity is judged without them (spec B; else nothing would ever fall
-apart). How alike two tasks are is the caller's: the cosine of their embeddings now, a trained graph attention network's
-later.
+Input and output touch every sequence, so connectivity is judged without them (spec B); otherwise no graph would be
+disconnected. The caller gives the similarity of two tasks: today the cosine of their embeddings, later a trained graph
+attention network.
 """
 
 from collections.abc import Callable
@@ -21,50 +21,50 @@ MOST_ADDED = 60
 def join_components(
     wfg: WFG, graph: WorkGraph, similarity: Similarity, step: float = STEP, least: float = LEAST, most: int = MOST_ADDED
 ) -> WFG:
-    """The WFG with tasks and edges added, origin `algorithm2`, until it hangs together; unchanged where α or `most`
-    run out before.
+    """Add tasks and edges, with origin `algorithm2`, until the WFG is connected.
 
-    A round lowers the threshold α by `step` and adds every task of the WKG beside one of the WFG that is at least so
-    like it, with the WKG's edges between the two (paper: GAT_WKG), and the WKG's edges among the WFG's own tasks that
-    are at least so alike.
+    Each round lowers the threshold α by `step`. It adds every task of the WKG that is a neighbour of a task of the
+    WFG with a similarity of at least α, with the edges of the WKG between the two (paper: GAT_WKG), and the edges
+    of the WKG between tasks of the WFG with such a similarity. Returns the WFG unchanged where α falls below
+    `least`, or more than `most` tasks are added, before it is connected.
     """
-    found, alpha = wfg, 1.0
-    while len(connected_components(found)) > 1:
+    joined, alpha = wfg, 1.0
+    while len(connected_components(joined)) > 1:
         alpha = round(alpha - step, 9)
-        found = _enhanced(found, graph, similarity, alpha)
-        if alpha < least or len(found.nodes) > len(wfg.nodes) + most:
+        joined = _enhanced(joined, graph, similarity, alpha)
+        if alpha < least or len(joined.nodes) > len(wfg.nodes) + most:
             return wfg
-    return found
+    return joined
 
 
 def connected_components(wfg: WFG) -> list[set[str]]:
-    """The weakly connected parts of the tasks, input and output left out, in order of their first task."""
-    near: dict[str, set[str]] = {n: set() for n in wfg.nodes if n not in (INPUT, OUTPUT)}
+    """Return the weakly connected components of the tasks, without input and output, by their first task."""
+    neighbours: dict[str, set[str]] = {n: set() for n in wfg.nodes if n not in (INPUT, OUTPUT)}
     for a, b in wfg.edges:
-        if a in near and b in near:
-            near[a].add(b)
-            near[b].add(a)
-    parts, left = [], dict.fromkeys(sorted(near))
-    while left:
-        part, frontier = set[str](), [next(iter(left))]
+        if a in neighbours and b in neighbours:
+            neighbours[a].add(b)
+            neighbours[b].add(a)
+    parts, unvisited = [], dict.fromkeys(sorted(neighbours))
+    while unvisited:
+        part, frontier = set[str](), [next(iter(unvisited))]
         while frontier:
             node = frontier.pop()
-            if node in left:
-                del left[node]
+            if node in unvisited:
+                del unvisited[node]
                 part.add(node)
-                frontier.extend(near[node])
+                frontier.extend(neighbours[node])
         parts.append(part)
     return parts
 
 
 def _enhanced(wfg: WFG, graph: WorkGraph, similarity: Similarity, alpha: float) -> WFG:
-    """One round at the threshold."""
+    """Return the WFG after one round with the threshold `alpha`."""
     nodes, edges = dict(wfg.nodes), dict(wfg.edges)
     for node in sorted(wfg.nodes.keys() & graph.tasks.keys()):
-        beside = [(node, t) for t in graph.successors.get(node, ())] + [
+        neighbours = [(node, t) for t in graph.successors.get(node, ())] + [
             (t, node) for t in graph.predecessors.get(node, ())
         ]
-        for pair in beside:
+        for pair in neighbours:
             other = pair[0] if pair[1] == node else pair[1]
             if other != node and pair not in edges and similarity(node, other) >= alpha:
                 known = graph.edges[pair]

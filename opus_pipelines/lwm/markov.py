@@ -1,6 +1,6 @@
-"""A Markov beam inside one SWKG: the likeliest loopless walks over the WKG's transition probabilities.
+"""A beam search inside one SWKG: the likeliest walks without loops by the transition probabilities of the WKG.
 
-Where a walk begins and ends is learnt from the cases near the Intention; what follows what, from the whole graph.
+The cases similar to the Intention tell where a walk begins and ends; the whole graph tells what follows what.
 """
 
 import math
@@ -19,35 +19,39 @@ _END_SMOOTHING = 0.5
 
 @dataclass(frozen=True)
 class Walk:
-    """Tasks in order and the mean log-probability of their steps."""
+    """A sequence of tasks and the mean log-probability of its steps."""
 
     tasks: tuple[str, ...]
     log_probability: float
 
 
 def beam(graph: WorkGraph, subgraph: SubWKG, cases: Sequence[SimilarCase], width: int = WIDTH) -> list[Walk]:
-    """At most `width` finished walks, likeliest first, ties by task ids."""
+    """Return at most `width` finished walks, likeliest first; task ids decide between equal ones."""
     inside = set(subgraph.tasks)
     ends = _end_rates(inside, cases)
-    open_walks: list[tuple[tuple[str, ...], float]] = [
+    unfinished: list[tuple[tuple[str, ...], float]] = [
         ((task,), math.log(rate)) for task, rate in _starts(inside, cases, graph).items()
     ]
-    done: dict[tuple[str, ...], float] = {}
+    finished: dict[tuple[str, ...], float] = {}
     for _ in range(min(MAX_LENGTH, len(inside))):
-        longer: list[tuple[tuple[str, ...], float]] = []
-        for tasks, score in open_walks:
+        extended: list[tuple[tuple[str, ...], float]] = []
+        for tasks, score in unfinished:
             steps = _steps(graph, tasks, inside)
             end = ends.get(tasks[-1], 1.0 if not steps else 0.0)
             if end > 0:
-                done[tasks] = (score + math.log(end)) / (len(tasks) + 1)
+                finished[tasks] = (score + math.log(end)) / (len(tasks) + 1)
             stay = math.log(max(1 - end, 1e-9))
-            longer += [((*tasks, task), score + stay + math.log(rate)) for task, rate in steps.items()]
-        open_walks = sorted(longer, key=lambda w: (-w[1], w[0]))[:width]
-    return [Walk(tasks, score) for tasks, score in sorted(done.items(), key=lambda w: (-w[1], w[0]))[:width]]
+            extended += [((*tasks, task), score + stay + math.log(rate)) for task, rate in steps.items()]
+        unfinished = sorted(extended, key=lambda w: (-w[1], w[0]))[:width]
+    return [Walk(tasks, score) for tasks, score in sorted(finished.items(), key=lambda w: (-w[1], w[0]))[:width]]
 
 
 def _starts(inside: set[str], cases: Sequence[SimilarCase], graph: WorkGraph) -> dict[str, float]:
-    """P(a walk begins with the task); where no near case begins inside, tasks without predecessors inside, else all."""
+    """Return P(a walk begins with the task).
+
+    Where no similar case begins inside the SWKG, the tasks without predecessors inside it are equally likely; where
+    there is none, all tasks are.
+    """
     counts: dict[str, float] = defaultdict(float)
     for case in cases:
         if case.tasks and case.tasks[0] in inside:
@@ -62,7 +66,10 @@ def _starts(inside: set[str], cases: Sequence[SimilarCase], graph: WorkGraph) ->
 
 
 def _end_rates(inside: set[str], cases: Sequence[SimilarCase]) -> dict[str, float]:
-    """P(the walk ends | it is at the task), over the near cases that did not fail; only tasks where one ended."""
+    """Return P(the walk ends | it is at the task) from similar cases that did not fail.
+
+    Only tasks at which a case ended are in it.
+    """
     visits: dict[str, float] = defaultdict(float)
     ends: dict[str, float] = defaultdict(float)
     for case in cases:
@@ -75,8 +82,8 @@ def _end_rates(inside: set[str], cases: Sequence[SimilarCase]) -> dict[str, floa
 
 
 def _steps(graph: WorkGraph, tasks: tuple[str, ...], inside: set[str]) -> dict[str, float]:
-    """P(next task) among unvisited tasks of the SWKG."""
-    open_ends = [t for t in graph.successors.get(tasks[-1], ()) if t in inside and t not in tasks]
-    rates = {t: graph.edges[tasks[-1], t].probability for t in open_ends}
+    """Return P(next task) among the tasks of the SWKG that the walk has not visited."""
+    candidates = [t for t in graph.successors.get(tasks[-1], ()) if t in inside and t not in tasks]
+    rates = {t: graph.edges[tasks[-1], t].probability for t in candidates}
     total = sum(rates.values())
     return {t: rate / total for t, rate in rates.items()} if total else {}

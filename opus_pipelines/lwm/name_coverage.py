@@ -1,6 +1,4 @@
-"""How well a task's name fits a sentence: by meaning (their vectors) and by the words they share, rare words counting
-more.
-"""
+"""The score of a task's name for a sentence: cosine of their vectors, and shared words weighted by their rarity."""
 
 import math
 import re
@@ -18,7 +16,7 @@ SOFTNESS = 0.06
 
 
 class NameCoverage:
-    """Scores of names against sentences, measured against the sentences of a whole body of procedures."""
+    """Scores names against sentences; word rarity and mean vector come from a whole body of procedures."""
 
     def __init__(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
         self._documents = len(sentences)
@@ -28,8 +26,11 @@ class NameCoverage:
     def scores(
         self, sentences: Sequence[str], vectors: np.ndarray, names: Sequence[str], of_names: np.ndarray
     ) -> np.ndarray:
-        """[sentences, names]: how much nearer the name is than to the usual sentence, plus the share of its words that
-        are there.
+        """Return the scores [sentences, names].
+
+        A score is the cosine less the mean cosine of the name with all sentences, plus `WORDS_WEIGHT` times the
+        share of the name's words, by rarity, that the sentence has. `vectors` [sentences, d] and `of_names`
+        [names, d] have unit length.
         """
         centred = vectors @ of_names.T - (of_names @ self._mean if len(self._mean) else 0.0)
         shared = np.array([[self._shared(words(s), words(name)) for name in names] for s in sentences]).reshape(
@@ -38,21 +39,21 @@ class NameCoverage:
         return np.asarray(centred + WORDS_WEIGHT * shared)
 
     def _shared(self, sentence: frozenset[str], name: frozenset[str]) -> float:
-        whole = sum(self._rarity(word) for word in name)
-        return sum(self._rarity(word) for word in name & sentence) / whole if whole else 0.0
+        total = sum(self._rarity(word) for word in name)
+        return sum(self._rarity(word) for word in name & sentence) / total if total else 0.0
 
     def _rarity(self, word: str) -> float:
         return math.log((self._documents + 1) / (self._with[word] + 0.5))
 
 
 def fit_probability(scores: np.ndarray) -> np.ndarray:
-    """Scores as probabilities that the name is what the sentence asks for."""
+    """Return scores as probabilities that the name is what the sentence asks for (a logistic function)."""
     return np.asarray(1 / (1 + np.exp(-(scores - FIT) / SOFTNESS)))
 
 
 @lru_cache(1 << 14)
 def words(text: str) -> frozenset[str]:
-    """The distinct words of a text, plurals as singulars; those without a meaning of their own are left out."""
+    """Return the distinct words of a text, plurals as singulars, without words that have no meaning of their own."""
     return frozenset(_singular(w) for w in re.findall(r"\w+", plain(text))) - _STOP
 
 
@@ -66,8 +67,8 @@ _STOP = frozenset(
     re.findall(
         r"\w+",
         """
-    a all an and any as at be been by can do doe for from had has have if in is it its may must no not of on one or shall should
-    than that the their them then this to was were when which will with
+    a all an and any as at be been by can do doe for from had has have if in is it its may must no not of on one or shall
+    should than that the their them then this to was were when which will with
 """,
     )
 )

@@ -1,4 +1,4 @@
-"""History's procedures as one snapshot keeps them: the lessons of each industry, learnt when first asked for."""
+"""The procedures of history in one snapshot: a sentence-task model for each industry, fitted when first asked for."""
 
 from collections import defaultdict
 from collections.abc import Callable
@@ -16,7 +16,10 @@ Row = dict[str, Any]
 
 
 class ProcedureIndex:
-    """Tables `wkg/procedures`, `wkg/procedure_vectors` and `wkg/cases`. `named`: the tasks that go by a name."""
+    """The tables `wkg/procedures`, `wkg/procedure_vectors` and `wkg/cases`.
+
+    `named` returns the ids of the tasks that have a name.
+    """
 
     def __init__(
         self,
@@ -28,48 +31,62 @@ class ProcedureIndex:
     ) -> None:
         self._rows, self._cases, self._graph, self._named = procedures, cases, graph, named
         self._vector_table = vectors
-        self._lessons: dict[str | None, SentenceTaskModel | None] = {}
+        self._models: dict[str | None, SentenceTaskModel | None] = {}
 
     def __bool__(self) -> bool:
         return self._rows.num_rows > 0
 
     def model(self, industry: str | None) -> SentenceTaskModel | None:
-        """What the industry's cases teach (None: those of all); None where none was carried out under a procedure."""
-        if industry not in self._lessons:
-            self._lessons[industry] = self._learn(industry) if self else None
-        return self._lessons[industry]
+        """Return the sentence-task model of an industry (None: of all industries).
+
+        Returns None where no case of the industry followed a procedure.
+        """
+        if industry not in self._models:
+            self._models[industry] = self._fit(industry) if self else None
+        return self._models[industry]
 
     def load(self) -> None:
-        """Learn everything now."""
+        """Fit the models of all industries now."""
         for industry in sorted({of["industry"] for of in self._case.values() if of["industry"] is not None}):
-            if lessons := self.model(industry):
-                lessons.fit()
+            if model := self.model(industry):
+                model.fit()
 
-    def _learn(self, industry: str | None) -> SentenceTaskModel | None:
-        mine: dict[str, list[tuple[Row, list[Row]]]] = defaultdict(list)
+    def _fit(self, industry: str | None) -> SentenceTaskModel | None:
+        parts_by_procedure: dict[str, list[tuple[Row, list[Row]]]] = defaultdict(list)
         for row in self._parts:
             cases = [self._case[i] for i in row["implementations"] if i in self._case]
-            mine[row["procedure_id"]].append((row, [c for c in cases if industry is None or c["industry"] == industry]))
-        rows = [found for parts in mine.values() if any(cases for _, cases in parts) for found in parts]
+            parts_by_procedure[row["procedure_id"]].append(
+                (row, [c for c in cases if industry is None or c["industry"] == industry])
+            )
+        rows = [found for parts in parts_by_procedure.values() if any(cases for _, cases in parts) for found in parts]
         if not rows:
             return None
-        held = [(_part(row), cases) for row, cases in rows]
+        parts_with_cases = [(_part(row), cases) for row, cases in rows]
         units = units_of(
-            (part, c["expected_outcome"] is False, c["tasks"]) for part, cases in held for c in cases if _teaches(c)
+            (part, c["expected_outcome"] is False, c["tasks"])
+            for part, cases in parts_with_cases
+            for c in cases
+            if _is_usable(c)
         )
         requests = requests_of((_part(row).name, row["requests"]) for row, cases in rows if cases)
         titles = {
-            t: self._graph.tasks[t].title for t in {t for _, cases in held for c in cases for t in c["tasks"] or ()}
+            t: self._graph.tasks[t].title
+            for t in {t for _, cases in parts_with_cases for c in cases for t in c["tasks"] or ()}
         }
         return SentenceTaskModel(
-            units, [part for part, _ in held], requests, self._vectors, titles, lambda head: self._task(head, industry)
+            units,
+            [part for part, _ in parts_with_cases],
+            requests,
+            self._vectors,
+            titles,
+            lambda head: self._task(head, industry),
         )
 
     def _task(self, head: str, industry: str | None) -> str | None:
-        """The industry's task of that name; of several the one most often done."""
+        """Return the task of the industry with that name; of several the one that was done most often."""
         tasks = self._graph.tasks
-        found = [t for t in self._named(head) if t in tasks and (industry is None or industry in tasks[t].industries)]
-        return min(found, key=lambda t: (-tasks[t].implementations, t), default=None)
+        matches = [t for t in self._named(head) if t in tasks and (industry is None or industry in tasks[t].industries)]
+        return min(matches, key=lambda t: (-tasks[t].implementations, t), default=None)
 
     @cached_property
     def _parts(self) -> list[Row]:
@@ -93,8 +110,8 @@ class ProcedureIndex:
         return dict(zip(self._vector_table["text"].to_pylist(), rows, strict=True))
 
 
-def _teaches(case: Row) -> bool:
-    """It did something, and did not fail."""
+def _is_usable(case: Row) -> bool:
+    """Return whether the case has tasks and did not fail."""
     return bool(case["tasks"]) and case["success"] is not False
 
 

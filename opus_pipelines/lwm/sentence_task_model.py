@@ -1,14 +1,11 @@
-"""What an industry's history teaches about reading procedures: which sentence asked for which task, and in which order
-tasks came.
+"""The sentence-task model of an industry: which sentences of procedures asked for which tasks, and the order of tasks.
 
-A case that succeeded tells for every task of its part whether it was asked for. A case that was rightly refused ended
-early: what it did, its sentences asked for; what it did not do says little.
+A sentence of a procedure is a cause of the tasks that it asks for. A noisy-or model (Pearl 1988) is fitted by
+expectation-maximisation (Dempster, Laird, Rubin 1977): P(task done) = 1 - prod over the present causes of (1 - w[cause,
+task]).
 
-Which cause made which task be done: a noisy-or (Pearl 1988), fitted by expectation-maximisation (Dempster, Laird, Rubin
-1977).
-
-P(task done) = 1 - prod over the causes that are there of (1 - w[cause, task]). A sentence of a procedure is a cause of
-the checks that it asks for.
+A case that succeeded tells for every task whether its part asked for it. A case that was rightly refused ended early:
+the tasks that it did were asked for; the tasks that it did not do say little.
 """
 
 from collections import defaultdict
@@ -34,20 +31,20 @@ def fit_noisy_or(
     strength: float = 1.0,
     most_last: float = CEILING,
 ) -> np.ndarray:
-    """w [causes, tasks] in ]0, 1[ from units: `holds` [units, causes] 0 or 1, `did` [units, tasks] the share that did
-    it.
+    """Return w [causes, tasks] in ]0, 1[, fitted to units of cases.
 
-    `weight` [units, tasks] counts the evidence (0: none); `prior` [causes, tasks] in [0, 1] weighs as `strength` more
-    of it. The last cause, which is there for what happens by chance, never gets more than `most_last`.
+    `holds` [units, causes] is 0 or 1; `did` [units, tasks] is the share of a unit's cases that did the task;
+    `weight` [units, tasks] is the amount of evidence (0: none); `prior` [causes, tasks] in [0, 1] counts as
+    `strength` further observations. The last cause stands for chance; its weights never exceed `most_last`.
     """
-    found = np.clip(0.2 + 0.5 * prior, 0.02, 0.9)
-    seen = holds.T @ weight
+    weights = np.clip(0.2 + 0.5 * prior, 0.02, 0.9)
+    evidence = holds.T @ weight
     for _ in range(ROUNDS):
-        chance = np.maximum(1 - np.exp(holds @ np.log1p(-np.minimum(found, CEILING))), 1e-6)
-        credit = found * (holds.T @ (did / chance * weight))
-        found = np.clip((credit + strength * prior) / (seen + strength), 1e-4, CEILING)
-        found[-1] = np.minimum(found[-1], most_last)
-    return found
+        chance = np.maximum(1 - np.exp(holds @ np.log1p(-np.minimum(weights, CEILING))), 1e-6)
+        credit = weights * (holds.T @ (did / chance * weight))
+        weights = np.clip((credit + strength * prior) / (evidence + strength), 1e-4, CEILING)
+        weights[-1] = np.minimum(weights[-1], most_last)
+    return weights
 
 
 REFUSAL_WEIGHT = 0.2  # of a rightly refused case, beside one that succeeded
@@ -64,7 +61,7 @@ Vectors = Mapping[str, np.ndarray]
 
 @dataclass
 class Unit:
-    """Cases that asked for parts of the same heading and sentences: their distinct tasks in order, by how they ended."""
+    """Cases that followed parts with the same heading and sentences: their distinct tasks in order, by outcome."""
 
     head: str
     sentences: tuple[str, ...]
@@ -73,8 +70,10 @@ class Unit:
 
 
 class SentenceTaskModel:
-    """Learnt from the units of one industry. `title_of`: the names of the catalogue's tasks; `named`: the task that a
-    heading is.
+    """The model of one industry, fitted to units of cases.
+
+    `title_of` has the names of the catalogue's tasks; `named` returns the task that a heading names; `requests` has
+    earlier requests by heading.
     """
 
     def __init__(
@@ -87,37 +86,42 @@ class SentenceTaskModel:
         named: Callable[[str], str | None],
     ) -> None:
         self.units, self.vectors, self.title_of, self.task_named = units, vectors, title_of, named
-        self.requests = {head: np.stack([vectors[r] for r in asked]) for head, asked in requests.items() if asked}
-        said = sorted({s.text for part in all_parts for s in part.sentences})
-        self.name_coverage = NameCoverage(said, np.stack([vectors[s] for s in said]) if said else np.zeros((0, 0)))
+        self.requests = {head: np.stack([vectors[r] for r in texts]) for head, texts in requests.items() if texts}
+        sentences = sorted({s.text for part in all_parts for s in part.sentences})
+        self.name_coverage = NameCoverage(
+            sentences, np.stack([vectors[s] for s in sentences]) if sentences else np.zeros((0, 0))
+        )
 
     def fit(self) -> None:
-        """Learn now what is otherwise learnt when first asked for."""
+        """Fit now what is otherwise fitted when it is first used."""
         assert self.cause_weights is not None
         assert self.order_weights is not None
 
     @cached_property
     def tasks(self) -> list[str]:
-        """Every task that a case of a unit did, sorted."""
+        """Return every task that a case of a unit did, sorted."""
         return sorted({task for unit in self.units for tasks in (*unit.done, *unit.refused) for task in tasks})
 
     @cached_property
     def causes(self) -> list[str]:
-        """The distinct sentences of the units, sorted; a heading that is no task's name counts as one."""
+        """Return the distinct sentences of the units, sorted.
+
+        A heading that is no task's name counts as a sentence.
+        """
         return sorted({cause for unit in self.units for cause in self.causes_of(unit.head, unit.sentences)})
 
     @cached_property
     def cause_vectors(self) -> np.ndarray:
-        """[causes, d]."""
+        """Return the unit vectors [causes, d] of the causes."""
         return np.stack([self.vectors[c] for c in self.causes]) if self.causes else np.zeros((0, 0))
 
     def causes_of(self, head: str, sentences: Sequence[str]) -> list[str]:
-        """What of a part may ask for tasks."""
+        """Return the texts of a part that may ask for tasks."""
         return [*sentences] if not head or self.task_named(head) else [head, *sentences]
 
     @cached_property
     def is_intermediate(self) -> np.ndarray:
-        """[tasks]: is it done on the way, rather than as what a case is for."""
+        """Return, for each task [tasks], whether cases do it on the way rather than as their last task."""
         number = {task: n for n, task in enumerate(self.tasks)}
         times, last = np.zeros(len(number)), np.zeros(len(number))
         for unit in self.units:
@@ -132,9 +136,11 @@ class SentenceTaskModel:
 
     @cached_property
     def may_be_step(self) -> np.ndarray:
-        """[tasks]: may a new sentence ask for it on the way: a means, or a case's end whose name begins like those of
-        means at least as often as like those of ends ("get the balance" may be a step of another case even where
-        history asked for it alone).
+        """Return, for each task [tasks], whether a new sentence may ask for it as a step.
+
+        Such a task is intermediate, or its name begins with a word with which at least the share `LIKE_MEANS`
+        of the names are of intermediate tasks: "get the balance" may be a step of another case even where it
+        was always the last task in history.
         """
         verbs = [(plain(self.title_of[t]).split() or [""])[0] for t in self.tasks]
         share = {
@@ -147,31 +153,31 @@ class SentenceTaskModel:
 
     @cached_property
     def order_weights(self) -> dict[Pair, float]:
-        """How often the first of two tasks came before the second."""
-        found: dict[Pair, float] = defaultdict(float)
+        """Return the weight of the cases in which the first of two tasks came before the second."""
+        weights: dict[Pair, float] = defaultdict(float)
         for unit in self.units:
             for weight, cases in ((1.0, unit.done), (REFUSAL_WEIGHT, unit.refused)):
                 for tasks in cases:
                     for pair in combinations(tasks, 2):
-                        found[pair] += weight
-        return found
+                        weights[pair] += weight
+        return weights
 
     @cached_property
     def task_vectors(self) -> np.ndarray:
-        """[tasks, d] of the tasks' names."""
+        """Return the unit vectors [tasks, d] of the tasks' names."""
         return np.stack([self.vectors[plain(self.title_of[t])] for t in self.tasks])
 
     @cached_property
     def cause_weights(self) -> np.ndarray:
-        """w [causes, tasks]: how likely it is that a sentence asks for a task."""
+        """Return w [causes, tasks]: the probability that a sentence asks for a task."""
         if not self.causes:
             return np.zeros((0, len(self.tasks)))
         place, number = {c: n for n, c in enumerate(self.causes)}, {task: n for n, task in enumerate(self.tasks)}
         shape = len(self.units), len(self.tasks)
-        holds, did, weight = np.zeros((len(self.units), len(place) + 1)), np.zeros(shape), np.zeros(shape)
-        holds[:, -1] = 1
+        present, did, weight = np.zeros((len(self.units), len(place) + 1)), np.zeros(shape), np.zeros(shape)
+        present[:, -1] = 1
         for row, unit in enumerate(self.units):
-            holds[row, [place[c] for c in self.causes_of(unit.head, unit.sentences)]] = 1
+            present[row, [place[c] for c in self.causes_of(unit.head, unit.sentences)]] = 1
             done, refused = (_counts(cases, number) for cases in (unit.done, unit.refused))
             against = REFUSAL_WITHOUT * (len(unit.refused) - refused)
             evidence = len(unit.done) + REFUSAL_WEIGHT * (refused + against)
@@ -185,31 +191,31 @@ class SentenceTaskModel:
             * self.is_intermediate
         )
         return fit_noisy_or(
-            holds, did, weight, np.vstack([likely, np.full((1, len(number)), BY_CHANCE)]), most_last=MOST_BY_CHANCE
+            present, did, weight, np.vstack([likely, np.full((1, len(number)), BY_CHANCE)]), most_last=MOST_BY_CHANCE
         )[:-1]
 
 
 def _counts(cases: Iterable[Sequence[str]], number: Mapping[str, int]) -> np.ndarray:
-    found = np.zeros(len(number))
+    counts = np.zeros(len(number))
     for tasks in cases:
         for task in tasks:
-            found[number[task]] += 1
-    return found
+            counts[number[task]] += 1
+    return counts
 
 
-def units_of(followed: Iterable[tuple[Part, bool, Sequence[str]]]) -> list[Unit]:
-    """Units from cases as (part, rightly refused, tasks), in the order of their texts."""
-    found: dict[tuple[str, tuple[str, ...]], Unit] = {}
-    for part, refused, tasks in followed:
+def units_of(cases: Iterable[tuple[Part, bool, Sequence[str]]]) -> list[Unit]:
+    """Group cases, given as (part, rightly refused, tasks), into units in the order of their texts."""
+    units: dict[tuple[str, tuple[str, ...]], Unit] = {}
+    for part, refused, tasks in cases:
         key = part.name, tuple(s.text for s in part.sentences)
-        unit = found.setdefault(key, Unit(*key))
+        unit = units.setdefault(key, Unit(*key))
         (unit.refused if refused else unit.done).append(tuple(dict.fromkeys(tasks)))
-    return [found[key] for key in sorted(found)]
+    return [units[key] for key in sorted(units)]
 
 
 def requests_of(rows: Iterable[tuple[str, Sequence[str]]]) -> dict[str, list[str]]:
-    """Requests by heading, distinct and sorted."""
-    found: dict[str, set[str]] = defaultdict(set)
+    """Group requests by heading, distinct and sorted."""
+    by_heading: dict[str, set[str]] = defaultdict(set)
     for head, requests in rows:
-        found[head].update(requests)
-    return {head: sorted(asked) for head, asked in found.items()}
+        by_heading[head].update(requests)
+    return {head: sorted(texts) for head, texts in by_heading.items()}

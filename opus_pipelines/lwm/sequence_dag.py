@@ -9,29 +9,29 @@ from opus_pipelines.core.errors import WorkflowError
 
 @dataclass(frozen=True)
 class Dag:
-    """V_dag_s and E_dag_s; the nodes are task ids, in the sequence's order."""
+    """V_dag_s and E_dag_s; the nodes are task ids in the order of the sequence."""
 
     nodes: tuple[str, ...]
     edges: tuple[tuple[str, str], ...] = ()
 
     @property
     def first(self) -> list[str]:
-        """Nodes that nothing leads to."""
+        """Return the nodes without a predecessor."""
         targets = {dst for _, dst in self.edges}
         return [n for n in self.nodes if n not in targets]
 
     @property
     def last(self) -> list[str]:
-        """Nodes that lead nowhere."""
+        """Return the nodes without a successor."""
         sources = {src for src, _ in self.edges}
         return [n for n in self.nodes if n not in sources]
 
 
 def chain(sequence: Sequence[str]) -> Dag:
-    """The chain of the sequence's tasks, each at its first occurrence.
+    """Return the chain of the sequence's tasks, each at its first occurrence.
 
-    A loop is planned once: history repeats a task because it failed, and what a failure costs stands in p, q and the
-    task's figures. Raises WorkflowError for a sequence without tasks.
+    A loop is planned once: history repeats a task because it failed, and the cost of a failure is in p, q and the
+    figures of the task. Raises WorkflowError for a sequence without tasks.
     """
     tasks = tuple(dict.fromkeys(sequence))
     if not tasks:

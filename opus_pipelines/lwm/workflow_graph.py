@@ -1,4 +1,4 @@
-"""Algorithm 1 of LWM: the dags of all sequences, and the WKG's edges between them, as one Workflow Graph."""
+"""Algorithm 1 of LWM: it joins the dags of all sequences and the edges of the WKG between them."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
@@ -15,7 +15,7 @@ T = TypeVar("T", bound=Hashable)
 
 @dataclass(frozen=True)
 class WfgNode:
-    """One node; `task_id` is None for input and output. `sequence_ids` are those it came from, sorted."""
+    """One node; `task_id` is None for input and output, `sequence_ids` are the sequences that hold it, sorted."""
 
     node: str
     task_id: str | None
@@ -25,7 +25,7 @@ class WfgNode:
 
 @dataclass(frozen=True)
 class WfgEdge:
-    """One directed edge; γ is None, 1 - γ is 1 and transitions are 0 where the WKG has none."""
+    """One directed edge; γ is None, 1 - γ is 1 and transitions are 0 where the WKG has no such edge."""
 
     src: str
     dst: str
@@ -38,18 +38,21 @@ class WfgEdge:
 
 @dataclass
 class WFG:
-    """LWM (10), with one input and one output for all; nodes and edges sorted by id. It may hold cycles (spec B)."""
+    """The Workflow Graph, LWM (10), with one input and one output; nodes and edges are sorted by id.
+
+    It may hold cycles (spec B).
+    """
 
     nodes: dict[str, WfgNode] = field(default_factory=dict)
     edges: dict[tuple[str, str], WfgEdge] = field(default_factory=dict)
 
 
 def workflow_graph(dags: Mapping[str, Dag], graph: WorkGraph, origin: str = "history") -> WFG:
-    """The WFG of the dags by sequence id, LWM Algorithm 1.
+    """Return the WFG of the dags by sequence id, LWM Algorithm 1.
 
-    Nodes and edges of a dag have `origin` (a node that the WKG lacks: `new`), the WKG's edges between dags
-    `algorithm1`. An edge that a dag brought keeps its origin. The input leads to the first tasks of each dag, the last
-    ones lead to the output.
+    Nodes and edges of a dag have `origin` (a node that the WKG lacks: `new`), the edges of the WKG between dags
+    `algorithm1`. An edge of a dag keeps its origin. The input leads to the first tasks of each dag, and the last
+    tasks lead to the output. Raises WorkflowError where there are no dags.
     """
     if not dags:
         raise WorkflowError("no sequences: a Workflow Graph needs at least one")
@@ -68,7 +71,7 @@ def workflow_graph(dags: Mapping[str, Dag], graph: WorkGraph, origin: str = "his
 
 
 def _crossing(dags: Mapping[str, Dag], graph: WorkGraph) -> set[tuple[str, str]]:
-    """The edges of the WKG from a task of one dag to a task of another: the loop of Algorithm 1."""
+    """Return the edges of the WKG from a task of one dag to a task of another: the loop of Algorithm 1."""
     members: dict[str, set[str]] = defaultdict(set)
     for sequence, dag in dags.items():
         _add(members, [n for n in dag.nodes if n in graph.tasks], sequence)
@@ -93,7 +96,7 @@ def _node(node: str, graph: WorkGraph, origin: str, sequences: set[str]) -> WfgN
 
 
 def _edge(pair: tuple[str, str], graph: WorkGraph, origin: str, sequences: set[str]) -> WfgEdge:
-    known, (src, dst), of = graph.edges.get(pair), pair, tuple(sorted(sequences))
+    known, (src, dst), sequence_ids = graph.edges.get(pair), pair, tuple(sorted(sequences))
     if known is None:
-        return WfgEdge(src, dst, origin, None, 1.0, 0, of)
-    return WfgEdge(src, dst, origin, known.gamma, known.one_minus_gamma, known.transitions, of)
+        return WfgEdge(src, dst, origin, None, 1.0, 0, sequence_ids)
+    return WfgEdge(src, dst, origin, known.gamma, known.one_minus_gamma, known.transitions, sequence_ids)
