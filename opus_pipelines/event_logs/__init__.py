@@ -1,5 +1,7 @@
-"""From raw records to Task Implementations: settings of a source, column mapping, times, money, lifecycles, costs,
-outcomes, privacy.
+"""The step from raw records to Task Implementations.
+
+Its modules read the settings of a source, map columns, read times and money, pair lifecycle transitions, compute costs
+and outcomes, and protect private data.
 
 In: raw records of any log format. Out: implementations as Arrow batches, and rejects with reasons. Door:
 `event_logs.assembler.Assembler`.

@@ -1,7 +1,7 @@
-"""Evidence per activity, counted from a source's implementations: exact integers that can be added over files and
-parts of a source.
+"""Counts the evidence for the kind of each activity from the implementations of a source.
 
-No Spark: the implementations are streamed through Arrow, one batch of cases at a time.
+All counts are exact integers, so counts of several files or parts of a source can be added. The implementations are
+streamed through Arrow, one batch of cases at a time; Spark is not used.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,10 @@ COUNTS = {
     "waited": "of the executed, with a known waiting time before them",
     "no_wait": "of the waited, with a waiting time of zero",
     "dated": "of the executed, with a known time",
-    "whole_hour": "of the dated, at a whole hour (no minutes, no seconds): typical for a date that was written without a time of day",
+    "whole_hour": (
+        "of the dated, at a whole hour (no minutes, no seconds): typical for a date that was written "
+        "without a time of day"
+    ),
     "cases": "executed cases that hold the activity",
     "cases_known": "of these, with a known outcome",
     "cases_succeeded": "of the cases_known, that succeeded",
@@ -69,15 +72,16 @@ _HOUR = 3_600_000_000  # microseconds
 
 
 def evidence_of(folder: Path) -> pa.Table:
-    """The evidence of all activities in the Parquet files of `folder`, sorted by key; one row without a task_key
-    counts all cases.
+    """Counts the evidence of all activities in the Parquet files of `folder`.
+
+    The rows are sorted by key. One row per industry has no task_key: it counts all cases.
     """
     files = sorted(folder.glob("*.parquet"))
     return add_up(_counted(batch) for file in files for batch in pq.ParquetFile(file).iter_batches(columns=COLUMNS))
 
 
 def activity_names(folder: Path) -> list[str]:
-    """The names of all activities in the Parquet files of `folder`, sorted."""
+    """Returns the names of all activities in the Parquet files of `folder`, sorted."""
     names: set[str] = set()
     for file in sorted(folder.glob("*.parquet")):
         for batch in pq.ParquetFile(file).iter_batches(columns=["tasks.list.element.task_key"]):
@@ -86,20 +90,23 @@ def activity_names(folder: Path) -> list[str]:
 
 
 def by_activity(table: pa.Table) -> tuple[dict[str, Evidence], Evidence]:
-    """The evidence of a source by name of activity, over its industries, and the counts of all its cases."""
-    found: dict[str, Evidence] = {}
+    """Returns the evidence of a source by activity name, and the counts of all its cases.
+
+    The counts are summed over the industries of the source.
+    """
+    per_activity: dict[str, Evidence] = {}
     whole = Evidence()
     for row in table.to_pylist():
         counts = Evidence(**{name: row[name] for name in COUNTS})
         if row["task_key"] is None:
             whole += counts
         else:
-            found[row["task_key"]] = found.get(row["task_key"], Evidence()) + counts
-    return found, whole
+            per_activity[row["task_key"]] = per_activity.get(row["task_key"], Evidence()) + counts
+    return per_activity, whole
 
 
 def add_up(parts: Iterable[pa.Table]) -> pa.Table:
-    """Evidence of several parts as one, sorted by key. The order of the parts changes nothing."""
+    """Adds the evidence of several parts and sorts the result by key. The order of the parts does not matter."""
     table = pa.concat_tables([EVIDENCE.empty_table(), *parts])
     summed = table.group_by(list(KEY)).aggregate([(name, "sum") for name in COUNTS]).rename_columns([*KEY, *COUNTS])
     return (
@@ -110,7 +117,7 @@ def add_up(parts: Iterable[pa.Table]) -> pa.Table:
 
 
 def _counted(batch: pa.RecordBatch) -> pa.Table:
-    """The evidence of one batch of implementations."""
+    """Counts the evidence of one batch of implementations."""
     steps, lists = pc.list_flatten(batch["tasks"]), batch["tasks"]
     case = pc.list_parent_indices(lists).to_numpy().astype(np.int64)
     encoded = pc.struct_field(steps, "task_key").dictionary_encode()
@@ -124,14 +131,14 @@ def _counted(batch: pa.RecordBatch) -> pa.Table:
         of_industry[case] * max(len(names), 1) + key, {name: fact * weight[case] for name, fact in facts.items()}
     )
     code = rows.pop("code")
-    found = {
+    keys = {
         "industry": industry.dictionary.take(pa.array(code // max(len(names), 1))),
         "task_key": names.take(pa.array(code % max(len(names), 1))),
     }
     every_case = {"industry": batch["industry"], "task_key": pa.nulls(len(batch), _TEXT)}
     return add_up(
         [
-            _table(found, rows),
+            _table(keys, rows),
             _table(every_case, _cases(batch, executed, weight)),
             _case_counts(batch, case, key, names, executed, weight),
         ]
@@ -139,7 +146,10 @@ def _counted(batch: pa.RecordBatch) -> pa.Table:
 
 
 def _facts(steps: pa.StructArray, case: np.ndarray, key: np.ndarray, executed: np.ndarray) -> dict[str, np.ndarray]:
-    """For every step, which of the counted facts hold (in cases that were carried out)."""
+    """Computes, for every step of a case that was carried out, which of the counted facts hold.
+
+    Each array has one element per step.
+    """
     n = len(case)
     first = np.ones(n, bool)
     first[1:] = case[1:] != case[:-1]
@@ -171,13 +181,13 @@ def _facts(steps: pa.StructArray, case: np.ndarray, key: np.ndarray, executed: n
 
 
 def _who(steps: pa.StructArray) -> tuple[np.ndarray, np.ndarray]:
-    """For every step: is a person, team or role named; was it a system or a program?"""
+    """Computes two flags for every step: a person, team or role is named; a system or program did it."""
     actor = pc.utf8_lower(
         pc.utf8_trim_whitespace(pc.fill_null(pc.struct_field(steps, "actor"), ""))
     ).dictionary_encode()
-    said = actor.dictionary.to_pylist()
-    nobody = np.array([name in NOBODY for name in said], bool)
-    system = np.array([name in SYSTEMS for name in said], bool)
+    names = actor.dictionary.to_pylist()
+    nobody = np.array([name in NOBODY for name in names], bool)
+    system = np.array([name in SYSTEMS for name in names], bool)
     index = actor.indices.to_numpy(zero_copy_only=False)
     kind = pc.fill_null(pc.struct_field(steps, "actor_kind"), "")
     program = pc.is_in(kind, pa.array(["code", "model"])).to_numpy(zero_copy_only=False)
@@ -191,7 +201,7 @@ def _who(steps: pa.StructArray) -> tuple[np.ndarray, np.ndarray]:
 def _case_counts(
     batch: pa.RecordBatch, case: np.ndarray, key: np.ndarray, names: pa.Array, executed: np.ndarray, weight: np.ndarray
 ) -> pa.Table:
-    """How many executed cases hold each activity, and how these ended."""
+    """Counts how many executed cases contain each activity, and how many of them succeeded."""
     size = max(len(names), 1)
     pairs = np.unique(case * size + key)
     of_case, of_key = pairs // size, pairs % size
@@ -207,16 +217,16 @@ def _cases(batch: pa.RecordBatch, executed: np.ndarray, weight: np.ndarray) -> d
 
 
 def _per_key(code: np.ndarray, values: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    found, place = np.unique(code, return_inverse=True)
+    codes, place = np.unique(code, return_inverse=True)
     sums = {}
     for name, value in values.items():
-        sums[name] = np.zeros(len(found), np.int64)
+        sums[name] = np.zeros(len(codes), np.int64)
         np.add.at(sums[name], place, value)
-    return {"code": found} | sums
+    return {"code": codes} | sums
 
 
 def _table(columns: dict[str, pa.Array], counts: dict[str, np.ndarray]) -> pa.Table:
-    """Rows of evidence; counts that are not given are 0."""
+    """Builds rows of evidence. Counts that are not given are 0."""
     size = len(next(iter(columns.values())))
     zero = np.zeros(size, np.int64)
     return pa.table(

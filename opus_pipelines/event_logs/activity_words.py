@@ -1,8 +1,7 @@
-"""What the name of an activity says about its kind: word lists, and the rules that read them. No other evidence is
-used here.
+"""Reads from the name of an activity what kind it may be, with word lists and rules and no other evidence.
 
-The lists hold words whose meaning is clear without the rest of the name. English, German, Dutch, French, Spanish and
-Italian.
+The lists contain words whose meaning is clear without the rest of the name, in English, German, Dutch, French, Spanish
+and Italian.
 """
 
 import re
@@ -24,23 +23,27 @@ _BY = "by from via von durch door van par por da due because wegen after nach"
 # Verbs that begin the name of a work step and are not also the name of a thing: "Notify claim rejected" is work, "Claim
 # rejected" is not.
 _VERBS = """
-    add analyse analyze archive assess assign attach calculate check clear close collect communicate compare compile complete confirm
-    contact correct create decide delete determine distribute draft email enter evaluate examine extract fetch forward generate get handle
-    identify inform insert inspect investigate list look mark notify obtain prepare print proceed publish read reassign receive reconcile
-    record register remove reopen resend resolve respond retrieve save schedule search send set sort store submit tell update
-    upload validate verify view write
-    anlegen benachrichtigen bearbeiten informieren prüfen senden erfassen informer envoyer vérifier informeren controleren verzenden
+    add analyse analyze archive assess assign attach calculate check clear close collect communicate compare compile
+    complete confirm contact correct create decide delete determine distribute draft email enter evaluate examine
+    extract fetch forward generate get handle identify inform insert inspect investigate list look mark notify obtain
+    prepare print proceed publish read reassign receive reconcile record register remove reopen resend resolve respond
+    retrieve save schedule search send set sort store submit tell update upload validate verify view write anlegen
+    benachrichtigen bearbeiten informieren prüfen senden erfassen informer envoyer vérifier informeren controleren
+    verzenden
 """
 _PASSED = "expired elapsed lapsed abgelaufen verfallen verlopen expiré expirée vencido vencida scaduto scaduta"
-_WAITING = "wait waiting waits awaiting queued queueing queuing idle paused parked warten wartend wartet wachten attente espera attesa"
+_WAITING = (
+    "wait waiting waits awaiting queued queueing queuing idle paused parked warten wartend wartet wachten "
+    "attente espera attesa"
+)
 _BEGINS = "start begin beginning end finish beginn anfang start ende einde aanvang début fin inicio inizio fine"
 _HAS_BEGUN = "started begun begins ended ends begonnen beendet endet gestartet geëindigd"
 # What happens outside the office: nobody of the organisation works on it when it starts or ends.
 _OUTSIDE = """
-    trip journey travel stay vacation holiday holidays leave absence flight ride tour rental tenancy warranty validity period season
-    semester term pregnancy illness sickness hospitalisation hospitalization
-    reise dienstreise aufenthalt urlaub frist laufzeit gültigkeit krankheit miete zeitraum
-    reis verblijf vakantie ziekte looptijd voyage séjour congé vacances viaje estancia viaggio soggiorno
+    trip journey travel stay vacation holiday holidays leave absence flight ride tour rental tenancy warranty validity
+    period season semester term pregnancy illness sickness hospitalisation hospitalization reise dienstreise
+    aufenthalt urlaub frist laufzeit gültigkeit krankheit miete zeitraum reis verblijf vakantie ziekte looptijd voyage
+    séjour congé vacances viaje estancia viaggio soggiorno
 """
 _MARKER = "start end begin finish ende stop anfang einde fin artificial"
 _ARTICLES = "the of a an der die das der den de het van du la le el di il und and"
@@ -71,8 +74,8 @@ _NEGATED = (
 )
 
 
-class Says(Enum):
-    """What a name says by itself."""
+class NameMeaning(Enum):
+    """The meaning that a name has by itself."""
 
     REFUSED = "that something was refused, cancelled or withdrawn"
     REFUSAL = "that something is refused or cancelled, but not whether this is work or its result"
@@ -84,56 +87,60 @@ class Says(Enum):
 
 
 def words_of(name: str) -> list[str]:
-    """The words of an activity's name in lower case; `camelCase`, `snake_case` and `A_DECLINED` are separated, numbers
-    are left out.
+    """Splits the name of an activity into words in lower case.
+
+    It separates `camelCase`, `snake_case` and `A_DECLINED`, and omits numbers.
     """
     spaced = re.sub(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])", " ", name)
     return re.findall(r"[^\W\d_]+", spaced.lower())
 
 
-def read_name(name: str) -> tuple[Says, str] | None:
-    """What the name says, and the word that says so; None where it says nothing of this sort."""
+def read_name(name: str) -> tuple[NameMeaning, str] | None:
+    """Returns the meaning of a name and the word that shows it, or None if no rule applies."""
     words = words_of(name)
     if not words:
         return None
     return _refused(words) or _passed(words) or _limits(words) or _waiting(words) or _refusal(words)
 
 
-def _refused(words: list[str]) -> tuple[Says, str] | None:
-    """A participle of refusal that ends the name, or is followed by who did it; not behind a verb of work."""
+def _refused(words: list[str]) -> tuple[NameMeaning, str] | None:
+    """Matches a participle of refusal at the end of the name or before the one who refused.
+
+    A name that begins with a verb of work does not match.
+    """
     if words[0] in VERBS:
         return None
     text = " ".join(words)
     if negated := next((phrase for phrase in _NEGATED if text.endswith(phrase)), None):
-        return Says.REFUSED, negated
+        return NameMeaning.REFUSED, negated
     for place, word in enumerate(words):
         if word in REFUSED and (place == len(words) - 1 or words[place + 1] in BY):
-            return Says.REFUSED, word
+            return NameMeaning.REFUSED, word
     return None
 
 
-def _passed(words: list[str]) -> tuple[Says, str] | None:
-    return (Says.PASSED, words[-1]) if words[-1] in PASSED and words[0] not in VERBS else None
+def _passed(words: list[str]) -> tuple[NameMeaning, str] | None:
+    return (NameMeaning.PASSED, words[-1]) if words[-1] in PASSED and words[0] not in VERBS else None
 
 
-def _limits(words: list[str]) -> tuple[Says, str] | None:
-    """ "Start trip", "Trip ended", or a bare "Start"."""
+def _limits(words: list[str]) -> tuple[NameMeaning, str] | None:
+    """Matches names such as "Start trip", "Trip ended", or "Start" alone."""
     named = [word for word in words if word not in ARTICLES]
     rest = [word for word in named if word not in EVERY_CASE]
     if rest and all(word in MARKER for word in rest):
-        return Says.MARKER, rest[0]
+        return NameMeaning.MARKER, rest[0]
     if len(named) not in (2, 3):
         return None
     limit, thing = (named[0], named[-1]) if named[0] in BEGINS else (named[-1], named[-2])
     if limit not in (BEGINS if limit == named[0] else HAS_BEGUN):
         return None
-    return (Says.OUTSIDE, thing) if thing in OUTSIDE else (Says.BEGINS, limit)
+    return (NameMeaning.OUTSIDE, thing) if thing in OUTSIDE else (NameMeaning.BEGINS, limit)
 
 
-def _waiting(words: list[str]) -> tuple[Says, str] | None:
-    return (Says.WAITING, words[0]) if words[0] in WAITING else None
+def _waiting(words: list[str]) -> tuple[NameMeaning, str] | None:
+    return (NameMeaning.WAITING, words[0]) if words[0] in WAITING else None
 
 
-def _refusal(words: list[str]) -> tuple[Says, str] | None:
-    """A noun of refusal, or the verb alone without an object."""
-    return (Says.REFUSAL, words[-1]) if words[-1] in REFUSAL and words[0] not in VERBS else None
+def _refusal(words: list[str]) -> tuple[NameMeaning, str] | None:
+    """Matches a noun of refusal, or its verb without an object."""
+    return (NameMeaning.REFUSAL, words[-1]) if words[-1] in REFUSAL and words[0] not in VERBS else None

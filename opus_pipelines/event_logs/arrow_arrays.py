@@ -1,5 +1,6 @@
-"""NumPy and Arrow side by side, buffer to buffer: Arrow's own way from NumPy imports pandas, which takes a second or
-two.
+"""Converts between NumPy and Arrow arrays through their buffers.
+
+Arrow's own conversion from NumPy imports pandas, which takes a second or two.
 """
 
 from collections.abc import Sequence
@@ -16,31 +17,31 @@ Bools = npt.NDArray[np.bool_]
 
 
 def bitmap(valid: Bools | None) -> pa.Buffer | None:
-    """Arrow's validity bits; None where all is valid."""
+    """Returns Arrow's validity bits, or None if all values are valid."""
     if valid is None or valid.all():
         return None
     return pa.py_buffer(np.packbits(valid, bitorder="little"))
 
 
 def array(values: npt.NDArray[Any], kind: pa.DataType, valid: Bools | None = None) -> pa.Array:
-    """Numbers of the width of `kind` as an Arrow array; NULL where not `valid`."""
+    """Converts numbers of the width of `kind` to an Arrow array. Values that are not `valid` become NULL."""
     return pa.Array.from_buffers(kind, len(values), [bitmap(valid), pa.py_buffer(np.ascontiguousarray(values))])
 
 
 def indices(places: npt.NDArray[Any]) -> pa.Array:
-    """Places to take; NULL where negative."""
+    """Converts positions to indices for Arrow's `take`. Negative positions become NULL."""
     return array(places.astype(np.int32, copy=False), pa.int32(), places >= 0)
 
 
 def booleans(values: Bools, valid: Bools | None = None) -> pa.Array:
-    """True and false as an Arrow array; NULL where not `valid`."""
+    """Converts truth values to an Arrow array. Values that are not `valid` become NULL."""
     return pa.Array.from_buffers(
         pa.bool_(), len(values), [bitmap(valid), pa.py_buffer(np.packbits(values, bitorder="little"))]
     )
 
 
 def numbers(values: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-    """An Arrow array of fixed width as NumPy sees it; what stands under a NULL is anything."""
+    """Views an Arrow array of fixed width as NumPy numbers. The number at a NULL position is arbitrary."""
     buffer = values.buffers()[1]
     if buffer is None or not len(values):
         return np.zeros(len(values), dtype)
@@ -48,7 +49,7 @@ def numbers(values: pa.Array, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 def validity(values: pa.Array) -> Bools | None:
-    """Which values are not NULL; None where all are."""
+    """Returns which values are not NULL, or None if no value is NULL."""
     if not values.null_count:
         return None
     bits = np.frombuffer(values.buffers()[0], np.uint8)
@@ -56,7 +57,7 @@ def validity(values: pa.Array) -> Bools | None:
 
 
 def strings(values: Sequence[str | None]) -> pa.Array:
-    """Texts as an Arrow array; None gives NULL."""
+    """Converts texts to an Arrow array. None becomes NULL."""
     encoded = [b"" if value is None else value.encode() for value in values]
     offsets = np.zeros(len(values) + 1, np.int32)
     np.cumsum([len(text) for text in encoded], out=offsets[1:])
@@ -67,7 +68,7 @@ def strings(values: Sequence[str | None]) -> pa.Array:
 
 
 def typed(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    """Values of one kind as an Arrow array; None gives NULL."""
+    """Converts values to an Arrow array of type `kind`. None becomes NULL."""
     if pa.types.is_string(kind):
         return strings(values)
     if pa.types.is_nested(kind):
@@ -82,7 +83,7 @@ def typed(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
 
 
 def repeated(value: Any, kind: pa.DataType, length: int) -> pa.Array:
-    """One value over and over; None gives NULLs."""
+    """Returns an array of `length` times the same value. None gives NULLs."""
     if value is None:
         return pa.nulls(length, kind)
     if not pa.types.is_string(kind):

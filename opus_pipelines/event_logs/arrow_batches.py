@@ -1,10 +1,9 @@
-"""Cases to Arrow, column by column and in batches: a list of dictionaries of a whole log would take gigabytes.
+"""Converts cases to Arrow batches and computes the content hash of every row.
 
-`content_hash` of finished implementations, a batch at a time: two 64-bit hashes of everything above it, seeded apart,
-as 32 digits.
+Batches keep memory small: the dictionaries of a whole log would take gigabytes.
 
-Equal rows give equal hashes whatever batch they stand in. The hash tells change from no change; it is no protection
-against forgery.
+`content_hash` consists of two 64-bit hashes, with different seeds, of all other columns, written as 32 hex digits.
+Equal rows have equal hashes whichever batch they are in. The hash detects changes; it does not protect against forgery.
 """
 
 import hashlib
@@ -30,20 +29,20 @@ _LONG = 256  # bytes from which a text is hashed by itself
 
 
 def with_hash(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """`batch`, which has all columns of `schema` but the last, with that."""
+    """Appends the last column of `schema`, the content hash, to a batch that has all other columns."""
     return pa.RecordBatch.from_arrays([*batch.columns, content_hashes(batch)], schema=schema)
 
 
 def content_hashes(batch: pa.RecordBatch) -> pa.Array:
-    """The hash of every row, as 32 hex digits."""
+    """Computes the hash of every row, as 32 hex digits."""
     total = _all(batch.columns, batch.num_rows)
     digits = np.ascontiguousarray(total.T).astype(">u8").tobytes().hex().encode()
     offsets = np.arange(0, 32 * (batch.num_rows + 1), 32, dtype=np.int32)
     return pa.Array.from_buffers(pa.string(), batch.num_rows, [None, pa.py_buffer(offsets), pa.py_buffer(digits)])
 
 
-def _mixed(values: Hashes) -> Hashes:
-    """Every bit of the result depends on every bit (the finaliser of SplitMix64)."""
+def _mix_bits(values: Hashes) -> Hashes:
+    """Mixes the bits of 64-bit values with the finaliser of SplitMix64, so that every bit depends on every bit."""
     values = (values ^ (values >> np.uint64(30))) * _MIX_1
     values = (values ^ (values >> np.uint64(27))) * _MIX_2
     return values ^ (values >> np.uint64(31))
@@ -52,25 +51,25 @@ def _mixed(values: Hashes) -> Hashes:
 def _all(columns: list[pa.Array], rows: int) -> Hashes:
     total = np.repeat(_SEEDS, rows, axis=1)
     for column in columns:
-        total = _mixed(total * _STEP + _of(column))
+        total = _mix_bits(total * _STEP + _column_hashes(column))
     return total
 
 
-def _of(column: pa.Array) -> Hashes:
-    """The hashes of a column's values."""
+def _column_hashes(column: pa.Array) -> Hashes:
+    """Computes the hashes of a column's values."""
     if column.null_count == len(column):
         return np.broadcast_to(_NULL, (2, len(column)))
     kind = column.type
     if pa.types.is_list(kind) or pa.types.is_map(kind):
-        found = _of_lists(column)
+        hashes = _of_lists(column)
     elif pa.types.is_struct(kind):
-        found = _all(column.flatten(), len(column))
+        hashes = _all(column.flatten(), len(column))
     elif pa.types.is_string(kind):
-        found = _of_texts(column) if _varies(column) else _of_few(column)
+        hashes = _of_texts(column) if _is_mostly_distinct(column) else _of_few(column)
     else:
-        found = _mixed(_numbers(column) + _SEEDS)
+        hashes = _mix_bits(_numbers(column) + _SEEDS)
     valid = validity(column)
-    return found if valid is None else np.where(valid, found, _NULL)
+    return hashes if valid is None else np.where(valid, hashes, _NULL)
 
 
 def _numbers(column: pa.Array) -> npt.NDArray[np.uint64]:
@@ -88,24 +87,24 @@ def _of_lists(column: pa.Array) -> Hashes:
     if pa.types.is_map(column.type):
         elements = _all([column.keys.slice(first, last - first), column.items.slice(first, last - first)], last - first)
     else:
-        elements = _of(column.values.slice(first, last - first))
+        elements = _column_hashes(column.values.slice(first, last - first))
     lengths = np.diff(offsets)
     places = np.arange(last - first) - np.repeat(offsets[:-1] - first, lengths)
-    return _mixed(
-        _sums(_mixed(elements + places.astype(np.uint64) * _STEP), lengths) + lengths.astype(np.uint64) + _SEEDS
+    return _mix_bits(
+        _sums(_mix_bits(elements + places.astype(np.uint64) * _STEP), lengths) + lengths.astype(np.uint64) + _SEEDS
     )
 
 
 def _sums(elements: Hashes, lengths: Ints) -> Hashes:
-    """Sums, modulo 2^64, of consecutive runs of these lengths."""
+    """Sums consecutive runs of the given lengths, modulo 2^64."""
     running = np.zeros((2, elements.shape[1] + 1), np.uint64)
     np.cumsum(elements, axis=1, out=running[:, 1:])
     ends = np.concatenate(([0], np.cumsum(lengths)))
     return running[:, ends[1:]] - running[:, ends[:-1]]
 
 
-def _varies(texts: pa.Array) -> bool:
-    """Is it worth hashing each of them, instead of each different one?"""
+def _is_mostly_distinct(texts: pa.Array) -> bool:
+    """Tells whether the texts are so different that hashing each text costs less than hashing the distinct ones."""
     some = texts.slice(0, _SOME)
     return len(some) < _SOME or 2 * len(some.dictionary_encode().dictionary) > _SOME
 
@@ -123,21 +122,24 @@ def _of_texts(column: pa.Array) -> Hashes:
     content = column.buffers()[2]
     data = (content.to_pybytes() if content is not None else b"") + bytes(8)
     words = np.ndarray((len(data) - 7,), "<u8", data, 0, (1,))
-    total = _mixed(lengths.astype(np.uint64) * _STEP + _SEEDS)
-    for rows, starts, rest in _steps(offsets[:-1], np.where(lengths > _LONG, 0, lengths)):
+    total = _mix_bits(lengths.astype(np.uint64) * _STEP + _SEEDS)
+    for rows, starts, rest in _eight_byte_steps(offsets[:-1], np.where(lengths > _LONG, 0, lengths)):
         chosen = words[starts] & _MASKS[np.minimum(rest, 8)]
-        total[:, rows] = _mixed(total[:, rows] * _STEP + chosen)
+        total[:, rows] = _mix_bits(total[:, rows] * _STEP + chosen)
     for row in np.flatnonzero(lengths > _LONG):
-        made = hashlib.sha256(data[offsets[row] : offsets[row + 1]]).digest()
-        total[:, row] = np.frombuffer(made[:16], "<u8")
+        hashed = hashlib.sha256(data[offsets[row] : offsets[row + 1]]).digest()
+        total[:, row] = np.frombuffer(hashed[:16], "<u8")
     return total
 
 
 _MASKS = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
 
 
-def _steps(starts: Ints, rest: Ints) -> Iterator[tuple[Longs, Ints, Ints]]:
-    """Eight bytes further at a time: which texts still have some, where they go on, and how much is left."""
+def _eight_byte_steps(starts: Ints, rest: Ints) -> Iterator[tuple[Longs, Ints, Ints]]:
+    """Advances all texts by eight bytes at a time.
+
+    Each step yields which texts have bytes left, where they continue, and how many bytes are left.
+    """
     rows = np.flatnonzero(rest > 0)
     starts, rest = starts[rows], rest[rows]
     while len(rows):
@@ -155,10 +157,9 @@ _OWN = tuple(c.name for c in IMPLEMENTATIONS.columns if c.name not in ("tasks", 
 
 
 class ImplementationBuilder:
-    """Takes one implementation after the other, or whole columns of them, and hands on record batches of the dataset's
-    schema.
+    """Builds record batches of the implementations dataset from single rows or from blocks of columns.
 
-    Every batch of every format is finished here: `redact` masks what is private in it, then `content_hash` is made.
+    Every batch of every format is finished here: `redact` masks private data, then `content_hash` is computed.
     """
 
     def __init__(
@@ -170,7 +171,7 @@ class ImplementationBuilder:
         self._offsets: list[int] = [0]
 
     def add(self, row: dict[str, Any], tasks: list[Task]) -> None:
-        """One row without `tasks` and `content_hash`, which are made here."""
+        """Adds one row without `tasks` and `content_hash`, which the builder fills in."""
         own = tuple(row[name] for name in _OWN)
         values = [_values_of(task) for task in tasks]
         self._rows.append(own)
@@ -180,7 +181,7 @@ class ImplementationBuilder:
             self.flush()
 
     def flush(self) -> None:
-        """Turn what is pending into a batch."""
+        """Turns the pending rows into a batch."""
         if not self._rows:
             return
         values = dict(zip(_OWN, zip(*self._rows, strict=True), strict=True))
@@ -190,7 +191,7 @@ class ImplementationBuilder:
         self._finish(columns)
 
     def block(self, columns: Mapping[str, pa.Array]) -> None:
-        """Rows as columns, all but `content_hash`; what is pending comes first."""
+        """Adds rows as columns without `content_hash`, after the pending rows."""
         self.flush()
         self._finish(columns)
 

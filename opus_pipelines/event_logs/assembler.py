@@ -1,5 +1,6 @@
-"""Where readers hand over cases and rejects: lifecycles settled, cases priced and judged, records counted - one file
-at a time.
+"""Receives cases and rejects from the format readers, one file at a time.
+
+The assembler pairs lifecycle transitions, computes costs and outcomes, and counts what became of each record.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,11 +30,11 @@ TICK = 20_000  # records between two looks at the clock
 
 @dataclass
 class Seen:
-    """What the reading of a file must know of the source's other files.
+    """The state of a source's other files that the reading of a file depends on.
 
-    `case_ids`: cases of earlier files, for a format whose cases cannot be put together from several. `held`: cases that
-    are, and so are not finished with the file. `has_work`: another file has a start or a complete. `day_first`: what
-    03/04/2020 means in the others.
+    `case_ids` are the cases of earlier files, for a format whose cases cannot be joined from several files. `held` are
+    the cases that are joined from several files and so are not finished with this file. `has_work`: another file has a
+    start or a complete. `day_first` is the order of day and month in the other files.
     """
 
     case_ids: set[str] = field(default_factory=set)
@@ -47,8 +48,9 @@ class Seen:
 
 @dataclass(frozen=True)
 class Block:
-    """Whole cases of a log as columns of IMPLEMENTATIONS, but for those that the assembler knows itself. `records`:
-    their events.
+    """Whole cases of a log as columns of IMPLEMENTATIONS, without the columns that the assembler fills in.
+
+    `records` is the number of their events.
     """
 
     columns: Mapping[str, pa.Array]
@@ -59,7 +61,10 @@ class Block:
 
 
 class Assembler:
-    """Of one file: readers call `case` and `reject`, and `known` before they read a case that would be refused."""
+    """Assembles the cases of one file.
+
+    Readers call `case` and `reject`. They call `known` before they read a case that would be refused.
+    """
 
     def __init__(
         self,
@@ -90,59 +95,67 @@ class Assembler:
         self._seen, self._hand_on_reject = seen, hand_on_reject
         self._record_is_case = kind.record_is_case
         self._tick = tick
-        self._told = 0
+        self._reported = 0
         self._undecided: list[Case] = []
         self.log_has_work = seen.has_work
         self.waited_for_work = False
 
     def known(self, case_id: str) -> bool:
-        """Was a case of this id read before, in this file, or in another of a source whose cases stand in one file
-        each?
+        """Tells whether a case of this id was read before, in this file or in an earlier file of the source.
+
+        Earlier files count only if the cases of the format stand in one file each.
         """
         self.asked.add(case_id)
         return case_id in self._seen.case_ids or case_id in self.case_ids or case_id in self.quarantined_ids
 
     def any_known(self, case_ids: set[str]) -> bool:
-        """Was any of these cases read before, or is any put together from several files?"""
+        """Tells whether any of these cases was read before or is joined from several files."""
         return not all(
             ids.isdisjoint(case_ids)
             for ids in (self.case_ids, self.quarantined_ids, self._seen.case_ids, self._seen.held)
         )
 
-    def holds(self, case_id: str) -> bool:
-        """Is this case put together from several places, so that each event must keep what it says of the case to
-        itself?
+    def is_held(self, case_id: str) -> bool:
+        """Tells whether this case is joined from several files or places.
+
+        Each of its events must then keep its own case values.
         """
         return case_id in self._seen.held
 
-    def repeats(self, case_id: str) -> bool:
-        """Does the case stand in this file a second time? It is remembered: the source then reads the file again and
-        holds the case.
+    def is_repeated(self, case_id: str) -> bool:
+        """Tells whether the case occurs in this file a second time, and records that it does.
+
+        The source then reads the file again and joins the case.
         """
-        if self.holds(case_id) or not (case_id in self.case_ids or case_id in self.quarantined_ids):
+        if self.is_held(case_id) or not (case_id in self.case_ids or case_id in self.quarantined_ids):
             return False
         self.repeated.add(case_id)
         return True
 
     def day_first_of(self, shown: bool | None) -> bool | None:
-        """What 03/04/2020 means here: as this file shows, else as the source's other files do."""
+        """Returns whether the day comes first in dates such as 03/04/2020.
+
+        `shown` is what this file shows; if it is None, the other files of the source decide.
+        """
         self.asks_day_first, self.day_first = True, shown
         return self._seen.day_first if shown is None else shown
 
-    def forgets(self, client: str | None) -> bool:
-        """Is this client forgotten?"""
+    def is_forgotten(self, client: str | None) -> bool:
+        """Tells whether this client is forgotten."""
         return self._seen.forgotten.holds(client)
 
-    def own_key(self, key: str, name: str) -> str:
-        """A key that is told apart by its name where an earlier model of the source gave the same id to another task,
-        as copies do.
+    def unique_key(self, key: str, name: str) -> str:
+        """Returns a key for a task of a model that is unique within the source.
+
+        If an earlier model gave the same id to another task, as copied models do, the name is added to the key.
         """
         return key if key and self._seen.names.setdefault(key, name) == name else f"{key} {name}".strip()
 
     def reject(self, position: int, code: str, reason: str, record: str, case_id: str | None = None) -> Cause:
-        """A record that cannot be used, and its text, which is redacted already where it could be taken apart.
+        """Rejects a record that cannot be used, and returns the cause for its case.
 
-        The reader hands over what it has of the case, with the cause that this returns, and all of it is put aside.
+        `record` is its text, redacted already where it could be parsed. The reader passes the rest of the case on with
+        the cause, and the whole case is quarantined.
         """
         self._count(1)
         self.counts.rejected += 1
@@ -151,39 +164,39 @@ class Assembler:
         elif case_id is None:
             self.counts.caseless += 1
         for client in self._seen.forgotten.names_in(record):
-            self.leaves_out(client)
+            self.is_left_out(client)
         shown = case_id and self.redactor.identity(case_id)
         self._hand_on_reject(Reject(position, code, self.redactor.reason(reason), self.redactor.record(record), shown))
         return Cause(self.path, position, code)
 
-    def goes_with(self, position: int, record: str, case_id: str, cause: Cause) -> None:
-        """A usable record whose case is put aside because of another one."""
+    def reject_with_case(self, position: int, record: str, case_id: str, cause: Cause) -> None:
+        """Rejects a usable record because another record of its case is rejected."""
         self._count(1)
         self.counts.rejected += 1
-        self._hand_on_reject(_went_with(position, record, case_id, cause, self.redactor))
+        self._hand_on_reject(_quarantined_record(position, record, case_id, cause, self.redactor))
 
-    def said_again(self, is_corrected: bool) -> None:
-        """A record that a later one of the same file says again, in the same words or corrected."""
+    def count_repeated(self, is_corrected: bool) -> None:
+        """Counts a record that a later one of the same file repeats, either equal or corrected."""
         self.not_work(1)
         self.counts.corrected += is_corrected
         self.counts.duplicates += not is_corrected
 
     def not_work(self, records: int) -> None:
-        """Records that stand in no case, because they are no work: notes, steps switched off, events of other objects."""
+        """Counts records outside all cases because they are no work: notes, disabled steps, events of other objects."""
         self._count(records)
         self.counts.not_work += records
 
     def case(self, case: Case, cause: Cause | None = None) -> None:
-        """A case and its events that can be used. `cause`: a record of it that cannot; the case is then put aside
-        whole.
+        """Adds a case with its usable events.
 
-        Its id must not be known, unless it is held.
+        `cause` is a record of the case that cannot be used; the whole case is then quarantined. The id of the case must
+        not be known, unless the case is held.
         """
         self._count(self._records_of(case))
         if not self.log_has_work and has_work(case.events):
             self.log_has_work = True
-            self._settle()
-        if self.holds(case.case_id):
+            self._add_undecided()
+        if self.is_held(case.case_id):
             self.case_ids.add(case.case_id)
             self.parts.append(Part(self.path, case, cause))
             return
@@ -197,12 +210,13 @@ class Assembler:
             self._add(case)
 
     def block(self, block: Block) -> None:
-        """Whole cases at once, none of whose ids is known; while it is open whether the log has work, none that waits
-        for the answer.
+        """Adds whole cases as columns. None of their ids may be known.
+
+        As long as no start or complete was read, no event of the block may depend on whether the log has one.
         """
         if block.has_work and not self.log_has_work:
             self.log_has_work = True
-            self._settle()
+            self._add_undecided()
         rows = len(block.columns["case_id"])
         names: list[str] = block.columns["case_id"].to_pylist()
         self.case_ids.update(names)
@@ -210,60 +224,63 @@ class Assembler:
         self.counts.not_work += block.not_work
         self.counts.implementations += rows
         self.counts.task_implementations += block.tasks
-        settled = {"source": self._source, "path": self.path, "kind": self._kind}
-        own = {name: repeated(value, pa.string(), rows) for name, value in settled.items()}
+        constants = {"source": self._source, "path": self.path, "kind": self._kind}
+        own = {name: repeated(value, pa.string(), rows) for name, value in constants.items()}
         own["implementation_id"] = strings(make_ids("i", self._source, names))
         self.builder.block({**block.columns, **own})
         self._count(block.records)
 
     def finish(self) -> None:
-        """The file is at its end: what waited for a start or a complete has waited in vain."""
+        """Ends the file. Cases that waited for a start or a complete are added without one."""
         self.waited_for_work = bool(self._undecided)
-        self._settle()
+        self._add_undecided()
         self.builder.flush()
-        self.counts.currencies = sorted(self.money.met)
+        self.counts.currencies = sorted(self.money.foreign_currencies)
 
-    def _settle(self) -> None:
+    def _add_undecided(self) -> None:
         waiting, self._undecided = self._undecided, []
         for case in waiting:
             self._add(case)
 
-    def passed(self, records: int) -> None:
-        """So many records have been looked at: readers that hold cases back say so themselves."""
-        if records - self._told >= TICK:
-            self._told = records
+    def report_progress(self, records: int) -> None:
+        """Reports progress: `records` is the number of records read so far.
+
+        Readers that hold cases back call it themselves.
+        """
+        if records - self._reported >= TICK:
+            self._reported = records
             self._tick(records)
 
     def _count(self, records: int) -> None:
         self.counts.records += records
-        self.passed(self.counts.records)
+        self.report_progress(self.counts.records)
 
-    def leaves_out(self, client: str | None) -> bool:
-        """Is this client forgotten? It is remembered that one of its cases was met."""
+    def is_left_out(self, client: str | None) -> bool:
+        """Tells whether this client is forgotten, and records that one of its cases was read."""
         if not self._seen.forgotten.holds(client):
             return False
         self._seen.left_out.add(str(client))
         return True
 
-    def leaves_out_case(self, case: Case) -> bool:
-        """Is it a forgotten client's?"""
-        return self.leaves_out(self._settings.constant("client") or case.fields.get("client"))
+    def is_left_out_case(self, case: Case) -> bool:
+        """Tells whether the case belongs to a forgotten client."""
+        return self.is_left_out(self._settings.constant("client") or case.fields.get("client"))
 
     def _records_of(self, case: Case) -> int:
         return 1 if self._record_is_case else len(case.events) - case.shared
 
     def _quarantine(self, case: Case, cause: Cause) -> None:
         self.quarantined_ids.add(case.case_id)
-        if self.leaves_out_case(case):
+        if self.is_left_out_case(case):
             self.counts.not_work += self._records_of(case)
             return
         self.counts.quarantined += 1
         for event in case.events:
             self.counts.rejected += 1
-            self._hand_on_reject(went_with(case.case_id, event, cause, self.redactor))
+            self._hand_on_reject(quarantined_event(case.case_id, event, cause, self.redactor))
 
     def _add(self, case: Case) -> None:
-        if self.leaves_out_case(case):
+        if self.is_left_out_case(case):
             self.counts.not_work += self._records_of(case)
             return
         if not self._record_is_case:
@@ -278,8 +295,9 @@ class Assembler:
         self.counts.task_implementations += len(tasks)
 
     def add(self, case: Case, path: str) -> tuple[list[Task], int]:
-        """Hand a whole case on as an implementation; returns its tasks, and how many of its events are no work. Counts
-        nothing.
+        """Writes a whole case as an implementation, without counting it.
+
+        Returns its tasks and the number of its events that are no work.
         """
         tasks, not_work = tasks_of(case.events, self.log_has_work)
         for task in tasks:
@@ -314,19 +332,22 @@ class Assembler:
         }
 
 
-def went_with(case_id: str, event: Event, cause: Cause, redactor: Redactor) -> Reject:
-    """The reject of a usable record whose case is put aside because of another record."""
-    return _went_with(event.position, event_record(case_id, event), case_id, cause, redactor)
+def quarantined_event(case_id: str, event: Event, cause: Cause, redactor: Redactor) -> Reject:
+    """Builds the reject of a usable record whose case is quarantined because of another record."""
+    return _quarantined_record(event.position, event_record(case_id, event), case_id, cause, redactor)
 
 
 def event_record(case_id: str, event: Event) -> str:
-    """What was read of an event, as text."""
+    """Returns what was read of an event, as text."""
     task = event.task
     return canonical({"case": case_id, "activity": task.task_key, "time": event.time, "attributes": task.attributes})
 
 
-def _went_with(position: int, record: str, case_id: str, cause: Cause, redactor: Redactor) -> Reject:
-    reason = f"it is usable, but its case is put aside whole: {cause.path}, position {cause.position:,} cannot be used ({cause.code})"
+def _quarantined_record(position: int, record: str, case_id: str, cause: Cause, redactor: Redactor) -> Reject:
+    reason = (
+        f"it is usable, but its case is put aside whole: {cause.path}, position {cause.position:,} cannot be "
+        f"used ({cause.code})"
+    )
     return Reject(
         position,
         "case_quarantined",

@@ -1,4 +1,4 @@
-"""From raw records - attribute name to value, flat - to events and the values of a case, by a source's column map."""
+"""Maps raw records (flat, attribute name to value) to events and case values by the column map of a source."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -31,8 +31,9 @@ AMOUNTS = {
 
 
 class CasePlan(NamedTuple):
-    """What a `CaseMap` takes from where, for who reads whole columns: (name, key, parser) of its values, keys of cost
-    and currency.
+    """The keys that a `CaseMap` reads, for readers that work on whole columns.
+
+    It has (name, key, parser) of each value, and the keys of cost and currency.
     """
 
     fields: list[tuple[str, str, Parse]]
@@ -41,8 +42,10 @@ class CasePlan(NamedTuple):
 
 
 class EventPlan(NamedTuple):
-    """The same of an `EventMap`: keys by name; (field of Task, parser, key); (name, field, key) of amounts of money;
-    key of currency.
+    """The keys that an `EventMap` reads, for readers that work on whole columns.
+
+    It has the keys by name, (field of Task, parser, key) of each field, (name, field, key) of each amount, and the key
+    of the currency.
     """
 
     keys: Mapping[str, str]
@@ -54,7 +57,7 @@ class EventPlan(NamedTuple):
 
 
 def _parsers(decimal: str | None) -> dict[str, tuple[str, Parse]]:
-    """Event-level name → field of Task, and how its value is read; but for `AMOUNTS` of money."""
+    """Returns, by event-level name, the field of Task and the parser of its value, without the `AMOUNTS` of money."""
     amount, count = partial(values.amount, decimal=decimal), partial(values.count, decimal=decimal)
     return {
         "task_description": ("description", values.text),
@@ -75,7 +78,7 @@ def _parsers(decimal: str | None) -> dict[str, tuple[str, Parse]]:
 
 
 def _as_stated(value: Any) -> Any:
-    """A value that keeps its type, for a rule compares it."""
+    """Returns a value with its type unchanged, because a rule compares it."""
     values.text(value)
     return value
 
@@ -89,8 +92,10 @@ def _case_parsers() -> dict[str, Parse]:
 
 
 def case_names(settings: SourceSettings, stated: Mapping[str, str]) -> dict[str, str]:
-    """Case-level name → raw key: what the settings state, with industry, client, contract, weight and the success
-    rule's column.
+    """Returns the raw key of each case-level name.
+
+    It takes the names that the settings state and adds industry, client, contract, weight and the column of the success
+    rule.
     """
     names = dict(stated)
     for name in ("industry", "client", "contract", "weight"):
@@ -104,7 +109,7 @@ def case_names(settings: SourceSettings, stated: Mapping[str, str]) -> dict[str,
 
 
 class CaseMap:
-    """Collects the values that belong to a case, from its own record or from its events."""
+    """Collects the values of a case from its own record or from its events."""
 
     def __init__(self, names: Mapping[str, str], attributes: list[str] | None, money: Money) -> None:
         parsers = _case_parsers()
@@ -116,15 +121,18 @@ class CaseMap:
         self.money = money
 
     def plan(self) -> CasePlan:
-        """What it takes from where."""
+        """Returns the keys that the map reads."""
         return CasePlan(self._fields, self._cost, self._currency)
 
     def currency(self, raw: Mapping[str, Any]) -> Any:
-        """The currency that the record states of the amounts in it, None where it states none."""
+        """Returns the currency that the record states for its amounts, or None if it states none."""
         return raw.get(self._currency) if self._currency else None
 
     def collect(self, fields: dict[str, Any], raw: Mapping[str, Any]) -> None:
-        """Take from `raw` what `fields` lacks (an outcome: the last one stated); raises BadValueError."""
+        """Copies from `raw` the values that `fields` lacks.
+
+        The last stated outcome replaces earlier ones. Raises BadValueError.
+        """
         for name, key, parse in self._fields:
             value = raw.get(key)
             if value is not None and value != "" and (name not in fields or name in LAST_WINS):
@@ -137,21 +145,24 @@ class CaseMap:
             fields.setdefault("attributes", {}).update(amount.attributes("cost"))
 
     def collect_attributes(self, fields: dict[str, Any], raw: Mapping[str, Any]) -> None:
-        """Take every attribute of a case's own record: those listed in the settings, or all that mean nothing else."""
+        """Copies the attributes of a case's own record.
+
+        These are the ones listed in the settings, or all that have no other meaning.
+        """
         kept = fields.setdefault("attributes", {})
         for key, value in raw.items():
             if value is not None and value != "" and self.wanted(key):
                 kept.setdefault(key, _parsed(key, values.text, value))
 
     def wanted(self, key: str) -> bool:
-        """Is what stands under this key in a case's own record one of its attributes?"""
+        """Tells whether a key of a case's own record is one of the case's attributes."""
         if self.attributes is None:
             return key not in self.keys
         return any(key == name or key.startswith(f"{name}.") for name in self.attributes)
 
 
 class EventMap:
-    """Makes an event of each raw record."""
+    """Builds an event from each raw record."""
 
     def __init__(
         self,
@@ -181,9 +192,9 @@ class EventMap:
     def event(
         self, raw: Mapping[str, Any], position: int, case_fields: dict[str, Any] | None = None, currency: Any = None
     ) -> Event:
-        """The event that `raw` says; what of it belongs to the case goes to `case_fields`. Raises BadValueError.
+        """Builds the event of a raw record and copies case values to `case_fields`.
 
-        `currency`: of its amounts, where it does not say itself; None leaves it to the settings.
+        `currency` applies to amounts without their own currency; with None the settings decide. Raises BadValueError.
         """
         key = self._task_key(raw)
         task = Task(task_key=key, title=key)
@@ -206,17 +217,19 @@ class EventMap:
         return event
 
     def plan(self) -> EventPlan:
-        """What it takes from where."""
+        """Returns the keys that the map reads."""
         combines = self._interval or self._template is not None or self._group is not None
         return EventPlan(self._key, self._rest, self._amounts, self._currency, self._times, combines)
 
     def role(self, key: str) -> int:
-        """ATTRIBUTE of the task, OF_CASE, or KNOWN to be something else."""
+        """Returns ATTRIBUTE for an attribute of the task, OF_CASE for one of the case, or KNOWN for any other key."""
         return self._kinds.get(key) or self._classify(key)
 
     def _pay(self, task: Task, raw: Mapping[str, Any], currency: Any) -> None:
-        """The amounts in dollars; those of another currency stay among the attributes, and one without a rate is
-        marked as unknown.
+        """Sets the amounts in dollars.
+
+        Amounts of another currency are also kept as attributes. An amount without an exchange rate is marked as
+        unknown.
         """
         own = raw.get(self._currency) if self._currency else None
         for name, field, key in self._amounts:
@@ -234,8 +247,8 @@ class EventMap:
         if self._template is not None:
             key = values.name(re.sub(r"\{([^{}]+)\}", lambda m: values.name(raw.get(m[1], "")), self._template))
         else:
-            found = raw.get(self._key["activity"])
-            key = "" if found is None else _parsed(self._key["activity"], values.name, found)
+            activity = raw.get(self._key["activity"])
+            key = "" if activity is None else _parsed(self._key["activity"], values.name, activity)
         if not key.strip():
             raise BadValueError(
                 "no_activity", f"the record names no activity (looked for {self._template or self._key['activity']})"
@@ -274,8 +287,9 @@ class EventMap:
                 case_fields.setdefault("attributes", {}).setdefault(unprefixed(key), _parsed(key, values.text, value))
 
     def _classify(self, key: str) -> int:
-        """What an attribute of no field is: the task's, the case's, or neither. Remembered, for it is asked at every
-        event.
+        """Decides whether an unmapped attribute belongs to the task, to the case, or to neither.
+
+        The answer is cached because every event asks for it.
         """
         of_case = self._case_map.attributes
         if self._listed is not None:
@@ -289,7 +303,7 @@ class EventMap:
 
 
 def unprefixed(key: str) -> str:
-    """The name of a case's attribute in a flat table, without what marks it as such."""
+    """Removes the prefix that marks an attribute of the case in a flat table."""
     for prefix in CASE_PREFIXES:
         key = key.removeprefix(prefix)
     return key
@@ -303,7 +317,7 @@ def _parsed(column: str, parse: Parse, value: Any) -> Any:
 
 
 def _spread(task: Task, start: int | None, end: int | None, moment: int | None) -> int | None:
-    """Start, end and duration of a record that states them itself; returns the time that orders it."""
+    """Sets start, end and duration of a record that states them itself, and returns the time that orders the record."""
     if start is not None and end is not None:
         if end < start:
             raise BadValueError("negative_duration", f"it ends {(start - end) / 1e6:,.0f} s before it starts")

@@ -1,9 +1,8 @@
-"""What a task cost: as the source states it, else its actor's rate x time, else the tokens of a model call x a price.
+"""Computes what a task cost.
 
-Hourly rates go by the person, then the role or group, then the kind of actor.
-A token price is that of the source's `[rates]`, else the shipped one of the model (`token_prices`).
-
-The shipped prices of well-known models' tokens, and under which names a model is looked up in them.
+The cost is the one that the source states; else the actor's hourly rate times the working time; else the tokens of a
+model call times a price. An hourly rate is looked up by person, then by role or group, then by kind of actor. A token
+price comes from the source's `[rates]`, else from the shipped table of well-known models (`token_prices`).
 """
 
 import re
@@ -24,11 +23,12 @@ _DATE = re.compile(r"(?:-(?:20\d\d-?\d\d-?\d\d|latest))+$")
 
 
 def model_names(written: str) -> tuple[str, str]:
-    """A model's name in small letters, points as dashes, without provider and version; and that without its date.
+    """Returns the names under which a model is looked up, with and without its date.
 
-    `openai/GPT-4.1-2025-04-14` is `gpt-4-1-2025-04-14` and `gpt-4-1`; `us.anthropic.claude-3-5-sonnet-20241022-v2:0` is
-    `claude-3-5-sonnet-20241022` and `claude-3-5-sonnet`. A tag such as `:free` or `:batch` stays: it has a price of its
-    own.
+    They are in lower case with dashes, without provider and version. `openai/GPT-4.1-2025-04-14` gives
+    `gpt-4-1-2025-04-14` and `gpt-4-1`; `us.anthropic.claude-3-5-sonnet-20241022-v2:0` gives
+    `claude-3-5-sonnet-20241022` and `claude-3-5-sonnet`. A tag such as `:free` or `:batch` stays, because it has a
+    price of its own.
     """
     return _names(written[:_NAME_LENGTH])
 
@@ -41,13 +41,13 @@ def _names(written: str) -> tuple[str, str]:
 
 
 def shipped_price(model: str) -> TokenPrice | None:
-    """The price of a model by its name with its date, else without; None where the table has neither."""
+    """Returns the shipped price of a model, by its name with date, else without; None if the table has neither."""
     return next((shipped_prices()[name] for name in model_names(model) if name in shipped_prices()), None)
 
 
 @cache
 def shipped_prices() -> dict[str, TokenPrice]:
-    """The whole table: the price of each model, by its name without provider and version."""
+    """Returns the shipped price of each model, by its name without provider and version."""
     content = tomllib.loads(FILE.read_text("utf-8"))
     return {
         model_names(model)[0]: TokenPrice(tokens_in=paid[0], tokens_out=paid[1])
@@ -70,11 +70,11 @@ Rates = Mapping[str, float | TokenPrice]
 
 
 def price(task: Task, rates: Rates) -> None:
-    """Fill `cost_usd`, its parts and `cost_basis`; all stay NULL where neither the source, a rate nor a token price
-    tells.
+    """Sets `cost_usd`, its parts and `cost_basis` of a task.
 
-    A total that the source does not split counts as the part of the kind of actor that did the task. What the source
-    states in a currency without a rate stays unknown: time and tokens would give another figure than the one it states.
+    All stay None if neither the source, an hourly rate nor a token price determines them. A total that the source does
+    not split counts as the part of the kind of actor that did the task. A stated cost in a currency without an exchange
+    rate stays unknown, because time and tokens would give another figure than the stated one.
     """
     parts = [p for p in (task.cost_compute_usd, task.cost_model_usd, task.cost_human_usd) if p is not None]
     unrated, task.cost_basis = task.cost_basis == UNRATED, None
@@ -90,7 +90,7 @@ def price(task: Task, rates: Rates) -> None:
 
 
 def _estimate(task: Task, rates: Rates) -> None:
-    task.cost_usd = _hours(task, rates)
+    task.cost_usd = _hourly_rate(task, rates)
     if task.cost_usd is not None:
         task.cost_basis = "rate"
         _whole_part(task)
@@ -104,9 +104,10 @@ def _whole_part(task: Task) -> None:
         setattr(task, PARTS[task.actor_kind], task.cost_usd)
 
 
-def _hours(task: Task, rates: Rates) -> float | None:
-    """The actor's rate, else that of a role or group, else of the kind; a number under the model's own name is a price
-    of tokens.
+def _hourly_rate(task: Task, rates: Rates) -> float | None:
+    """Returns the hourly rate of the actor, else of a role or group, else of the kind of actor.
+
+    A number under the model's own name is a token price and no hourly rate.
     """
     if task.duration_ms is None:
         return None
@@ -120,15 +121,18 @@ def _hours(task: Task, rates: Rates) -> float | None:
 def _tokens(task: Task, rates: Rates) -> float | None:
     if not task.model or (task.tokens_in is None and task.tokens_out is None):
         return None
-    rate = _of_model(task.model, rates)
+    rate = _token_price(task.model, rates)
     if rate is None:
         return None
     paid = rate if isinstance(rate, TokenPrice) else TokenPrice(tokens_in=rate, tokens_out=rate)
     return ((task.tokens_in or 0) * paid.tokens_in + (task.tokens_out or 0) * paid.tokens_out) / 1e6
 
 
-def _of_model(model: str, rates: Rates) -> float | TokenPrice | None:
-    """By the name as it is written, with its date, then without; the source's rates before the shipped prices."""
+def _token_price(model: str, rates: Rates) -> float | TokenPrice | None:
+    """Returns the token price of a model, by its name as written, then with date, then without.
+
+    The source's rates take precedence over the shipped prices.
+    """
     if model in rates:
         return rates[model]
     for name in model_names(model):

@@ -1,20 +1,20 @@
-"""Which records say the same event, and how the parts of a case that stand in several files become one case.
+"""Detects duplicate events and joins the parts of a case that stand in several files.
 
-Two records of one case are about the same event where their event ids are equal (`[columns] event_id`), with the same
-transition; without ids where activity, start, end or time, transition and instance are equal. An event without an id
-and without any time is never taken for another, because nothing tells that it is not a repetition of the work.
+Two records of one case are about the same event if their event ids (`[columns] event_id`) and transitions are equal;
+without ids, if activity, start, end or time, transition and instance are equal. An event without an id and without any
+time is never a duplicate, because nothing shows that it is not a repetition of the work.
 
 Files have an order (natural order of their paths, so that export_9 comes before export_10), and records have the order
 in their file:
 
-- A record that says the same event as an earlier one in equal words is a duplicate. It is dropped.
-- A record of a later file that says the same event in other words corrects it. The last file that mentions an event has
-  the last word.
-- Records of one file that are about the same event without an id, in other words, are different events: two payments of
-  one day.
-- With an id the later record corrects the earlier one in the same file, too.
+- A record that equals an earlier one about the same event is a duplicate. It is dropped.
+- A record of a later file that differs from an earlier one about the same event corrects it. The last file that
+  contains the event decides.
+- Records of one file that are about the same event without an id and differ are different events, such as two payments
+  of one day.
+- With an id, the later record corrects the earlier one in the same file, too.
 
-A corrected event keeps the place of the first record that mentioned it, which orders events of equal times.
+A corrected event keeps the position of its first record, which orders events of equal times.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ Key = tuple[Any, ...]
 
 @dataclass(slots=True)
 class Part:
-    """What one file has of a case; `cause`: a record of the case in that file that cannot be used."""
+    """The part of a case that one file contains. `cause` is a record of it that cannot be used."""
 
     path: str
     case: Case
@@ -38,8 +38,10 @@ class Part:
 
 @dataclass
 class JoinedCase:
-    """A case put together: its events that count, the file of each, and the files of the records that do not count,
-    one entry a record.
+    """A case joined from its parts.
+
+    `paths` has the file of each event that counts. `duplicates` and `corrected` have the file of each record that does
+    not count.
     """
 
     case: Case
@@ -49,7 +51,7 @@ class JoinedCase:
 
 
 def event_key(event: Event) -> Key | None:
-    """What two records of one case share that are about the same event; None where nothing tells."""
+    """Returns the key that records about the same event share, or None if the event has neither id nor time."""
     if event.event_id is not None:
         return event.event_id, event.transition
     if event.time is None:
@@ -64,36 +66,39 @@ def event_key(event: Event) -> Key | None:
 
 
 def without_duplicates(events: list[Event], keep: bool = False) -> list[Event]:
-    """The events of one file's case, each once. `keep`: equal records without an event id stay."""
+    """Removes the duplicates among the events of a case in one file. `keep`: equal records without an event id stay."""
     keys = [event_key(event) for event in events]
     known = [key for key in keys if key is not None]
     if len(set(known)) == len(known):
         return events
-    return [said.event for said in _said(((0, event) for event in events), keep)[0]]
+    return [version.event for version in _versions(((0, event) for event in events), keep)[0]]
 
 
 def join(parts: Sequence[Part], keep: bool = False) -> JoinedCase:
-    """One case of several parts, in the order of their files. No part has a cause. `keep`: as in `without_duplicates`."""
+    """Joins the parts of one case, in the order of their files.
+
+    No part may have a cause. `keep` has the same meaning as in `without_duplicates`.
+    """
     order = {path: place for place, path in enumerate(dict.fromkeys(part.path for part in parts))}
     names = list(order)
-    said, duplicates, corrected = _said(
+    versions, duplicates, corrected = _versions(
         ((order[part.path], event) for part in parts for event in part.case.events), keep
     )
     fields = _own_fields(part.case.fields for part in parts)
-    events = [one.event for one in said]
+    events = [one.event for one in versions]
     for place, event in enumerate(events):
         _add_fields(fields, event.fields or {})
         if len(names) > 1:
             event.position = place
     case = Case(parts[0].case.case_id, fields, events)
     return JoinedCase(
-        case, [names[one.first] for one in said], [names[f] for f in duplicates], [names[f] for f in corrected]
+        case, [names[one.first] for one in versions], [names[f] for f in duplicates], [names[f] for f in corrected]
     )
 
 
 @dataclass(slots=True)
-class _Said:
-    """One wording of an event: the first file that has it, the last one, and when it was said last."""
+class _Version:
+    """One version of an event: the first and the last file that contain it, and the position of its last record."""
 
     event: Event
     first: int
@@ -101,33 +106,36 @@ class _Said:
     turn: int
 
 
-def _said(events: Iterable[tuple[int, Event]], keep: bool) -> tuple[list[_Said], list[int], list[int]]:
-    """What counts, in order; the files of duplicate records, and of those that were corrected."""
-    groups: dict[Key, list[_Said]] = {}
+def _versions(events: Iterable[tuple[int, Event]], keep: bool) -> tuple[list[_Version], list[int], list[int]]:
+    """Returns the versions that count, in order, the files of duplicate records, and the files of corrected ones."""
+    groups: dict[Key, list[_Version]] = {}
     duplicates: list[int] = []
     for turn, (file, event) in enumerate(events):
         group = groups.setdefault(event_key(event) or (turn,), [])
-        same = next((one for one in group if _equal(one.event, event) and not (_repeats(one, file, keep))), None)
+        same = next(
+            (one for one in group if _equal(one.event, event) and not (_is_repeated_work(one, file, keep))), None
+        )
         if same is None:
-            group.append(_Said(event, file, file, turn))
+            group.append(_Version(event, file, file, turn))
         else:
             same.last, same.turn = file, turn
             duplicates.append(file)
-    kept: list[_Said] = []
+    kept: list[_Version] = []
     corrected: list[int] = []
     for group in groups.values():
-        standing = _standing(group)
+        standing = _valid_versions(group)
         kept += standing
         corrected += [one.first for one in group if one not in standing]
     return kept, duplicates, corrected
 
 
-def _repeats(one: _Said, file: int, keep: bool) -> bool:
-    """Is an equal record of the same file a repetition of the work that is to be kept?"""
+def _is_repeated_work(one: _Version, file: int, keep: bool) -> bool:
+    """Tells whether an equal record of the same file is repeated work that `keep` preserves."""
     return keep and one.event.event_id is None and one.last == file
 
 
-def _standing(group: list[_Said]) -> list[_Said]:
+def _valid_versions(group: list[_Version]) -> list[_Version]:
+    """Returns the versions of one event that count."""
     if len(group) == 1:
         return group
     if group[0].event.event_id is not None:
@@ -141,19 +149,19 @@ def _equal(one: Event, other: Event) -> bool:
 
 
 def _own_fields(of_parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """What the case's own records say of it; the later file wins."""
-    found: dict[str, Any] = {}
+    """Merges the values that the case's own records state. The later file takes precedence."""
+    merged: dict[str, Any] = {}
     for fields in of_parts:
-        attributes = {**found.get("attributes", {}), **fields.get("attributes", {})}
-        found |= fields
+        attributes = {**merged.get("attributes", {}), **fields.get("attributes", {})}
+        merged |= fields
         if attributes:
-            found["attributes"] = attributes
-    return found
+            merged["attributes"] = attributes
+    return merged
 
 
-def _add_fields(fields: dict[str, Any], said: dict[str, Any]) -> None:
-    """What an event says of its case, where nothing was said of it yet; of an outcome the last word counts."""
-    for name, value in said.items():
+def _add_fields(fields: dict[str, Any], event_fields: dict[str, Any]) -> None:
+    """Adds the case values of an event where the case has none yet. The last stated outcome replaces earlier ones."""
+    for name, value in event_fields.items():
         if name == "attributes":
             kept = fields.setdefault(name, {})
             for key, text in value.items():

@@ -1,6 +1,4 @@
-"""Files of a source: which there are, and how their bytes are opened. Names are data: nothing outside the folder is
-read.
-"""
+"""Lists the data files of a source and opens them. No file outside the source's folder is read."""
 
 import gzip
 import io
@@ -24,21 +22,21 @@ _NOT_DATA_NAMES = frozenset({FILE_NAME, "readme", "readme.txt", "license", "lice
 
 
 def data_files(folder: Path) -> Iterator[Path]:
-    """Every file that means to be history, at any depth; notes and hidden files are passed over.
+    """Yields every data file at any depth, without notes and hidden files.
 
-    Their order is the natural one of their paths: numbers count as numbers, so that export_9 comes before export_10. A
+    The order is the natural order of the paths: numbers count as numbers, so that export_9 comes before export_10. A
     later file corrects an earlier one.
     """
-    found = []
+    files = []
     for root, folders, names in os.walk(folder):
-        found += [Path(root, name) for name in folders if Path(root, name).is_symlink()]
+        files += [Path(root, name) for name in folders if Path(root, name).is_symlink()]
         folders[:] = [name for name in folders if not name.startswith(".")]
-        found += [Path(root, name) for name in names if not name.startswith(".") and not _is_note(name.lower())]
-    yield from sorted(found, key=lambda p: natural_order(os.fsencode(p.relative_to(folder).as_posix())))
+        files += [Path(root, name) for name in names if not name.startswith(".") and not _is_note(name.lower())]
+    yield from sorted(files, key=lambda p: natural_order(os.fsencode(p.relative_to(folder).as_posix())))
 
 
 def natural_order(path: bytes) -> tuple[tuple[tuple[int, int, bytes], ...], bytes]:
-    """A key that sorts paths as people do: runs of digits by their number, all else by its bytes."""
+    """Returns a sort key that compares runs of digits as numbers and all other characters by their bytes."""
     parts = tuple((0, int(part), b"") if part.isdigit() else (1, 0, part) for part in re.split(rb"(\d+)", path) if part)
     return parts, path
 
@@ -47,8 +45,11 @@ def _is_note(name: str) -> bool:
     return name in _NOT_DATA_NAMES or name.endswith(_NOT_DATA)
 
 
-def escape(path: Path, folder: Path) -> str | None:
-    """Why a path must not be read: it leads out of its source's folder, or to no plain file. None where it may."""
+def unsafe_path_reason(path: Path, folder: Path) -> str | None:
+    """Returns why a path must not be read, or None if it may be.
+
+    A path is refused if it leads out of its source's folder or is not a regular file.
+    """
     try:
         real = path.resolve(strict=True)
     except (OSError, RuntimeError):
@@ -61,13 +62,13 @@ def escape(path: Path, folder: Path) -> str | None:
 
 
 def printable(path: Path) -> str:
-    """A path as text that any table can hold and any line can show."""
+    """Converts a path to text that can be stored in a table and printed on one line."""
     text = os.fsencode(path.as_posix()).decode("utf-8", "backslashreplace")
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def open_data(path: Path) -> BinaryIO:
-    """The file's bytes, unpacked where its name ends in .gz; raises InputError where there are none."""
+    """Opens the file, decompressed if its name ends in .gz. Raises InputError if it is empty."""
     packed = path.name.lower().endswith(".gz")
     file = io.BufferedReader(_Unpacked(path) if packed else io.FileIO(path), BUFFER)
     try:
@@ -80,7 +81,7 @@ def open_data(path: Path) -> BinaryIO:
 
 
 class _Unpacked(io.RawIOBase):
-    """A gzip file's content; refuses one that unpacks beyond all measure."""
+    """The content of a gzip file. Reading raises InputError if it expands to more than any real log does."""
 
     def __init__(self, path: Path) -> None:
         self._gzip = gzip.GzipFile(path, "rb")
@@ -97,7 +98,8 @@ class _Unpacked(io.RawIOBase):
         self._lines += bytes(buffer[:size]).count(b"\n")
         if self._lines > self._most_lines:
             raise InputError(
-                f"it unpacks to more than {self._most_lines:,} lines, as no log of its size does; unpack it if it is one"
+                f"it unpacks to more than {self._most_lines:,} lines, as no log of its size does; unpack it if "
+                "it is one"
             )
         if self._read > self._limit:
             raise InputError(

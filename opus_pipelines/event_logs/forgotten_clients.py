@@ -1,8 +1,8 @@
-"""Clients that are forgotten: readers leave their cases out from then on, while the source files may still hold them.
+"""Keeps the list of forgotten clients, whose cases readers leave out even if the source files still contain them.
 
-`wkg/kept/forgotten.json` has no names but their hashes, keyed with the lake's own `wkg/kept/private.key` (32 random
-bytes, readable by the owner only): who has the file alone cannot even try names against it. The same key makes the
-hashes of `[redact] hash`. Both are kept files: inputs of a rebuild like the id ledger.
+`wkg/kept/forgotten.json` contains no names but keyed hashes. The key is the lake's own `wkg/kept/private.key` (32
+random bytes that only the owner can read), so nobody can test names against the list alone. The hashes of `[redact]
+hash` use the same key. Both files are kept files: inputs of a rebuild, like the id ledger.
 """
 
 import hashlib
@@ -27,14 +27,17 @@ _PARTS = re.compile(r"""[^"'\n,;\t|=]+""")  # of a record that cannot be taken a
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Who is forgotten: the client's mark → the marks of the sources that were found to hold that client's cases."""
+    """The forgotten clients: the hash of each client, and the hashes of the sources that contain its cases."""
 
     key: bytes = b""
     clients: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, lake: Lake) -> "Forgotten":
-        """What the lake keeps; nobody, without a key, before there is one. Never writes."""
+        """Loads the list of the lake without writing.
+
+        The list and the key are empty before the first client is forgotten.
+        """
         path = _key_path(lake)
         kept = read_json(_list_path(lake)) or {"clients": {}}
         if kept["clients"] and not path.is_file():
@@ -44,15 +47,15 @@ class Forgotten:
         return cls(path.read_bytes() if path.is_file() else b"", {c: frozenset(s) for c, s in kept["clients"].items()})
 
     def mark(self, name: str) -> str:
-        """The keyed hash of a client's or a source's name."""
+        """Returns the keyed hash of a client's or a source's name."""
         return hmac.new(self.key, name.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
 
     def holds(self, client: str | None) -> bool:
-        """Is this client forgotten?"""
+        """Tells whether this client is forgotten."""
         return client is not None and bool(self.clients) and self.mark(client) in self.clients
 
     def names_in(self, record: str) -> set[str]:
-        """The forgotten clients that a record's text has as one of its values."""
+        """Returns the forgotten clients that occur as a value in the text of a record."""
         if not self.clients:
             return set()
         try:
@@ -62,33 +65,36 @@ class Forgotten:
         return {value for value in values if self.holds(value)}
 
     def content(self, source: str, content: str) -> str:
-        """A source's content hash: its own, and another where clients are left out of it."""
+        """Returns a source's content hash, changed if clients are left out of the source."""
         left_out = sorted(client for client, sources in self.clients.items() if self.mark(source) in sources)
         return make_id("h", content, left_out) if left_out else content
 
-    def found_in(self, source: str, clients: Iterable[str]) -> "Forgotten":
-        """With exactly these clients, all of them forgotten, known to be left out of the source."""
+    def with_cases_in(self, source: str, clients: Iterable[str]) -> "Forgotten":
+        """Returns a copy in which exactly these clients are recorded as left out of the source.
+
+        All must be forgotten.
+        """
         left_out, mark = {self.mark(client) for client in clients}, self.mark(source)
         return Forgotten(self.key, {c: s | {mark} if c in left_out else s - {mark} for c, s in self.clients.items()})
 
     def with_client(self, client: str, sources: Iterable[str] = ()) -> "Forgotten":
-        """With one client more, and sources known to hold its cases: they are read again."""
+        """Returns a copy with one more client and the sources that contain its cases. These sources are read again."""
         mark, known = self.mark(client), frozenset(map(self.mark, sources))
         return Forgotten(self.key, {**self.clients, mark: self.clients.get(mark, frozenset()) | known})
 
     def without_client(self, client: str) -> "Forgotten":
-        """With one client less: a rebuild then reads that client's sources again."""
+        """Returns a copy without the client. The next rebuild reads that client's sources again."""
         return Forgotten(self.key, {c: s for c, s in self.clients.items() if c != self.mark(client)})
 
     def save(self, lake: Lake) -> None:
-        """Keep it; only the holder of the lake's lock may."""
+        """Writes the list. The caller must hold the lake's lock."""
         write_json(
             _list_path(lake), {"clients": {client: sorted(sources) for client, sources in sorted(self.clients.items())}}
         )
 
 
 def private_key(lake: Lake) -> bytes:
-    """The lake's key, made when there is none yet. Only the holder of the lake's lock may ask."""
+    """Returns the lake's key and creates it if there is none. The caller must hold the lake's lock."""
     path = _key_path(lake)
     if not path.is_file():
         write_atomically(path, _write_key)

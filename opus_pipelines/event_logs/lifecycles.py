@@ -1,8 +1,8 @@
-"""From events to Task Implementations, by the rules of datasets.md.
+"""Converts events to Task Implementations by the rules of datasets.md.
 
-`start` and `complete` pair first-in first-out within case, task and instance, in the order of their times. Waiting is
-counted from the end of the task before (of those it states as predecessors: the last); where a task began before that
-end it did not wait for it, and the figure is NULL.
+A `start` is paired with a `complete` of the same case, task and instance, first in first out in the order of their
+times. The waiting time counts from the end of the preceding task (the last one of the predecessors that the task
+states). If a task began before that end, it did not wait, and the waiting time is NULL.
 """
 
 from collections import defaultdict, deque
@@ -50,17 +50,17 @@ _MERGED = (
 
 
 def has_work(events: Iterable[Event]) -> bool:
-    """Is there a start or a complete among them?"""
+    """Tells whether any event is a start or a complete."""
     return any(e.transition in WORK for e in events)
 
 
 def undecided(events: Iterable[Event]) -> bool:
-    """Would it matter to these events whether the log has a start or a complete anywhere?"""
+    """Tells whether the tasks of these events depend on whether the log has a start or a complete anywhere."""
     return any(e.transition in NOT_WORK for e in events)
 
 
 def tasks_of(events: list[Event], log_has_work: bool) -> tuple[list[Task], int]:
-    """The tasks of one case, in order of carrying out, and how many of its events are no work.
+    """Returns the tasks of one case in execution order, and the number of its events that are no work.
 
     `log_has_work`: the log has a start or a complete somewhere, so its other standard transitions are no work.
     """
@@ -91,7 +91,7 @@ def tasks_of(events: list[Event], log_has_work: bool) -> tuple[list[Task], int]:
 
 
 def _in_order(events: list[Event]) -> list[Event]:
-    """By time, then by place; an event without a time stands where the one before it does."""
+    """Sorts events by time, then by position. An event without a time stays behind the event before it."""
     keyed, last = [], -(2**63)
     for event in events:
         last = last if event.time is None else event.time
@@ -101,7 +101,7 @@ def _in_order(events: list[Event]) -> list[Event]:
 
 
 def _complete(task: Task, event: Event) -> None:
-    """End `task` at `event`; where both say something, the later says it better."""
+    """Ends `task` at `event`. A value of the completing event replaces that of the starting one."""
     task.ended_at = event.time
     if task.started_at is not None and event.time is not None and task.duration_ms is None:
         task.duration_ms = (event.time - task.started_at) / 1000
@@ -115,7 +115,7 @@ def _complete(task: Task, event: Event) -> None:
 
 
 def _number(tasks: list[Task], stated: dict[int, Task]) -> None:
-    """Positions, predecessors (stated as places in the record) as positions of earlier tasks, and waiting times."""
+    """Sets positions, waiting times, and predecessors (stated as record positions) as positions of earlier tasks."""
     for position, task in enumerate(tasks):
         task.position = position
     for position, task in enumerate(tasks):

@@ -1,4 +1,4 @@
-"""Private text in columns: every free text of a batch of implementations masked, on its different values only."""
+"""Masks private data in every free text column of a batch of implementations, once per distinct value."""
 
 from collections.abc import Callable
 from functools import partial
@@ -17,17 +17,17 @@ _PLAIN = r"^(?:-?[1-9]\d{0,11}(?:\.\d*)?|\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d[\d:.]*(
 
 
 def mask_texts(texts: pa.Array) -> pa.Array:
-    """Texts masked by the rules of `private_text`; the same array where nothing in it is private."""
-    return changed(texts, mask_text, possible)
+    """Masks texts by the rules of `private_text`. Returns the same array if it contains nothing private."""
+    return map_distinct(texts, mask_text, possible)
 
 
 def possible(values: pa.Array) -> pa.Array:
-    """Which values may have something private in them: few, so that rules in Python cost little."""
+    """Tells which values may contain private data. They are few, so the slower rules in Python cost little."""
     return pc.and_not(pc.match_substring_regex(values, POSSIBLE), pc.match_substring_regex(values, _PLAIN))
 
 
-def changed(texts: pa.Array, change: Callable[[str], str], concerned: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """`change` of every text, asked once for each different one of those that are `concerned`; NULL stays NULL."""
+def map_distinct(texts: pa.Array, change: Callable[[str], str], concerned: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Applies `change` once to each distinct text that is `concerned`. NULL stays NULL."""
     coded = texts.dictionary_encode()
     values = coded.dictionary
     places = pc.indices_nonzero(concerned(values))
@@ -43,10 +43,10 @@ def changed(texts: pa.Array, change: Callable[[str], str], concerned: Callable[[
 
 
 def mask_attributes(maps: pa.MapArray) -> pa.MapArray:
-    """Attributes masked: texts by their rules, numbers where the attribute's name says what they are; names like texts.
+    """Masks the names and values of attributes.
 
-    Numbers of attributes whose name says that they are ids or amounts stay. Where two names become one, the first by
-    name stays.
+    Names and texts follow the rules for texts. Numbers are masked only if the attribute's name says that they are
+    private; ids and amounts stay. If two names become equal, the first by name stays.
     """
     offsets = maps.offsets
     first, last = offsets[0].as_py(), offsets[-1].as_py()
@@ -54,14 +54,14 @@ def mask_attributes(maps: pa.MapArray) -> pa.MapArray:
     new_names, new_values = mask_texts(names), _mask_named(names, values)
     if new_names is names and new_values is values:
         return maps
-    made = pa.MapArray.from_arrays(
+    masked = pa.MapArray.from_arrays(
         pc.subtract(offsets, first), new_names, new_values, type=maps.type, mask=maps.is_null()
     )
-    return made if new_names is names else _without_doubles(made)
+    return masked if new_names is names else _without_doubles(masked)
 
 
 def mask_lists(lists: pa.ListArray, change: Change) -> pa.ListArray:
-    """`change` of all elements of all lists; the same array where it gives the same."""
+    """Applies `change` to the elements of all lists. Returns the same array if nothing changes."""
     elements = lists.flatten()
     after = change(elements)
     if after is elements:
@@ -84,7 +84,7 @@ def _mask_named(names: pa.Array, values: pa.Array) -> pa.Array:
             digits = pc.match_substring_regex(own, r"^\d+$")
             after = pc.if_else(digits, own, masked.filter(concerned))
         else:
-            after = changed(masked.filter(concerned), partial(_as_number, meaning), _any)
+            after = map_distinct(masked.filter(concerned), partial(_as_number, meaning), _all_values)
         if not after.equals(masked.filter(concerned)):
             masked = pc.replace_with_mask(masked, concerned, after)
     return masked
@@ -94,7 +94,7 @@ def _as_number(token: str, text: str) -> str:
     return token if is_number(text) else text
 
 
-def _any(values: pa.Array) -> pa.Array:
+def _all_values(values: pa.Array) -> pa.Array:
     return pa.array(np.ones(len(values), bool))
 
 

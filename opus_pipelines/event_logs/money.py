@@ -1,10 +1,9 @@
-"""Amounts of money as sources write them, in dollars by the rates of the settings; without a rate an amount is
-unknown, never guessed.
+"""Reads amounts of money and converts them to dollars by the exchange rates of the settings.
 
-An amount's currency is the one written in it (a sign or three letters), else its record's, else `currency` of
-source.toml, else the dollar; a column whose name ends in `usd` holds dollars. A sign that several currencies share
-means the record's or the source's currency where that is one of them. What was not in dollars stays among the
-attributes: the figure and its currency.
+Without a rate an amount is unknown; it is never guessed. The currency of an amount is the one written in it (a sign or
+three letters), else that of its record, else `currency` of source.toml, else the dollar. A column whose name ends in
+`usd` contains dollars. A sign that several currencies share means the record's or the source's currency if that is one
+of them. An amount in another currency is also kept among the attributes, with its currency.
 """
 
 import re
@@ -21,11 +20,12 @@ CURRENCIES = frozenset(
     re.findall(
         "[A-Z]{3}",
         """
-    AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CLP CNY COP CRC CUP CVE
-    CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS
-    KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR
-    PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD
-    TWD TZS UAH UGX USD UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW
+    AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF
+    CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HTG
+    HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA
+    MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD
+    RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX
+    USD UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW
 """,
     )
 )  # ISO 4217; one that is missing counts all the same where the settings have its rate
@@ -63,14 +63,17 @@ _WRITTEN_LENGTH = 64  # no sum of money is longer, and searching a long text tak
 
 @dataclass(frozen=True)
 class Amount:
-    """A sum in its own currency; `usd` is None where there is no rate."""
+    """An amount in its own currency. `usd` is None without an exchange rate."""
 
     number: float
     currency: str
     usd: float | None
 
     def attributes(self, name: str) -> dict[str, str]:
-        """What is kept of it beside the dollars, under `<name>_original` and `<name>_currency`: nothing of dollars."""
+        """Returns the attributes that keep the original amount: `<name>_original` and `<name>_currency`.
+
+        The result is empty for dollars.
+        """
         return (
             {}
             if self.currency == DOLLAR
@@ -79,16 +82,19 @@ class Amount:
 
 
 class Money:
-    """Reads the amounts of one file. `met`: the currencies, but for the dollar, of those that it read."""
+    """Reads the amounts of one file. `foreign_currencies` has the currencies that it read, without the dollar."""
 
     def __init__(self, settings: SourceSettings) -> None:
         self.decimal = settings.decimal
-        self.met: set[str] = set()
+        self.foreign_currencies: set[str] = set()
         self._default = settings.currency or DOLLAR
         self._rates = {**settings.usd_per_unit, DOLLAR: 1.0}
 
     def read(self, value: Any, record_currency: Any = None, column: str = "") -> Amount:
-        """The amount in `value`; raises BadValueError where it is none, is negative, or its currency cannot be told."""
+        """Reads the amount in `value`.
+
+        Raises BadValueError if it is no amount, is negative, or its currency is unclear.
+        """
         own = None if record_currency in (None, "") else self._code(record_currency, None)
         if column.lower().endswith("usd"):
             own = DOLLAR
@@ -98,7 +104,7 @@ class Money:
             raise BadValueError("bad_currency", f"{shown(value)} is in {currency}, but the record's currency is {own}")
         usd = self._dollars(number, currency)
         if currency != DOLLAR:
-            self.met.add(currency)
+            self.foreign_currencies.add(currency)
         return Amount(number, currency, usd)
 
     def _split(self, value: Any) -> tuple[float, str | None]:
@@ -110,8 +116,9 @@ class Money:
         return values.amount(value, self.decimal), None
 
     def _code(self, written: Any, wanted: str | None) -> str:
-        """The currency that three letters or a sign mean; a shared sign means `wanted` where that is one of those that
-        share it.
+        """Returns the currency of three letters or a sign.
+
+        A shared sign means `wanted` if that currency uses the sign.
         """
         word = values.text(written).strip().upper()
         if wanted is not None and wanted in _SHARED_SIGNS.get(word, ()):
@@ -137,14 +144,13 @@ class Money:
 
 
 def remark(currencies: Iterable[str], settings: SourceSettings) -> str | None:
-    """A line for a source whose amounts are in currencies that have no rate, with what would mend it; None where all
-    have one.
-    """
+    """Returns a message that names the currencies without a rate and the setting to add, or None if all have a rate."""
     lacking = sorted(set(currencies) - settings.usd_per_unit.keys())
     if not lacking:
         return None
     some = ", ".join(lacking[:5]) + (f" and {len(lacking) - 5} more" if len(lacking) > 5 else "")
     return (
-        f"no rate for {some}, so costs in it are unknown; usd_per_unit = {{ {lacking[0]} = ... }}, under [currency] in opus.toml or "
+        f"no rate for {some}, so costs in it are unknown; usd_per_unit = {{ {lacking[0]} = ... }}, under [currency] "
+        "in opus.toml or "
         "at the top of source.toml, says how many dollars one is worth"
     )

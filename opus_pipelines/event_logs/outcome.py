@@ -1,4 +1,4 @@
-"""Did a case succeed? By the source's `[success]` rule; NULL where the rule cannot tell."""
+"""Decides whether a case succeeded by the source's `[success]` rule. The outcome is NULL if the rule cannot decide."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from opus_pipelines.event_logs.values import BadValueError
 
 
 def succeeded(rule: Success, fields: dict[str, Any], stated: Any, tasks: list[Task]) -> bool | None:
-    """The case's outcome: by the rule, else as its own `success` value (`fields`) states it.
+    """Returns the outcome of a case: by the rule, else by its own `success` value in `fields`.
 
-    `stated` is the value of the rule's column. A rule about tasks cannot tell a case without any.
+    `stated` is the value of the rule's column. A rule about tasks cannot decide a case without tasks.
     """
     if rule.column is not None:
         return None if stated is None else _equals(stated, rule.equals)

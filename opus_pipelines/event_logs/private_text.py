@@ -1,20 +1,19 @@
-"""What in a text is private: e-mail addresses, telephone and account numbers - and what only looks like one and must
-stay.
+"""Finds private data in texts: e-mail addresses, telephone numbers and account numbers.
 
-A text is masked where it has
+A text is masked where it contains
+
 - an e-mail address (`@`, or `%40` as in links), the host with a top-level domain: `[email]`;
-- an IBAN of a known country and length whose check digits are right (mod 97), or a credit card's number (13-19 digits
-  in the
-  usual groups, of a known network, Luhn; four groups of four in any case): `[account]`;
-- a telephone number as `[number]`: international (`+31 6 12345678`, `0031612345678`), national with a leading 0
-  (`06-12345678`,
-  `(020) 123 45 67`, `0612345678`), North American (`(555) 123-4567`, `555-123-4567`); and a US social security number;
-- a number behind a word that says what it is (`tel. 612345678`, `account no. 12345678`, `SSN: 123456789`): `[number]`,
+- an IBAN of a known country and length whose check digits are right (mod 97), or a credit card number (13-19 digits in
+  the usual groups, of a known network, Luhn; four groups of four in any case): `[account]`;
+- a telephone number: international (`+31 6 12345678`, `0031612345678`), national with a leading 0 (`06-12345678`,
+  `(020) 123 45 67`, `0612345678`), North American (`(555) 123-4567`, `555-123-4567`), or a US social security number:
+  `[number]`;
+- a number after a word that names its kind (`tel. 612345678`, `account no. 12345678`, `SSN: 123456789`): `[number]` or
   `[account]`.
 
-All else stays: dates, amounts, plain numbers and ids without such a word, UUIDs, coordinates, versions, and digits that
-are part of a word, a link or a longer number. A national number without leading 0 and without such a word (`612 34 56
-78`) is not told from an amount.
+Everything else stays: dates, amounts, plain numbers and ids without such a word, UUIDs, coordinates, versions, and
+digits that are part of a word, a link or a longer number. A national number without a leading 0 and without such a word
+(`612 34 56 78`) cannot be distinguished from an amount.
 """
 
 import re
@@ -24,15 +23,19 @@ _IBAN_LENGTHS = {
     for country, length in re.findall(
         r"([A-Z]{2})(\d\d)",
         (
-            "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 FI18 FO18 FR27 GB22 "
-            "GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 "
-            "MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SE24 SI19 SK24 SM27 ST25 SV28 TL23 TN24 TR26 UA29 "
+            "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 "
+            "FI18 FO18 FR27 GB22 "
+            "GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 LU20 LV21 "
+            "LY25 MC27 MD24 ME22 "
+            "MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SE24 SI19 SK24 SM27 ST25 SV28 "
+            "TL23 TN24 TR26 UA29 "
             "VA22 VG24 XK20"
         ),
     )
 }
 _CARD = re.compile(
-    r"4\d{12}|4\d{15}|4\d{18}|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|720\d{12}|3[47]\d{13}|3(?:0[0-5]|[68]\d)\d{11}"
+    r"4\d{12}|4\d{15}|4\d{18}|5[1-5]\d{14}|2(?:2[2-9]|[3-6]\d|7[01])\d{13}|720\d{12}|3[47]\d{13}|3(?:0[0-5]"
+    r"|[68]\d)\d{11}"
     r"|6(?:011|4[4-9]\d|5\d\d)\d{12}|35\d{14}|6[27]\d{14,17}"
 )
 _UUID = r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b"
@@ -46,18 +49,21 @@ _END = r"(?!\w|[.,-]\d)"
 _NUMBER_WORD = r"(?:[ _-]?(?:number|nummer|num|n[uú]m[eé]ro|nr|no|n°))?"
 _LINK = r"""["']?[ .:=#)]{0,3}(?:\b(?:is|was|ist|war|est|es|on|at|op|unter)\b)?[ :=#]{0,2}["']?"""
 _PHONE_WORD = (
-    r"(?:tele(?:ph|f)one?|telefoon|teléfono|téléphone|tél|tel|phone|mobile?|mobiel|m[oó]vil|cell(?:phone)?|gsm|handy|fax|call|bel|whatsapp"
+    r"(?:tele(?:ph|f)one?|telefoon|teléfono|téléphone|tél|tel|phone|mobile?|mobiel|m[oó]vil|cell(?:phone)?|gsm|handy"
+    r"|fax|call|bel|whatsapp"
     r"|sms|msisdn)"
 )
 _ACCOUNT_WORD = (
-    r"(?:account|acct|rekening|konto|cuenta|compte|iban|routing|aba|(?:credit|debit)[ _-]?card|card(?=[ _-]?(?:number|nr|no)(?![^\W_]))"
+    r"(?:account|acct|rekening|konto|cuenta|compte|iban|routing|aba|(?:credit|debit)[ _-]?card|card(?=[ _-]?(?:number"
+    r"|nr|no)(?![^\W_]))"
     r"|kreditkarte|ssn|social[ _-]security|bsn|sofi|dni|nif|passport|paspoort|reisepass|pasaporte)"
 )
 _PRIVATE = re.compile(
     rf"(?P<moment>{_MOMENT}|{_UUID})"
     rf"|(?P<account>(?<![^\W_]){_ACCOUNT_WORD}{_NUMBER_WORD}{_LINK})\d(?:[ .-]?\d){{5,18}}{_END}"
     rf"|(?P<phone>(?<![^\W_]){_PHONE_WORD}{_NUMBER_WORD}{_LINK})[+(]{{0,2}}\d(?:[ ()./-]{{0,3}}\d){{6,14}}{_END}"
-    rf"|(?P<national>{_BEFORE}(?:0[1-9]\d{{0,4}}[ /.-]{{1,3}}|\(0[1-9]\d{{0,4}}\)[ /.-]{{0,3}})\d(?:[ /.-]{{0,3}}\d){{4,9}}{_END})"
+    rf"|(?P<national>{_BEFORE}(?:0[1-9]\d{{0,4}}[ /.-]{{1,3}}"
+    rf"|\(0[1-9]\d{{0,4}}\)[ /.-]{{0,3}})\d(?:[ /.-]{{0,3}}\d){{4,9}}{_END})"
     rf"|(?P<number>"
     rf"{_BEFORE}\(?\+\(?[1-9](?!\d{{0,2}}\.\d{{3,}}(?![\d./()-]| \d))(?:[ ()./-]{{0,3}}\d){{7,14}}{_END}"
     rf"|{_BEFORE}00(?:[1-9]\d{{10,12}}|[ .-]?[1-9]\d{{0,2}}(?:[ ()/.-]{{1,3}}\d+){{2,6}}){_END}"
@@ -72,26 +78,27 @@ _FOUR_BY_FOUR = re.compile(r"(?:\d{4}[ .-]){3}\d{4}")  # nothing else is written
 _MAYBE_IBAN = re.compile(rf"{_BEFORE}[A-Za-z]{{2}}\d\d(?=[ .-]?[A-Za-z0-9])")
 _GROUPS = re.compile(r"(?:[ .-]?[A-Za-z0-9]){11,30}")
 POSSIBLE = (  # for RE2, which is fast: a text in which this is not found is not private
-    r"@|%40|(?:\d\D{0,6}){8}|(?i:tel|tél|phone|mob|m[oó]vil|cell|gsm|handy|fax|call|bel|whatsapp|sms|msisdn|acc|rek|konto|cuenta|compte|iban"
+    r"@|%40|(?:\d\D{0,6}){8}|(?i:tel|tél|phone|mob|m[oó]vil|cell|gsm|handy|fax|call|bel|whatsapp|sms|msisdn|acc|rek"
+    r"|konto|cuenta|compte|iban"
     r"|rout|aba|card|karte|ssn|social|bsn|sofi|dni|nif|pass|paspoort|pasaporte)\D{0,24}\d(?:\D{0,3}\d){5}"
 )
 
 
 def mask_text(text: str) -> str:
-    """The text with what is private in it as [email], [account] or [number]; the rules stand above."""
+    """Replaces private data by [email], [account] or [number], by the rules of this module."""
     if "@" in text or "%40" in text:
         text = _EMAIL.sub("[email]", text)
     return _PRIVATE.sub(_mask, _without_ibans(text))
 
 
 def _mask(match: re.Match[str]) -> str:
-    kind, found = match.lastgroup, match[0]
-    digits = sum(c.isdigit() for c in found)
+    kind, text = match.lastgroup, match[0]
+    digits = sum(c.isdigit() for c in text)
     if kind in ("account", "phone"):
         return match[kind] + ("[account]" if kind == "account" else "[number]")
-    card = kind == "card" and (is_card(found) or _FOUR_BY_FOUR.fullmatch(found))
+    card = kind == "card" and (is_card(text) or _FOUR_BY_FOUR.fullmatch(text))
     stays = kind == "moment" or (kind == "national" and not 9 <= digits <= 12) or (kind == "card" and not card)
-    return found if stays else "[account]" if kind == "card" else "[number]"
+    return text if stays else "[account]" if kind == "card" else "[number]"
 
 
 def _without_ibans(text: str) -> str:
@@ -106,9 +113,9 @@ def _without_ibans(text: str) -> str:
 
 
 def _end_of(text: str, start: int, length: int) -> int | None:
-    """Where `length` letters and digits, in groups, end; None where they are too few or run on."""
-    found = _GROUPS.match(text, start)
-    places = [p for p in range(*found.span()) if text[p].isalnum()] if found else []
+    """Returns where `length` letters and digits, in groups, end; None if there are fewer or if they continue."""
+    group = _GROUPS.match(text, start)
+    places = [p for p in range(*group.span()) if text[p].isalnum()] if group else []
     if len(places) < length:
         return None
     end = places[length - 1] + 1
@@ -116,8 +123,9 @@ def _end_of(text: str, start: int, length: int) -> int | None:
 
 
 def is_iban(text: str) -> bool:
-    """An IBAN of a known country, its length and check digits right (ISO 13616); blanks, dots and dashes are passed
-    over.
+    """Tells whether the text is an IBAN of a known country with right length and check digits (ISO 13616).
+
+    Blanks, dots and dashes are ignored.
     """
     plain = re.sub(r"[ .-]", "", text).upper()
     if len(plain) != _IBAN_LENGTHS.get(plain[:2]) or not plain.isascii() or not plain.isalnum():
@@ -126,8 +134,9 @@ def is_iban(text: str) -> bool:
 
 
 def is_card(text: str) -> bool:
-    """A payment card's number: of a known network and length, check digit right (Luhn, ISO 7812); what parts its
-    groups is passed over.
+    """Tells whether the text is a payment card number of a known network and length with a right check digit.
+
+    The check is Luhn's (ISO 7812). Separators between the groups are ignored.
     """
     digits = re.sub(r"\D", "", text)
     if not _CARD.fullmatch(digits):

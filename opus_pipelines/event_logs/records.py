@@ -1,4 +1,7 @@
-"""The plain records that readers make and the assembler turns into rows. Times are microseconds since 1970 in UTC."""
+"""The records that format readers create and the assembler turns into rows.
+
+Times are microseconds since 1970 in UTC.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +12,7 @@ HOPELESS = 20_000  # rejected records: more of a file that has little else say n
 
 @dataclass(slots=True)
 class Task:
-    """One Task Implementation; its fields are the columns of the `tasks` struct, in their order."""
+    """One Task Implementation. Its fields are the columns of the `tasks` struct, in their order."""
 
     position: int = 0
     task_key: str = ""
@@ -41,11 +44,10 @@ class Task:
 
 @dataclass(slots=True)
 class Event:
-    """One record of a log, read: `task` holds what it says of the task, `time` its moment.
+    """One event of a log: `task` has what it says of the task, `time` its time.
 
-    `interval` marks a record that states start and end itself, and so pairs with no other. `fields`: what the record
-    says of its case, kept apart where the case is put together from several files; None where it is in the case's own
-    fields already.
+    `interval`: the record states start and end itself, so it is not paired with another. `fields` are the case values
+    of the record if the case is joined from several files; None if they are in the fields of the case already.
     """
 
     position: int
@@ -60,9 +62,9 @@ class Event:
 
 @dataclass(slots=True)
 class Case:
-    """One case, read: the values of its own under the names of `mapping.CASE_FIELDS`, and its events in file order.
+    """One case: its own values under the names of `mapping.CASE_FIELDS`, and its events in file order.
 
-    `shared`: how many of its events stand in an earlier case too, and were counted there; none of them has a
+    `shared` is the number of its events that also belong to an earlier case and were counted there; none of them has a
     transition.
     """
 
@@ -74,7 +76,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Cause:
-    """The record because of which a whole case is put aside."""
+    """The record that causes a whole case to be quarantined."""
 
     path: str
     position: int
@@ -83,8 +85,9 @@ class Cause:
 
 @dataclass(frozen=True)
 class Reject:
-    """One record that could not be used. `case_id`: its case, where that is known; `cause`: the record because of
-    which it went, if not its own fault.
+    """One record that could not be used.
+
+    `case_id` is its case, if known. `cause` is the record that caused the reject, if it is not the record itself.
     """
 
     position: int
@@ -97,10 +100,11 @@ class Reject:
 
 @dataclass
 class Counts:
-    """What became of a file's records. `currencies`: those of its amounts, but for the dollar.
+    """Counts of what became of the records of a file.
 
-    `duplicates` and `corrected` are among `not_work`. `quarantined`: cases put aside whole because of a rejected record
-    that stands in this file; `caseless`: rejected records that do not tell their case.
+    `currencies` are those of its amounts, without the dollar. `duplicates` and `corrected` are part of `not_work`.
+    `quarantined` counts cases that are quarantined because of a rejected record in this file. `caseless` counts
+    rejected records whose case is unknown.
     """
 
     records: int = 0
@@ -115,12 +119,15 @@ class Counts:
     task_implementations: int = 0
     currencies: list[str] = field(default_factory=list)
 
-    def hopeless(self, used: int) -> bool:
-        """Is it no log, but a file of another kind: so many records are rejected, and of a hundred not one is used?"""
+    def is_no_log(self, used: int) -> bool:
+        """Tells whether the file is probably no log of its format.
+
+        That is so if many records are rejected and less than one in a hundred is used.
+        """
         return self.rejected > HOPELESS and self.rejected > 99 * used
 
     def row(self) -> Mapping[str, Any]:
-        """As columns of history/sources."""
+        """Returns the counts as columns of history/sources."""
         return {
             "records": self.records,
             "records_used": self.used,

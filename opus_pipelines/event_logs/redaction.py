@@ -1,4 +1,4 @@
-"""What a source wants kept out of the lake: attributes dropped, hashed or masked while reading, and masked text."""
+"""Applies a source's `[redact]` settings: drops, hashes or masks attributes while reading, and masks texts."""
 
 import hashlib
 import hmac
@@ -9,14 +9,15 @@ from typing import Any
 import pyarrow as pa
 
 from opus_pipelines.core.ids import canonical, make_id
-from opus_pipelines.event_logs.masking import changed, mask_attributes, mask_lists, mask_texts, possible
+from opus_pipelines.event_logs.masking import map_distinct, mask_attributes, mask_lists, mask_texts, possible
 from opus_pipelines.event_logs.private_text import is_card, mask_text
 from opus_pipelines.event_logs.source_settings import Redact
 
 RECORD_BYTES = 4096
 WITHHELD = "(withheld: the record cannot be taken apart, and the source redacts attributes)"
 _BROAD = re.compile(  # for text that nobody analyses: every long number, whether or not it may be an amount
-    r"(?P<moment>\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d[\d:.,]*(?:Z|[+-]\d\d:?\d\d)?)?|\b\d{1,2}[./-]\d{1,2}[./-]\d{4}(?: \d\d:\d\d)?)"
+    r"(?P<moment>\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d[\d:.,]*(?:Z|[+-]\d\d:?\d\d)?)?"
+    r"|\b\d{1,2}[./-]\d{1,2}[./-]\d{4}(?: \d\d:\d\d)?)"
     r"|(?P<account>\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b)"
     r"|(?P<number>(?<![\w.])\+?\d(?:[ ()/-]{0,2}\d){7,19}(?![\w.]))"
 )
@@ -25,7 +26,7 @@ _TASK_TEXTS, _TASK_LISTS = ("task_key", "title", "description"), ("instructions"
 
 
 class Redactor:
-    """Applies a source's `[redact]` to what was read, before anything is made of it."""
+    """Applies `[redact]` to records before they are processed further."""
 
     def __init__(self, settings: Redact, key: bytes = b"") -> None:
         self._key = key
@@ -36,13 +37,12 @@ class Redactor:
         self.active = bool(self._actions)
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """A batch of the schema IMPLEMENTATIONS with its private texts masked, before `content_hash` is made; as it is
-        where the settings say `mask_text = false`.
+        """Masks the private texts of an IMPLEMENTATIONS batch, before `content_hash` is computed.
 
-        Masked are title, description, process_context and the attributes of cases and tasks, and of tasks also
-        task_key, instructions, inputs and outputs: tasks that differ in nothing but what is masked become one. A case
-        id or an actor in which something private stands is replaced whole by its keyed hash, so that cases and actors
-        stay apart; the case's implementation_id follows it.
+        With `mask_text = false` the batch stays as it is. Masked are title, description, process_context and the
+        attributes of cases and tasks, and of tasks also task_key, instructions, inputs and outputs. Tasks that differ
+        only in masked text become one task. A case id or an actor that contains private data is replaced whole by its
+        keyed hash, so that cases and actors stay distinct; the implementation_id of the case follows.
         """
         if not self._mask_text:
             return batch
@@ -69,31 +69,32 @@ class Redactor:
         return pa.StructArray.from_arrays(after, fields=fields, mask=tasks.is_null())
 
     def _identities(self, texts: pa.Array) -> pa.Array:
-        return changed(texts, self.identity, possible)
+        return map_distinct(texts, self.identity, possible)
 
     def identity(self, written: str) -> str:
-        """The name of a case, an actor or a file: as it is, or its keyed hash where something private stands in it.
+        """Returns the name of a case, an actor or a file, or its keyed hash if it contains private data.
 
-        Plain digits whose check digit would do for a card are an id like any other: so are one in ten.
+        Plain digits with a valid card check digit count as an id, because one in ten ids has one.
         """
         plain = not self._mask_text or mask_text(written) == written or (written.isdigit() and is_card(written))
         return written if plain else self.hashed(written)
 
     def hashed(self, value: Any) -> str:
-        """A hash that only who has the lake's key can try values against: a telephone number's plain hash is found in
-        seconds.
+        """Returns a keyed hash.
+
+        A plain hash of a telephone number could be reversed within seconds by trying all numbers.
         """
         text = value if isinstance(value, str) else canonical(value)
         return "h" + hmac.new(self._key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:16]
 
     def flat(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A record of plain columns, redacted."""
+        """Redacts a record of plain columns."""
         if not self.active or not self._actions.keys() & record.keys():
             return record
         return {k: self._shown(k, v) for k, v in record.items() if self._actions.get(k) != "drop"}
 
     def nested(self, value: Any, path: str = "") -> Any:
-        """A nested record, redacted wherever a key, or its dotted path (lists left out of it), is named."""
+        """Redacts a nested record wherever a key, or its dotted path without list positions, is named."""
         if not self.active:
             return value
         if isinstance(value, list):
@@ -114,7 +115,7 @@ class Redactor:
         return kept
 
     def _of_pair(self, value: dict[str, Any]) -> str | None:
-        """What is to be done with an attribute written as a pair, `{"name": ..., "value": ...}`, as OCEL and n8n do."""
+        """Returns the action for an attribute written as a pair, `{"name": ..., "value": ...}`, as in OCEL and n8n."""
         name = next(
             (value[key] for key in ("name", "key") if "value" in value and isinstance(value.get(key), str)), None
         )
@@ -124,17 +125,20 @@ class Redactor:
         return {k: self._acted(action, v) if k == "value" else v for k, v in value.items()}
 
     def record(self, written: str) -> str:
-        """A rejected record's text as the lake may keep it: masked, at most 4 KiB."""
+        """Returns the text of a rejected record for the lake: masked and at most 4 KiB long."""
         written = written[: 4 * RECORD_BYTES]
         masked = _mask_all(written) if self._mask_text else written
         return masked.encode("utf-8", "replace")[:RECORD_BYTES].decode("utf-8", "ignore")
 
     def raw(self, written: str) -> str:
-        """The text of a record that could not be taken apart: withheld where named attributes might stand in it."""
+        """Returns the text of a record that could not be parsed.
+
+        The text is withheld if it might contain attributes that the settings name.
+        """
         return WITHHELD if self.active else self.record(written)
 
     def reason(self, written: str) -> str:
-        """A reason may quote a value: masked like the record."""
+        """Masks a reason like a record, because a reason may quote a value."""
         return _mask_all(written) if self._mask_text else written
 
     def _shown(self, name: str, value: Any) -> Any:
@@ -151,7 +155,7 @@ def _mask_all(written: str) -> str:
 
 
 def _ids_again(columns: dict[str, pa.Array], ids: pa.Array) -> pa.Array:
-    """implementation_id where the case's id is another now."""
+    """Recomputes implementation_id where the id of the case changed."""
     rows = zip(
         columns["implementation_id"].to_pylist(),
         columns["source"].to_pylist(),

@@ -1,4 +1,4 @@
-"""`source.toml`: what a person may say about one source of history. An empty file and no file mean the same."""
+"""Reads `source.toml`, the settings of one source of history. A missing file means the same as an empty one."""
 
 import difflib
 import re
@@ -26,20 +26,20 @@ Texts = Annotated[list[str], BeforeValidator(_listed)]
 
 
 class FromColumn(Section):
-    """`{ column = "..." }`: the value stands in each case, under that column, attribute or dotted path."""
+    """`{ column = "..." }`: each case has its own value, in that column, attribute or dotted path."""
 
     column: str
 
 
 class TokenPrice(Section):
-    """A model's price where reading and writing differ."""
+    """The price of a model with different prices for input and output tokens."""
 
     tokens_in: float = Field(0.0, ge=0, description="dollars per million tokens read")
     tokens_out: float = Field(0.0, ge=0, description="dollars per million tokens written")
 
 
 class CaseNames(Section):
-    """Where a case's own values stand: a column, an attribute, or a dotted path."""
+    """The columns, attributes or dotted paths of case values."""
 
     case: str | None = Field(None, description="the case's id")
     title: str | None = Field(None, description="what the case was asked to do")
@@ -59,7 +59,7 @@ class CaseNames(Section):
 
 
 class EventNames(Section):
-    """Where an event's values stand."""
+    """The columns, attributes or dotted paths of event values."""
 
     activity: str | None = Field(None, description="the task's name")
     start: str | None = Field(None, description="when it began")
@@ -97,7 +97,7 @@ class EventNames(Section):
 
 
 class Columns(EventNames, CaseNames):
-    """`[columns]`: of CSV files, and of events and traces in XES."""
+    """`[columns]`: the columns of CSV files, and the attributes of events and traces in XES."""
 
     success: str | None = Field(None, description="the case's outcome as a boolean; [success] is for everything else")
 
@@ -122,7 +122,7 @@ class TaskPaths(EventNames):
 
 
 class Success(Section):
-    """`[success]`: one rule that tells whether a case succeeded."""
+    """`[success]`: one rule that decides whether a case succeeded."""
 
     column: str | None = Field(None, description="with equals: the case succeeded where this column has that value")
     equals: bool | float | str | list[bool | float | str] | None = Field(
@@ -149,7 +149,7 @@ class Success(Section):
 
 
 class Activities(Section):
-    """`[activities]`: what the activities of the source are, where the classification by evidence is wrong."""
+    """`[activities]`: the kinds of activities that the classification by evidence gets wrong."""
 
     event: Texts = Field([], description="activities that happen by themselves or outside the office: no work steps")
     outcome: Texts = Field([], description="activities that tell how a case or an attempt ended: no work steps")
@@ -157,7 +157,7 @@ class Activities(Section):
 
     @property
     def stated(self) -> dict[str, ActivityKind]:
-        """The stated kind by name of activity."""
+        """Returns the stated kind by activity name."""
         return {name: kind for kind in KINDS for name in getattr(self, kind)}
 
     @model_validator(mode="after")
@@ -171,7 +171,7 @@ class Activities(Section):
 
 
 class Redact(Section):
-    """`[redact]`: what never reaches the lake as it is."""
+    """`[redact]`: the attributes that never reach the lake unchanged."""
 
     drop: Texts = Field([], description="attributes left out")
     hash: Texts = Field([], description="attributes replaced by a hash, keyed with the lake's own key")
@@ -182,7 +182,7 @@ class Redact(Section):
 
 
 class SourceSettings(Section):
-    """The whole of `source.toml`."""
+    """All settings of `source.toml`."""
 
     industry: str | FromColumn | None = Field(None, description="of every case, or a column")
     client: str | FromColumn | None = Field(None, description="of every case, or a column")
@@ -295,8 +295,9 @@ class SourceSettings(Section):
         return value
 
     def column_of(self, name: str) -> str | None:
-        """The column of `name` (industry, client, contract, weight): of `{ column = ... }`, else of `[columns]` or
-        `[record]`.
+        """Returns the column of `name` (industry, client, contract or weight), or None.
+
+        The column is stated with `{ column = ... }`, or under `[columns]` or `[record]`.
         """
         value = getattr(self, name)
         if isinstance(value, FromColumn):
@@ -304,14 +305,15 @@ class SourceSettings(Section):
         return getattr(self.columns, name, None) or getattr(self.record, name, None)
 
     def constant(self, name: str) -> str | None:
-        """The one value of `name` (industry, client, contract) for the whole source, where it is written so."""
+        """Returns the one value of `name` (industry, client or contract) for the whole source, or None."""
         value = getattr(self, name)
         return value if isinstance(value, str) else None
 
 
 def _nearest_zone(value: str) -> str:
-    """The known zone that looks most like it: its place under another region, its whole name, or the place alone. No
-    abbreviations.
+    """Returns the known time zone whose name is most similar.
+
+    It compares the place in other regions, the whole name, and the place alone. It never returns an abbreviation.
     """
     zones = {
         zone.lower(): zone for zone in sorted(available_timezones()) if "/" in zone and not zone.startswith("Etc/")
@@ -328,7 +330,7 @@ def _nearest_zone(value: str) -> str:
 
 
 def load_source(folder: Path) -> SourceSettings:
-    """The settings of the source in `folder`; raises SettingsError naming the file and the key."""
+    """Loads the settings of the source in `folder`. Raises SettingsError with the file and the key."""
     path = folder / FILE_NAME
     if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
         raise SettingsError(f"{path}: points outside the source's folder; put the file itself there")

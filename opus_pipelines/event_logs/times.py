@@ -1,8 +1,9 @@
-"""Times as sources write them, to microseconds since 1970 in UTC.
+"""Converts times as sources write them to microseconds since 1970 in UTC.
 
-A time without zone is read in the source's `timezone`; without that key it is refused, never guessed. In the hour that
-a clock repeats in autumn the first reading is taken. In the hour that it skips in spring, by the offset before the gap:
-02:30 is what the clock then shows as 03:30. Seconds, milliseconds and microseconds since 1970 are in UTC by definition.
+A time without a zone is read in the source's `timezone`; without that setting it is refused, never guessed. In the hour
+that the clock repeats in autumn, the first occurrence counts. In the hour that it skips in spring, the offset before
+the gap applies: 02:30 is then the moment at which the clock shows 03:30. Seconds, milliseconds and microseconds since
+1970 are in UTC by definition.
 """
 
 import re
@@ -28,7 +29,10 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 
 class TimeParser:
-    """Reads the times of one file. `day_first` says what 03/04/2020 means; None refuses it."""
+    """Reads the times of one file.
+
+    `day_first` tells whether 03/04/2020 is in April; with None such a date is refused.
+    """
 
     def __init__(self, timezone: str | None = None, formats: Sequence[str] = (), day_first: bool | None = None) -> None:
         self._zone = ZoneInfo(timezone) if timezone else None
@@ -36,7 +40,7 @@ class TimeParser:
         self.day_first = day_first
 
     def __call__(self, value: Any) -> int:
-        """Microseconds since 1970; raises BadValueError with code bad_time, no_timezone or ambiguous_time."""
+        """Returns microseconds since 1970. Raises BadValueError with code bad_time, no_timezone or ambiguous_time."""
         try:
             moment = _iso(value) if not self._formats else None
             if moment is None:
@@ -75,12 +79,12 @@ class TimeParser:
     def _from_usual(self, written: str) -> datetime:
         try:
             if match := _YEAR_FIRST.fullmatch(written):
-                return _made(int(match[1]), int(match[3]), int(match[4]), match.groups()[4:])
+                return _combined(int(match[1]), int(match[3]), int(match[4]), match.groups()[4:])
             if (match := _NAMED.fullmatch(written)) and match[2].lower() in _MONTHS:
-                return _made(int(match[3]), _MONTHS.index(match[2].lower()) + 1, int(match[1]), match.groups()[3:])
+                return _combined(int(match[3]), _MONTHS.index(match[2].lower()) + 1, int(match[1]), match.groups()[3:])
             if match := _NUMERIC.fullmatch(written):
                 day, month = self._day_and_month(int(match[1]), int(match[3]), match[2], written)
-                return _made(int(match[4]), month, day, match.groups()[4:])
+                return _combined(int(match[4]), month, day, match.groups()[4:])
         except BadValueError:
             raise
         except ValueError:
@@ -103,7 +107,7 @@ class TimeParser:
 
 
 def _iso(value: Any) -> datetime | None:
-    """The common case, without further ado: an ISO time that begins with its year."""
+    """Reads an ISO time that begins with its year, which is the most frequent form. Returns None for any other form."""
     if isinstance(value, str) and value[4:5] == "-":
         try:
             return datetime.fromisoformat(value)
@@ -113,7 +117,10 @@ def _iso(value: Any) -> datetime | None:
 
 
 def day_comes_first(values: Iterable[str]) -> bool | None:
-    """What a whole column of d/m/Y or m/d/Y dates shows: True, False, or None where it shows neither or both."""
+    """Returns the order of d/m/Y or m/d/Y dates that a whole column shows.
+
+    The result is True, False, or None if the column shows neither order or both.
+    """
     shown = set()
     for value in values:
         match = _NUMERIC.fullmatch(value.strip())
@@ -123,7 +130,7 @@ def day_comes_first(values: Iterable[str]) -> bool | None:
 
 
 def is_numeric_date(value: str) -> bool:
-    """Does it have the form of 03/04/2020, whose meaning the column must show?"""
+    """Tells whether the value has the form of 03/04/2020, whose order of day and month the column must show."""
     match = _NUMERIC.fullmatch(value.strip())
     return match is not None and match[2] != "."
 
@@ -143,7 +150,7 @@ def _from_digits(written: str) -> datetime:
     return _EPOCH + timedelta(microseconds=micros)
 
 
-def _made(year: int, month: int, day: int, clock: Sequence[str | None]) -> datetime:
+def _combined(year: int, month: int, day: int, clock: Sequence[str | None]) -> datetime:
     hour, minute, second, fraction, half, zone = clock
     hours = int(hour or 0)
     if half:

@@ -1,6 +1,4 @@
-"""From what a source wrote to typed values: numbers, booleans, lists, texts. What cannot be told raises
-`BadValueError`.
-"""
+"""Converts written values to numbers, booleans, lists and texts. A value that cannot be read raises `BadValueError`."""
 
 import json
 import math
@@ -29,7 +27,7 @@ _GROUPED = {sign: re.compile(rf"[+-]?\d{{1,3}}({group})(?:\d{{2,3}}\1)*\d{{3}}")
 
 
 class BadValueError(ValueError):
-    """A record cannot be used: a short stable code for counting, and a sentence."""
+    """A record cannot be used. It has a short stable code for counting, and a sentence with the reason."""
 
     def __init__(self, code: str, reason: str) -> None:
         self.code = code
@@ -38,15 +36,13 @@ class BadValueError(ValueError):
 
 
 def text(value: Any) -> str:
-    """Any value as text: strings as they are, the rest as JSON; raises BadValueError for one that is no text that
-    people wrote.
-    """
+    """Converts any value to text: strings unchanged, others as JSON. Raises BadValueError if the text is too long."""
     written = value if isinstance(value, str) else json.dumps(value, sort_keys=True, ensure_ascii=False)
     return _not_longer(written, LONGEST_TEXT, "; drop under [redact] in source.toml leaves it out")
 
 
 def name(value: Any) -> str:
-    """The text of a name: a case's id, a task's key."""
+    """Converts a value to a name, such as a case id or a task key. Raises BadValueError if it is too long."""
     return _not_longer(text(value), LONGEST_NAME, "")
 
 
@@ -59,7 +55,7 @@ def _not_longer(written: str, most: int, advice: str) -> str:
 
 
 def boolean(value: Any) -> bool:
-    """true/false, yes/no, 1/0, success/failure, in any case."""
+    """Reads true/false, yes/no, 1/0 or success/failure in upper or lower case. Raises BadValueError for other words."""
     if isinstance(value, bool):
         return value
     word = text(value).strip().lower()
@@ -71,8 +67,10 @@ def boolean(value: Any) -> bool:
 
 
 def number(value: Any, decimal: str | None = None) -> float:
-    """A finite number. With `decimal` stated the other sign, a space or an apostrophe groups thousands; without it
-    nothing may group.
+    """Reads a finite number. Raises BadValueError.
+
+    If `decimal` is stated, the other sign, a space or an apostrophe groups thousands; otherwise grouping is not
+    allowed.
     """
     if isinstance(value, str):
         plain = value.strip().removeprefix("$").strip()
@@ -99,8 +97,9 @@ def number(value: Any, decimal: str | None = None) -> float:
 
 
 def _ungrouped(plain: str, decimal: str) -> str:
-    """A written number without what groups its thousands, and with a point; groups that are none say that `decimal` is
-    wrong.
+    """Removes the thousands separators of a written number and writes its decimal sign as a point.
+
+    Raises BadValueError for wrong groups, which show that `decimal` is wrong.
     """
     whole, point, rest = plain.partition(decimal)
     if re.search(_GROUPS[decimal], plain):
@@ -111,7 +110,7 @@ def _ungrouped(plain: str, decimal: str) -> str:
 
 
 def amount(value: Any, decimal: str | None = None) -> float:
-    """A number from 0 to `LARGEST`: money, memory, threads."""
+    """Reads a number from 0 to `LARGEST`, for money, memory and threads. Raises BadValueError."""
     result = number(value, decimal)
     if result < 0:
         raise BadValueError("negative_number", f"{shown(value)} is negative")
@@ -119,12 +118,15 @@ def amount(value: Any, decimal: str | None = None) -> float:
 
 
 def count(value: Any, decimal: str | None = None) -> int:
-    """A whole number that may not be negative: tokens."""
+    """Reads a whole number that is not negative, for tokens. Raises BadValueError."""
     return int(amount(value, decimal))
 
 
 def weight(value: Any) -> int:
-    """How many runs one record stands for: a whole number from 1 to `MOST_RUNS`."""
+    """Reads the number of runs that one record represents: a whole number from 1 to `MOST_RUNS`.
+
+    Raises BadValueError.
+    """
     result = number(value)
     if result != int(result) or not 1 <= result <= MOST_RUNS:
         raise BadValueError(
@@ -134,7 +136,7 @@ def weight(value: Any) -> int:
 
 
 def duration(value: Any, decimal: str | None = None) -> float:
-    """Milliseconds of work, at most as many as three thousand years have."""
+    """Reads milliseconds of work, at most `LONGEST_MS` (about three thousand years). Raises BadValueError."""
     result = number(value, decimal)
     if result < 0:
         raise BadValueError("negative_duration", f"the duration {shown(value)} is negative")
@@ -148,12 +150,12 @@ def _bounded(result: float, value: Any, most: float) -> float:
 
 
 def actor_kind(value: Any) -> str | None:
-    """human, model or code, from the usual words for them; None for any other word."""
+    """Returns human, model or code for the usual words for them, and None for any other word."""
     return ACTOR_KINDS.get(text(value).strip().lower())
 
 
 def texts(value: Any) -> list[str]:
-    """A list of texts: a list, JSON of one, or a text of parts between line ends, `;` or `|`."""
+    """Reads a list of texts: a list, a JSON list, or a text with parts separated by line ends, `;` or `|`."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             value = json.loads(value)
@@ -165,21 +167,27 @@ def texts(value: Any) -> list[str]:
 
 
 def instructions(value: Any) -> list[str]:
-    """Like `texts`, but prose may hold `;` and `|`: only lines are parts."""
+    """Reads a list of texts like `texts`, but only line ends separate the parts.
+
+    Prose may contain `;` and `|`.
+    """
     if isinstance(value, str) and not value.lstrip().startswith("["):
         return [line.strip() for line in value.splitlines() if line.strip()]
     return texts(value)
 
 
 def places(value: Any) -> list[int]:
-    """A list of places in a list."""
+    """Reads a list of positions in a list, counted from 0. Raises BadValueError."""
     if not isinstance(value, list) or not all(type(v) is int and v >= 0 for v in value):
         raise BadValueError("bad_predecessors", "the predecessors must be a list of places, counted from 0")
     return value
 
 
 def flatten(value: dict[str, Any], prefix: str = "", depth: int = 8) -> dict[str, Any]:
-    """Nested objects as one with dotted names; lists, and what lies deeper than `depth`, stay values."""
+    """Flattens nested objects to one with dotted names.
+
+    Lists, and objects deeper than `depth`, stay values.
+    """
     flat: dict[str, Any] = {}
     for key, inner in value.items():
         if isinstance(inner, dict) and depth:
@@ -190,13 +198,13 @@ def flatten(value: dict[str, Any], prefix: str = "", depth: int = 8) -> dict[str
 
 
 def at_path(value: Any, path: str) -> Any:
-    """What lies at a dotted path, None where nothing does."""
+    """Returns the value at a dotted path, or None if there is none."""
     for part in path.split("."):
         value = value.get(part) if isinstance(value, dict) else None
     return value
 
 
 def shown(value: Any) -> str:
-    """A value as a message may show it: quoted, at most 40 characters."""
+    """Quotes a value for a message, with at most 40 characters."""
     written = value if isinstance(value, str) else repr(value)
     return repr(written if len(written) <= 40 else written[:37] + "...")

@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
-from opus_pipelines.event_logs.assembler import Assembler, went_with
+from opus_pipelines.event_logs.assembler import Assembler, quarantined_event
 from opus_pipelines.event_logs.duplicate_events import JoinedCase, Part, join
 from opus_pipelines.event_logs.lifecycles import NOT_WORK
 from opus_pipelines.event_logs.records import Counts, Reject
@@ -114,7 +114,7 @@ class CasePartJoiner:
             return
         cause = next((part.cause for part in parts if part.cause is not None), None)
         clients = {(event.fields or {}).get("client") for part in parts for event in part.case.events}
-        if any(self._sink.leaves_out_case(part.case) for part in parts) or any(map(self._sink.leaves_out, clients)):
+        if any(self._sink.is_left_out_case(part.case) for part in parts) or any(map(self._sink.is_left_out, clients)):
             for part in parts:
                 self._counts[part.path].not_work += len(part.case.events)
         elif cause is not None:
@@ -122,7 +122,9 @@ class CasePartJoiner:
             for part in parts:
                 self._counts[part.path].rejected += len(part.case.events)
                 for event in part.case.events:
-                    self._hand_on_reject(part.path, went_with(part.case.case_id, event, cause, self._sink.redactor))
+                    self._hand_on_reject(
+                        part.path, quarantined_event(part.case.case_id, event, cause, self._sink.redactor)
+                    )
         else:
             self._finish(join(parts, self._keep), parts[0].path)
 
@@ -146,7 +148,7 @@ class CasePartJoiner:
         """Where a record is a whole case, the last one counts; earlier ones are duplicates where they say the same."""
         last = parts[-1]
         tasks = [event.task for event in last.case.events]
-        left_out = self._sink.leaves_out_case(last.case)
+        left_out = self._sink.is_left_out_case(last.case)
         for part in parts[:-1]:
             counts = self._counts[part.path]
             counts.not_work += 1

@@ -292,7 +292,7 @@ def _report(plan: SourcePlan, result: SourceResult, progress: Progress) -> None:
 def _leave_out(lake: Lake, plan: SourcePlan, clients: set[str]) -> SourcePlan:
     """Remember whom the source was read without."""
     known = Forgotten.of(lake)
-    found = known.found_in(plan.name, clients)
+    found = known.with_cases_in(plan.name, clients)
     if found != known:
         found.save(lake)
     return plan.leaving_out(found)

@@ -11,7 +11,7 @@ from opus_pipelines.core.ids import digest, file_hash, make_id
 from opus_pipelines.core.schemas import SOURCES
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.event_logs.costing import shipped_prices
-from opus_pipelines.event_logs.files import data_files, escape, printable
+from opus_pipelines.event_logs.files import data_files, printable, unsafe_path_reason
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
 from opus_pipelines.event_logs.formats import LOG_FORMATS, format_of, log_formats
 from opus_pipelines.event_logs.redaction import Redactor
@@ -124,7 +124,7 @@ def _plan_source(folder: Path, usd_per_unit: Mapping[str, float], key: bytes) ->
 
 def _plan_file(path: Path, folder: Path, settings: SourceSettings | None, stated: str, redactor: Redactor) -> FilePlan:
     name = redactor.identity(printable(path.relative_to(folder)))
-    refused = escape(path, folder)
+    refused = unsafe_path_reason(path, folder)
     kind = format_of(path.name, settings.format if settings else None)
     if refused is None and kind is None:
         known = ", ".join(s for f in log_formats() for s in f.suffixes)

@@ -193,7 +193,7 @@ def _why(error: BaseException) -> str:
 
 
 def _ticker(name: str, opened: _Opened, size: int, progress: Progress) -> Callable[[int], None]:
-    """Says now and then how far a long file is."""
+    """NameMeaning now and then how far a long file is."""
     began = said = monotonic()
 
     def tick(records: int) -> None:

@@ -75,7 +75,7 @@ class _BpmnReader:
     def _step(self, node: Raw | None) -> Raw | None:
         if node is None:
             return None
-        return self._sink.redactor.flat(node | {"key": self._sink.own_key(node.get("id", ""), node.get("name", ""))})
+        return self._sink.redactor.flat(node | {"key": self._sink.unique_key(node.get("id", ""), node.get("name", ""))})
 
     def _said_in(self, elements: Iterable[Any]) -> list[str]:
         """The text annotations among them that are tied to nothing."""

@@ -113,7 +113,7 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
         table.times.day_first = _day_first(open_file, text, delimiter, table.time_columns, sink)
         for number, row in enumerate(rows):
             _take(row, table, text, delimiter, sink)
-            sink.passed(number)
+            sink.report_progress(number)
     table.finish()
 
 

@@ -34,7 +34,7 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
     waiting: list[tuple[int, dict[str, Any]]] = []
     with open_file() as file:
         for position, line in _lines(file):
-            if sink.counts.hopeless(sink.counts.used):
+            if sink.counts.is_no_log(sink.counts.used):
                 raise InputError(f"hardly a line can be used of the first {position:,}")
             try:
                 record = sink.redactor.nested(_parsed(line))
@@ -106,7 +106,7 @@ class _JsonReader:
             except BadValueError as error:
                 self._sink.reject(position, error.code, error.reason, canonical(record))
             else:
-                if not self._sink.repeats(case.case_id):
+                if not self._sink.is_repeated(case.case_id):
                     self._sink.case(case)
         return []
 

@@ -97,7 +97,7 @@ class _N8nReader:
         """A workflow with a node that cannot be read: the others of it go with that one."""
         for position, node in enumerate(nodes, start=first):
             if _is_node(node):
-                self._sink.goes_with(position, canonical(node), case_id, cause)
+                self._sink.reject_with_case(position, canonical(node), case_id, cause)
         if any(map(_is_node, nodes)):
             self._sink.case(Case(case_id, {}, []), cause)
 

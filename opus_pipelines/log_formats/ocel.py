@@ -98,7 +98,7 @@ class _OcelReader:
         last = {str(event.get("id")): event for event in listed if isinstance(event, dict) and "id" in event}
         for position, event in enumerate(listed, start=1):
             if isinstance(event, dict) and (later := last.get(str(event.get("id")))) is not None and later is not event:
-                self._sink.said_again(is_corrected=later != event)
+                self._sink.count_repeated(is_corrected=later != event)
                 continue
             ids: list[str] = []
             try:
@@ -114,7 +114,7 @@ class _OcelReader:
                 cause = self._sink.reject(position, error.code, error.reason, canonical(event), ids[0] if ids else None)
                 for case_id in ids:
                     self._causes.setdefault(case_id, cause)
-            self._sink.passed(position)
+            self._sink.report_progress(position)
         self._sink.not_work(idle)
 
     def _related(self, event: Any) -> list[str]:
@@ -155,7 +155,7 @@ class _OcelReader:
             for event in events:
                 if event.position not in counted:
                     counted.add(event.position)
-                    self._sink.goes_with(event.position, event_record(case_id, event), case_id, cause)
+                    self._sink.reject_with_case(event.position, event_record(case_id, event), case_id, cause)
             self._sink.case(Case(case_id, {}, []), cause)
 
 

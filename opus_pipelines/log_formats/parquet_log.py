@@ -61,7 +61,7 @@ def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler) -> None:
     table = TableLog(_header(parquet.schema_arrow.names), settings, sink)
     for position, fields in enumerate(_rows(parquet, table.header, max(BOMB_BYTES, BOMB_BYTES_RATIO * size)), start=1):
         table.row(position, fields)
-        sink.passed(position)
+        sink.report_progress(position)
     table.finish()
 
 

@@ -55,7 +55,7 @@ class TableLog:
         cause = self._sink.reject(position, code, reason, record, case_id)
         if case_id is not None:
             self._causes.setdefault(case_id, cause)
-        if self._sink.counts.hopeless(self._used):
+        if self._sink.counts.is_no_log(self._used):
             raise InputError(f"hardly a row can be used of the first {position:,}; the last: {reason}")
 
     def finish(self) -> None:
@@ -80,7 +80,7 @@ class TableLog:
 
     def _event(self, position: int, case_id: str, raw: dict[str, Any]) -> None:
         case = self._cases.get(case_id) or Case(case_id, {}, [])
-        own: dict[str, Any] | None = {} if self._sink.holds(case_id) else None
+        own: dict[str, Any] | None = {} if self._sink.is_held(case_id) else None
         event = self._events.event(raw, position, case.fields if own is None else own)
         event.fields = own
         case.events.append(event)

@@ -73,7 +73,7 @@ class _XesReader:
                 events, "no_case", f"its trace has no {self._id_key}; [columns] case in source.toml names the id"
             )
             return None
-        if self._sink.repeats(case_id):
+        if self._sink.is_repeated(case_id):
             self._position += len(events)  # the source reads the file again and puts the case together
             return None
         fields: dict[str, Any] = {}
@@ -92,7 +92,7 @@ class _XesReader:
     def _read_events(self, elements: list[Any], case: Case, currency: Any) -> Cause | None:
         """Adds the events that can be used to the case; returns the first that cannot."""
         cause: Cause | None = None
-        is_held = self._sink.holds(case.case_id)
+        is_held = self._sink.is_held(case.case_id)
         for element in elements:
             self._position += 1
             raw = self._sink.redactor.flat(_attributes(element))

@@ -21,7 +21,7 @@ from opus_pipelines.estimates.standard_deviations import standard_deviations
 from opus_pipelines.estimates.success_probabilities import SuccessModel, from_cases
 from opus_pipelines.estimates.waiting_times import edge_waits, wait_rows
 from opus_pipelines.event_logs.activity_evidence import by_activity
-from opus_pipelines.event_logs.activity_kinds import Classified, classify_source, merged
+from opus_pipelines.event_logs.activity_kinds import Classified, classify_source, merge_kinds
 from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
 from opus_pipelines.task_matching.resolve import Resolution
 from opus_pipelines.wkg import graph_metrics, merge
@@ -41,7 +41,7 @@ def kinds_of(lake: Lake, parts: Iterable[SourcePart]) -> dict[str, Classified]:
         tasks = {(key, task) for _, key, task in part.aliases if key in classified}
         for key, task in sorted(tasks):
             found[task].append((part.source, key, evidence[key].occurrences, classified[key]))
-    return {task: merged(rows) for task, rows in found.items()}
+    return {task: merge_kinds(rows) for task, rows in found.items()}
 
 
 def write_tables(

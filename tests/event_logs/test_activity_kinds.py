@@ -12,10 +12,10 @@ from opus_pipelines.event_logs.activity_kinds import (
     Evidence,
     classify,
     classify_source,
-    merged,
+    merge_kinds,
     unknown_names,
 )
-from opus_pipelines.event_logs.activity_words import Says, read_name
+from opus_pipelines.event_logs.activity_words import NameMeaning, read_name
 
 WHOLE = Evidence(cases=100)
 SEEN = Evidence(occurrences=30, executed=30, followed=30, named=30, dated=30, waited=30, cases=30)
@@ -142,12 +142,12 @@ def test_an_unknown_name_is_told_with_the_nearest() -> None:
 def test_merging_over_sources() -> None:
     event, step = Classified("event", 0.8, ("waits",)), Classified("step", 0.9, ("plain",))
     stated = Classified("outcome", 1.0, ("stated in source.toml",))
-    assert merged([("a", "x", 5, event), ("b", "x", 9, step)]).kind == "step"
+    assert merge_kinds([("a", "x", 5, event), ("b", "x", 9, step)]).kind == "step"
     both = Classified("event", 0.8, ("waits", "step by other evidence (5 of 14 occurrences)"))
-    assert merged([("a", "x", 9, event), ("b", "x", 5, step)]) == both
-    tie = merged([("a", "x", 5, event), ("b", "x", 5, step)])
+    assert merge_kinds([("a", "x", 9, event), ("b", "x", 5, step)]) == both
+    tie = merge_kinds([("a", "x", 5, event), ("b", "x", 5, step)])
     assert (tie.kind, tie.reason) == ("step", "its sources disagree: step 5 times, event 5 times")
-    assert merged([("a", "x", 900, event), ("b", "x", 1, stated)]) == stated
+    assert merge_kinds([("a", "x", 900, event), ("b", "x", 1, stated)]) == stated
 
 
 COUNTS = st.builds(Evidence, **dict.fromkeys(Evidence.__dataclass_fields__, st.integers(0, 50)))
@@ -173,10 +173,10 @@ def test_the_order_of_sources_changes_nothing(rows, random) -> None:
     rows = list({row[:2]: row for row in rows}.values())
     shuffled = rows[:]
     random.shuffle(shuffled)
-    assert merged(rows) == merged(shuffled)
+    assert merge_kinds(rows) == merge_kinds(shuffled)
 
 
 def test_words_are_separated() -> None:
-    assert read_name("claimRejected") == (Says.REFUSED, "rejected")
-    assert read_name("claim_rejected_02") == (Says.REFUSED, "rejected")
-    assert read_name("Urlaub beendet") == (Says.OUTSIDE, "urlaub")
+    assert read_name("claimRejected") == (NameMeaning.REFUSED, "rejected")
+    assert read_name("claim_rejected_02") == (NameMeaning.REFUSED, "rejected")
+    assert read_name("Urlaub beendet") == (NameMeaning.OUTSIDE, "urlaub")

@@ -81,7 +81,7 @@ class CaseColumns:
         for name in _SETTLED:
             constant = self._settings.constant(name)
             found[name] = repeated(constant, pa.string(), rows) if constant else scanned.values(own.get(name, none))
-        if any(self._sink.forgets(client) for client in found["client"].unique().to_pylist()):
+        if any(self._sink.is_forgotten(client) for client in found["client"].unique().to_pylist()):
             raise UnusualError
         moment = pa.timestamp("us", "UTC")
         started, ended = _least(tasks.started, offsets), _most(tasks.ended, offsets)
