@@ -1,15 +1,14 @@
-"""Similarity of cases by their attributes: how often a random forest that predicts what was done puts two of them into
-one leaf.
+"""Similarity of cases by their attributes: the proximity of a random forest that predicts the tasks of a case.
 
-A case's attributes are what the client gave (an amount, a product, a country). Which of them matter, and where a number
-must be cut, is learnt from what the cases did: a forest of regression trees predicts which tasks and which consecutive
-pairs a case holds, and two cases are as similar as their share of common leaves says (Breiman 2001; as weights of a
-conditional distribution, Meinshausen 2006). When a case began counts as an attribute, so that work which has changed is
-told by the cases since then.
+The attributes of a case are what the client gave (an amount, a product, a country). The forest learns from the tasks of
+cases which attributes matter and where a number must be split: regression trees predict which tasks and which
+consecutive pairs a case holds, and the similarity of two cases is the share of trees in which they are in one leaf
+(Breiman 2001; as weights of a conditional distribution, Meinshausen 2006). The start time of a case is an attribute
+too, so that changed work is learnt from the cases after the change.
 
-What a case that still runs is expected to do is a guess. So it teaches the forest as much as its chance to have ended,
-and where the latest cases mostly still run, the forest learns from the time before: it would take the start of the
-guesses for a change of the work.
+The expected rest of a running case is a prediction. So a case is weighted with its probability of having ended, and
+where most of the latest cases still run, the forest is fitted to the time before them: otherwise it would take the
+start of the predictions for a change of the work.
 """
 
 from collections import Counter
@@ -43,9 +42,10 @@ Attributes = Mapping[str, str]
 
 @dataclass
 class Features:
-    """Turns attributes into numbers in the way that was learnt from a history: numbers as they are, times as seconds,
-    weekday and the days between any two of them, names as one column for each frequent value and one for the
-    value's frequency.
+    """Turns attributes into a matrix of features, as learnt from the attributes of a history.
+
+    Numbers stay as they are. Times become seconds, the weekday, and the seconds between each two of them. Names
+    become one column for each frequent value and one for the frequency of the value.
     """
 
     numbers: list[str] = field(default_factory=list)
@@ -54,44 +54,44 @@ class Features:
 
     @classmethod
     def of(cls, history: Sequence[Attributes]) -> "Features":
-        """What the attributes of a history are."""
-        made = cls()
-        for key in sorted({key for one in history for key in one}):
-            values = [one[key] for one in history if one.get(key)]
+        """Return the features of the attributes of a history: which are numbers, times or names."""
+        features = cls()
+        for key in sorted({key for case in history for key in case}):
+            values = [case[key] for case in history if case.get(key)]
             counts = Counter(values)
             if len(counts) < 2:
                 continue
             if _share(values, _number) >= NUMBER_SHARE and len(counts) > FEW_VALUES:
-                made.numbers.append(key)
+                features.numbers.append(key)
             elif _share(values, _time) >= NUMBER_SHARE:
-                made.times.append(key)
+                features.times.append(key)
             else:
                 frequent = [v for v, n in counts.most_common(CATEGORIES) if LEAST_CATEGORY <= n < len(history)]
-                made.names.append((key, tuple(frequent), counts))
-        return made
+                features.names.append((key, tuple(frequent), counts))
+        return features
 
     @property
     def known(self) -> frozenset[str]:
-        """Attributes that tell something."""
+        """Return the attributes that have at least two values in the history."""
         return frozenset([*self.numbers, *self.times, *(key for key, *_ in self.names)])
 
     def of_cases(self, cases: Sequence[Attributes], began: Sequence[float | None]) -> np.ndarray:
-        """[cases, features]; `began` in seconds since 1970."""
+        """Return the features [cases, features]; `began` is in seconds since 1970."""
         columns: list[list[float | None]] = [list(began)]
-        columns += [[_number(one.get(key, "")) for one in cases] for key in self.numbers]
-        moments = {key: [_time(one.get(key, "")) for one in cases] for key in self.times}
-        for n, found in enumerate(moments.values()):
-            columns.append([None if t is None else t.timestamp() for t in found])
-            columns.append([None if t is None else float(t.weekday()) for t in found])
+        columns += [[_number(case.get(key, "")) for case in cases] for key in self.numbers]
+        moments = {key: [_time(case.get(key, "")) for case in cases] for key in self.times}
+        for n, times in enumerate(moments.values()):
+            columns.append([None if t is None else t.timestamp() for t in times])
+            columns.append([None if t is None else float(t.weekday()) for t in times])
             for other in list(moments)[n + 1 :]:
                 columns.append(
                     [
                         None if a is None or b is None else b.timestamp() - a.timestamp()
-                        for a, b in zip(found, moments[other], strict=True)
+                        for a, b in zip(times, moments[other], strict=True)
                     ]
                 )
         for key, frequent, counts in self.names:
-            values = [one.get(key) for one in cases]
+            values = [case.get(key) for case in cases]
             columns += [[float(value == name) for value in values] for name in frequent]
             columns.append([float(counts.get(value, 0)) if value else None for value in values])
         return np.array(
@@ -100,7 +100,7 @@ class Features:
 
 
 class Proximity:
-    """The forest of one history, and the weights that it gives its cases for a new one."""
+    """A random forest fitted to one history, and the weights that it gives to the cases for a new one."""
 
     def __init__(
         self,
@@ -111,47 +111,54 @@ class Proximity:
         p_ended: np.ndarray | None = None,
         seed: int = 0,
     ) -> None:
-        """`done`: the tasks and pairs of each case, the forest's targets; `p_ended` [cases]: its chance to have ended,
-        None: all have.
+        """Fit the forest.
+
+        `done` has the tasks and pairs of each case, which are the targets; `p_ended` [cases] is its probability
+        of having ended (None: all have).
         """
         from sklearn.ensemble import RandomForestRegressor
 
         self.features = features
         self._latest = max((b for b in began if b is not None), default=None)
-        held = np.array(features.of_cases(cases, began))
+        matrix = np.array(features.of_cases(cases, began))
         weights = np.ones(len(done)) if p_ended is None else np.maximum(p_ended, LEAST_WEIGHT)
-        taught = _before_most_run(began, weights)
-        targets = _targets([done[n] for n in taught])
+        training = _before_most_run(began, weights)
+        targets = _targets([done[n] for n in training])
         self._forest = RandomForestRegressor(
             TREES,
-            min_samples_leaf=min(LEAST_LEAF, max(1, len(taught) // 4)),
-            max_features=1.0 if held.shape[1] <= FEW_FEATURES else FEATURES_TRIED,
-            max_samples=min(MOST_FIT, len(taught)),
+            min_samples_leaf=min(LEAST_LEAF, max(1, len(training) // 4)),
+            max_features=1.0 if matrix.shape[1] <= FEW_FEATURES else FEATURES_TRIED,
+            max_samples=min(MOST_FIT, len(training)),
             random_state=seed,
             n_jobs=1,
-        ).fit(held[taught], targets, sample_weight=weights[taught])
-        self._leaves = self._forest.apply(held)
+        ).fit(matrix[training], targets, sample_weight=weights[training])
+        self._leaves = self._forest.apply(matrix)
         self._of_leaf = [Counter(self._leaves[:, tree].tolist()) for tree in range(TREES)]
         self._kept: dict[bytes, np.ndarray] = {}
 
     def weights(self, attributes: Attributes, began: float | None) -> np.ndarray:
-        """[cases]: sums to 1. `began` unknown: now, that is, as the latest case of this history."""
+        """Return the weights [cases] of the cases of the history; they sum to 1.
+
+        Where `began` is None, the start time is that of the latest case of the history.
+        """
         row = self.features.of_cases([attributes], [self._latest if began is None else began])
         leaves = self._forest.apply(row)[0]
         key = leaves.tobytes()
         if key not in self._kept:
             if len(self._kept) > 1_000:
                 self._kept.clear()
-            found = np.zeros(len(self._leaves))
+            weights = np.zeros(len(self._leaves))
             for tree, leaf in enumerate(leaves.tolist()):
-                found[self._leaves[:, tree] == leaf] += 1 / self._of_leaf[tree][leaf]
-            self._kept[key] = found / TREES
+                weights[self._leaves[:, tree] == leaf] += 1 / self._of_leaf[tree][leaf]
+            self._kept[key] = weights / TREES
         return self._kept[key]
 
 
 def _before_most_run(began: Sequence[float | None], p_ended: np.ndarray) -> np.ndarray:
-    """Places of the cases, in order of time, that began before the latest ones of which most still run; of all cases
-    where too few did.
+    """Return the indices of the cases that began before the first window of which most still run.
+
+    They are in order of time. Where fewer than `LEAST_BEFORE` of the cases began before it, all indices are
+    returned.
     """
     order = np.argsort([-np.inf if b is None else b for b in began], kind="stable")
     width = min(len(order), max(LEAST_WINDOW, int(WINDOW_SHARE * len(order))))
@@ -162,14 +169,17 @@ def _before_most_run(began: Sequence[float | None], p_ended: np.ndarray) -> np.n
 
 
 def _targets(done: Sequence[frozenset[Any]]) -> np.ndarray:
-    """[cases, targets] 0 or 1: the tasks, and the most frequent pairs, that some cases hold and others do not."""
-    counts = Counter(item for held in done for item in held)
-    told = [i for i, n in counts.items() if (1 - USUAL) * len(done) < n < USUAL * len(done)]
-    tasks = sorted(i for i in told if isinstance(i, str))
-    pairs = sorted((i for i in told if not isinstance(i, str)), key=lambda i: (-counts[i], i))[:TARGETS]
+    """Return the targets [cases, targets], 0 or 1, of the forest.
+
+    They are the tasks and the most frequent pairs that some cases hold and others do not.
+    """
+    counts = Counter(item for tasks_and_pairs in done for item in tasks_and_pairs)
+    informative = [i for i, n in counts.items() if (1 - USUAL) * len(done) < n < USUAL * len(done)]
+    tasks = sorted(i for i in informative if isinstance(i, str))
+    pairs = sorted((i for i in informative if not isinstance(i, str)), key=lambda i: (-counts[i], i))[:TARGETS]
     chosen = [*tasks, *pairs]
     return (
-        np.array([[item in held for item in chosen] for held in done], np.float32)
+        np.array([[item in tasks_and_pairs for item in chosen] for tasks_and_pairs in done], np.float32)
         if chosen
         else np.zeros((len(done), 1), np.float32)
     )
@@ -181,15 +191,15 @@ def _share(values: Sequence[str], read: Any) -> float:
 
 def _number(value: str) -> float | None:
     try:
-        found = float(value)
+        number = float(value)
     except ValueError:
         return None
-    return found if np.isfinite(found) and abs(found) < 1e300 else None
+    return number if np.isfinite(number) and abs(number) < 1e300 else None
 
 
 def _time(value: str) -> datetime | None:
     try:
-        found = datetime.fromisoformat(value)
+        time = datetime.fromisoformat(value)
     except ValueError:
         return None
-    return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)

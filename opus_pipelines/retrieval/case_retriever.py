@@ -1,6 +1,4 @@
-"""The cases of history near an Intention, looked up in one snapshot: vectors and cases joined once, then searched
-often.
-"""
+"""The cases of one snapshot that are similar to an Intention: an exact search by vector."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -25,7 +23,7 @@ KEPT = 10_000  # cases that are remembered once they were read: some kB each
 
 
 class CaseRetriever:
-    """The cases of a snapshot in the order of their ids, those that have a vector to be searched by it."""
+    """The cases of a snapshot, ordered by their ids; those with a vector can be found by it."""
 
     def __init__(self, cases: pa.Table, vectors: pa.Table, passive: Collection[str] = ()) -> None:
         """`passive`: tasks that are no work steps; they stand in a case's `course` and not among its tasks."""
@@ -46,8 +44,10 @@ class CaseRetriever:
         return self._cases.num_rows
 
     def near(self, vector: np.ndarray, industry: str | None, top: int) -> list[SimilarCase]:
-        """The `top` nearest cases of the industry, nearest first; cases where refusing was right are no models to
-        follow.
+        """Return the `top` most similar cases of the industry, nearest first.
+
+        `vector` [d] has unit length. Cases in which refusing was right are left out, because no workflow should
+        follow them.
         """
         if not len(self):
             return []
@@ -64,8 +64,9 @@ class CaseRetriever:
         ]
 
     def at(self, rows: Sequence[int], weights: Sequence[float], similarity: float | None) -> list[SimilarCase]:
-        """The cases at these rows of the table by id, with these weights. `similarity`: of the first; it falls with
-        the weight.
+        """Return the cases at these rows of `table` with these weights.
+
+        `similarity` is that of the first case; that of the others falls with their weight.
         """
         top = 1.0 if similarity is None else similarity
         return [
@@ -74,28 +75,29 @@ class CaseRetriever:
         ]
 
     def scope(self, industry: str | None) -> np.ndarray:
-        """Rows of the table by id: cases of the industry (None: of all), but those where refusing was right."""
+        """Return the rows of `table` of the industry's cases (None: all), without those in which refusing was right."""
         refusal = np.array([x is False for x in self._all["expected_outcome"].to_pylist()], dtype=bool)
-        mine = (
+        is_in_scope = (
             np.array(self._all["industry"].to_pylist(), dtype=object) == industry if industry is not None else ~refusal
         )
-        return np.flatnonzero(~refusal & mine)
+        return np.flatnonzero(~refusal & is_in_scope)
 
     @property
     def table(self) -> pa.Table:
-        """All cases by id."""
+        """Return all cases, ordered by id."""
         return self._all
 
     def near_case_with(self, task: str, vector: np.ndarray, industry: str | None, top: int) -> list[SimilarCase]:
-        """The cases `near` that one of them which is nearest to the vector among those that did the task and did not
-        fail; else none.
+        """Return the cases similar to the most similar case that did the task and did not fail.
+
+        Returns an empty list where no such case exists.
         """
         allowed = self._allowed(industry) & self._models_of(task) if len(self) else np.zeros(0, bool)
         hits = nearest_cases(self._vectors, vector, allowed, 1) if allowed.any() else []
         return self.near(self._vectors[hits[0][0]], industry, top) if hits else []
 
     def _at(self, places: Sequence[int]) -> list[SimilarCase]:
-        """The cases at these places, as near as can be; many intakes ask for the same ones."""
+        """Return the cases at these rows; cases that were read once are kept, because many intakes need the same."""
         unread = [place for place in places if place not in self._read]
         if len(self._read) + len(unread) > KEPT:
             self._read, unread = {}, list(places)
@@ -108,7 +110,7 @@ class CaseRetriever:
         return [self._read[place] for place in places]
 
     def _allowed(self, industry: str | None) -> np.ndarray:
-        """[cases]: of the industry, and such that refusing was not right."""
+        """Return, for each case with a vector [cases], whether it is of the industry and refusing it was not right."""
         if industry not in self._masks:
             self._masks[industry] = (
                 ~self._refusal if industry is None else ~self._refusal & (self._industry == industry)
@@ -116,17 +118,17 @@ class CaseRetriever:
         return self._masks[industry]
 
     def _models_of(self, task: str) -> np.ndarray:
-        """[cases]: did it, and did not fail."""
+        """Return, for each case with a vector [cases], whether it did the task and did not fail."""
         done = pc.list_parent_indices(self._cases["tasks"]).filter(
             pc.equal(pc.list_flatten(self._cases["tasks"]), task)
         )
-        found = np.zeros(self._cases.num_rows, dtype=bool)
-        found[done.to_numpy()] = True
-        return found & pc.fill_null(self._cases["success"], True).to_numpy()
+        did_task = np.zeros(self._cases.num_rows, dtype=bool)
+        did_task[done.to_numpy()] = True
+        return did_task & pc.fill_null(self._cases["success"], True).to_numpy()
 
 
 def _weights(cosines: Sequence[float], is_model: Sequence[bool]) -> list[float]:
-    """A weight in ]0, 1] for every case, nearest first; 1 down to the nearest model's similarity."""
+    """Return a weight in ]0, 1] for every case, nearest first; it is 1 down to the similarity of the first model."""
     models = [cosine for cosine, model in zip(cosines, is_model, strict=True) if model] or [cosines[0]]
     sharpness = min(max(models[0] - models[min(ENOUGH, len(models)) - 1], SHARPEST), BLUNTEST)
     return [min(1.0, math.exp((cosine - models[0]) / sharpness)) for cosine in cosines]
@@ -135,7 +137,7 @@ def _weights(cosines: Sequence[float], is_model: Sequence[bool]) -> list[float]:
 def _case(row: dict[str, Any], passive: frozenset[str]) -> SimilarCase:
     course: Sequence[str] = row["tasks"] or ()
     steps = [place for place, task in enumerate(course) if task not in passive]
-    of = {name: tuple(row[name][place] for place in steps) if row.get(name) else () for name in _IN_STEP}
+    values = {name: tuple(row[name][place] for place in steps) if row.get(name) else () for name in _IN_STEP}
     return SimilarCase(
         implementation_id=row["implementation_id"],
         similarity=1.0,
@@ -144,13 +146,13 @@ def _case(row: dict[str, Any], passive: frozenset[str]) -> SimilarCase:
         expected_outcome=row["expected_outcome"],
         client=row["client"],
         kind_of_case=row["kind_of_case"],
-        tasks=of["tasks"],
-        task_keys=of["task_keys"],
-        task_cost_usd=of["task_cost_usd"],
-        task_duration_ms=of["task_duration_ms"],
-        actor_kinds=of["actor_kinds"],
+        tasks=values["tasks"],
+        task_keys=values["task_keys"],
+        task_cost_usd=values["task_cost_usd"],
+        task_duration_ms=values["task_duration_ms"],
+        actor_kinds=values["actor_kinds"],
         activities=tuple(course),
-        models=of["models"],
-        actor_groups=of["actor_groups"],
+        models=values["models"],
+        actor_groups=values["actor_groups"],
         lead_time_ms=row.get("lead_time_ms"),
     )

@@ -1,9 +1,8 @@
-"""Kinds of work that an intake's own documents demand beside what its near cases did: what no case combined, a
-workflow may still combine.
+"""The further processes that an intake's own documents demand, besides the process of its similar cases.
 
-A step that is demanded and that near cases did not do is looked up where history did it. Where it is what one does
-there, all of that work is asked for, since a drying without an estimate settles nothing; where it is an extra there, it
-is one here. Project's own rule.
+No case of history may have combined them; a workflow may. A demanded step that similar cases did not do is looked up
+where history did it. Where it is a critical task of those cases, the whole process is demanded; otherwise only the step
+is. This is the project's own rule.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -32,50 +31,51 @@ def combined_processes(
     intake: Intake,
     vector: np.ndarray,
     knowledge: SnapshotIndex,
-    knobs: Generation,
+    settings: Generation,
 ) -> list[ProcessDemand]:
-    """The work of the near cases first, then each further one that a demanded step belongs to. `texts`: unit vectors
-    of the clauses.
+    """Return the process of the similar cases first, then each further process that a demanded step belongs to.
+
+    `texts` has the unit vectors [d] of the clauses of the rules.
     """
-    works = [first]
+    demands = [first]
     for task in dict.fromkeys(_demanded(rules, texts, intake, knowledge)):
-        if len(works) < MOST and not any(work.supports(task) for work in works):
-            cases = knowledge.cases.near_case_with(task, vector, intake.industry, knobs.near_cases)
-            needed = critical_tasks(cases, knowledge.critical_task_rows(intake.industry), intake.client, knobs)
-            belongs = any(task in group for group in needed)
+        if len(demands) < MOST and not any(demand.supports(task) for demand in demands):
+            cases = knowledge.cases.near_case_with(task, vector, intake.industry, settings.near_cases)
+            critical = critical_tasks(cases, knowledge.critical_task_rows(intake.industry), intake.client, settings)
+            belongs = any(task in group for group in critical)
             if cases:
-                works.append(ProcessDemand(cases, needed if belongs else [frozenset({task})]))
-    return works
+                demands.append(ProcessDemand(cases, critical if belongs else [frozenset({task})]))
+    return demands
 
 
-def critical_groups(works: Iterable[ProcessDemand]) -> list[frozenset[str]]:
-    """The groups of all works, each once, in order of their ids."""
-    return sorted({group for work in works for group in work.critical}, key=sorted)
+def critical_groups(demands: Iterable[ProcessDemand]) -> list[frozenset[str]]:
+    """Return the groups of critical tasks of all processes, each once, in order of their ids."""
+    return sorted({group for demand in demands for group in demand.critical}, key=sorted)
 
 
-def combined_precedence(works: Sequence[ProcessDemand], share: float) -> frozenset[Pair]:
-    """What the first work settled, and of each further one what contradicts nothing before it."""
-    found: set[Pair] = set()
-    for work in works:
-        found |= {(a, b) for a, b in stable_precedence(work.cases, share) if (b, a) not in found}
-    return frozenset(found)
+def combined_precedence(demands: Sequence[ProcessDemand], share: float) -> frozenset[Pair]:
+    """Return the stable precedence of the first process, and of each further one what does not contradict it."""
+    pairs: set[Pair] = set()
+    for demand in demands:
+        pairs |= {(a, b) for a, b in stable_precedence(demand.cases, share) if (b, a) not in pairs}
+    return frozenset(pairs)
 
 
 def _demanded(
     rules: Sequence[Rule], texts: Mapping[str, np.ndarray], intake: Intake, knowledge: SnapshotIndex
 ) -> Iterator[str]:
-    """The steps of the industry that the intake's settings and its own process documents surely demand, in their
-    order.
-    """
+    """Yield the tasks of the industry that the intake's settings and process documents certainly demand, in order."""
     graph, names = knowledge.graph, knowledge.names
-    mine = [t for t, task in graph.tasks.items() if intake.industry is None or intake.industry in task.industries]
+    tasks = [t for t, task in graph.tasks.items() if intake.industry is None or intake.industry in task.industries]
     for name in intake.constraints.must_contain:
-        yield from sorted(names.tasks(name) & set(mine))[:1]
-    meaning = TaskMatcher(names, graph, mine, knowledge.task_vectors, texts)
-    said = "\n".join([intake.title or "", *(e.text or "" for e in intake.elements if e.role == "input")])
-    settling = ConstraintResolution(
-        ResolutionContext(said, meaning, WFG(), (), frozenset(), intake.constraints, {}, intake.answers)
+        yield from sorted(names.tasks(name) & set(tasks))[:1]
+    matcher = TaskMatcher(names, graph, tasks, knowledge.task_vectors, texts)
+    request_text = "\n".join([intake.title or "", *(e.text or "" for e in intake.elements if e.role == "input")])
+    resolution = ConstraintResolution(
+        ResolutionContext(request_text, matcher, WFG(), (), frozenset(), intake.constraints, {}, intake.answers)
     )
     for rule in rules:
         if rule.sentence.role == "process":
-            yield from filter(None, (settling.task_demanded(demand, rule.sentence.heading) for demand in rule.demands))
+            yield from filter(
+                None, (resolution.task_demanded(demand, rule.sentence.heading) for demand in rule.demands)
+            )

@@ -1,7 +1,7 @@
-"""Whether a demand that was read takes effect, and if not, why.
+"""Constraint resolution: whether a demand of a rule becomes a constraint, and if not, why.
 
-It does only where it is surely about a task or limit of this Intention's own ways: a rule that is missed can be stated
-in contract.toml, a rule that is wrongly read would spoil every workflow.
+A demand becomes a constraint only where it certainly concerns a task or limit of this Intention. A person can state a
+missed rule in contract.toml, but a rule that is read wrongly would spoil every workflow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,12 +29,11 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class ResolvedRule:
-    """One constraint or would-be constraint: where it comes from and whether it holds. `tasks`: the ids it is about,
-    in order.
+    """One demand of a rule, or one stated constraint: its source, its effect and its tasks (ids, in order).
 
-    `is_elsewhere`: the intake's facts, or a person's answer, say that the rule is about others. `asks`: the phrase of
-    which nobody can tell which activity it means, with the titles of the `nearest` activities: a question to a person,
-    who answers it in contract.toml.
+    `is_about_other_cases`: the intake's facts, or the answer of a person, say that the rule concerns other cases.
+    `unclear_phrase`: a phrase for which no activity can be identified, with the titles of the `nearest` ones; it is
+    a question to a person, who answers it in contract.toml.
     """
 
     kind: str
@@ -51,20 +50,23 @@ class ResolvedRule:
 
     @property
     def status(self) -> str:
-        """in force, other cases, or not applied."""
+        """Return one of: in force, other cases, not applied."""
         return "in force" if self.is_in_force else "other cases" if self.is_about_other_cases else "not applied"
 
     @property
     def is_in_force(self) -> bool:
-        """It is a constraint of the search."""
+        """Return whether it is a constraint of the search."""
         return self.effect == IN_FORCE
 
 
 @dataclass(frozen=True)
 class ResolutionContext:
-    """What a demand is held against: the client's own words, the ways of this Intention, its kinds of work (the near
-    cases' first), what is stated, which activity a person said that a phrase means, and whether history tells
-    anything of a task's time.
+    """What a demand is resolved against.
+
+    `request_text`: title and client input. `wfg`: the Workflow Graph of this Intention. `demands`: its processes,
+    that of the similar cases first. `precedence`: the stable precedence of history. `stated`: the stated
+    constraints. `elements`: name of each document by id. `answers`: the activity that a person gave for a phrase.
+    `is_timed`: whether history has times of a task.
     """
 
     request_text: str
@@ -79,89 +81,91 @@ class ResolutionContext:
 
 
 class ConstraintResolution:
-    """One Intention's demands being settled: what holds so far decides about what follows."""
+    """Resolves the demands of one Intention; constraints in force decide on those that follow."""
 
-    def __init__(self, ground: ResolutionContext) -> None:
-        self.context = ground
-        self.facts = IntakeFacts(ground.request_text)
-        self.answers = {stems(phrase.casefold()): name for phrase, name in ground.answers.items()}
-        names = ground.matcher.names
-        self.stated_pairs = {(a, b) for x, y in ground.stated.before for a in names.tasks(x) for b in names.tasks(y)}
+    def __init__(self, context: ResolutionContext) -> None:
+        self.context = context
+        self.facts = IntakeFacts(context.request_text)
+        self.answers = {stems(phrase.casefold()): name for phrase, name in context.answers.items()}
+        names = context.matcher.names
+        self.stated_pairs = {(a, b) for x, y in context.stated.before for a in names.tasks(x) for b in names.tasks(y)}
         self.pairs: set[Pair] = set(self.stated_pairs)
-        self.contains = {t for name in ground.stated.must_contain for t in names.tasks(name)}
-        self.lacks = {t for name in ground.stated.must_not_contain for t in names.tasks(name)}
+        self.must_contain = {t for name in context.stated.must_contain for t in names.tasks(name)}
+        self.must_not_contain = {t for name in context.stated.must_not_contain for t in names.tasks(name)}
 
     def resolve(self, rules: Sequence[Rule]) -> list[ResolvedRule]:
-        """Every demand of the rules in their order; the strong ones are settled first."""
+        """Return every demand of the rules in their order; the strong ones are resolved first."""
         listed = [(rule, demand) for rule in rules for demand in rule.demands]
         last = lambda demand: (demand.kind in CHOICES, not demand.strong, demand.kind == "must_not_contain")
-        first = sorted(range(len(listed)), key=lambda n: (*last(listed[n][1]), n))
-        made = {n: self._demanded(*listed[n]) for n in first}
-        return list(dict.fromkeys(made[n] for n in range(len(listed))))
+        order = sorted(range(len(listed)), key=lambda n: (*last(listed[n][1]), n))
+        resolved = {n: self._resolve_demand(*listed[n]) for n in order}
+        return list(dict.fromkeys(resolved[n] for n in range(len(listed))))
 
     def task_demanded(self, demand: RuleDemand, heading: str | None) -> str | None:
-        """The task that it demands to be done, whatever near cases did; None where that is unsure, or it is not about
-        this intake.
+        """Return the task that a demand asks for, whether similar cases did it or not.
+
+        Returns None where the task is not certain, or the demand does not concern this intake.
         """
-        if demand.kind != "must_contain" or demand.no_effect_reason or self._elsewhere(demand)[0]:
+        if demand.kind != "must_contain" or demand.no_effect_reason or self._not_applicable(demand)[0]:
             return None
         task = self._task(demand.clauses[0], demand.verbs[0])
-        hangs = demand.depends_on and self._task(demand.depends_on) is None
-        return None if task is None or hangs or self._under(heading, (task,)) else task
+        is_unclear = demand.depends_on and self._task(demand.depends_on) is None
+        return None if task is None or is_unclear or self._other_step_reason(heading, (task,)) else task
 
-    def _demanded(self, rule: Rule, demand: RuleDemand) -> ResolvedRule:
-        tasks, effect = self._settled(demand, rule.sentence)
+    def _resolve_demand(self, rule: Rule, demand: RuleDemand) -> ResolvedRule:
+        tasks, effect = self._resolved(demand, rule.sentence)
         titles = [self.context.matcher.graph.tasks[t].title for t in tasks]
-        said = demand.shown or _in_words(demand, titles or demand.clauses)
-        where = self.context.elements.get(rule.sentence.element_id, rule.sentence.role)
-        asks = (
+        value = demand.shown or _in_words(demand, titles or demand.clauses)
+        place = self.context.elements.get(rule.sentence.element_id, rule.sentence.role)
+        question = (
             None
-            if demand.no_effect_reason or effect == IN_FORCE or self._elsewhere(demand)[0]
+            if demand.no_effect_reason or effect == IN_FORCE or self._not_applicable(demand)[0]
             else self._question(demand)
         )
-        nearest = self.context.matcher.nearest(asks) if asks else ()
+        nearest = self.context.matcher.nearest(question) if question else ()
         return ResolvedRule(
             demand.kind,
-            said,
+            value,
             effect,
-            f"{where}, {rule.sentence.place}",
+            f"{place}, {rule.sentence.place}",
             rule.sentence.text,
             rule.sentence.element_id,
             tasks,
-            self._elsewhere(demand)[1] or self._is_dismissed(demand),
-            asks,
+            self._not_applicable(demand)[1] or self._is_dismissed(demand),
+            question,
             nearest,
             demand.figure,
         )
 
     def _is_dismissed(self, demand: RuleDemand) -> bool:
-        """A person answered that no activity is meant."""
+        """Return whether a person answered that no activity is meant."""
         answers = (self.answers.get(stems(clause)) for clause in (*demand.clauses, demand.depends_on))
         return any(answer is not None and answer.casefold() == NO_ACTIVITY for answer in answers)
 
     def _task(self, clause: str, verb: str = "") -> str | None:
-        """The task that a clause means: by the answer of a person, else as far as its words surely tell."""
+        """Return the task that a clause means: by the answer of a person, else by its words."""
         answer = self.answers.get(stems(clause))
         if answer is None:
-            return self._meant_by(clause, verb)
-        there = self.context.matcher.names.tasks(answer) & set(self.context.matcher.tasks)
-        return min(there) if there else None
+            return self._matched(clause, verb)
+        tasks = self.context.matcher.names.tasks(answer) & set(self.context.matcher.tasks)
+        return min(tasks) if tasks else None
 
-    def _meant_by(self, clause: str, verb: str) -> str | None:
-        """The task that the words mean. Who does it counts where the task is called by that: "approved by the
-        supervisor".
+    def _matched(self, clause: str, verb: str) -> str | None:
+        """Return the task that the words mean.
+
+        The agent counts only where the task's name has it: "approved by the supervisor".
         """
-        meaning, bare = self.context.matcher, without_agent(clause)
+        matcher, bare = self.context.matcher, without_agent(clause)
         if bare == clause or not bare:
-            return meaning.match(clause, verb)
-        found = meaning.match(clause, verb)
+            return matcher.match(clause, verb)
+        task = matcher.match(clause, verb)
         agent = [w for w in stems(clause) if w not in stems(bare)]
-        if found is not None and any(same(n, w) for name in meaning.stemmed_names(found) for n in name for w in agent):
-            return found
-        return meaning.match(bare, verb)
+        if task is not None and any(same(n, w) for name in matcher.stemmed_names(task) for n in name for w in agent):
+            return task
+        return matcher.match(bare, verb)
 
     def _question(self, demand: RuleDemand) -> str | None:
-        """The first phrase of which nobody can tell which activity it means; None where all are told or answered."""
+        """Return the first phrase for which no activity can be identified, None where there is none."""
         phrases = [
             *zip(demand.clauses, demand.verbs, strict=False),
             *([(demand.depends_on, "")] if demand.depends_on else []),
@@ -169,8 +173,8 @@ class ConstraintResolution:
         unsure = (c for c, v in phrases if stems(c) not in self.answers and self._task(c, v) is None)
         return next((c for c in unsure if self.context.matcher.catalogue_task(c) is None), None)
 
-    def _under(self, heading: str | None, tasks: tuple[str, ...]) -> str | None:
-        """Why a rule is about one step only: it stands under that step's name."""
+    def _other_step_reason(self, heading: str | None, tasks: tuple[str, ...]) -> str | None:
+        """Return why a rule concerns one step only: it stands under the name of that step."""
         step = self.context.matcher.names.tasks(heading) if heading and tasks else frozenset()
         return (
             f"it stands under {heading!r}: it is about that step, not about the whole work"
@@ -178,53 +182,57 @@ class ConstraintResolution:
             else None
         )
 
-    def _settled(self, demand: RuleDemand, sentence: Sentence) -> tuple[tuple[str, ...], str]:
-        """The tasks that a demand is about, and its effect."""
-        if reason := demand.no_effect_reason or self._elsewhere(demand)[0]:
+    def _resolved(self, demand: RuleDemand, sentence: Sentence) -> tuple[tuple[str, ...], str]:
+        """Return the tasks that a demand concerns, and its effect."""
+        if reason := demand.no_effect_reason or self._not_applicable(demand)[0]:
             return (), reason
         if demand.kind in LIMITS:
             stated = getattr(self.context.stated, demand.kind)
             return (), IN_FORCE if stated is None else f"{STATED} states {stated:g}"
         tasks = tuple(filter(None, (self._task(c, v) for c, v in zip(demand.clauses, demand.verbs, strict=True))))
         if len(tasks) < len(demand.clauses):
-            return (), self._unknown(demand)
-        settle = {
-            "before": self._order,
-            "must_contain": self._contain,
-            "must_not_contain": self._lack,
-            "one_of": self._choose,
-            "exactly_one_of": self._choose,
-            "deadlines": self._due,
+            return (), self._unknown_reason(demand)
+        resolve = {
+            "before": self._before,
+            "must_contain": self._must_contain,
+            "must_not_contain": self._must_not_contain,
+            "one_of": self._choice,
+            "exactly_one_of": self._choice,
+            "deadlines": self._deadline,
         }[demand.kind]
-        return tasks, self._under(sentence.heading, tasks) or settle(demand, tasks, sentence.role) or IN_FORCE
+        return tasks, self._other_step_reason(sentence.heading, tasks) or resolve(
+            demand, tasks, sentence.role
+        ) or IN_FORCE
 
-    def _elsewhere(self, demand: RuleDemand) -> tuple[str | None, bool]:
-        """Why the demand is not applied, None where it is; and whether the intake's facts say that it is about other
-        cases.
+    def _not_applicable(self, demand: RuleDemand) -> tuple[str | None, bool]:
+        """Return why the demand is not applied, and whether it concerns other cases.
+
+        The reason is None where the conditions of the demand are met.
         """
         if (scope := stems(demand.scope)) and not within(scope, tuple(self.facts.words)):
             return f"it is about {demand.scope!r}, which this intake does not mention", True
         return self.facts.unmet(demand.conditions)
 
-    def _unknown(self, demand: RuleDemand) -> str:
-        meaning = self.context.matcher
+    def _unknown_reason(self, demand: RuleDemand) -> str:
+        """Return why a demand whose task is not known is not applied."""
+        matcher = self.context.matcher
         unknown = [c for c, v in zip(demand.clauses, demand.verbs, strict=True) if self._task(c, v) is None]
         answer = self.answers.get(stems(unknown[0]))
         if answer is not None and answer.casefold() == NO_ACTIVITY:
             return f"a person answered that no activity is meant by {unknown[0]!r}"
         if answer is not None:
-            there = (
+            reason = (
                 "no way in which history did this work has it"
-                if meaning.names.tasks(answer)
+                if matcher.names.tasks(answer)
                 else "no activity has that name"
             )
-            return f"a person answered that {unknown[0]!r} means {answer!r}, and {there}"
-        known = [meaning.graph.tasks[t].title for c in unknown if (t := meaning.catalogue_task(c))]
+            return f"a person answered that {unknown[0]!r} means {answer!r}, and {reason}"
+        known = [matcher.graph.tasks[t].title for c in unknown if (t := matcher.catalogue_task(c))]
         if known:
             return f"no way in which history did this work has {known[0]!r}"
         return f"no step of the catalogue is surely meant by {unknown[0]!r}"
 
-    def _contain(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
+    def _must_contain(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
         (task,) = tasks
         if demand.depends_on:
             then = self._task(demand.depends_on)
@@ -232,57 +240,66 @@ class ConstraintResolution:
                 return f"it hangs on {demand.depends_on!r}, of which nobody can tell which step it is"
             if ((then, task) if demand.after else (task, then)) not in self.pairs:
                 return "the order that it goes with has no effect"
-            if demand.after and not self._is_sure(then):
-                return f"it holds where {self.context.matcher.graph.tasks[then].title!r} is done, and not every way does that"
-        if task in self.lacks:
+            if demand.after and not self._is_required(then):
+                title = self.context.matcher.graph.tasks[then].title
+                return f"it holds where {title!r} is done, and not every way does that"
+        if task in self.must_not_contain:
             return f"{STATED} or another rule demands the contrary"
-        if not any(work.supports(task) for work in self.context.demands) or (
+        if not any(process.supports(task) for process in self.context.demands) or (
             role == "contract" and self._share(task) < LEAST_SHARE
         ):
             return "the near cases that succeeded hardly ever did it: it is taken to be about other work"
-        self.contains.add(task)
+        self.must_contain.add(task)
         return None
 
-    def _is_sure(self, task: str) -> bool:
-        """Every workflow for this intake does it."""
-        return task in self.contains or any(group == {task} for work in self.context.demands for group in work.critical)
+    def _is_required(self, task: str) -> bool:
+        """Return whether every workflow for this intake does the task."""
+        return task in self.must_contain or any(
+            group == {task} for process in self.context.demands for group in process.critical
+        )
 
-    def _choose(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
-        """A choice holds where history did one of its options in such work, and nothing forbids all of them or asks
-        for two of one.
+    def _choice(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
+        """Return why a choice is not applied, None where it is.
+
+        It is applied where history did one of its options in such a process, not all options are forbidden, and
+        not two options of exactly one are required.
         """
         if len(set(tasks)) < len(tasks):
             return "two of its options name the same step"
-        if all(task in self.lacks for task in tasks):
+        if all(task in self.must_not_contain for task in tasks):
             return f"{STATED} or another rule demands the contrary"
         title = lambda task: self.context.matcher.graph.tasks[task].title
-        sure = [title(task) for task in tasks if self._is_sure(task)]
-        if demand.kind == "exactly_one_of" and len(sure) > 1:
-            return f"history or another rule needs both {' and '.join(map(repr, sure))}; state exactly_one_of if only one may be"
-        goes = [task for task in tasks if any(work.supports(task) for work in self.context.demands)]
-        if not goes or (role == "contract" and all(self._share(task) < LEAST_SHARE for task in tasks)):
+        required = [title(task) for task in tasks if self._is_required(task)]
+        if demand.kind == "exactly_one_of" and len(required) > 1:
+            both = " and ".join(map(repr, required))
+            return f"history or another rule needs both {both}; state exactly_one_of if only one may be"
+        supported = [task for task in tasks if any(process.supports(task) for process in self.context.demands)]
+        if not supported or (role == "contract" and all(self._share(task) < LEAST_SHARE for task in tasks)):
             return "the near cases that succeeded hardly ever did any of them: it is taken to be about other work"
         return None
 
-    def _due(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
-        """A deadline holds where history tells something of the step's time. It asks for no step: it holds where the
-        step is done.
+    def _deadline(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
+        """Return why a deadline is not applied, None where history has times of the step.
+
+        A deadline does not require its step: it constrains workflows that do it.
         """
         if len(set(tasks)) < len(tasks):
             return "the step and what its time is counted from are the same step"
         title = self.context.matcher.graph.tasks[tasks[0]].title
         return None if self.context.is_timed(tasks[0]) else f"history tells no waiting and no working time of {title!r}"
 
-    def _lack(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
+    def _must_not_contain(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
         (task,) = tasks
-        if task in self.contains:
+        if task in self.must_contain:
             return f"{STATED} or another rule demands the contrary"
-        if any(group <= self.lacks | {task} for work in self.context.demands for group in work.critical):
+        if any(
+            group <= self.must_not_contain | {task} for process in self.context.demands for group in process.critical
+        ):
             return "history failed or hardly ever succeeded without it; state it as must_not_contain if it is meant"
-        self.lacks.add(task)
+        self.must_not_contain.add(task)
         return None
 
-    def _order(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
+    def _before(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
         first, then = tasks
         if first == then:
             return "both of its clauses name the same step"
@@ -296,9 +313,9 @@ class ConstraintResolution:
         return None
 
     def _share(self, task: str) -> float:
-        right = [c for c in self.context.demands[0].cases if c.success is not False]
-        whole = sum(c.weight for c in right)
-        return sum(c.weight for c in right if task in c.tasks) / whole if whole else 0.0
+        successes = [c for c in self.context.demands[0].cases if c.success is not False]
+        total = sum(c.weight for c in successes)
+        return sum(c.weight for c in successes if task in c.tasks) / total if total else 0.0
 
 
 def _in_words(demand: RuleDemand, names: Sequence[str]) -> str:
@@ -310,7 +327,7 @@ def _in_words(demand: RuleDemand, names: Sequence[str]) -> str:
 
 
 def deadline_of(figure: Figure, step: str, after: str | None = None) -> StepDeadline:
-    """The deadline of a step, in the unit of its sentence as far as deadlines have it."""
+    """Return the deadline of a step, in the unit of its sentence where deadlines have that unit, else in hours."""
     units: dict[tuple[str, bool], Unit] = {
         ("hour", True): "working_hours",
         ("day", True): "working_days",
@@ -322,16 +339,16 @@ def deadline_of(figure: Figure, step: str, after: str | None = None) -> StepDead
 
 
 def _reaches(pairs: "set[Pair] | Mapping[Pair, object]", start: str, end: str) -> bool:
-    """Does a walk along the pairs lead from start to end?"""
+    """Return whether a walk along the pairs leads from start to end."""
     after: dict[str, list[str]] = {}
     for a, b in pairs:
         after.setdefault(a, []).append(b)
-    seen, left = {start}, [start]
-    while left:
-        for node in after.get(left.pop(), ()):
+    seen, unvisited = {start}, [start]
+    while unvisited:
+        for node in after.get(unvisited.pop(), ()):
             if node == end:
                 return True
             if node not in seen:
                 seen.add(node)
-                left.append(node)
+                unvisited.append(node)
     return False

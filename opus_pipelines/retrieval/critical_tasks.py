@@ -1,6 +1,6 @@
-"""Which tasks a workflow for this Intention must contain: what the near cases failed without (DESIGN 5, needed tasks).
+"""The critical tasks of an Intention: without one, similar cases had a significantly lower success rate (DESIGN 5).
 
-The nearest cases decide where enough of them succeeded; elsewhere the rows of `wkg/needs` for their kind do.
+The similar cases decide where enough of them succeeded; otherwise the rows of `wkg/needs` for their kind of case do.
 """
 
 from collections import defaultdict
@@ -21,32 +21,33 @@ ALTERNATIVE_MARGIN = 0.1  # success that an alternative may give up against the 
 def critical_tasks(
     cases: Sequence[SimilarCase], needs: Iterable[Mapping[str, Any]], client: str | None, settings: Generation
 ) -> list[frozenset[str]]:
-    """Groups of tasks, any one of a group must be done; in order of their ids. `needs` are rows of wkg/needs."""
+    """Return groups of tasks, in order of their ids; a workflow must do at least one task of each group.
+
+    `needs` are rows of wkg/needs.
+    """
     taught = [c for c in cases if c.is_informative and c.tasks]
     if sum(c.weight for c in taught if c.success) >= MIN_SUCCESSES:
-        return _needed_near(taught, settings)
-    return _needed_by_kind(cases, needs, client)
+        return _groups_by_cases(taught, settings)
+    return _groups_by_kind(cases, needs, client)
 
 
-def _needed_near(cases: list[SimilarCase], settings: Generation) -> list[frozenset[str]]:
-    """Groups by forward selection: the task with the surest lift first, the next among the cases that did it, and so
-    on.
+def _groups_by_cases(cases: list[SimilarCase], settings: Generation) -> list[frozenset[str]]:
+    """Return the groups by forward selection.
 
-    Looking at each task by itself would blame what a skipped check's cases happen to lack beside the check.
+    The first is the task with the surest lift, the next the surest among the cases that did it, and so on. A test
+    of each task alone would also select tasks that cases without a check happen to lack.
     """
     groups: list[frozenset[str]] = []
-    left = _Counted(cases)
-    while found := _surest(left, frozenset().union(*groups)):
-        groups.append(_with_alternatives(found, left))
-        left = left.those(lambda c, group=groups[-1]: not group.isdisjoint(c.tasks))  # type: ignore[misc]
-    usual = _usual(left, frozenset().union(*groups), settings)
+    remaining = _TaskCounts(cases)
+    while task := _most_certain(remaining, frozenset().union(*groups)):
+        groups.append(_with_alternatives(task, remaining))
+        remaining = remaining.where(lambda c, group=groups[-1]: not group.isdisjoint(c.tasks))  # type: ignore[misc]
+    usual = _usual_tasks(remaining, frozenset().union(*groups), settings)
     return sorted([*groups, *(frozenset({t}) for t in usual)], key=sorted)
 
 
-class _Counted:
-    """Cases with, for each task that any of them did, the weight of those that did it (`done`), and of the right ones
-    (`right`).
-    """
+class _TaskCounts:
+    """Cases, with the weight of those that did each task (`done`), and of those that succeeded (`right`)."""
 
     def __init__(self, cases: Sequence[SimilarCase]) -> None:
         self.cases = cases
@@ -60,50 +61,53 @@ class _Counted:
         self.done = np.bincount(each, weights, len(self.tasks))  # adds up in the order of the cases
         self.right = np.bincount(each[is_right], weights[is_right], len(self.tasks))
 
-    def those(self, hold: Callable[[SimilarCase], bool]) -> "_Counted":
-        """Some of the cases."""
-        return _Counted([case for case in self.cases if hold(case)])
+    def where(self, hold: Callable[[SimilarCase], bool]) -> "_TaskCounts":
+        """Return the cases for which `hold` is true."""
+        return _TaskCounts([case for case in self.cases if hold(case)])
 
     def rate(self, task: str) -> float:
-        """The share of the cases with the task that were right, by weight."""
+        """Return the share of the cases with the task that succeeded, by weight."""
         n = self.place[task]
         return float(rate_of(self.right[n], self.done[n]))
 
 
-def _usual(found: _Counted, without: frozenset[str], settings: Generation) -> list[str]:
-    """The tasks that most successes did, and of which history does not show that leaving them out does no harm."""
-    missed_right, missed = np.maximum(0.0, found.whole_right - found.right), np.maximum(0.0, found.whole - found.done)
-    harm = lift(found.right, found.done, missed_right, missed)[2]
-    usual = (found.right > settings.usual_share * found.whole_right) & (harm > settings.harmless_lift)
-    return [task for task, holds in zip(found.tasks, usual, strict=True) if holds and task not in without]
+def _usual_tasks(counted: _TaskCounts, chosen: frozenset[str], settings: Generation) -> list[str]:
+    """Return the tasks of most successes for which history does not show that leaving them out is harmless."""
+    missed_right, missed = (
+        np.maximum(0.0, counted.whole_right - counted.right),
+        np.maximum(0.0, counted.whole - counted.done),
+    )
+    harm = lift(counted.right, counted.done, missed_right, missed)[2]
+    usual = (counted.right > settings.usual_share * counted.whole_right) & (harm > settings.harmless_lift)
+    return [task for task, holds in zip(counted.tasks, usual, strict=True) if holds and task not in chosen]
 
 
-def _surest(found: _Counted, without: frozenset[str]) -> str | None:
-    """The task whose lift's lower end is highest, if it is above 0; ties by id."""
-    if not found.tasks:
+def _most_certain(counted: _TaskCounts, chosen: frozenset[str]) -> str | None:
+    """Return the task whose lift has the highest lower bound, if that is above 0; ids decide between equal ones."""
+    if not counted.tasks:
         return None
-    without_it = found.whole - found.done
+    without_it = counted.whole - counted.done
     lower = lift(
-        found.right, found.done, np.maximum(0.0, found.whole_right - found.right), np.maximum(0.0, without_it)
+        counted.right, counted.done, np.maximum(0.0, counted.whole_right - counted.right), np.maximum(0.0, without_it)
     )[1]
     lower[without_it < MIN_WITHOUT] = -np.inf
-    lower[[found.place[task] for task in without if task in found.place]] = -np.inf
+    lower[[counted.place[task] for task in chosen if task in counted.place]] = -np.inf
     best = int(np.argmax(lower))
-    return found.tasks[best] if lower[best] > 0 else None
+    return counted.tasks[best] if lower[best] > 0 else None
 
 
-def _with_alternatives(task: str, found: _Counted) -> frozenset[str]:
-    """The task, and those that do as well in the cases without it."""
+def _with_alternatives(task: str, counted: _TaskCounts) -> frozenset[str]:
+    """Return the task, and those that succeed as often in the cases without it."""
     group = {task}
-    least = found.rate(task) - ALTERNATIVE_MARGIN
-    rest = found.those(lambda c: task not in c.tasks)
-    while (other := _surest(rest, frozenset(group))) and rest.rate(other) >= least:
+    least = counted.rate(task) - ALTERNATIVE_MARGIN
+    rest = counted.where(lambda c: task not in c.tasks)
+    while (other := _most_certain(rest, frozenset(group))) and rest.rate(other) >= least:
         group.add(other)
-        rest = rest.those(lambda c, other=other: other not in c.tasks)  # type: ignore[misc]
+        rest = rest.where(lambda c, other=other: other not in c.tasks)  # type: ignore[misc]
     return frozenset(group)
 
 
-def _needed_by_kind(
+def _groups_by_kind(
     cases: Sequence[SimilarCase], needs: Iterable[Mapping[str, Any]], client: str | None
 ) -> list[frozenset[str]]:
     weight: dict[str, float] = defaultdict(float)

@@ -1,6 +1,6 @@
-"""What an intake states that a rule may depend on: its amounts with their currencies, its measures, and its own words.
+"""The facts of an intake on which a rule may depend: amounts with currencies, measures, and the words of the client.
 
-A condition that the intake's facts do not decide stays undecided, and the rule that depends on it is not applied.
+A condition that the facts do not decide stays undecided, and the rule that depends on it is not applied.
 """
 
 import re
@@ -19,30 +19,31 @@ _COMPARE = {">": lambda a, b: a > b, ">=": lambda a, b: a >= b, "<": lambda a, b
 
 
 class IntakeFacts:
-    """The facts of one intake. `said`: its title and the client's own text."""
+    """The facts in the title and the client input of one intake."""
 
-    def __init__(self, said: str) -> None:
-        self.said = said
+    def __init__(self, text: str) -> None:
+        self.text = text
 
     @cached_property
     def money(self) -> tuple[Figure, ...]:
-        """Every amount of money that the text states."""
-        return money_in(self.said)
+        """Return every amount of money in the text."""
+        return money_in(self.text)
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """Stems of all its words."""
-        return stem_set(self.said)
+        """Return the stems of all words."""
+        return stem_set(self.text)
 
     @cached_property
     def sentences(self) -> tuple[tuple[tuple[str, ...], bool], ...]:
-        """Stems of each sentence, and whether it denies something."""
-        found = [text for line in self.said.splitlines() for _, text in split_sentences(line)]
-        return tuple((stems(text.casefold()), bool(_NEGATIVE.search(text.casefold()))) for text in found)
+        """Return the stems of each sentence, and whether the sentence has a negation."""
+        sentences = [text for line in self.text.splitlines() for _, text in split_sentences(line)]
+        return tuple((stems(text.casefold()), bool(_NEGATIVE.search(text.casefold()))) for text in sentences)
 
     def unmet(self, conditions: Iterable[Condition]) -> tuple[str | None, bool]:
-        """Why a rule with these conditions is not applied, None where all of them are met; and whether the facts
-        decide that.
+        """Return why a rule with these conditions is not applied, and whether the facts decide that.
+
+        The reason is None where all conditions are met.
         """
         return next((found for c in conditions if (found := self._unmet(c))[0]), (None, False))
 
@@ -60,31 +61,33 @@ class IntakeFacts:
 
     def _unmet_figure(self, condition: Condition) -> tuple[str | None, bool]:
         limit = condition.amount or 0.0
-        asked = f"{'not ' if condition.negated else ''}{_SAID[condition.op]} {limit:,.2f} {condition.unit}"
+        bound = f"{'not ' if condition.negated else ''}{_SAID[condition.op]} {limit:,.2f} {condition.unit}"
         own, others = self._figures(condition.unit)
         if not own:
             more = f" in {condition.unit}, only in {', '.join(others)}" if others else ""
-            return f"it holds for amounts {asked}, and the client input states no amount{more}", False
+            return f"it holds for amounts {bound}, and the client input states no amount{more}", False
         largest = max(own)
         if _COMPARE[condition.op](largest, limit) != condition.negated:
             return None, False
-        return f"it holds for amounts {asked}; the largest of the client input is {largest:,.2f} {condition.unit}", True
+        return f"it holds for amounts {bound}; the largest of the client input is {largest:,.2f} {condition.unit}", True
 
     def _figures(self, unit: str) -> tuple[list[float], list[str]]:
-        """The amounts in the unit; and, for money, the other currencies that are stated."""
+        """Return the amounts in the unit and, for money, the other currencies in the text."""
         if unit.isupper():
             own = [f.amount for f in self.money if f.unit == unit]
             return own, sorted({f.unit for f in self.money if f.unit != unit})
-        said = with_tokens(self.said).casefold()
-        found = [figure_of(token) for token in re.findall(r"⟦[^⟧]*⟧", said)]
-        if unit == "percent" or any(f.unit == unit for f in found):
-            return [f.amount for f in found if f.unit == unit], []
-        counted = [(number(m["n"]), m["u"]) for m in _MEASURE.finditer(said)]
+        text = with_tokens(self.text).casefold()
+        figures = [figure_of(token) for token in re.findall(r"⟦[^⟧]*⟧", text)]
+        if unit == "percent" or any(f.unit == unit for f in figures):
+            return [f.amount for f in figures if f.unit == unit], []
+        counted = [(number(m["n"]), m["u"]) for m in _MEASURE.finditer(text)]
         return [n for n, noun in counted if n is not None and stem(noun) == stem(unit)], []
 
     def _mentions(self, text: str, is_scope: bool) -> bool:
-        """The intake says so: a kind of case anywhere, a clause in one sentence that denies it no more than the clause
-        does.
+        """Return whether the intake states the text.
+
+        The name of a kind of case may be anywhere in it; a clause must be in one sentence, and both or neither
+        negated.
         """
         wanted = stems(text)
         if not wanted:

@@ -1,4 +1,4 @@
-"""What one intake asks: its Intentions, the part that history answers, and what its documents demand of the search."""
+"""The Intentions of an intake, their missing part from history, and their constraints."""
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ CLEAR_COSINE = 0.35  # of the nearest of them, below which history does not know
 
 
 def intentions(intake: Intake, knowledge: SnapshotIndex, encoder: TextEncoder) -> list[Intention]:
-    """The Intention of an intake, or one for each of its goals."""
+    """Return the Intention of an intake, or one for each of its goals."""
 
     def kind_of(vector: np.ndarray) -> str | None:
         return _kind(knowledge.cases.near(vector, intake.industry, CASES_OF_A_KIND))
@@ -34,7 +34,7 @@ def intentions(intake: Intake, knowledge: SnapshotIndex, encoder: TextEncoder) -
 
 
 def with_missing_part(intention: Intention, cases: Sequence[SimilarCase], knowledge: SnapshotIndex) -> Intention:
-    """The Intention with the part that the client did not give, from the nearest cases that succeeded."""
+    """Return the Intention with the part that the client did not give, from similar cases that succeeded."""
     models = (c for c in cases if c.success is not False and c.tasks)
     return resolve_missing_part(intention, [_precedent(c, knowledge) for c in islice(models, CASES_OF_A_KIND)])
 
@@ -46,15 +46,14 @@ def resolve_constraints(
     knowledge: SnapshotIndex,
     graph: WorkGraph,
     wfg: WFG,
-    works: Sequence[ProcessDemand],
-    settled: frozenset[tuple[str, str]],
+    demands: Sequence[ProcessDemand],
+    precedence: frozenset[tuple[str, str]],
     is_timed: Callable[[str], bool] = lambda task: True,
 ) -> RuleConstraints:
-    """What is stated and what the documents demand, held against this Intention's own ways. `alone`: it is the
-    intake's only one.
+    """Resolve what the settings state and the documents demand for this Intention.
 
-    `is_timed`: whether history tells anything of a task's time. `graph`: the WKG, with the steps that only this
-    intake's procedure has.
+    `alone`: it is the only Intention of the intake. `graph`: the WKG with the new steps of the intake's procedure.
+    `is_timed`: whether history has times of a task.
     """
     own = (
         [e.text or "" for e in intake.elements if e.role == "input"]
@@ -62,13 +61,13 @@ def resolve_constraints(
         else [s.text for s in intention.decoded.inputs]
     )
     tasks = sorted(n.task_id for n in wfg.nodes.values() if n.task_id)
-    meaning = TaskMatcher(knowledge.names, graph, tasks, knowledge.task_vectors, intention.texts)
+    matcher = TaskMatcher(knowledge.names, graph, tasks, knowledge.task_vectors, intention.texts)
     documents = {e.element_id: f"{e.role}/{e.name}" for e in intake.elements}
-    said = "\n".join([intake.title or "", *own])
-    ground = ResolutionContext(
-        said, meaning, wfg, works, settled, intake.constraints, documents, intake.answers, is_timed
+    request_text = "\n".join([intake.title or "", *own])
+    context = ResolutionContext(
+        request_text, matcher, wfg, demands, precedence, intake.constraints, documents, intake.answers, is_timed
     )
-    return rule_constraints(intention.decoded.rules, ground)
+    return rule_constraints(intention.decoded.rules, context)
 
 
 def _kind(cases: Sequence[SimilarCase]) -> str | None:

@@ -1,7 +1,7 @@
-"""The order in which near history does things: which of two tasks it always does first.
+"""Precedence: the order in which similar cases do two tasks.
 
-A chain's Reward hardly tells orders apart (it is a product), so order is learnt: what near cases never do, no workflow
-does.
+The Reward of a sequence is a product and hardly depends on the order, so order is learnt: an order that similar cases
+never have, no workflow has.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,7 +20,10 @@ MIN_WEIGHT = 0.5  # weight of such cases below which nothing is settled
 
 
 def stable_precedence(cases: Sequence[SimilarCase], share: float) -> frozenset[Pair]:
-    """Pairs (a, b) of which at least `share` of the near cases that did both and did not fail do a first."""
+    """Return the pairs (a, b) that at least `share` of the similar cases did in this order.
+
+    Only cases count that did both tasks and did not fail.
+    """
     models = [case for case in cases if case.success is not False]
     tasks = list(dict.fromkeys(task for case in models for task in case.tasks))
     votes = _votes(models, {task: n for n, task in enumerate(tasks)})
@@ -30,7 +33,7 @@ def stable_precedence(cases: Sequence[SimilarCase], share: float) -> frozenset[P
 
 
 def _votes(cases: Sequence[SimilarCase], number: Mapping[str, int]) -> np.ndarray:
-    """[tasks, tasks]: the weight of the cases that did the one before the other, added up in their order."""
+    """Return, for each two tasks [tasks, tasks], the weight of the cases that did the first before the second."""
     size = len(number)
     pairs: dict[tuple[str, ...], list[int]] = {}
     for case in cases:
@@ -38,55 +41,55 @@ def _votes(cases: Sequence[SimilarCase], number: Mapping[str, int]) -> np.ndarra
             pairs[case.tasks] = [
                 number[a] * size + number[b] for a, b in combinations(first_occurrences(case.tasks), 2)
             ]
-    found = [np.array(pairs[case.tasks], np.int64) for case in cases]
-    weights = np.repeat([case.weight for case in cases], [len(one) for one in found])
-    return np.bincount(np.concatenate([np.zeros(0, np.int64), *found]), weights, size * size).reshape(size, size)
+    positions = [np.array(pairs[case.tasks], np.int64) for case in cases]
+    weights = np.repeat([case.weight for case in cases], [len(one) for one in positions])
+    return np.bincount(np.concatenate([np.zeros(0, np.int64), *positions]), weights, size * size).reshape(size, size)
 
 
 def violates(tasks: Sequence[str], order: frozenset[Pair]) -> bool:
-    """Does the sequence do two tasks the other way round?"""
+    """Return whether the sequence does a pair of the precedence the other way round."""
     return any((b, a) in order for a, b in combinations(tasks, 2))
 
 
 def order_facts(
-    tasks: Iterable[str], seen: Mapping[Pair, float], graph: WorkGraph, settled: frozenset[Pair]
+    tasks: Iterable[str], seen: Mapping[Pair, float], graph: WorkGraph, precedence: frozenset[Pair]
 ) -> OrderFacts:
-    """What decides which of these tasks waits for which. `seen`: how many near cases did the one task before the
-    other.
+    """Return the facts that decide which of these tasks waits for which.
+
+    `seen`: how many similar cases did the first task of a pair before the second.
     """
     known = [graph.tasks[t] for t in sorted(tasks)]
     return OrderFacts(
         lambda pair: order_counts(pair, seen, graph.transitions),
         {t.task_id: frozenset(t.inputs) for t in known},
         {t.task_id: frozenset(t.outputs) for t in known},
-        settled,
+        precedence,
     )
 
 
 def independent_pairs(tasks: Collection[str], seen: Mapping[Pair, float], graph: WorkGraph) -> frozenset[Pair]:
-    """The pairs of these tasks, both ways round, that history shows independent: what `facts_of` tells of them."""
+    """Return the pairs of these tasks, in both directions, that history shows to be independent."""
     known = frozenset(tasks)
-    near = {pair for pair in seen if known.issuperset(pair)}
+    seen_pairs = {pair for pair in seen if known.issuperset(pair)}
     walked = {(a, b) for a in known for b in graph.successors.get(a, ()) if b in known and (b, a) in graph.edges}
-    return frozenset(pair for pair in near | walked if independent(*order_counts(pair, seen, graph.transitions)))
+    return frozenset(pair for pair in seen_pairs | walked if independent(*order_counts(pair, seen, graph.transitions)))
 
 
 def predecessors(
-    sequences: Mapping[str, Sequence[str]], seen: Mapping[Pair, float], graph: WorkGraph, settled: frozenset[Pair]
+    sequences: Mapping[str, Sequence[str]], seen: Mapping[Pair, float], graph: WorkGraph, precedence: frozenset[Pair]
 ) -> dict[str, list[list[int]]]:
-    """dag_s of LWM (10) of every sequence: for each of its places those that it waits for directly, by the rule of
-    `optimization.plan_shape`.
+    """Return dag_s, LWM (10), of every sequence: for each position those that it directly waits for.
 
-    `seen`: as `facts_of`. The WFG keeps the sequence as a chain of edges, so that a path through it meets every step;
-    what may run beside what stands here.
+    The rule is that of `optimization.plan_shape`; `seen` is as in `order_facts`. The WFG keeps the sequence as a
+    chain of edges, so that a path through it meets every step; the result tells which steps may run in parallel.
     """
-    facts = order_facts({t for found in sequences.values() for t in found}, seen, graph, settled)
-    return {name: _waits(found, facts) for name, found in sequences.items()}
+    facts = order_facts({t for tasks in sequences.values() for t in tasks}, seen, graph, precedence)
+    return {name: _waits(tasks, facts) for name, tasks in sequences.items()}
 
 
 def _waits(tasks: Sequence[str], facts: OrderFacts) -> list[list[int]]:
     place = {task: n for n, task in enumerate(tasks)}
-    found: list[list[int]] = [[] for _ in tasks]
+    waits: list[list[int]] = [[] for _ in tasks]
     for a, b in plan_shape(tasks, facts).covers():
-        found[place[b]].append(place[a])
-    return found
+        waits[place[b]].append(place[a])
+    return waits

@@ -1,9 +1,8 @@
-"""What an intake's own procedure asks for, as generation uses it: needed steps, their order, and steps that the
-catalogue lacks.
+"""The steps that an intake's own procedure asks for: required steps, their order, and steps that the catalogue lacks.
 
-Where the procedure has a part of its own for what is asked, that part decides what is needed, and not what near cases
-did: those may have followed another one. Where it is prose without such parts, it adds to what they needed, and only
-where it reads like history's procedures.
+Where the procedure has a part of its own for the request, that part decides which tasks are critical, not the similar
+cases, which may have followed another procedure. Where it is prose without such parts, its steps are added to those of
+the similar cases, and only where it is similar to procedures of history.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,15 +19,16 @@ from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep,
 from opus_pipelines.retrieval.routing import route
 from opus_pipelines.wkg.graph import Task, Way, WorkGraph
 
-KNOWN_SHARE = 0.3  # of the part's sentences that must be understood for it to decide
-ALIKE_SHARE = 0.5  # of the sentences of prose that must be like history's for it to count
+EXPLAINED_SHARE = 0.3  # of the part's sentences that must be understood for it to decide
+SIMILAR_SHARE = 0.5  # of the sentences of prose that must be like history's for it to count
 PROCEDURAL = ("process", "contract")
 Pair = tuple[str, str]
 
 
 def texts_to_encode(elements: Sequence[Element], industry: str | None, procedures: ProcedureIndex) -> list[str]:
-    """Every text that reading an intake's procedure may need the vector of; none where the industry has no procedure
-    to learn from.
+    """Return every text whose vector reading the intake's procedure may need.
+
+    The result is empty where the industry has no procedure in history.
     """
     return texts_to_embed(_parts(elements)) if procedures.model(industry) else []
 
@@ -40,36 +40,45 @@ def requested_steps(
     procedures: ProcedureIndex,
     encoder: TextEncoder,
 ) -> ParsedProcedure | None:
-    """The steps that the intake's procedure asks for of a request [d, unit length], where history teaches to read it."""
-    lessons = procedures.model(industry)
-    found = _parts(elements) if lessons else []
-    if lessons is None or not found:
-        return None
-    texts = texts_to_embed(found)
-    vectors = dict(zip(texts, encoder.encode(texts), strict=True))
-    made = parse_procedure(request, found, industry, lessons, lambda asked: np.stack([vectors[text] for text in asked]))
-    if made is None or (made.explained_share < KNOWN_SHARE if made.has_goal else made.similar_share < ALIKE_SHARE):
-        return None
-    return made
+    """Return the steps that the intake's procedure asks for, where history allows to read it; else None.
 
-
-def required_groups(reading: ParsedProcedure | None, near: Sequence[frozenset[str]]) -> list[frozenset[str]]:
-    """Every step by itself, in order of their ids; the groups that near cases needed only where no part of the
-    procedure decides.
+    `request` [d] has unit length.
     """
-    if reading is None:
+    model = procedures.model(industry)
+    procedure_parts = _parts(elements) if model else []
+    if model is None or not procedure_parts:
+        return None
+    texts = texts_to_embed(procedure_parts)
+    vectors = dict(zip(texts, encoder.encode(texts), strict=True))
+    procedure = parse_procedure(
+        request, procedure_parts, industry, model, lambda asked: np.stack([vectors[text] for text in asked])
+    )
+    if procedure is None or (
+        procedure.explained_share < EXPLAINED_SHARE if procedure.has_goal else procedure.similar_share < SIMILAR_SHARE
+    ):
+        return None
+    return procedure
+
+
+def required_groups(procedure: ParsedProcedure | None, near: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+    """Return the groups of critical tasks: those of the procedure and, where they still hold, of the similar cases.
+
+    Each step of the procedure is a group of its own. The groups `near` of the similar cases are left out where a
+    part of the procedure decides.
+    """
+    if procedure is None:
         return list(near)
-    own = [frozenset({task}) for task in sorted(set(reading.tasks))]
+    own = [frozenset({task}) for task in sorted(set(procedure.tasks))]
     return (
         own
-        if reading.has_goal
-        else sorted({*own, *(group for group in near if not group & set(reading.tasks))}, key=sorted)
+        if procedure.has_goal
+        else sorted({*own, *(group for group in near if not group & set(procedure.tasks))}, key=sorted)
     )
 
 
-def required_reason(group: frozenset[str], reading: ParsedProcedure | None) -> str:
-    """Why a group of tasks is needed, in words."""
-    steps = {s.task_id: s for s in reading.steps} if reading else {}
+def required_reason(group: frozenset[str], procedure: ParsedProcedure | None) -> str:
+    """Return why a group of tasks is critical, in words."""
+    steps = {s.task_id: s for s in procedure.steps} if procedure else {}
     step = next((steps[t] for t in sorted(group) if t in steps), None)
     if step is None:
         return "history failed without it"
@@ -77,40 +86,42 @@ def required_reason(group: frozenset[str], reading: ParsedProcedure | None) -> s
 
 
 def required_precedence(
-    reading: ParsedProcedure | None, settled: frozenset[Pair], known: Collection[str]
+    procedure: ParsedProcedure | None, stable: frozenset[Pair], known: Collection[str]
 ) -> frozenset[Pair]:
-    """The reading's order, and of what near history settled all that it leaves open; of the tasks `known` none comes
-    after what the procedure is for, where it says so: that ends the work.
+    """Return the order of the procedure, and the stable precedence that does not contradict it.
+
+    Where the part has a goal, none of the tasks `known` comes after it, because it ends the work.
     """
-    if reading is None:
-        return settled
-    tasks = reading.tasks
+    if procedure is None:
+        return stable
+    tasks = procedure.tasks
     own = {(a, b) for n, a in enumerate(tasks) for b in tasks[n + 1 :]}
-    if reading.has_goal:
+    if procedure.has_goal:
         own |= {(task, tasks[-1]) for task in known if task not in tasks}
-    return frozenset(own | {(a, b) for a, b in settled if (b, a) not in own})
+    return frozenset(own | {(a, b) for a, b in stable if (b, a) not in own})
 
 
 def with_new_steps(graph: WorkGraph, steps: Sequence[ProcedureStep], nearest: Mapping[str, str]) -> WorkGraph:
-    """The graph with the steps that it lacks, each with the figures of its nearest known task, marked estimated. It
-    shares the rest.
+    """Return the graph with the steps that it lacks; it shares everything else.
+
+    A new step has the figures of its nearest known task, with the basis `estimated`.
     """
-    made = {s.task_id: _task(s, graph.tasks.get(nearest.get(s.task_id, ""))) for s in steps if s.is_new}
-    return replace(graph, tasks=graph.tasks | made) if made else graph
+    tasks = {s.task_id: _task(s, graph.tasks.get(nearest.get(s.task_id, ""))) for s in steps if s.is_new}
+    return replace(graph, tasks=graph.tasks | tasks) if tasks else graph
 
 
 def nearest_tasks(
     steps: Sequence[ProcedureStep], graph: WorkGraph, index: VectorIndex, industry: str | None, encoder: TextEncoder
 ) -> dict[str, str]:
-    """For every new step the known task of the industry whose text is nearest to its name, where there is any."""
+    """Return, for every new step, the known task of the industry whose text is nearest to the name of the step."""
     new = [s for s in steps if s.is_new]
     vectors = encoder.encode([plain(s.name) for s in new]) if new else ()
-    found = {s.task_id: route(index, graph, vector, industry, 1, -1.0) for s, vector in zip(new, vectors, strict=True)}
-    return {task: near[0].id for task, near in found.items() if near}
+    routed = {s.task_id: route(index, graph, vector, industry, 1, -1.0) for s, vector in zip(new, vectors, strict=True)}
+    return {task: near[0].id for task, near in routed.items() if near}
 
 
 def _task(step: ProcedureStep, like: Task | None) -> Task:
-    """A task that nobody in history did; where nothing is like it, nothing is known of it."""
+    """Return a task that no case did, with the figures of a similar task, or with none where there is no such task."""
     if like is None:
         return Task(step.task_id, step.name, instructions=step.instructions)
     return replace(
@@ -129,7 +140,7 @@ def _task(step: ProcedureStep, like: Task | None) -> Task:
 
 
 def _as_estimate(value: float | None, basis: str | None) -> str | None:
-    """What a figure of other work rests on when it is taken over: a prior stays one."""
+    """Return the basis of a figure that is taken over from another task; a prior stays a prior."""
     return None if value is None else "prior" if basis == "prior" else "estimated"
 
 

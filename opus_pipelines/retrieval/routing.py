@@ -1,4 +1,4 @@
-"""Where an Intention leads: tasks of the WKG near Γ (LWM routing, by FAISS), and the cases of history near it."""
+"""Routing of LWM: the tasks of the WKG that are near Γ (by FAISS); and the cases of history near it."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ _SPARE = 8  # hits asked of the index for each task wanted, since those of other
 
 @dataclass(frozen=True)
 class Routed:
-    """A task, and its cosine with Γ."""
+    """A task id and the cosine of the task with Γ."""
 
     id: str
     similarity: float
@@ -21,8 +21,9 @@ class Routed:
 def route(
     index: VectorIndex, graph: WorkGraph, vector: np.ndarray, industry: str | None, top: int, threshold: float
 ) -> list[Routed]:
-    """V of LWM: work steps of the industry with cos(emb(v), Γ) >= threshold, the `top` nearest; nearest first, then by
-    id.
+    """Return V of LWM: the `top` work steps of the industry with cos(emb(v), Γ) >= threshold.
+
+    They are ordered by cosine, nearest first, then by id. `vector` is Γ [d].
     """
     hits = index.search(vector[None, :], min(len(graph.tasks), top * _SPARE))[0]
     near = [Routed(i, s) for i, s in hits if s >= threshold and _belongs(graph, i, industry)]
@@ -30,8 +31,10 @@ def route(
 
 
 def nearest_cases(vectors: np.ndarray, vector: np.ndarray, allowed: np.ndarray, top: int) -> list[tuple[int, float]]:
-    """Rows and cosines of the `top` cases [n, d] nearest to Γ among the allowed (boolean [n]); exact, nearest first,
-    then by row.
+    """Return rows and cosines of the `top` nearest among the allowed cases, by exact search.
+
+    `vectors` is [n, d], `vector` is Γ [d], `allowed` is boolean [n]. The nearest is first; rows decide between
+    equal ones.
     """
     similarity = np.where(allowed, vectors @ vector, -np.inf).round(6)
     near = (

@@ -1,11 +1,10 @@
-"""Which cases of history are similar to an intake, and how much each counts: by text, by attributes, else the scope as
-a whole.
+"""The similar cases of an intake and their weights: by text, by attributes, else all cases of the scope.
 
-Text: the cosine of a case's vector with the client's request; a case `TEXT_SHARPNESS` less similar than the most
-similar one counts 1/e of it. Attributes: the proximity of a random forest (`experience.attributes`). Where both are
-there, the two weights are multiplied. With neither, all cases of the scope count, those of its latest time more, as far
-as the forest finds that the work changed over time. A case that probably was still running counts as any other, with
-the rest that it is expected to have: to count it less would favour the work that ends soonest.
+Text: the cosine of a case's vector with the request; a case that is `TEXT_SHARPNESS` less similar than the most similar
+one has 1/e of its weight. Attributes: the proximity of a random forest (`retrieval.attribute_similarity`). Where there
+are both, the weights are multiplied. Where there is neither, all cases of the scope count, later ones more where the
+forest finds that the work changed over time. A case that probably still runs counts as any other, with its expected
+rest: a lower weight would favour work that ends early.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,11 +33,10 @@ NEGLIGIBLE = 1e-6  # weight, of the largest, below which a case is left out
 
 @dataclass(frozen=True)
 class SimilarCases:
-    """`rows` of wkg/cases with their weights, heaviest first (the largest is 1), what told that they are similar, and
-    their consensus.
+    """Rows of wkg/cases with their weights, heaviest first (the largest is 1), and their consensus.
 
-    `by`: text, attributes, text and attributes, or all cases. `nearest`: cosine of the most similar case; None without
-    text.
+    `basis`: text, attributes, text and attributes, or all cases. `nearest`: cosine of the most similar case; None
+    without text.
     """
 
     rows: np.ndarray
@@ -49,7 +47,7 @@ class SimilarCases:
 
 
 class Scope:
-    """The cases of one industry (None: of all), as far as they may be followed, with what tells their similarity."""
+    """The cases of one industry (None: of all) that may be followed, with the models of their similarity."""
 
     def __init__(self, cases: pa.Table, vectors: Mapping[str, np.ndarray], rows: np.ndarray) -> None:
         """`rows`: the scope's places in `cases`; `vectors`: unit vectors of the cases that have a text, by id."""
@@ -59,42 +57,48 @@ class Scope:
         return len(self._rows)
 
     def load(self) -> None:
-        """Work out now what every search needs."""
+        """Compute now what every search needs."""
         self._courses, self._may_be_followed, self._text, self._features, self._proximity  # noqa: B018 - each is kept
 
     def similar(self, intake: Intake, request: np.ndarray) -> SimilarCases | None:
-        """None where no case of the scope has a task. `request`: unit vector [d] of what the client asks for."""
+        """Return the similar cases of an intake; None where no case of the scope has a task.
+
+        `request` is the unit vector [d] of the client input.
+        """
         if not len(self._rows) or not any(course.tasks for course in self._courses):
             return None
-        weights, by, nearest = np.ones(len(self._rows)), [], None
+        weights, basis, nearest = np.ones(len(self._rows)), [], None
         if self._text is not None:
             cosines = (self._text @ request).round(6)
             nearest = float(cosines.max())
             weights = weights * _by_text(cosines)
-            by.append("text")
+            basis.append("text")
         attributes = self.attributes_of(intake)
         if (attributes or self._text is None) and self._proximity is not None:
             began = intake.received_at.timestamp() if intake.received_at else None
             weights = weights * self._proximity.weights(attributes, began)
-            by += ["attributes"] if attributes else []
+            basis += ["attributes"] if attributes else []
         weights = np.where(self._may_be_followed, weights, 0.0)
         if not weights.max() > 0:
             return None
         weights = weights / weights.max()
         order = np.argsort(-weights, kind="stable")
         order = order[weights[order] >= NEGLIGIBLE]
-        agreed = consensus([self._courses[n] for n in order], weights[order])
-        return SimilarCases(self._rows[order], weights[order], " and ".join(by) or "all cases", nearest, agreed)
+        agreement = consensus([self._courses[n] for n in order], weights[order])
+        return SimilarCases(self._rows[order], weights[order], " and ".join(basis) or "all cases", nearest, agreement)
 
     def attributes_of(self, intake: Intake) -> dict[str, str]:
-        """The attributes that this history knows: stated in intake.toml, else in lines `name: value` of the client's
-        documents.
+        """Return the attributes of the intake that this history knows.
+
+        They come from intake.toml, else from lines `name: value` of the client's documents.
         """
         known = {folded(name): name for name in sorted(self._features.known) if name not in WHOSE}
-        found = dict(_in_documents(intake.elements, known))
+        attributes = dict(_in_documents(intake.elements, known))
         whose = {"client": intake.client, "contract": intake.contract}
-        found |= {name: value for name, value in whose.items() if name in self._features.known and value is not None}
-        return found | {name: v for k, v in intake.attributes.items() if (name := _known(k, known))}
+        attributes |= {
+            name: value for name, value in whose.items() if name in self._features.known and value is not None
+        }
+        return attributes | {name: v for k, v in intake.attributes.items() if (name := _known(k, known))}
 
     @cached_property
     def _attributes(self) -> list[dict[str, str]]:
@@ -120,18 +124,18 @@ class Scope:
 
     @cached_property
     def _may_be_followed(self) -> np.ndarray:
-        """[cases]: did something, and did not fail."""
+        """Return, for each case [cases], whether it has tasks and did not fail."""
         failed = pc.equal(self._cases["success"], False).fill_null(False).to_numpy()[self._rows]
         return np.array([bool(course.tasks) for course in self._courses]) & ~failed
 
     @cached_property
     def _text(self) -> np.ndarray | None:
-        """[cases, d]: vectors, zero for a case without a text; None where none has one."""
+        """Return the vectors [cases, d], zero for a case without text; None where no case has one."""
         ids = self._cases["implementation_id"].take(pa.array(self._rows)).to_pylist()
-        there = [self._vectors[i] for i in ids if i in self._vectors]
-        if not there:
+        vectors = [self._vectors[i] for i in ids if i in self._vectors]
+        if not vectors:
             return None
-        nothing = np.zeros_like(there[0])
+        nothing = np.zeros_like(vectors[0])
         return np.stack([self._vectors.get(i, nothing) for i in ids])
 
     @cached_property
@@ -160,13 +164,14 @@ def _by_text(cosines: np.ndarray) -> np.ndarray:
 
 
 def _known(text: str, known: Mapping[str, str]) -> str | None:
-    """The attribute that goes by this name, with or without the prefix by which an export marks a case's attributes."""
+    """Return the attribute with this name, with or without the prefix that exports put before case attributes."""
     return known.get(folded(text)) or known.get(folded(unprefixed(text.strip())))
 
 
 def _in_documents(elements: Sequence[Element], known: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    """Known attributes in lines `name: value` (as JSON and tables are read); a name may hold a colon itself; the first
-    value counts.
+    """Yield the known attributes of lines `name: value`, as JSON and tables are read.
+
+    A name may hold a colon itself; the first value of an attribute counts.
     """
     seen: set[str] = set()
     for element in elements:

@@ -1,4 +1,4 @@
-"""What generation knows: one snapshot, opened once and shared by all intakes of a run."""
+"""The lookups of generation in one snapshot, which all intakes of a run share."""
 
 import difflib
 from collections import defaultdict
@@ -20,41 +20,41 @@ from opus_pipelines.wkg.snapshot import Snapshot
 
 
 class SnapshotIndex:
-    """The lookups that generation makes in a snapshot, each loaded when first asked for."""
+    """The lookups that generation makes in a snapshot; each is loaded when it is first used."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._scopes: dict[str | None, Scope] = {}
 
     def load(self) -> None:
-        """Load everything now: a process that is about to fork shares it with its children."""
-        first = self.graph, self.index, self.cases, self.names, self.task_vectors
-        for part in (*first, self.step_times, self.raw_keys, self.industries, self._variants, self._needs):
+        """Load everything now, so that forked processes share it."""
+        lookups = self.graph, self.index, self.cases, self.names, self.task_vectors
+        for part in (*lookups, self.step_times, self.raw_keys, self.industries, self._variants, self._needs):
             assert part is not None
         self.procedures.load()
 
     @property
     def graph(self) -> WorkGraph:
-        """Tasks, edges, ways."""
+        """Return the WKG: tasks with their execution modes, and edges."""
         return self.snapshot.graph
 
     @property
     def index(self) -> VectorIndex:
-        """Tasks by vector."""
+        """Return the search index of the tasks by vector."""
         return self.snapshot.index
 
     @cached_property
     def cases(self) -> CaseRetriever:
-        """Cases by vector."""
+        """Return the cases, which can be searched by vector."""
         return CaseRetriever(self.snapshot.cases, self.snapshot.implementation_vectors, self.passive)
 
     @cached_property
     def passive(self) -> frozenset[str]:
-        """Tasks that are events or outcomes: no workflow has them as steps."""
+        """Return the tasks that are events or outcomes; no workflow has them as steps."""
         return frozenset(t for t, task in self.graph.tasks.items() if task.activity_kind != "step")
 
     def scope(self, industry: str | None) -> Scope:
-        """The cases of an industry (None: of all), to find similar ones among them by text and attributes."""
+        """Return the cases of an industry (None: of all) for a search by text and attributes."""
         if industry not in self._scopes:
             vectors = self.snapshot.implementation_vectors
             column = vectors["vector"].combine_chunks()
@@ -64,8 +64,9 @@ class SnapshotIndex:
         return self._scopes[industry]
 
     def load_similar(self, industry: str | None) -> None:
-        """Learn now what makes cases of the industry similar, where most of its cases have no outcome: a forest takes
-        seconds, and a process that is about to fork shares it with its children.
+        """Fit the similarity of the industry's cases now, where most of its cases have no outcome.
+
+        A forest takes seconds to fit; forked processes share it.
         """
         rows = self.cases.scope(industry)
         if len(rows) and self.cases.table["success"].take(pa.array(rows)).null_count > len(rows) / 2:
@@ -73,40 +74,43 @@ class SnapshotIndex:
 
     @cached_property
     def procedures(self) -> ProcedureIndex:
-        """What history teaches about reading procedures."""
-        kept = self.snapshot
-        return ProcedureIndex(kept.procedures, kept.procedure_vectors, kept.cases, self.graph, self.names.tasks)
+        """Return the procedures of history, with the models that are fitted to them."""
+        snapshot = self.snapshot
+        return ProcedureIndex(
+            snapshot.procedures, snapshot.procedure_vectors, snapshot.cases, self.graph, self.names.tasks
+        )
 
     @cached_property
     def names(self) -> TaskNames:
-        """Tasks by name."""
+        """Return the tasks by name."""
         return TaskNames(self.graph, self.snapshot.aliases.to_pylist())
 
     @cached_property
     def task_vectors(self) -> "dict[str, np.ndarray]":
-        """Unit vector of every task's text."""
+        """Return the unit vector [d] of the text of every task."""
         table = self.snapshot.embeddings
         column = table["vector"].combine_chunks()
         rows = column.flatten().to_numpy().reshape(len(column), -1).astype("float32") if len(column) else []
         return dict(zip(table["task_id"].to_pylist(), rows, strict=True))
 
     def task_similarity(self, one: str, other: str) -> float:
-        """Cosine of two tasks' vectors; a trained graph attention network's similarity would take its place. 0 for a
-        task without one.
+        """Return the cosine of the vectors of two tasks; 0 where one has no vector.
+
+        A trained graph attention network would take its place.
         """
         vectors = self.task_vectors
         return float(vectors[one] @ vectors[other]) if one in vectors and other in vectors else 0.0
 
     @cached_property
     def step_times(self) -> StepTimes:
-        """What history says of waiting and working times."""
-        kept = self.snapshot
+        """Return the waiting and working times of history."""
+        snapshot = self.snapshot
         if self.passive:  # the plans leave events out: what is waited for lies between two work steps
-            return StepTimes.of_cases(kept.cases, None, self.passive)
-        return StepTimes.of(kept.waits, kept.ways, kept.cases)
+            return StepTimes.of_cases(snapshot.cases, None, self.passive)
+        return StepTimes.of(snapshot.waits, snapshot.ways, snapshot.cases)
 
     def step_times_on(self, calendar: CalendarSettings | None) -> StepTimes:
-        """The same with the times of people in the working time of a contract's calendar."""
+        """Return the same times, with those of people in the working time of a contract's calendar."""
         if calendar is None:
             return self.step_times
         if calendar not in self._by_calendar:
@@ -119,15 +123,15 @@ class SnapshotIndex:
 
     @cached_property
     def raw_keys(self) -> dict[str, list[str]]:
-        """Raw keys of every task over all sources, sorted."""
-        found: dict[str, set[str]] = defaultdict(set)
+        """Return the raw keys of every task over all sources, sorted."""
+        keys_of: dict[str, set[str]] = defaultdict(set)
         for row in self.snapshot.aliases.select(["task_id", "task_key"]).to_pylist():
-            found[row["task_id"]].add(row["task_key"])
-        return {task: sorted(keys) for task, keys in found.items()}
+            keys_of[row["task_id"]].add(row["task_key"])
+        return {task: sorted(keys) for task, keys in keys_of.items()}
 
     @cached_property
     def industries(self) -> list[str]:
-        """Industries that have tasks."""
+        """Return the industries that have tasks, sorted."""
         return sorted({i for t in self.graph.tasks.values() for i in t.industries})
 
     @cached_property
@@ -136,21 +140,21 @@ class SnapshotIndex:
 
     @cached_property
     def _needs(self) -> dict[str | None, list[dict[str, Any]]]:
-        found: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
+        rows: dict[str | None, list[dict[str, Any]]] = defaultdict(list)
         for row in self.snapshot.needs.to_pylist():
-            found[row["industry"]].append(row)
-        return found
+            rows[row["industry"]].append(row)
+        return rows
 
     def critical_task_rows(self, industry: str | None) -> list[dict[str, Any]]:
-        """Rows of wkg/needs of an industry."""
+        """Return the rows of wkg/needs of an industry."""
         return self._needs.get(industry, [])
 
     def is_known_variant(self, tasks: tuple[str, ...]) -> bool:
-        """Was this very sequence once carried out."""
+        """Return whether a case of history followed exactly this sequence."""
         return tasks in self._variants
 
     def unknown_industry_reason(self, industry: str | None) -> str | None:
-        """Why an intake of this industry cannot be answered, None when it can."""
+        """Return why an intake of this industry cannot be answered, None where it can."""
         if industry is None or industry in self.industries:
             return None
         near = difflib.get_close_matches(industry, self.industries, n=3, cutoff=0.0)

@@ -1,6 +1,4 @@
-"""Names that a person states and that mean nothing in history: an error with the nearest known ones, never a
-constraint without effect.
-"""
+"""Checks names that a person states: an unknown name is an error, never a constraint without effect."""
 
 import difflib
 from collections.abc import Collection, Iterable
@@ -13,20 +11,16 @@ from opus_pipelines.workflow.constraints import Constraints, folded
 
 NEAREST = 3
 KINDS = ("human", "model", "code")
-BY_NAME = (
-    "usd_per_hour",
-    "default_cost_usd",
-    "default_duration_ms",
-)  # tables of prices whose keys are kinds, roles and models
+# tables of prices whose keys are kinds, roles and models
+PRICE_TABLES = ("usd_per_hour", "default_cost_usd", "default_duration_ms")
 
 
 def refuse_unknown_tasks(
     constraints: Constraints, names: TaskNames, titles: Collection[str], new: Iterable[str] = ()
 ) -> None:
-    """Raise SettingsError where a stated constraint names a task that nothing in history, and no new step (`new`),
-    goes by.
+    """Raise SettingsError where a stated constraint names no task of history and no new step.
 
-    `titles`: those that are offered as the nearest.
+    `new` has the names of new steps, `titles` those that the message may offer as the nearest.
     """
     own = {folded(title) for title in new}
     stated = {
@@ -39,8 +33,8 @@ def refuse_unknown_tasks(
     }
     unknown = [
         f"{kind} names {name!r}, and no task of history is called so; {_near(name, titles)}"
-        for kind, found in stated.items()
-        for name in found
+        for kind, stated_names in stated.items()
+        for name in stated_names
         if not names.tasks(name) and folded(name) not in own
     ]
     if unknown:
@@ -48,9 +42,7 @@ def refuse_unknown_tasks(
 
 
 def refuse_unknown_prices(cost: Cost, graph: WorkGraph) -> None:
-    """Raise SettingsError where a price is stated for a name that is no actor kind, and no role and no AI model of
-    history.
-    """
+    """Raise SettingsError where a price names no actor kind, and no role or AI model of history."""
     known = {
         name
         for task in graph.tasks.values()
@@ -61,8 +53,9 @@ def refuse_unknown_prices(cost: Cost, graph: WorkGraph) -> None:
     folded_names = {name.casefold() for name in known} | set(KINDS)
     unknown = [
         f"{table} states {name!r}, which is no actor kind ({', '.join(KINDS)}) and no role or AI model of history;"
-        f" {_near(name, sorted(known - set(KINDS)))}; the price of one person belongs in [rates] of the source's source.toml"
-        for table in BY_NAME
+        f" {_near(name, sorted(known - set(KINDS)))};"
+        " the price of one person belongs in [rates] of the source's source.toml"
+        for table in PRICE_TABLES
         for name in getattr(cost, table)
         if name.casefold() not in folded_names
     ]
@@ -71,12 +64,12 @@ def refuse_unknown_prices(cost: Cost, graph: WorkGraph) -> None:
 
 
 def _near(name: str, known: Collection[str]) -> str:
-    """The nearest known names, those that share a word before those that are spelled alike."""
+    """Return the nearest known names in words: names with a common word first, then names with a similar spelling."""
     wanted = set(folded(name).split())
     by_name = {folded(title): title for title in sorted(known, reverse=True)}
     shared = sorted((t for t in by_name if wanted & set(t.split())), key=lambda t: (-len(wanted & set(t.split())), t))
-    alike = difflib.get_close_matches(folded(name), sorted(by_name), n=NEAREST, cutoff=0.4)
-    near = list(dict.fromkeys([*(t for t in alike if t in shared), *shared, *alike]))[:NEAREST]
+    similar = difflib.get_close_matches(folded(name), sorted(by_name), n=NEAREST, cutoff=0.4)
+    near = list(dict.fromkeys([*(t for t in similar if t in shared), *shared, *similar]))[:NEAREST]
     return (
         f"the nearest: {', '.join(repr(by_name[t]) for t in near)}"
         if near

@@ -1,8 +1,7 @@
-"""Which task a rule's clause means: by one of its names, by its verb where the clause names nothing else, or by what
-it says.
+"""The task that a clause of a rule means: by its names, by its verb, or by its vector.
 
-Unsure is nothing: a clause that two tasks answer to, or none well enough, means no task. The thresholds are this
-project's own; on the sample's rules no clause is taken for a task that it does not mean.
+The verb alone decides only where the clause names nothing else. Where two tasks match, or none well enough, the clause
+means no task. The thresholds are this project's own; on the sample's rules they match no clause with a wrong task.
 """
 
 from collections.abc import Collection, Mapping
@@ -20,8 +19,9 @@ LEAST_LEAD = 0.10  # over the next task
 
 @dataclass(frozen=True)
 class TaskMatcher:
-    """Looks clauses up among `tasks`. `vectors`: the tasks' unit vectors [d] by id; `clauses`: those of the clauses by
-    text.
+    """Matches clauses with `tasks`.
+
+    `vectors` has the unit vectors [d] of tasks by id, `clauses` those of clauses by text.
     """
 
     names: TaskNames
@@ -31,8 +31,10 @@ class TaskMatcher:
     clauses: Mapping[str, np.ndarray]
 
     def match(self, clause: str, verb: str = "") -> str | None:
-        """The task that a clause means; None where that is unsure. `verb`: a stem that one of its names must have;
-        only where none is asked for may a clause of one word mean the task that begins with it.
+        """Return the task that a clause means; None where that is not certain.
+
+        `verb`: a stem that one of the task's names must have. Only where it is "" may a clause of one word
+        match the task that begins with it.
         """
         words = stems(clause)
         return (
@@ -40,19 +42,18 @@ class TaskMatcher:
         )
 
     def stemmed_names(self, task: str) -> tuple[tuple[str, ...], ...]:
-        """A task's names as stems; a new step has but its title."""
+        """Return the names of a task as stems; a new step has only its title."""
         return self.names.stems(task) or (stems(self.graph.tasks[task].title),)
 
     def catalogue_task(self, clause: str, verb: str = "") -> str | None:
-        """A task of the whole catalogue that goes by the clause's words, for the person who asks why a rule has no
-        effect.
-        """
-        found = _longest({t: names for t in self.graph.tasks for names in [self.stemmed_names(t)]}, stems(clause), verb)
-        return min(found) if found else None
+        """Return a task of the whole catalogue whose name is in the clause, to explain why a rule has no effect."""
+        tasks = _longest({t: names for t in self.graph.tasks for names in [self.stemmed_names(t)]}, stems(clause), verb)
+        return min(tasks) if tasks else None
 
     def nearest(self, clause: str, most: int = 3) -> tuple[str, ...]:
-        """Titles of the tasks nearest to a clause, nearest first: by meaning where its vector is known, and by the
-        words they share.
+        """Return the titles of the tasks nearest to a clause, nearest first.
+
+        The score is the share of common words, plus the cosine where the vector of the clause is known.
         """
         words, vector = stems(clause), self.clauses.get(clause)
 
@@ -66,18 +67,18 @@ class TaskMatcher:
         return tuple(dict.fromkeys(self.graph.tasks[task].title for task in ranked))[:most]
 
     def _by_name(self, words: tuple[str, ...], verb: str) -> str | None:
-        found = _longest({t: self.stemmed_names(t) for t in self.tasks}, words, verb)
-        return found[0] if len(found) == 1 else None
+        tasks = _longest({t: self.stemmed_names(t) for t in self.tasks}, words, verb)
+        return tasks[0] if len(tasks) == 1 else None
 
     def _by_verb(self, words: tuple[str, ...]) -> str | None:
-        """ "It is approved": the one task whose title begins so."""
+        """Return the only task whose title begins with the verb of a clause such as "it is approved"."""
         if len(words) != 1:
             return None
-        found = [t for t in self.tasks if (title := stems(self.graph.tasks[t].title)) and same(title[0], words[0])]
-        return found[0] if len(found) == 1 else None
+        tasks = [t for t in self.tasks if (title := stems(self.graph.tasks[t].title)) and same(title[0], words[0])]
+        return tasks[0] if len(tasks) == 1 else None
 
     def _by_text(self, clause: str, words: tuple[str, ...], verb: str) -> str | None:
-        """The task nearest in embedding space, where it is near, leads, and shares a word with the clause."""
+        """Return the task nearest in embedding space, if it is near, leads, and shares a word with the clause."""
         vector = self.clauses.get(clause)
         tasks = sorted(t for t in self.tasks if t in self.vectors)
         if vector is None or not tasks or len(words) < 2:
@@ -91,8 +92,9 @@ class TaskMatcher:
 
 
 def _longest(names: Mapping[str, Collection[tuple[str, ...]]], words: tuple[str, ...], verb: str) -> list[str]:
-    """The tasks one of whose names, of two words at least, stands in the clause with the most words; more than one
-    means unsure.
+    """Return the tasks with the longest name, of two words at least, that the clause holds.
+
+    More than one means that the task is not certain.
     """
     best: dict[str, int] = {}
     for task, known in names.items():

@@ -1,6 +1,4 @@
-"""What people call tasks, and which tasks they mean: titles and raw keys of every source, compared as titles are
-compared.
-"""
+"""The names of tasks: titles and raw keys of every source, compared in the same way as titles."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -31,15 +29,15 @@ class TaskNames:
         self._names[task].add(folded(name))
 
     def tasks(self, name: str) -> frozenset[str]:
-        """The tasks that go by this name."""
+        """Return the ids of the tasks with this name."""
         return frozenset(self._tasks.get(folded(name), ()))
 
     def titles(self, name: str) -> list[str]:
-        """The titles of the tasks that go by this name."""
+        """Return the titles of the tasks with this name, sorted."""
         return sorted(self._graph.tasks[t].title for t in self.tasks(name))
 
     def stems(self, task: str) -> tuple[tuple[str, ...], ...]:
-        """The stems of each of a task's names, for finding it in running text; worked out when first asked for."""
+        """Return the stems of each name of a task, for a search in running text."""
         if task not in self._stems:
             self._stems[task] = tuple(sorted({stems(name) for name in self._names.get(task, ())}))
         return self._stems[task]
