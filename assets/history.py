@@ -10,12 +10,9 @@ from assets.checks import HELD_BACK, HISTORY_CHECKS, REJECTED_WHOLE, reported, w
 from assets.failing import reason_first
 from assets.specs import made, spec
 from opus_pipelines.core.ids import digest
-from opus_pipelines.ingestion.ingest import read_history
 from opus_pipelines.lake import input_folders
 from opus_pipelines.reporting.views import write_views_sql
-from opus_pipelines.wkg import remake
-from opus_pipelines.wkg.checks import check_history
-from opus_pipelines.wkg.retention import plan_with_room
+from opus_pipelines.wkg import rebuild
 from resources.lake import LakeRun
 
 GROUP = "history"
@@ -39,23 +36,9 @@ def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult 
     run.lake.ensure_empty()
     write_views_sql(run.lake)
     input_folders.record(run.lake.root, "history", run.typed.paths.history)
-    run.handed.work = remake.begin(run.lake) if config.full else run.lake
-    rates = run.typed.currency.usd_per_unit
-    plans = plan_with_room(run.work, run.lake, run.typed)
-    options = run.typed.history
-    state = read_history(
-        run.work,
-        run.typed.paths.history,
-        datetime.now(UTC),
-        config.full,
-        logger.info,
-        plans,
-        rates,
-        options.processes,
-        options.max_quarantined_share,
-        run.lake,
-    )
-    run.handed.history = state
+    run.state.context = rebuild.begin(run.typed, run.lake, config.full)
+    run.state.history = rebuild.read(run.state.context, datetime.now(UTC), config.full, logger.info)
+    state = run.state.history.state
     version = digest([(s.source, s.content) for s in state.sources])
     rejected = sum(row["records_rejected"] or 0 for row in state.files)
     yield made(
@@ -63,7 +46,6 @@ def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult 
     )
     yield made("history/rejects", version, rejected)
     yield made("history/sources", version, len(state.files))
-    run.handed.checks = tuple(check_history(run.work, state))
-    yield from reported(run.handed.checks, HISTORY_CHECKS)
+    yield from reported(run.state.history.checks, HISTORY_CHECKS)
     yield warning(REJECTED_WHOLE, [line for line in state.failed if line not in state.held])
     yield warning(HELD_BACK, state.held, dg.AssetCheckSeverity.ERROR)

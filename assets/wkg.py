@@ -1,7 +1,7 @@
 """Stage two: implementations become the Work Knowledge Graph, staged, checked, and then published as one snapshot."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 import dagster as dg
@@ -11,13 +11,13 @@ from assets.failing import reason_first
 from assets.specs import made, spec
 from assets.summary import shown, summary
 from opus_pipelines.core.progress import Ticker
-from opus_pipelines.core.schemas import Dataset
 from opus_pipelines.lake.layout import read_json
 from opus_pipelines.reporting.wkg_graph import snapshot_pictures
-from opus_pipelines.wkg import build
-from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, check_snapshot
+from opus_pipelines.wkg import rebuild
+from opus_pipelines.wkg.figure_checks import CheckResult
+from opus_pipelines.wkg.rebuild_records import StagedSnapshot
 from resources.encoder import EncoderResource
-from resources.lake import LakeRun
+from resources.lake import LakeRun, earlier
 from resources.spark import SparkResource
 
 GROUP = "wkg"
@@ -40,18 +40,19 @@ class Mine(dg.Config):
 @reason_first
 def mine(config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResource) -> Iterator[dg.MaterializeResult]:
     """Resolves tasks, then aggregates the sources that changed and merges all aggregates."""
-    run.handed.build = build.prepare(
-        run.work,
-        run.typed,
-        run.history,
+    context = earlier(run.state.context)
+    resolved = rebuild.resolve(
+        earlier(run.state.history),
+        context,
+        lambda: encoder.of_lake(context.work),
         config.reset_lambda,
         config.publish,
-        run.lake,
-        lambda: encoder.of_lake(run.work),
     )
-    counts = build.mine(run.build, spark.session, spark.graph_session) if run.build.is_new else {}
+    mined = rebuild.mine(resolved, context, spark.session)
+    run.state.estimated = rebuild.estimate(mined, context, spark.graph_session)
+    snapshot, counts = resolved.snapshot, run.state.estimated.counts
     for name in MINED:
-        yield made(f"wkg/{name}", run.build.snapshot_id, counts.get(f"wkg/{name}"), new=run.build.is_new)
+        yield made(f"wkg/{name}", snapshot.snapshot_id, counts.get(f"wkg/{name}"), new=snapshot.is_new)
 
 
 @dg.multi_asset(
@@ -73,27 +74,28 @@ def mine(config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResou
 @reason_first
 def embed(run: LakeRun, encoder: EncoderResource) -> Iterator[dg.MaterializeResult]:
     """Embeds tasks and cases; only texts that are new reach the encoder."""
-    counts = (
-        build.embed(run.build, encoder.of_lake(run.work), Ticker("embedded passages", logger.info))
-        if run.build.is_new
-        else {}
-    )
+    context, graph = earlier(run.state.context), earlier(run.state.graph)
+    progress = Ticker("embedded passages", logger.info)
+    run.state.embedded = rebuild.embed(graph, context, lambda: encoder.of_lake(context.work), progress)
+    snapshot, counts = graph.resolved.snapshot, run.state.embedded.counts
     for name in (*EMBEDDED, "index"):
-        yield made(f"wkg/{name}", run.build.snapshot_id, counts.get(f"wkg/{name}"), new=run.build.is_new)
+        yield made(f"wkg/{name}", snapshot.snapshot_id, counts.get(f"wkg/{name}"), new=snapshot.is_new)
 
 
 @dg.multi_asset_check(name="check_mined", specs=MINED_CHECKS)
 @reason_first
 def check_mined(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
-    """Checks the staged tables, before anything of them can be seen."""
-    yield from _checked(run, MINED_DATASETS, MINED_CHECKS)
+    """Checks the staged tables before anybody can see them."""
+    run.state.graph = rebuild.check_graph(earlier(run.state.estimated), earlier(run.state.context))
+    yield from _reported(run.state.graph.resolved.snapshot, run.state.graph.checks, MINED_CHECKS)
 
 
 @dg.multi_asset_check(name="check_embedded", specs=EMBEDDED_CHECKS)
 @reason_first
 def check_embedded(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
     """Checks the staged vectors and their index."""
-    yield from _checked(run, EMBEDDED_DATASETS, EMBEDDED_CHECKS)
+    run.state.checked = rebuild.check(earlier(run.state.embedded), earlier(run.state.context))
+    yield from _reported(run.state.checked.resolved.snapshot, run.state.checked.checks, EMBEDDED_CHECKS)
 
 
 @dg.multi_asset(
@@ -113,11 +115,12 @@ def check_embedded(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
 def snapshot(run: LakeRun) -> Iterator[dg.MaterializeResult]:
     """Publishes: manifest, rename, and the one pointer that readers follow."""
     pictures: dict[str, str] = {}
-    if run.build.is_current:
-        logger.info(run.build.nothing_new)
+    checked = earlier(run.state.checked)
+    if checked.resolved.snapshot.is_current:
+        logger.info(checked.resolved.snapshot.nothing_new)
     else:
-        pictures = snapshot_pictures(run.build)
-        build.publish(run.build, list(run.handed.checks), datetime.now(UTC))
+        pictures = snapshot_pictures(checked.embedded.graph, run.typed.graph)
+        rebuild.publish(checked, earlier(run.state.context), datetime.now(UTC))
     current = run.lake.current_snapshot() or ""
     manifest = run.lake.manifest(current)
     pointer = read_json(run.lake.root / "wkg" / "current.json") or {}
@@ -135,15 +138,12 @@ def snapshot(run: LakeRun) -> Iterator[dg.MaterializeResult]:
     )
 
 
-def _checked(
-    run: LakeRun, datasets: tuple[Dataset, ...], declared: list[dg.AssetCheckSpec]
+def _reported(
+    snapshot: StagedSnapshot, checks: Iterable[CheckResult], declared: list[dg.AssetCheckSpec]
 ) -> Iterator[dg.AssetCheckResult]:
-    found = check_snapshot(run.build.folder, datasets) if run.build.is_new else []
-    found += build.check(run.build, found, datasets)
-    run.handed.checks += tuple(found)
-    for failed in (result for result in found if not result.passed and not result.blocking):
+    """Yields a result for each declared check, then raises CheckFailed when a blocking check failed."""
+    for failed in (check for check in checks if not check.passed and not check.blocking):
         logger.warning("%s (%s): %s", failed.name, failed.dataset, failed.detail)
-    yield from reported(
-        found, declared, unseen=None if run.build.is_new else "unchanged: checked when it was published"
-    )
-    build.require_passed(found)
+    unseen = None if snapshot.is_new else "unchanged: checked when it was published"
+    yield from reported(checks, declared, unseen)
+    rebuild.require_passed(checks)

@@ -32,7 +32,8 @@ from opus_pipelines.lake.layout import Lake
 from opus_pipelines.sample import write_sample
 from opus_pipelines.wkg import merge
 from opus_pipelines.wkg.aggregates import mine_missing, read_aggregate
-from opus_pipelines.wkg.build import prepare
+from opus_pipelines.wkg.rebuild import begin, resolve
+from opus_pipelines.wkg.rebuild_records import HistoryRead
 from resources.spark import SparkResource
 from tests.sample.simulate import step_of
 
@@ -58,14 +59,14 @@ def measure(work: Path, seed: int) -> None:
     sample = write_sample(work / "sample", seed)
     lake, settings = Lake(work / "lake"), Settings(paths={"lake": work / "lake"})
     state = read_history(lake, sample.history, datetime(2026, 1, 1, tzinfo=UTC))
-    build = prepare(lake, settings, state)
-    mine_missing(lake, build.parts, SparkResource.of(settings).session)
+    resolved = resolve(HistoryRead(state), begin(settings, lake))
+    mine_missing(lake, resolved.parts, SparkResource.of(settings).session)
     truth = json.loads(sample.truth.read_text())
     ways, sequences = (
-        read_aggregate(lake, build.parts, "ways"),
-        Sequences(read_aggregate(lake, build.parts, "variants")),
+        read_aggregate(lake, resolved.parts, "ways"),
+        Sequences(read_aggregate(lake, resolved.parts, "variants")),
     )
-    names, needed = build.resolution.titles, critical_task_rows(sequences)
+    names, needed = resolved.resolution.titles, critical_task_rows(sequences)
     print(f"seed {seed}\nfrom the outcomes of steps")
     show(compared(ways, sequences, needed, names, truth, settings))
     print("from the outcomes of cases alone")

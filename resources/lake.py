@@ -14,11 +14,16 @@ from pydantic import PrivateAttr
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.settings import Settings, parse
-from opus_pipelines.ingestion.ingest import HistoryState
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.lock import is_alive
-from opus_pipelines.wkg.checks import CheckResult
-from opus_pipelines.wkg.staged import SnapshotBuild
+from opus_pipelines.wkg.rebuild_records import (
+    CheckedGraph,
+    CheckedSnapshot,
+    EmbeddedGraph,
+    EstimatedGraph,
+    HistoryRead,
+    RebuildContext,
+)
 
 T = TypeVar("T")
 PROCESS = "opus/process"  # the tag of a run that names the process it runs in
@@ -30,13 +35,15 @@ class RunRefusedError(dg.DagsterError):
 
 
 @dataclass
-class Handed:
-    """What a step hands on to the later steps of its run."""
+class RunState:
+    """The context of a rebuild and the record of each finished stage, which the later steps of the run read."""
 
-    work: Lake | None = None
-    history: HistoryState | None = None
-    build: SnapshotBuild | None = None
-    checks: tuple[CheckResult, ...] = ()
+    context: RebuildContext | None = None
+    history: HistoryRead | None = None
+    estimated: EstimatedGraph | None = None
+    graph: CheckedGraph | None = None
+    embedded: EmbeddedGraph | None = None
+    checked: CheckedSnapshot | None = None
 
 
 class LakeRun(dg.ConfigurableResource):
@@ -44,7 +51,7 @@ class LakeRun(dg.ConfigurableResource):
 
     settings: dict[str, Any]
     _held: contextlib.ExitStack = PrivateAttr(default_factory=contextlib.ExitStack)
-    _handed: Handed = PrivateAttr(default_factory=Handed)
+    _state: RunState = PrivateAttr(default_factory=RunState)
 
     @classmethod
     def of(cls, settings: Settings) -> "LakeRun":
@@ -75,27 +82,13 @@ class LakeRun(dg.ConfigurableResource):
         return Lake(self.typed.paths.lake)
 
     @property
-    def handed(self) -> Handed:
-        """What the steps of this run share."""
-        return self._handed
-
-    @property
-    def work(self) -> Lake:
-        """Where parts are made: the lake, or one in its scratch folder while everything is made again."""
-        return _present(self.handed.work)
-
-    @property
-    def history(self) -> HistoryState:
-        """What read_history found; an error when that step has not run in this process."""
-        return _present(self.handed.history)
-
-    @property
-    def build(self) -> SnapshotBuild:
-        """The snapshot in the making; an error when nothing was prepared in this process."""
-        return _present(self.handed.build)
+    def state(self) -> RunState:
+        """The records that the steps of this run share."""
+        return self._state
 
 
-def _present(value: T | None) -> T:
+def earlier(value: T | None) -> T:
+    """Returns the record of an earlier step; raises dg.Failure when that step has not run in this process."""
     if value is None:
         raise dg.Failure(
             "an earlier step of this job has not run in this run: launch the whole job `rebuild`", allow_retries=False

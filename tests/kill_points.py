@@ -30,7 +30,7 @@ from opus_pipelines.generation.results.retention import prune_results
 from opus_pipelines.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect, write_views_sql
-from opus_pipelines.wkg import build
+from opus_pipelines.wkg import rebuild as stages
 from opus_pipelines.wkg.retention import roll_back
 from tests.rebuilding import build_snapshot
 
@@ -55,7 +55,7 @@ class HashEncoder:
 def rebuild(lake: Lake, history: Path, aggregates: Path | None, session: Any = None, now: datetime = NOW) -> str:
     """A night. `aggregates`: what mining gave in another lake, published here as mining publishes it."""
     if aggregates is not None:
-        build.mine_missing = lambda lake, parts, _session: [_mined(lake, part, aggregates) for part in parts]  # type: ignore[assignment]
+        stages.mine_missing = lambda lake, parts, _session: [_mined(lake, part, aggregates) for part in parts]  # type: ignore[assignment]
     with lake.lock():
         write_views_sql(lake)
         state = read_history(lake, history, now)

@@ -1,6 +1,7 @@
-"""A rebuild of the WKG in this process: the steps that the Dagster assets take one by one, in their order."""
+"""A rebuild of the WKG in this process: the stages that the Dagster assets call one by one, in their order."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -8,12 +9,62 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.ingestion.ingest import HistoryState
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.wkg.build import check, embed, mine, prepare, publish
-from opus_pipelines.wkg.checks import CheckResult, check_snapshot
-from opus_pipelines.wkg.staged import SnapshotBuild
+from opus_pipelines.wkg import rebuild
+from opus_pipelines.wkg.rebuild_records import (
+    CheckedSnapshot,
+    HistoryRead,
+    RebuildContext,
+    ResolvedHistory,
+    StagedSnapshot,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Rebuilt:
+    """The last record of a rebuild, with what most tests ask of it."""
+
+    checked: CheckedSnapshot
+
+    @property
+    def snapshot(self) -> StagedSnapshot:
+        return self.checked.resolved.snapshot
+
+    @property
+    def snapshot_id(self) -> str:
+        return self.snapshot.snapshot_id
+
+    @property
+    def mined(self) -> list[str]:
+        return list(self.checked.embedded.graph.estimated.mined.sources)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        embedded = self.checked.embedded
+        return {**embedded.graph.estimated.counts, **embedded.counts}
+
+
+def resolved_history(
+    lake: Lake, settings: Settings, history: HistoryState, publish: bool = False, reset_lambda: bool = False
+) -> ResolvedHistory:
+    """The first stage after reading, with the encoder of the settings."""
+    context = RebuildContext(settings, lake, lake)
+    return rebuild.resolve(HistoryRead(history), context, reset_lambda=reset_lambda, publish=publish)
+
+
+def checked_snapshot(
+    resolved: ResolvedHistory,
+    context: RebuildContext,
+    session: "Callable[[], SparkSession]",
+    encoder: Callable[[], TextEncoder],
+) -> CheckedSnapshot:
+    """All stages between `resolve` and `publish`. Raises CheckFailed where a check of the tables blocks."""
+    estimated = rebuild.estimate(rebuild.mine(resolved, context, session), context, session)
+    graph = rebuild.check_graph(estimated, context)
+    rebuild.require_passed(graph.checks)
+    return rebuild.check(rebuild.embed(graph, context, encoder), context)
 
 
 def build_snapshot(
@@ -24,15 +75,11 @@ def build_snapshot(
     encoder: Callable[[], TextEncoder],
     now: datetime,
     reset_lambda: bool = False,
-) -> SnapshotBuild:
-    """All steps with their checks. Nothing where nothing changed."""
-    build = prepare(lake, settings, history, reset_lambda, encoder=encoder)
-    checks: list[CheckResult] = []
-    if build.is_new:
-        mine(build, session)
-        embed(build, encoder())
-        checks = check_snapshot(build.folder)
-    checks += check(build, checks)
-    if not build.is_current:
-        publish(build, checks, now)
-    return build
+) -> Rebuilt:
+    """All stages with their checks. Nothing where nothing changed."""
+    context = rebuild.begin(settings, lake)
+    resolved = rebuild.resolve(HistoryRead(history), context, encoder, reset_lambda)
+    checked = checked_snapshot(resolved, context, session, encoder)
+    if not resolved.snapshot.is_current:
+        rebuild.publish(checked, context, now)
+    return Rebuilt(checked)

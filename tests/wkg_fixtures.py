@@ -13,8 +13,7 @@ from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import Lake, table_of, write_table
-from opus_pipelines.wkg.staged import SnapshotBuild
-from tests.rebuilding import build_snapshot
+from tests.rebuilding import Rebuilt, build_snapshot
 
 START = datetime(2024, 1, 1, tzinfo=UTC)
 NOW = datetime(2024, 6, 1, 2, tzinfo=UTC)
@@ -106,12 +105,10 @@ def lake(tmp_path: Path) -> Lake:
 
 
 @pytest.fixture(scope="session")
-def rebuild(spark: Any) -> Callable[..., SnapshotBuild]:
+def rebuild(spark: Any) -> Callable[..., Rebuilt]:
     """rebuild(lake, *sources, **settings): the four steps, without Dagster."""
 
-    def run(
-        lake: Lake, *sources: Any, now: datetime = NOW, reset_lambda: bool = False, **settings: Any
-    ) -> SnapshotBuild:
+    def run(lake: Lake, *sources: Any, now: datetime = NOW, reset_lambda: bool = False, **settings: Any) -> Rebuilt:
         state: Any = history_of(*sources)
         return build_snapshot(lambda: spark, lake, Settings(**settings), state, HashEncoder, now, reset_lambda)
 

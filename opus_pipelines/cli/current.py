@@ -15,12 +15,12 @@ from opus_pipelines.ingestion.plan import SourcePlan, plan_history
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import PART, Lake, read_json, read_table
 from opus_pipelines.task_matching.nightly import NightlyResolution
-from opus_pipelines.wkg.build import prepare
-from opus_pipelines.wkg.staged import SnapshotBuild
+from opus_pipelines.wkg.rebuild import begin, resolve
+from opus_pipelines.wkg.rebuild_records import HistoryRead, StagedSnapshot
 
 
-def unchanged_history(settings: Settings) -> tuple[SnapshotBuild, HistoryState] | None:
-    """What a rebuild would make, and history's state, where there is nothing to do; else None."""
+def unchanged_history(settings: Settings) -> tuple[StagedSnapshot, HistoryState] | None:
+    """Returns the snapshot that a rebuild would make, and the state of history; None when there is work to do."""
     lake = Lake(settings.paths.lake)
     if lake.current_snapshot() is None:
         return None
@@ -32,8 +32,8 @@ def unchanged_history(settings: Settings) -> tuple[SnapshotBuild, HistoryState] 
         state = read_history(lake, settings.paths.history, datetime.now(UTC), plans=plans, max_quarantined_share=share)
         if not NightlyResolution(lake, settings, state.sources).is_known:
             return None
-        build = prepare(lake, settings, state)
-    return (build, state) if build.is_current else None
+        snapshot = resolve(HistoryRead(state), begin(settings, lake)).snapshot
+    return (snapshot, state) if snapshot.is_current else None
 
 
 def versions_since(settings: Settings) -> str | None:

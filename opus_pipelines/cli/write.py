@@ -68,10 +68,10 @@ def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bo
             note(line)
         runs.rebuild(settings, full, reset_lambda, publish)
         return
-    build, state = unchanged
+    snapshot, state = unchanged
     runs.settle(settings)
-    runs.record_unchanged(settings, build.home.current_snapshot() or build.snapshot_id)
-    note(f"{build.nothing_new} ({len(state.files)} files, settings and code are as they were)")
+    runs.record_unchanged(settings, snapshot.home.current_snapshot() or snapshot.snapshot_id)
+    note(f"{snapshot.nothing_new} ({len(state.files)} files, settings and code are as they were)")
     if state.failed:
         raise InputError("\nopus: ".join(f"still rejected: {line}" for line in state.failed))
 

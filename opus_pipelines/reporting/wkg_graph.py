@@ -14,13 +14,14 @@ from typing import Any
 import duckdb
 
 from opus_pipelines.core.formatting import hours, number, share, usd
+from opus_pipelines.core.settings import Graph
 from opus_pipelines.lake.layout import read_json
 from opus_pipelines.reporting.graphs.model import Change, Picture, PictureEdge, PictureNode
 from opus_pipelines.reporting.graphs.palette import SIGNS
 from opus_pipelines.reporting.graphs.svg import svg
 from opus_pipelines.reporting.tasks import rows
 from opus_pipelines.wkg.drift import Drift
-from opus_pipelines.wkg.staged import SnapshotBuild
+from opus_pipelines.wkg.rebuild_records import CheckedGraph
 
 Row = dict[str, Any]
 SHORT_BASIS = {"observed": "", "estimated": " est.", "prior": " prior"}
@@ -168,23 +169,24 @@ GRAPH, CHANGES = "graph.svg", "changes.svg"
 MOST_BYTES = 145_000  # of a file: as a data URI, a third longer, it stays below 200 kB
 
 
-def snapshot_pictures(build: SnapshotBuild) -> dict[str, str]:
+def snapshot_pictures(graph: CheckedGraph, settings: Graph) -> dict[str, str]:
     """`graph.svg` and, where there is a snapshot to compare with, `changes.svg`, by name; written into the folder of a
     new snapshot.
     """
-    most = build.settings.graph.picture_edges
-    unit = "transitions" if build.rule.unit == "transition" else "variants"
-    lambda_ = build.lambda_ if build.is_new else (read_json(build.place / "manifest.json") or {}).get("lambda")
-    with opened(build.place, build.last) as connection:
+    resolved, snapshot, most = graph.resolved, graph.resolved.snapshot, settings.picture_edges
+    unit = "transitions" if resolved.rule.unit == "transition" else "variants"
+    published = {} if snapshot.is_new else read_json(snapshot.place / "manifest.json") or {}
+    lambda_ = graph.estimated.lambda_ if snapshot.is_new else published.get("lambda")
+    with opened(snapshot.place, snapshot.last) as connection:
         drawn = {
-            GRAPH: bounded(lambda n: strongest(connection, build.snapshot_id, Scale(lambda_ or 1.0, unit), n), most)
+            GRAPH: bounded(lambda n: strongest(connection, snapshot.snapshot_id, Scale(lambda_ or 1.0, unit), n), most)
         }
-        if build.last and build.drift:
-            drift, before = build.drift, build.last.name
-            drawn[CHANGES] = bounded(lambda n: changes(connection, before, build.snapshot_id, drift, n), most)
-    if build.is_new:
+        if snapshot.last and graph.drift:
+            drift, before = graph.drift, snapshot.last.name
+            drawn[CHANGES] = bounded(lambda n: changes(connection, before, snapshot.snapshot_id, drift, n), most)
+    if snapshot.is_new:
         for name, text in drawn.items():
-            (build.folder / name).write_text(text, "utf-8")
+            (snapshot.folder / name).write_text(text, "utf-8")
     return drawn
 
 

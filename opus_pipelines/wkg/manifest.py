@@ -17,10 +17,9 @@ from opus_pipelines.task_matching.resolve import Resolution
 from opus_pipelines.task_matching.source_names import names_place
 from opus_pipelines.wkg.aggregates import SourcePart
 from opus_pipelines.wkg.changes import write_changes
-from opus_pipelines.wkg.checks import CheckResult
 from opus_pipelines.wkg.gamma import LambdaRule
 from opus_pipelines.wkg.graph_metrics import GRAPH_ENGINES
-from opus_pipelines.wkg.staged import SnapshotBuild
+from opus_pipelines.wkg.rebuild_records import CheckedSnapshot, RebuildContext
 
 
 def settings_that_matter(settings: Settings) -> dict[str, Any]:
@@ -39,32 +38,34 @@ def settings_that_matter(settings: Settings) -> dict[str, Any]:
     }
 
 
-def write(build: SnapshotBuild, checks: list[CheckResult], now: datetime) -> None:
-    """manifest.json into the staged folder."""
+def write(checked: CheckedSnapshot, context: RebuildContext, now: datetime) -> None:
+    """Writes manifest.json into the staged folder."""
+    embedded, graph, resolved = checked.embedded, checked.embedded.graph, checked.resolved
+    estimated, snapshot, drift = graph.estimated, resolved.snapshot, graph.drift
     write_json(
-        build.folder / "manifest.json",
+        snapshot.folder / "manifest.json",
         {
-            "snapshot": build.snapshot_id,
+            "snapshot": snapshot.snapshot_id,
             "published_at": stamp(now),
             "inputs": {
-                "sources": [_source(build, part) for part in build.parts],
-                "ledger": digest(ledger_rows(build.resolution.ids)),
+                "sources": [_source(context.work, part) for part in resolved.parts],
+                "ledger": digest(ledger_rows(resolved.resolution.ids)),
             },
-            "settings": settings_that_matter(build.settings),
-            "lambda": build.lambda_,
-            "lambda_kept": build.rule.kept,
-            "gamma_unit": build.rule.unit,
-            "counts": build.counts,
-            "checks": [check.as_dict() for check in checks],
-            "drift": {"from": build.last.name, **build.drift.figures()} if build.last and build.drift else None,
-            "engines": {"mining": "spark", "graph": build.graph_engine},
+            "settings": settings_that_matter(context.settings),
+            "lambda": estimated.lambda_,
+            "lambda_kept": resolved.rule.kept,
+            "gamma_unit": resolved.rule.unit,
+            "counts": {**estimated.counts, **embedded.counts},
+            "checks": [check.as_dict() for check in checked.all_checks],
+            "drift": {"from": snapshot.last.name, **drift.figures()} if snapshot.last and drift else None,
+            "engines": {"mining": "spark", "graph": estimated.graph_engine},
             "versions": {
                 "python": platform.python_version(),
                 **{name: version(name) for name in ("pyspark", "pyarrow", "opus-pipelines")},
             },
             "code_version": versions_of("manifest"),
-            **build.figures,
-            "timings": build.timings | {"mined_sources": build.mined},
+            **embedded.figures,
+            "timings": context.timings | {"mined_sources": list(estimated.mined.sources)},
         },
     )
 
@@ -99,15 +100,15 @@ def stamp(now: datetime) -> str:
     return now.astimezone(UTC).isoformat(timespec="seconds")
 
 
-def _source(build: SnapshotBuild, part: SourcePart) -> dict[str, Any]:
-    place = part.folder.relative_to(build.lake.root) if part.folder.is_relative_to(build.lake.root) else part.folder
-    aggregates, names = part.place(build.lake), names_place(build.lake, part.source, part.content)
+def _source(work: Lake, part: SourcePart) -> dict[str, Any]:
+    place = part.folder.relative_to(work.root) if part.folder.is_relative_to(work.root) else part.folder
+    aggregates, names = part.place(work), names_place(work, part.source, part.content)
     return {
         "source": part.source,
         "content": part.content,
         "folder": place.as_posix(),
         **{
-            key: folder.relative_to(build.lake.root).as_posix()
+            key: folder.relative_to(work.root).as_posix()
             for key, folder in (("aggregates", aggregates), ("names", names))
         },
     }

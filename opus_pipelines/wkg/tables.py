@@ -4,7 +4,7 @@ The kind of every task of the graph: each source's activities are classified by 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.schemas import ALIASES, CASES, EDGES, NEEDS, TASKS, VARIANTS, WAITS, WAYS, Dataset
-from opus_pipelines.core.settings import Graph, Settings
+from opus_pipelines.core.settings import Graph
 from opus_pipelines.estimates.case_sequences import Sequences
 from opus_pipelines.estimates.critical_tasks import critical_task_rows, lacking
 from opus_pipelines.estimates.histograms import figures, grids
@@ -26,7 +26,8 @@ from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
 from opus_pipelines.task_matching.resolve import Resolution
 from opus_pipelines.wkg import graph_metrics, merge
 from opus_pipelines.wkg.aggregates import SourcePart, read_aggregate
-from opus_pipelines.wkg.gamma import LambdaRule, choose_lambda
+from opus_pipelines.wkg.gamma import choose_lambda
+from opus_pipelines.wkg.rebuild_records import RebuildContext, ResolvedHistory
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,12 +45,12 @@ def kinds_of(lake: Lake, parts: Iterable[SourcePart]) -> dict[str, Classified]:
     return {task: merge_kinds(rows) for task, rows in found.items()}
 
 
-def write_tables(
-    lake: Lake, parts: Sequence[SourcePart], resolution: Resolution, settings: Settings, rule: LambdaRule, folder: Path
-) -> tuple[dict[str, int], float | None]:
-    """Write tasks, task_implementations, edges, waits, needs, task_aliases, variants, cases; returns their rows, and λ
-    (None: no edge).
+def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[dict[str, int], float | None]:
+    """Writes tasks, task_implementations, edges, waits, needs, task_aliases, variants and cases.
+
+    Returns the number of rows per dataset name, and λ (None when there is no edge).
     """
+    lake, parts, rule, priors = context.work, resolved.parts, resolved.rule, context.settings.priors
     names = ("ways", "histograms", "edges", "waits", "texts")
     ways, histograms, edges, waits, texts = (read_aggregate(lake, parts, name) for name in names)
     sequences = Sequences(read_aggregate(lake, parts, "variants"))
@@ -58,22 +59,20 @@ def write_tables(
     edge_table = table_of(EDGES, merge.edge_rows(edges, edge_variants, rule.unit, lambda_ or 1.0, edge_waits(waits)))
     needed = critical_task_rows(sequences)
     by_way, by_task = merge.ways_and_tasks(ways)
-    model = SuccessModel(
-        settings.priors, by_task, by_way, from_cases(sequences, lacking(sequences, needed), by_task, settings.priors)
-    )
+    model = SuccessModel(priors, by_task, by_way, from_cases(sequences, lacking(sequences, needed), by_task, priors))
     said = merge.Said.of(texts)
     tables: dict[Dataset, pa.Table] = {
-        TASKS: _tasks(by_task, ways, histograms, said, model, resolution, kinds_of(lake, parts)),
+        TASKS: _tasks(by_task, ways, histograms, said, model, resolved.resolution, kinds_of(lake, parts)),
         WAYS: _ways(by_way, by_task, histograms, said, model),
         EDGES: edge_table,
         WAITS: table_of(WAITS, wait_rows(waits)),
         NEEDS: table_of(NEEDS, needed),
-        ALIASES: resolution.aliases,
+        ALIASES: resolved.resolution.aliases,
         VARIANTS: sequences.table(),
         CASES: read_aggregate(lake, parts, "cases"),
     }
     for dataset, table in tables.items():
-        write_table(dataset, table, place(folder, dataset))
+        write_table(dataset, table, place(resolved.snapshot.folder, dataset))
     return {dataset.name: table.num_rows for dataset, table in tables.items()}, lambda_
 
 

@@ -14,7 +14,7 @@ from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake, write_json
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.task_matching.nightly import NightlyResolution
-from opus_pipelines.wkg.build import prepare
+from tests.rebuilding import resolved_history
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 LOG = """case,activity,start,end
@@ -38,14 +38,14 @@ def names_of(settings: Settings) -> dict[str, object]:
     state = read_history(lake, settings.paths.history, NOW)
     (source,) = state.sources
     known = NightlyResolution(lake, settings, state.sources).is_known
-    build = prepare(lake, settings, state)
+    resolved = resolved_history(lake, settings, state)
     (contract,) = discover(settings.paths.intakes)
     return {
         "history": source.content,
         "history is read": source.status == "loaded",
-        "aggregates": build.parts[0].key,
+        "aggregates": resolved.parts[0].key,
         "names are resolved": not known,
-        "snapshot": build.snapshot_id,
+        "snapshot": resolved.snapshot.snapshot_id,
         "model": HistoryBackend().version,
         "result": result_id(contract, "w1", settings),
     }

@@ -17,7 +17,7 @@ from opus_pipelines.task_matching import evidence
 from opus_pipelines.task_matching.id_ledger import Entry, ledger_table, read_ledger
 from opus_pipelines.task_matching.name_nodes import SourceNames
 from opus_pipelines.task_matching.nightly import NightlyResolution
-from opus_pipelines.wkg.build import prepare
+from tests.rebuilding import resolved_history
 from tests.task_matching.resolved import resolve
 
 
@@ -102,13 +102,13 @@ def test_pins_change_the_snapshot_and_what_they_name_in_vain_is_said(
 ) -> None:
     state = history.of(history.write(lake, "a", [history.case(1, [history.step("Pay"), history.step("Give")])]))
     settings = Settings(paths={"history": tmp_path / "history"})
-    before = prepare(lake, settings, state)
+    before = resolved_history(lake, settings, state)
     (tmp_path / "pins.toml").write_text(
         '[[same]]\ntasks = ["a/Pay", "a/Give"]\n[[apart]]\ntasks = ["a/Pya", "z/x"]\n', "utf-8"
     )
-    after = prepare(lake, settings, state)
+    after = resolved_history(lake, settings, state)
     assert len(after.resolution.titles) == 1
-    assert after.snapshot_id != before.snapshot_id
+    assert after.snapshot.snapshot_id != before.snapshot.snapshot_id
     assert "did you mean 'a/Pay'?" in caplog.text
     assert "no source 'z' is in history now" in caplog.text
 
@@ -123,9 +123,10 @@ def test_an_unchanged_night_loads_no_model(lake: Lake, history: Any, tmp_path: P
     states = [(s.source, s.content, str(s.folder)) for s in sources]
     code = (
         "import sys; from pathlib import Path; from types import SimpleNamespace as N; from opus_pipelines.lake.layout import Lake\n"
-        "from opus_pipelines.core.settings import Settings; from opus_pipelines.wkg.build import prepare\n"
+        "from opus_pipelines.core.settings import Settings; from opus_pipelines.wkg.rebuild import begin, resolve\n"
+        "from opus_pipelines.wkg.rebuild_records import HistoryRead\n"
         f"sources = [N(source=s, content=c, folder=Path(f), merge=True, stated={{}}) for s, c, f in {states!r}]\n"
-        f"prepare(Lake({str(lake.root)!r}), Settings(), N(sources=sources))\n"
+        f"resolve(HistoryRead(N(sources=sources)), begin(Settings(), Lake({str(lake.root)!r})))\n"
         "print(sorted({'torch', 'faiss', 'pyspark', 'pandas', 'transformers'} & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=tmp_path)

@@ -11,8 +11,9 @@ from opus_pipelines.core.errors import CheckFailed
 from opus_pipelines.core.settings import Checks, Settings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.wkg_graph import snapshot_pictures
-from opus_pipelines.wkg.build import check, embed, mine, prepare, publish
-from opus_pipelines.wkg.checks import check_snapshot
+from opus_pipelines.wkg.rebuild import begin, publish, resolve
+from opus_pipelines.wkg.rebuild_records import HistoryRead
+from tests.rebuilding import checked_snapshot
 
 pytestmark = pytest.mark.spark
 
@@ -89,14 +90,12 @@ def test_the_pictures_of_a_run_lie_beside_the_manifest(
     rebuild(lake, claims, orders)
     drawn = []
     for _ in range(2):
-        build = prepare(lake, Settings(), history.of(claims), encoder=history.encoder)
-        mine(build, lambda: spark)
-        embed(build, history.encoder())
-        checks = check_snapshot(build.folder)
-        checks += check(build, checks)
-        drawn.append(snapshot_pictures(build))
+        context = begin(Settings(), lake)
+        resolved = resolve(HistoryRead(history.of(claims)), context, history.encoder)
+        checked = checked_snapshot(resolved, context, lambda: spark, history.encoder)
+        drawn.append(snapshot_pictures(checked.embedded.graph, context.settings.graph))
     assert drawn[0] == drawn[1]
     assert sorted(drawn[0]) == ["changes.svg", "graph.svg"]
     assert "2 went" in drawn[0]["changes.svg"]
-    folder = lake.snapshot_folder(publish(build, checks, history.now))
+    folder = lake.snapshot_folder(publish(checked, context, history.now))
     assert {name: (folder / name).read_text("utf-8") for name in drawn[0]} == drawn[0]

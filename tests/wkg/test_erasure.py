@@ -39,7 +39,9 @@ def test_a_client_is_found_and_taken_out(lake, history, rebuild) -> None:
     assert other.folder.exists()
     kept = set(pq.ParquetFile(lake.kept / "ids.parquet").read()["identity"].to_pylist())
     assert kept == {"register", "pay", "both//Register", "both//Pay", "other//Register", "other//Pay"}
-    assert rebuild(lake, history.write(lake, "both", b), other).is_current  # what the others rest on is there as it was
+    assert rebuild(
+        lake, history.write(lake, "both", b), other
+    ).snapshot.is_current  # what the others rest on is there as it was
 
 
 def test_of_a_lake_that_held_nobody_else_an_empty_snapshot_stays(lake, history, rebuild) -> None:

@@ -29,9 +29,8 @@ from opus_pipelines.core.schemas import (
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake, read_table
-from opus_pipelines.wkg.staged import SnapshotBuild
 from opus_pipelines.wkg.tables import place
-from tests.rebuilding import build_snapshot
+from tests.rebuilding import Rebuilt, build_snapshot
 
 pytestmark = pytest.mark.spark
 STRICT = (TASKS, WAYS, EDGES, NEEDS, ALIASES, VARIANTS, CASES)
@@ -63,7 +62,7 @@ class World:
         self.settings = Settings(paths=Paths(lake=self.lake.root, history=self.history))
         self.nights = 0
 
-    def night(self, lake: Lake | None = None) -> SnapshotBuild:
+    def night(self, lake: Lake | None = None) -> Rebuilt:
         lake = lake or self.lake
         self.now += timedelta(days=1)
         state = read_history(lake, self.history, self.now)
@@ -187,7 +186,7 @@ def _files(world: World, source: str) -> dict[str, int]:
     return {str(f.relative_to(folder)): f.stat().st_mtime_ns for f in folder.rglob("*.parquet")}
 
 
-def _sources_whose_aliases_changed(world: World, build: SnapshotBuild) -> set[str]:
+def _sources_whose_aliases_changed(world: World, build: Rebuilt) -> set[str]:
     """Sources of which some key means another task than in the snapshot before."""
     folders = sorted((world.lake.root / "wkg").glob("w*"), key=lambda f: f.stat().st_mtime)
     before = next(f for f in reversed(folders) if f.name != build.snapshot_id)

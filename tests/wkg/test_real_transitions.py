@@ -14,7 +14,8 @@ from opus_pipelines.core.schemas import ALIASES, EDGES
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake, read_table
-from opus_pipelines.wkg.build import mine, prepare
+from opus_pipelines.wkg.rebuild import begin, estimate, mine, resolve
+from opus_pipelines.wkg.rebuild_records import HistoryRead
 
 DATA = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "event_logs"
 pytestmark = [
@@ -103,13 +104,14 @@ def test_transitions_equal_an_independent_count(tmp_path, spark):
     (tmp_path / "history" / "bpic2017w" / "source.toml").write_text('timezone = "Europe/Amsterdam"\n')
     lake = Lake(tmp_path / "lake")
     state = read_history(lake, tmp_path / "history", datetime(2026, 1, 31, tzinfo=UTC))
-    build = prepare(lake, Settings(), state)
-    mine(build, lambda: spark)
+    context = begin(Settings(), lake)
+    resolved = resolve(HistoryRead(state), context)
+    estimate(mine(resolved, context, lambda: spark), context, lambda: spark)
+    folder = resolved.snapshot.folder
     task = {
-        (a["source"], a["task_key"]): a["task_id"]
-        for a in read_table(ALIASES, build.folder / "task_aliases").to_pylist()
+        (a["source"], a["task_key"]): a["task_id"] for a in read_table(ALIASES, folder / "task_aliases").to_pylist()
     }
-    mined = {(e["src"], e["dst"]): e["transitions"] for e in read_table(EDGES, build.folder / "edges").to_pylist()}
+    mined = {(e["src"], e["dst"]): e["transitions"] for e in read_table(EDGES, folder / "edges").to_pylist()}
     counted: dict[tuple[str, str], int] = {}
     for (log, src, dst), n in independent_counts().items():
         pair = task[log, src], task[log, dst]

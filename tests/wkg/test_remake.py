@@ -15,25 +15,22 @@ from opus_pipelines.core.schemas import EMBEDDINGS, SOURCES, TASKS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import adopt_vectors
 from opus_pipelines.lake.layout import PART, Lake, table_of, write_json, write_table
-from opus_pipelines.wkg import build as wkg_build
-from opus_pipelines.wkg import remake
-from opus_pipelines.wkg.checks import check_snapshot
+from opus_pipelines.wkg import rebuild, remake
+from opus_pipelines.wkg.rebuild_records import HistoryRead
+from tests.rebuilding import checked_snapshot
 
 
 def made_again(lake: Lake, history: Any, spark: Any, *sources: SimpleNamespace) -> str:
     """The steps of the job, with sources read into the scratch lake."""
-    scratch = remake.begin(lake)
+    context = rebuild.begin(Settings(), lake, full=True)
     for source in sources:
-        folder = scratch.root / source.folder.relative_to(lake.root)
+        folder = context.work.root / source.folder.relative_to(lake.root)
         shutil.copytree(source.folder, folder)
         source.folder = folder
-    build = wkg_build.prepare(
-        scratch, Settings(), history.of(*sources), publish=True, home=lake, encoder=history.encoder
-    )
-    assert build.is_new
-    wkg_build.mine(build, lambda: spark)
-    wkg_build.embed(build, history.encoder())
-    return wkg_build.publish(build, check_snapshot(build.folder), history.now + timedelta(days=1))
+    resolved = rebuild.resolve(HistoryRead(history.of(*sources)), context, history.encoder, publish=True)
+    assert resolved.snapshot.is_new
+    checked = checked_snapshot(resolved, context, lambda: spark, history.encoder)
+    return rebuild.publish(checked, context, history.now + timedelta(days=1))
 
 
 @pytest.fixture

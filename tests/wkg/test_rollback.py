@@ -8,12 +8,15 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import Lake, read_json, write_json
 from opus_pipelines.reporting.status import report
 from opus_pipelines.reporting.views import connect, write_views_sql
-from opus_pipelines.wkg import build as wkg_build
+from opus_pipelines.wkg import rebuild as stages
 from opus_pipelines.wkg import retention
 from opus_pipelines.wkg.manifest import stamp
+from opus_pipelines.wkg.rebuild_records import HistoryRead
+from tests.rebuilding import checked_snapshot
 
 
 def publish(lake: Lake, snapshot: str, day: int) -> None:
@@ -103,14 +106,19 @@ def test_the_same_inputs_do_not_undo_a_rollback_and_new_ones_do(lake: Lake, hist
     old, new = (rebuild(lake, source).snapshot_id for source in (first, second))
     retention.roll_back(lake, old, history.now)
     night = rebuild(lake, second, now=history.now + timedelta(days=1))
-    assert (night.snapshot_id, night.is_held, night.is_new, night.is_current) == (new, True, False, True)
-    assert night.nothing_new == (
+    held = night.snapshot
+    assert (held.snapshot_id, held.is_held, held.is_new, held.is_current) == (new, True, False, True)
+    assert held.nothing_new == (
         f"nothing new: history gives snapshot {new}, which was rolled back from; {old} stays. `opus rebuild --publish` publishes it again"
     )
     assert lake.current_snapshot() == old
-    again = wkg_build.prepare(lake, night.settings, history.of(second), publish=True)
+    context = stages.begin(Settings(), lake)
+    resolved = stages.resolve(HistoryRead(history.of(second)), context, publish=True)
+    again = resolved.snapshot
     assert (again.is_held, again.is_new, again.is_current) == (False, False, False)
-    wkg_build.publish(again, [], history.now + timedelta(days=2))
+    nothing = lambda: pytest.fail("a published snapshot needs neither Spark nor an encoder")
+    checked = checked_snapshot(resolved, context, nothing, nothing)
+    stages.publish(checked, context, history.now + timedelta(days=2))
     assert (lake.current_snapshot(), lake.rolled_back_from()) == (new, [])
     retention.roll_back(lake, old, history.now)
     third = rebuild(lake, history.write(lake, "log", history.claims()[:7]))

@@ -4,6 +4,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,16 +19,20 @@ from opus_pipelines.core.schemas import ALIASES, CASES, EDGES, EMBEDDINGS, NEEDS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.estimates.histograms import BORDERS
 from opus_pipelines.estimates.unknown_figures import NO_INTERVAL
+from opus_pipelines.ingestion.ingest import HistoryState
 from opus_pipelines.lake.layout import Lake, read_json, read_table
 from opus_pipelines.task_matching.name_nodes import SourceNames
 from opus_pipelines.task_matching.resolve import Resolution
 from opus_pipelines.task_matching.source_names import count_names
 from opus_pipelines.wkg.aggregates import SourcePart, mine_missing, read_aggregate
-from opus_pipelines.wkg.build import embed, mine, prepare, publish
 from opus_pipelines.wkg.checks import CheckResult, check_snapshot
 from opus_pipelines.wkg.gamma import LambdaRule
+from opus_pipelines.wkg.rebuild import begin, publish
+from opus_pipelines.wkg.rebuild import resolve as resolve_history
+from opus_pipelines.wkg.rebuild_records import HistoryRead, RebuildContext, ResolvedHistory, StagedSnapshot
 from opus_pipelines.wkg.tables import place, write_tables
 from tests.estimates.bins import bin_of
+from tests.rebuilding import checked_snapshot, resolved_history
 from tests.task_matching.resolved import resolve
 
 pytestmark = pytest.mark.spark
@@ -67,7 +72,11 @@ def random_cases(history: Any, seed: int) -> list[dict[str, Any]]:
 
 
 def tables_of(lake: Lake, parts: list[SourcePart], resolution: Resolution, folder: Path) -> dict[str, Any]:
-    write_tables(lake, parts, resolution, Settings(), LambdaRule(None, "transition", "", kept=False), folder)
+    snapshot = StagedSnapshot("w", lake, folder, is_new=True, is_held=False)
+    rule, none = LambdaRule(None, "transition", "", kept=False), HistoryRead(HistoryState())
+    write_tables(
+        ResolvedHistory(none, snapshot, tuple(parts), resolution, rule), RebuildContext(Settings(), lake, lake)
+    )
     tables = {dataset.name: read_table(dataset, place(folder, dataset)) for dataset in STRICT}
     tables[TASKS.name] = tables[TASKS.name].drop_columns(["sources"])
     return tables
@@ -150,7 +159,7 @@ def test_nights_ids_lambda_and_retention(lake: Lake, history: Any, rebuild: Call
     ids = titles(lake)
     lambda_ = read_json(lake.kept / "lambda.json")["transition"]["lambda"]
 
-    again = prepare(lake, Settings(), history.of(first))
+    again = resolved_history(lake, Settings(), history.of(first)).snapshot
     assert (again.snapshot_id, again.is_new, again.is_current) == (night_1.snapshot_id, False, True)
 
     other = history.write(
@@ -165,23 +174,25 @@ def test_nights_ids_lambda_and_retention(lake: Lake, history: Any, rebuild: Call
         ("other", "register"): "normalised",
     }
     assert lake.manifest(night_2.snapshot_id)["lambda"] == lambda_
-    assert prepare(lake, Settings(), history.of(first, other), reset_lambda=True).is_new
+    assert resolved_history(lake, Settings(), history.of(first, other), reset_lambda=True).snapshot.is_new
 
     # A night without the second source is the first snapshot again: pointed to, nothing mined.
-    build = prepare(lake, Settings(), history.of(first))
-    assert (build.is_new, build.is_current) == (False, False)
-    assert publish(build, [], history.now + timedelta(days=40)) == night_1.snapshot_id == lake.current_snapshot()
+    context = begin(Settings(), lake)
+    back = resolve_history(HistoryRead(history.of(first)), context)
+    assert (back.snapshot.is_new, back.snapshot.is_current) == (False, False)
+    checked = checked_snapshot(back, context, no_spark, history.encoder)
+    assert publish(checked, context, history.now + timedelta(days=40)) == night_1.snapshot_id == lake.current_snapshot()
 
     # Everything is older than the settings allow, but for what is current.
     late = {"retention": {"snapshots": 1, "days": 0, "grace_minutes": 0}}
-    mine_again = prepare(lake, Settings(**late, wkg={"lambda": 0.5}), history.of(first))
-    mine(mine_again, no_spark)
-    embed(mine_again, history.encoder())
-    publish(mine_again, check_snapshot(mine_again.folder), history.now + timedelta(days=9_999))
-    assert [f.name for f in sorted((lake.root / "wkg").glob("w*"))] == [mine_again.snapshot_id]
+    context = begin(Settings(**late, wkg={"lambda": 0.5}), lake)
+    resolved = resolve_history(HistoryRead(history.of(first)), context)
+    checked = checked_snapshot(resolved, context, no_spark, history.encoder)
+    latest = publish(checked, context, history.now + timedelta(days=9_999))
+    assert [f.name for f in sorted((lake.root / "wkg").glob("w*"))] == [latest]
     assert [f.name for f in (lake.root / "aggregates").iterdir()] == ["source_key=first"]
     assert [f.name for f in (lake.root / "history" / "implementations").iterdir()] == ["source_key=first"]
-    assert lake.manifest(mine_again.snapshot_id)["lambda"] == 0.5
+    assert lake.manifest(latest)["lambda"] == 0.5
 
 
 def titles(lake: Lake) -> dict[str, str]:
@@ -190,10 +201,12 @@ def titles(lake: Lake) -> dict[str, str]:
 
 
 def test_a_failed_check_publishes_nothing(lake: Lake, history: Any, spark: Any) -> None:
-    build = prepare(lake, Settings(), history.of(history.write(lake, "a", history.claims())))
-    mine(build, lambda: spark)
-    embed(build, history.encoder())
-    assert all(check.passed for check in check_snapshot(build.folder))
+    context = begin(Settings(), lake)
+    resolved = resolve_history(
+        HistoryRead(history.of(history.write(lake, "a", history.claims()))), context, history.encoder
+    )
+    checked, folder = checked_snapshot(resolved, context, lambda: spark, history.encoder), resolved.snapshot.folder
+    assert all(check.passed for check in check_snapshot(folder))
     corrupted = [
         (
             EDGES,
@@ -211,26 +224,26 @@ def test_a_failed_check_publishes_nothing(lake: Lake, history: Any, spark: Any) 
         (EMBEDDINGS, "every task has a vector", lambda t: t.slice(1)),
     ]
     for dataset, name, spoil in corrupted:
-        file = place(build.folder, dataset) / "part-00000.parquet"
+        file = place(folder, dataset) / "part-00000.parquet"
         good = file.read_bytes()
         pq.write_table(spoil(pq.ParquetFile(file).read()), file)
-        assert name in {check.name for check in check_snapshot(build.folder) if not check.passed and check.blocking}
+        assert name in {check.name for check in check_snapshot(folder) if not check.passed and check.blocking}
         file.write_bytes(good)
     # A figure that could not be told is NULL with its reason: a warning, and the snapshot is published.
     for dataset in (TASKS, WAYS):
-        file = place(build.folder, dataset) / "part-00000.parquet"
+        file = place(folder, dataset) / "part-00000.parquet"
         table = with_column(pq.ParquetFile(file).read(), "p_reason", NO_INTERVAL)
         pq.write_table(with_column(with_column(table, "p_lower", None), "p_upper", None), file)
-    failed = [check for check in check_snapshot(build.folder) if not check.passed]
+    failed = [check for check in check_snapshot(folder) if not check.passed]
     assert {(check.name, check.dataset, check.blocking) for check in failed} == {
         ("every figure could be told", "wkg/tasks", False),
         ("every figure could be told", "wkg/task_implementations", False),
     }
     assert failed[0].detail == "1 wrong: p in 3 rows"
     with pytest.raises(CheckFailed, match=r"nothing was published: range \(wkg/tasks\): p is 2"):
-        publish(build, [CheckResult("range", False, "p is 2", TASKS.name)], history.now)
+        publish(replace(checked, checks=(CheckResult("range", False, "p is 2", TASKS.name),)), context, history.now)
     assert lake.current_snapshot() is None
-    assert publish(build, failed, history.now) == build.snapshot_id == lake.current_snapshot()
+    assert publish(replace(checked, checks=tuple(failed)), context, history.now) == lake.current_snapshot()
 
 
 def with_column(table: Any, name: str, value: Any) -> Any:
