@@ -1,12 +1,12 @@
-"""What many tasks, or many ways of doing tasks, have in common: a Beta that their p (or q) are drawn from, learned
-from their counts.
+"""Fits a beta distribution to the success rates of many tasks, or of many execution modes (beta pooling).
 
-Each task, and each way, is one draw, however often it was done: a rate pooled over steps would be that of whatever is
-done most. After a failure that is a review, which repairs, and every other step would be taken for one. The rule is
-this project's own: the mode of the beta-binomial likelihood of all counts times a prior of the Beta's two figures,
-which are the settings' (or a wider pool's) until draws tell otherwise. Ways are pooled by kind of actor, within the
-pool of all others. Beside that ways of one task are alike; how much so is learned too: the best linear prediction of a
-way from the others of its task (credibility, Bühlmann and Straub 1970).
+Each task, and each execution mode, is one draw, however often it was done. A rate pooled over steps would be that of
+the most frequent task: if that is a review after failures, which repairs, every other step would be taken for a repair.
+The fit is this project's own rule: the mode of the beta-binomial likelihood of all counts times a prior of the mean and
+the strength of the Beta. That prior comes from the settings, or from a wider pool. Execution modes are pooled by kind
+of actor, within the pool of all other kinds. The modes of one task also resemble each other. How much is estimated too:
+the estimate of a mode is the best linear prediction from the other modes of its task (credibility, Bühlmann and Straub
+1970).
 """
 
 from collections.abc import Hashable, Sequence
@@ -29,7 +29,7 @@ LEAST_CHANCE, MOST_STRENGTH = 1e-4, 1e4
 
 @dataclass(frozen=True)
 class BetaPool:
-    """Beta(mean · strength, (1 - mean) · strength)."""
+    """The distribution Beta(mean · strength, (1 - mean) · strength)."""
 
     mean: float
     strength: float
@@ -41,8 +41,10 @@ class BetaPool:
 
 
 def fit_beta(successes: Sequence[int], n: Sequence[int], prior: BetaPool, behind: float | None = None) -> BetaPool:
-    """The pool that these were drawn from; draws without counts say nothing. `prior.mean` stands for so many counts
-    (`behind`; its strength) of one further draw; the strength is log-normal round the prior's.
+    """Returns the beta distribution that these counts were drawn from; draws without counts are ignored.
+
+    `prior.mean` counts as `behind` pseudo-counts of one more draw (default: the strength of the prior). The strength is
+    log-normal around that of the prior.
     """
     from scipy.optimize import minimize
     from scipy.special import betaln, digamma
@@ -79,10 +81,9 @@ def fit_beta(successes: Sequence[int], n: Sequence[int], prior: BetaPool, behind
 def by_group(
     groups: Sequence[str | None], successes: Sequence[int], n: Sequence[int], prior: BetaPool
 ) -> dict[str | None, BetaPool]:
-    """The pool of each group, within that of all other groups, for no count may speak twice.
+    """Returns the pool of each group. Its prior is the pool of all other groups, so that no count is used twice.
 
-    Behind that one's mean there are no more counts than behind the settings': groups may differ more than their members
-    do.
+    The mean of that prior has the pseudo-counts of the settings, because groups may differ more than their members do.
     """
     counts = list(zip(groups, successes, n, strict=True))
 
@@ -96,11 +97,11 @@ def by_group(
 def expected(
     tasks: Sequence[Hashable], kinds: Sequence[str | None], successes: Sequence[int], n: Sequence[int], prior: BetaPool
 ) -> list[BetaPool]:
-    """What is expected of each way before its own counts: from the ways of its kind of actor, and from the others of
-    its task.
+    """Returns the prior of each execution mode: what is expected before its own counts are seen.
 
-    All sequences have an element a way. The others' rates are taken as so many deviations from what their own kinds of
-    actor do.
+    It comes from the modes with the same kind of actor and from the other modes of its task. All arguments but `prior`
+    have one element for each mode. The rate of another mode enters as its distance from the mean of its own kind of
+    actor, in standard deviations.
     """
     pools = by_group(kinds, successes, n, prior)
     mean, deviation, strength = (
@@ -109,15 +110,15 @@ def expected(
     of = np.asarray(n, float)
     judged = of > 0
     rate = np.where(judged, np.asarray(successes, float), 0.0) / np.maximum(of, 1)
-    apart, noise = (
+    deviations, noise = (
         np.where(judged, (rate - mean) / deviation, 0.0),
         strength / np.maximum(of, 1),
     )  # chance's share, as a variance
     numbers: dict[Hashable, int] = {}
     task = np.array([numbers.setdefault(t, len(numbers)) for t in tasks], int)
-    alike = _alike(task, apart, noise, judged)
+    alike = _correlation(task, deviations, noise, judged)
     weight = np.where(judged, 1 / (1 - alike + noise), 0.0)
-    others, told = (np.bincount(task, x)[task] - x for x in (weight, weight * apart))
+    others, told = (np.bincount(task, x)[task] - x for x in (weight, weight * deviations))
     shared = alike / (1 + alike * others)
     lowest, highest = mean / FARTHEST, 1 - (1 - mean) / FARTHEST
     middle = np.clip(mean + deviation * shared * told, lowest, highest)
@@ -126,12 +127,14 @@ def expected(
     return [BetaPool(float(m), float(s)) for m, s in zip(middle, found, strict=True)]
 
 
-def _alike(task: Floats, apart: Floats, noise: Floats, judged: Floats) -> float:
-    """The correlation of ways of one task: the mean product of pairs over the mean square less chance, by how little
-    chance is in them.
+def _correlation(task: Floats, deviations: Floats, noise: Floats, judged: Floats) -> float:
+    """Returns the correlation of the execution modes of one task.
+
+    It is the mean product of pairs, divided by the mean square without chance; a pair with little chance in it has a
+    higher weight.
     """
     weight = np.where(judged, 1 / (1 + noise), 0.0)
-    squares = np.sum(weight**2 * (apart**2 - noise)) / max(np.sum(weight**2), LEAST_WEIGHT)
+    squares = np.sum(weight**2 * (deviations**2 - noise)) / max(np.sum(weight**2), LEAST_WEIGHT)
     pairs = (np.sum(np.bincount(task, weight) ** 2) - np.sum(weight**2)) / 2
-    products = (np.sum(np.bincount(task, weight * apart) ** 2) - np.sum((weight * apart) ** 2)) / 2
+    products = (np.sum(np.bincount(task, weight * deviations) ** 2) - np.sum((weight * deviations) ** 2)) / 2
     return float(np.clip((products / max(squares, 1.0) + ALIKE_PAIRS * ALIKE) / (pairs + ALIKE_PAIRS), 0.0, MOST_ALIKE))

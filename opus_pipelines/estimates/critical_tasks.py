@@ -1,5 +1,7 @@
-"""wkg/needs: tasks without which history's cases of a kind failed, counted among cases whose right outcome was
-success.
+"""Makes the rows of wkg/needs: the lift of each task, and whether it is critical, per group of cases.
+
+A *critical task* is one without which similar cases had a significantly lower success rate. Only cases whose expected
+outcome was success count.
 """
 
 from collections import defaultdict
@@ -18,11 +20,10 @@ Group = tuple[str | None, str | None, str | None]  # industry, client, kind of c
 
 
 def critical_task_rows(sequences: Sequences) -> list[dict[str, Any]]:
-    """Rows of wkg/needs: per group and task that occurs in it. A group is an industry, a client of it, a kind of case
-    of either.
+    """Returns the rows of wkg/needs: one for each group and each task that occurs in it.
 
-    A task of a group with several kinds of case is `needed` there only when every kind holds it: what one kind needs is
-    found in that kind's own rows.
+    A group is an industry, a client of it, or a kind of case of either. In a group with several kinds of case a task is
+    `needed` only if every kind has it: the critical tasks of one kind are in the rows of that kind.
     """
     kinds = _kinds(sequences)
     groups: dict[Group, list[int]] = defaultdict(list)
@@ -31,19 +32,20 @@ def critical_task_rows(sequences: Sequences) -> list[dict[str, Any]]:
             groups[group].append(row)
     strata = _numbers([(sequences.client[row], kind) for row, kind in kinds.items()])
     stratum = dict(zip(kinds, strata, strict=True))
-    made, shared = [], matrices(sequences)
+    table, incidence = [], matrices(sequences)
     for group, members in groups.items():
         if sequences.known[members].sum() >= MIN_CASES:
             rows = np.array(members)
             counts = sequences.known[rows], sequences.successes[rows]
-            cases = Cases(shared[0][rows], *counts, np.array([stratum[row] for row in members]), *shared[1:])
-            made += _rows(group, cases, find_critical_tasks(cases), sequences.tasks[0])
-    return made
+            cases = Cases(incidence[0][rows], *counts, np.array([stratum[row] for row in members]), *incidence[1:])
+            table += _rows(group, cases, find_critical_tasks(cases), sequences.tasks[0])
+    return table
 
 
 def lacking(sequences: Sequences, rows: Iterable[dict[str, Any]]) -> np.ndarray:
-    """Of each row of `sequences`: does it lack a task that its kind of case needs, by the narrowest group that `rows`
-    know.
+    """Returns a mask of the rows of `sequences` that lack a critical task of their kind of case.
+
+    The narrowest group for which `rows` has critical tasks decides.
     """
     needed: dict[Group, set[frozenset[str]]] = defaultdict(set)
     for need in rows:
@@ -96,7 +98,7 @@ def _at(
 
 
 def _groups_of(industry: str | None, client: str | None, kind: str | None) -> Iterable[Group]:
-    """From the widest to the narrowest."""
+    """Yields the groups of a case, from the widest to the narrowest."""
     yield industry, None, None
     if client is not None:
         yield industry, client, None
@@ -107,8 +109,10 @@ def _groups_of(industry: str | None, client: str | None, kind: str | None) -> It
 
 
 def _kinds(sequences: Sequences) -> dict[int, str | None]:
-    """The kind of case of each row of known outcome; None where its industry has fewer than MIN_CASES of it: then
-    titles are names.
+    """Returns the kind of case of each row with a known outcome.
+
+    The kind is None when its industry has fewer than MIN_CASES cases of it: a title that rare is the name of one case,
+    and no kind.
     """
     rows = np.flatnonzero(sequences.known).tolist()
     cases: dict[tuple[str | None, str | None], int] = defaultdict(int)

@@ -1,7 +1,8 @@
-"""Which tasks a group of cases needed: cases with and without a task compared, one need after the other.
+"""Finds the critical tasks of a group of cases by lift analysis: cases with a task are compared with cases without it.
 
-Looking at each task by itself would blame whatever the cases that skipped a check happen to lack beside the check. So
-the task whose lift is surest comes first, and the next is looked for among the cases that did it.
+A comparison of each task by itself would also blame every task that the failed cases happened to lack together with the
+critical one. So the tasks are found one after the other: the task whose lift has the highest lower bound comes first,
+and the next one is searched among the cases that did it.
 """
 
 from collections.abc import Iterable
@@ -28,11 +29,11 @@ Figures = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Cases:
-    """A group's cases, a row each distinct sequence: which tasks it holds, how many cases, how many succeeded; whose
-    kind it is (stratum).
+    """The cases of a group, one row for each distinct sequence.
 
-    `before` and `after`: a row each task, the tasks (and one more column: none) that ever stood directly before, after
-    it.
+    `holds` (rows × tasks) tells which tasks a sequence has. `n` and `succeeded_of` count its cases and their successes.
+    `stratum` is the number of the kind of case. `before` and `after` (tasks × tasks + 1) count the tasks that ever came
+    directly before and after a task; their last column stands for none.
     """
 
     holds: "csr_array"
@@ -44,39 +45,37 @@ class Cases:
 
     @property
     def total(self) -> int:
-        """Cases."""
+        """The number of cases."""
         return int(self.n.sum())
 
     @property
     def succeeded(self) -> int:
-        """Of all, those that succeeded."""
+        """The number of cases that succeeded."""
         return int(self.succeeded_of.sum())
 
     def with_each(self) -> tuple[np.ndarray, np.ndarray]:
-        """Of every task, the cases with it, and those of them that succeeded."""
+        """Returns, for every task, the number of cases with it and the number of those that succeeded."""
         return self.holds.T @ self.n, self.holds.T @ self.succeeded_of
 
     def only(self, rows: np.ndarray) -> "Cases":
-        """Those of some rows (a truth value each)."""
+        """Returns the cases of the rows for which the mask `rows` is True."""
         at = np.flatnonzero(rows)
         return Cases(self.holds[at], self.n[at], self.succeeded_of[at], self.stratum[at], self.before, self.after)
 
     def any_of(self, tasks: Iterable[int]) -> np.ndarray:
-        """Which rows hold one of these tasks."""
+        """Returns a mask of the rows that hold at least one of these tasks."""
         return np.asarray(self.holds[:, sorted(tasks)].sum(axis=1)).ravel() > 0
 
     @cached_property
     def everywhere(self) -> np.ndarray:
-        """Which tasks every stratum of at least MIN_CASES cases holds."""
+        """A mask of the tasks that occur in every stratum of at least MIN_CASES cases."""
         strata = [s for s in np.unique(self.stratum) if self.n[self.stratum == s].sum() >= MIN_CASES]
         held = [np.asarray(self.holds[self.stratum == s].sum(axis=0)).ravel() > 0 for s in strata]
         return np.all(held, axis=0) if held else np.ones(self.holds.shape[1], bool)
 
 
 def matrices(sequences: Sequences) -> tuple["csr_array", "csr_array", "csr_array"]:
-    """Which tasks each row of `sequences` holds; and of each task those that stood directly before and after it
-    anywhere.
-    """
+    """Returns the matrices `holds`, `before` and `after` of `Cases`, for all rows of `sequences`."""
     from scipy.sparse import csr_array
 
     size, (names, numbers) = len(sequences.lengths), sequences.tasks
@@ -94,8 +93,11 @@ def matrices(sequences: Sequences) -> tuple["csr_array", "csr_array", "csr_array
 
 @dataclass
 class LiftFinding:
-    """The needed tasks, each with all that do in its place (itself too); lift and 95 % interval of every task among
-    the cases that did what was found needed before it (`compared`: where there are such cases with and without it).
+    """The critical tasks of a group, and the lift of every task.
+
+    `alternatives` maps each critical task to the tasks that can replace it, itself included. `adjusted` holds the lift
+    and its 95 % interval of every task, among the cases that did the critical tasks found before it. `compared` is a
+    mask of the tasks for which there are such cases with and without the task.
     """
 
     alternatives: dict[int, tuple[int, ...]]
@@ -104,8 +106,10 @@ class LiftFinding:
 
 
 def find_critical_tasks(cases: Cases) -> LiftFinding:
-    """What these cases needed: by contrast, one after the other; then what too few lacked to tell, while none of those
-    succeeded.
+    """Returns the critical tasks of these cases.
+
+    First come the tasks that the comparison of cases shows, one after the other. Then come the tasks that too few cases
+    lacked for a comparison, if none of those cases succeeded.
     """
     left, chosen = cases, set[int]()
     groups: list[tuple[int, ...]] = []
@@ -134,8 +138,9 @@ def _lift_of(cases: Cases, group: Iterable[int]) -> tuple[float, float, float]:
 
 
 def _strict(tests: int) -> float:
-    """The normal quantile at which one of so many tasks that make no difference is taken for needed in 2.5 of 100
-    groups.
+    """Returns the normal quantile that bounds the error of `tests` comparisons together (Bonferroni).
+
+    With it, a task that makes no difference is taken for critical in at most 2.5 of 100 groups.
     """
     from scipy.special import ndtri
 
@@ -143,8 +148,9 @@ def _strict(tests: int) -> float:
 
 
 def _surest(cases: Cases, chosen: set[int]) -> tuple[int, ...]:
-    """The task whose lift's lower end is highest, if it is above 0 for sure; ties by number. Empty where there is
-    none.
+    """Returns the task whose lift has the highest lower bound, if that bound is above 0, else an empty tuple.
+
+    Ties go to the task with the lowest number.
     """
     with_, success = cases.with_each()
     may = (with_ > 0) & (cases.total - with_ >= MIN_WITHOUT) & cases.everywhere
@@ -159,8 +165,9 @@ def _surest(cases: Cases, chosen: set[int]) -> tuple[int, ...]:
 
 
 def _surest_union(cases: Cases, chosen: set[int]) -> tuple[int, ...]:
-    """Tasks in the same place of which no case does two, and without any of which cases surely fail, though no one of
-    them is missed.
+    """Returns the set of exclusive tasks whose common lift has the highest lower bound, if it is above 0.
+
+    Cases that lack all tasks of the set have a lower success rate, although no single task of it makes a difference.
     """
     unions = _unions(cases, chosen)
     if not unions:
@@ -175,7 +182,7 @@ def _surest_union(cases: Cases, chosen: set[int]) -> tuple[int, ...]:
 
 
 def _with_alternatives(group: tuple[int, ...], cases: Cases) -> tuple[int, ...]:
-    """The group, and tasks that do as well in the cases without it."""
+    """Adds to the group the tasks that give the cases without it as high a success rate."""
     rows = cases.any_of(group)
     rate = rate_of(int(cases.succeeded_of[rows].sum()), int(cases.n[rows].sum()))
     rest = cases.only(~rows)
@@ -188,7 +195,7 @@ def _with_alternatives(group: tuple[int, ...], cases: Cases) -> tuple[int, ...]:
 
 
 def _ever_present(cases: Cases, chosen: set[int]) -> list[tuple[int, ...]]:
-    """Tasks, and unions of exclusive ones, that hardly any case lacks and no success does."""
+    """Returns the tasks, and sets of exclusive tasks, that fewer than MIN_WITHOUT cases and no success lack."""
     with_, success = cases.with_each()
     missed = (with_ > 0) & (cases.total - with_ < MIN_WITHOUT) & (success == cases.succeeded) & cases.everywhere
     single = [(int(t),) for t in np.flatnonzero(missed) if cases.succeeded >= MIN_CASES and t not in chosen]
@@ -204,7 +211,10 @@ def _ever_present(cases: Cases, chosen: set[int]) -> list[tuple[int, ...]]:
 
 
 def _unions(cases: Cases, chosen: set[int]) -> list[tuple[int, ...]]:
-    """Sets of tasks that stand in the same place and never in the same case, grown from the most frequent of them."""
+    """Returns sets of tasks that stand in the same position and never occur in the same case.
+
+    The sets grow from the most frequent tasks.
+    """
     with_, _ = cases.with_each()
     fit = (with_ >= MIN_WITHOUT) & (cases.total - with_ >= MIN_WITHOUT) & cases.everywhere
     fit[list(chosen)] = False
@@ -213,17 +223,17 @@ def _unions(cases: Cases, chosen: set[int]) -> list[tuple[int, ...]]:
     if len(may) < 2:
         return []
     holds = cases.holds[:, may]
-    apart = (holds.T @ holds).toarray() == 0
-    same = ((cases.before[may] @ cases.before[may].T).toarray() > 0) & (
+    exclusive = (holds.T @ holds).toarray() == 0
+    same_position = ((cases.before[may] @ cases.before[may].T).toarray() > 0) & (
         (cases.after[may] @ cases.after[may].T).toarray() > 0
     )
-    fits = apart & same
+    can_join = exclusive & same_position
     found = []
-    in_turn = [i for i in np.lexsort((may, -with_[may])).tolist() if fits[i].any()]
-    for first in in_turn:
+    by_frequency = [i for i in np.lexsort((may, -with_[may])).tolist() if can_join[i].any()]
+    for first in by_frequency:
         union = [first]
-        for other in in_turn:
-            if len(union) < MOST_ALTERNATIVES and all(fits[other, member] for member in union):
+        for other in by_frequency:
+            if len(union) < MOST_ALTERNATIVES and all(can_join[other, member] for member in union):
                 union.append(other)
         if len(union) > 1:
             found.append(tuple(sorted(int(may[i]) for i in union)))

@@ -1,21 +1,21 @@
-"""p and q of tasks whose steps nobody judged, from how their cases ended.
+"""Estimates p and q of tasks from case outcomes when no step was judged (outcome attribution).
 
-Two signals tell which step failed: cases with and without a step end differently, and what is done again was rarely
-right (how rarely is learned for each task). Cases that lack a needed task are left out by the caller: they tell what
-leaving it out costs, not how well steps are done. Steps that stand together in every case cannot be told apart by
-outcomes: only what they do together is known. A prior decides there, and the interval stays as wide as the blame that
-any one of them may carry.
+Two signals tell which step failed: cases with and without a step end differently, and work that is done again was
+rarely right (how rarely is learned for each task). The caller leaves out cases that lack a critical task: these show
+the cost of omitting it, and not how well steps are done. Outcomes cannot separate steps that occur together in every
+case. There the prior decides, and the interval is as wide as the share of the failures that each step may have caused.
 
-The prior: failure rates -log p of an industry's tasks spread exponentially round its mean, the p which, the same for
-all of them, would end as many cases right. Its tail is heavier than an exponential's (a Pareto's beyond TAIL means), so
-that a task after which nearly every case fails (a rejection) is believed: with an exponential tail 56 % of the 95 %
-intervals of such tasks held the truth, with this one 89 %, and the other tasks' intervals kept their width
-(tests/wkg/test_blame.py draws such histories). q is Beta with the settings' mean and strength. Intervals are those of
-the posterior's normal approximation in the cube roots of -log p and of -log(1 - q), where an exponential is all but
-normal (Wilson and Hilferty 1931).
+The prior: the failure rates -log p of the tasks of an industry are distributed exponentially. Their mean is that of the
+one p which, equal for all these tasks, would make as many cases succeed. The tail is heavier than an exponential's
+(that of a Pareto distribution beyond TAIL means), so that the model accepts a task after which nearly every case fails
+(a rejection): with an exponential tail 56 % of the 95 % intervals of such tasks held the truth, with this one 89 %, and
+the intervals of the other tasks kept their width (tests/estimates/test_outcome_attribution.py draws such histories). q
+has a beta prior with the mean and the strength of the settings. The intervals are those of the normal approximation of
+the posterior in the cube roots of -log p and of -log(1 - q), where an exponential distribution is almost normal (Wilson
+and Hilferty 1931).
 
-The value is another thing: the optimiser is given the pair (p, 0) that reproduces how cases end if nothing is ever
-mended, for a q that is merely not known to be small would make every further step look like a repair.
+The value follows another rule: it is the pair (p, 0) that reproduces the outcomes of cases if nothing is ever repaired.
+A q that is only not known to be small would make every further step look like a repair to the search.
 """
 
 from dataclasses import dataclass, replace
@@ -41,7 +41,7 @@ RETURN_IF_RIGHT, RETURN_IF_WRONG = (1.0, 19.0), (1.0, 3.0)  # Beta priors: what 
 
 @dataclass(frozen=True)
 class Judged:
-    """Successes and failures of steps that were judged, a task each: evidence like any other."""
+    """Successes and failures of judged steps, one element for each task."""
 
     p: Pair
     q: Pair
@@ -49,8 +49,9 @@ class Judged:
 
 @dataclass(frozen=True)
 class Prior:
-    """What the settings expect: p of an industry's tasks and q of every task, each with so many pseudo-counts (of
-    cases, of steps).
+    """The settings' p of the tasks of an industry and q of every task.
+
+    `strength` is the number of pseudo-counts behind each: cases for p, steps for q.
     """
 
     p: float
@@ -60,7 +61,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class OutcomeAttribution:
-    """Per task: the p that reproduces outcomes if nothing is mended; 95 % intervals of p and q."""
+    """Per task, the p that reproduces the outcomes without repairs, and 95 % intervals of p and q."""
 
     p: np.ndarray
     p_range: Pair
@@ -68,7 +69,7 @@ class OutcomeAttribution:
 
 
 def attribute_outcomes(paths: Paths, judged: Judged, industry: np.ndarray, prior: Prior) -> OutcomeAttribution:
-    """`industry`: the number of each task's."""
+    """Returns the estimates of all tasks. `industry` has the number of each task's industry."""
     paths = _heaviest(paths, VALUE_STEPS)
     value = without_repair(paths, judged, industry, prior)
     paths = _heaviest(paths, INTERVAL_STEPS)
@@ -80,7 +81,7 @@ def attribute_outcomes(paths: Paths, judged: Judged, industry: np.ndarray, prior
 
 
 def _heaviest(paths: Paths, steps: int) -> Paths:
-    """The sequences of most cases that together have so many steps."""
+    """Returns the sequences with the most cases, as many as together have at most `steps` steps."""
     usable = np.flatnonzero((paths.lengths > 0) & (paths.lengths <= LONGEST) & (paths.cases > 0))
     heaviest = usable[np.argsort(-paths.cases[usable], kind="stable")]
     kept = np.sort(heaviest[np.cumsum(paths.lengths[heaviest]) <= steps])
@@ -88,7 +89,10 @@ def _heaviest(paths: Paths, steps: int) -> Paths:
 
 
 def without_repair(paths: Paths, judged: Judged, industry: np.ndarray, prior: Prior) -> np.ndarray:
-    """p by expectation maximisation where q = 0: a failed case failed at the first of its steps that went wrong."""
+    """Returns the p of each task by expectation maximisation with q = 0.
+
+    A failed case then failed at the first of its steps that went wrong.
+    """
     odds = _mean_odds(paths, industry, replace(prior, q=0.0))
     failed, cases, p = (paths.cases - paths.successes)[paths.row], paths.cases[paths.row], odds / (1 + odds)
     for _ in range(EM_ROUNDS):
@@ -110,9 +114,10 @@ def _before(paths: Paths, values: np.ndarray) -> np.ndarray:
 
 
 def _mean_odds(paths: Paths, industry: np.ndarray, prior: Prior) -> np.ndarray:
-    """p / (1 - p) of each task's industry: the one p of all its tasks that ends as many cases right, by bisection.
+    """Returns p / (1 - p) of the industry of each task.
 
-    Beside the cases seen stand `strength` more that ended as the settings' p and q would have them.
+    p is the one value for all tasks of the industry that makes as many cases succeed; bisection finds it. `strength`
+    pseudo-cases that end as the p and q of the settings predict are added to the observed ones.
     """
     of_row = industry[paths.tasks[paths.starts]] if len(paths.lengths) else np.zeros(0, int)
     count = int(industry.max(initial=-1)) + 1
@@ -140,7 +145,7 @@ def _ends_right(paths: Paths, p: np.ndarray, q: float) -> np.ndarray:
 
 
 class _Posterior:
-    """Of the unknowns u = (1 - p, q) of all tasks, u ~ Beta(a, b), in the scale x = (-log(1 - u))^(1/3)."""
+    """The posterior of u = (1 - p, q) of all tasks, with u ~ Beta(a, b), in the scale x = (-log(1 - u))^(1/3)."""
 
     def __init__(self, paths: Paths, a: np.ndarray, b: np.ndarray, industry: np.ndarray, odds: np.ndarray) -> None:
         self.paths, self.a, self.counted, self.industry, self.odds, self.rate = paths, a, b, industry, odds, odds
@@ -148,7 +153,7 @@ class _Posterior:
         self.returning: Pair = at_first[0], at_first[1]
 
     def ranges(self) -> Pair:
-        """The central 95 % of every u."""
+        """Returns the lower and upper ends of the central 95 % of every u."""
         x = np.cbrt(-np.log1p(-self.a / (self.a + self.b)))
         for _ in range(ROUNDS):
             x = self._mode(x)
@@ -161,17 +166,21 @@ class _Posterior:
 
     @property
     def b(self) -> np.ndarray:
-        """Counted, and of every p its industry's mean."""
+        """The failures that were counted, plus for every p the rate of its exponential prior."""
         return self.counted + np.concatenate([self.rate, np.zeros(self.paths.size)])
 
     def _tail(self, x: np.ndarray) -> np.ndarray:
-        """The rate of each task's exponential: its industry's odds, lowered where the task fails far more often than
-        its industry does.
+        """Returns the rate of each task's exponential prior.
+
+        It is the odds of the industry, lowered for a task that fails far more often than its industry.
         """
         return self.odds * np.minimum(1.0, (TAIL + 1) / (TAIL + self.odds * x[: self.paths.size] ** 3))
 
     def _mean(self, x: np.ndarray, variance: np.ndarray) -> np.ndarray:
-        """p / (1 - p) of an industry anew: its tasks' expected -log p, and the first mean as one more task."""
+        """Returns p / (1 - p) of each industry, updated from the expected -log p of its tasks.
+
+        The first estimate of the mean counts as one more task.
+        """
         x, variance = x[: self.paths.size], variance[: self.paths.size]
         harm = np.bincount(self.industry, x**3 + 3 * x * variance)
         first = np.bincount(self.industry, 1 / self.odds) / np.bincount(self.industry)
@@ -203,7 +212,7 @@ class _Posterior:
         return (self.a - 1) * _slope(x) / _u(x) - 3 * self.b * x**2 + 2 / x
 
     def _returning(self, found: HmmScores) -> Pair:
-        """The chances of a return, right and wrong, by expectation maximisation."""
+        """Returns the probabilities of a return after a right and after a wrong step (EM update)."""
         paths, chances = self.paths, []
         k, n = paths.successes[paths.row], paths.cases[paths.row]
         right = k * found.state[0] + (n - k) * found.state[1]
@@ -213,8 +222,9 @@ class _Posterior:
         return chances[0], chances[1]
 
     def _variances(self, x: np.ndarray) -> np.ndarray:
-        """The diagonal of the inverse of prior curvature plus Fisher information, expected over both endings of each
-        sequence.
+        """Returns the diagonal of the inverse of prior curvature plus Fisher information.
+
+        The information is the expectation over both endings of each sequence.
         """
         from scipy.sparse import csr_array, vstack
 
@@ -235,13 +245,13 @@ class _Posterior:
         return _by_rows(information, 1 / curvature)
 
     def _with_means(self, information: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """The variances where the industries' means are not known either: the logarithm of each industry's odds is one
-        more unknown.
+        """Returns the variances when the means of the industries are unknown too.
 
-        By blocks: the variances with known means, plus what not knowing the means adds. Where one task carries nearly
-        all of an industry's failures (cases fail exactly where a rejection happens), the joint curvature has no maximum
-        and its inverse has negative variances. Of the means no less is known than their prior tells, which has
-        curvature 1: that bound keeps every variance positive.
+        The logarithm of the odds of each industry is then one more unknown. The inverse is taken by blocks: the
+        variances with known means, plus what the unknown means add. Where one task carries nearly all failures of an
+        industry (cases fail exactly where a rejection happens), the joint curvature has no maximum and its inverse has
+        negative variances. The prior gives each mean a curvature of at least 1, and that bound keeps every variance
+        positive.
         """
         of = np.eye(int(self.industry.max()) + 1)[self.industry]
         harm = self.rate * x**3
@@ -256,8 +266,9 @@ class _Posterior:
 
 
 def _by_rows(information, variance: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-def]
-    """The same for many tasks, by the sequences that say most (Woodbury): what the others say is left out, so
-    intervals are wider.
+    """Returns the same variances for many tasks, from the sequences with the most information (Woodbury identity).
+
+    The information of the other sequences is left out, which makes the intervals wider.
     """
     weight = np.asarray((information**2) @ variance).ravel()
     best = np.sort(np.argsort(-weight, kind="stable")[:MOST_ROWS])
@@ -273,5 +284,5 @@ def _u(x: np.ndarray) -> np.ndarray:
 
 
 def _slope(x: np.ndarray) -> np.ndarray:
-    """du/dx."""
+    """Returns du/dx."""
     return 3 * x**2 * np.exp(-(x**3))

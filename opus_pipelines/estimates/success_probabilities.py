@@ -1,8 +1,9 @@
-"""p and q of tasks and of their ways: from steps of known outcome, else from how cases ended, else the prior.
+"""Estimates p and q of tasks and of their execution modes.
 
-Both are drawn towards what other tasks, and other ways, are like (`pools`), as far as those are like one another. A
-step counts towards q when a direct predecessor is known to have failed, else towards p (sql/wkg/ways.sql): a
-predecessor of unknown outcome is taken as right, which can only make p smaller.
+The evidence is the outcomes of steps, else the outcomes of cases, else the prior. Both estimates are drawn towards
+those of other tasks and other execution modes by beta pooling, as far as these resemble each other. A step counts for q
+when a direct predecessor is known to have failed, else for p (sql/wkg/ways.sql). A predecessor of unknown outcome
+counts as right, which can only lower p.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,12 +23,13 @@ COUNTS = ("p_successes", "p_n", "q_successes", "q_n")
 
 
 class SuccessModel:
-    """Estimates from counts. `tasks` are rows with task_id, industry and COUNTS, `ways` have actor_kind, model and
-    actor_group beside, in the order of their keys.
+    """Estimates success probabilities from counts.
 
-    The prior of a task is the pool of its industry's tasks, that of an industry the pool of all others, and theirs the
-    settings'; the prior of a way comes from those of its kind of actor and from the other ways of its task.
-    `from_cases`: p and q of tasks, as `from_cases` below makes them.
+    `tasks` are rows with task_id, industry and COUNTS. `ways` also have actor_kind, model and actor_group, in the order
+    of their keys. The prior of a task is the pool of the tasks of its industry; the prior of an industry is the pool of
+    all other industries, whose prior is in the settings. The prior of an execution mode comes from the modes with the
+    same kind of actor and from the other modes of its task. `from_cases` holds the p and q of tasks that the function
+    `from_cases` returns.
     """
 
     def __init__(
@@ -47,7 +49,7 @@ class SuccessModel:
             self.before[figure] = dict(zip(map(_way, ways), of_ways, strict=True))
 
     def of_task(self, row: Row) -> tuple[Estimate, Estimate]:
-        """P(it succeeds | all its direct predecessors did), P(it succeeds | at least one did not)."""
+        """Returns p (all direct predecessors succeeded) and q (at least one of them failed) of a task."""
         p, q = (_drawn_to(self.of_industry[figure][row["industry"]], row, figure) for figure in ("p", "q"))
         if row["p_n"] == 0 and row["task_id"] in self.from_cases:
             p, unseen = self.from_cases[row["task_id"]]
@@ -55,8 +57,10 @@ class SuccessModel:
         return p, q
 
     def of_way(self, row: Row, task: tuple[Estimate, Estimate]) -> tuple[Estimate, Estimate]:
-        """The same of one way. Without evidence of its own it is as its kind of actor and the other ways of its task
-        let expect, or has its task's where how cases ended tells it.
+        """Returns p and q of one execution mode.
+
+        A mode without evidence of its own gets its prior, or the estimate of its task where that comes from the
+        outcomes of cases.
         """
         return self._of_way(row, "p", task[0]), self._of_way(row, "q", task[1])
 
@@ -86,42 +90,45 @@ def _way(row: Row) -> tuple[str | None, ...]:
 def from_cases(
     sequences: Sequences, lacking: np.ndarray, tasks: Iterable[Row], priors: Priors
 ) -> dict[str, tuple[Estimate, Estimate]]:
-    """p and q of the tasks that no step judged, from the sequences that hold such a task: basis `estimated`, n the
-    cases with it.
+    """Estimates p and q of tasks from case outcomes when no step was judged.
 
-    `lacking`: rows of `sequences` without a needed task, which are left out. The value of q is 0, for p was chosen so
-    (see `blame`).
+    The result has, for each such task that occurs in a usable case, two estimates of basis `estimated` whose n counts
+    the cases with it. `lacking` is a mask of the rows of `sequences` without a critical task, which are left out. The
+    value of q is 0, because p is chosen for q = 0 (see `outcome_attribution`).
     """
     known = {row["task_id"]: row for row in tasks}
     unjudged = {task for task, row in known.items() if row["p_n"] == 0}
     names, numbers = sequences.tasks
-    open_ = np.array([name in unjudged for name in names], bool)
-    tells = (sequences.known > 0) & ~lacking & (np.bincount(sequences.row_of_step, open_[numbers], len(lacking)) > 0)
-    if not tells.any():
+    is_unjudged = np.array([name in unjudged for name in names], bool)
+    usable = (
+        (sequences.known > 0) & ~lacking & (np.bincount(sequences.row_of_step, is_unjudged[numbers], len(lacking)) > 0)
+    )
+    if not usable.any():
         return {}
-    paths = sequences.paths(tells)
+    paths = sequences.paths(usable)
     counts = np.array([[known[name][c] if name in known else 0 for c in COUNTS] for name in names], float).T
-    of = {name: known[name]["industry"] if name in known else None for name in names}
+    industry_of = {name: known[name]["industry"] if name in known else None for name in names}
     industries = {
-        industry: i for i, industry in enumerate(sorted(set(of.values()), key=lambda x: (x is not None, x or "")))
+        industry: i
+        for i, industry in enumerate(sorted(set(industry_of.values()), key=lambda x: (x is not None, x or "")))
     }
     judged = Judged((counts[0], counts[1] - counts[0]), (counts[2], counts[3] - counts[2]))
-    industry = np.array([industries[of[name]] for name in names])
+    industry = np.array([industries[industry_of[name]] for name in names])
     found = attribute_outcomes(paths, judged, industry, Prior(_inside(priors.p), _inside(priors.q), priors.strength))
     cells = np.unique(paths.row * paths.size + paths.tasks)
     cases = np.bincount(cells % paths.size, paths.cases[cells // paths.size], paths.size)
     return {
         name: (_covering(found.p[i], found.p_range, i, int(cases[i])), _covering(0.0, found.q_range, i, int(cases[i])))
         for i, name in enumerate(names)
-        if open_[i] and cases[i]
+        if is_unjudged[i] and cases[i]
     }
 
 
 def _inside(chance: float) -> float:
-    """Off 0 and 1, which no evidence would move."""
+    """Moves a probability off 0 and 1, which no evidence could change."""
     return min(max(chance, 0.001), 0.999)
 
 
 def _covering(value: float, ends: tuple[np.ndarray, np.ndarray], i: int, n: int) -> Estimate:
-    """The interval, drawn out to hold the value where that was chosen by another rule."""
+    """Returns an estimate whose interval is widened to hold a value that another rule chose."""
     return Estimate(float(value), float(min(ends[0][i], value)), float(max(ends[1][i], value)), "estimated", n)

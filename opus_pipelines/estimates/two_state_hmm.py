@@ -1,9 +1,9 @@
-"""A case as a chain of two hidden states, and how its ending depends on each of its steps.
+"""A two-state hidden Markov model of a case: how its outcome depends on each of its steps.
 
-EVAL (4) along a sequence: a case starts right; step t leaves it right with p_t if it was right, with q_t if it was not;
-how it ends is its last state. What a case does next may tell of its state too: a task after which cases return to
-earlier work does so with one chance where it left the case right, with another where it did not. Steps in parallel are
-taken in the order in which they were started.
+EVAL (4) along a sequence: a case starts in the state right. After step t it is right with probability p_t if it was
+right before, and with q_t if it was wrong. Its last state is its outcome. The next step of a case may tell of its state
+too: after a task, cases return to earlier work with one probability when the state is right and with another when it is
+wrong. Parallel steps are taken in the order of their starts.
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,9 @@ TINY = 1e-300
 
 @dataclass(frozen=True)
 class Paths:
-    """Distinct sequences, one after the other in `tasks` (numbers below `size`), longest first, with their cases and
-    successes.
+    """Distinct sequences with their cases and successes, the longest first.
+
+    `tasks` has the task numbers (below `size`) of all sequences, one sequence after the other.
     """
 
     tasks: np.ndarray
@@ -29,42 +30,45 @@ class Paths:
 
     @classmethod
     def of(cls, tasks: np.ndarray, lengths: np.ndarray, cases: np.ndarray, successes: np.ndarray, size: int) -> "Paths":
-        """In any order."""
+        """Makes `Paths` of sequences in any order."""
         paths = cls(tasks, lengths, cases, successes, size)
         order = np.argsort(-lengths, kind="stable")
         return paths.rows(order, cases[order], successes[order])
 
     def rows(self, keep: np.ndarray, cases: np.ndarray, successes: np.ndarray) -> "Paths":
-        """Only the sequences `keep`, in this order, with these counts."""
+        """Returns the sequences `keep`, in this order, with these counts."""
         lengths = self.lengths[keep]
         at = np.repeat(self.starts[keep] - (np.cumsum(lengths) - lengths), lengths) + np.arange(lengths.sum())
         return Paths(self.tasks[at], lengths, cases, successes, self.size)
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Where each sequence begins."""
+        """The index of the first step of each sequence."""
         return np.cumsum(self.lengths) - self.lengths
 
     @cached_property
     def row(self) -> np.ndarray:
-        """The sequence of each step."""
+        """The sequence number of each step."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     @cached_property
     def ends(self) -> np.ndarray:
-        """The last step of each sequence."""
+        """The index of the last step of each sequence."""
         return self.starts + self.lengths - 1
 
     @cached_property
     def places(self) -> list[np.ndarray]:
-        """For each place in a sequence, the steps that stand there; sequences keep their order."""
+        """For each position in a sequence, the indices of the steps there; sequences keep their order."""
         longest = int(self.lengths.max(initial=0))
         active = np.searchsorted(-self.lengths, -np.arange(longest), "left")
         return [self.starts[:n] + j for j, n in enumerate(active)]
 
     @cached_property
     def returns(self) -> np.ndarray:
-        """Of each step: is what follows a return, to a task that this case first did no later than this one."""
+        """A mask of the steps after which the case returns.
+
+        A return is a next step whose task this case first did no later than the task of the step.
+        """
         _, first, inverse = np.unique(self.row * self.size + self.tasks, return_index=True, return_inverse=True)
         first_done = first[inverse]
         back = np.append(first_done[1:] <= first_done[:-1], False)
@@ -73,23 +77,22 @@ class Paths:
 
     @cached_property
     def telling(self) -> np.ndarray:
-        """Of each step: may what follows tell of its state. Not after a task from which no case ever returns; not at
-        the end.
+        """A mask of the steps whose next step may tell of their state.
+
+        The last step of a sequence is not among them, nor is a task from which no case ever returns.
         """
         telling = self.by_task(self.returns)[self.tasks] > 0
         telling[self.ends] = False
         return telling
 
     def by_task(self, values: np.ndarray) -> np.ndarray:
-        """The sum of steps' values, a task each."""
+        """Sums the values of steps by task."""
         return np.bincount(self.tasks, values, self.size)
 
 
 @dataclass(frozen=True)
 class HmmScores:
-    """What a sequence's two endings, right and wrong, say of its steps' p and q: derivatives of their log-likelihood,
-    a step each.
-    """
+    """Derivatives of the log-likelihood of both outcomes of each sequence, one element for each step."""
 
     log_likelihood: float
     right: np.ndarray  # P(ends right | what it did next), a sequence each
@@ -99,8 +102,9 @@ class HmmScores:
 
 
 def hmm_scores(paths: Paths, p: np.ndarray, q: np.ndarray, returning: Pair) -> HmmScores:
-    """Forward filtering, then backward for both endings. `p`, `q`, and the chances of a return where right and where
-    wrong: a task each.
+    """Runs the forward filter once, and the backward pass for each outcome.
+
+    `p`, `q` and both arrays of `returning` (probability of a return when right, when wrong) have one element per task.
     """
     p, q = p[paths.tasks], q[paths.tasks]
     seen = [
@@ -117,7 +121,7 @@ def hmm_scores(paths: Paths, p: np.ndarray, q: np.ndarray, returning: Pair) -> H
 def _forward(
     paths: Paths, p: np.ndarray, q: np.ndarray, seen: list[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """P(right before each step | what was seen), P(right at the end | ..), and the log of the chance of what was seen."""
+    """Returns P(right before each step | observations), P(right at the end | ...), and the log-likelihood."""
     before, log_seen, state = np.empty(len(p)), np.zeros(len(paths.lengths)), np.ones(len(paths.lengths))
     for at in paths.places:
         n = len(at)
@@ -132,8 +136,9 @@ def _forward(
 def _backward(
     paths: Paths, p: np.ndarray, q: np.ndarray, seen: list[np.ndarray], before: np.ndarray, ending: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Derivatives by p and by q of the log-likelihood of an ending (1 right, 0 wrong), and P(right after the step |
-    it), a step each.
+    """Returns the derivatives by p and by q of the log-likelihood of an outcome (1 right, 0 wrong).
+
+    The third array is P(right after the step | outcome). All have one element for each step.
     """
     by_p, by_q, state = np.empty(len(p)), np.empty(len(p)), np.empty(len(p))
     ahead = (
