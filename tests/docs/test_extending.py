@@ -26,11 +26,11 @@ from opus_pipelines.intakes.documents.document import Document
 from opus_pipelines.intakes.documents.read import preprocess
 from opus_pipelines.lake.layout import table_of, write_table
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase, TaskSequence, backend_of
-from opus_pipelines.wkg.build import require_passed
 from opus_pipelines.wkg.checks import check_snapshot
 from opus_pipelines.wkg.graph import Task, WorkGraph
 from opus_pipelines.wkg.graph_metrics import Local, choose, task_metrics
 from opus_pipelines.wkg.manifest import settings_that_matter
+from opus_pipelines.wkg.rebuild import require_passed
 from opus_pipelines.wkg.steiner_tree import SubWKG
 from opus_pipelines.wkg.tables import place
 from opus_pipelines.workflow.files import InputEntry, OutputEntry, TaskEntry, WorkflowFile
