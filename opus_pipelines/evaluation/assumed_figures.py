@@ -16,7 +16,7 @@ ASSUMED = frozenset(
 
 
 @dataclass(frozen=True)
-class Assumed:
+class AssumedShares:
     """Of a total of steps: the share of its known part that is assumed (None where nothing is known), and the steps of
     unknown figure.
     """
@@ -31,7 +31,7 @@ class Assumed:
         return asdict(self)
 
 
-def assumed(tasks: Iterable[TaskNode]) -> Assumed:
+def assumed(tasks: Iterable[TaskNode]) -> AssumedShares:
     """Of the steps of a workflow, reviews among them."""
     found = list(tasks)
     return assumed_of(
@@ -41,9 +41,9 @@ def assumed(tasks: Iterable[TaskNode]) -> Assumed:
 
 def assumed_of(
     costs: Iterable[tuple[float | None, str | None]], times: Iterable[tuple[float | None, str | None]]
-) -> Assumed:
+) -> AssumedShares:
     """The same of figures with their bases; a figure of None is unknown."""
-    return Assumed(*_share(costs), *_share(times))
+    return AssumedShares(*_share(costs), *_share(times))
 
 
 def total_usd(tasks: Iterable[TaskNode], total: float) -> float | None:

@@ -38,7 +38,7 @@ class Score:
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedScore:
     """A place in the ranking by EVAL (13); `distance_usd` is (14) to the next rank, None for the last and where no
     gain is stated.
     """
@@ -70,13 +70,13 @@ def score_file(title: str, file: WorkflowFile, cost: Cost, reward: Reward) -> Sc
     return score(title, file.workflow(), stated, cost, reward)
 
 
-def ranked(scores: Sequence[Score], quantum_usd: float, success_step: float) -> list[Ranked]:
+def ranked(scores: Sequence[Score], quantum_usd: float, success_step: float) -> list[RankedScore]:
     """EVAL (13) on Rewards in steps of the quantum, an unmeasured Penalty last, then by title. Rewards of one step are
     0 apart. Where no gain is stated, on the chances of success in steps of `success_step`.
 
     Raises WorkflowError where `reasons` finds any.
     """
-    if why := reasons(scores):
+    if why := incomparability_reasons(scores):
         raise WorkflowError("these workflows cannot be ranked against each other: " + "; ".join(why))
     has_gain = all(s.workflow.states_gain for s in scores)
     step = quantum_usd if has_gain else success_step
@@ -88,12 +88,12 @@ def ranked(scores: Sequence[Score], quantum_usd: float, success_step: float) -> 
     if not has_gain:
         gaps = [None] * len(gaps)
     return [
-        Ranked(place, found, gap)
+        RankedScore(place, found, gap)
         for place, (found, gap) in enumerate(zip(ordered, [*gaps, None], strict=True), start=1)
     ]
 
 
-def reasons(scores: Sequence[Score]) -> list[str]:
+def incomparability_reasons(scores: Sequence[Score]) -> list[str]:
     """Why these workflows must not be ranked: their inputs or outputs differ, or one task done in one way carries
     different parameters.
     """

@@ -1,6 +1,4 @@
-"""What the four scores are measured from: what is known of a task by itself, and what stands around it in one
-workflow.
-"""
+"""Collects what the four scores are measured from: the facts about a task, and its context in one workflow."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,13 +8,12 @@ from opus_pipelines.workflow.model import TaskNode, Workflow
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """One task, wherever it stands. None means that nobody knows. Names of data are folded
-    (`workflow.constraints.folded`), each once.
+    """The facts about one task in any workflow; None means unknown.
 
-    `statements`: what it is told and what is said of it, a sentence each. `leaving`: share of the transitions into and
-    out of it in history that cross the border of its community. `outcomes`: share of its doings whose outcome was
-    recorded. `figures`: share of its cost and time that history recorded. `mends`: P(it is right | something before it
-    was wrong), as far as history shows it.
+    Names of data are folded (`workflow.constraints.folded`), each once. `statements`: its instructions and
+    descriptions, one sentence each. `leaving`: the share of its transitions in history that cross the border of its
+    community. `outcomes`: the share of its executions with a recorded outcome. `figures`: the share of its cost and
+    time that history recorded. `mends`: P(it is right | something before it was wrong), as history shows it.
     """
 
     statements: tuple[str, ...] = ()
@@ -31,12 +28,13 @@ class TaskFacts:
     is_review: bool = False
 
 
-class Surroundings:
-    """One workflow as the scores look at it: who comes before whom, who makes what, who takes what.
+class WorkflowContext:
+    """One workflow as the scores see it: the order of its tasks, and which tasks leave and take which data.
 
-    Sets of tasks are bits of an integer, one a task (`bit`), for speed. `below` and `above`: every task after and
-    before one, at any distance; `fed`: by the client; `delivers`: to the client, at most through reviews;
-    `home`: the tasks whose community is known; `abroad`: those of them whose community is another than one's own.
+    Sets of tasks are bit masks with one bit per task (`bit`), for speed. `below` and `above`: all tasks after and
+    before one, at any distance. `fed`: the tasks that follow an input. `delivers`: the tasks that lead to an output, at
+    most through reviews. `has_community`: the tasks of known community. `other_communities`: for each task, those of
+    them in another community.
     """
 
     def __init__(self, workflow: Workflow, facts: Mapping[str, TaskFacts]) -> None:
@@ -50,10 +48,10 @@ class Surroundings:
         self.delivers: set[str] = set()
         self._read_edges()
         self.makers, self.takers = self._named("outputs"), self._named("inputs")
-        self.home, self.abroad = self._communities()
+        self.has_community, self.other_communities = self._communities()
 
     def each(self, tasks: int) -> Iterator[str]:
-        """The tasks of a set of bits, in topological order."""
+        """Yields the tasks of a bit mask, in topological order."""
         while tasks:
             least = tasks & -tasks
             yield self.tasks[least.bit_length() - 1]
@@ -88,7 +86,7 @@ class Surroundings:
         return found
 
     def _communities(self) -> tuple[int, dict[str, int]]:
-        """A review belongs to what it reviews, where that is of one community."""
+        """Returns the community masks. A review belongs to the community of the tasks that it reviews, if it is one."""
         own: dict[str, str | None] = {}
         members: dict[str, int] = {}
         for task in self.tasks:
@@ -97,5 +95,7 @@ class Surroundings:
             own[task] = name = found.pop() if len(found) == 1 else None
             if name is not None:
                 members[name] = members.get(name, 0) | self.bit[task]
-        home = sum(members.values())
-        return home, {task: home & ~members[name] if name is not None else 0 for task, name in own.items()}
+        has_community = sum(members.values())
+        return has_community, {
+            task: has_community & ~members[name] if name is not None else 0 for task, name in own.items()
+        }

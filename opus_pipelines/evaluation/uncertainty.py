@@ -45,13 +45,13 @@ class Share:
         return cls(value, max(LEAST_STRENGTH, value * (1 - value) / deviation**2 - 1))
 
     @property
-    def is_sure(self) -> bool:
+    def is_certain(self) -> bool:
         """Every draw is the value: 0 and 1 stay, for a Beta has no other of that mean."""
         return not 0 < self.value < 1 or math.isinf(self.strength)
 
     def draws(self, random: np.random.Generator, n: int) -> Floats:
         """(n,)."""
-        if self.is_sure:
+        if self.is_certain:
             return np.full(n, self.value)
         return random.beta(self.value * self.strength, (1 - self.value) * self.strength, n)
 

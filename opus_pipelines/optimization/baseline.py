@@ -1,15 +1,16 @@
-"""How this kind of work was carried out in history: what a generated workflow is held against.
+"""Computes the baseline: how similar cases of history carried out this kind of work, and what they paid.
 
-One definition of a saving, from the step up: the nearest cases are the compared cases, the steps of the workflow the
-compared steps.
-- The baseline of a step is what a compared case paid for its task on average, repetitions included; 0 where none of
-  them did it.
-- The saving of a step is its baseline less its cost; unknown where one of the two is. Time at a price, and what is
-  held, are in no saving.
-- The saving of a workflow is the sum over its steps, that of a contract the sum over its rank-1 workflows: tasks,
-  workflows, contracts and
-  the shipped queries all add up the same numbers. Steps of history that a workflow leaves out are no saving of it.
-What a whole case cost and took stands beside it as a median (`Baseline`); it has no part in any saving.
+A saving is defined once, for a step, and added up from there. The compared cases are the nearest similar cases.
+
+- The baseline of a step is the mean amount that a compared case paid for its task, repetitions included; it is 0 where
+  no compared case did the task.
+- The saving of a step is its baseline less its cost. It is unknown where one of the two is unknown. The price of time
+  and of held resources is part of no saving.
+- The saving of a workflow is the sum over its steps. The saving of a contract is the sum over its rank-1 workflows.
+  Tasks, workflows, contracts and the shipped queries therefore add up the same numbers. A step of history that a
+  workflow leaves out is not a saving of the workflow.
+
+`Baseline` also gives the median cost and duration of a whole case. These medians are part of no saving.
 """
 
 import math
@@ -25,7 +26,7 @@ from opus_pipelines.optimization.node_cost import Price, price_of
 
 @dataclass(frozen=True)
 class Baseline:
-    """Medians over the whole nearest cases, and their rate of success; None where no case tells."""
+    """The medians over the whole nearest cases and their success rate; None where no case states the figure."""
 
     cost_usd: float | None = None
     duration_ms: float | None = None
@@ -33,12 +34,14 @@ class Baseline:
 
 
 def baseline(cases: Iterable[Mapping[str, Any]], settings: Cost) -> Baseline:
-    """The baseline of rows of wkg/cases (`task_cost_usd`, `task_duration_ms`, `success`; `actor_kinds` where known).
+    """Returns the baseline of rows of wkg/cases.
 
-    Each case is costed by EVAL (5) as the chain of tasks that it was, rework included: Σ costs + w_d · Σ durations, at
-    stated prices where history has no cost. A case of which a cost, or a time, stays unknown is left out of that
-    median: a part of it is no case's cost. What a case held is not recorded, so ⟨w_r, R^(r)⟩ is left out. Cases without
-    tasks do not count.
+    The rows have `task_cost_usd`, `task_duration_ms` and `success`, and `actor_kinds` where it is known. EVAL (5) gives
+    the cost of each case as the chain of its tasks, rework included: Σ costs + w_d · Σ durations, at stated prices
+    where history has no cost.
+
+    A case with an unknown cost or time is left out of that median, because a partial sum is not the cost of a case.
+    History does not record held resources, so ⟨w_r, R^(r)⟩ is left out. Cases without tasks are ignored.
     """
     rows = [row for row in cases if row["task_cost_usd"]]
     prices = [_prices(row, settings) for row in rows]
@@ -58,14 +61,15 @@ def baseline(cases: Iterable[Mapping[str, Any]], settings: Cost) -> Baseline:
 
 @dataclass(frozen=True)
 class Paid:
-    """What the compared cases paid for each task, in dollars a case."""
+    """The mean amount in dollars that a compared case paid for each task; `compared` counts the cases."""
 
     usd: Mapping[str, float | None]
     compared: int
 
     def of(self, task: str | None) -> float | None:
-        """Of a task: None where it is unknown, or where there is no case to compare with; 0.0 where no compared case
-        did it.
+        """Returns the dollars per case for a task, 0.0 where no compared case did it.
+
+        Returns None where the amount is unknown, or where there is no case to compare with.
         """
         if not self.compared:
             return None
@@ -73,12 +77,13 @@ class Paid:
 
 
 def paid(cases: Collection[Mapping[str, Any]], settings: Cost | None = None) -> Paid:
-    """What a case paid for each task, repetitions included; rows have `tasks`, `task_cost_usd`, `task_duration_ms`,
-    and who did each (`actor_kinds`, `models`, `actor_groups`), so that stated prices are the same on both sides of
-    a saving.
+    """Returns what a case paid on average for each task, repetitions included.
 
-    Where a task's cost is known of some of its occurrences alone, these stand for the others: their mean, times how
-    often it was done.
+    The rows have `tasks`, `task_cost_usd` and `task_duration_ms`, and the actors of each task (`actor_kinds`, `models`,
+    `actor_groups`), so that both sides of a saving use the same stated prices.
+
+    Where the cost of a task is known for some of its occurrences only, the mean of these occurrences stands for the
+    others.
     """
     done: dict[str, list[float | None]] = {}
     for case in cases:
@@ -88,12 +93,12 @@ def paid(cases: Collection[Mapping[str, Any]], settings: Cost | None = None) -> 
 
 
 def saving_usd(baseline_usd: float | None, cost_usd: float | None) -> float | None:
-    """The saving of one step; None where one of the two is unknown."""
+    """Returns the saving of one step in dollars; None where one of the two amounts is unknown."""
     return None if baseline_usd is None or cost_usd is None else baseline_usd - cost_usd
 
 
 def total(figures: Iterable[float | None]) -> float | None:
-    """The sum of what is known, exactly rounded; None where nothing is."""
+    """Returns the exactly rounded sum of the known figures; None where no figure is known."""
     known = [x for x in figures if x is not None]
     return math.fsum(known) if known else None
 
@@ -114,7 +119,7 @@ def _prices(row: Mapping[str, Any], settings: Cost) -> list[Price]:
 
 
 def _case_usd(found: list[Price], settings: Cost) -> float | None:
-    """What a whole case cost; None where a part of it is unknown."""
+    """Returns the cost of a whole case; None where a part of it is unknown."""
     costs = [p.cost_usd for p in found if p.cost_usd is not None]
     times = [p.duration_ms for p in found if p.duration_ms is not None]
     if len(costs) < len(found) or (settings.usd_per_hour_of_duration and len(times) < len(found)):

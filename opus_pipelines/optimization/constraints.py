@@ -1,4 +1,4 @@
-"""Whether a workflow keeps to its constraints, EVAL (12), and by how much it does not."""
+"""Tests whether a workflow keeps its constraints, EVAL (12), and measures by how much it breaks them."""
 
 import math
 from collections.abc import Callable, Collection, Sequence
@@ -17,9 +17,10 @@ MIN_P_DEADLINE = 0.9  # a deadline that one case in ten misses is kept, as a 90t
 
 @dataclass(frozen=True)
 class Due:
-    """A deadline of one step held against a workflow: the lead time up to that step, of which `taken` is None where it
-    is unknown.
-    `limit_hours`: what is held against it; hours of working time where the deadline and the lead time count those.
+    """The result of testing one step deadline against a workflow.
+
+    `taken` is the lead time up to that step; it has no draws where the time is unknown. `limit_hours` is the limit that
+    the lead time is compared with, in hours of working time where the deadline and the lead time count those.
     """
 
     deadline: StepDeadline
@@ -28,12 +29,12 @@ class Due:
 
     @property
     def kept(self) -> float | None:
-        """The probability to keep it; None where it is unknown."""
+        """The probability that the deadline is kept; None where it is unknown."""
         return self.taken.within(self.limit_hours)
 
     @property
     def words(self) -> str:
-        """The deadline, and with which probability it is kept or why nobody can tell."""
+        """The deadline as text, with the probability of keeping it or the reason why the probability is unknown."""
         if self.kept is None:
             return f"{self.deadline.words}: {NOT_APPLIED}, because the time up to the step is {self.taken.basis}"
         return f"{self.deadline.words}: kept with probability {self.kept:.3f}"
@@ -47,11 +48,12 @@ def violations(
     lead_time: LeadTime | None = None,
     dues: Sequence[Due] = (),
 ) -> list[str]:
-    """Every constraint that the workflow breaks, each with its figures; none means feasible.
+    """Returns every constraint that the workflow breaks, each with its figures; an empty list means feasible.
 
-    `lead_time`: what `max_lead_time_hours` is held against; without one that constraint is not looked at. `dues`: the
-    deadlines of the steps that it has; one of which nobody can tell whether it is kept is not applied. A task is named
-    by any title that folds alike (`folded`), or by one that `resolve` gives for the name (aliases of other clients).
+    `lead_time` is compared with `max_lead_time_hours`; without a lead time that constraint is not tested. `dues` are
+    the deadlines of the steps that the workflow has; a deadline whose probability is unknown is not applied. A name in
+    a constraint matches every title with the same folded form (`folded`), and every title that `resolve` gives for the
+    name (aliases of other clients).
     """
     places: dict[str, list[int]] = {}
     for place, title in enumerate(titles_in_order):
@@ -91,7 +93,7 @@ def _limits(constraints: Constraints, evaluation: Evaluation) -> list[str]:
 
 
 def _deadline(constraints: Constraints, lead_time: LeadTime) -> list[str]:
-    """The deadline, where it is missed too often, or where nothing tells whether it is kept."""
+    """Returns the deadline of the workflow where it is missed too often, or where its probability is unknown."""
     limit = constraints.max_lead_time_hours
     if limit is None:
         return []
@@ -104,8 +106,8 @@ def _deadline(constraints: Constraints, lead_time: LeadTime) -> list[str]:
     if kept >= least:
         return []
     return [
-        f"max_lead_time_hours: the lead time, waiting included, keeps {limit:g} hours with probability {kept:.3f}, which is below"
-        f" {least:g}; its 90th percentile is {p90 / MS_PER_HOUR:.2f} hours"
+        f"max_lead_time_hours: the lead time, waiting included, keeps {limit:g} hours with probability {kept:.3f}, "
+        f"which is below {least:g}; its 90th percentile is {p90 / MS_PER_HOUR:.2f} hours"
     ]
 
 
@@ -114,7 +116,7 @@ def _least(constraints: Constraints) -> float:
 
 
 def _late(constraints: Constraints, dues: Sequence[Due]) -> list[str]:
-    """The deadlines of steps that are missed too often."""
+    """Returns the deadlines of steps that are missed too often."""
     least = _least(constraints)
     return [
         f"deadlines: {due.words}, which is below {least:g}" for due in dues if due.kept is not None and due.kept < least
@@ -122,7 +124,7 @@ def _late(constraints: Constraints, dues: Sequence[Due]) -> list[str]:
 
 
 def _choices(constraints: Constraints, occurrences: Callable[[str], list[int]]) -> list[str]:
-    """Groups of which none is there, or more than the one that may be."""
+    """Returns the groups of which no task is present, or more than the one that is allowed."""
     found = []
     for kind, groups in (("one_of", constraints.one_of), ("exactly_one_of", constraints.exactly_one_of)):
         for group in groups:
@@ -137,7 +139,7 @@ def _choices(constraints: Constraints, occurrences: Callable[[str], list[int]]) 
 
 
 def _exceeded(name: str, value: float, limit: float, sign: int) -> str:
-    """Two decimals, or as many as it takes to show the difference."""
+    """Formats an exceeded limit with two decimals, or with as many as it takes to show the difference."""
     gap = abs(value - limit)
     digits = max(2, 1 - math.floor(math.log10(gap)))
     verb = "exceeds" if sign > 0 else "is below"
@@ -146,7 +148,7 @@ def _exceeded(name: str, value: float, limit: float, sign: int) -> str:
 
 
 def _order(constraints: Constraints, occurrences: Callable[[str], list[int]]) -> list[str]:
-    """Pairs of which both occur, the first not before the second."""
+    """Returns the pairs of which both tasks occur and the first does not come before the second."""
     found = []
     for first, second in constraints.before:
         a, b = occurrences(first), occurrences(second)

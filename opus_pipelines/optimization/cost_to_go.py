@@ -1,8 +1,8 @@
-"""What is still to come at most: for every node, and the groups met by then, the best of all walks from there to the
-output.
+"""Computes cost-to-go bounds: the best worth of all walks from each search state to the output.
 
-Walks may repeat nodes, which paths may not, so what is found bounds every path from above. In a graph without cycles,
-and where no order of nodes further apart bears on it, it is what the best path is worth.
+A search state is a node together with the groups of required nodes that the path has visited. Walks may repeat nodes
+and paths may not, so each bound is an upper bound on every path. In a graph without cycles the bound is exact, unless
+an order of two nodes that are not adjacent excludes the walk.
 """
 
 import math
@@ -11,19 +11,21 @@ from functools import cached_property
 
 from opus_pipelines.optimization.pareto_points import ParetoPoint
 from opus_pipelines.optimization.search_net import Limits, Option, SearchNet, postorder
-from opus_pipelines.optimization.upper_envelope import upper
+from opus_pipelines.optimization.upper_envelope import upper_envelope
 
-Line = tuple[float, float]  # worth to go as a function of success: slope, height at 0
+Line = tuple[float, float]  # worth to go as a function of success: slope, envelope_height at 0
 Weigh = Callable[[Option], float]
-Relaxed = tuple[list[list[Line]], tuple[float, float, float]]
+LagrangeBound = tuple[list[list[Line]], tuple[float, float, float]]
 MAX_STEPS = 50_000  # between states, up to which groups are told apart
 MAX_GUIDING = 16
 _SAME = 1e-10
 
 
-class States:
-    """(node, which of the first groups are met), those that lie between input and output; `guide` masks the groups
-    told apart.
+class SearchStates:
+    """The search states (node, mask of visited groups) that lie between input and output.
+
+    `guide` masks the groups that the states distinguish: as many of the first groups as `MAX_STEPS` permits. `meets[i]`
+    masks the groups that contain node i.
     """
 
     def __init__(self, net: SearchNet) -> None:
@@ -39,7 +41,7 @@ class States:
                 break
 
     def _laid_out(self, limit: int | None) -> bool:
-        """Numbers the states from the input on; False where there are more than `limit` steps between them."""
+        """Numbers the states, beginning at the input; returns False where they have more than `limit` transitions."""
         first = (self.net.start, 0)
         self.index = {first: 0}
         self.nodes = [self.net.start]
@@ -68,19 +70,20 @@ class States:
         return True
 
     def number(self, node: int, met: int) -> int | None:
-        """The state's number; None where the input does not lead to it."""
+        """Returns the number of the state; None where the input does not lead to it."""
         return self.index.get((node, met & self.guide))
 
     @cached_property
     def worth_to_go(self) -> list[list[Line]]:
-        """In units of the objective: what every search in the net is led by."""
+        """For every state, the upper envelope of the worth to go, in units of the objective."""
         return self.best_to_go(self.net.gain, lambda o: o.weight)
 
     def best_to_go(self, gain: float, weigh: Weigh, edges: bool = True) -> list[list[Line]]:
-        """Of every state the upper envelope of gain · success - Σ weights over all walks on, of at most as many steps
-        as there are nodes.
+        """Returns the upper envelope of gain · success - Σ weights over all walks to the output, for every state.
 
-        No line: no way on. Each pass goes from the output back over what changed since; without cycles one suffices.
+        A walk has at most as many steps as there are nodes. A state without lines has no walk to the output. Each pass
+        goes backward from the output and updates the states whose successors changed; in a graph without cycles one
+        pass is enough. `edges`: whether the weights of edges count.
         """
         lines: list[list[Line]] = [[] for _ in self.nodes]
         entered: list[list[Line]] = [[] for _ in self.nodes]
@@ -100,10 +103,10 @@ class States:
                 stale[i] = 0
                 new = [(m, h - weight if edges else h) for j, weight in self.after[i] for m, h in entered[j]]
                 if len(new) > 1:
-                    new = upper(new)
-                if not _alike(new, lines[i]):
+                    new = upper_envelope(new)
+                if not _same_lines(new, lines[i]):
                     lines[i] = new
-                    entered[i] = upper(
+                    entered[i] = upper_envelope(
                         [(m * slope, h + m * q - w) for slope, q, w in ways[self.nodes[i]] for m, h in new]
                     )
                     for earlier in self.before[i]:
@@ -112,13 +115,15 @@ class States:
 
 
 class CostToGoBounds:
-    """What a point at a state can still come to, while `limits` are carried.
+    """Bounds on what a Pareto point at a state can still reach while the search carries `limits`.
 
-    `relaxed`: the best walks where a dollar, a ms and a unit of success of slack count something (Lagrange); they bound
-    it closer.
+    `relaxed` holds the best walks where a dollar, a millisecond and a unit of success of slack have a price (Lagrangian
+    relaxation); its bounds are tighter.
     """
 
-    def __init__(self, net: SearchNet, states: States, limits: Limits, relaxed: Relaxed | None = None) -> None:
+    def __init__(
+        self, net: SearchNet, states: SearchStates, limits: Limits, relaxed: LagrangeBound | None = None
+    ) -> None:
         self.limits, self._gain, self._in_dollars, self._relaxed = limits, net.gain, net.in_dollars, relaxed
         self._worth = states.worth_to_go
         has_cost, has_duration = limits.cost < math.inf, limits.duration < math.inf
@@ -127,20 +132,20 @@ class CostToGoBounds:
         self._success = states.best_to_go(1.0, lambda o: 0.0, edges=False) if limits.success else None
 
     def fits(self, point: ParetoPoint, state: int) -> bool:
-        """Whether some walk on may keep the limits."""
+        """Returns whether some walk from the state to the output may keep the limits."""
         cost, duration, success = self._cost, self._duration, self._success
-        if cost is not None and point.cost_usd - height(cost[state], 0.0) > self.limits.cost:
+        if cost is not None and point.cost_usd - envelope_height(cost[state], 0.0) > self.limits.cost:
             return False
-        if duration is not None and point.duration - height(duration[state], 0.0) > self.limits.duration:
+        if duration is not None and point.duration - envelope_height(duration[state], 0.0) > self.limits.duration:
             return False
         return bool(self._worth[state]) and (
-            success is None or height(success[state], point.success) >= self.limits.success
+            success is None or envelope_height(success[state], point.success) >= self.limits.success
         )
 
     def worth(self, point: ParetoPoint, state: int) -> float:
-        """The most that a fitting path which goes on from here may be worth."""
+        """Returns an upper bound on the worth of the feasible paths that continue this point."""
         paid = point.weight + self._held(point)
-        best = height(self._worth[state], point.success) - paid
+        best = envelope_height(self._worth[state], point.success) - paid
         if self._relaxed is None:
             return best
         lines, (dollars, ms, success) = self._relaxed
@@ -149,22 +154,22 @@ class CostToGoBounds:
             slack += dollars * (self.limits.cost - point.cost_usd)
         if ms:
             slack += ms * (self.limits.duration - point.duration)
-        return min(best, height(lines[state], point.success) - paid + slack)
+        return min(best, envelope_height(lines[state], point.success) - paid + slack)
 
     def arrived(self, point: ParetoPoint) -> float:
-        """What a whole path is worth."""
+        """Returns the worth of a complete path."""
         return self._gain * point.success - point.weight - self._held(point)
 
     def _held(self, point: ParetoPoint) -> float:
         return sum(point.held) if self._in_dollars else 0.0
 
 
-def height(lines: list[Line], success: float) -> float:
-    """The highest of the lines at this success; minus infinity where there is none."""
+def envelope_height(lines: list[Line], success: float) -> float:
+    """Returns the value of the highest line at this success; minus infinity where there is no line."""
     return max((slope * success + at_0 for slope, at_0 in lines), default=float("-inf"))
 
 
-def _alike(new: list[Line], old: list[Line]) -> bool:
+def _same_lines(new: list[Line], old: list[Line]) -> bool:
     return len(new) == len(old) and all(
         abs(a - c) < _SAME and abs(b - d) < _SAME for (a, b), (c, d) in zip(new, old, strict=True)
     )

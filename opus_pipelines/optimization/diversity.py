@@ -1,10 +1,10 @@
-"""How different two workflows are, and the most worthwhile of many that differ enough. The rule is this project's own.
+"""Measures how different two workflows are, and selects diverse ones. The rule is this project's own.
 
-A *step* is a task or a review as it is carried out: which one, by which kind of actor, model and group. Two workflows
-lie as many *swaps* apart as it takes at least to turn the steps of the one into those of the other, where one swap puts
-a step in the place of another, takes one out or puts one in: the larger of the two numbers of steps that only one of
-them has. The same task done by someone else is one swap. Order alone is none: who waits for whom changes what runs
-when, not what is done. It is a metric on sets of steps.
+A *step* is a task or a review with the way it is carried out: node, actor kind, model and group. The distance of two
+workflows is the least number of *swaps* that turns the steps of one into the steps of the other. One swap replaces a
+step, removes one or adds one, so the distance is the larger of the two numbers of steps that only one workflow has. The
+same task done by another actor is one swap. The order of steps does not count, because it changes when a step runs and
+not what is done. The distance is a metric on sets of steps.
 """
 
 from collections.abc import Collection, Hashable, Sequence
@@ -17,44 +17,49 @@ Steps = frozenset[Step]
 
 
 class Differing(Protocol):
-    """A candidate that can be told from another."""
+    """A candidate whose tasks and steps can be compared with those of another."""
 
     @property
-    def tasks(self) -> Sequence[str]: ...
+    def tasks(self) -> Sequence[str]:
+        """Its task nodes."""
+        ...
+
     @property
-    def steps(self) -> Steps: ...
+    def steps(self) -> Steps:
+        """Its steps, reviews included."""
+        ...
 
 
 D = TypeVar("D", bound=Differing)
 
 
 def step_of(node: TaskNode) -> Step:
-    """The step that a node stands for."""
+    """Returns the step that a node represents."""
     return node.id, node.actor_kind, node.model, node.actor_group
 
 
 def steps_of(workflow: Workflow) -> Steps:
-    """All its steps, reviews among them."""
+    """Returns all steps of a workflow, reviews included."""
     return frozenset(map(step_of, workflow.tasks))
 
 
 def swaps(first: Collection[Hashable], second: Collection[Hashable]) -> int:
-    """How many swaps two sets of steps, or of tasks, lie apart; 0 for equal ones."""
+    """Returns the number of swaps between two sets of steps, or of tasks; 0 for equal sets."""
     common = len(set(first) & set(second))
     return max(len(first), len(second)) - common
 
 
 def jaccard_distance(first: Sequence[str], second: Sequence[str]) -> float:
-    """1 - |common| / |all| of two sets of tasks; 0 for two empty ones."""
+    """Returns 1 - |common| / |all| of two sets of tasks; 0 for two empty sets."""
     a, b = set(first), set(second)
     return 1 - len(a & b) / len(a | b) if a | b else 0.0
 
 
 def select_diverse(ranked: Sequence[D], least_swaps: int, least_share: float = 0.0) -> list[D]:
-    """Those of the ranked, best first, that differ enough from every better one that is kept: the first always, then
-    one after the other.
+    """Returns the candidates that differ enough from every better one that is kept; `ranked` is best first.
 
-    Enough: at least `least_swaps` swaps, and at least `least_share` Jaccard distance of their tasks.
+    The first candidate is always kept. Two candidates differ enough with at least `least_swaps` swaps and a Jaccard
+    distance of their tasks of at least `least_share`.
     """
     kept: list[D] = []
     for candidate in ranked:
@@ -64,7 +69,7 @@ def select_diverse(ranked: Sequence[D], least_swaps: int, least_share: float = 0
 
 
 def is_diverse(first: Differing, second: Differing, least_swaps: int, least_share: float = 0.0) -> bool:
-    """Whether two differ enough."""
+    """Returns whether two candidates differ enough."""
     return (
         swaps(first.steps, second.steps) >= least_swaps and jaccard_distance(first.tasks, second.tasks) >= least_share
     )

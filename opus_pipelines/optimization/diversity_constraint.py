@@ -1,4 +1,4 @@
-"""Paths that a path must differ from (`problem.Differs`): how far its beginning does, and whether it still can."""
+"""Tests a path, complete or partial, against the diversity constraints of a problem (`problem.Differs`)."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -12,8 +12,10 @@ Common = tuple[
 
 
 class DiversityConstraint(NamedTuple):
-    """`others`: of each path to differ from its nodes in the graph, how many it has in all, and by how many swaps;
-    `ends`: no tasks.
+    """The paths that every found path must differ from.
+
+    `others` has one entry for each such path: the mask of its nodes in the graph, its number of nodes, and the least
+    number of swaps. `ends` masks the input and the output, which are no tasks.
     """
 
     others: tuple[tuple[int, int, int], ...] = ()
@@ -22,14 +24,15 @@ class DiversityConstraint(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem, net: SearchNet) -> "DiversityConstraint":
-        """What the problem asks of paths through its net."""
+        """Returns the diversity constraint of a problem for paths through its net."""
         asked = [d for d in problem.demands if isinstance(d, Differs)]
         others = ((sum(1 << net.number[n] for n in d.nodes if n in net.number), len(d.nodes), d.least) for d in asked)
         return cls(tuple(others), 1 << net.start | 1 << net.goal, net.goal)
 
     def so_far(self, nodes: tuple[int, ...]) -> Common:
-        """How far the beginning of a path differs: enough by nodes that the other lacks, by what it leaves out only at
-        the output.
+        """Returns how far a partial path differs from each other path, None where it differs enough.
+
+        Added nodes count at once. Omitted nodes count only at the output, because a partial path may still visit them.
         """
         mask, is_whole = self._tasks(nodes), nodes[-1] == self.goal
         found: list[tuple[int, int] | None] = []
@@ -39,11 +42,11 @@ class DiversityConstraint(NamedTuple):
         return tuple(found)
 
     def is_reached(self, nodes: tuple[int, ...]) -> bool:
-        """Whether a whole path differs enough."""
+        """Returns whether a complete path differs enough from all others."""
         return all(known is None for known in self.so_far(nodes))
 
     def is_open(self, nodes: tuple[int, ...], left: int) -> bool:
-        """Whether a path that begins so, and may still have the nodes of the mask `left`, may differ enough."""
+        """Returns whether a partial path can still differ enough, if it may add the nodes of the mask `left`."""
         if not self.others:
             return True
         mask, ahead = self._tasks(nodes), self._tasks(bits(left))

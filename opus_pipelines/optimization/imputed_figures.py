@@ -1,19 +1,17 @@
-"""What stands for unknown costs and times while workflows are compared. It is never shown and never part of a total.
+"""Imputes unknown costs and times for the comparison of workflows. No imputed figure is shown or part of a total.
 
-The rule, this project's own. The search minimises a sum over steps, so that every step needs a figure.
-- A step that two workflows both have, done in the same way, counts the same for both: their known parts are compared on
-  the other steps.
-- Where another way of the same task has a known cost, a way of unknown cost counts as the dearest of them: no way is
-  chosen because its
-  cost is unknown.
-- Any other task of unknown cost counts as the mean of the tasks of known cost in the Workflow Graph (of each task its
-  most usual way of
-  known cost). Counted as 0, a workflow would win by its unknown steps; counted as the dearest, one dear step would make
-  every
-  unknown step worth leaving out. The mean is what a step of this work costs as far as anyone knows.
-- Where no task has a known cost, costs play no role at all: every unknown one counts 0. Unknown times are treated the
-  same where time has a price (`cost.usd_per_hour_of_duration`). Limits on cost and time are held against the known
-  parts alone: an invented figure breaks no limit; how many steps are unknown stands beside the total.
+The rule is this project's own. The search minimises a sum over steps, so every step needs a figure.
+
+- A step that two workflows carry out in the same execution mode counts the same for both. Their known parts are
+  compared on the other steps.
+- Where another execution mode of the same task has a known cost, a mode of unknown cost counts as the dearest of these.
+  A mode is therefore never chosen because its cost is unknown.
+- Any other task of unknown cost counts as the mean over the tasks of known cost in the Workflow Graph, each with its
+  most frequent mode of known cost. With 0, a workflow would win by its unknown steps. With the maximum, one dear step
+  would make it worthwhile to omit every unknown step. The mean is the best estimate of the cost of such a step.
+- Where no task has a known cost, every unknown cost counts 0. Unknown times are treated the same way where time has a
+  price (`cost.usd_per_hour_of_duration`). Limits on cost and time are compared with the known parts alone, because an
+  imputed figure must not break a limit. Next to each total stands the number of steps with an unknown figure.
 """
 
 import math
@@ -25,8 +23,9 @@ from opus_pipelines.optimization.node_cost import NodeCost
 
 
 def imputed_usd(costs: Mapping[str, Sequence[NodeCost]], settings: Cost) -> dict[str, tuple[float, ...]]:
-    """For every task's ways, most usual first, the dollars that stand for what is unknown of each: 0.0 where all is
-    known.
+    """Returns the imputed dollars of every execution mode of every task, most frequent mode first.
+
+    The amount is 0.0 where cost and time of the mode are known.
     """
     spent = _stand_ins({task: [c.cost_usd for c in found] for task, found in costs.items()})
     if not settings.usd_per_hour_of_duration:
@@ -41,21 +40,21 @@ def imputed_usd(costs: Mapping[str, Sequence[NodeCost]], settings: Cost) -> dict
 def of_another(
     costs: Mapping[str, Sequence[NodeCost]], unknown_cost: bool, unknown_time: bool, settings: Cost
 ) -> float:
-    """The dollars that stand for what is unknown of a step beside these tasks: a review that a plan places."""
+    """Returns the imputed dollars of a step that is not among these tasks: a review that a plan adds."""
     spent = _usual([[c.cost_usd for c in found] for _, found in sorted(costs.items())]) if unknown_cost else 0.0
     took = _usual([[c.duration_ms for c in found] for _, found in sorted(costs.items())]) if unknown_time else 0.0
     return spent + time_usd(took, settings)
 
 
 def _stand_ins(figures: Mapping[str, Sequence[float | None]]) -> dict[str, tuple[float, ...]]:
-    """For each figure that is None what stands for it; 0.0 for a known one."""
+    """Returns the imputed value of each figure that is None, and 0.0 for a known one."""
     other = _usual([found for _, found in sorted(figures.items())])
     dearest = {task: max((x for x in found if x is not None), default=other) for task, found in figures.items()}
     return {task: tuple(dearest[task] if x is None else 0.0 for x in found) for task, found in figures.items()}
 
 
 def _usual(figures: Sequence[Sequence[float | None]]) -> float:
-    """The mean over the tasks that have a known figure, of each its first; 0.0 where none has."""
+    """Returns the mean of the first known figure of each task; 0.0 where no task has one."""
     first = [next((x for x in found if x is not None), None) for found in figures]
     known = [x for x in first if x is not None]
     return math.fsum(known) / len(known) if known else 0.0

@@ -1,5 +1,6 @@
-"""The k best paths with the way of every task, jointly, within limits: exact where the search ends, else with the gap
-that it leaves.
+"""Finds the k best paths and the execution mode of every task jointly, within limits.
+
+The result is exact where the search completes; otherwise it states the optimality gap.
 """
 
 import math
@@ -7,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from opus_pipelines.optimization.cost_to_go import Line, Relaxed, States, height
+from opus_pipelines.optimization.cost_to_go import LagrangeBound, Line, SearchStates, envelope_height
 from opus_pipelines.optimization.diversity_constraint import DiversityConstraint
-from opus_pipelines.optimization.pareto_labels import Arrived, ParetoLabels
+from opus_pipelines.optimization.pareto_labels import CompletePath, ParetoLabels
 from opus_pipelines.optimization.pareto_points import EPS
 from opus_pipelines.optimization.problem import Problem
 from opus_pipelines.optimization.search_net import Limits, SearchNet
@@ -25,8 +26,9 @@ _EXPONENTS = range(-4, 4)
 
 @dataclass(frozen=True)
 class ChosenPath:
-    """A path of tasks, each in its chosen way. `worth`: of the objective; the rest: EVAL (5), (2) and (4) of the
-    chain.
+    """A path of tasks, each in its chosen execution mode.
+
+    `worth` is in units of the objective. Cost, duration and success are EVAL (5), (2) and (4) of the chain.
     """
 
     tasks: tuple[str, ...]
@@ -40,10 +42,12 @@ class ChosenPath:
 
 @dataclass(frozen=True)
 class BestPaths:
-    """Paths, best first. `exact`: none better was missed, among the first k; and where there is none, none fits.
+    """The best paths, best first, and how certain the search is of them.
 
-    `gap`: how much more than the first another fitting path may be worth at most, in units of the objective (dollars of
-    Reward or cost); 0 where the first is the best, None where nothing was found though something may fit.
+    `exact`: no better path was missed among the first k; where there is no path, none is feasible. `gap`: an upper
+    bound on how much more another feasible path is worth than the first, in units of the objective (dollars of Reward
+    or cost). It is 0 where the first path is optimal, and None where nothing was found though a feasible path may
+    exist.
     """
 
     paths: list[ChosenPath]
@@ -52,13 +56,13 @@ class BestPaths:
 
 
 def best_paths(problem: Problem, k: int = 1, effort: int = EFFORT, front: int = FRONT) -> BestPaths:
-    """The k best loopless paths from input to output that keep every demand, each with its best ways.
+    """Returns the k best loopless paths from input to output that keep every demand, each with its best modes.
 
-    Ties within 1e-9 of the objective go to the more trodden path, then to the ids; which of several that tie at the
-    k-th place are told is the same in every run. Limits are carried only where a path found without them breaks them:
-    as long as none does, it is the best with them too. Where `effort` or `front` is reached, limits are priced
-    (Lagrange) and what was not looked at is bounded: the gap. Raises WorkflowError for figures that are no
-    probabilities or amounts.
+    Ties within 1e-9 of the objective go to the path with more transitions in history, then to the smaller ids. Which of
+    several paths tied at place k are returned is the same in every run. The search carries a limit only where a path
+    found without it breaks it; while no path breaks a limit, the best path is also the best under the limit. Where
+    `effort` or `front` is reached, the limits get a price (Lagrangian relaxation), and a bound on the unexplored labels
+    gives the gap. Raises WorkflowError for figures that are not valid probabilities or amounts.
     """
     net = SearchNet(problem)
     found, exact, gap = _solved(net, DiversityConstraint.of(problem, net), k, effort, front)
@@ -67,15 +71,15 @@ def best_paths(problem: Problem, k: int = 1, effort: int = EFFORT, front: int = 
 
 @lru_cache(KEPT)
 def _solved(
-    net: SearchNet, unlike: DiversityConstraint, k: int, effort: int, front: int
-) -> tuple[tuple[Arrived, ...], bool, float | None]:
-    """Paths, whether they are exact, the gap. Many intakes of a contract ask for the same net."""
+    net: SearchNet, diversity: DiversityConstraint, k: int, effort: int, front: int
+) -> tuple[tuple[CompletePath, ...], bool, float | None]:
+    """Returns the paths, whether they are exact, and the gap. Many intakes of a contract share one net."""
     if not net.open or k < 1:
         return (), True, 0.0
     states = _states(net)
     carried = Limits()
     while True:
-        labels = _searched(net, states, carried, unlike, k, effort, front)
+        labels = _searched(net, states, carried, diversity, k, effort, front)
         broken = _broken(labels.found[:k], net.limits, carried)
         if broken == carried:
             return _result(labels, k)
@@ -83,26 +87,32 @@ def _solved(
 
 
 @lru_cache(STATES)
-def _states(net: SearchNet) -> States:
-    return States(net)
+def _states(net: SearchNet) -> SearchStates:
+    return SearchStates(net)
 
 
 def _searched(
-    net: SearchNet, states: States, limits: Limits, unlike: DiversityConstraint, k: int, effort: int, front: int
+    net: SearchNet,
+    states: SearchStates,
+    limits: Limits,
+    diversity: DiversityConstraint,
+    k: int,
+    effort: int,
+    front: int,
 ) -> ParetoLabels:
-    labels = ParetoLabels(net, states, limits, k, front, unlike=unlike)
+    labels = ParetoLabels(net, states, limits, k, front, diversity=diversity)
     if labels.run(min(PATIENCE, effort)):
         return labels
     if limits != Limits():
         relaxed = _priced(net, states, limits)
-        labels = ParetoLabels(net, states, limits, k, front, relaxed, unlike)
+        labels = ParetoLabels(net, states, limits, k, front, relaxed, diversity)
     if not labels.run(effort):
         labels.dive(effort)
     return labels
 
 
-def _broken(found: list[Arrived], limits: Limits, carried: Limits) -> Limits:
-    """The limits carried so far and those that a path breaks."""
+def _broken(found: list[CompletePath], limits: Limits, carried: Limits) -> Limits:
+    """Returns the carried limits together with the limits that a found path breaks."""
     points = [a.point for a in found]
     return Limits(
         limits.cost if any(p.cost_usd > limits.cost for p in points) else carried.cost,
@@ -111,10 +121,8 @@ def _broken(found: list[Arrived], limits: Limits, carried: Limits) -> Limits:
     )
 
 
-def _priced(net: SearchNet, states: States, limits: Limits) -> Relaxed:
-    """The multipliers that bound the whole from above the closest, found one after the other, and the lines to go with
-    them.
-    """
+def _priced(net: SearchNet, states: SearchStates, limits: Limits) -> LagrangeBound:
+    """Returns the Lagrange multipliers of the tightest upper bound, searched one after the other, and their lines."""
     best: list[float] = [0.0, 0.0, 0.0]
     scale = [1.0, max(net.gain, 1.0) / limits.duration, max(net.gain, 1.0)]
     active = [limits.cost < math.inf, limits.duration < math.inf, limits.success > 0]
@@ -127,7 +135,7 @@ def _priced(net: SearchNet, states: States, limits: Limits) -> Relaxed:
             sum(x * limit for x, limit, on in zip(m[:2], limits[:2], active, strict=False) if on)
             - m[2] * limits.success
         )
-        return height(lines(m)[0], net.prior) + slack
+        return envelope_height(lines(m)[0], net.prior) + slack
 
     for which in [i for i in range(3) if active[i]]:
         tried = [[*best[:which], x, *best[which + 1 :]] for x in (0.0, *(scale[which] * 10.0**e for e in _EXPONENTS))]
@@ -136,7 +144,7 @@ def _priced(net: SearchNet, states: States, limits: Limits) -> Relaxed:
 
 
 def _lowest(value: Callable[[int], float], n: int) -> int:
-    """The first place of the least of n values of a convex function."""
+    """Returns the first index of the minimum of n values of a convex function."""
     known: dict[int, float] = {}
 
     def at(i: int) -> float:
@@ -154,7 +162,7 @@ def _lowest(value: Callable[[int], float], n: int) -> int:
     return low
 
 
-def _result(labels: ParetoLabels, k: int) -> tuple[tuple[Arrived, ...], bool, float | None]:
+def _result(labels: ParetoLabels, k: int) -> tuple[tuple[CompletePath, ...], bool, float | None]:
     found = tuple(labels.found[:k])
     missed = labels.ahead
     exact = missed <= labels.cutoff + EPS
@@ -168,7 +176,7 @@ def _result(labels: ParetoLabels, k: int) -> tuple[tuple[Arrived, ...], bool, fl
     return found, exact, gap
 
 
-def _chosen(problem: Problem, net: SearchNet, arrived: Arrived) -> ChosenPath:
+def _chosen(problem: Problem, net: SearchNet, arrived: CompletePath) -> ChosenPath:
     tasks = tuple(net.names[i] for i in arrived.nodes[1:-1])
     nodes = tuple(problem.options[t][pick] for t, pick in zip(tasks, arrived.point.picks, strict=False))
     point = arrived.point

@@ -1,13 +1,14 @@
-"""From a chain of tasks to the best workflow that small changes lead to: Reward, EVAL (7), then Penalty (10), as (13)
-orders them.
+"""Improves a chain of tasks by local search: by Reward, EVAL (7), then Penalty (10), in the order of (13).
 
-First ways and reviews are chosen together (`choice`), on the chain and, where time counts, on the shape in which
-nothing waits that need not. Then single edits are tried - drop a task, merge two, split one, let a step wait or not,
-another way, a review more or less - and the best that helps is taken until none does. The success model takes a step
-with a high q for a repair of what went wrong before it, so that an idle one looks useful: an edit adds no step but
-where history has it, or where something asks for it (`Space.joins`); reviews are added for their figures alone, which
-are stated, or measured on repairs. In the product form, with p at least q, waiting never lowers the success of a chain,
-so shapes are only tried where a duration has a price or the chain takes longer than it may.
+First the execution modes and reviews are chosen together (`mode_choice`), on the chain and, where time counts, also on
+the shape with the fewest waits. Then single edits are tried: drop a task, merge two, split one, add or remove a wait,
+another mode, a review more or less. The best edit that helps is applied until none helps.
+
+The success model treats a step with a high q as a repair of what went wrong before it, so that an unnecessary step
+looks useful. An edit therefore adds a step only where history has it, or where a requirement demands it
+(`PlanSpace.may_insert`). Reviews are added by their figures alone, which are stated, or measured on repairs. In the
+product form with p at least q, a wait never lowers the success of a chain. Shapes are therefore tried only where a
+duration has a price or the chain takes longer than the limit.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from opus_pipelines.optimization.mode_choice import best_mode_choice
 from opus_pipelines.optimization.plan_shape import plan_shape
 from opus_pipelines.optimization.plan_states import PlanMove, PlanSpace, PlanState, Tasks, kind_of, row
 from opus_pipelines.optimization.plan_table import Picks, PlanTable
-from opus_pipelines.optimization.search_limits import keeps, within
+from opus_pipelines.optimization.search_limits import is_within_limits, within_limits
 from opus_pipelines.workflow.model import Workflow
 from opus_pipelines.workflow.task_order import INPUT, OUTPUT, TaskOrder
 
@@ -32,8 +33,8 @@ LEVEL = 4  # swaps, and edits that leave the Reward as it is, that are looked at
 
 
 @dataclass(frozen=True)
-class Step:
-    """An accepted change: its moves, in order, in words, and what they earned together in units of `worth`."""
+class PlanStep:
+    """An accepted change: its moves in order, the change as text, and its gain in units of `worth`."""
 
     moves: tuple[PlanMove, ...]
     what: str
@@ -41,65 +42,66 @@ class Step:
 
     @property
     def kind(self) -> str:
-        """Of its moves; `joint` where they are of several kinds."""
+        """The kind of its moves; `joint` where they are of several kinds."""
         kinds = {move.kind for move in self.moves}
         return kinds.pop() if len(kinds) == 1 else "joint"
 
 
 @dataclass(frozen=True)
 class RefinedPlan:
-    """A draft with what led to it. `keeps`: it is within the limits; `exact`: no other ways and reviews on its shape
-    earn more.
+    """A plan state with the changes that led to it.
 
-    `worth`: by which drafts are compared, as in `Evaluation`; `imputed`: what stands in it for unknown costs, never
-    said to be earned.
+    `keeps`: it is within the limits. `exact`: no other execution modes and reviews on its shape earn more. `worth` is
+    the value by which plans are compared, as in `Evaluation`. `imputed` is the part of it that stands for unknown
+    costs; no report states it as earned.
     """
 
     draft: PlanState
     worth: float
     keeps: bool
     exact: bool
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PlanStep, ...] = ()
     imputed: float = 0.0
 
 
 @dataclass
 class LocalSearch:
-    """One space being searched; tables are made once an order."""
+    """A local search in one space of plans; it computes one table for each order."""
 
     space: PlanSpace
     _tables: dict[TaskOrder, PlanTable] = field(default_factory=dict)
 
     def table(self, order: TaskOrder) -> PlanTable:
-        """The options of an order."""
+        """Returns the options of an order."""
         if order not in self._tables:
             self._tables[order] = self.space.table(order)
         return self._tables[order]
 
     def workflow(self, draft: PlanState) -> Workflow:
-        """The draft as a checked workflow; raises WorkflowError where it is none."""
-        drawn = self.space.drawn(draft)
+        """Returns the plan state as a checked workflow; raises WorkflowError where it is not a valid one."""
+        drawn = self.space.to_workflow(draft)
         return Workflow.of(drawn.nodes, drawn.edges)
 
     def start(self, draft: PlanState) -> RefinedPlan:
-        """The draft as it stands."""
-        worth = evaluate(self.space.drawn(draft), self.space.cost, self.space.reward)
+        """Returns the plan state evaluated, without a change."""
+        worth = evaluate(self.space.to_workflow(draft), self.space.cost, self.space.reward)
         return RefinedPlan(
-            draft, worth.worth, keeps(self.space.limits, worth), exact=False, imputed=worth.imputed_worth
+            draft, worth.worth, is_within_limits(self.space.limits, worth), exact=False, imputed=worth.imputed_worth
         )
 
     def chosen(self, tasks: Tasks, picks: dict[str, int]) -> RefinedPlan:
-        """The best ways and reviews for the tasks, as a chain or where time counts in the shape that waits least; from
-        the chain on.
+        """Returns the best execution modes and reviews for the tasks, beginning at their chain.
+
+        The shape is the chain or, where time counts, the order with the fewest waits.
         """
         begin = self.start(PlanState(TaskOrder.chain(tasks), picks))
-        best = self.settled(begin)
+        best = self.with_best_modes(begin)
         if self._time_counts(best) and (frees := _freeing(begin.draft.order, plan_shape(tasks, self.space.facts))):
-            best = min(best, self.settled(self.moved(begin, frees)), key=self._merit)
+            best = min(best, self.with_best_modes(self.moved(begin, frees)), key=self._merit)
         return best
 
-    def settled(self, now: RefinedPlan) -> RefinedPlan:
-        """The best ways and reviews on the draft's shape; within the limits where any choice is."""
+    def with_best_modes(self, now: RefinedPlan) -> RefinedPlan:
+        """Returns the best execution modes and reviews on the plan's shape; within the limits where any choice is."""
         table = self.table(now.draft.order)
         picks, exact = self.best(table, self.space.limits)
         target = dict(zip(table.options, picks.tolist(), strict=True))
@@ -107,7 +109,7 @@ class LocalSearch:
         return replace(done, exact=exact) if self._merit(done) <= self._merit(now) else now
 
     def refined(self, now: RefinedPlan) -> RefinedPlan:
-        """A local optimum from here on; never worse, at most EDITS edits away."""
+        """Returns a local optimum that is never worse than the plan and at most EDITS edits away."""
         for _ in range(EDITS):
             better = self._next(now)
             if better is None:
@@ -116,13 +118,14 @@ class LocalSearch:
         return now
 
     def _next(self, now: RefinedPlan) -> RefinedPlan | None:
-        """The best of the edits that help; where none raises the Reward, the one that lowers the Penalty most at the
-        same Reward.
+        """Returns the best of the edits that help.
+
+        Where no edit raises the Reward, it is the edit that lowers the Penalty most at the same Reward.
         """
         tried = [self._tried(now, move) for move in self._edits(now)]
         best = min(tried, key=self._merit, default=now)
         if self._merit(best)[:2] < self._merit(now)[:2]:
-            return self.settled(best)
+            return self.with_best_modes(best)
         measure = self.space.penalty
         level = [found for found in tried if self._merit(found)[:2] == self._merit(now)[:2]][:LEVEL]
         if measure is None or not level:
@@ -131,9 +134,9 @@ class LocalSearch:
         return found if penalty < measure(self.workflow(now.draft)) else None
 
     def _tried(self, now: RefinedPlan, move: PlanMove) -> RefinedPlan:
-        """The edit, with other tasks the ways and reviews that fit them."""
+        """Applies the edit; where it changes the tasks, it also chooses the modes and reviews anew."""
         found = self.moved(now, [move])
-        return self.settled(found) if found.draft.tasks != now.draft.tasks else found
+        return self.with_best_modes(found) if found.draft.tasks != now.draft.tasks else found
 
     def _edits(self, now: RefinedPlan) -> list[PlanMove]:
         draft, space = now.draft, self.space
@@ -141,8 +144,9 @@ class LocalSearch:
         return found + (_shapes(draft, space)[:SHAPES] if self._time_counts(now) else [])
 
     def _swaps(self, now: RefinedPlan) -> list[PlanMove]:
-        """Single changes of way or review that raise the Reward, or leave its step as it is where a Penalty can tell:
-        one pass.
+        """Returns single changes of mode or review that raise the Reward, scored in one pass.
+
+        Where a Penalty is measured, changes that keep the Reward within its quantum are included.
         """
         table = self.table(now.draft.order)
         mine = row(table, now.draft.picks)
@@ -164,19 +168,22 @@ class LocalSearch:
         return [moves[n][1] for n in likely if rewards[n] > least]
 
     def moved(self, now: RefinedPlan, moves: Sequence[PlanMove]) -> RefinedPlan:
-        """All moves as one step."""
+        """Applies all moves as one step."""
         draft, said = now.draft, []
         for move in moves:
-            said.append(self.space.said(move, draft))
-            draft = self.space.after(move, draft)
+            said.append(self.space.describe(move, draft))
+            draft = self.space.apply(move, draft)
         found = self.start(draft)
         known = (found.worth + found.imputed) - (now.worth + now.imputed)
-        step = Step(tuple(moves), "; ".join(said), known if found.imputed != now.imputed else found.worth - now.worth)
+        step = PlanStep(
+            tuple(moves), "; ".join(said), known if found.imputed != now.imputed else found.worth - now.worth
+        )
         return replace(found, steps=(*now.steps, step))
 
     def _stepwise(self, now: RefinedPlan, target: dict[str, int]) -> RefinedPlan:
-        """To other options of the same shape, the change that earns the most first; those that earn nothing by
-        themselves in one step.
+        """Applies the target options on the same shape, the change that earns most first.
+
+        Changes that earn nothing by themselves are applied together in one step.
         """
         table = self.table(now.draft.order)
         place = {node: i for i, node in enumerate(table.options)}
@@ -194,10 +201,10 @@ class LocalSearch:
         return now
 
     def best(self, table: PlanTable, limits: Mapping[str, float]) -> tuple[Picks, bool]:
-        """The best options under these limits, or where none keeps them without; and whether none is better."""
-        found = best_mode_choice(table, (lambda batch: within(limits, batch)) if limits else None) or best_mode_choice(
-            table
-        )
+        """Returns the best options, and whether they are optimal; without the limits where no options keep them."""
+        found = best_mode_choice(
+            table, (lambda batch: within_limits(limits, batch)) if limits else None
+        ) or best_mode_choice(table)
         assert found is not None
         return found
 
@@ -206,31 +213,30 @@ class LocalSearch:
         return self.space.cost.usd_per_hour_of_duration > 0 or too_long or not now.draft.order.is_chain
 
     def _merit(self, found: RefinedPlan) -> tuple[bool, int, float]:
-        """Least first: within the limits, Reward in steps; the Penalty is looked at only where these tie (`_next`)."""
+        """Returns the sort key, least first: within the limits, then the Reward in steps, then the Reward."""
         return not found.keeps, -quantised(found.worth, self.space.reward.quantum_usd), -found.worth
 
 
 def _freeing(order: TaskOrder, target: TaskOrder) -> list[PlanMove]:
-    """The moves that take away every wait which the target lacks: of a wait too many there is always one that is
-    direct.
+    """Returns the moves that remove every wait which the target does not have.
+
+    Of the waits to remove, at least one is always direct.
     """
     wanted = set(target.pairs())
     moves = []
     while extra := [pair for pair in order.covers() if pair not in wanted]:
         moves.append(PlanMove("parallel", extra[0]))
-        order = order.freed(*extra[0])
+        order = order.without_wait(*extra[0])
     return moves
 
 
 def _shapes(draft: PlanState, space: PlanSpace) -> list[PlanMove]:
     waits = [PlanMove("parallel", pair) for pair in draft.order.covers() if not space.facts.waits(*pair)]
-    return waits + [PlanMove("wait", pair) for pair in draft.order.apart()]
+    return waits + [PlanMove("wait", pair) for pair in draft.order.unordered_pairs()]
 
 
 def _drops(draft: PlanState, space: PlanSpace) -> list[PlanMove]:
-    """Tasks that may be missing, that history has gone without at this place, and whose data nobody behind them lacks
-    then.
-    """
+    """Returns the drops that are permitted, that history has at this place, and that leave each task its data."""
     around = [INPUT, *draft.tasks, OUTPUT]
     return [
         PlanMove("drop", (task,))
@@ -242,7 +248,7 @@ def _drops(draft: PlanState, space: PlanSpace) -> list[PlanMove]:
 
 
 def _supplied(task: str, rest: Tasks, tasks: Tasks, space: PlanSpace) -> bool:
-    """Is all that tasks take from this one left by another task before them."""
+    """Returns whether other earlier tasks supply all data that later tasks take from this one."""
     place = tasks.index(task)
     for i, later in enumerate(rest[place:], start=place):
         others = frozenset[str]().union(*(space.facts.leaves.get(t, frozenset()) for t in rest[:i]))
@@ -262,7 +268,7 @@ def _merges(draft: PlanState, space: PlanSpace) -> list[PlanMove]:
                 for c in space.ways
                 if c not in draft.tasks
                 and both <= leaves.get(c, frozenset())
-                and space.joins(before, c)
+                and space.may_insert(before, c)
                 and space.permitted(tuple(dict.fromkeys(c if t in (a, b) else t for t in draft.tasks)))
             ]
     return found
@@ -279,8 +285,8 @@ def _splits(draft: PlanState, space: PlanSpace) -> list[PlanMove]:
             if (
                 leaves[a] | leaves[b] >= leaves[c]
                 and not space.facts.flows(b, a)
-                and space.joins(before, a)
-                and space.joins(a, b)
+                and space.may_insert(before, a)
+                and space.may_insert(a, b)
             ):
                 tasks = tuple(new for t in draft.tasks for new in ((a, b) if t == c else (t,)))
                 found += [PlanMove("split", (c, a, b))] if space.permitted(tasks) else []

@@ -1,6 +1,4 @@
-"""What demands cost, and which of them cannot be kept together: the smallest conflict, and how far each would have to
-give way.
-"""
+"""Finds conflicting demands and the minimal relaxations that make a problem feasible, and prices each demand."""
 
 import math
 from collections.abc import Sequence
@@ -16,13 +14,13 @@ MAX_PAIRS = 400  # pairs of demands looked at for a conflict smaller than the on
 
 @dataclass(frozen=True)
 class Infeasible:
-    """Why no path keeps every demand.
+    """The reasons why no path keeps every demand.
 
-    `conflicts`: sets of demands that no path keeps together, though some path keeps any part of them; without one of
-    each set there is a path. `smallest`: no conflict has fewer than the first. `limits`: of every limit that can mend
-    it alone, the nearest value that some path keeps; where none can, `together`: of all limits, the values of the path
-    that is best without them. `droppable`: other demands that can mend it, left out. `proven`: False where a search
-    ended early, so that something may fit after all.
+    `conflicts`: sets of demands that no path keeps together, though some path keeps any proper part of them; without
+    one demand of each set a feasible path exists. `smallest`: no conflict has fewer demands than the first. `limits`:
+    for every limit whose relaxation alone is enough, the nearest value that some path keeps. `together`: where no
+    single limit is enough, the values of all limits on the best path without them. `droppable`: other demands whose
+    omission alone is enough. `proven`: False where a search ended early, so that a feasible path may exist.
     """
 
     conflicts: tuple[tuple[Demand, ...], ...]
@@ -34,7 +32,7 @@ class Infeasible:
 
     @property
     def sentences(self) -> list[str]:
-        """In words: the conflict, then each way out by itself, limits first."""
+        """The conflicts as text, then each relaxation by itself, limits first."""
         said = [
             f"conflict: {_together(c)}" + ("" if self.proven else " (as far as the search went)")
             for c in self.conflicts
@@ -50,7 +48,7 @@ class Infeasible:
 
 
 def infeasible(problem: Problem, effort: int = EFFORT) -> Infeasible | None:
-    """Why no path of the problem keeps all its demands; None where one does."""
+    """Returns why no path of the problem keeps all its demands; None where a path does."""
     tries = _Tries(problem, effort)
     if tries.fits(problem.demands):
         return None
@@ -66,10 +64,10 @@ def infeasible(problem: Problem, effort: int = EFFORT) -> Infeasible | None:
 def relaxation_costs(
     problem: Problem, worth: float, demands: Sequence[Demand], effort: int = EFFORT
 ) -> list[tuple[Demand, float]]:
-    """Of each of these demands that binds, how much more the best path would be worth without it alone; `worth`: the
-    best with all.
+    """Returns for each binding demand how much more the best path would be worth without it.
 
-    In units of the objective; those that cost nothing are left out, the dearest come first.
+    `worth` is the worth of the best path with all demands. The amounts are in units of the objective, the largest
+    first; demands that cost nothing are left out.
     """
     found = []
     for demand in demands:
@@ -80,7 +78,7 @@ def relaxation_costs(
 
 
 class _Tries:
-    """Whether sets of demands fit; each set is searched once."""
+    """Tests whether sets of demands are feasible; each set is searched once."""
 
     def __init__(self, problem: Problem, effort: int) -> None:
         self.problem, self.effort, self.proven = problem, effort, True
@@ -99,8 +97,9 @@ class _Tries:
         return self._known[key]
 
     def nearest(self, limit: Limit) -> float | None:
-        """The value of this figure that comes nearest to its limit, everything else kept; None where nothing keeps the
-        rest.
+        """Returns the feasible value of this figure nearest to its limit, with all other demands kept.
+
+        Returns None where no path keeps the other demands.
         """
         others = tuple(d for d in self.problem.demands if not (isinstance(d, Limit) and d.figure == limit.figure))
         cost = self.problem.cost.model_copy(update={"kappa_usd": 0.0})
@@ -109,8 +108,9 @@ class _Tries:
         return _figure(best.paths[0], limit) if best.paths else None
 
     def together(self) -> list[tuple[Limit, float]]:
-        """The limits that the best path without any limit breaks, each with its value there; none where nothing keeps
-        the rest.
+        """Returns the limits that the best path without any limit breaks, each with its value there.
+
+        The list is empty where no path keeps the other demands.
         """
         limits = [d for d in self.problem.demands if isinstance(d, Limit)]
         best = best_paths(self.problem.without(*limits), 1, self.effort).paths if limits else []
@@ -125,7 +125,7 @@ def _figure(path: ChosenPath, limit: Limit) -> float:
 
 
 def _conflicts(tries: _Tries) -> tuple[list[tuple[Demand, ...]], bool]:
-    """Conflicts, the smallest first, each found among what the ones before leave over, until something keeps the rest."""
+    """Returns conflicts, each among the demands that the earlier ones leave, until the rest is feasible."""
     left, found, smallest = list(tries.problem.demands), list[tuple[Demand, ...]](), True
     while not tries.fits(left):
         conflicts, is_smallest = _next_conflicts(tries, left)
@@ -139,8 +139,9 @@ def _conflicts(tries: _Tries) -> tuple[list[tuple[Demand, ...]], bool]:
 
 
 def _next_conflicts(tries: _Tries, demands: list[Demand]) -> tuple[list[tuple[Demand, ...]], bool]:
-    """Demands that cannot be kept even alone; else a pair; else what is left when every demand was left out that need
-    not stay.
+    """Returns single infeasible demands, else an infeasible pair, else an irreducible conflict.
+
+    The second value is whether no smaller conflict exists.
     """
     if not tries.fits([]):
         return [()], True
@@ -172,7 +173,7 @@ def _together(demands: Sequence[Demand]) -> str:
 
 
 def _moved(limit: Limit, value: float) -> str:
-    """How far the limit has to move, rounded to the safe side."""
+    """Formats how far the limit has to move, rounded to the safe side."""
     unit = MS_PER_HOUR if limit.figure == "duration_ms" else 1.0
     key, digits = limit.name.split(" ")[0], 3 if limit.figure == "success" else 2
     up = limit.figure != "success"

@@ -1,11 +1,10 @@
-"""How each task is done, and where reviews go: the choice among the options of every node that earns the most, EVAL
-(7).
+"""Chooses the execution mode of each task and the places of reviews that earn the most, EVAL (7).
 
 A place where a review may stand is a node like any other: its first option changes nothing and costs nothing
-(`reviews`). A chain of any length is solved exactly by the upper envelope of straight lines (what follows a step is
-worth a convex function of the success that reaches it), small problems by looking at every combination in one pass, the
-rest by greedy changes of one node or two at a time. With exact inference on branches that meet again only `EXACT_ROWS`
-workflows of one look are inferred exactly: those that the product form likes best.
+(`reviews`). A chain of any length is solved exactly by the upper envelope of straight lines, because the worth of what
+follows a step is a convex function of the success that reaches it. Small problems are solved by evaluating every
+combination in one pass, all others by greedy changes of one node or two at a time. With exact inference on branches
+that meet again, only the `EXACT_ROWS` workflows with the best product form are inferred exactly in each pass.
 """
 
 import math
@@ -23,11 +22,10 @@ COMBINATIONS = 1 << 15  # up to which every one is looked at: those of 15 places
 
 
 def best_mode_choice(table: PlanTable, allowed: Allowed | None = None) -> tuple[Picks, bool] | None:
-    """The best choice of an option for each node of the table, as numbers of options, and whether no other choice
-    earns more.
+    """Returns the best option number for each node of the table, and whether the choice is optimal.
 
-    The search begins at the first options; ties go to earlier ones. `allowed` says of a batch which rows keep their
-    constraints, EVAL (12). Returns None where no combination that was looked at keeps them.
+    The search begins at the first options; ties go to earlier options. `allowed` returns for a batch which rows keep
+    their constraints, EVAL (12). Returns None where no evaluated combination keeps them.
     """
     if table.is_chain and not any(weights_held(table.cost).values()):
         picks = _on_chain(table)
@@ -42,7 +40,7 @@ def best_mode_choice(table: PlanTable, allowed: Allowed | None = None) -> tuple[
 
 
 def _best_of(table: PlanTable, picks: Picks, allowed: Allowed | None) -> Picks | None:
-    """The row that earns the most of those allowed; the first of several. Rewards within rounding are several."""
+    """Returns the allowed row that earns the most; the first of several. Rewards within rounding count as equal."""
     if not table.by_product and len(picks) > EXACT_ROWS:
         likely = np.argsort(-table.by_product_form(picks).worth, kind="stable")[:EXACT_ROWS]
         picks = picks[np.sort(likely)]
@@ -56,14 +54,14 @@ def _best_of(table: PlanTable, picks: Picks, allowed: Allowed | None) -> Picks |
 
 
 def _all(sizes: Sequence[int]) -> Picks:
-    """Every combination, first options first."""
+    """Returns every combination, first options first."""
     if not sizes:
         return np.zeros((1, 0), np.int64)
     return np.stack([grid.ravel() for grid in np.meshgrid(*(np.arange(n) for n in sizes), indexing="ij")], axis=1)
 
 
 def _greedy(table: PlanTable, allowed: Allowed | None) -> Picks | None:
-    """From the first options on, the best change of one node, or of two where no single one helps, until none does."""
+    """Applies the best change of one node, or of two where no single one helps, until none helps."""
     sizes = table.sizes
     now = _best_of(table, np.zeros((1, len(sizes)), np.int64), allowed)
     if (
@@ -84,7 +82,7 @@ def _greedy(table: PlanTable, allowed: Allowed | None) -> Picks | None:
 
 
 def _changes(picks: Picks, sizes: Sequence[int], width: int) -> list[Picks]:
-    """Every choice that differs from `picks` in `width` nodes."""
+    """Returns every choice that differs from `picks` in `width` nodes."""
     found = []
     for places in combinations(range(len(sizes)), width):
         for levels in _all([sizes[i] for i in places]):
@@ -96,9 +94,10 @@ def _changes(picks: Picks, sizes: Sequence[int], width: int) -> list[Picks]:
 
 
 def _on_chain(table: PlanTable) -> Picks:
-    """EVAL (5) is a sum over the nodes of a chain, for its duration is: what each step costs is known by itself.
+    """Solves a chain exactly. EVAL (5) is a sum over the nodes of a chain, because its duration is a sum.
 
-    Without a stated gain success alone counts: a gain of 1 and no costs."""
+    Without a stated gain success alone counts: a gain of 1 and no costs.
+    """
     workflow, cost = table.workflow, table.cost
     gain = workflow.outputs[0].gain_usd
     steps = [n for node in workflow.topological() if isinstance(n := workflow.by_id[node], TaskNode)]

@@ -1,8 +1,7 @@
-"""The cost of a node, LWM (12): what carrying out a task in one way takes, by history, else by the prices that a
-person states.
+"""Computes the cost of a node, LWM (12): what a task takes in one execution mode.
 
-Nothing is invented: where neither history nor a stated price tells, a cost or a time is unknown (None, basis
-`unknown`). What stands for it while workflows are compared is told in `optimization.imputed_figures`.
+The figures come from history, otherwise from stated prices. Nothing is invented: where neither states a cost or a time,
+it is unknown (None, basis `unknown`). `optimization.imputed_figures` imputes it where workflows are compared.
 """
 
 from dataclasses import dataclass
@@ -18,8 +17,9 @@ UNKNOWN_ACTOR = "human"
 
 
 class Price(NamedTuple):
-    """What doing a task once takes, None where unknown; basis: `observed`, `rate` (observed time × a stated price),
-    `prior`, `unknown`.
+    """The cost and duration of doing a task once, None where unknown.
+
+    The bases are `observed`, `rate` (an observed time × a stated price), `prior` and `unknown`.
     """
 
     cost_usd: float | None
@@ -30,8 +30,9 @@ class Price(NamedTuple):
 
 @dataclass(frozen=True)
 class NodeCost:
-    """A node's figures, named as in `workflows/tasks`; None where unknown. The three parts add up to `cost_usd`;
-    `time_usd`: w_d times the known duration.
+    """The figures of a node, named as in `workflows/tasks`; None where unknown.
+
+    The three parts add up to `cost_usd`. `time_usd` is w_d times the known duration.
     """
 
     cost_usd: float | None
@@ -49,7 +50,7 @@ class NodeCost:
 
     @property
     def path_cost_usd(self) -> float:
-        """C(t) of LWM (12): compute, time, model and human cost, each in dollars, so with weight 1; of what is known."""
+        """C(t) of LWM (12): known compute, time, model and human cost, each in dollars, so with weight 1."""
         return (self.cost_usd or 0.0) + self.time_usd
 
 
@@ -61,12 +62,12 @@ def price_of(
     settings: Cost,
     group: str | None = None,
 ) -> Price:
-    """Cost and duration of a task, with stated prices where history has no figure.
+    """Returns cost and duration of a task, with stated prices where history has no figure.
 
-    Without a cost: the observed duration at `usd_per_hour` of the model, else of the role (`group`), else of the actor
-    kind (`rate`). Without such a price, or without a duration: the stated `default_cost_usd`, else the stated
-    `default_duration_ms` at `usd_per_hour` (`prior`). Else the cost is unknown. Work of an unknown actor kind takes a
-    person's prices where they are stated: `prior` then.
+    Without a cost, the cost is the observed duration at `usd_per_hour` of the model, else of the role (`group`), else
+    of the actor kind (`rate`). Without such a price, or without a duration, it is the stated `default_cost_usd`, else
+    the stated `default_duration_ms` at `usd_per_hour` (`prior`). Otherwise the cost is unknown. Work of an unknown
+    actor kind takes the stated prices of a person, with basis `prior`.
     """
     names = [name for name in (model, group, actor_kind or UNKNOWN_ACTOR) if name]
     duration = _of(names, settings.default_duration_ms) if duration_ms is None else duration_ms
@@ -84,10 +85,10 @@ def price_of(
 
 
 def node_cost(task: Task, way: Way, cost: Cost, priors: Priors) -> NodeCost:
-    """What `task` takes done in `way`, LWM (12), and how well it succeeds (EVAL p and q).
+    """Returns the cost of `task` in execution mode `way`, LWM (12), and its success probabilities (EVAL p and q).
 
-    p and q are the way's own where they were counted for it, else the task's, else the settings' priors with basis
-    `prior`.
+    p and q are those of the mode where they were counted for it, else those of the task, else the priors of the
+    settings with basis `prior`.
     """
     price = price_of(way.actor_kind, way.model, _observed_cost(way), way.duration_ms_mean, cost, way.actor_group)
     parts = _parts(way, price.cost_usd)
@@ -112,7 +113,7 @@ def node_cost(task: Task, way: Way, cost: Cost, priors: Priors) -> NodeCost:
 
 
 def _observed_cost(way: Way) -> float | None:
-    """The way's cost; where only parts of it are known, their sum."""
+    """Returns the cost of the mode; where only parts of it are known, their sum."""
     if way.cost_usd_mean is not None:
         return way.cost_usd_mean
     known = [part for part in (way.cost_compute_usd, way.cost_model_usd, way.cost_human_usd) if part is not None]
@@ -128,7 +129,7 @@ def _parts(way: Way, cost_usd: float | None) -> Parts | None:
 
 
 def _of(names: list[str], table: dict[str, float]) -> float | None:
-    """The figure of the first name that the table states, whatever its case."""
+    """Returns the figure of the first name that the table states, in any case."""
     folded = {name.casefold(): value for name, value in table.items()}
     return next((folded[name.casefold()] for name in names if name.casefold() in folded), None)
 

@@ -1,15 +1,15 @@
-"""The best paths through a Workflow Graph with the way of every task, within limits: label setting, best first.
+"""Searches the best paths through a Workflow Graph with execution modes and limits: label setting, best first.
 
-A label is the beginning of a path with its points (`points`). Labels are taken by the most that they can still be worth
-(`togo`), so the first ones to arrive at the output are the best. What may be dropped, and why nothing is lost by it:
-- a point that another point of the *same* beginning makes needless (`points`): the path keeps ways that are worth as
-  much.
-- a point that points of k *other* beginnings dominate, all of which have the same nodes still open, the same groups
-  met, the same firsts
-  of orders seen and as many nodes in common with every path to differ from: each completion of the one, loopless and in
-  order, is one of
-  theirs too, so k different paths are worth as much as any path that it leads to, which is among the k best of none.
-- a label that can be worth no more than the k-th best path found.
+A label is a partial path with its Pareto points (`pareto_points`). Labels are expanded in the order of their cost-to-go
+bounds (`cost_to_go`), so the first ones to arrive at the output are the best. The search may discard the following
+without a loss.
+
+- A point that another point of the *same* partial path makes unnecessary (`pareto_points`): the path keeps execution
+  modes that are worth as much.
+- A point that points of k *other* partial paths dominate, all with the same open nodes, the same visited groups, the
+  same seen firsts of orders and equal counts of common nodes with every path to differ from. Each completion of the one
+  is a completion of the others too, so k different paths are worth as much as any path that the point leads to.
+- A label that can be worth no more than the k-th best path found.
 """
 
 import heapq
@@ -17,7 +17,7 @@ import math
 from collections import defaultdict
 from typing import NamedTuple
 
-from opus_pipelines.optimization.cost_to_go import CostToGoBounds, Relaxed, States
+from opus_pipelines.optimization.cost_to_go import CostToGoBounds, LagrangeBound, SearchStates
 from opus_pipelines.optimization.diversity_constraint import Common, DiversityConstraint
 from opus_pipelines.optimization.pareto_points import EPS, Dominance, ParetoPoint
 from opus_pipelines.optimization.search_net import Limits, SearchNet, bits
@@ -26,8 +26,9 @@ _ANY = DiversityConstraint()
 
 
 class ParetoLabel(NamedTuple):
-    """A beginning of a path: its nodes, what it closed, the groups it met, the orders whose first it saw, how trodden
-    it is, its points.
+    """A partial path: its nodes, the nodes it closed, the groups it visited, and its Pareto points.
+
+    `seen` masks the orders whose first node it has. `transitions` counts how often history followed its edges.
     """
 
     nodes: tuple[int, ...]
@@ -42,8 +43,8 @@ class ParetoLabel(NamedTuple):
 Entry = tuple[int, int, int, tuple[int, ...], float, ParetoLabel]
 
 
-class Arrived(NamedTuple):
-    """A whole path with its best ways."""
+class CompletePath(NamedTuple):
+    """A complete path with its best execution modes."""
 
     worth: float
     transitions: int
@@ -52,26 +53,25 @@ class Arrived(NamedTuple):
 
 
 class ParetoLabels:
-    """One search over a net that carries `limits`; `run` goes on where it stopped. `relaxed`: a further bound, of
-    limits at a price.
+    """One search over a net that carries `limits`; `run` continues where it stopped.
 
-    `unlike`: paths that each found one differs from.
+    `relaxed`: a further bound, with a price on the limits. `diversity`: the paths that each found path differs from.
     """
 
     def __init__(
         self,
         net: SearchNet,
-        states: States,
+        states: SearchStates,
         limits: Limits,
         k: int,
         max_front: int,
-        relaxed: Relaxed | None = None,
-        unlike: DiversityConstraint = _ANY,
+        relaxed: LagrangeBound | None = None,
+        diversity: DiversityConstraint = _ANY,
     ) -> None:
-        self.net, self.states, self.k, self.max_front, self.unlike = net, states, k, max_front, unlike
+        self.net, self.states, self.k, self.max_front, self.diversity = net, states, k, max_front, diversity
         self.bounds = CostToGoBounds(net, states, limits, relaxed)
         self.dominance = Dominance(net, limits)
-        self.found: list[Arrived] = []
+        self.found: list[CompletePath] = []
         self.lost = -math.inf  # the most that a point which was left out for lack of room might have been worth
         self.heap: list[Entry] = []
         self.known: dict[tuple[int, int, int, int, Common], list[tuple[tuple[int, ...], ParetoPoint]]] = defaultdict(
@@ -87,11 +87,11 @@ class ParetoLabels:
 
     @property
     def cutoff(self) -> float:
-        """The worth of the k-th best path found so far; what is below it need not be looked at."""
+        """The worth of the k-th best path found so far; labels with a lower bound can be discarded."""
         return self.found[self.k - 1].worth if len(self.found) >= self.k else -math.inf
 
     def run(self, effort: int) -> bool:
-        """Looks at up to `effort` labels more; whether the k best paths are found, or all there are."""
+        """Expands up to `effort` labels more; returns whether the k best paths, or all paths, are found."""
         for _ in range(effort):
             if self._is_done():
                 return True
@@ -99,10 +99,10 @@ class ParetoLabels:
         return self._is_done()
 
     def dive(self, effort: int) -> None:
-        """Goes on with what is nearest to a whole path: least groups to meet, then fewest steps to the next of them,
-        then worth.
+        """Expands first the labels nearest to a complete path, so that some path is found soon.
 
-        So something arrives soon; what is left stays ahead.
+        The order is: fewest groups to visit, then fewest steps to the next of them, then worth. Unexpanded labels stay
+        in the heap.
         """
         hops = [self.net.hops(group) for group in (*self.net.groups, 1 << self.net.goal)]
 
@@ -136,7 +136,7 @@ class ParetoLabels:
                     self._push(longer)
 
     def _longer(self, label: ParetoLabel, node: int, weight: float, transitions: int) -> ParetoLabel | None:
-        """The label one step on; None where it cannot become a fitting path."""
+        """Returns the label extended by one step; None where it cannot become a feasible path."""
         order = self._ordered(label, node)
         if order is None:
             return None
@@ -146,7 +146,7 @@ class ParetoLabels:
         state = self.states.number(node, met)
         if state is None or any(not self.net.groups[i] & left for i in bits(self.states.full & ~met)):
             return None
-        if not self.unlike.is_open((*label.nodes, node), left):
+        if not self.diversity.is_open((*label.nodes, node), left):
             return None
         made = [
             point.after(option, number, weight)
@@ -161,7 +161,7 @@ class ParetoLabels:
         )
 
     def _ordered(self, label: ParetoLabel, node: int) -> tuple[int, int] | None:
-        """What is closed, and which firsts of orders were seen, with this node; None where it comes too late."""
+        """Returns the closed nodes and the seen firsts of orders with this node; None where it comes too late."""
         closed, seen = label.closed | self.net.closes[node], label.seen
         for number, (first, second) in enumerate(self.net.pairs):
             was_seen, is_second = seen >> number & 1, second >> node & 1
@@ -179,7 +179,7 @@ class ParetoLabels:
         if node == self.net.goal:
             self._arrive(label)
         elif state is not None:
-            points = self._undominated(label, self.dominance.needed(label.points, node))
+            points = self._undominated(label, self.dominance.undominated(label.points, node))
             bounds = [self.bounds.worth(point, state) for point in points]
             if len(points) > self.max_front:
                 order = sorted(range(len(points)), key=lambda i: (-bounds[i], i))
@@ -193,13 +193,13 @@ class ParetoLabels:
                 )
 
     def _arrive(self, label: ParetoLabel) -> None:
-        if label.met == self.states.full and self.unlike.is_reached(label.nodes):
+        if label.met == self.states.full and self.diversity.is_reached(label.nodes):
             best = max(label.points, key=lambda p: (self.bounds.arrived(p), tuple(-pick for pick in p.picks)))
-            self.found.append(Arrived(self.bounds.arrived(best), label.transitions, label.nodes, best))
+            self.found.append(CompletePath(self.bounds.arrived(best), label.transitions, label.nodes, best))
             self.found.sort(key=lambda a: (-round(a.worth / EPS), -a.transitions, a.nodes))
 
     def _undominated(self, label: ParetoLabel, points: list[ParetoPoint]) -> list[ParetoPoint]:
-        """The points that fewer than k other beginnings dominate; they are remembered."""
+        """Returns the points that fewer than k other partial paths dominate, and remembers them."""
         node = label.nodes[-1]
         left = self.net.ahead[node] & ~label.closed
         seen = 0
@@ -208,7 +208,7 @@ class ParetoLabels:
                 first & left and second & left
             ):  # what can no longer be broken counts as seen
                 seen |= 1 << i
-        known = self.known[node, left, label.met, seen, self.unlike.so_far(label.nodes)]
+        known = self.known[node, left, label.met, seen, self.diversity.so_far(label.nodes)]
         kept = []
         for point in points:
             better = {

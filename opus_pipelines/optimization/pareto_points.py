@@ -1,26 +1,28 @@
-"""What the beginning of a path has come to, by choice of ways, and which of these points are needless.
+"""Represents the figures of a partial path by choice of execution modes, and removes dominated points.
 
-A completion turns success s into A + B·s with B = Π (p - q) over its tasks, and adds a constant cost: the difference of
-two points at one node is after any completion gain·B·Δs - Δweight, a straight line in B. B lies in [-1, 1], in [0,
-steep] where every way has p >= q. So the one of two points that is no worse at both ends of that range, costs no more
-and takes no longer (where a limit on it is carried), holds no more, and whose success is no worse at both ends (where a
-least success is carried), *dominates* the other: every completion that fits the other fits it, and is worth as much.
-Where nothing is limited or held and no way has p < q, so are all points needless that are best for no B of the range:
-the upper envelope over B remains. Worths within 1e-9 count as equal.
+A completion turns success s into A + B·s with B = Π (p - q) over its tasks, and adds a constant cost. The difference of
+two points at one node is therefore gain·B·Δs - Δweight after any completion: a straight line in B. B lies in [-1, 1],
+and in [0, steep] where every execution mode has p >= q. One point *dominates* another if it is no worse at both ends of
+that range, costs no more and takes no longer (where a limit on it is carried), holds no more, and its success is no
+worse at both ends (where a least success is carried). Every completion that is feasible for the other is then feasible
+for it and worth as much. Where nothing is limited or held and no mode has p < q, the points that are best for no B of
+the range are unnecessary too: the upper envelope over B remains. Worths within 1e-9 count as equal.
 """
 
 import math
 from typing import NamedTuple
 
 from opus_pipelines.optimization.search_net import Limits, Option, SearchNet
-from opus_pipelines.optimization.upper_envelope import upper
+from opus_pipelines.optimization.upper_envelope import upper_envelope
 
 EPS = 1e-9
 
 
 class ParetoPoint(NamedTuple):
-    """One choice of ways so far: success, weight in units of the objective, cost and duration, what is held in
-    dollars, which ways.
+    """One choice of execution modes for a partial path.
+
+    It has success, weight in units of the objective, cost in dollars, duration in ms, dollars held by resource, and the
+    option number of each task.
     """
 
     success: float
@@ -31,7 +33,7 @@ class ParetoPoint(NamedTuple):
     picks: tuple[int, ...] = ()
 
     def after(self, option: Option, number: int, edge: float) -> "ParetoPoint":
-        """The point after one more task done in this way."""
+        """Returns the point after one more task in this execution mode."""
         return ParetoPoint(
             option.q + (option.p - option.q) * self.success,
             self.weight + option.weight + edge,
@@ -43,12 +45,12 @@ class ParetoPoint(NamedTuple):
 
     @property
     def cost_usd(self) -> float:
-        """EVAL (5), what is held included."""
+        """The cost of EVAL (5), held resources included."""
         return self.cost + sum(self.held)
 
 
 class Dominance:
-    """Which points of a net are needless while these limits are carried."""
+    """Tests which points of a net are unnecessary while these limits are carried."""
 
     def __init__(self, net: SearchNet, limits: Limits) -> None:
         self.net, self.limits = net, limits
@@ -58,13 +60,13 @@ class Dominance:
         self._flat = costs_weigh and not self.low and limits.duration == math.inf and not net.options[net.start][0].held
         self._free = self._flat and limits.cost == math.inf and not limits.success
 
-    def needed(self, points: list[ParetoPoint], node: int) -> list[ParetoPoint]:
-        """The points of one beginning that are not needless beside another; of equal ones that of the earlier ways."""
+    def undominated(self, points: list[ParetoPoint], node: int) -> list[ParetoPoint]:
+        """Returns the necessary points of one partial path; of equal points the one with the earlier options."""
         if len(points) < 2:
             return points
         if self._free:
             lines = [(self.net.gain * p.success, -p.weight, p) for p in sorted(points, key=lambda p: p.picks)]
-            return [line[2] for line in upper(lines, self.steep[node])]
+            return [line[2] for line in upper_envelope(lines, self.steep[node])]
         kept: list[ParetoPoint] = []
         for point in sorted(points, key=lambda p: (p.weight, -p.success, p.duration, p.picks)):
             if self._flat and kept and point.success <= kept[-1].success:
@@ -74,7 +76,7 @@ class Dominance:
         return kept
 
     def dominates(self, a: ParetoPoint, b: ParetoPoint, node: int) -> bool:
-        """Whether every completion that fits b fits a and is worth as much with it."""
+        """Returns whether every completion that is feasible for b is feasible for a and worth as much with it."""
         ds, dw = a.success - b.success, a.weight - b.weight
         gained, limits = self.net.gain * ds, self.limits
         return (
@@ -88,7 +90,7 @@ class Dominance:
 
 
 def _steepest(net: SearchNet) -> list[float]:
-    """Of every node the largest Π (p - q) over the tasks of any walk from behind it to the output."""
+    """Returns for every node the largest Π (p - q) over the tasks of any walk from behind it to the output."""
     factor = [max(o.p - o.q for o in options) for options in net.options]
     steep = [0.0] * len(net.names)
     steep[net.goal] = 1.0

@@ -1,9 +1,8 @@
-"""The shape of a workflow: which of its tasks wait for which, as a strict partial order that its sequence of tasks
-keeps.
+"""Computes the shape of a workflow: the strict partial order in which its tasks wait for each other.
 
-The rule is this project's own. Of two tasks the later one waits for the earlier one if it takes data that the earlier
-one leaves (or the other way round), if their order is settled, or if history does not show them independent
-(`lwm.dependency`). What is not known waits.
+The rule is this project's own. Of two tasks the later one waits for the earlier one if one of them takes data that the
+other leaves, if a precedence orders them, or if history does not show them independent (`lwm.dependency`). A task also
+waits where nothing is known.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -18,8 +17,10 @@ Told = Callable[[Pair], tuple[float, float]]
 
 @dataclass(frozen=True)
 class OrderFacts:
-    """What is known of tasks: how often a pair was done forward and backward, what each takes and leaves, which orders
-    are settled.
+    """The known facts about the order of tasks.
+
+    `told`: how often history has a pair forward and backward. `takes` and `leaves`: the data of each task. `settled`:
+    the pairs with a precedence.
     """
 
     told: Told
@@ -28,11 +29,11 @@ class OrderFacts:
     settled: frozenset[Pair] = frozenset()
 
     def flows(self, src: str, dst: str) -> frozenset[str]:
-        """The data that the first leaves and the second takes."""
+        """Returns the data that the first task leaves and the second takes."""
         return self.leaves.get(src, frozenset()) & self.takes.get(dst, frozenset())
 
     def waits(self, first: str, second: str) -> bool:
-        """Whether the second, done later, waits for the first."""
+        """Returns whether the second task, done later, waits for the first."""
         if (first, second) in self.settled or (second, first) in self.settled:
             return True
         return bool(self.flows(first, second) or self.flows(second, first)) or not independent(
@@ -40,10 +41,10 @@ class OrderFacts:
         )
 
     def required(self, tasks: Sequence[str]) -> list[Pair]:
-        """Every pair of the sequence of which the later one waits."""
+        """Returns every pair of the sequence of which the later task waits."""
         return [(a, b) for a, b in combinations(tasks, 2) if self.waits(a, b)]
 
 
 def plan_shape(tasks: Sequence[str], facts: OrderFacts) -> TaskOrder:
-    """The least order of the tasks: nothing waits that need not."""
+    """Returns the least order of the tasks: it has no unnecessary wait."""
     return TaskOrder.of(tasks, facts.required(tasks))

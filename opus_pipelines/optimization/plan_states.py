@@ -1,6 +1,4 @@
-"""A workflow in the making: its order, how each task is done, where reviews stand; and the changes that it may
-undergo.
-"""
+"""Defines plan states and moves: the order, execution modes and reviews of a plan, and the changes it permits."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,24 +19,24 @@ Kind = Literal["way", "review", "parallel", "wait", "merge", "split", "drop"]
 
 @dataclass(frozen=True)
 class PlanState:
-    """`picks`: the number of the option by node, of a task's way or of who reviews it; 0 where it has none."""
+    """An order of tasks with `picks`: the option number by node, for a task's mode or its reviewer; 0 where absent."""
 
     order: TaskOrder
     picks: Mapping[str, int] = field(default_factory=dict, hash=False)
 
     @property
     def tasks(self) -> Tasks:
-        """Its tasks, reviews not among them."""
+        """Its tasks, without reviews."""
         return self.order.tasks
 
 
 @dataclass(frozen=True)
 class PlanMove:
-    """One change of a draft.
+    """One change of a plan state.
 
-    way, review: `nodes` is the one node, which takes option `to`. parallel: the second no longer waits for the first;
-    wait: from now on it does. drop: the task. merge: two tasks next to each other, and the one that does both. split:
-    the task, and the two that do it.
+    way, review: `nodes` is the one node, which takes option `to`. parallel: the second task no longer waits for the
+    first. wait: the second task now waits for the first. drop: the task. merge: two adjacent tasks, and the one that
+    replaces both. split: the task, and the two that replace it.
     """
 
     kind: Kind
@@ -48,12 +46,12 @@ class PlanMove:
 
 @dataclass(frozen=True)
 class PlanSpace:
-    """All that a draft may become.
+    """All plan states that the search may reach.
 
-    `ways`: the options of every task that may occur. `permitted`: whether a workflow may have these tasks in this
-    order. `follows`: whether history has the one directly before the other. `joins`: whether an edit may put the
-    second, new, directly behind the first.
-    `limits`: by name, as in `limits.stated`. `penalty`: EVAL (10), None where not measured.
+    `ways`: the execution modes of every task that may occur. `permitted`: whether a workflow may have these tasks in
+    this order. `follows`: whether history has the first task directly before the second. `may_insert`: whether an edit
+    may put the second, new task directly behind the first. `limits`: by name, as in `search_limits.stated`. `penalty`:
+    EVAL (10), None where it is not measured.
     """
 
     ends: tuple[InputNode, OutputNode]
@@ -65,18 +63,18 @@ class PlanSpace:
     limits: Mapping[str, float] = field(default_factory=dict)
     permitted: Callable[[Tasks], bool] = lambda tasks: True
     follows: Callable[[str, str], bool] = lambda a, b: False
-    joins: Callable[[str, str], bool] = lambda a, b: True
+    may_insert: Callable[[str, str], bool] = lambda a, b: True
     penalty: Callable[[Workflow], float] | None = None
 
     def table(self, order: TaskOrder) -> PlanTable:
-        """Every way and every review of the order's tasks."""
+        """Returns every execution mode and every review of the order's tasks."""
         tasks = {t: self.ways[t] for t in order.tasks}
         nodes: tuple[Node, ...] = (self.ends[0], *(options[0] for options in tasks.values()), self.ends[1])
         whole, reviews = with_places(Workflow(nodes, tuple(sorted(order.edges()))), self.reviewers)
         return PlanTable.of(whole, {**tasks, **reviews}, self.cost, self.reward)
 
-    def drawn(self, draft: PlanState) -> Workflow:
-        """The draft as a workflow, not checked."""
+    def to_workflow(self, draft: PlanState) -> Workflow:
+        """Returns the plan state as a workflow, not checked."""
         chosen = [self.ways[t][draft.picks.get(t, 0)] for t in draft.tasks]
         plain = Workflow((self.ends[0], *chosen, self.ends[1]), tuple(sorted(draft.order.edges())))
         who = {t.id: draft.picks.get(review_id(t.id), 0) for t in chosen}
@@ -84,16 +82,16 @@ class PlanSpace:
             plain, {t.id: review_by(self.reviewers[who[t.id] - 1], t.id, t.title) for t in chosen if who[t.id]}
         )
 
-    def after(self, move: PlanMove, draft: PlanState) -> PlanState:
-        """The draft with one change."""
+    def apply(self, move: PlanMove, draft: PlanState) -> PlanState:
+        """Returns the plan state after one change."""
         first, *rest = move.nodes
         match move.kind:
             case "way" | "review":
                 return replace(draft, picks={**draft.picks, first: move.to})
             case "parallel":
-                return replace(draft, order=draft.order.freed(first, rest[0]))
+                return replace(draft, order=draft.order.without_wait(first, rest[0]))
             case "wait":
-                return replace(draft, order=draft.order.bound(first, rest[0]))
+                return replace(draft, order=draft.order.with_wait(first, rest[0]))
             case "drop":
                 return self._rebuilt(draft, {first: ()})
             case "merge":
@@ -101,8 +99,8 @@ class PlanSpace:
             case "split":
                 return self._rebuilt(draft, {first: (rest[0], rest[1])})
 
-    def said(self, move: PlanMove, draft: PlanState) -> str:
-        """The change of this draft in words."""
+    def describe(self, move: PlanMove, draft: PlanState) -> str:
+        """Returns the change of this plan state as text."""
         first, *rest = (self._title(n) for n in move.nodes)
         match move.kind:
             case "way":
@@ -127,7 +125,10 @@ class PlanSpace:
         return f"review of {self.ways[node.removesuffix(review_id(''))][0].title!r}"
 
     def _rebuilt(self, draft: PlanState, instead: Mapping[str, Tasks]) -> PlanState:
-        """Tasks replaced by others in their place: who waited still waits, and what is required of the new ones holds."""
+        """Replaces tasks by others in their place.
+
+        Existing waits stay, and the required waits of the new tasks are added.
+        """
 
         def becomes(task: str) -> Tasks:
             return instead.get(task, (task,))
@@ -141,15 +142,15 @@ class PlanSpace:
 
 
 def row(table: PlanTable, picks: Mapping[str, int]) -> Picks:
-    """Picks by node as one row of a table's."""
+    """Returns picks by node as one row of a table's picks."""
     return np.array([picks.get(name, 0) for name in table.options], np.int64)
 
 
 def who(node: TaskNode) -> str:
-    """Who does it so."""
+    """Returns the actor of a node as text."""
     return " ".join(filter(None, (node.actor_kind, node.model, node.actor_group))) or "nobody known"
 
 
 def kind_of(node: str, space: PlanSpace) -> Kind:
-    """Whether a node with options is a task, done in a way, or a place for a review."""
+    """Returns whether a node with options is a task ("way") or a place for a review ("review")."""
     return "way" if node in space.ways else "review"

@@ -1,4 +1,4 @@
-"""Every option of every node of one shape as arrays: any choice among them is scored by number, many in one pass."""
+"""Holds every option of every node of one shape as arrays, so that many choices are scored in one pass."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,8 +23,9 @@ EXACT_ROWS = 64
 
 @dataclass(frozen=True)
 class PlanTable:
-    """A workflow, and the options of the nodes that have any, in the order of its tasks. A row of picks has one number
-    for each.
+    """A workflow, and the options of the nodes that have any, in the order of its tasks.
+
+    A row of picks has one option number for each of these nodes.
     """
 
     workflow: Workflow
@@ -36,35 +37,33 @@ class PlanTable:
     def of(
         cls, workflow: Workflow, options: Mapping[str, Sequence[TaskNode]], cost: Cost, reward: Reward | None = None
     ) -> "PlanTable":
-        """The table of the options of those nodes that the workflow has."""
+        """Returns the table of the options of those nodes that the workflow has."""
         return cls(workflow, {t.id: options[t.id] for t in workflow.tasks if t.id in options}, cost, reward or Reward())
 
     @property
     def sizes(self) -> list[int]:
-        """Options of each node that has any."""
+        """The number of options of each node that has any."""
         return [len(nodes) for nodes in self.options.values()]
 
     @cached_property
     def is_chain(self) -> bool:
-        """One input, one output, and each node leads to the next alone."""
+        """Whether the workflow has one input and one output, and each node leads to the next alone."""
         nodes = self.workflow.topological()
         ends = len(self.workflow.inputs), len(self.workflow.outputs)
         return ends == (1, 1) and all(self.workflow.predecessors(b) == [a] for a, b in pairwise(nodes))
 
     @property
     def by_product(self) -> bool:
-        """Whether the batch's product form is the inference that is asked for, or as good: then every row can be
-        scored.
-        """
+        """Whether the product form is the inference of the settings, or equal to it: every row can then be scored."""
         return self.reward.inference == "product" or self.is_chain
 
     def scored(self, picks: Picks) -> Batch:
-        """(n, nodes with options) numbers of options → n workflows, success as the settings infer it."""
+        """Evaluates n workflows from picks (n, nodes with options), success inferred as the settings state."""
         found = self.by_product_form(picks)
         return found if self.by_product else self._exactly(picks, found)
 
     def by_product_form(self, picks: Picks) -> Batch:
-        """The same, success in the product form whatever the settings say."""
+        """Evaluates the same with success in the product form, whatever the settings state."""
         columns = {name: np.repeat(getattr(self._base, name), len(picks), axis=0) for name in _COLUMNS}
         held = {
             h: np.repeat(self._base.held.get(h, np.zeros_like(self._base.p)), len(picks), axis=0) for h in self._held
@@ -75,7 +74,7 @@ class PlanTable:
         return evaluate_batch(self.workflow, replace(self._base, **columns, held=held), self.cost)
 
     def taken(self, picks: Picks) -> Workflow:
-        """The workflow that one row of picks stands for."""
+        """Returns the workflow that one row of picks represents."""
         nodes = {name: nodes[pick] for (name, nodes), pick in zip(self.options.items(), picks.tolist(), strict=True)}
         tasks = [nodes.get(t.id, t) for t in self.workflow.tasks]
         return Workflow((*self.workflow.inputs, *tasks, *self.workflow.outputs), self.workflow.edges)
@@ -100,7 +99,7 @@ class PlanTable:
 
     @cached_property
     def _columns(self) -> list[tuple[int, dict[str, NDArray[np.float64]]]]:
-        """For each node with options its place among the tasks, and every option's figures."""
+        """For each node with options its column among the tasks, and the figures of every option."""
         place = {t.id: i for i, t in enumerate(self.workflow.tasks)}
         return [
             (

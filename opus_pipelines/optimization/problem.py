@@ -1,4 +1,4 @@
-"""What a search over a Workflow Graph is asked: what counts as best, and what every path must keep to, EVAL (12)."""
+"""Defines a search problem over a Workflow Graph: its objective, and the demands on every path, EVAL (12)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ Objective = Literal["reward", "cost_usd", "duration_ms", "success"]
 
 @dataclass(frozen=True)
 class Limit:
-    """EVAL (5) or (2) of the chain at most, or its success (4) at least `value`."""
+    """An upper limit on EVAL (5) or (2) of the chain, or a lower limit on its success (4)."""
 
     name: str
     figure: Figure
@@ -25,7 +25,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Contains:
-    """At least one of these nodes."""
+    """A path must have at least one of these nodes."""
 
     name: str
     nodes: Nodes
@@ -33,7 +33,7 @@ class Contains:
 
 @dataclass(frozen=True)
 class Avoids:
-    """None of these nodes."""
+    """A path must have none of these nodes."""
 
     name: str
     nodes: Nodes
@@ -41,8 +41,9 @@ class Avoids:
 
 @dataclass(frozen=True)
 class Before:
-    """Of each pair of sets: where a path holds nodes of both, the first of those of the first set comes before all of
-    the second.
+    """For each pair of sets, the first node of the first set comes before all nodes of the second.
+
+    A pair only counts where a path has nodes of both sets.
     """
 
     name: str
@@ -51,9 +52,7 @@ class Before:
 
 @dataclass(frozen=True)
 class Differs:
-    """At least `least` swaps (`optimization.diversity`) from a path that has these nodes: so many others, or so many
-    fewer of them.
-    """
+    """A path must differ by at least `least` swaps (`optimization.diversity`) from the path with these nodes."""
 
     name: str
     nodes: Nodes
@@ -64,7 +63,7 @@ Demand = Limit | Contains | Avoids | Before | Differs
 
 
 def keeps(tasks: Sequence[str], demands: Iterable[Demand]) -> bool:
-    """Whether a sequence of tasks keeps every demand on which tasks, and in which order; limits are not looked at."""
+    """Returns whether a sequence of tasks keeps every demand on its tasks and their order; limits are not tested."""
     at = {task: place for place, task in enumerate(tasks)}
     for demand in demands:
         if isinstance(demand, Contains | Avoids) and demand.nodes.isdisjoint(at) == isinstance(demand, Contains):
@@ -81,12 +80,11 @@ def keeps(tasks: Sequence[str], demands: Iterable[Demand]) -> bool:
 
 @dataclass(frozen=True)
 class Problem:
-    """A Workflow Graph whose tasks have one or more ways each (`options`, by node), and what is asked of a path
-    through it.
+    """A Workflow Graph whose tasks have one or more execution modes (`options`, by node), and demands on its paths.
 
-    Worth of a path: gain · success at its end - cost (5), success carried along by s -> q + (p - q)·s from the input's
-    prior on; less κ·(1 - γ) dollars an edge. Other objectives: least cost (the same without gain, LWM (12)), least
-    duration, most success.
+    The worth of a path is gain · success at its end - cost (5), less κ·(1 - γ) dollars per edge. Success follows s -> q
+    + (p - q)·s, starting with the prior of the input. The other objectives are least cost (the same without gain, LWM
+    (12)), least duration and highest success.
     """
 
     wfg: WFG
@@ -98,5 +96,5 @@ class Problem:
     objective: Objective = "reward"
 
     def without(self, *dropped: Demand) -> "Problem":
-        """The same without these demands."""
+        """Returns the problem without these demands."""
         return replace(self, demands=tuple(d for d in self.demands if d not in dropped))

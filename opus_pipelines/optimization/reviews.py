@@ -1,8 +1,8 @@
-"""Reviews: who could do one and with what figures, and the places in a workflow where one may stand.
+"""Builds reviews: their reviewers with figures, and the places in a workflow where a review may stand.
 
-A review stands between a task and all that waits for it. Its p and q are P(right behind it), given that what reaches it
-is right or wrong; they are stated by the contract or measured where history has reviews, never guessed: without them no
-review is placed.
+A review stands between a task and everything that waits for the task. Its p and q are the probabilities that the result
+is right after the review, given that what reaches it is right or wrong. A contract states them or history has measured
+them; they are never guessed, and without them no review is placed.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,17 +21,20 @@ LEAST_CORRECTIONS = 10  # times that a way of history was seen behind something 
 
 
 def review_place(task: str, title: str) -> TaskNode:
-    """The first option of the place behind a task: no review."""
+    """Returns the first option of the place behind a task: no review."""
     return TaskNode(review_id(task), REVIEW, f"Review: {title}", p=1.0, q=0.0, kind=REVIEW)
 
 
 def review_by(reviewer: TaskNode, task: str, title: str) -> TaskNode:
-    """The review behind a task, done by this reviewer."""
+    """Returns the review behind a task by this reviewer."""
     return replace(reviewer, id=review_id(task), title=f"Review: {title}", instructions=(INSTRUCTION,))
 
 
 def with_reviews(workflow: Workflow, behind: Mapping[str, TaskNode]) -> Workflow:
-    """The workflow with a node behind each of these tasks: what led from the task leads from it. Not checked anew."""
+    """Returns the workflow with a review node behind each of these tasks, not checked again.
+
+    The edges that led from the task lead from its review.
+    """
     nodes: list[Node] = [*workflow.inputs]
     for task in workflow.tasks:
         nodes += [task, behind[task.id]] if task.id in behind else [task]
@@ -42,7 +45,7 @@ def with_reviews(workflow: Workflow, behind: Mapping[str, TaskNode]) -> Workflow
 
 
 def with_places(workflow: Workflow, reviewers: Sequence[TaskNode]) -> tuple[Workflow, dict[str, list[TaskNode]]]:
-    """The workflow with a place for a review behind every task, and the options of each place, the empty one first."""
+    """Returns the workflow with a review place behind every task, and each place's options, the empty one first."""
     if not reviewers:
         return workflow, {}
     places = {t.id: review_place(t.id, t.title) for t in workflow.tasks}
@@ -53,7 +56,7 @@ def with_places(workflow: Workflow, reviewers: Sequence[TaskNode]) -> tuple[Work
 
 
 def is_review(task: Task) -> bool:
-    """Whether a task of history is a review, by its title's words: this project's own rule."""
+    """Returns whether a task of history is a review, by the words of its title: this project's own rule."""
     return not REVIEW_WORDS.isdisjoint(folded(task.title).split())
 
 
@@ -65,10 +68,10 @@ def history_reviewers(
     priors: Priors,
     least: int = LEAST_CORRECTIONS,
 ) -> list[TaskNode]:
-    """One reviewer a kind of actor and model: the means over history's reviews done so, weighted by how often each was
-    done.
+    """Returns one reviewer for each actor kind and model, with the mean figures of history's reviews.
 
-    Only ways whose q was counted at least `least` times. Its basis is `estimated`: those reviews were of other work.
+    The means are weighted by how often each review was done. Only execution modes whose q was counted at least `least`
+    times are used. Their basis is `estimated`, because those reviews were of other work.
     """
     groups: dict[tuple[str, str | None], list[tuple[Way, NodeCost]]] = {}
     for task in tasks:

@@ -1,8 +1,8 @@
-"""The order of the workflows of one Intention: EVAL (13) where a gain is stated, else success, conformity with similar
-cases, lead time.
+"""Ranks the workflows of one Intention.
 
-Without a stated gain a Reward would rest on an invented amount of dollars, so there is none. Where outcomes do not tell
-which work may be left out, conformity comes before everything that rests on them.
+Where a gain is stated, the order is EVAL (13). Otherwise it is success, conformity with similar cases, then lead time,
+because a Reward would rest on an invented amount of dollars. Where outcomes do not show which work may be left out,
+conformity comes before every criterion that rests on outcomes.
 """
 
 import math
@@ -27,29 +27,57 @@ SECONDS = 1_000  # milliseconds: lead times are compared in whole seconds, so th
 
 
 class Rankable(Protocol):
-    """What ranking needs of a candidate. `worth`: the Reward by which it is compared, its chance of success where no
-    gain is stated;
-    `transitions`: how often history went its way; `penalty`: EVAL (10), None = not measured; the rest: see `Candidate`.
+    """The fields of a candidate that ranking needs.
+
+    `worth`: the Reward by which it is compared, or its success probability where no gain is stated. `transitions`: how
+    often history followed its edges. `penalty`: EVAL (10), None where it is not measured. `Candidate` documents the
+    others.
     """
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """Its id, the last criterion."""
+        ...
+
     @property
-    def worth(self) -> float: ...
+    def worth(self) -> float:
+        """Its Reward, or its success probability where no gain is stated."""
+        ...
+
     @property
-    def feasible(self) -> bool: ...
+    def feasible(self) -> bool:
+        """Whether it keeps every constraint."""
+        ...
+
     @property
-    def transitions(self) -> int: ...
+    def transitions(self) -> int:
+        """How often history followed its edges."""
+        ...
+
     @property
-    def penalty(self) -> float | None: ...
+    def penalty(self) -> float | None:
+        """EVAL (10); None where it is not measured."""
+        ...
+
     @property
-    def conformity(self) -> float | None: ...
+    def conformity(self) -> float | None:
+        """The expected F1 of its tasks against those of similar cases; None where unknown."""
+        ...
+
     @property
-    def order_conformity(self) -> float | None: ...
+    def order_conformity(self) -> float | None:
+        """The conformity of the order of its tasks; None where unknown."""
+        ...
+
     @property
-    def has_optional(self) -> bool: ...
+    def has_optional(self) -> bool:
+        """Whether it has steps that no requirement asks for."""
+        ...
+
     @property
-    def compared_lead_ms(self) -> float: ...
+    def compared_lead_ms(self) -> float:
+        """The lead time in ms by which it is compared."""
+        ...
 
 
 C = TypeVar("C", bound=Rankable)
@@ -57,8 +85,9 @@ C = TypeVar("C", bound=Rankable)
 
 @dataclass(frozen=True)
 class Ranking:
-    """By what the workflows of one Intention are ranked. `by_support`: outcomes do not tell which work may be left
-    out.
+    """The criteria that rank the workflows of one Intention.
+
+    `by_support`: outcomes do not show which work may be left out.
     """
 
     quantum_usd: float
@@ -73,32 +102,33 @@ class Ranking:
 
     @property
     def criteria(self) -> tuple[str, ...]:
-        """What ranks feasible workflows without idle steps, the first that tells two of them apart."""
+        """The criteria that rank feasible workflows without idle steps, in the order of their application."""
         first = (CONFORMITY,) if self.by_support else ()
         if self.has_gain:
             return *first, REWARD, PENALTY
         return *(first or (SUCCESS, CONFORMITY)), LEAD_TIME, PENALTY
 
     def order(self, candidate: Rankable) -> tuple[Any, ...]:
-        """The key of the ranking, least first."""
+        """Returns the sort key of the ranking, least first."""
         return tuple(_KEYS[name](candidate, self) for name in self._names)
 
     def rank(self, candidates: Sequence[C]) -> list[tuple[int, C]]:
-        """The candidates with their ranks 1..n, best first; the id decides last, so that no two tie."""
+        """Returns the candidates with their ranks 1..n, best first; the id is the last criterion, so no two tie."""
         return list(enumerate(sorted(candidates, key=self.order), start=1))
 
     def is_better(self, one: Rankable, other: Rankable) -> bool:
-        """Whether one ranks before the other by more than a Penalty or how often history went its way."""
+        """Returns whether one ranks before the other by more than Penalty or transitions."""
         return self._key_to(PENALTY, one) < self._key_to(PENALTY, other)
 
     def told_by(self, one: Rankable, other: Rankable) -> str:
-        """The first criterion in which the two differ."""
+        """Returns the first criterion in which the two differ."""
         pairs = zip(self._names, self.order(one), self.order(other), strict=True)
         return next((name for name, a, b in pairs if a != b), NAME)
 
     def in_a_tie(self, one: Rankable, other: Rankable) -> float:
-        """The chance that one ranks before the other where the worth of both is the same: 0, 1, or 0.5 where nothing
-        measured tells.
+        """Returns the probability that one ranks before the other where both are worth the same.
+
+        It is 0 or 1, or 0.5 where no measured criterion distinguishes them.
         """
         names = [n for n in self.criteria if n not in (REWARD, SUCCESS)]
         first, second = ([_KEYS[n](c, self) for n in names] for c in (one, other))

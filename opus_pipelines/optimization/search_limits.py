@@ -1,4 +1,4 @@
-"""Which workflows of a batch keep the limits on cost, time and success, EVAL (12)."""
+"""Tests which workflows of a batch keep the limits on cost, time and success, EVAL (12)."""
 
 from collections.abc import Mapping
 
@@ -15,12 +15,12 @@ _ROUNDING = 1e-9  # as in `constraints.violations`: a sum's rounding error break
 
 
 def stated(constraints: Constraints) -> dict[str, float]:
-    """The limits that are set, by name."""
+    """Returns the limits that are set, by name."""
     return {name: value for name in LIMITS if (value := getattr(constraints, name)) is not None}
 
 
-def within(limits: Mapping[str, float], batch: Batch) -> NDArray[np.bool_]:
-    """(n,) whether each workflow keeps every limit."""
+def within_limits(limits: Mapping[str, float], batch: Batch) -> NDArray[np.bool_]:
+    """Returns (n,) whether each workflow keeps every limit."""
     figures = {
         "max_cost_usd": (batch.cost_usd, 1),
         "max_duration_hours": (batch.duration_ms / MS_PER_HOUR, 1),
@@ -33,7 +33,7 @@ def within(limits: Mapping[str, float], batch: Batch) -> NDArray[np.bool_]:
     return kept
 
 
-def keeps(limits: Mapping[str, float], worth: Evaluation) -> bool:
-    """Whether one workflow keeps every limit."""
+def is_within_limits(limits: Mapping[str, float], worth: Evaluation) -> bool:
+    """Returns whether one workflow keeps every limit."""
     names = "worth", "success_probability", "cost_usd", "duration_ms"
-    return bool(within(limits, Batch(*(np.array([getattr(worth, name)]) for name in names)))[0])
+    return bool(within_limits(limits, Batch(*(np.array([getattr(worth, name)]) for name in names)))[0])

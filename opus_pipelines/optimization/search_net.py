@@ -1,6 +1,6 @@
-"""A problem's graph in numbers, without what no fitting path can take.
+"""Represents the graph of a problem with numbered nodes, without the parts that no feasible path can use.
 
-Sets of nodes are bit masks. Demands on order become masks too: entering a node closes those that had to come before it.
+Sets of nodes are bit masks. Order demands are masks too: visiting a node closes the nodes that had to come before it.
 """
 
 import math
@@ -17,10 +17,11 @@ from opus_pipelines.workflow.task_order import INPUT, OUTPUT
 
 
 class Option(NamedTuple):
-    """One way of a node: `weight` in units of the objective, `cost` EVAL (5) without what is held, `held` in dollars
-    by resource.
+    """One execution mode of a node.
 
-    What stands for unknown costs is in the weight of a Reward, and in no cost: limits are held against what is known.
+    `weight` is in units of the objective, `cost` is EVAL (5) without held resources, and `held` is in dollars by
+    resource. Imputed costs are part of the weight of a Reward and of no cost, because limits are compared with known
+    figures.
     """
 
     p: float
@@ -32,7 +33,7 @@ class Option(NamedTuple):
 
 
 class Step(NamedTuple):
-    """An edge to `node`: κ·(1 - γ), and how often history went along it."""
+    """An edge to `node`: its weight κ·(1 - γ), and how often history followed it."""
 
     node: int
     weight: float
@@ -40,7 +41,7 @@ class Step(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """In dollars, ms and probability; infinite, and 0, where there is none."""
+    """Limits in dollars, ms and probability; infinite, and 0 for success, where there is none."""
 
     cost: float = math.inf
     duration: float = math.inf
@@ -48,13 +49,12 @@ class Limits(NamedTuple):
 
 
 class SearchNet:
-    """The graph of a problem: nodes numbered by id, those on no fitting path without edges.
+    """The graph of a problem: nodes are numbered by id, and nodes on no feasible path have no edges.
 
-    `closes[v]`: what must not come after v, v itself among it; `pairs`: orders of which the first set has several
-    nodes, (first, second);
-    `groups`: of each, one node must be on the path, told only where not every path holds one; `ahead[v]`: v and what
-    can come after it. Two nets with the same content are equal. Raises WorkflowError for figures that are no
-    probabilities, or no finite amounts of at least 0.
+    `closes[v]`: the nodes that must not come after v, v included. `pairs`: the orders (first, second) whose first set
+    has several nodes. `groups`: the path must have one node of each; groups that every path visits are left out.
+    `ahead[v]`: v and the nodes that can come after it. Two nets with the same content are equal. Raises WorkflowError
+    for figures that are not valid probabilities, or not finite amounts of at least 0.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -77,7 +77,7 @@ class SearchNet:
 
     @cached_property
     def _content(self) -> tuple[object, ...]:
-        """All that a search in it depends on."""
+        """All that a search in the net depends on."""
         orders = tuple(self.closes), tuple(self.pairs), tuple(self.groups)
         weighed = self.gain, self.prior, self.in_dollars, self.limits
         return tuple(self.names), weighed, orders, tuple(map(tuple, self.options)), tuple(map(tuple, self.steps))
@@ -98,7 +98,10 @@ class SearchNet:
         return bool(self.steps[self.start])
 
     def hops(self, goal: int) -> list[int]:
-        """Of every node the least number of steps to one of `goal`; more than there are nodes where there is no way."""
+        """Returns for every node the least number of steps to a node of `goal`.
+
+        The number is larger than the number of nodes where no walk leads there.
+        """
         back: list[list[int]] = [[] for _ in self.names]
         for i, after in enumerate(self.steps):
             for step in after:
@@ -147,9 +150,9 @@ class SearchNet:
                 self.steps[i].append(Step(j, kappa * edge.one_minus_gamma, edge.transitions))
 
     def _filter(self) -> None:
-        """Takes out edges along which some group cannot be met any more, neither before nor after, until none is left.
+        """Removes edges along which some group cannot be visited any more, until no such edge is left.
 
-        In a graph without cycles every path then holds each group of one node: leaving it out is no longer possible.
+        In a graph without cycles every path then visits each group of one node, because no edge goes round it.
         """
         behind_closed = [0] * len(self.names)  # what must not come before v
         for v, mask in enumerate(self.closes):
@@ -184,7 +187,7 @@ class SearchNet:
         return all(group & nodes for group in self.groups)
 
     def _telling(self) -> list[int]:
-        """The groups that some path leaves out, smallest first, without those that contain another."""
+        """Returns the groups that some path leaves out, smallest first, without those that contain another."""
         told = [g for g in set(self.groups) if self._passable(g)]
         told = [g for g in told if not any(other != g and other & g == other for other in told)]
         return sorted(told, key=lambda g: (g.bit_count(), g))
@@ -202,7 +205,7 @@ class SearchNet:
 
 
 def bits(mask: int) -> Iterator[int]:
-    """The numbers of the bits that are set, lowest first."""
+    """Yields the numbers of the bits that are set, lowest first."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -210,7 +213,7 @@ def bits(mask: int) -> Iterator[int]:
 
 
 def reachable(after: list[list[int]]) -> list[int]:
-    """Of every node, itself and what a walk from it gets to."""
+    """Returns for every node the mask of itself and the nodes that a walk from it reaches."""
     found = [1 << i for i in range(len(after))]
     order = postorder(after)
     changed = True
@@ -226,7 +229,7 @@ def reachable(after: list[list[int]]) -> list[int]:
 
 
 def postorder(after: list[list[int]]) -> list[int]:
-    """Every node, in a graph without cycles after all that it leads to."""
+    """Returns every node; in a graph without cycles each one comes after all nodes that it leads to."""
     order: list[int] = []
     seen = [False] * len(after)
     for root in range(len(after)):
@@ -247,9 +250,7 @@ def postorder(after: list[list[int]]) -> list[int]:
 
 
 def _limits(limits: Iterable[Limit]) -> Limits:
-    """The tightest of each figure, a rounding error above: a sum's rounding breaks no limit (as
-    `constraints.violations` has it).
-    """
+    """Returns the tightest limit of each figure, widened by a rounding error as in `constraints.violations`."""
     cost, duration, success = Limits()
     for limit in limits:
         if limit.figure == "cost_usd":
@@ -275,7 +276,8 @@ def _option(node: TaskNode, problem: Problem) -> Option:
 
 
 def _held(node: TaskNode, cost: Cost) -> tuple[float, ...]:
-    """w_r times what the node holds, of every resource that has a price; a path pays the most that any of its nodes
-    holds, EVAL (3).
+    """Returns w_r times what the node holds, for every resource that has a price.
+
+    A path pays for the largest amount that any of its nodes holds, EVAL (3).
     """
     return tuple(weight * node.held.get(name, 0.0) for name, weight in sorted(weights_held(cost).items()) if weight)

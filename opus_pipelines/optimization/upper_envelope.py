@@ -1,8 +1,8 @@
-"""The best options along a chain, exactly: backward over upper envelopes of straight lines.
+"""Finds the best options along a chain exactly, backward over upper envelopes of straight lines.
 
-Success s before a step becomes q + (p - q)·s behind it, and the step costs c. So what the rest of a chain is worth is,
-for fixed options, a straight line in s, and for the best options the maximum of such lines: convex, with few pieces
-that matter.
+Success s before a step becomes q + (p - q)·s behind it, and the step costs c. For fixed options the worth of the rest
+of a chain is therefore a straight line in s. For the best options it is the maximum of such lines: a convex function
+with few relevant pieces.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,13 @@ class _Line(NamedTuple):
 
 
 def best_on_chain(steps: Sequence[Sequence[Option]], prior: float, gain_usd: float) -> list[int]:
-    """The number of the option taken at each step, so that gain · (success at the end) - costs is the most; ties go to
-    earlier options.
+    """Returns the option number at each step that maximises gain · (success at the end) - costs.
+
+    Ties go to earlier options.
     """
     lines = [_Line(gain_usd, 0.0, 0, None)]
     for options in reversed(steps):
-        lines = upper(
+        lines = upper_envelope(
             [
                 _Line(line.slope * (p - q), line.height + line.slope * q - cost, number, line)
                 for number, (p, q, cost) in enumerate(options)
@@ -41,8 +42,8 @@ def best_on_chain(steps: Sequence[Sequence[Option]], prior: float, gain_usd: flo
     return taken
 
 
-def upper(lines: Sequence[L], end: float = 1.0) -> list[L]:
-    """The lines that are the highest somewhere in [0, end], from left to right; of equal ones the first."""
+def upper_envelope(lines: Sequence[L], end: float = 1.0) -> list[L]:
+    """Returns the lines that are highest somewhere in [0, end], from left to right; of equal lines the first."""
     if len(lines) == 1:
         return list(lines)
     kept: list[L] = []

@@ -1,7 +1,6 @@
-"""Other ways of carrying out the steps of a draft, its reviews among them: what lies a few swaps away and what it
-earns.
+"""Lists the variations of a plan: other execution modes and fewer reviews, a few swaps away, with their worth.
 
-No review is added: one that does not pay is no alternative, and one that does stands there already.
+No review is added: one that does not pay is not an alternative, and one that pays is already part of the plan.
 """
 
 from collections.abc import Sequence
@@ -16,7 +15,7 @@ from opus_pipelines.optimization.local_search import LocalSearch, RefinedPlan
 from opus_pipelines.optimization.plan_states import PlanMove, kind_of, row
 from opus_pipelines.optimization.plan_table import EXACT_ROWS, Picks, PlanTable
 from opus_pipelines.optimization.reviews import REVIEW
-from opus_pipelines.optimization.search_limits import within
+from opus_pipelines.optimization.search_limits import within_limits
 from opus_pipelines.workflow.model import TaskNode
 
 # variations that are varied once more; with no more than that many single changes, every pair of them is looked at
@@ -25,8 +24,9 @@ BEAM = 64
 
 @dataclass(frozen=True)
 class Variations:
-    """The ones of a draft that keep the limits: `picks` (n, nodes with options), what each is `worth`, as in
-    `Evaluation`.
+    """The variations of a plan that keep the limits.
+
+    `picks` is (n, nodes with options); `worth` is (n,), as in `Evaluation`.
     """
 
     refiner: LocalSearch
@@ -36,8 +36,9 @@ class Variations:
 
     @classmethod
     def of(cls, refiner: LocalSearch, found: RefinedPlan, most: int) -> "Variations":
-        """Up to `most` changes at once, of way or of review, each of another node; those that earn most are changed
-        once more.
+        """Returns the variations with up to `most` changes of mode or review, each of another node.
+
+        Only the variations that earn most are changed once more.
         """
         table = refiner.table(found.draft.order)
         mine = row(table, found.draft.picks)
@@ -54,11 +55,11 @@ class Variations:
         if not table.by_product:
             every = _likely(table, every, EXACT_ROWS)
         batch = table.scored(every)
-        kept = within(refiner.space.limits, batch)
+        kept = within_limits(refiner.space.limits, batch)
         return cls(refiner, found, every[kept], batch.worth[kept])
 
     def swaps_from(self, other: Steps) -> NDArray[np.int64]:
-        """(n,) how many swaps each lies from these steps; as `diversity.swaps`."""
+        """Returns (n,) the number of swaps from each variation to these steps, as `diversity.swaps`."""
         flat, start = self._options
         places = self.picks + start
         common = np.array([step in other for step in flat])[places].sum(axis=1)
@@ -68,12 +69,12 @@ class Variations:
         return found
 
     def steps(self, number: int) -> Steps:
-        """The steps of one of them."""
+        """Returns the steps of one variation."""
         flat, start = self._options
         return frozenset(step for place in self.picks[number] + start if (step := flat[place]) is not None)
 
     def moves(self, number: int) -> list[PlanMove]:
-        """The changes that lead to one of them."""
+        """Returns the changes that lead to one variation."""
         table = self.refiner.table(self.found.draft.order)
         mine = row(table, self.found.draft.picks)
         chosen = self.picks[number]
@@ -85,8 +86,9 @@ class Variations:
 
     @cached_property
     def _options(self) -> tuple[list[Step | None], Picks]:
-        """The step of every option of every node, one behind the other, None for a review that is not there; and where
-        each node begins.
+        """The step of every option of every node in one list, and the first index of each node.
+
+        The step is None for a review that is absent.
         """
         options: Sequence[Sequence[TaskNode]] = list(self.refiner.table(self.found.draft.order).options.values())
         flat = [
@@ -98,7 +100,7 @@ class Variations:
 
 
 def _once_more(rows: Picks, mine: Picks, changes: Sequence[tuple[int, int]]) -> Picks:
-    """Every change of a further node of every row, each once."""
+    """Returns every change of one further node of every row, each once."""
     nodes, options = np.array(changes or np.zeros((0, 2)), np.int64).T
     of_row, change = (grid.ravel() for grid in np.indices((len(rows), len(nodes))))
     is_further = rows[of_row, nodes[change]] == mine[nodes[change]]
@@ -109,7 +111,7 @@ def _once_more(rows: Picks, mine: Picks, changes: Sequence[tuple[int, int]]) -> 
 
 
 def _likely(table: PlanTable, rows: Picks, most: int) -> Picks:
-    """Those that earn most in the product form."""
+    """Returns the rows that earn most in the product form."""
     if len(rows) <= most:
         return rows
     found: Picks = rows[np.argsort(-table.by_product_form(rows).worth, kind="stable")[:most]]

@@ -48,22 +48,22 @@ class TaskOrder:
         """The transitive reduction: what waits directly."""
         return [(self.tasks[i], self.tasks[j]) for i in range(len(self.tasks)) for j in _bits(self._direct(i))]
 
-    def apart(self) -> list[Pair]:
+    def unordered_pairs(self) -> list[Pair]:
         """Pairs, as the sequence has them, of which neither waits for the other."""
         n = len(self.tasks)
         return [(self.tasks[i], self.tasks[j]) for i in range(n) for j in range(i + 1, n) if not self.after[i] >> j & 1]
 
-    def holds(self, pairs: Iterable[Pair]) -> bool:
+    def has_pairs(self, pairs: Iterable[Pair]) -> bool:
         """Whether the second of every pair waits for the first."""
         place = {t: i for i, t in enumerate(self.tasks)}
         return all(self.after[place[a]] >> place[b] & 1 for a, b in pairs)
 
-    def freed(self, a: str, b: str) -> "TaskOrder":
+    def without_wait(self, a: str, b: str) -> "TaskOrder":
         """Without one pair that waits directly: all else stays."""
         i, j = self.tasks.index(a), self.tasks.index(b)
         return TaskOrder(self.tasks, tuple(mask & ~(1 << j) if k == i else mask for k, mask in enumerate(self.after)))
 
-    def bound(self, a: str, b: str) -> "TaskOrder":
+    def with_wait(self, a: str, b: str) -> "TaskOrder":
         """With one pair more, and what follows from it."""
         i, j = self.tasks.index(a), self.tasks.index(b)
         more = 1 << j | self.after[j]

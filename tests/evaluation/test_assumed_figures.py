@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opus_pipelines.evaluation.assumed_figures import (
-    Assumed,
+    AssumedShares,
     assumed,
     assumed_of,
     known_success,
@@ -27,20 +27,20 @@ def test_shares_of_the_known_totals_and_counts_of_the_unknown():
         step("c", 0.0, "unknown", 0.0, "unknown"),
         step("d", 2.0, "rate", 0.0, "unknown"),
     ]
-    assert assumed(steps) == Assumed(0.2, 1, 0.75, 2)
+    assert assumed(steps) == AssumedShares(0.2, 1, 0.75, 2)
     assert (total_usd(steps, 10.0), total_ms(steps, 40.0)) == (10.0, 40.0)
 
 
 def test_a_total_of_nothing_known_is_unknown_and_not_0():
     steps = [step("c", 0.0, "unknown", 0.0, "unknown")]
-    assert assumed(steps) == Assumed(None, 1, None, 1)
+    assert assumed(steps) == AssumedShares(None, 1, None, 1)
     assert (total_usd(steps, 0.0), total_ms(steps, 0.0)) == (None, None)
     assert total_usd(steps, 3.0) == 3.0  # of time, or of what is held
     assert total_usd([step("f", 0.0, "observed", 0.0, "observed")], 0.0) == 0.0
 
 
 def test_of_a_total_of_0_the_share_is_that_of_the_steps():
-    assert assumed([step("a", 0.0, "observed", 0.0, "prior"), step("b", 0.0, "prior", 0.0, "prior")]) == Assumed(
+    assert assumed([step("a", 0.0, "observed", 0.0, "prior"), step("b", 0.0, "prior", 0.0, "prior")]) == AssumedShares(
         0.5, 0, 1.0, 0
     )
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.evaluation.task_scores import likeness, statements, unlikeness
+from opus_pipelines.evaluation.task_scores import mean_dissimilarity, statements, word_similarity
 from opus_pipelines.sample import coding, insurance, payables
 from opus_pipelines.sample.model import Task
 
@@ -38,25 +38,25 @@ def test_names_stay_whole_and_texts_are_cut_into_sentences_each_once():
     ],
 )
 def test_by_hand(statements, score):
-    assert unlikeness(statements) == (score if score is None else pytest.approx(score, abs=1e-12))
+    assert mean_dissimilarity(statements) == (score if score is None else pytest.approx(score, abs=1e-12))
 
 
 @few
 @given(texts, st.randoms(use_true_random=False))
 def test_bounded_and_order_free(said, rng):
-    score = unlikeness(tuple(said))
+    score = mean_dissimilarity(tuple(said))
     shuffled = list(said)
     rng.shuffle(shuffled)
     assert score is None or 0 <= score <= 1
-    assert unlikeness(tuple(shuffled)) == score
+    assert mean_dissimilarity(tuple(shuffled)) == score
 
 
 @few
 @given(st.frozensets(st.integers(0, 9), min_size=1), st.frozensets(st.integers(0, 9), min_size=1))
 def test_a_word_more_in_common_makes_two_statements_more_alike(first, second):
-    assert 0 <= likeness(first, second) <= 1
-    assert likeness(first, first) == pytest.approx(1)
-    assert likeness(first | {99}, second | {99}) >= likeness(first, second) - 1e-12
+    assert 0 <= word_similarity(first, second) <= 1
+    assert word_similarity(first, first) == pytest.approx(1)
+    assert word_similarity(first | {99}, second | {99}) >= word_similarity(first, second) - 1e-12
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,7 @@ def test_two_tasks_of_the_sample_made_into_one_are_less_cohesive_than_they_are_a
     """In squares, as (8) counts them: what the two give on average is below what they give as one."""
     pairs = list(itertools.combinations(industry.TASKS.values(), 2))
     worse = sum(
-        unlikeness(said(a, b)) ** 2 > (unlikeness(said(a)) ** 2 + unlikeness(said(b)) ** 2) / 2 for a, b in pairs
+        mean_dissimilarity(said(a, b)) ** 2 > (mean_dissimilarity(said(a)) ** 2 + mean_dissimilarity(said(b)) ** 2) / 2
+        for a, b in pairs
     )
     assert worse / len(pairs) >= 0.95

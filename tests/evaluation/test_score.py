@@ -10,7 +10,7 @@ from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.evaluation import bayesian_network
 from opus_pipelines.evaluation.case_study import GAINS_USD, TABLE_1, case_study, figure, turning_gain_usd
 from opus_pipelines.evaluation.penalty import Scores
-from opus_pipelines.evaluation.score import ranked, reasons, score
+from opus_pipelines.evaluation.score import incomparability_reasons, ranked, score
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 
@@ -57,7 +57,7 @@ def test_equal_rewards_are_decided_by_the_penalty_and_are_no_distance_apart() ->
 
 def test_workflows_of_other_ends_are_not_ranked() -> None:
     task = TaskNode("x", "x", "X")
-    found = reasons(
+    found = incomparability_reasons(
         [scored("a", chain(task)), scored("b", chain(task, gain=11.0)), scored("c", chain(task, prior=0.5))]
     )
     assert found == [

@@ -158,8 +158,8 @@ def test_paths_unlike_others_against_brute_force(hundred):
             frozenset(rng.sample([*problem.options, "elsewhere"], rng.randint(1, len(problem.options))))
             for _ in range(2)
         ]
-        unlike = [Differs("unlike", nodes, rng.choice([1, 2, 2, 3])) for nodes in others[: rng.choice([1, 1, 2])]]
-        problem = replace(problem, demands=(*problem.demands, *unlike))
+        diversity = [Differs("diversity", nodes, rng.choice([1, 2, 2, 3])) for nodes in others[: rng.choice([1, 1, 2])]]
+        problem = replace(problem, demands=(*problem.demands, *diversity))
         found = best_paths(problem, k)
         assert [path.worth for path in found.paths] == pytest.approx(brute(problem)[:k], abs=1e-8), seed
         assert (found.exact, found.gap) == (True, 0.0)

@@ -81,7 +81,7 @@ def shapes(space: PlanSpace) -> Iterator[TaskOrder]:
         if order not in seen:
             seen.add(order)
             yield order
-            waiting += [freed for pair in order.covers() if (freed := order.freed(*pair)).holds(required)]
+            waiting += [freed for pair in order.covers() if (freed := order.without_wait(*pair)).has_pairs(required)]
 
 
 def brute(space: PlanSpace, orders: list[TaskOrder], limit: float = float("inf")) -> float:
@@ -116,7 +116,7 @@ def test_the_moves_one_after_the_other_make_the_workflow(seed: int, tasks: int, 
     draft, reward = begin.draft, begin.worth
     for step in end.steps:
         for move in step.moves:
-            draft = space.after(move, draft)
+            draft = space.apply(move, draft)
         reward += step.earned
         assert reward == pytest.approx(evaluate(refiner.workflow(draft), space.cost, space.reward).reward_usd, abs=1e-9)
     assert refiner.workflow(draft) == refiner.workflow(end.draft)
@@ -130,7 +130,7 @@ def test_what_must_wait_waits_in_a_well_formed_workflow_of_the_same_tasks(seed: 
     workflow = refiner.workflow(end.draft)
     assert validate(workflow) == []
     assert {t.id for t in workflow.tasks if t.kind == "task"} == set(space.ways)
-    assert end.draft.order.holds(space.facts.required(tuple(space.ways)))
+    assert end.draft.order.has_pairs(space.facts.required(tuple(space.ways)))
     place = {node: i for i, node in enumerate(workflow.topological())}
     assert all(place[a] < place[b] for a, b in space.facts.required(tuple(space.ways)))
 
@@ -267,13 +267,13 @@ def test_no_edit_adds_a_step_that_only_looks_like_a_repair_where_history_does_no
         ({("input", "both")}, ("both",)),
         ({("a", "both"), ("b", "both")}, ("a", "b")),
     ):
-        refiner = LocalSearch(space_of(a, b, both, joins=lambda before, new, seen=seen: (before, new) in seen))
+        refiner = LocalSearch(space_of(a, b, both, may_insert=lambda before, new, seen=seen: (before, new) in seen))
         assert refiner.refined(refiner.chosen(("a", "b"), {})).draft.tasks == expected
     whole = task("whole", 0.5, leaves=("x", "y"))
     parts = task("x", 0.9, q=0.9, cost=0.1, leaves=("x",)), task("y", 0.9, q=0.9, cost=0.1, leaves=("y",))
     for seen, expected in (({("c", "x")}, ("c", "whole")), ({("c", "x"), ("x", "y")}, ("c", "x", "y"))):
         refiner = LocalSearch(
-            space_of(whole, *parts, task("c", 1.0), joins=lambda before, new, seen=seen: (before, new) in seen)
+            space_of(whole, *parts, task("c", 1.0), may_insert=lambda before, new, seen=seen: (before, new) in seen)
         )
         assert refiner.refined(refiner.chosen(("c", "whole"), {})).draft.tasks == expected
 
@@ -301,10 +301,10 @@ def test_reviews_join_where_they_pay_and_leave_where_they_do_not() -> None:
     end = refiner.chosen(("a",), {})
     assert end.draft.picks[review_id("a")] == 1
     assert end.steps[0].what == "review of 'A' by human"
-    back = refiner.settled(refiner.start(PlanState(TaskOrder.chain(("a",)), {review_id("a"): 1})))
+    back = refiner.with_best_modes(refiner.start(PlanState(TaskOrder.chain(("a",)), {review_id("a"): 1})))
     assert back.steps == ()
     dear = LocalSearch(replace(space, reviewers=(replace(REVIEWER, cost_usd=50.0),)))
-    gone = dear.settled(dear.start(PlanState(TaskOrder.chain(("a",)), {review_id("a"): 1})))
+    gone = dear.with_best_modes(dear.start(PlanState(TaskOrder.chain(("a",)), {review_id("a"): 1})))
     assert [(s.kind, s.what) for s in gone.steps] == [("review", "review of 'A': left out")]
 
 

@@ -53,14 +53,14 @@ def test_a_settled_order_is_kept_and_what_nobody_knows_waits() -> None:
 def test_what_waits_by_another_way_has_no_edge_of_its_own() -> None:
     order = TaskOrder.of("abcd", [("a", "b"), ("b", "d"), ("a", "d"), ("a", "c")])
     assert order.covers() == [("a", "b"), ("a", "c"), ("b", "d")]
-    assert order.apart() == [("b", "c"), ("c", "d")]
+    assert order.unordered_pairs() == [("b", "c"), ("c", "d")]
     assert TaskOrder.chain("abcd").covers() == [("a", "b"), ("b", "c"), ("c", "d")]
 
 
 @given(orders())
 def test_the_reduction_closes_to_the_order_again(order: TaskOrder) -> None:
     assert TaskOrder.of(order.tasks, order.covers()) == order
-    assert order.holds(order.pairs())
+    assert order.has_pairs(order.pairs())
     place = {t: i for i, t in enumerate(order.tasks)}
     assert all(place[a] < place[b] for a, b in order.pairs())
 
@@ -76,15 +76,15 @@ def test_every_task_lies_between_input_and_output(order: TaskOrder) -> None:
 @given(orders())
 def test_freeing_a_direct_wait_takes_that_pair_alone(order: TaskOrder) -> None:
     for pair in order.covers():
-        freed = order.freed(*pair)
+        freed = order.without_wait(*pair)
         assert set(order.pairs()) - set(freed.pairs()) == {pair}
         assert TaskOrder.of(freed.tasks, freed.pairs()) == freed
 
 
 @given(orders())
 def test_binding_closes_the_order(order: TaskOrder) -> None:
-    for pair in order.apart():
-        bound = order.bound(*pair)
+    for pair in order.unordered_pairs():
+        bound = order.with_wait(*pair)
         assert bound == TaskOrder.of(order.tasks, [*order.pairs(), pair])
 
 

@@ -115,12 +115,12 @@ def test_the_best_that_lies_so_far_off_is_the_best_by_brute_force(seed, least, r
     placed = [int(review and draw.random() < 0.5) for _ in ways]
     begun = PlanState(TaskOrder.chain(tuple(ways)), dict(zip(map(review_id, ways), placed, strict=True)))
     found = Variations.of(refiner, refiner.start(begun), least)
-    base = steps_of(of.drawn(begun))
+    base = steps_of(of.to_workflow(begun))
     places = [range(len(options)) for options in ways.values()] + [range(there + 1) for there in placed]
     for picks in product(*places):
         if sum(a != b for a, b in zip(picks, [0] * len(ways) + placed, strict=True)) == least:
             names = [*ways, *map(review_id, ways)]
-            drawn = of.drawn(PlanState(begun.order, dict(zip(names, picks, strict=True))))
+            drawn = of.to_workflow(PlanState(begun.order, dict(zip(names, picks, strict=True))))
             assert swaps(base, steps_of(drawn)) == least
             best = max(best, evaluate(drawn, of.cost, of.reward).reward_usd)
     far = found.worth[found.swaps_from(base) >= least]
