@@ -1,9 +1,11 @@
-"""Writes the pages of docs/reference that are made from code: settings, datasets, commands and checks. `make docs`
-runs it.
+"""Writes the pages of docs/reference that are made from code: settings, datasets, commands and checks; and the table
+of packages in docs/architecture.md. `make docs` runs it.
 
 With --check it changes nothing and exits 1 when a page is out of date.
 """
 
+import ast
+import configparser
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +23,9 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.intakes.contract_settings import ContractSettings, IntakeSettings
 
-PAGES = Path(__file__).resolve().parents[1] / "docs" / "reference"
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ROOT / "docs" / "reference"
+ELSEWHERE = {"packages": "../architecture.md"}  # the parts that stand in a page of another folder
 CHECKS: dict[str, list[dg.AssetCheckSpec]] = {  # by the stage after which they run
     "Before history is mined": checks.HISTORY_CHECKS,
     "Before a snapshot is published: mined datasets": checks.MINED_CHECKS,
@@ -126,6 +130,23 @@ def _checks(specs: list[dg.AssetCheckSpec]) -> str:
     return _table(("check", "datasets", "what must hold"), rows)
 
 
+def package_reference() -> str:
+    """Return the table of packages: one row for each layer of the import contract, from the top to the bottom."""
+    contracts = configparser.ConfigParser()
+    contracts.read(ROOT / ".importlinter")
+    layers = contracts["importlinter:contract:orchestration"]["layers"].split()
+    rows = ((str(n), _code(layer.removeprefix("opus_pipelines.")), _about(layer)) for n, layer in enumerate(layers, 1))
+    return _table(("layer", "package", "what it does"), rows)
+
+
+def _about(package: str) -> str:
+    """Return the first part of a package's docstring, before it says what comes in."""
+    place = ROOT.joinpath(*package.split("."))
+    path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    text = " ".join((ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").split())
+    return _cell(text.split(" In: ")[0])
+
+
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -144,12 +165,18 @@ MADE: dict[str, Callable[[], str]] = {  # by page
     "datasets": data_dictionary,
     "cli": command_reference,
     "checks": check_reference,
+    "packages": package_reference,
 }
+
+
+def page(name: str) -> Path:
+    """Return the page in which a part that is made from code stands."""
+    return PAGES / ELSEWHERE.get(name, f"{name}.md")
 
 
 def written(name: str) -> tuple[str, str]:
     """Return the text of a page as it stands, and the same with its part that is made from code made anew."""
-    text = (PAGES / f"{name}.md").read_text("utf-8")
+    text = page(name).read_text("utf-8")
     start, end = f"<!-- {name}: made by `make docs` -->\n", f"<!-- end of {name} -->"
     head, rest = text.split(start)
     return text, head + start + "\n" + MADE[name]() + "\n\n" + end + rest.split(end, 1)[1]
@@ -160,4 +187,4 @@ if __name__ == "__main__":
     if "--check" in sys.argv[1:]:
         sys.exit(bool(stale))
     for name, after in stale.items():
-        (PAGES / f"{name}.md").write_text(after, "utf-8")
+        page(name).write_text(after, "utf-8")

