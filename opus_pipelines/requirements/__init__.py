@@ -1,4 +1,4 @@
-"""What a request demands: sentences, the grammar of procedures, rules, goals and the encoded Intention.
+"""Requirements: what a request demands, read from its documents: sentences, rules, goals and the encoded Intention.
 
 In: elements of an intake. Out: statements, rules, goals and `Intention`. Doors: `rules.read_rules` and
 `encode.encode_intention`.

@@ -1,9 +1,9 @@
-"""What an Intention says in the documents' own sentences: goal, inputs, outputs, rules, each with its place.
+"""The decoded Intention: goal, inputs, outputs and rules in the sentences of the documents, each with its place.
 
-Project's own rules, English: the goal is the intake's title, else the first sentence of the client input that asks for
-something, else its first sentence. Inputs and outputs are the sentences, list items and tables' heads of those
-elements, at most `MOST` an element (all of an element's text stands in generation/intakes); rules are the normative
-ones (`requirements.rules`).
+These are the project's own rules, for English. The goal is the intake's title, else the first sentence of the client
+input that asks for something, else its first sentence. Inputs and outputs are the sentences, list items and table heads
+of those elements, at most `MOST` for each element (generation/intakes has the whole text). Rules are the normative
+sentences (`requirements.rules`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ GOAL_LENGTH = 300
 
 @dataclass(frozen=True)
 class StatedText:
-    """A sentence as it stands, its element (None where it is of no document), and its place there."""
+    """A sentence of a document with its element (None where it is of no document) and its place there."""
 
     text: str
     element_id: str | None
@@ -37,7 +37,7 @@ class Decoded:
 
 
 def decode(elements: Sequence[Element], title: str | None) -> Decoded:
-    """What the elements say."""
+    """Return the goal, inputs, outputs and rules of the elements."""
     given = [s for e in elements if e.role == "input" for s in sentences_of(e)]
     wanted = [s for e in elements if e.role == "output" for s in sentences_of(e)]
     return Decoded(
@@ -46,26 +46,26 @@ def decode(elements: Sequence[Element], title: str | None) -> Decoded:
 
 
 def title_of(title: str | None) -> str:
-    """A title on one line, of bounded length."""
+    """Return a title on one line of at most `GOAL_LENGTH` characters."""
     return " ".join((title or "").split())[:GOAL_LENGTH]
 
 
 def goal_of(given: Sequence[Sentence]) -> str:
-    """What the client asks for."""
-    said = [s for s in given if s.shape in ("prose", "item")] or list(given)
-    asking = next((s for s in said if is_request(s.text)), said[0] if said else None)
-    return title_of(asking.text) if asking else ""
+    """Return the sentence that states what the client asks for, "" where there is none."""
+    sentences = [s for s in given if s.shape in ("prose", "item")] or list(given)
+    request = next((s for s in sentences if is_request(s.text)), sentences[0] if sentences else None)
+    return title_of(request.text) if request else ""
 
 
 def stated_texts(sentences: Iterable[Sentence]) -> tuple[StatedText, ...]:
-    """The sentences that say something by themselves; of a table its head, once."""
-    found: dict[tuple[str, str], StatedText] = {}
+    """Return the sentences that state something by themselves; for a table its head, once."""
+    texts: dict[tuple[str, str], StatedText] = {}
     counts: dict[str, int] = {}
     for s in sentences:
         text, place = (s.heading or "", "head of the table") if s.shape == "row" else (s.text, s.place)
         if s.shape in ("heading", "snippet") or not text:
             continue
-        if counts.get(s.element_id, 0) < MOST and (s.element_id, text) not in found:
+        if counts.get(s.element_id, 0) < MOST and (s.element_id, text) not in texts:
             counts[s.element_id] = counts.get(s.element_id, 0) + 1
-            found[s.element_id, text] = StatedText(text, s.element_id, place)
-    return tuple(found.values())
+            texts[s.element_id, text] = StatedText(text, s.element_id, place)
+    return tuple(texts.values())

@@ -1,15 +1,12 @@
-"""Γ: the encoded Intention, LWM (4) and (5), here a weighted mean of the passages of its elements with the client
-input as query.
+"""Γ: the encoded Intention, LWM (4) and (5), and the requests that a client input may hold.
 
-Keys are the passages of the process context, values too; where a client output is there, it joins with its own weight.
-A part that the client did not give is put in later (`requirements.missing_part`). A trained Intention encoder later takes
-the place of `encode_intention`; what it must give stays `Intention`.
+Γ is a weighted mean of the passages of the elements, with the client input as the query. Keys and values are the
+passages of the process context; a client output is added with its own weight. A part that the client did not give is
+added later (`requirements.missing_part`). A trained encoder of Intentions can replace `encode_intention` if it returns
+an `Intention`.
 
-The separate requests that a client input may hold: list items or paragraphs of one document, two at least, each of
-which asks.
-
-They are only candidates: `requirements.goals` decides whether they are goals of their own. English, this project's own
-rule.
+Requests are list items or paragraphs of one document, at least two, each of which asks for something. They are
+candidates: `requirements.goals` decides whether they are separate goals. This is the project's own rule, for English.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +36,7 @@ MOST = 8  # requests of one intake beyond which a list is one order's lines, not
 
 @dataclass(frozen=True)
 class Request:
-    """One request as it stands: its text, and the sentences that it is made of."""
+    """One request: its text, and its sentences."""
 
     element_id: str
     text: str
@@ -47,9 +44,9 @@ class Request:
 
 
 def requests_of(elements: Sequence[Element]) -> list[Request]:
-    """The candidates, in order; none where fewer than two or more than `MOST` ask."""
-    found = [r for e in elements if e.role == "input" for r in _in_document(e)]
-    return found if 2 <= len(found) <= MOST else []
+    """Return the candidate requests, in order; none where fewer than two or more than `MOST` ask for something."""
+    requests = [r for e in elements if e.role == "input" for r in _in_document(e)]
+    return requests if 2 <= len(requests) <= MOST else []
 
 
 def _in_document(element: Element) -> list[Request]:
@@ -57,8 +54,10 @@ def _in_document(element: Element) -> list[Request]:
     for sentence in sentences_of(element):
         if sentence.shape in ("prose", "item"):
             blocks.setdefault(sentence.block, []).append(sentence)
-    found = [b for b in blocks.values() if any(is_request(s.text) for s in b)]
-    return [Request(element.element_id, " ".join(s.text for s in b), tuple(b)) for b in found] if len(found) > 1 else []
+    asking = [b for b in blocks.values() if any(is_request(s.text) for s in b)]
+    return (
+        [Request(element.element_id, " ".join(s.text for s in b), tuple(b)) for b in asking] if len(asking) > 1 else []
+    )
 
 
 _PARTS = {"input": "input", "output": "output", "process": "context", "contract": "context"}
@@ -66,8 +65,9 @@ _PARTS = {"input": "input", "output": "output", "process": "context", "contract"
 
 @dataclass(frozen=True)
 class Passage:
-    """One passage of an element, and the part it plays: input, output or context of Γ; or a request or a rule's
-    clause, which do not.
+    """One passage of an element, and its part in Γ: input, output or context.
+
+    The parts request and clause are encoded too, and are not in Γ.
     """
 
     element_id: str
@@ -77,12 +77,12 @@ class Passage:
 
 @dataclass(frozen=True)
 class Intention:
-    """An encoded Intention: `kind` complete or incomplete; `vector` is Γ, unit length; `attention` gives each
-    element's share of it.
+    """An encoded Intention.
 
-    `parts`: the rows [n, d] of input, context and output that Γ was made of; `texts`: vectors of requests and rules'
-    clauses by text;
-    `resolved`: the part that history gave, with the ids of its cases, where one was missing.
+    `kind`: complete or incomplete. `vector`: Γ [d], of unit length. `attention`: the share of each element in Γ.
+    `parts`: the rows [n, d] of input, context and output of which Γ was made. `texts`: vectors [d] of requests and
+    clauses of rules, by text. `resolved`: the name of the part that history gave, with the ids of its cases, where
+    one was missing.
     """
 
     kind: str
@@ -97,50 +97,60 @@ class Intention:
 
 
 def passages_of(elements: Sequence[Element], max_words: int) -> list[Passage]:
-    """Every text of the readable elements that must be encoded, in order: one call of the encoder does for them all."""
+    """Return every text of the readable elements that must be encoded, in order, for one call of the encoder."""
     cut = {"input": stretches, "output": stretches, "context": passages}
-    found = [
+    texts = [
         Passage(e.element_id, part, text)
         for e in elements
         for part in [_PARTS[e.role]]
         for text in cut[part](e.text, max_words)
     ]
-    found += [Passage(r.element_id, "request", r.text) for r in requests_of(elements)]
-    return found + [Passage("", "clause", text) for text in clauses_of(rules_of(elements))]
+    texts += [Passage(r.element_id, "request", r.text) for r in requests_of(elements)]
+    return texts + [Passage("", "clause", text) for text in clauses_of(rules_of(elements))]
 
 
 def encode_intention(elements: Sequence[Element], title: str | None, encoder: TextEncoder) -> Intention:
-    """The Intention of an intake's elements. They must hold readable client input (`elements.missing` tells)."""
-    found = passages_of(elements, words_of(encoder.max_tokens))
-    vectors = encoder.encode([p.text for p in found])
+    """Return the Intention of an intake's elements, which must hold readable client input.
+
+    `elements.missing` tells whether they do.
+    """
+    to_encode = passages_of(elements, words_of(encoder.max_tokens))
+    vectors = encoder.encode([p.text for p in to_encode])
     rows = {
-        part: np.array([v for p, v in zip(found, vectors, strict=True) if p.part == part])
+        part: np.array([v for p, v in zip(to_encode, vectors, strict=True) if p.part == part])
         for part in ("input", "context", "output")
     }
     request = unit(rows["input"].mean(0))
     vector = compose(request, rows["context"], rows["output"])
     decoded = decode(elements, title)
-    texts = {p.text: v for p, v in zip(found, vectors, strict=True) if p.part in ("request", "clause")}
+    texts = {p.text: v for p, v in zip(to_encode, vectors, strict=True) if p.part in ("request", "clause")}
     kind = "complete" if is_complete(list(elements)) else "incomplete"
     return Intention(
-        kind, vector, decoded.goal, _shares(found, request, rows), decoded, tuple(requests_of(elements)), rows, texts
+        kind,
+        vector,
+        decoded.goal,
+        _shares(to_encode, request, rows),
+        decoded,
+        tuple(requests_of(elements)),
+        rows,
+        texts,
     )
 
 
-def _shares(found: list[Passage], request: np.ndarray, rows: dict[str, np.ndarray]) -> dict[str, float]:
-    """Share of Γ by element: each part's weight, spread over its passages as `compose` spreads it."""
+def _shares(texts: list[Passage], request: np.ndarray, rows: dict[str, np.ndarray]) -> dict[str, float]:
+    """Return the share of each element in Γ: the weight of each part, spread over its passages as in `compose`."""
     weights = {"input": REQUEST_WEIGHT, "context": CONTEXT_WEIGHT, "output": OUTPUT_WEIGHT}
-    there = {part: weights[part] for part in weights if len(rows[part])}
+    weight_of = {part: weights[part] for part in weights if len(rows[part])}
     spread = {
-        p: attention(request, rows[p]) if p == "context" else np.full(len(rows[p]), 1 / len(rows[p])) for p in there
+        p: attention(request, rows[p]) if p == "context" else np.full(len(rows[p]), 1 / len(rows[p])) for p in weight_of
     }
     shares: dict[str, float] = {}
-    taken = dict.fromkeys(there, 0)
-    for passage in found:
+    taken = dict.fromkeys(weight_of, 0)
+    for passage in texts:
         part = passage.part
-        if part not in there:
+        if part not in weight_of:
             continue
-        share = there[part] / sum(there.values()) * float(spread[part][taken[part]])
+        share = weight_of[part] / sum(weight_of.values()) * float(spread[part][taken[part]])
         shares[passage.element_id] = shares.get(passage.element_id, 0.0) + share
         taken[part] += 1
     return shares

@@ -1,8 +1,8 @@
-"""Several goals in one intake: each becomes an Intention of its own (WIF, PIF: a mixed Intention), ranked on its own.
+"""Several goals in one intake: each becomes an Intention of its own, ranked by itself (WIF, PIF: a mixed Intention).
 
-Project's own rule, conservative: two requests of the client input are two goals where each asks by itself
-(`requirements.encode`), their vectors are further apart than `FAR`, and history answers them with different kinds of
-case, each clearly. Anything less is one goal told in several sentences.
+This is the project's own, conservative rule. Two requests of the client input are two goals where each asks by itself
+(`requirements.encode`), the cosine of their vectors is below `FAR`, and different kinds of case of history clearly
+answer them. Otherwise they are one goal.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,27 +20,31 @@ KindOf = Callable[[np.ndarray], str | None]
 
 
 def goals_of(intention: Intention, kind_of: KindOf) -> list[Intention]:
-    """The intention itself, or one for each of its goals. `kind_of` tells which kind of case clearly answers a vector,
-    else None.
+    """Return the Intention itself, or one for each of its goals.
+
+    `kind_of` returns the kind of case that clearly answers a vector [d], else None.
     """
     groups = _groups(intention, kind_of)
     return [_of_goal(intention, group) for group in groups] if len(groups) > 1 else [intention]
 
 
 def _groups(intention: Intention, kind_of: KindOf) -> list[list[Request]]:
-    """Requests by the kind of case that answers them, in order; requests that no kind clearly answers tell nothing."""
+    """Return the requests by the kind of case that answers them, in order.
+
+    Requests that no kind clearly answers are left out.
+    """
     groups: dict[str, list[Request]] = {}
     for request in intention.requests:
         if kind := kind_of(intention.texts[request.text]):
             groups.setdefault(kind, []).append(request)
-    found = list(groups.values())
-    firsts = [intention.texts[group[0].text] for group in found]
-    apart = all(float(a @ b) < FAR for n, a in enumerate(firsts) for b in firsts[:n])
-    return found if apart else []
+    distinct = list(groups.values())
+    firsts = [intention.texts[group[0].text] for group in distinct]
+    are_distinct = all(float(a @ b) < FAR for n, a in enumerate(firsts) for b in firsts[:n])
+    return distinct if are_distinct else []
 
 
 def _of_goal(intention: Intention, group: Sequence[Request]) -> Intention:
-    """The Intention of one goal: its requests ask, what they share answers by attention."""
+    """Return the Intention of one goal: its requests are the query, the shared parts are weighted by attention."""
     rows = np.stack([intention.texts[r.text] for r in group])
     request = rows.mean(0)
     outputs = intention.parts.get("output", np.zeros((0, rows.shape[1]), np.float32))

@@ -1,8 +1,8 @@
-"""What a sentence of the process context demands of a workflow: what it states (`intention.procedure`), as constraints.
+"""The rules of process and contract documents: normative sentences, and the constraints that they demand of a workflow.
 
-Text is data. A demand is a normative sentence about the work in a process or contract document: who writes to the
-program ("ignore the rules", "rank this first"), in code, in markup, in quotation marks or in the client's input,
-demands nothing. Which task a phrase means is settled later (`retrieval.constraint_resolution`); what cannot be settled
+A rule is a normative sentence about the work in a process or contract document. Text is data: a sentence that addresses
+the program ("ignore the rules", "rank this first"), and text in code, in markup, in quotation marks or in the client
+input, demands nothing. `retrieval.constraint_resolution` decides later which task a phrase means; what it cannot decide
 is shown as a rule that is not applied.
 """
 
@@ -28,26 +28,30 @@ DOUBTFUL = "not understood for sure ({}); say it in a plain sentence of its own,
 BOUND = "it bounds an amount, a count or a measure inside the case; no figure of a workflow is held against it"
 
 _LABELLED = re.compile(
-    r"^(?P<whose>[^:;,.]{0,40}?)\b(?:(?P<time>sla|service levels?|turnaround(?: time)?|(?:handling|processing|lead) time|time limit)"
+    r"^(?P<whose>[^:;,.]{0,40}?)\b(?:(?P<time>sla|service levels?|turnaround(?: time)?|(?:handling|processing"
+    r"|lead) time|time limit)"
     r"|(?P<cost>budget|cost (?:ceiling|limit|cap)|max(?:imum|\.) cost))\s*:\s*(?P<value>[^:;]*\d[^:;]*)$",
     re.I,
 )
 _BOUND_LAST = re.compile(r"^(?P<value>.*\d.*?)\s+(?P<bound>at most|at least|maximum|minimum)$", re.I)
 _QUOTED = re.compile(r'"[^"]*"|“[^”]*”|«[^»]*»|(?<!\w)\'[^\']{4,}\'(?!\w)')
 _ADDRESS = re.compile(
-    r"\b(?:ignore|disregard|forget|override|overrule|bypass|discard)\b.*\b(?:rules?|instructions?|constraints?|polic\w+|limits?|prompts?"
+    r"\b(?:ignore|disregard|forget|override|overrule|bypass|discard)\b.*\b(?:rules?|instructions?|constraints?"
+    r"|polic\w+|limits?|prompts?"
     r"|above|previous|prior|everything|anything|all)\b"
     r"|^\W*(?:system|assistant|user|developer|admin|root)\b\s*[:>\]]"
     r"|\b(?:you are|you're|roleplay|pretend|as an ai|an ai|llm|gpt|chatbot|language model|jailbreak|developer mode)\b"
     r"|^new prompt\b|\b(?:this|the|new|following) prompt\b"
     r"|\b(?:this|the) (?:system|program|planner|optimi[sz]er|generator|model|algorithm|pipeline|engine)"
     r"(?= (?:must|shall|has to|may|will|should))"
-    r"|\b(?:rank(?:s|ed|ing)?|feasible|infeasible|constraints?|must_contain|must_not_contain|max_\w+|min_success|gain_usd)\b"
+    r"|\b(?:rank(?:s|ed|ing)?|feasible|infeasible|constraints?|must_contain|must_not_contain|max_\w+|min_success"
+    r"|gain_usd)\b"
 )
 _TARGETS = re.compile(r"\b(target|limit|maximum|max|minimum|sla|service level|due|deadline)\b", re.I)
 _JOINTS = (("at most|at least", ""), ("%|per ?cent", "at least"), (r"\b(?:min|hour|day|week|h)", "within"))
 _BEGINNING = re.compile(  # from then on the work runs; history's steps begin with it
-    r"^(?:(?:its|their|the|an?|this|of|being) )*(?:receipt|receiving|received|arrival|start|beginning|begin|submission|opening|request"
+    r"^(?:(?:its|their|the|an?|this|of|being) )*(?:receipt|receiving|received|arrival|start|beginning|begin"
+    r"|submission|opening|request"
     r"|notification|reporting|filing|intake)\b(?! (?:approved|checked|paid|closed))",
     re.I,
 )
@@ -56,16 +60,16 @@ _AGENT = re.compile(r"\bby (?:an?|the|two|one|some\w*|our|its|his|their|another|
 
 @dataclass(frozen=True)
 class RuleDemand:
-    """One demand: a key of the constraints, with the clauses that name its tasks (two for `before`) or the limit's
-    value.
+    """One demand: a key of the constraints, with the clauses that name its tasks or with the value of a limit.
 
-    `kind` may also be one_of or exactly_one_of, whose clauses are the options; deadlines, by when (`figure`) the first
-    clause's task is done, counted from the second clause's where there is one; and limit or none, which no constraint
-    expresses.
-    `verbs`: the stem that a clause's task must be called by, "" where any will do; `given`: a step on whose being done
-    it hangs; `after`: it must be done after that step; `scope`: words that the intake must say; `conditions`: what the
-    intake's facts must be; `idle`: why it can have no effect, as far as the words tell; `said`: what is shown of it
-    where the clauses do not say it all.
+    `kind` may also be: one_of or exactly_one_of, whose clauses are the options; deadlines, the time (`figure`)
+    until the task of the first clause is done, counted from that of the second clause where there is one; limit or
+    none, which no constraint expresses. `before` has two clauses.
+
+    `verbs`: for each clause, the stem that the name of its task must have, "" for any. `depends_on`: a step; the
+    demand holds only where it is done. `after`: the task must come after that step. `scope`: words that the intake
+    must hold. `conditions`: conditions on the facts of the intake. `no_effect_reason`: why the demand can have no
+    effect, where its words tell. `shown`: the text that is shown, where the clauses do not say everything.
     """
 
     kind: str
@@ -84,7 +88,7 @@ class RuleDemand:
 
 @dataclass(frozen=True)
 class Rule:
-    """A normative sentence, what it states and what it demands."""
+    """A normative sentence, its statements and its demands."""
 
     sentence: Sentence
     demands: tuple[RuleDemand, ...] = ()
@@ -92,7 +96,10 @@ class Rule:
 
 
 def rules_of(elements: Iterable[Element]) -> list[Rule]:
-    """Every rule of the documents that may bind, in order. A contract's documents are read once a process."""
+    """Return every rule of the documents that may bind, in order.
+
+    A contract's documents are read once and then kept.
+    """
     return [
         rule for e in elements if e.role in SPEAKING for rule in (_shared(e) if e.role == "contract" else read_rules(e))
     ]
@@ -104,8 +111,11 @@ def _shared(element: Element) -> tuple[Rule, ...]:
 
 
 def read_rules(element: Element) -> tuple[Rule, ...]:
-    """The rules of one element. An answer is read with the question before it: it may leave out what that says."""
-    found, question = [], ""
+    """Return the rules of one element.
+
+    An answer is read together with the question before it, because it may leave out words of the question.
+    """
+    rules, question = [], ""
     column: int | None = None
     for sentence in sentences_of(element):
         if sentence.shape != "row":
@@ -115,7 +125,7 @@ def read_rules(element: Element) -> tuple[Rule, ...]:
             continue
         foreign = foreign_language(sentence.text) if sentence.shape in ("prose", "item") else None
         if foreign is not None:
-            found.append(
+            rules.append(
                 Rule(
                     sentence,
                     (
@@ -126,15 +136,16 @@ def read_rules(element: Element) -> tuple[Rule, ...]:
                 )
             )
         elif rule := rule_of(sentence, question, column):
-            found.append(rule)
+            rules.append(rule)
         question = sentence.text if sentence.text.rstrip().endswith("?") else ""
-    return tuple(found)
+    return tuple(rules)
 
 
 def rule_of(sentence: Sentence, question: str = "", column: int | None = None) -> Rule | None:
-    """The rule that a sentence is; None where it demands nothing of anyone.
+    """Return the rule of a sentence; None where it demands nothing.
 
-    `question`: the one that it answers; `column`: where it is a row, the column of its table's activities.
+    `question`: the question that it answers. `column`: the index of the activity column, where the sentence is a
+    row of a table.
     """
     if sentence.shape in ("heading", "snippet") or len(sentence.text) > LONGEST or sentence.text.rstrip().endswith("?"):
         return None
@@ -150,62 +161,65 @@ def rule_of(sentence: Sentence, question: str = "", column: int | None = None) -
             else None
         )
     limits = [d for clause in clauses for d in _limits(clause, is_row)]
-    said = (
+    statements = (
         statements_of_row(sentence.text, column)
         if is_row
         else statements_of(_with_question(sentence.text, question), sentence.shape)
     )
-    others = [
-        s for s in said if not (limits and s.kind in ("deadline", "limit", "existence"))
+    remaining = [
+        s for s in statements if not (limits and s.kind in ("deadline", "limit", "existence"))
     ]  # the limit of the whole says these, too
-    sure = tuple(s for s in others if not s.doubt)
-    demands = (*limits, *(d for s in sure for d in demands_of(s)))
-    if unsure := next((s.doubt for s in others if s.doubt), ""):
+    reliable = tuple(s for s in remaining if not s.doubt)
+    demands = (*limits, *(d for s in reliable for d in demands_of(s)))
+    if unsure := next((s.doubt for s in remaining if s.doubt), ""):
         demands = (*demands, RuleDemand("none", no_effect_reason=DOUBTFUL.format(unsure)))
     if normative and not demands and not any(PERMISSION.search(clause) for clause in clauses):
         demands = (RuleDemand("none", no_effect_reason=UNREAD),)
-    return Rule(sentence, demands, tuple(s for s in said if not s.doubt)) if demands else None
+    return Rule(sentence, demands, tuple(s for s in statements if not s.doubt)) if demands else None
 
 
-def demands_of(said: ProcedureStatement) -> Iterator[RuleDemand]:
-    """What a statement demands of a workflow."""
-    a, b = said.a, said.b
-    given = said.conditions
-    if said.kind == "existence":
-        yield RuleDemand("must_contain", (a,), (said.verb,), strong=said.strong, conditions=given)
-    elif said.kind == "absence":
-        yield RuleDemand("must_not_contain", (a,), (said.verb,), conditions=given)
-    elif said.kind in ("precedence", "response", "succession"):
-        yield RuleDemand("before", (a, b), ("", ""), strong=said.strong, conditions=given)
-        if said.strong and said.kind in ("precedence", "succession"):
-            yield RuleDemand("must_contain", (a,), depends_on=b, conditions=given)
-        if said.strong and said.kind in ("response", "succession"):
-            yield RuleDemand("must_contain", (b,), depends_on=a, after=True, conditions=given)
-    elif said.kind == "choice":
-        kind = "exactly_one_of" if said.exclusive else "one_of"
-        yield RuleDemand(kind, said.options, ("",) * len(said.options), conditions=given)
-    elif said.kind == "deadline":
-        figure = Figure(said.amount or 0.0, said.unit, said.calendar)
+def demands_of(statement: ProcedureStatement) -> Iterator[RuleDemand]:
+    """Yield the demands of a statement."""
+    a, b = statement.a, statement.b
+    conditions = statement.conditions
+    if statement.kind == "existence":
+        yield RuleDemand("must_contain", (a,), (statement.verb,), strong=statement.strong, conditions=conditions)
+    elif statement.kind == "absence":
+        yield RuleDemand("must_not_contain", (a,), (statement.verb,), conditions=conditions)
+    elif statement.kind in ("precedence", "response", "succession"):
+        yield RuleDemand("before", (a, b), ("", ""), strong=statement.strong, conditions=conditions)
+        if statement.strong and statement.kind in ("precedence", "succession"):
+            yield RuleDemand("must_contain", (a,), depends_on=b, conditions=conditions)
+        if statement.strong and statement.kind in ("response", "succession"):
+            yield RuleDemand("must_contain", (b,), depends_on=a, after=True, conditions=conditions)
+    elif statement.kind == "choice":
+        kind = "exactly_one_of" if statement.exclusive else "one_of"
+        yield RuleDemand(kind, statement.options, ("",) * len(statement.options), conditions=conditions)
+    elif statement.kind == "deadline":
+        figure = Figure(statement.amount or 0.0, statement.unit, statement.calendar)
         if a:
-            clauses = (a,) if not said.since or _BEGINNING.match(said.since) else (a, said.since)
-            yield RuleDemand("deadlines", clauses, ("",) * len(clauses), figure=figure, conditions=given)
+            clauses = (a,) if not statement.since or _BEGINNING.match(statement.since) else (a, statement.since)
+            yield RuleDemand("deadlines", clauses, ("",) * len(clauses), figure=figure, conditions=conditions)
         else:
-            yield RuleDemand("max_lead_time_hours", value=hours(figure), conditions=given)
+            yield RuleDemand("max_lead_time_hours", value=hours(figure), conditions=conditions)
     else:
         yield RuleDemand(
-            "limit", shown=f"{a} {said.op} {said.amount:g} {said.unit}", conditions=given, no_effect_reason=BOUND
+            "limit",
+            shown=f"{a} {statement.op} {statement.amount:g} {statement.unit}",
+            conditions=conditions,
+            no_effect_reason=BOUND,
         )
 
 
 def clauses_of(rules: Iterable[Rule]) -> list[str]:
-    """The clauses that may have to be compared with tasks by what they mean: texts to be encoded, each once."""
+    """Return the clauses that may have to be compared with tasks by their vectors, each once."""
     live = [d for rule in rules for d in rule.demands if d.no_effect_reason is None]
     clauses = [c for d in live for c in (*d.clauses, d.depends_on) if c]
     return list(dict.fromkeys(text for c in clauses for text in (c, without_agent(c)) if text))
 
 
 def _limits(clause: str, is_row: bool) -> Iterator[RuleDemand]:
-    """The limit that a clause sets for the whole work."""
+    """Yield the limit that a clause sets for the whole work."""
     limit = limit_of(clause)
     if limit is not None:
         kept = limit.value > 0 and (limit.kind != "min_success" or limit.value <= 1)
@@ -220,16 +234,18 @@ def _with_question(text: str, question: str) -> str:
 
 
 def without_agent(clause: str) -> str:
-    """A phrase without who does it: most tasks are not called by that."""
+    """Return a phrase without the words for who does it, because the names of most tasks lack them."""
     return _AGENT.sub(" ", clause).strip(" ,.")
 
 
 def _is_normative(clause: str) -> bool:
-    return any(said.search(clause) for said in (MUST, REQUIRED, NEVER, PROHIBITED)) or bool(REQUIRES.match(clause))
+    return any(pattern.search(clause) for pattern in (MUST, REQUIRED, NEVER, PROHIBITED)) or bool(
+        REQUIRES.match(clause)
+    )
 
 
 def _cells(sentence: Sentence) -> Iterator[str]:
-    """A row's long cells as sentences, and a row with a target as the sentence that it stands for."""
+    """Yield the long cells of a row as sentences, and a row with a target as the sentence that it stands for."""
     cells = [
         (name.strip(), value.strip()) for name, _, value in (cell.partition(":") for cell in sentence.text.split(";"))
     ]
@@ -237,19 +253,22 @@ def _cells(sentence: Sentence) -> Iterator[str]:
     yield from (value for value in values if len(value.split()) >= 4)
     place = next((n for n, (name, _) in enumerate(cells) if _TARGETS.search(name)), None)
     if place is not None:
-        said = " ".join(values[:place])
+        subject = " ".join(values[:place])
         target = " ".join(values[place:])
-        if found := _BOUND_LAST.match(target):
-            target = f"{found['bound']} {found['value']}"
+        if match := _BOUND_LAST.match(target):
+            target = f"{match['bound']} {match['value']}"
         joint = next((word for pattern, word in _JOINTS if re.search(pattern, target)), "at most")
-        yield f"{said} {joint} {target}"
+        yield f"{subject} {joint} {target}"
 
 
 def _parts(text: str) -> Iterator[str]:
-    """The clauses of a sentence that stand by themselves, lower case, without what is quoted."""
+    """Yield the clauses of a sentence that stand by themselves, in lower case, without quotations."""
     bare = _QUOTED.sub(" ", text)
-    if found := _LABELLED.match(bare.rstrip(" .")):
-        bare = f"{found['whose']} handling {'takes' if found['time'] else 'costs per case'} at most {_bounded(found['value'])}"
+    if match := _LABELLED.match(bare.rstrip(" .")):
+        bare = (
+            f"{match['whose']} handling {'takes' if match['time'] else 'costs per case'} at most "
+            f"{_bounded(match['value'])}"
+        )
     if _ADDRESS.search(bare.casefold()):
         yield bare.casefold()
         return
@@ -259,7 +278,7 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _bounded(value: str) -> str:
-    """A label's value without the bound that it may state in words: it is one anyway."""
+    """Return the value of a label without the words for its bound."""
     return re.sub(
         r"^(?:at most|max(?:imum|\.)?|up to|within|no more than)\s+|\s+(?:at most|maximum|max\.?)$",
         "",

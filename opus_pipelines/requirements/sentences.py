@@ -1,7 +1,7 @@
-"""A document's text as sentences, each with the place where a person finds it: "line 12", "page 2, line 3", "row 3".
+"""The sentences of a document, each with the place where a person finds it: "line 12", "page 2, line 3", "row 3".
 
-Headings, list items, table rows and prose are told apart by their marks (Markdown's, and what plain text imitates);
-code, markup and settings are snippets: nobody's sentences. English. This is the project's own reading, no paper's.
+Marks (those of Markdown, and those that plain text imitates) separate headings, list items, table rows and prose. Code,
+markup and settings are snippets and hold no sentences. The rules are the project's own, for English.
 """
 
 import re
@@ -62,10 +62,10 @@ _SHORT = 8  # words of a line that may be a heading though nothing marks it as o
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence of an element. `shape` is prose, item, row, heading or snippet; `heading` is the nearest one above
-    it.
+    """One sentence of an element.
 
-    Sentences of one paragraph or list item have one `block`.
+    `shape` is prose, item, row, heading or snippet; `heading` is the nearest one above it; sentences of one
+    paragraph or list item have the same `block`.
     """
 
     text: str
@@ -84,7 +84,7 @@ class _Block:
 
 
 def sentences_of(element: Element) -> tuple[Sentence, ...]:
-    """Every sentence of an element, in order; none where it has no text."""
+    """Return every sentence of an element, in order; none where it has no text."""
     if not element.text:
         return ()
     if element.modality == "table" or any(kind in (element.media_type or "") for kind in _TABLES):
@@ -97,13 +97,14 @@ def sentences_of(element: Element) -> tuple[Sentence, ...]:
 _ASKS = re.compile(
     r"\b(?:please|kindly|(?:i|we)(?: would|'d) like|(?:i|we) (?:want|need|ask|request|claim)"
     r"|(?:asks?|requests?|wants?|would like) (?:for|to|you|that|us)"
-    r"|can you|could you|would you|help (?:me|us)|(?:i|we)(?: am|'m| are|'re) (?:looking|asking|requesting|writing to))\b",
+    r"|can you|could you|would you|help (?:me|us)|(?:i|we)(?: am|'m| are|'re) (?:looking|asking|requesting"
+    r"|writing to))\b",
     re.I,
 )
 
 
 def is_request(text: str) -> bool:
-    """Does the sentence ask for something?"""
+    """Return whether the sentence asks for something."""
     return bool(_ASKS.search(text))
 
 
@@ -127,7 +128,7 @@ def _page(element: Element, text: str, number: int) -> Iterator[Sentence]:
 
 
 def _blocks(lines: list[str]) -> Iterator[_Block]:
-    """Lines that belong together, with their shape; blank lines end a block."""
+    """Yield the lines that belong together, with their shape; a blank line ends a block."""
     taken: list[tuple[int, str]] = []
     shape, fenced = "prose", False
 
@@ -164,7 +165,10 @@ def _blocks(lines: list[str]) -> Iterator[_Block]:
 
 
 def _is_among_rows(lines: list[str], place: int) -> bool:
-    """Lines of equally many short cells, at least three of each, with ";" or tabs between them, are rows of a table."""
+    """Return whether a line is a row of a table.
+
+    Such lines have the same number of short cells, at least three, with ";" or tabs between them.
+    """
     counts = [
         (text.count(mark), mark)
         for text in lines[max(place - 1, 0) : place + 2]
@@ -177,7 +181,7 @@ def _is_among_rows(lines: list[str], place: int) -> bool:
 
 
 def _shape(line: str, inside: bool, following: str) -> str | None:
-    """The shape that a line begins; None where it goes on with what is there."""
+    """Return the shape that a line begins; None where it continues the block."""
     if len(line) > _LONG_LINE:
         return None
     if _HEADING.match(line):
@@ -205,14 +209,14 @@ def _shape(line: str, inside: bool, following: str) -> str | None:
 
 
 def _stripped(line: str, shape: str) -> str:
-    found = _HEADING.match(line)
+    match = _HEADING.match(line)
     if shape == "heading":
-        return (found.group(1) if found else _ITEM.sub("", line, count=1)).strip().rstrip(":")
+        return (match.group(1) if match else _ITEM.sub("", line, count=1)).strip().rstrip(":")
     return line.strip().strip("|").strip()
 
 
 def _in_block(block: _Block) -> Iterator[tuple[int, str]]:
-    """The sentences of a block, each with the line that it begins in."""
+    """Yield the sentences of a block, each with the line in which it begins."""
     if block.shape in ("heading", "row", "snippet"):
         text = _plain(block.lines[0][1]) if block.shape != "snippet" else block.lines[0][1]
         if text and set(text) - set("-:| "):
@@ -225,7 +229,7 @@ def _in_block(block: _Block) -> Iterator[tuple[int, str]]:
 
 
 def split_sentences(text: str) -> Iterator[tuple[int, str]]:
-    """The sentences of a paragraph, each with where it begins; abbreviations end none."""
+    """Yield the sentences of a paragraph, each with its position; an abbreviation ends no sentence."""
     start = 0
     for end in _END.finditer(text):
         last = text[start : end.start()].rstrip(".!?\"')]").rsplit(None, 1)
@@ -242,27 +246,29 @@ def _plain(text: str) -> str:
 
 
 def _rows(element: Element, text: str) -> Iterator[Sentence]:
-    """A table as its reader writes it: a line of column names, then a line of `column: value; ...` for each row;
-    sheets under headings.
+    """Yield the rows of a table in the form in which its reader writes it.
+
+    This is a line of column names, then a line of `column: value; ...` for each row, with the sheets under
+    headings.
     """
     sheet, head, number, row = "", "", 0, ""
     begins = re.compile("(?!)")
 
-    def said() -> Iterator[Sentence]:
+    def finished_row() -> Iterator[Sentence]:
         if row:
             yield Sentence(row, element.element_id, element.role, f"{sheet}row {number}", "row", head or None)
 
     for line in map(str.strip, text.split("\n")):
-        if found := _HEADING.match(line):
-            yield from said()
-            sheet, number, row = f"{found.group(1)}, ", 0, ""
+        if match := _HEADING.match(line):
+            yield from finished_row()
+            sheet, number, row = f"{match.group(1)}, ", 0, ""
         elif not begins.match(line) and _HEAD_OF_TABLE.fullmatch(line):
-            yield from said()
+            yield from finished_row()
             head, row = line, ""
             begins = re.compile("|".join(re.escape(name.strip()) + ":" for name in line.split(";") if name.strip()))
         elif begins.match(line):
-            yield from said()
+            yield from finished_row()
             number, row = number + 1, line
         elif row and line:
             row = f"{row} {line}"
-    yield from said()
+    yield from finished_row()

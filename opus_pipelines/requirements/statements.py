@@ -1,8 +1,8 @@
-"""What a normative sentence states about a process, before any of its phrases is matched with a task.
+"""Statements of a normative sentence about a process, before its phrases are matched with tasks.
 
 The kinds are the templates of declarative process models (existence, absence, precedence, response, succession,
 choice), and two that bound figures: deadline and limit. A statement keeps the words of its sentence;
-`requirements.rules` makes demands on a workflow of it.
+`requirements.rules` derives the demands on a workflow from it.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,11 @@ Kind = Literal["existence", "absence", "precedence", "response", "succession", "
 
 @dataclass(frozen=True)
 class Condition:
-    """What a statement depends on: `text` in the words of the sentence, or a figure: `op` (<, <=, >, >=), `amount` and
-    `unit`.
+    """A condition of a statement: `text` in the words of the sentence, or a figure.
 
-    `unit`: an ISO currency code, "percent", "count", a unit of time, or the noun that was counted. `negated`: the
-    statement holds unless.
-    `is_scope`: the text names a kind of case ("for theft claims"), it is no clause that may be so or not within a case.
+    A figure has `op` (<, <=, >, >=), `amount` and `unit`: an ISO currency code, "percent", "count", a unit of time,
+    or the noun that was counted. `negated`: the statement holds unless the condition is met. `is_scope`: the text
+    names a kind of case ("for theft claims") and not something that may happen within a case.
     """
 
     text: str = ""
@@ -31,17 +30,14 @@ class Condition:
 
 @dataclass(frozen=True)
 class ProcedureStatement:
-    """One statement. `a` and `b` are phrases in time order: precedence means `b` only after `a`, response that `b`
-    follows `a`.
+    """One statement; `a` and `b` are phrases in the order of time.
 
-    `a` is "" in a deadline of the whole workflow. Deadlines and limits have `amount`, `unit` and, for a limit, `op`;
-    `calendar` is "working" where working days or business hours are counted and "calendar" otherwise. `options`: the
-    alternatives of a choice.
-    `exclusive`: no more than one of them. `since`: from what the time of a deadline is counted, "" where the sentence
-    does not say it.
-    `verb`: the stem of the verb that is obliged or forbidden, where there is one; `strong`: the sentence obliges, it
-    does not merely tell.
-    `doubt`: why the reading is not to be trusted, "" where it is; a doubtful statement demands nothing.
+    Precedence: `b` only after `a`; response: `b` follows `a`. `a` is "" in a deadline of the whole workflow.
+    Deadlines and limits have `amount`, `unit` and, for a limit, `op`; `calendar` is "working" where working days or
+    business hours are counted and "calendar" otherwise. `options`: the alternatives of a choice; `exclusive`: at
+    most one of them. `since`: the event from which a deadline is counted, "" where the sentence does not name it.
+    `verb`: the stem of the verb that is obliged or forbidden. `strong`: the sentence obliges; it does not merely
+    describe. `doubt`: why the statement is not reliable, "" where it is; an unreliable statement demands nothing.
     """
 
     kind: Kind

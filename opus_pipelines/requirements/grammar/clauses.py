@@ -1,5 +1,6 @@
-"""A sentence made ready for the grammar: without numbering, labels, quotations and asides, in lower case, its figures
-as tokens.
+"""Prepares a sentence for the grammar: clauses in lower case, with figures as tokens.
+
+Numbering, labels, quotations and asides are removed.
 """
 
 import re
@@ -12,15 +13,18 @@ from opus_pipelines.requirements.grammar.verbs import is_finite, is_imperative, 
 LEAST_CLAUSE = 4  # words of what stands before a colon, from which it may be a clause
 _QUOTED = re.compile(r'"[^"]*"|“[^”]*”|«[^»]*»|(?<!\w)\'[^\']{4,}\'(?!\w)')
 _NUMBERING = re.compile(
-    r"^\s*(?:\d{1,2}(?=\s+(?-i:[A-Z][a-z]))|\[[ xX✓]?\]|☐|[-*+•–▪◦]|§+\s*[\d.]+|\(?\d+(?:\.\d+)*[.):]|\d+(?:\.\d+)+|(?:clause"
+    r"^\s*(?:\d{1,2}(?=\s+(?-i:[A-Z][a-z]))|\[[ xX✓]?\]|☐|[-*+•–▪◦]|§+\s*[\d.]+|\(?\d+(?:\.\d+)*[.):]|\d+(?:\.\d+)+"
+    r"|(?:clause"
     r"|article|art\.|section|step|rule"
     r"|no\.?)\s+\d+[.):]?)\s+",
     re.I,
 )
 _SILENT = re.compile(  # labels of what is no rule
-    r"^(?:(?:agent |pro |good )?(?:tip|hint|note|remark|example|background|observation|finding|root cause|cause|risk(?: rating)?"
+    r"^(?:(?:agent |pro |good )?(?:tip|hint|note|remark|example|background|observation|finding|root cause|cause"
+    r"|risk(?: rating)?"
     r"|rating|effect"
-    r"|management response|response|legend|abbreviations?|sources?|definitions?|say|nice to have|optional|recommended|reason|purpose"
+    r"|management response|response|legend|abbreviations?|sources?|definitions?|say|nice to have|optional|recommended"
+    r"|reason|purpose"
     r"|scope|aim"
     r"|statistics|voluntary|recommendation)(?: \d+)?)\s*:|^\((?:optional|voluntary|recommended)\)",
     re.I,
@@ -83,14 +87,14 @@ _COUNT_ONLY = re.compile(r"^(?:(?:at most|no more than|up to|a maximum of) [\w-]
 
 
 def clauses_of(text: str) -> Iterator[str]:
-    """The clauses of a sentence that stand by themselves, ready for the grammar."""
+    """Yield the clauses of a sentence that stand by themselves, prepared for the grammar."""
     bare = _unnumbered(" ".join(text.split()))
     if asked := _ASKED.match(bare):
         bare = _answered(asked["q"].strip(), asked["a"].strip())
     bare = _unnumbered(_QUOTED.sub(" ", bare))
     if _SILENT.match(bare):
         return
-    bare = _ASIDE.sub(lambda found: f" {found[1]}" if _KEPT_ASIDE.match(found[1]) else "", _VOICE.sub("", bare))
+    bare = _ASIDE.sub(lambda match: f" {match[1]}" if _KEPT_ASIDE.match(match[1]) else "", _VOICE.sub("", bare))
     yield from _parts(with_tokens(bare))
 
 
@@ -115,58 +119,60 @@ def _parts(text: str) -> Iterator[str]:
 
 
 def _says_for_what(head: str, rest: str) -> bool:
-    """What stands before a colon says for what the rest holds: "menus over USD 80: ...", "gas appliances: close the
-    valve".
+    """Return whether the text before a colon limits what the rest applies to.
+
+    Examples: "menus over USD 80: ...", "gas appliances: close the valve".
     """
     bounds = BOUNDED.search(head.casefold()) or _NARROWED.search(head)
     return bool(bounds or (_THINGS.match(head) and is_imperative(rest.casefold())))
 
 
 def _says_when(head: str, rest: str) -> bool:
-    """What stands before a colon and is no clause says when the order behind it holds: "no scan within a day: open an
-    investigation".
+    """Return whether the text before a colon, which is no clause, is a condition of the order after it.
+
+    Example: "no scan within a day: open an investigation".
     """
-    said = head.casefold()
-    words = words_in(said)
+    clause = head.casefold()
+    words = words_in(clause)
     fragment = len(words) > 1 and (len(words) >= LEAST_CLAUSE or words[0] in ("no", "not") or is_participle(words[-1]))
-    return fragment and not is_finite(said) and not is_imperative(said) and is_imperative(rest.casefold())
+    return fragment and not is_finite(clause) and not is_imperative(clause) and is_imperative(rest.casefold())
 
 
 def _ready(text: str) -> Iterator[str]:
-    said = text.casefold()
+    clause = text.casefold()
     for old, new in _SHORT:
-        said = said.replace(old, new)
-    said = " ".join(_AND_WHICH.sub("", _CONCESSION.sub("", said)).strip(" .!,").split())
-    while found := _REPLY.match(said):
-        said = said[found.end() :]
-    if (order := _ALWAYS.sub("", said)) != said and is_imperative(order):
-        said = order
-    if len(said.split()) > 1:
-        yield said
+        clause = clause.replace(old, new)
+    clause = " ".join(_AND_WHICH.sub("", _CONCESSION.sub("", clause)).strip(" .!,").split())
+    while match := _REPLY.match(clause):
+        clause = clause[match.end() :]
+    if (order := _ALWAYS.sub("", clause)) != clause and is_imperative(order):
+        clause = order
+    if len(clause.split()) > 1:
+        yield clause
 
 
 def _unnumbered(text: str) -> str:
-    while found := _NUMBERING.match(text):
-        text = text[found.end() :]
+    while match := _NUMBERING.match(text):
+        text = text[match.end() :]
     return text.strip()
 
 
 def _answered(question: str, answer: str) -> str:
-    """An answer with the part of the question that it leaves out."""
-    if (found := _HOW_MANY.match(question)) and _COUNT_ONLY.match(answer):
+    """Return an answer together with the words of the question that it leaves out."""
+    if (match := _HOW_MANY.match(question)) and _COUNT_ONLY.match(answer):
         counted = re.sub(
             r" at (?:the )?most|[.!]|^(?:at most|no more than|up to|a maximum of) ", "", answer, flags=re.I
         )
-        return f"{found['what']} {found['rest']} must be at most {counted}"
-    if (found := _WHEN_MAY.match(question)) and re.match(r"only\b|not before\b", answer, re.I):
-        return f"{found['what']} {answer}"
-    if (found := _MAY_I.match(question)) and re.match(r"only (?:after|once|when|if|with)\b|not before\b", answer, re.I):
-        return f"{found['what']} {answer}"
+        return f"{match['what']} {match['rest']} must be at most {counted}"
+    if (match := _WHEN_MAY.match(question)) and re.match(r"only\b|not before\b", answer, re.I):
+        return f"{match['what']} {answer}"
+    if (match := _MAY_I.match(question)) and re.match(r"only (?:after|once|when|if|with)\b|not before\b", answer, re.I):
+        return f"{match['what']} {answer}"
     led = re.match(r"(?:if|when|after|once|yes|no|it depends)\b", answer, re.I)
     if (
-        (found := _WHAT_WHEN.match(question))
+        (match := _WHAT_WHEN.match(question))
         and not led
-        and not set(stems(found["when"].casefold())) <= set(stems(answer.casefold()))
+        and not set(stems(match["when"].casefold())) <= set(stems(answer.casefold()))
     ):
-        return f"{found['when']}, {answer}"
+        return f"{match['when']}, {answer}"
     return answer

@@ -1,8 +1,7 @@
-"""Figures in sentences: amounts of money in any currency, percentages and durations become tokens; bounds on them are
-read.
+"""Figures in sentences: amounts of money, percentages and times become tokens, and bounds on them are read.
 
 A token is `⟦amount|unit|kind⟧`: kind is m (money, unit an ISO code), p (per cent), w (time in working days or business
-hours), c (time by the calendar). Numbers are read as people of any country write them (price-parser): "1.000,00",
+hours) or c (time by the calendar). Numbers are read in the notations of all countries (price-parser): "1.000,00",
 "1,000.00", "10k".
 """
 
@@ -90,7 +89,8 @@ _LOWER = re.compile(
 )
 _PER_CENT = re.compile(rf"(?P<n>{NUMBER})\s?(?:%|per ?cent\b|percent\b)", re.I)
 _TIME = re.compile(
-    rf"(?P<n>{NUMBER}|\b(?:an?(?! second\b)|the next(?= (?:working|business))|\d+(?:st|nd|rd|th)))[\s-]+(?:full )?(?P<w>working "
+    rf"(?P<n>{NUMBER}|\b(?:an?(?! second\b)|the next(?= (?:working|business))|\d+(?:st|nd|rd"
+    rf"|th)))[\s-]+(?:full )?(?P<w>working "
     rf"|business |office |week|calendar )?"
     r"(?P<u>seconds?|secs?|minutes?|mins?|hours?|hrs?|h|days?|weeks?|months?|years?)\b(?! old)",
     re.I,
@@ -113,11 +113,15 @@ MONTHS = (
 )
 TOKEN = r"⟦[^⟧]*⟧"
 TIME = r"⟦[^⟧|]*\|[a-z]+\|[wc]⟧"
-_FUNCTION = r"(?:must|shall|should|may|can|is|are|has|have|needs?|requires?|and|or|to|in|on|at|of|per|for|by|from|with|if|when)\b"
+_FUNCTION = (
+    r"(?:must|shall|should|may|can|is|are|has|have|needs?|requires?|and|or|to|in|on|at|of|per|for|by|from"
+    r"|with|if|when)\b"
+)
 _FIGURE = rf"(?:{TOKEN}|{NUMBER}(?:\s*°\s*|\s+)(?!{_FUNCTION})[a-z]+|{NUMBER})"
 _MORE = (
     r"(?:above|over|exceed(?:s|ing|ed)?|more than|in excess of|beyond|upwards of|>"
-    r"|(?:high|larg|great|long|old|bigg|heavi|wid|tall|deep|thick|hott|warm|lat|fast|farth|furth|hard|loud|dear|strong|broad|steep"
+    r"|(?:high|larg|great|long|old|bigg|heavi|wid|tall|deep|thick|hott|warm|lat|fast|farth|furth|hard|loud|dear"
+    r"|strong|broad|steep"
     r"|wett)er than)"
 )
 _LESS = (
@@ -125,11 +129,13 @@ _LESS = (
     r"|(?:few|low|small|short|young|light|cheap|earli|cold|cool|thinn|narrow|slow|near|clos|weak|shallow|dri)er than)"
 )
 _LEAST = (
-    r"(?:at least|no less than|not less than|no fewer than|a minimum of|minimum|min\.|(?:greater|more|higher) than or equal to"
+    r"(?:at least|no less than|not less than|no fewer than|a minimum of|minimum|min\.|(?:greater|more"
+    r"|higher) than or equal to"
     r"|equal to or (?:greater|more|higher) than|starting at|from(?= ⟦[^⟧]*\|m⟧)|≥|>=)"
 )
 _MOST = (
-    r"(?:up to|at most|no more than|not more than|no longer than|not longer than|no higher than|not exceed(?:ing)?|a maximum of"
+    r"(?:up to|at most|no more than|not more than|no longer than|not longer than|no higher than|not exceed(?:ing)?"
+    r"|a maximum of"
     r"|maximum|max\.?"
     r"|limited to|capped at|≤|<=)"
 )
@@ -137,14 +143,15 @@ BOUNDED = re.compile(
     rf"(?:\b|(?<=\s)|^)(?:(?P<most>{_MOST})|(?P<least>{_LEAST})|(?P<more>{_MORE})|(?P<less>{_LESS}))\s+(?:of\s+|the\s+"
     rf"|an?\s+)?(?P<f>{_FIGURE})"
     r"(?P<or> or (?:more|above|over|less|fewer|below))?"
-    rf"|(?P<f2>{_FIGURE}) (?P<or2>or (?:more|above|over|less|fewer|below)|and (?:above|over|more|below)|at most|at least|maximum|max\b)"
+    rf"|(?P<f2>{_FIGURE}) (?P<or2>or (?:more|above|over|less|fewer|below)|and (?:above|over|more|below)|at most"
+    rf"|at least|maximum|max\b)"
 )
 _CODE = {"most": "<=", "least": ">=", "more": ">", "less": "<"}
 
 
 @dataclass(frozen=True)
 class Figure:
-    """An amount and its unit; `calendar` is set for times only."""
+    """An amount and its unit; `calendar` is "working" or "calendar" for times, else ""."""
 
     amount: float
     unit: str
@@ -153,14 +160,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Bounded:
-    """A figure and the side on which it bounds."""
+    """A figure and the operator that bounds it: <, <=, > or >=."""
 
     op: str
     figure: Figure
 
 
 def number(text: str) -> float | None:
-    """A number in digits or words; None where it is none."""
+    """Return a number in digits or words; None where the text is no number."""
     text = text.strip().casefold()
     if text in _WORDS:
         return float(_WORDS[text])
@@ -171,35 +178,38 @@ def number(text: str) -> float | None:
 
 
 def money_in(text: str) -> tuple[Figure, ...]:
-    """Every amount of money that a text mentions, with its currency; "$" is the US dollar."""
-    return tuple(figure_of(found[0]) for found in re.finditer(r"⟦[^⟧]*\|m⟧", with_tokens(text)))
+    """Return every amount of money in a text, with its currency; "$" is the US dollar."""
+    return tuple(figure_of(match[0]) for match in re.finditer(r"⟦[^⟧]*\|m⟧", with_tokens(text)))
 
 
 def with_tokens(text: str) -> str:
-    """The text with its figures as tokens. Case must still be there: "ALL 5" is money, "all 5" is not."""
+    """Return the text with its figures as tokens.
+
+    The text must have its original case: "ALL 5" is money, "all 5" is not.
+    """
     for pattern in (_BEFORE, _BEHIND, _LOWER):
         text = pattern.sub(_money, text)
-    text = _PER_CENT.sub(lambda found: _token(found["n"], 1, "percent", "p") or found[0], text)
+    text = _PER_CENT.sub(lambda match: _token(match["n"], 1, "percent", "p") or match[0], text)
     return _TIME.sub(_time, text)
 
 
 def figure_of(text: str) -> Figure:
-    """The figure that a token, or a number with its noun, stands for."""
+    """Return the figure of a token, or of a number with its noun."""
     if text.startswith("⟦"):
         amount, unit, kind = text.strip("⟦⟧").split("|")
         unit = unit.upper() if kind == "m" else unit
         return Figure(float(amount), unit, {"w": "working", "c": "calendar"}.get(kind, ""))
-    found = re.match(rf"(?P<n>{NUMBER})(?:\s*°)?\s*(?P<u>[a-z]*)", text)
-    return Figure(number(found["n"]) or 0.0, found["u"] or "count") if found else Figure(0.0, "count")
+    match = re.match(rf"(?P<n>{NUMBER})(?:\s*°)?\s*(?P<u>[a-z]*)", text)
+    return Figure(number(match["n"]) or 0.0, match["u"] or "count") if match else Figure(0.0, "count")
 
 
 def readable(text: str) -> str:
-    """A text with its tokens as people write them."""
+    """Return a text with its tokens in the form in which people write them."""
     return re.sub(TOKEN, _written, text)
 
 
-def _written(found: re.Match[str]) -> str:
-    figure = figure_of(found[0])
+def _written(match: re.Match[str]) -> str:
+    figure = figure_of(match[0])
     if figure.unit.isupper():
         return f"{figure.unit} {figure.amount:,.2f}".removesuffix(".00")
     kind = "working " if figure.calendar == "working" else ""
@@ -207,40 +217,40 @@ def _written(found: re.Match[str]) -> str:
 
 
 def hours(figure: Figure) -> float:
-    """A time in hours of the calendar; five working days pass in a week, so that one counts 24 times 7/5 hours."""
+    """Return a time in calendar hours; a working day counts 24 * 7/5 hours, because a week has five of them."""
     per_unit = 7 / 5 if figure.calendar == "working" and figure.unit == "day" else 1.0
     return round(figure.amount * _HOURS[figure.unit] * per_unit, 6)
 
 
-def bounded(found: re.Match[str]) -> Bounded:
-    """What a match of BOUNDED says."""
-    said = found["or"] or found["or2"] or ""
-    op = next((_CODE[name] for name in _CODE if found[name]), ">=")
-    if re.search(r"more|above|over|at least", said):
+def bounded(match: re.Match[str]) -> Bounded:
+    """Return the bound of a match of BOUNDED."""
+    wording = match["or"] or match["or2"] or ""
+    op = next((_CODE[name] for name in _CODE if match[name]), ">=")
+    if re.search(r"more|above|over|at least", wording):
         op = ">="
-    elif re.search(r"less|fewer|below|most|max", said):
+    elif re.search(r"less|fewer|below|most|max", wording):
         op = "<="
-    return Bounded(op, figure_of(found["f"] or found["f2"]))
+    return Bounded(op, figure_of(match["f"] or match["f2"]))
 
 
-def _money(found: re.Match[str]) -> str:
-    groups = found.groupdict()
+def _money(match: re.Match[str]) -> str:
+    groups = match.groupdict()
     name = groups.get("c") or groups.get("c2") or ""
     code = _SYMBOLS.get(name) or _NAMES.get(name.casefold().split()[-1]) or name.upper()
     scale = (groups.get("k") or groups.get("k2") or "").casefold()
     return (
         _token(groups.get("n") or groups.get("n2") or "", {"": 1, "k": 1e3, "thousand": 1e3}.get(scale, 1e6), code, "m")
-        or found[0]
+        or match[0]
     )
 
 
-def _time(found: re.Match[str]) -> str:
-    unit = found["u"].casefold()
+def _time(match: re.Match[str]) -> str:
+    unit = match["u"].casefold()
     name = next(
         full for short, full in sorted(_TIME_UNITS.items(), key=lambda item: -len(item[0])) if unit.startswith(short)
     )
-    kind = "w" if (found["w"] or "").strip().casefold() in ("working", "business", "office", "week") else "c"
-    return _token(found["n"], 1, name, kind) or found[0]
+    kind = "w" if (match["w"] or "").strip().casefold() in ("working", "business", "office", "week") else "c"
+    return _token(match["n"], 1, name, kind) or match[0]
 
 
 def _token(text: str, scale: float, unit: str, kind: str) -> str | None:

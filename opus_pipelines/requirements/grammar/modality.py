@@ -1,6 +1,4 @@
-"""How strongly a clause speaks: it obliges, forbids, permits or merely tells; and the phrase that is left without
-these words.
-"""
+"""The modality of a clause (it obliges, forbids, permits or describes), and its phrase without the modal words."""
 
 import re
 
@@ -19,20 +17,24 @@ MUST = re.compile(
     r"\b(?:must|shall|should|ought to|ha(?:s|ve|d) (?:always |also |first )?to|needs? (?:always |also |first )?to"
     r"|(?:is|are) (?:always |first )?(?:obliged |required |expected |asked )?to(?= (?:be\b|[a-z]+\b))|(?:is"
     r"|are) responsible for(?= [a-z]+ing\b))"
-    r"\b(?: (?:always|also|first|then|immediately|promptly|only))*(?: be\b)?(?: (?:always|also|first|then|immediately|diligently"
+    r"\b(?: (?:always|also|first|then|immediately|promptly|only))*(?: be\b)?(?: (?:always|also|first|then|immediately"
+    r"|diligently"
     r"|promptly)\b)*"
 )
 NEVER = re.compile(
-    r"\b(?:(?:must|shall|may|can|should|will|is|are)(?: be)? (?:not|never)(?: ever)?(?: be)?(?: to(?: be)?)?(?! later| more"
+    r"\b(?:(?:must|shall|may|can|should|will|is|are)(?: be)? (?:not|never)(?: ever)?(?: be)?(?: to(?: be)?)?(?! later"
+    r"| more"
     r"| always| necessarily| possible"
     r"| less| exceed)"
     r"|(?:(?<=^)|(?<=please )|(?<=, )|(?<=you ))do not(?! (?:have|need)\b)|(?:must|shall|may|we|you"
     r"|they) no longer(?: be allowed to| be)?|never"
-    r"|(?:under no circumstances|in no case|on no account|at no time|in no event)(?: (?:may|must|shall|should|can|do|does))?(?: you| we)?"
+    r"|(?:under no circumstances|in no case|on no account|at no time|in no event)(?: (?:may|must|shall|should|can|do"
+    r"|does))?(?: you| we)?"
     r"|(?<!to )(?:refrain from|avoid|stop(?= [a-z]+ing\b)))\b(?: be\b)?"
 )
 PROHIBITED = re.compile(
-    r"\b(?:is|are|be|remains?) (?:strictly |generally |expressly )?(?:forbidden|prohibited|banned|not (?:allowed|permitted|admissible"
+    r"\b(?:is|are|be|remains?) (?:strictly |generally |expressly )?(?:forbidden|prohibited|banned|not (?:allowed"
+    r"|permitted|admissible"
     r"|acceptable))\b"
 )
 REQUIRED = re.compile(
@@ -46,41 +48,53 @@ ENSURE = re.compile(
     r"|it must be ensured|it is (?:essential|important|vital|crucial|imperative))(?: that)?\s+"
 )
 SKIPPED = re.compile(
-    r"\b(?:left out|leave out|leaving out|skip(?:ped|ping)?|omit(?:ted|ting)?|waive[sd]?|waiving|bypass(?:ed|ing)?|forg[eo]t(?:ten|ting)?"
+    r"\b(?:left out|leave out|leaving out|skip(?:ped|ping)?|omit(?:ted|ting)?|waive[sd]?|waiving|bypass(?:ed|ing)?"
+    r"|forg[eo]t(?:ten|ting)?"
     r"|dispens(?:ed?|ing) with)\b"
 )
 FORGET = re.compile(r"^(?:please )?(?:do not|never) (?:forget|fail|neglect) to ")
 PERMISSION = re.compile(
-    r"\b(?:may|can|could|might|need not|(?:do|does) not (?:need\b|have to)|excluded|(?:not|never) (?:be )?(?:needed|required|obliged"
+    r"\b(?:may|can|could|might|need not|(?:do|does) not (?:need\b|have to)|excluded|(?:not|never) (?:be )?(?:needed"
+    r"|required|obliged"
     r"|necessary|mandatory)|no need"
-    r"|optional(?:ly)?|voluntary|at (?:\w+ )?discretion|(?:is|are|remain|feel) (?:free|welcome|allowed|permitted|entitled|able) to"
+    r"|optional(?:ly)?|voluntary|at (?:\w+ )?discretion|(?:is|are|remain|feel) (?:free|welcome|allowed|permitted"
+    r"|entitled|able) to"
     r"|on request|exempt)\b"
 )
 NOT_ASKED = re.compile(r"\b(?:not|never) (?:be )?(?:required|obliged|expected|asked|necessary|needed)\b")
 HEDGE = re.compile(
-    r"\b(?:recommend\w*|consider(?:ing)?|ideally|where possible|if possible|would|nice to|suggest\w*|usually|typically|generally"
+    r"\b(?:recommend\w*|consider(?:ing)?|ideally|where possible|if possible|would|nice to|suggest\w*|usually"
+    r"|typically|generally"
     r"|normally|sometimes"
-    r"|probably|maybe|perhaps|tends? to|often|mostly|likely|appears?|seems?|in most cases|in many|in some|good practice|might"
+    r"|probably|maybe|perhaps|tends? to|often|mostly|likely|appears?|seems?|in most cases|in many|in some"
+    r"|good practice|might"
     r"|on average|wish to"
     r"|it depends|for (?:example|instance)|e\.g\.|in theory|roughly|approximately|most of)\b|^most\b"
 )
 TELLING = re.compile(
-    r"\b(?:means?\b(?! that)|shall have the meaning|is defined as|for the purposes of|appl(?:y|ies) to|lays? down|sets out|describes?"
-    r"|shall have (?:a|the) (?:right|period|option|possibility)|remain free|has the right|have the right|is based on|are based on)\b"
+    r"\b(?:means?\b(?! that)|shall have the meaning|is defined as|for the purposes of|appl(?:y|ies) to|lays? down"
+    r"|sets out|describes?"
+    r"|shall have (?:a|the) (?:right|period|option|possibility)|remain free|has the right|have the right|is based on"
+    r"|are based on)\b"
     r"|^(?:i|we) (?:think|know|believe|hope|guess|was|were|had|understand|observed|tested|found|noted|completely)\b"
-    r"|^it (?:is recogni[sz]ed|appears|seems)|^the (?:whole |entire )?(?:process|procedure|workflow|flow) (?:starts?|begins?"
+    r"|^it (?:is recogni[sz]ed|appears|seems)|^the (?:whole |entire )?(?:process|procedure|workflow|flow) (?:starts?"
+    r"|begins?"
     r"|ends?|stops?|finishes"
     r"|is (?:started|triggered))\b|\b(?:need|have) to (?:talk|admit|apologi[sz]e|thank|discuss)\b|\b(?:any|have"
     r"|further) (?:questions?|doubts?)\b"
-    r"|^(?:please )?(?:find (?:attached|enclosed|below)|excuse|remember that|keep in mind|bear in mind|experience shows|welcome|get well)\b"
+    r"|^(?:please )?(?:find (?:attached|enclosed|below)|excuse|remember that|keep in mind|bear in mind"
+    r"|experience shows|welcome|get well)\b"
     r"|^there (?:is|are) (?:a |an |the |some |several )|\bthis (?:should|must) (?:help|be)\b|\bif all goes well\b"
     r"|\bshall (?:apply(?! for)|be governed by|be without prejudice|have legal|be liable|form an? (?:integral )?part)\b"
     r"|^(?:please )?do not (?:hesitate|worry|panic)\b|^(?:nobody|no one|none) (?:has|have|needs?) to\b"
     r"|^no (?!.*\b(?:without|unless|until|before)\b).*\b(?:is|are) (?:needed|required|necessary|obliged)\b"
-    r"|^(?:nothing in )?(?:this|the present) (?:\w+ )?(?:policy|procedure|regulation|act|law|ordinance|directive|circular"
+    r"|^(?:nothing in )?(?:this|the present) (?:\w+ )?(?:policy|procedure|regulation|act|law|ordinance|directive"
+    r"|circular"
     r"|document|agreement|contract|annex"
-    r"|article|section|paragraph|chapter|clause|title|guideline|instruction|manual|handbook|page|statute|note|list|table)s?\b"
-    r"|\b(?:purpose|aim|goal|objective|intention|idea|mission)s?\b.* (?:is|are) to\b|\bit (?:must|should) be (?:noted|said"
+    r"|article|section|paragraph|chapter|clause|title|guideline|instruction|manual|handbook|page|statute|note|list"
+    r"|table)s?\b"
+    r"|\b(?:purpose|aim|goal|objective|intention|idea|mission)s?\b.* (?:is|are) to\b|\bit (?:must|should) be (?:noted"
+    r"|said"
     r"|remembered|stressed)\b"
 )
 PAST = re.compile(r"\b(?:was|were|had|did)\b")
@@ -100,7 +114,7 @@ _LEFT = re.compile(r"\b(?:no(?!-)|nobody|no one|nothing|not|never)\b")
 
 
 def phrase(text: str) -> str:
-    """The words that name a step: without force, negation and fillers."""
+    """Return the words that name a step: without modal words, negation and fillers."""
     for pattern in (ENSURE, PROHIBITED, NEVER, MUST, REQUIRED, _MAY):
         text = pattern.sub(" ", text, count=1)
     for pattern in (_FILLER, _LEFT):
@@ -116,41 +130,41 @@ def forbids(text: str) -> bool:
 
 
 def obliges(text: str) -> bool:
-    """The clause says that something must be done."""
+    """Return whether the clause says that something must be done."""
     demands = MUST.search(text) or REQUIRED.search(text) or ENSURE.match(text) or is_imperative(text)
     return bool(demands and not forbids(text) and not PERMISSION.search(text))
 
 
 def tells_only(text: str) -> bool:
-    """Background: a definition, a hedge, a past fact."""
+    """Return whether the clause is background: a definition, a hedge or a past fact."""
     if TELLING.search(text) or HEDGE.search(text):
         return True
     return bool(PAST.search(text)) and not (MUST.search(text) or NEVER.search(text) or is_imperative(text))
 
 
 def verb_of(text: str) -> str:
-    """The stem of the verb that a clause obliges or forbids to do; "" where it has none."""
+    """Return the stem of the verb that a clause obliges or forbids, "" where it has none."""
     for pattern in (NEVER, MUST):
-        if found := pattern.search(text):
-            return next(iter(stems(text[found.end() :])), "")
+        if match := pattern.search(text):
+            return next(iter(stems(text[match.end() :])), "")
     if is_imperative(text):
         return next(iter(stems(text)), "")
     return ""
 
 
 def coordinated(text: str) -> list[str]:
-    """One clause with two verbs as two: "must be sealed and registered", "check the file and call the client"."""
-    found = MUST.search(text) or re.search(r"\b(?:is|are|be)\b", text)
-    told = [] if found else re.split(r",? and (?:then |also )?", text)
-    if len(told) > 1 and _acts(told[0], 4) and all(_acts(p) for p in told[1:]):
-        return told
+    """Return a clause with two verbs as two: "must be sealed and registered", "check the file and call the client"."""
+    match = MUST.search(text) or re.search(r"\b(?:is|are|be)\b", text)
+    clauses = [] if match else re.split(r",? and (?:then |also )?", text)
+    if len(clauses) > 1 and _acts(clauses[0], 4) and all(_acts(p) for p in clauses[1:]):
+        return clauses
     plain = SUBJECT.sub("", text)
-    if is_imperative(plain) and not found:
+    if is_imperative(plain) and not match:
         head, rest = "", plain
     elif is_imperative(text):
         head, rest = "", text
-    elif found:
-        head, rest = text[: found.end()], text[found.end() :]
+    elif match:
+        head, rest = text[: match.end()], text[match.end() :]
     else:
         return [text]
     passive = head.endswith((" be", " is", " are"))
@@ -162,9 +176,9 @@ def coordinated(text: str) -> list[str]:
 
 
 def _acts(text: str, words: int = 1) -> bool:
-    """One of the first words is a verb's third person, and something follows it: "signs the slip"."""
-    found = words_in(text)
-    return any(may_be_third_person(w) for w in found[:words]) and len(found) > 1
+    """Return whether one of the first words is a verb in the third person with words after it: "signs the slip"."""
+    tokens = words_in(text)
+    return any(may_be_third_person(w) for w in tokens[:words]) and len(tokens) > 1
 
 
 def _begins(text: str, fits: object, passive: bool) -> bool:

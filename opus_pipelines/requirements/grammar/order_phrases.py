@@ -1,4 +1,4 @@
-"""Which of two steps comes first, in the ways of saying so: before, only after, not until, then, followed by, ..."""
+"""The order of two steps, in its wordings: before, only after, not until, then, followed by, ..."""
 
 import re
 from collections.abc import Sequence
@@ -34,7 +34,8 @@ _SUBJECT_TO = re.compile(
 )
 _PRECEDES = re.compile(r"^(?P<a>.+?)\s+(?:(?:must|shall|should|always) )?(?:precedes?|comes? before)\s+(?P<b>.+)$")
 _INVERTED = re.compile(
-    r"(?:^|,? and |, )only (?:after|when|once|if|upon) (?P<a>.+?) (?P<m>is|are|may|can|does|shall|will|must) (?P<b>(?:an?|the|we|you|any"
+    r"(?:^|,? and |, )only (?:after|when|once|if|upon) (?P<a>.+?) (?P<m>is|are|may|can|does|shall|will"
+    r"|must) (?P<b>(?:an?|the|we|you|any"
     r"|it|they) .+)$"
 )
 _FOLLOWS = re.compile(r"^(?P<b>.+?)\s+(?:must|shall|should|has to|have to|always)?\s*(?:follow|follows)\s+(?P<a>.+)$")
@@ -43,7 +44,8 @@ _CONDITION_OF = re.compile(
     r"|of)\s+(?P<b>.+)$"
 )
 _THEN = re.compile(
-    r"^(?P<a>.+?)(?:[,;]? and then|, then|[,;] afterwards,?|[,;] subsequently,?|[,;] thereafter,?|[,;] after that,?|; then|; next,?"
+    r"^(?P<a>.+?)(?:[,;]? and then|, then|[,;] afterwards,?|[,;] subsequently,?|[,;] thereafter,?|[,;] after that,?"
+    r"|; then|; next,?"
     r"|[,;]? and afterwards|, after which|,? and only then"
     r"|,? before then|, whereupon|, next,?)\s+(?P<b>.+)$"
 )
@@ -75,165 +77,172 @@ Conditions = tuple[Condition, ...]
 
 
 def is_event(text: str) -> bool:
-    """The clause tells that something was done ("has been approved", "the customer has confirmed"), not merely how
-    things are.
-    """
-    found = _EVENT.search(text)
-    if found and is_participle(found["v"]):
+    """Return whether the clause is about an action that was done ("has been approved"), not about a state."""
+    match = _EVENT.search(text)
+    if match and is_participle(match["v"]):
         return True
     return bool(re.search(r"\bhas [a-z]+(?:ed|en|nt|ld|ne)\b", text)) or not is_finite(text)
 
 
 def order(text: str, conditions: Conditions = ()) -> list[ProcedureStatement] | None:
-    """The statements of order of a clause; None where it states none."""
+    """Return the statements of order of a clause; None where it has none."""
     if _OUTSIDE.search(text) or _ONLY_SUBJECT.match(text):
         return None
     if (denied := PROHIBITED.search(text)) and not text[denied.end() :]:
         text = f"never {text[: denied.start()].strip()}"
     text = _THERE_IS_NO.sub("no ", text)
-    if found := _NO_NO.fullmatch(text):
-        return [_precedes(found["a"], found["b"], True, conditions)]
-    if (found := _INVERTED.search(text)) and (found["m"] not in ("is", "are") or not is_finite(found["a"])):
-        return [_precedes(found["a"], found["b"], True, conditions)]
-    found = _ONLY.match(text)
+    if match := _NO_NO.fullmatch(text):
+        return [_precedes(match["a"], match["b"], True, conditions)]
+    if (match := _INVERTED.search(text)) and (match["m"] not in ("is", "are") or not is_finite(match["a"])):
+        return [_precedes(match["a"], match["b"], True, conditions)]
+    match = _ONLY.match(text)
     if (
-        found
-        and (found["w"] not in ("if", "when") or is_event(found["a"]))
-        and not re.search(r"⟦[^⟧]*\|[mp]⟧", found["a"])
+        match
+        and (match["w"] not in ("if", "when") or is_event(match["a"]))
+        and not re.search(r"⟦[^⟧]*\|[mp]⟧", match["a"])
     ):
-        return [_precedes(found["a"], found["b"] + found["mid"], True, conditions)]
-    if found := _NOT_BEFORE.match(text):
-        return [_precedes(found["a"], found["b"], True, conditions)]
-    if (found := _UNTIL.match(text)) and forbids(found["b"]):
-        if found["w"] == "without" and _OF_A_NOUN.search(found["b"]):
+        return [_precedes(match["a"], match["b"] + match["mid"], True, conditions)]
+    if match := _NOT_BEFORE.match(text):
+        return [_precedes(match["a"], match["b"], True, conditions)]
+    if (match := _UNTIL.match(text)) and forbids(match["b"]):
+        if match["w"] == "without" and _OF_A_NOUN.search(match["b"]):
             return None  # "for a car without a number plate"
-        if found["w"] in ("unless",) and not is_event(found["a"]):
+        if match["w"] in ("unless",) and not is_event(match["a"]):
             return None
-        return [_precedes(found["a"], found["b"], True, conditions)]
-    if found := _WITHHELD.match(text):
-        return [_precedes(found["a"], found["b"], True, conditions)]
-    if found := _FIRST_LAST.match(text):
-        return [_precedes(found["a"], found["b"], True, conditions)]
-    if found := _CONDITION_OF.match(text):
-        return [_precedes(found["a"], found["b"], True, conditions)]
-    if found := _SUBJECT_TO.match(text):
-        return [_precedes(found["a"], found["b"], True, conditions)]
-    if found := _PRECEDES.match(text):
-        return [_precedes(found["a"], found["b"], bool(MUST.search(text)), conditions)]
-    if found := _PRECEDED.match(text):
-        return [_precedes(found["a"], found["b"], True, conditions)]
-    return _in_sequence(text, conditions) or _beside(text, conditions)
+        return [_precedes(match["a"], match["b"], True, conditions)]
+    if match := _WITHHELD.match(text):
+        return [_precedes(match["a"], match["b"], True, conditions)]
+    if match := _FIRST_LAST.match(text):
+        return [_precedes(match["a"], match["b"], True, conditions)]
+    if match := _CONDITION_OF.match(text):
+        return [_precedes(match["a"], match["b"], True, conditions)]
+    if match := _SUBJECT_TO.match(text):
+        return [_precedes(match["a"], match["b"], True, conditions)]
+    if match := _PRECEDES.match(text):
+        return [_precedes(match["a"], match["b"], bool(MUST.search(text)), conditions)]
+    if match := _PRECEDED.match(text):
+        return [_precedes(match["a"], match["b"], True, conditions)]
+    return _in_sequence(text, conditions) or _before_or_after(text, conditions)
 
 
 def _in_sequence(text: str, conditions: Conditions) -> list[ProcedureStatement] | None:
-    if found := _FOLLOWED.match(text):
-        if not found["m"]:
-            return [_made("succession", found["a"], found["b"], True, conditions)]
-        return [_made("response", found["a"], found["b"], True, conditions)]
-    if found := _THEN.match(text):
-        if " only then" in text[: found.start("b")]:
-            left = re.sub(r"^.*, ", "", found["a"])
-            return [_precedes(left, found["b"], True, conditions)]
-        steps = [re.sub(r"\bfirst\b", "", s) for s in [*_chain(found["a"]), found["b"]]]
+    if match := _FOLLOWED.match(text):
+        if not match["m"]:
+            return [_statement("succession", match["a"], match["b"], True, conditions)]
+        return [_statement("response", match["a"], match["b"], True, conditions)]
+    if match := _THEN.match(text):
+        if " only then" in text[: match.start("b")]:
+            left = re.sub(r"^.*, ", "", match["a"])
+            return [_precedes(left, match["b"], True, conditions)]
+        steps = [re.sub(r"\bfirst\b", "", s) for s in [*_chain(match["a"]), match["b"]]]
         strong = obliges(text) or bool(MUST.search(text))
-        return [_made("succession", a, b, strong, conditions) for a, b in pairwise(steps)]
-    if found := _SUBSEQUENT.match(text):
-        return [_made("succession", re.sub(r"\bfirst\b", "", found["a"]), found["b"], True, conditions)]
-    if (found := _FOLLOWS.match(text)) and not re.search(r"\bfollow up\b", text):
-        return [_made("response", found["a"], found["b"], bool(MUST.search(text)), conditions)]
+        return [_statement("succession", a, b, strong, conditions) for a, b in pairwise(steps)]
+    if match := _SUBSEQUENT.match(text):
+        return [_statement("succession", re.sub(r"\bfirst\b", "", match["a"]), match["b"], True, conditions)]
+    if (match := _FOLLOWS.match(text)) and not re.search(r"\bfollow up\b", text):
+        return [_statement("response", match["a"], match["b"], bool(MUST.search(text)), conditions)]
     return None
 
 
 def _chain(text: str) -> list[str]:
-    """ "send the draft, wait for the approval" of "..., and then book": each a step."""
+    """Return the steps of a list such as "send the draft, wait for the approval" before "and then book"."""
     parts = [p.strip() for p in text.split(", ")]
     return parts if len(parts) > 1 and all(obliges(p) for p in parts) else [text]
 
 
-def _beside(text: str, conditions: Conditions) -> list[ProcedureStatement] | None:
-    if (found := _BEFORE.match(text)) and not forbids(found["a"]) and _may_join(found["a"], found["b"]):
+def _before_or_after(text: str, conditions: Conditions) -> list[ProcedureStatement] | None:
+    if (match := _BEFORE.match(text)) and not forbids(match["a"]) and _may_join(match["a"], match["b"]):
         return [
-            _precedes(_nearest(a), found["b"], bool(obliges(found["a"])), conditions) for a in coordinated(found["a"])
+            _precedes(_nearest(a), match["b"], bool(obliges(match["a"])), conditions) for a in coordinated(match["a"])
         ]
     if (
-        (found := _AFTER.match(text))
-        and _may_join(found["b"], found["a"])
-        and not re.search(r"(?:not|look|soon) $", f"{found['b']} ")
+        (match := _AFTER.match(text))
+        and _may_join(match["b"], match["a"])
+        and not re.search(r"(?:not|look|soon) $", f"{match['b']} ")
     ):
-        if found["b"].endswith("⟧"):  # a span of time after an event is no step after another
+        if match["b"].endswith("⟧"):  # a span of time after an event is no step after another
             return None
-        if found["not"]:
-            return [_precedes(found["a"], found["b"], True, conditions)]
-        if forbids(found["b"]):
+        if match["not"]:
+            return [_precedes(match["a"], match["b"], True, conditions)]
+        if forbids(match["b"]):
             return [
                 ProcedureStatement(
-                    "absence", phrase(found["b"]), conditions=(*conditions, Condition(readable(f"after {found['a']}")))
+                    "absence", phrase(match["b"]), conditions=(*conditions, Condition(readable(f"after {match['a']}")))
                 )
             ]
         return [
-            _made("response", found["a"], b, bool(obliges(found["b"])), conditions) for b in coordinated(found["b"])
+            _statement("response", match["a"], b, bool(obliges(match["b"])), conditions)
+            for b in coordinated(match["b"])
         ]
     return None
 
 
 def _may_join(left: str, right: str) -> bool:
-    """A word of time joins two clauses; it does not stand in a condition, nor in a subject ("what came after ... must
-    ...").
+    """Return whether a word of time joins two clauses.
+
+    It does not where it is in a condition, or in a subject ("what came after ... must ...").
     """
     inside = _HANGING.search(left) or (_FORCE.search(right) and not _FORCE.search(left))
     return not inside and not _CLOCK.match(right)
 
 
 def _nearest(text: str) -> str:
-    """Of several clauses the one beside the word that joins."""
+    """Return, of several clauses, the one next to the word that joins."""
     parts = re.split(r",? and (?=(?:the|an?|its|their)\b)", text)
     return parts[-1] if len(parts) > 1 and all(is_finite(p) for p in parts) else text
 
 
-def led(
+def with_leading_clause(
     word: str, what: str, rest: Sequence[ProcedureStatement], main: str, conditions: Conditions
 ) -> list[ProcedureStatement]:
-    """ "After `what`, ..." and "before `what`, ...": orders between `what` and what the main clause states."""
-    found: list[ProcedureStatement] = []
+    """Return the orders between `what` and the statements of the main clause.
+
+    The clause begins with "after `what`, ..." or "before `what`, ...".
+    """
+    orders: list[ProcedureStatement] = []
     if _DENIED.search(what) and word not in ("before", "prior to"):  # what is not done is no step that another follows
-        return [replace(said, conditions=(*said.conditions, Condition(readable(what)))) for said in rest]
-    for said in rest:
+        return [replace(statement, conditions=(*statement.conditions, Condition(readable(what)))) for statement in rest]
+    for statement in rest:
         if word in ("before", "prior to"):
-            found.append(
-                ProcedureStatement("precedence", said.a, phrase(what), strong=said.strong, conditions=said.conditions)
-            )
-        elif said.kind == "existence":
-            found.append(
-                ProcedureStatement("response", phrase(what), said.a, strong=said.strong, conditions=said.conditions)
-            )
-        elif said.kind in ("absence", "limit", "choice"):
-            found.append(
+            orders.append(
                 ProcedureStatement(
-                    **{**vars(said), "conditions": (*said.conditions, Condition(readable(f"{word} {what}")))}
+                    "precedence", statement.a, phrase(what), strong=statement.strong, conditions=statement.conditions
                 )
             )
-        elif said.kind == "deadline" and word in ("when", "whenever"):
-            found.append(replace(said, doubt=f"the time begins {word} {readable(what)!r}"))
-        elif said.kind == "deadline" and not said.since:
-            found.append(replace(said, since=readable(what)))
-        else:
-            found += (
-                [said, ProcedureStatement("response", phrase(what), said.a, strong=said.strong)]
-                if said.kind == "succession"
-                else [said]
+        elif statement.kind == "existence":
+            orders.append(
+                ProcedureStatement(
+                    "response", phrase(what), statement.a, strong=statement.strong, conditions=statement.conditions
+                )
             )
-    if not found and word not in ("before", "prior to") and is_finite(main) and not forbids(main):
-        found = [_made("response", what, b, False, conditions) for b in coordinated(main)]
-    if not found and word in ("before", "prior to") and is_finite(main) and not forbids(main):
-        found = [_precedes(main, what, False, conditions)]
-    return found
+        elif statement.kind in ("absence", "limit", "choice"):
+            orders.append(
+                ProcedureStatement(
+                    **{**vars(statement), "conditions": (*statement.conditions, Condition(readable(f"{word} {what}")))}
+                )
+            )
+        elif statement.kind == "deadline" and word in ("when", "whenever"):
+            orders.append(replace(statement, doubt=f"the time begins {word} {readable(what)!r}"))
+        elif statement.kind == "deadline" and not statement.since:
+            orders.append(replace(statement, since=readable(what)))
+        else:
+            orders += (
+                [statement, ProcedureStatement("response", phrase(what), statement.a, strong=statement.strong)]
+                if statement.kind == "succession"
+                else [statement]
+            )
+    if not orders and word not in ("before", "prior to") and is_finite(main) and not forbids(main):
+        orders = [_statement("response", what, b, False, conditions) for b in coordinated(main)]
+    if not orders and word in ("before", "prior to") and is_finite(main) and not forbids(main):
+        orders = [_precedes(main, what, False, conditions)]
+    return orders
 
 
 def _precedes(a: str, b: str, strong: bool, conditions: Conditions) -> ProcedureStatement:
-    return _made("precedence", a, b, strong, conditions)
+    return _statement("precedence", a, b, strong, conditions)
 
 
-def _made(kind: Kind, a: str, b: str, strong: bool, conditions: Conditions) -> ProcedureStatement:
+def _statement(kind: Kind, a: str, b: str, strong: bool, conditions: Conditions) -> ProcedureStatement:
     left = _DENIED.search(a) or (kind != "precedence" and _DENIED.search(b))
     doubt = f"whether {readable(left.string)!r} is to happen or not is not sure" if left else ""
     return ProcedureStatement(
@@ -241,6 +250,8 @@ def _made(kind: Kind, a: str, b: str, strong: bool, conditions: Conditions) -> P
     )
 
 
-def is_thin(said: ProcedureStatement) -> bool:
-    """A phrase of it names nothing."""
-    return not words_in(said.a) or (said.kind in ("precedence", "response", "succession") and not words_in(said.b))
+def is_thin(statement: ProcedureStatement) -> bool:
+    """Return whether a phrase of the statement has no words."""
+    return not words_in(statement.a) or (
+        statement.kind in ("precedence", "response", "succession") and not words_in(statement.b)
+    )

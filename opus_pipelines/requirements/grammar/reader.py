@@ -1,4 +1,4 @@
-"""Reads what a sentence of a procedure states. `statements_of` is the way in."""
+"""Reads the statements of a sentence; `statements_of` is the door."""
 
 import re
 from dataclasses import replace
@@ -6,7 +6,7 @@ from dataclasses import replace
 from opus_pipelines.requirements.grammar import condition_phrases, deadline_phrases, order_phrases
 from opus_pipelines.requirements.grammar.clauses import clauses_of
 from opus_pipelines.requirements.grammar.doubtful_readings import doubtful
-from opus_pipelines.requirements.grammar.figures import readable
+from opus_pipelines.requirements.grammar.figures import BOUNDED, Figure, readable
 from opus_pipelines.requirements.grammar.modality import (
     ENSURE,
     FORGET,
@@ -108,13 +108,18 @@ _NO_TIME = (
 
 
 def statements_of(text: str, shape: str = "prose") -> tuple[ProcedureStatement, ...]:
-    """What a sentence states, in the order of its clauses; nothing where it obliges and orders nothing.
+    """Return the statements of a sentence in the order of its clauses; none where it obliges and orders nothing.
 
-    `shape`: that of `requirements.sentences`. In items a noun with a participle ("laptop ordered") is a step to do.
+    `shape` is that of `requirements.sentences`. In items, a noun with a participle ("laptop ordered") is a step to
+    do.
     """
-    found = [said for clause in clauses_of(text) for said in doubtful(_read(clause, shape), clause)]
+    statements = [statement for clause in clauses_of(text) for statement in doubtful(_read(clause, shape), clause)]
     return tuple(
-        dict.fromkeys(said for said in found if said.kind in ("deadline", "choice") or not order_phrases.is_thin(said))
+        dict.fromkeys(
+            statement
+            for statement in statements
+            if statement.kind in ("deadline", "choice") or not order_phrases.is_thin(statement)
+        )
     )
 
 
@@ -136,7 +141,7 @@ def _read(text: str, shape: str, conditions: tuple[Condition, ...] = ()) -> list
         and all(_stands_alone(p) for p in parts)
         and not re.search(r"\b(?:subsequently|afterwards|thereafter)\b", text)
     ):
-        return [said for part in parts for said in _read(part, shape, conditions)]
+        return [statement for part in parts for statement in _read(part, shape, conditions)]
     return _clause(text, shape, conditions)
 
 
@@ -147,7 +152,7 @@ def _stands_alone(text: str) -> bool:
 
 
 def _led(word: str, what: str, rest: str, shape: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:
-    """A clause with something before its comma: a condition, an event, or circumstances."""
+    """Read a clause with a condition, an event or circumstances before its comma."""
     if word in ("unless", "until", "without") and forbids(rest):
         return [ProcedureStatement("precedence", phrase(what), phrase(NOBODY.sub("", rest)))]
     if word == "on" and not re.match(
@@ -156,12 +161,12 @@ def _led(word: str, what: str, rest: str, shape: str, conditions: tuple[Conditio
         what,
     ):
         return _read(rest, shape, conditions)
-    if word in ("when", "whenever") and condition_phrases.BOUNDED.search(what):
+    if word in ("when", "whenever") and BOUNDED.search(what):
         word = "if"
     if word in (*_EVENT_WORDS, "on"):
-        said = _read(rest, shape, conditions)
-        return order_phrases.led(
-            word, what, said, "" if tells_only(rest) or PERMISSION.search(rest) else rest, conditions
+        statements = _read(rest, shape, conditions)
+        return order_phrases.with_leading_clause(
+            word, what, statements, "" if tells_only(rest) or PERMISSION.search(rest) else rest, conditions
         )
     if word == "within" and MUST.search(rest):
         return _read(f"{rest} within {what}", shape, conditions)
@@ -177,30 +182,30 @@ def _led(word: str, what: str, rest: str, shape: str, conditions: tuple[Conditio
 
 
 def _clause(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:
-    """A clause without anything before it that governs it."""
+    """Read a clause that nothing before it governs."""
     text = FORGET.sub("", text)
     if SKIPPED.search(text) and forbids(text):
         return [ProcedureStatement("existence", phrase(SKIPPED.sub(" ", text)), conditions=conditions)]
     if tells_only(text):
         return []
     bare, given = condition_phrases.trailing(text)
-    if said := deadline_phrases.duration_limit(bare) or deadline_phrases.limit(bare):
+    if bound := deadline_phrases.duration_limit(bare) or deadline_phrases.limit(bare):
         conditions = (*conditions, *given)
         more = (
-            [ProcedureStatement("existence", said.a)]
-            if said.op == ">=" and said.unit == "count" and MUST.search(text)
+            [ProcedureStatement("existence", bound.a)]
+            if bound.op == ">=" and bound.unit == "count" and MUST.search(text)
             else []
         )
-        return [replace(s, conditions=conditions) for s in [said, *more]]
-    text = deadline_phrases.ahead_removed(text)
+        return [replace(s, conditions=conditions) for s in [bound, *more]]
+    text = deadline_phrases.without_lead(text)
     due = deadline_phrases.deadline(text)
     if due and not (PERMISSION.search(text) and not MUST.search(text)):
         return _due(*due, shape, conditions)
     before_conditions, numeric = _numeric(text)
-    if (found := order_phrases.order(before_conditions, (*conditions, *numeric))) and not (
+    if (ordered := order_phrases.order(before_conditions, (*conditions, *numeric))) and not (
         PERMISSION.search(text) and not _binds(text)
     ):
-        return found
+        return ordered
     main, trailing = condition_phrases.trailing(text)
     conditions = (*conditions, *trailing)
     if tells_only(main) or not main:
@@ -219,25 +224,23 @@ def _binds(text: str) -> bool:
 
 def _numeric(text: str) -> tuple[str, tuple[Condition, ...]]:
     hanging = re.search(r"\b(?:if|unless|except|when|where)\b", text)
-    return condition_phrases.attached(text) if condition_phrases.BOUNDED.search(text) and not hanging else (text, ())
+    return condition_phrases.attached(text) if BOUNDED.search(text) and not hanging else (text, ())
 
 
-def _due(
-    text: str, due: "deadline_phrases.Figure", since: str, shape: str, conditions: tuple[Condition, ...]
-) -> list[ProcedureStatement]:
-    """A clause that says by when its step is done, counted from `since`."""
+def _due(text: str, due: Figure, since: str, shape: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:
+    """Read a clause that says until when its step must be done, counted from `since`."""
     text, trailing = condition_phrases.trailing(text)
     narrowed: tuple[Condition, ...] = ()
     text, numeric = _numeric(text)
     if MUST.search(text):
         text, narrowed = condition_phrases.of_subject(text)
     conditions = (*conditions, *trailing, *numeric, *narrowed)
-    a = "" if deadline_phrases.whole(text) else phrase(text)
-    if not a and not deadline_phrases.whole(text):
+    a = "" if deadline_phrases.is_whole_work(text) else phrase(text)
+    if not a and not deadline_phrases.is_whole_work(text):
         return []
     steps = [s for s in _plain(text, shape, conditions) if s.kind == "existence"] if a else []
     a = steps[0].a if len(steps) > 1 else a
-    said = ProcedureStatement(
+    statement = ProcedureStatement(
         "deadline",
         a,
         amount=due.amount,
@@ -246,33 +249,33 @@ def _due(
         conditions=conditions,
         since=readable(since),
     )
-    return [said, *steps[1:]]
+    return [statement, *steps[1:]]
 
 
 def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:
-    """Existence, absence and choice."""
-    if found := _IT_IS.match(text):
-        return [_absence(found["what"], conditions)]
-    if found := _NOT_ALLOWED_TO.search(text):
-        return [_absence(found["what"], conditions)]
+    """Read existence, absence and choice."""
+    if match := _IT_IS.match(text):
+        return [_absence(match["what"], conditions)]
+    if match := _NOT_ALLOWED_TO.search(text):
+        return [_absence(match["what"], conditions)]
     if _NO_NEED.match(text) or NOT_ASKED.search(text):
         return []
     nobody = NOBODY.match(text) and (MUST.search(text) or re.search(r"\b(?:may|can|is|are)\b", text))
     if PROHIBITED.search(text) or _bans(text) or nobody:
         return _forbidden(text, conditions)
     if (
-        (found := _NOT_DONE.match(text))
-        and not _RELATIVE.search(found["a"])
-        and is_participle(found["v"])
-        and found["v"] not in _NO_TIME
+        (match := _NOT_DONE.match(text))
+        and not _RELATIVE.search(match["a"])
+        and is_participle(match["v"])
+        and match["v"] not in _NO_TIME
     ):
         return [_absence(text.replace(" not ", " "), conditions)]
-    if (found := _NO_ON.match(text)) and not is_finite(text):
+    if (match := _NO_ON.match(text)) and not is_finite(text):
         return [
-            ProcedureStatement("absence", found["a"], conditions=(*conditions, Condition(found["c"], is_scope=True)))
+            ProcedureStatement("absence", match["a"], conditions=(*conditions, Condition(match["c"], is_scope=True)))
         ]
-    if shape == "item" and (found := _NO_THING.match(text)) and not is_finite(text):
-        return [ProcedureStatement("absence", found["a"], conditions=conditions)]
+    if shape == "item" and (match := _NO_THING.match(text)) and not is_finite(text):
+        return [ProcedureStatement("absence", match["a"], conditions=conditions)]
     if PERMISSION.search(text):
         return []
     if chosen := _choice(text, conditions):
@@ -286,15 +289,15 @@ def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Pro
         return [_existence(REQUIRED.sub(" ", text), conditions)]
     if (needed := deadline_phrases.count_needed(text)) and not is_imperative(text):
         return [replace(needed, conditions=conditions)]
-    if (found := REQUIRES.match(text)) and not is_imperative(text) and words_in(found["what"]):
+    if (match := REQUIRES.match(text)) and not is_imperative(text) and words_in(match["what"]):
         if re.search(r"\b(?:first|prior|beforehand|in advance|previous)\b", text):
-            a = phrase(re.sub(r"\b(?:prior|previous|beforehand)\b", "", found["a"]))
-            return [ProcedureStatement("precedence", a, phrase(found["what"]), conditions=conditions)]
+            a = phrase(re.sub(r"\b(?:prior|previous|beforehand)\b", "", match["a"]))
+            return [ProcedureStatement("precedence", a, phrase(match["what"]), conditions=conditions)]
         _, narrowed = condition_phrases.of_subject(text)
         conditions = (*conditions, *narrowed)
-        is_clear = conditions or (_ALL.match(found["what"]) and not _SOMEONE.match(found["a"]))
-        unclear = "" if is_clear else f"whether every case has {phrase(found['what'])!r} is not said"
-        return [ProcedureStatement("existence", phrase(found["a"]), conditions=conditions, doubt=unclear)]
+        is_clear = conditions or (_ALL.match(match["what"]) and not _SOMEONE.match(match["a"]))
+        unclear = "" if is_clear else f"whether every case has {phrase(match['what'])!r} is not said"
+        return [ProcedureStatement("existence", phrase(match["a"]), conditions=conditions, doubt=unclear)]
     if is_imperative(text):
         return [_existence(p, conditions) for p in coordinated(text)]
     if shape == "item" and _is_state(text):
@@ -309,7 +312,7 @@ def _plain(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[Pro
 
 
 def _ensured(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:
-    """What must be seen to: that something is done, or is not."""
+    """Read what must be ensured: that something is done, or is not done."""
     if forbids(text):
         return _read(text, shape, conditions)
     done = re.search(r"\b(?:is|are|be|been|has been|have been) (?:\w+ly )?(?P<v>[a-z]+)", text)
@@ -317,15 +320,16 @@ def _ensured(text: str, shape: str, conditions: tuple[Condition, ...]) -> list[P
 
 
 def _bans(text: str) -> bool:
-    """It says that something must not be done; "is not ..." says how things are, and "what cannot wait" is no clause
-    of its own.
+    """Return whether the clause forbids an action.
+
+    "is not ..." describes a state, and "what cannot wait" is no clause of its own.
     """
-    found = NEVER.search(text)
-    return bool(found and not _STATE.fullmatch(found[0].strip()) and not _RELATIVE.search(text[: found.start()]))
+    match = NEVER.search(text)
+    return bool(match and not _STATE.fullmatch(match[0].strip()) and not _RELATIVE.search(text[: match.start()]))
 
 
 def _tells_a_step(text: str) -> bool:
-    """A plain statement that something is done: "the order is blocked", "the manager decides"."""
+    """Return whether a plain statement describes an action: "the order is blocked", "the manager decides"."""
     if _STATIVE.search(text):
         return False
     passive = re.search(r"\b(?:is|are) (?:\w+ly )?(?P<v>[a-z]+)\b", text)
@@ -335,15 +339,15 @@ def _tells_a_step(text: str) -> bool:
 
 
 def _is_state(text: str) -> bool:
-    """A noun with a participle, as a list of things to do has it: "laptop ordered"."""
+    """Return whether the text is a noun with a participle, as in a list of things to do: "laptop ordered"."""
     words = words_in(text)
     return len(words) > 1 and not is_finite(text) and not is_base(words[0]) and any(is_participle(w) for w in words[1:])
 
 
 def _forbidden(text: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:
     if PROHIBITED.search(text):
-        found = PROHIBITED.search(text)
-        rest = text[found.end() :] if found else ""
+        match = PROHIBITED.search(text)
+        rest = text[match.end() :] if match else ""
         if rest.startswith(" to "):
             return [_absence(rest[4:], conditions)]
     text, narrowed = condition_phrases.of_subject(text)
@@ -361,21 +365,21 @@ def _existence(text: str, conditions: tuple[Condition, ...], strong: bool = True
 
 
 def _choice(text: str, conditions: tuple[Condition, ...]) -> list[ProcedureStatement]:
-    found = _EITHER.match(text)
-    if found and (MUST.search(text) or obliges(text.replace("either ", "", 1)) or is_finite(text)):
+    match = _EITHER.match(text)
+    if match and (MUST.search(text) or obliges(text.replace("either ", "", 1)) or is_finite(text)):
         return [
             ProcedureStatement(
-                "choice", options=(phrase(found["a"]), phrase(found["b"])), conditions=conditions, exclusive=True
+                "choice", options=(phrase(match["a"]), phrase(match["b"])), conditions=conditions, exclusive=True
             )
         ]
     if (things := _OR_THING.match(text)) and is_imperative(text):
         return [ProcedureStatement("choice", options=(phrase(things["a"]), phrase(things["b"])), conditions=conditions)]
-    found = _OR.match(text)
-    if found and (is_imperative(text) or MUST.search(text)) and " either" not in text:
-        words = words_in(found["b"])
-        passive = bool(re.search(r"\bbe\b", found["a"]))
+    match = _OR.match(text)
+    if match and (is_imperative(text) or MUST.search(text)) and " either" not in text:
+        words = words_in(match["b"])
+        passive = bool(re.search(r"\bbe\b", match["a"]))
         if words and len(words) > (0 if passive else 1) and (is_participle(words[0]) if passive else is_base(words[0])):
             return [
-                ProcedureStatement("choice", options=(phrase(found["a"]), phrase(found["b"])), conditions=conditions)
+                ProcedureStatement("choice", options=(phrase(match["a"]), phrase(match["b"])), conditions=conditions)
             ]
     return []

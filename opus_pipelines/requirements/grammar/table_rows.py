@@ -1,6 +1,4 @@
-"""Rows of a table as statements: a cell that names a step, and cells that say when, by when, how often or whether it
-is done.
-"""
+"""Statements of table rows: one cell names a step, others say when, until when, how often or whether it is done."""
 
 import re
 
@@ -18,7 +16,8 @@ _PERMITS = re.compile(
 _FORBIDS = re.compile(r"^(?:(?:is )?(?:prohibited|forbidden|not allowed|not permitted|never)\b)(?P<rest>.*)$", re.I)
 _SAME_DAY = re.compile(r"^(?:the )?same day$|^immediately$|^at once$", re.I)
 _DUE = re.compile(
-    r"^(?:within |max(?:imum|\.)? |at most |up to |not? later than )?(?:an? |\w+[-.,\d]* )(?:working |business |calendar )?(?:minute"
+    r"^(?:within |max(?:imum|\.)? |at most |up to |not? later than )?(?:an? |\w+[-.,\d]* )(?:working |business "
+    r"|calendar )?(?:minute"
     r"|hour|day|week|month)s?(?: at most| maximum)?(?: (?:of|after|from) .+)?$",
     re.I,
 )
@@ -44,15 +43,15 @@ _WHOLE = re.compile(r"\b(?:whole|total|entire|overall|end-to-end|all steps)\b|^p
 
 
 def activity_column(text: str) -> int | None:
-    """The column of the activities, where the row is the head of a table: "No. | Activity | Rule"."""
+    """Return the index of the activity column, where the row is the head of a table: "No. | Activity | Rule"."""
     names = [name.strip().casefold() for name in _split(text)]
     return next((names.index(known) for known in _ACTIVITIES if known in names), None)
 
 
 def statements_of_row(text: str, column: int | None = None) -> tuple[ProcedureStatement, ...]:
-    """What a row states; a row of a table with named columns is `column: value; ...`, one without is `cell | cell`.
+    """Return the statements of a row: `column: value; ...` with column names, `cell | cell` without.
 
-    `column`: that of the activities, where the table's head tells it.
+    `column`: the index of the activity column, where the table's head tells it.
     """
     if column is not None and len(parts := _split(text)) > column and words_in(parts[column].casefold()):
         cells = [parts[column], *(p for n, p in enumerate(parts) if n != column)]
@@ -60,7 +59,7 @@ def statements_of_row(text: str, column: int | None = None) -> tuple[ProcedureSt
         return tuple(dict.fromkeys(_of_step(cells[0], cells[1:])))
     cells = _cells(text)
     texts = [cell for cell in cells if len(cell.split()) >= 5 and not _rule_like(cell) and _step_of([cell]) is None]
-    long = [said for cell in texts for said in statements_of(cell)]
+    long = [statement for cell in texts for statement in statements_of(cell)]
     place = _step_of(cells)
     if place is None:
         return tuple(long)
@@ -78,14 +77,15 @@ def _split(text: str) -> list[str]:
 
 
 def _named(cell: str) -> str:
-    """A cell without the name of its column."""
+    """Return a cell without the name of its column."""
     name, _, value = cell.partition(": ")
     return value.strip() if value and len(name.split()) <= 4 else cell
 
 
 def _step_of(cells: list[str]) -> int | None:
-    """The cell that names the step: the first that begins with a verb, says that something was done, or speaks of the
-    whole.
+    """Return the index of the cell that names the step, else None.
+
+    It is the first that begins with a verb, ends in a participle, or is about the whole work.
     """
     order = sorted(range(len(cells)), key=lambda n: (len(words_in(cells[n].casefold())) < 2, n))
     for n in order:
@@ -104,49 +104,49 @@ def _rule_like(cell: str) -> bool:
 
 
 def _of_step(step: str, rest: list[str]) -> list[ProcedureStatement]:
-    """The step's statements: each cell beside it is read as the end of one sentence with it."""
+    """Return the statements of a step: each other cell is read as the end of a sentence with it."""
     if any(_PERMITS.match(c) for c in rest) and not any(_OBLIGES.match(c) or _ORDER.match(c) for c in rest):
         return []
     if _WHOLE.search(step):
         due = next((c for c in rest if _DUE.match(c)), None)
         return list(statements_of(f"The whole work must be done within {_bare(due)}")) if due else []
-    found: list[ProcedureStatement] = []
+    statements: list[ProcedureStatement] = []
     conditions = [c for c in (_condition(c) for c in rest) if c]
     condition = f" if {conditions[0]}" if conditions else ""
     for cell in (part.strip() for c in rest for part in c.split(", ")):
         if _FORBIDS.match(cell) and not _CHOICE.search(" ".join(rest)):
             without = re.match(r"never without (?P<a>.+)$", cell, re.I)
             ending = f" without {without['a']}" if without else _forbidden_for(cell)
-            found += statements_of(f"Do not {_lower(step)}{ending}")
+            statements += statements_of(f"Do not {_lower(step)}{ending}")
         elif _ORDER.match(cell):
-            found += statements_of(_ordered(step, cell))
+            statements += statements_of(_ordered(step, cell))
         elif _DUE.match(cell) and not _SAME_DAY.match(cell):
-            found += statements_of(f"{_must(step)} within {_bare(cell)}{condition}")
+            statements += statements_of(f"{_must(step)} within {_bare(cell)}{condition}")
         elif _LIMIT.match(cell):
             noun = " ".join(words_in(step.casefold())[1:]) or step
-            found += statements_of(f"The {noun} must be {re.sub('(?i)^max[a-z.]*', 'at most', cell)}")
+            statements += statements_of(f"The {noun} must be {re.sub('(?i)^max[a-z.]*', 'at most', cell)}")
     if _CHOICE.search(" ".join(rest)):
         return list(statements_of(f"You must either {_lower(step)}"))
-    forbidden = any(s.kind == "absence" for s in found)
+    forbidden = any(s.kind == "absence" for s in statements)
     always = any(_OBLIGES.match(part.strip()) for c in rest for part in c.split(", "))
-    obliged = conditions or always or any(s.kind == "limit" for s in found)
-    if obliged and not forbidden and not any(s.kind in ("precedence", "response") for s in found):
-        found += [s for s in statements_of(f"{_must(step)}{condition}") if s not in found]
-    return found
+    obliged = conditions or always or any(s.kind == "limit" for s in statements)
+    if obliged and not forbidden and not any(s.kind in ("precedence", "response") for s in statements):
+        statements += [s for s in statements_of(f"{_must(step)}{condition}") if s not in statements]
+    return statements
 
 
 def _condition(cell: str) -> str:
-    """The condition that a cell states, in the words of an if-clause."""
-    found = _CONDITION.match(cell)
-    if not found or _OBLIGES.match(cell) or _ORDER.match(cell) or cell.casefold() in ("on return", "on receipt"):
+    """Return the condition of a cell, in the words of an if-clause."""
+    match = _CONDITION.match(cell)
+    if not match or _OBLIGES.match(cell) or _ORDER.match(cell) or cell.casefold() in ("on return", "on receipt"):
         return ""
-    said = re.sub(r"^(?:only|required|mandatory)\s+", "", found["c"], flags=re.I)
-    return re.sub(r"^(?:if|when|where|for)\s+", "", said, flags=re.I)
+    condition = re.sub(r"^(?:only|required|mandatory)\s+", "", match["c"], flags=re.I)
+    return re.sub(r"^(?:if|when|where|for)\s+", "", condition, flags=re.I)
 
 
 def _forbidden_for(cell: str) -> str:
-    found = re.search(r"\bfor (?P<x>.+)$", cell, re.I)
-    return f" in case of {found['x']}" if found else ""
+    match = re.search(r"\bfor (?P<x>.+)$", cell, re.I)
+    return f" in case of {match['x']}" if match else ""
 
 
 def _ordered(step: str, cell: str) -> str:

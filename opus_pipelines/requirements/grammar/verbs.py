@@ -1,6 +1,4 @@
-"""Parts of speech as far as the grammar needs them, from lemminflect's dictionary: which word may be a verb, and in
-which form.
-"""
+"""Parts of speech from the dictionary of lemminflect: whether a word may be a verb, and in which form."""
 
 import re
 from functools import lru_cache
@@ -8,7 +6,10 @@ from itertools import pairwise
 
 from lemminflect import getAllLemmas, getInflection
 
-_FINITE_WORDS = "is are was were am be has have had do does did will would shall should must can could may might cannot needs need isn't aren't"
+_FINITE_WORDS = (
+    "is are was were am be has have had do does did will would shall should must can could may might "
+    "cannot needs need isn't aren't"
+)
 FINITE = frozenset(_FINITE_WORDS.split())
 _WORD = re.compile(r"[a-z][a-z'-]*")
 _OTHER_WORDS = "see say thank thanks feel let hope imagine note tip please like mean bet be have do does may more most"
@@ -27,19 +28,19 @@ def _is_noun(word: str) -> bool:
 
 
 def is_base(word: str) -> bool:
-    """The word may be a verb's base form: "verify", "check"."""
+    """Return whether the word may be a verb's base form: "verify", "check"."""
     return word in _lemmas(word) or ("-" in word and word.rpartition("-")[2] in _lemmas(word.rpartition("-")[2]))
 
 
 @lru_cache(maxsize=8192)
 def is_participle(word: str) -> bool:
-    """The word may be a past participle: "verified", "sent"."""
+    """Return whether the word may be a past participle: "verified", "sent"."""
     return any(word in getInflection(lemma, tag="VBN") for lemma in _lemmas(word))
 
 
 @lru_cache(maxsize=8192)
 def is_third_person(word: str) -> bool:
-    """The word is a verb's third person and no plural of a noun: "explains", not "checks"."""
+    """Return whether the word is a verb's third person and no plural of a noun: "explains", not "checks"."""
     return (
         word.endswith("s")
         and any(word in getInflection(lemma, tag="VBZ") for lemma in _lemmas(word))
@@ -48,24 +49,24 @@ def is_third_person(word: str) -> bool:
 
 
 def may_be_third_person(word: str) -> bool:
-    """The word is a verb's third person, whatever else it is: "checks"."""
+    """Return whether the word may be a verb's third person: "checks"."""
     return word.endswith("s") and any(word in getInflection(lemma, tag="VBZ") for lemma in _lemmas(word))
 
 
 def words_in(text: str) -> list[str]:
-    """The words of a lower-case text."""
+    """Return the words of a lower-case text."""
     return _WORD.findall(text)
 
 
 def is_finite(text: str) -> bool:
-    """The text has a finite verb: it is a clause, not a phrase."""
+    """Return whether the text has a finite verb and is therefore a clause."""
     words = words_in(text)
     pronouns = any(w in ("we", "you", "they", "i") and is_base(after) for w, after in pairwise(words))
     return pronouns or any(w in FINITE or is_third_person(w) for w in words) or _has_verb_after_noun(words)
 
 
 def _has_verb_after_noun(words: list[str]) -> bool:
-    """ "the clerk checks the file": a word that may be a third person, between a noun and a determiner."""
+    """Return whether a possible third person is between a noun and a determiner: "the clerk checks the file"."""
     after = {
         "the",
         "a",
@@ -89,7 +90,7 @@ def _has_verb_after_noun(words: list[str]) -> bool:
 
 
 def _makes_a_noun(before: str) -> bool:
-    """What follows the word is a noun: "the payer's edits"."""
+    """Return whether a noun follows the word: "the payer's edits"."""
     return before in (
         "the",
         "a",
@@ -106,7 +107,7 @@ def _makes_a_noun(before: str) -> bool:
 
 
 def _tells_of_several(words: list[str]) -> bool:
-    """ "school classes love the fog horn": two nouns, then the verb."""
+    """Return whether two nouns and then the verb begin the text: "school classes love the fog horn"."""
     match words:
         case [first, second, third, "the" | "a" | "an", *_]:
             return second.endswith("s") and _is_noun(first) and is_base(third)
@@ -114,7 +115,7 @@ def _tells_of_several(words: list[str]) -> bool:
 
 
 def is_imperative(text: str) -> bool:
-    """The text begins with a verb's base form and has no finite verb in its main clause: "check the seal"."""
+    """Return whether the text begins with a verb's base form and has no other finite verb: "check the seal"."""
     words = words_in(text)
     if (
         words[:1] in (["have"], ["get"])
@@ -131,7 +132,8 @@ def is_imperative(text: str) -> bool:
     if _tells_of_several(words):
         return False
     main = re.split(
-        r"\b(?:that|which|who|whom|whose|why|whether|if|what|how|where|when|because|so|until|before|after|while|unless|as|than"
+        r"\b(?:that|which|who|whom|whose|why|whether|if|what|how|where|when|because|so|until|before|after|while"
+        r"|unless|as|than"
         r"|even)\b",
         text,
     )[0]
