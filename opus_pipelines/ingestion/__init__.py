@@ -1,5 +1,6 @@
-"""History into the lake: which files changed, reading them side by side, joining cases over files, and versions of
-sources.
+"""Reads history into the lake.
+
+It decides which files changed, reads them in parallel, joins cases over files, and keeps the versions of sources.
 
 In: the history folder. Out: `history/implementations`, `history/sources` and `history/rejects`. Door:
 `ingestion.ingest.read_history`; `ingestion.onboarding` proposes settings for a new source.

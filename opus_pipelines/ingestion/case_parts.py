@@ -1,8 +1,7 @@
-"""Cases that stand in several files of a source, or in several places of one: their parts are put together and every
-record is counted.
+"""Joins cases that stand in several files of a source, or in several places of one file, and counts every record.
 
-The parts wait in memory while they are few, else on disk in buckets of whole cases, so that memory stays flat however
-many files a source has.
+The parts stay in memory while they are few. Otherwise they are written to disk in buckets of whole cases, so that
+memory stays constant however many files a source has.
 """
 
 import pickle
@@ -24,7 +23,7 @@ BUCKETS = 64
 
 
 class CaseParts:
-    """The parts of cases, in the order of the files; `folder` is used where they are many."""
+    """Stores the parts of cases in the order of the files. Many parts are stored in `folder`."""
 
     def __init__(self, folder: Path, in_memory: int = IN_MEMORY) -> None:
         self._folder, self._limit = folder, in_memory
@@ -33,14 +32,14 @@ class CaseParts:
         self._files: dict[int, IO[bytes]] = {}
 
     def add(self, parts: Sequence[Part]) -> None:
-        """Those of the next file."""
+        """Adds the parts of the next file."""
         self._kept += parts
         self._events += sum(len(part.case.events) for part in parts)
         if self._events > self._limit:
             self._spill()
 
     def cases(self) -> Iterator[list[Part]]:
-        """The parts of every case; cases of a bucket by the order in which they were met."""
+        """Yields the parts of every case. The cases of a bucket have the order in which they were added."""
         if not self._files:
             yield from _by_case(self._kept)
             return
@@ -51,7 +50,7 @@ class CaseParts:
             yield from _by_case(list(_read(file)))
 
     def close(self) -> None:
-        """Forget them."""
+        """Deletes all parts."""
         for file in self._files.values():
             file.close()
         self._files, self._kept = {}, []
@@ -61,13 +60,13 @@ class CaseParts:
         for part in self._kept:
             number = zlib.crc32(part.case.case_id.encode("utf-8", "surrogatepass")) % BUCKETS
             if number not in self._files:
-                self._files[number] = _nameless(self._folder)
+                self._files[number] = _unnamed_file(self._folder)
             pickle.dump(part, self._files[number], protocol=pickle.HIGHEST_PROTOCOL)
         self._kept, self._events = [], 0
 
 
-def _nameless(folder: Path) -> IO[bytes]:
-    """A file without a name: what is not masked yet does not outlive the run, however that ends."""
+def _unnamed_file(folder: Path) -> IO[bytes]:
+    """Opens a file without a name, so that data which is not masked yet is deleted however the run ends."""
     return TemporaryFile(dir=folder)
 
 
@@ -80,15 +79,16 @@ def _read(file: IO[bytes]) -> Iterator[Part]:
 
 
 def _by_case(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    found: defaultdict[str, list[Part]] = defaultdict(list)
+    cases: defaultdict[str, list[Part]] = defaultdict(list)
     for part in parts:
-        found[part.case.case_id].append(part)
-    yield from found.values()
+        cases[part.case.case_id].append(part)
+    yield from cases.values()
 
 
 class CasePartJoiner:
-    """Finishes cases that were put together. `counts`: of each file, by its path; what became of the cases' records is
-    added there.
+    """Joins the parts of cases and hands the cases to the assembler.
+
+    `counts` has the counts of each file by its path; the joiner adds what became of the cases' records.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class CasePartJoiner:
         self._keep = settings.duplicates == "keep"
 
     def case(self, parts: list[Part]) -> None:
-        """One case."""
+        """Joins and finishes one case."""
         if self._record_is_case:
             self._last_record(parts)
             return
@@ -145,7 +145,10 @@ class CasePartJoiner:
         self._counts[first].task_implementations += len(tasks)
 
     def _last_record(self, parts: list[Part]) -> None:
-        """Where a record is a whole case, the last one counts; earlier ones are duplicates where they say the same."""
+        """Finishes a case of a format whose record is a whole case: the last record counts.
+
+        Earlier records are duplicates if they equal the last one, else they are corrected.
+        """
         last = parts[-1]
         tasks = [event.task for event in last.case.events]
         left_out = self._sink.is_left_out_case(last.case)

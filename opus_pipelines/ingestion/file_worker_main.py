@@ -1,5 +1,6 @@
-"""A process that reads files for another: `python -m opus_pipelines.ingestion.file_worker_main FD`. It ends when that
-one does.
+"""The main module of a file worker: `python -m opus_pipelines.ingestion.file_worker_main FD`.
+
+The process ends when the process that started it ends.
 """
 
 import signal
@@ -12,7 +13,7 @@ from opus_pipelines.ingestion.read_file import read_file
 
 
 def main() -> None:
-    """Read what comes through the connection, one file after the other."""
+    """Reads the files that arrive through the connection, one after the other."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the run that started it ends it
     connection = Connection(int(sys.argv[1]))
     while True:
@@ -24,7 +25,7 @@ def main() -> None:
         result = read_file(job.source, job.settings, job.file, seen, job.folder, connection.send)
         for spool in (result.implementations, result.rejects):
             if spool is not None:
-                spool.settle(to_disk=True)
+                spool.finish(to_disk=True)
         result.asked -= result.case_ids
         connection.send(Answer(result, seen.names, seen.left_out))
 

@@ -1,8 +1,8 @@
-"""Files read side by side, each by a process of its own that knows nothing of the others.
+"""Reads files in parallel, each in a worker process that shares no state with the others.
 
-The processes are started afresh (`python -m opus_pipelines.ingestion.file_worker_main`), never forked: the run has
-threads and a JVM. A process that dies costs its file only: the file is tried once more while no other is read, for two
-large files may need more memory together than there is.
+The processes are started with `python -m opus_pipelines.ingestion.file_worker_main` and never forked, because the run
+has threads and a JVM. If a process dies, only its file is affected: it is tried once more while no other file is read,
+because two large files may need more memory together than there is.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ Key = tuple[str, str]  # source and path
 
 @dataclass
 class Job:
-    """One file to read as if it were the first of its source; rows go to `folder`."""
+    """One file to read as if it were the first of its source. Its rows are written to `folder`."""
 
     source: str
     settings: SourceSettings
@@ -35,7 +35,7 @@ class Job:
 
 @dataclass
 class Answer:
-    """What came of a job, and what was learned on the way that later files of the source must know."""
+    """The result of a job, and the state that the reading of later files of the source depends on."""
 
     result: FileResult
     names: dict[str, str]
@@ -43,7 +43,7 @@ class Answer:
 
 
 class Workers:
-    """Some processes and the jobs for them; a context, at whose end no process is left."""
+    """A set of worker processes and the jobs for them. As a context manager it ends all processes on exit."""
 
     def __init__(self, count: int, jobs: Mapping[Key, Job], progress: Callable[[str], None]) -> None:
         self._jobs, self._progress = jobs, progress
@@ -55,7 +55,7 @@ class Workers:
         self._answers: dict[Key, Answer] = {}
 
     def __enter__(self) -> "Workers":
-        self._hand_out()
+        self._assign_jobs()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -68,29 +68,29 @@ class Workers:
         return key in self._jobs
 
     def answer(self, key: Key) -> Answer:
-        """What came of a job; waits for it."""
+        """Waits for a job and returns its result."""
         while key not in self._answers:
             for connection in wait(list(self._busy)):
-                self._hear(connection)  # type: ignore[arg-type]
-            self._hand_out()
+                self._receive(connection)  # type: ignore[arg-type]
+            self._assign_jobs()
         return self._answers.pop(key)
 
-    def _hear(self, connection: Connection) -> None:
+    def _receive(self, connection: Connection) -> None:
         process, key = self._busy[connection]
         try:
-            said: Any = connection.recv()
+            message: Any = connection.recv()
         except (EOFError, OSError):
             del self._busy[connection]
             connection.close()
             self._died(key, process)
             return
-        if isinstance(said, str):
-            self._progress(said)
+        if isinstance(message, str):
+            self._progress(message)
             return
         del self._busy[connection]
         if key in self._alone:
             self._alone.remove(key)
-        self._answers[key] = said
+        self._answers[key] = message
         self._idle.append((connection, process))
 
     def _died(self, key: Key, process: Process) -> None:
@@ -105,7 +105,7 @@ class Workers:
         )
         self._answers[key] = Answer(FileResult(reason=reason, lost=True), {}, set())
 
-    def _hand_out(self) -> None:
+    def _assign_jobs(self) -> None:
         while self._waiting and len(self._busy) < self._count:
             self._start(self._waiting.popleft())
         if self._alone and not self._busy:

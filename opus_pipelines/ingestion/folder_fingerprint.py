@@ -1,4 +1,7 @@
-"""Has the history folder changed? Answered from names, sizes and times of files, so that it can be asked every minute."""
+"""Detects changes of the history folder from names, sizes and times of files.
+
+This is cheap enough to be done every minute.
+"""
 
 from pathlib import Path
 
@@ -8,11 +11,10 @@ from opus_pipelines.event_logs.source_settings import FILE_NAME
 
 
 def fingerprint(history: Path) -> str:
-    """Hash of path, size and modification time of every data file, settings file and pin; of an absent folder, that of
-    an empty one.
+    """Hashes path, size and modification time of every data file, settings file and pin.
 
-    A file that goes away while it is looked at counts as gone. What really changed is for the rebuild to find out, by
-    content.
+    An absent folder has the hash of an empty one. A file that disappears meanwhile counts as absent. The rebuild then
+    compares the contents.
     """
     folders = (
         sorted(f for f in history.iterdir() if f.is_dir() and not f.name.startswith(".")) if history.is_dir() else []

@@ -1,7 +1,7 @@
-"""History into the lake: every changed source is read whole into a new immutable folder; history/sources says what
-became of each file.
+"""Reads history into the lake.
 
-A source that cannot be read without loss keeps its last good version (`versions`), and says so.
+Every changed source is read whole into a new immutable folder, and history/sources records what became of each file. A
+source that cannot be read without loss keeps its last good version (`source_versions`), with the reason.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,10 @@ MAX_QUARANTINED_SHARE = 0.01
 
 @dataclass
 class SourceState:
-    """One source as the lake has it now. `held`: why it keeps an earlier version; None where what was read is in use."""
+    """The current state of one source in the lake.
+
+    `held` is the reason why the source keeps an earlier version, or None if the version read last is in use.
+    """
 
     source: str
     folder: Path
@@ -52,11 +55,11 @@ class SourceState:
 
 @dataclass
 class HistoryState:
-    """All of history as the lake has it now. `sources`: those with implementations, by name; `files`: the rows of
-    history/sources.
+    """The current state of all history in the lake.
 
-    `failed`: a line for each file or source that could not be read; `held`: those of them that are about a source which
-    keeps its last good version, or of which nothing is used because it has none.
+    `sources` has those with implementations, by name, and `files` the rows of history/sources. `failed` has a message
+    for each file or source that could not be read. `held` has those messages that are about a source which keeps its
+    last good version, or of which nothing is used because it has none.
     """
 
     sources: list[SourceState] = field(default_factory=list)
@@ -78,27 +81,27 @@ def read_history(
     max_quarantined_share: float = MAX_QUARANTINED_SHARE,
     home: Lake | None = None,
 ) -> HistoryState:
-    """Read what changed, leave the rest alone. `now` dates first_seen and last_read only; `force` reads unchanged
-    sources too.
-    `plans`: what `plan_history` said, where it was asked already: it hashes every file. `usd_per_unit`: the rates of
-    opus.toml.
-    `processes`: at most so many read files side by side (0: one a core); the result is the same.
-    `max_quarantined_share`: of a source's cases that may be put aside, above which it keeps its last good version.
-    `home`: where that lies, when everything is made again elsewhere.
+    """Reads the sources that changed and leaves the others as they are.
 
-    A file rejected whole is a line in `failed`, and the rest goes on. Raises InputError where there is no history
-    folder.
+    `now` sets only first_seen and last_read. `force` reads unchanged sources too. `plans` is the result of
+    `plan_history` if the caller has it already, because planning hashes every file. `usd_per_unit` has the exchange
+    rates of opus.toml. `processes` is the largest number of parallel readers (0: one per core); the result does not
+    depend on it. `max_quarantined_share` is the share of a source's cases that may be quarantined; above it the source
+    keeps its last good version. `home` is the lake of that version if everything is rebuilt in another lake.
+
+    A file that is rejected whole adds a message to `failed`, and the run continues. Raises InputError if there is no
+    history folder.
     """
     private_key(lake)  # made by the first rebuild
     plans = plan_history(history, usd_per_unit, lake) if plans is None else plans
     before = {(row["source"], row["path"]): row for row in _rows_before(lake)}
-    night = _Night(lake, home or lake, before, now, SourceVersions.of(lake), max_quarantined_share, progress)
+    run = _HistoryRun(lake, home or lake, before, now, SourceVersions.of(lake), max_quarantined_share, progress)
     state = HistoryState(failed=strays(history))
-    to_read = [plan for plan in plans if night.is_to_read(plan, force)]
+    to_read = [plan for plan in plans if run.is_to_read(plan, force)]
     with _reading(lake, to_read, processes, progress) as reading:
         for plan in plans:
-            night.source(plan, reading if plan in to_read else None, state)
-    night.versions.save(lake)
+            run.source(plan, reading if plan in to_read else None, state)
+    run.versions.save(lake)
     state.changed |= {_identity(row) for row in state.files} != {
         _identity(row) for row in before.values() if row["status"] != "gone"
     }
@@ -112,8 +115,8 @@ def read_history(
 
 
 @dataclass
-class _Night:
-    """What the reading of each source must know."""
+class _HistoryRun:
+    """The state of one run that the reading of each source depends on."""
 
     lake: Lake
     home: Lake
@@ -124,7 +127,7 @@ class _Night:
     progress: Progress
 
     def is_to_read(self, plan: SourcePlan, force: bool) -> bool:
-        """Did the source change since it was last read, or what is allowed of it?"""
+        """Tells whether the source, or what its settings allow, changed since it was last read."""
         if plan.settings is None or not plan.files:
             return False
         old = [(self.before.get((plan.name, f.path)), f.content_hash) for f in plan.files]
@@ -141,7 +144,10 @@ class _Night:
         return not (self.lake.folder(IMPLEMENTATIONS, source_key=plan.name, content=plan.content) / PART).exists()
 
     def source(self, plan: SourcePlan, reading: FileReadPool | None, state: HistoryState) -> None:
-        """Read a source, or leave it as it is, and add it to the state. `reading`: None where it is not to be read."""
+        """Reads a source, or leaves it as it is, and adds it to the state.
+
+        `reading` is None if it is not to be read.
+        """
         rows, result, withheld = self._rows(plan, reading)
         plan = _as_read(plan.leaving_out(Forgotten.of(self.lake)), rows)
         held = why_held(plan, rows, self.versions, self.max_share)
@@ -149,10 +155,10 @@ class _Night:
             _publish(self.lake, plan, result, withheld, is_used=held is None)
         state.failed += [] if plan.settings is None else _failures(rows)
         if held is None:
-            found = self._new_version(plan, rows)
+            version = self._new_version(plan, rows)
         else:
-            found = usable(self.lake, self.home, plan, self.versions.get(plan.name))
-            line = f"{plan.name}: {held}; " + _in_use(found)
+            version = usable(self.lake, self.home, plan, self.versions.get(plan.name))
+            line = f"{plan.name}: {held}; " + _in_use(version)
             state.held.append(line)
             state.failed.append(line)
             self.progress(line)
@@ -160,20 +166,20 @@ class _Night:
         is_read = result is not None and held is None
         state.changed |= is_read
         read = {} if plan.settings is None else {"content": plan.content}
-        state.files += [row | read | {"version": found.content if found else None} for row in rows]
-        if found is not None:
-            self.versions.keep(plan.name, found)
-            if found.implementations:
+        state.files += [row | read | {"version": version.content if version else None} for row in rows]
+        if version is not None:
+            self.versions.keep(plan.name, version)
+            if version.implementations:
                 state.sources.append(
                     SourceState(
                         plan.name,
-                        found.folder(self.lake, plan.name),
-                        found.content,
-                        found.industry,
-                        found.merge,
+                        version.folder(self.lake, plan.name),
+                        version.content,
+                        version.industry,
+                        version.merge,
                         "held" if held else "loaded" if is_read else "unchanged",
-                        found.implementations,
-                        found.stated,
+                        version.implementations,
+                        version.stated,
                         held,
                     )
                 )
@@ -201,7 +207,7 @@ class _Night:
     def _rows(
         self, plan: SourcePlan, reading: FileReadPool | None
     ) -> tuple[list[dict[str, Any]], SourceResult | None, bool]:
-        """The rows of history/sources of one source, what was read of it, and whether a forgotten client was met."""
+        """Returns the rows of history/sources of one source, its result, and whether a forgotten client occurred."""
         old = {f.path: self.before.get((plan.name, f.path)) for f in plan.files}
         if plan.settings is None:
             refused = FileResult(reason=plan.refused)
@@ -224,8 +230,9 @@ def _in_use(version: SourceVersion | None) -> str:
 
 
 def _rows_before(lake: Lake) -> list[dict[str, Any]]:
-    """The rows of history/sources. Times pass as numbers: Arrow's own way to Python times imports pandas, which takes
-    a second or two.
+    """Returns the rows of history/sources.
+
+    Times are converted as numbers: Arrow's own conversion to Python times imports pandas, which takes a second or two.
     """
     table = read_table(SOURCES, lake.folder(SOURCES))
     for place, column in enumerate(SOURCES.columns):
@@ -251,9 +258,7 @@ def _reading(lake: Lake, plans: list[SourcePlan], processes: int, progress: Prog
 
 
 def _as_read(plan: SourcePlan, rows: list[dict[str, Any]]) -> SourcePlan:
-    """The plan with what is known of its files once they are read: the currencies of their amounts, and which of them
-    were lost.
-    """
+    """Completes the plan after reading with the currencies of the amounts and the files that were lost."""
     plan = plan.in_currencies(code for row in rows for code in row.get("currencies") or ())
     known = {f.path: f.content_hash for f in plan.files}
     lost = sorted(row["path"] for row in rows if row["content_hash"] != known[row["path"]])
@@ -261,7 +266,7 @@ def _as_read(plan: SourcePlan, rows: list[dict[str, Any]]) -> SourcePlan:
 
 
 def _unchanged(row: dict[str, Any], settings: SourceSettings) -> dict[str, Any]:
-    """A row of a file that is as it was; which rates are lacking may have changed all the same, to and fro."""
+    """Returns the row of an unchanged file. Its reason is recomputed, because the exchange rates may have changed."""
     if row["status"] in ("rejected", "held"):
         return row
     return row | {"status": "unchanged", "reason": remark(row.get("currencies") or (), settings)}
@@ -271,38 +276,41 @@ FEW = 20  # files of a source up to which each has a line of progress of its own
 
 
 def _report(plan: SourcePlan, result: SourceResult, progress: Progress) -> None:
-    """A line for each file, or one for all where they are many."""
+    """Reports a line for each file, or one line for all files if they are many."""
     results = result.files
-    for file, found in zip(plan.files, results, strict=True):
-        if found.reason or len(plan.files) <= FEW:
+    for file, file_result in zip(plan.files, results, strict=True):
+        if file_result.reason or len(plan.files) <= FEW:
             progress(
-                f"{plan.name}/{file.path}: " + (f"rejected: {found.reason}" if found.reason else _summary(found.counts))
+                f"{plan.name}/{file.path}: "
+                + (f"rejected: {file_result.reason}" if file_result.reason else _summary(file_result.counts))
             )
-        if found.mixed_encodings:
-            progress(f"{plan.name}/{file.path}: {found.mixed_encodings}")
+        if file_result.mixed_encodings:
+            progress(f"{plan.name}/{file.path}: {file_result.mixed_encodings}")
     if result.joined_cases:
         progress(f"{plan.name}: {result.joined_cases:,} cases stand in several files or places and were put together")
-    if plan.settings and (said := remark((code for r in results for code in r.counts.currencies), plan.settings)):
-        progress(f"{plan.name}: {said}")
+    if plan.settings and (
+        missing_rates := remark((code for r in results for code in r.counts.currencies), plan.settings)
+    ):
+        progress(f"{plan.name}: {missing_rates}")
     if len(plan.files) > FEW:
         whole, cases = sum(r.reason is not None for r in results), sum(r.counts.implementations for r in results)
         progress(f"{plan.name}: {len(results):,} files ({whole:,} rejected whole), {cases:,} cases")
 
 
 def _leave_out(lake: Lake, plan: SourcePlan, clients: set[str]) -> SourcePlan:
-    """Remember whom the source was read without."""
+    """Records which forgotten clients were left out of the source."""
     known = Forgotten.of(lake)
-    found = known.with_cases_in(plan.name, clients)
-    if found != known:
-        found.save(lake)
-    return plan.leaving_out(found)
+    updated = known.with_cases_in(plan.name, clients)
+    if updated != known:
+        updated.save(lake)
+    return plan.leaving_out(updated)
 
 
 def _publish(lake: Lake, plan: SourcePlan, result: SourceResult, withheld: bool, is_used: bool) -> None:
-    """Rejects before implementations: whoever finds the second finds the first. What is not used leaves only its
-    rejects.
+    """Publishes the rejects, then the implementations, so that a reader of the second finds the first.
 
-    `withheld`: a forgotten client was met. A rejected record does not tell whose it is: no text of any is kept.
+    A version that is not used publishes only its rejects. `withheld`: a forgotten client occurred. A rejected record
+    does not show whose it is, so the texts of all rejects are then withheld.
     """
     implementations, rejects = result.spools()
     for dataset, spools in (
@@ -316,9 +324,9 @@ def _publish(lake: Lake, plan: SourcePlan, result: SourceResult, withheld: bool,
 
 
 def _withheld(rejects: pa.Table) -> pa.Table:
-    told = pa.repeat(pa.scalar(WITHHELD), len(rejects))
+    text = pa.repeat(pa.scalar(WITHHELD), len(rejects))
     for name in ("reason", "record"):
-        rejects = rejects.set_column(rejects.schema.get_field_index(name), name, told)
+        rejects = rejects.set_column(rejects.schema.get_field_index(name), name, text)
     place = rejects.schema.get_field_index("case_id")
     return rejects.set_column(place, "case_id", pa.nulls(len(rejects), pa.string()))
 
@@ -351,14 +359,14 @@ def _failures(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _unknown_activities(name: str, source: SourceState) -> list[str]:
-    """A line for each name of `[activities]` that the source does not have."""
+    """Returns a message for each name of `[activities]` that the source does not have."""
     if not source.stated:
         return []
     return [f"{name}/{FILE_NAME}: {line}" for line in unknown_names(source.stated, activity_names(source.folder))]
 
 
 def _unknown_rates(plan: SourcePlan, folder: Path) -> list[str]:
-    """A line for each name of `[rates]` that nobody in the source goes by."""
+    """Returns a message for each name of `[rates]` that no actor in the source has."""
     rates = plan.settings.rates if plan.settings else {}
     return [f"{plan.name}/{FILE_NAME}: {line}" for line in unknown_rates(rates, folder)]
 
@@ -370,7 +378,8 @@ def _write_sources(lake: Lake, rows: list[dict[str, Any]]) -> None:
 
 def _summary(counts: Counts) -> str:
     return (
-        f"{counts.records:,} records ({counts.used:,} used, {counts.not_work:,} no work, {counts.rejected:,} rejected), "
+        f"{counts.records:,} records ({counts.used:,} used, {counts.not_work:,} no work, {counts.rejected:,} "
+        "rejected), "
         f"{counts.implementations:,} cases"
         + (f", {counts.quarantined:,} put aside whole" if counts.quarantined else "")
         + (f", {counts.duplicates:,} records came twice" if counts.duplicates else "")

@@ -1,5 +1,6 @@
-"""The files of all sources that must be read: large ones side by side, where that pays, with exactly the result of one
-after the other.
+"""Reads the files of all sources, large ones in parallel where that saves time.
+
+The result is the same as when the files are read one after the other.
 """
 
 import os
@@ -19,7 +20,7 @@ _MUCH = 48 << 20  # and of all such files together, from which processes are wor
 
 
 class FileReadPool:
-    """Reads the files of sources, each file once; rows wait in `folder`."""
+    """Reads each file of the sources once. Rows are stored in `folder`."""
 
     def __init__(
         self, plans: Sequence[SourcePlan], forgotten: Forgotten, folder: Path, processes: int, progress: Progress
@@ -37,28 +38,31 @@ class FileReadPool:
         self._workers = Workers(count, jobs, progress) if pays else None
 
     def running(self) -> AbstractContextManager[object]:
-        """While the files are read."""
+        """Runs the worker processes while the files are read."""
         return self._workers or nullcontext()
 
     @property
     def folder(self) -> Path:
-        """Where rows wait."""
+        """Returns a new path for rows."""
         return self._folder
 
     def again(self, plan: SourcePlan, file: FilePlan, seen: Seen) -> FileResult:
-        """A file that was read already, with what is known of the others."""
+        """Reads a file once more, with the state of the other files of its source."""
         if plan.settings is None:
             return FileResult(reason=plan.refused)
         return read_file(plan.name, plan.settings, file, seen, self._folder, self._progress)
 
     def read(self, plan: SourcePlan, file: FilePlan, seen: Seen) -> FileResult:
-        """The next file of a source, read as if it stood alone but for the task names in `seen`; its own are added."""
+        """Returns the result of the next file of a source, read independently of the others except for the task names.
+
+        The task names in `seen` apply to the file, and its own are added to them.
+        """
         if plan.settings is None:
             return FileResult(reason=plan.refused)
         key = (plan.name, file.path)
         if self._workers is not None and key in self._workers:
             answer = self._workers.answer(key)
-            if _stands(answer, seen):
+            if _is_independent(answer, seen):
                 seen.names |= answer.names
                 seen.left_out |= answer.left_out
                 return answer.result
@@ -66,11 +70,11 @@ class FileReadPool:
         return read_file(plan.name, plan.settings, file, seen, self._folder, self._progress)
 
 
-def _stands(answer: Answer, seen: Seen) -> bool:
-    """Would the file have been read the same way after those before it?"""
+def _is_independent(answer: Answer, seen: Seen) -> bool:
+    """Tells whether the file would have given the same result if it had been read after those before it."""
     return all(seen.names.get(key, name) == name for key, name in answer.names.items())
 
 
 def _size(file: FilePlan) -> int:
-    """About how much there is to read."""
+    """Returns about how many bytes there are to read."""
     return 0 if file.refused is not None else file.bytes * (_UNPACKED if file.path.lower().endswith(".gz") else 1)

@@ -1,5 +1,6 @@
-"""What lies in the history folder and which version of it: names, sizes and hashes only, so that an unchanged night
-stays cheap.
+"""Lists the files of the history folder and the version of each source.
+
+It uses names, sizes and hashes only, so that a run without changes is cheap.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +22,7 @@ from opus_pipelines.lake.layout import Lake, read_table
 
 @dataclass(frozen=True)
 class FilePlan:
-    """One file of a source: `refused` says why it must not be read."""
+    """One file of a source. `refused` is the reason why it must not be read."""
 
     path: str
     file: Path
@@ -33,11 +34,10 @@ class FilePlan:
 
 @dataclass(frozen=True)
 class SourcePlan:
-    """One source: its settings (None where they cannot be followed, `refused` says why), its files and the hash of all
-    that.
+    """One source: its settings, its files and the hash of both.
 
-    `content` is `without_rates` and the common rates of the currencies that the source's amounts are in: which they
-    are, is known once it is read.
+    `settings` is None if they are invalid, and `refused` has the reason. `content` hashes `without_rates` and the
+    exchange rates of the currencies in which the source's amounts are; these are known after reading.
     """
 
     name: str
@@ -50,12 +50,12 @@ class SourcePlan:
     of_all: str = ""  # the hash where no client is left out
 
     def leaving_out(self, forgotten: Forgotten) -> "SourcePlan":
-        """The same plan with the clients left out that are known to be forgotten in it."""
+        """Returns the plan without the cases of the forgotten clients that the source is known to contain."""
         content = forgotten.content(self.name, self.of_all)
         return replace(self, content=content, without_rates=content)
 
     def in_currencies(self, currencies: Iterable[str]) -> "SourcePlan":
-        """The same plan for a source whose amounts are in these currencies, dollars apart."""
+        """Returns the plan for a source whose amounts are in these currencies, apart from the dollar."""
         rates = (
             [(code, self.settings.usd_per_unit.get(code)) for code in sorted(set(currencies))] if self.settings else []
         )
@@ -65,28 +65,31 @@ class SourcePlan:
 def plan_history(
     history: Path, usd_per_unit: Mapping[str, float] | None = None, lake: Lake | None = None
 ) -> list[SourcePlan]:
-    """Every source of the history folder, by name; raises InputError where there is no such folder.
+    """Returns the plan of every source of the history folder, by name.
 
-    `usd_per_unit`: the rates of opus.toml, behind a source's own. `lake` tells in which currencies the amounts of its
-    files are, and which clients are forgotten: a source that says it is such a client's is left out.
+    `usd_per_unit` has the exchange rates of opus.toml; a source's own rates take precedence. `lake` has the currencies
+    of the files' amounts and the forgotten clients; a source that belongs to such a client is left out. Raises
+    InputError if there is no such folder.
     """
     if not history.is_dir():
         raise InputError(
             f"{history}: no such history folder; make it, or say where it is with --history or OPUS_HISTORY"
         )
-    met = _met(lake) if lake is not None else {}
+    currencies = _known_currencies(lake) if lake is not None else {}
     folders = [folder for folder in sorted(history.iterdir()) if folder.is_dir() and not folder.name.startswith(".")]
     forgotten = Forgotten.of(lake) if lake is not None else Forgotten()
     plans = [_plan_source(folder, usd_per_unit or {}, forgotten.key).leaving_out(forgotten) for folder in folders]
     plans = [p for p in plans if p.settings is None or not forgotten.holds(p.settings.constant("client"))]
     return [
-        p.in_currencies(code for f in p.files for code in met.get((p.name, f.path, f.content_hash), ())) for p in plans
+        p.in_currencies(code for f in p.files for code in currencies.get((p.name, f.path, f.content_hash), ()))
+        for p in plans
     ]
 
 
-def _met(lake: Lake) -> dict[tuple[str, str, str], list[str]]:
-    """Source, path and hash → currencies that the file's amounts are in, of the files that have any (a lake of an
-    older version: none).
+def _known_currencies(lake: Lake) -> dict[tuple[str, str, str], list[str]]:
+    """Returns, by source, path and hash, the foreign currencies of a file's amounts.
+
+    A lake of an older version has none.
     """
     rows = (
         read_table(SOURCES, lake.folder(SOURCES))
@@ -99,7 +102,7 @@ def _met(lake: Lake) -> dict[tuple[str, str, str], list[str]]:
 
 
 def strays(history: Path) -> list[str]:
-    """A line for each data file that lies beside the sources instead of in one."""
+    """Returns a message for each data file that lies directly in the history folder instead of in a source."""
     files = (f for f in sorted(history.iterdir()) if f.is_file() and not f.name.startswith(".") and format_of(f.name))
     return [
         f"{printable(f.relative_to(history))}: it lies in no source; put it into a folder of its own below {history}"
@@ -128,7 +131,10 @@ def _plan_file(path: Path, folder: Path, settings: SourceSettings | None, stated
     kind = format_of(path.name, settings.format if settings else None)
     if refused is None and kind is None:
         known = ", ".join(s for f in log_formats() for s in f.suffixes)
-        refused = f"its name tells no format that is read ({known}, each also with .gz); format in source.toml says which it has"
+        refused = (
+            f"its name tells no format that is read ({known}, each also with .gz); format in source.toml says "
+            "which it has"
+        )
     if refused is not None:
         return FilePlan(name, path, digest("refused", refused, stated), 0, kind.name if kind else None, refused)
     reader = LOG_FORMATS.origin(kind.name) if kind else ""  # another version of an added reader reads the file again
@@ -137,9 +143,7 @@ def _plan_file(path: Path, folder: Path, settings: SourceSettings | None, stated
 
 
 def reading_version() -> str:
-    """Hash of what every source's reading depends on beside its files: the algorithm version and the shipped prices of
-    tokens.
-    """
+    """Hashes what the reading of every source depends on: the algorithm version and the shipped token prices."""
     return digest(
         versions_of("history"), {model: price.model_dump(mode="json") for model, price in shipped_prices().items()}
     )

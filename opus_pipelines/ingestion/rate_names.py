@@ -1,5 +1,6 @@
-"""Names of `[rates]` that nothing in a source goes by: told with the nearest names that it has, for such a price has
-no effect.
+"""Finds names of `[rates]` that no actor in a source has, because such a price has no effect.
+
+The message names the nearest names that the source has.
 """
 
 import difflib
@@ -16,33 +17,34 @@ NEAREST = 3
 
 
 def unknown_rates(rates: Iterable[str], folder: Path) -> list[str]:
-    """A sentence for each name that is no person, role, group, AI model or kind of actor in the implementations of
-    `folder`.
-    """
+    """Returns a message for each name that is no person, role, group, AI model or kind of actor in `folder`."""
     left = [name for name in rates if name not in PARTS]
     if not left:
         return []
     known = set(_names(folder))
     models = {model_names(name)[0] for name in known}
     return [
-        f"[rates] states {name!r}, and no person, role, AI model or kind of actor of the source is called so; {_near(name, known)}"
+        (
+            f"[rates] states {name!r}, and no person, role, AI model or kind of actor of the source is called so; "
+            f"{_near(name, known)}"
+        )
         for name in left
         if name not in known and model_names(name)[0] not in models
     ]
 
 
 def _names(folder: Path) -> Iterator[str]:
-    """Every name of an actor in the source, at least once."""
+    """Yields every actor name of the source, at least once."""
     columns = [f"tasks.list.element.{name}" for name in ("actor", "actor_kind", "model", "attributes")]
     for file in sorted(folder.glob("*.parquet")):
         for batch in pq.ParquetFile(file).iter_batches(columns=columns):
             steps = pc.list_flatten(batch["tasks"])
             for name in ("actor", "actor_kind", "model"):
-                yield from (found for found in pc.unique(pc.struct_field(steps, name)).to_pylist() if found)
+                yield from (value for value in pc.unique(pc.struct_field(steps, name)).to_pylist() if value)
             attributes = pc.struct_field(steps, "attributes")
             groups = attributes.items.filter(pc.is_in(attributes.keys, pa.array(GROUP_ATTRIBUTES)))
             yield from (
-                found for found in pc.unique(groups).to_pylist() if found and found.strip().lower() not in NO_GROUP
+                value for value in pc.unique(groups).to_pylist() if value and value.strip().lower() not in NO_GROUP
             )
 
 

@@ -1,4 +1,4 @@
-"""One file of a source: all of it or nothing, whoever reads it - the run itself or a process of its own."""
+"""Reads one file of a source, completely or not at all, in the run itself or in a worker process."""
 
 import gc
 import gzip
@@ -34,15 +34,14 @@ _UNREADABLE = (InputError, OSError, EOFError, zlib.error, gzip.BadGzipFile, Unic
 
 @dataclass
 class FileResult:
-    """What came of a file. `case_ids`: those that it holds; `asked`: those that would have mattered, had a file before
-    it held them.
+    """The result of reading a file.
 
-    `quarantined_ids`: cases put aside whole; `repeated`: cases that stand in several places of the file, of which only
-    the first was read;
-    `parts`: of cases that are put together from several files. `has_work`: it has a start or a complete;
-    `waited_for_work`: it would have mattered had another file one. `day_first`: what its dates like 03/04/2020 show,
-    where `asks_day_first`.
-    `lost`: nobody knows what is in it, for the process that read it died; the next run tries again.
+    `case_ids` are the cases that it contains. `asked` are the case ids for which an earlier file would have changed the
+    result. `quarantined_ids` are cases that are quarantined. `repeated` are cases that stand in several places of the
+    file, of which only the first was read. `parts` are the parts of cases that are joined from several files.
+    `has_work`: the file has a start or a complete; `waited_for_work`: one in another file would have changed the
+    result. `day_first` is the order of day and month that its dates show, if `asks_day_first`. `lost`: the process that
+    read the file died, so its content is unknown, and the next run tries again.
     """
 
     counts: Counts = field(default_factory=Counts)
@@ -63,7 +62,7 @@ class FileResult:
     mixed_encodings: str | None = None
 
     def drop(self) -> None:
-        """Forget the rows."""
+        """Deletes the rows."""
         for spool in (self.implementations, self.rejects):
             if spool is not None:
                 spool.drop()
@@ -72,9 +71,7 @@ class FileResult:
 def read_file(
     source: str, settings: SourceSettings, file: FilePlan, seen: Seen, folder: Path, progress: Progress
 ) -> FileResult:
-    """Read a file; rows that are many lie in `folder`. Where the file breaks off, what was read of it is dropped with
-    it.
-    """
+    """Reads a file. Many rows are stored in `folder`. If the file breaks off, the rows read so far are deleted."""
     if file.refused is not None:
         return FileResult(reason=file.refused)
     kind = LOG_FORMATS.get(str(file.format))  # a file that is not refused has a format
@@ -97,8 +94,8 @@ def read_file(
         return FileResult(reason=sink.redactor.reason(_why(error)), asked=sink.asked)
     return FileResult(
         sink.counts,
-        implementations.settle(),
-        rejects.spool.settle(),
+        implementations.finish(),
+        rejects.spool.finish(),
         case_ids=sink.case_ids,
         asked=sink.asked,
         quarantined_ids=sink.quarantined_ids,
@@ -114,7 +111,7 @@ def read_file(
 
 
 class _Opened:
-    """Opens a file, perhaps several times at once, and knows how far it has been read by who opened it first."""
+    """Opens a file, possibly several times at once, and knows how far the first opened handle has read."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -126,7 +123,7 @@ class _Opened:
         return self._files[-1]
 
     def read_bytes(self) -> int:
-        """Bytes of the file as it lies there (packed, where it is) that have been read; 0 where that cannot be told."""
+        """Returns how many bytes of the file on disk (compressed, if it is) have been read; 0 if that is unknown."""
         try:
             file = next((file for file in self._files if not file.closed), None)
             return 0 if file is None else os.lseek(file.fileno(), 0, os.SEEK_CUR)
@@ -135,7 +132,7 @@ class _Opened:
 
 
 class RejectRows:
-    """Rejects as rows of history/rejects."""
+    """Collects rejects as rows of history/rejects."""
 
     def __init__(self, source: str, spool: Spool) -> None:
         self.spool = spool
@@ -143,7 +140,7 @@ class RejectRows:
         self._rows: list[dict[str, Any]] = []
 
     def add(self, path: str, kind: Format, reject: Reject) -> None:
-        """One reject of the file at `path`."""
+        """Adds one reject of the file at `path`."""
         cause = reject.cause
         self._rows.append(
             {
@@ -163,7 +160,7 @@ class RejectRows:
             self.flush()
 
     def flush(self) -> None:
-        """What is pending goes to the spool."""
+        """Writes the pending rows to the spool."""
         for batch in table_of(REJECTS, self._rows).to_batches() if self._rows else ():
             self.spool.add(batch)
         self._rows = []
@@ -171,7 +168,10 @@ class RejectRows:
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Records hold no cycles; looking for some in millions of them takes a quarter of the time."""
+    """Disables garbage collection.
+
+    Records have no reference cycles, and searching millions of them for some takes a quarter of the time.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -193,13 +193,13 @@ def _why(error: BaseException) -> str:
 
 
 def _ticker(name: str, opened: _Opened, size: int, progress: Progress) -> Callable[[int], None]:
-    """NameMeaning now and then how far a long file is."""
-    began = said = monotonic()
+    """Returns a function that reports from time to time how far a long file is read."""
+    began = last_report = monotonic()
 
     def tick(records: int) -> None:
-        nonlocal said
-        if (at := monotonic()) - said >= _QUIET_SECONDS:
-            said = at
+        nonlocal last_report
+        if (at := monotonic()) - last_report >= _QUIET_SECONDS:
+            last_report = at
             done = opened.read_bytes()
             left = f", {duration((at - began) * (size - done) / done)} left" if 0 < done < size else ""
             progress(f"{name}: {records:,} records, {records / (at - began):,.0f} a second{left}")

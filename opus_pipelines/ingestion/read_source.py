@@ -1,9 +1,8 @@
-"""All files of one source: each is read as if it stood alone; those that share something with others are then read
-again, knowing it.
+"""Reads all files of one source: each independently, then again those whose result depends on other files.
 
-What files of a source share: cases that stand in several of them (or in several places of one), whether its log has a
-start or a complete anywhere, and what a date like 03/04/2020 means. With this, a log gives the same cases whether it
-comes as one file or as many.
+Files of a source share three things: cases that stand in several of them (or in several places of one), whether the log
+has a start or a complete anywhere, and what a date like 03/04/2020 means. A log therefore gives the same cases whether
+it comes as one file or as many.
 """
 
 import uuid
@@ -29,8 +28,9 @@ ONE_FILE_EACH = frozenset(
 
 @dataclass
 class SourceResult:
-    """What came of a source: of each file, of the cases that were put together (`joined_cases` of them), and which
-    forgotten clients were met.
+    """The result of a source: the results of its files, the joined cases, and the forgotten clients that occurred.
+
+    `joined_cases` is the number of the joined cases.
     """
 
     files: list[FileResult]
@@ -39,19 +39,19 @@ class SourceResult:
     joined_cases: int = 0
 
     def spools(self) -> tuple[list[Spool], list[Spool]]:
-        """The rows of implementations and of rejects."""
+        """Returns the rows of implementations and of rejects."""
         results = [*self.files, self.joined]
         implementations = [r.implementations for r in results if r.implementations is not None]
         return implementations, [r.rejects for r in results if r.rejects is not None]
 
     def drop(self) -> None:
-        """Forget the rows."""
+        """Deletes the rows."""
         for result in (*self.files, self.joined):
             result.drop()
 
 
 def read_source(plan: SourcePlan, forgotten: Forgotten, reading: FileReadPool) -> SourceResult:
-    """Read every file of a source whose settings can be followed."""
+    """Reads every file of a source whose settings are valid."""
     seen = Seen(forgotten=forgotten)
     results = [reading.read(plan, file, seen) for file in plan.files]
     held = _held(plan.files, results)
@@ -60,9 +60,9 @@ def read_source(plan: SourcePlan, forgotten: Forgotten, reading: FileReadPool) -
     parts = CaseParts(reading.folder / "parts")
     again = [_must_be_read_again(result, held, has_work, day_first) for result in results]
     others: set[str] = set()
-    for place, (file, needed) in enumerate(zip(plan.files, again, strict=True)):
+    for place, (file, is_needed) in enumerate(zip(plan.files, again, strict=True)):
         first_names = results[place]
-        if needed or (file.format in ONE_FILE_EACH and not others.isdisjoint(first_names.case_ids)):
+        if is_needed or (file.format in ONE_FILE_EACH and not others.isdisjoint(first_names.case_ids)):
             first_names.drop()
             known = others if file.format in ONE_FILE_EACH else set()
             aware = Seen(
@@ -83,14 +83,14 @@ def read_source(plan: SourcePlan, forgotten: Forgotten, reading: FileReadPool) -
 
 
 def _held(files: Sequence[FilePlan], results: Sequence[FileResult]) -> frozenset[str]:
-    """The cases that stand in several places."""
-    found: Counter[str] = Counter()
+    """Returns the cases that stand in several places."""
+    places: Counter[str] = Counter()
     repeated: set[str] = set()
     for file, result in zip(files, results, strict=True):
         if file.format not in ONE_FILE_EACH:
-            found.update(result.case_ids | result.quarantined_ids)
+            places.update(result.case_ids | result.quarantined_ids)
             repeated |= result.repeated
-    return frozenset({case_id for case_id, count in found.items() if count > 1} | repeated)
+    return frozenset({case_id for case_id, count in places.items() if count > 1} | repeated)
 
 
 def _agreed(results: Sequence[FileResult]) -> bool | None:
@@ -110,7 +110,7 @@ def _must_be_read_again(result: FileResult, held: frozenset[str], has_work: bool
 def _join(
     plan: SourcePlan, results: Sequence[FileResult], parts: CaseParts, seen: Seen, reading: FileReadPool
 ) -> FileResult:
-    """The rows of the cases that were put together; what became of their records is counted at their files."""
+    """Returns the rows of the joined cases, and counts their records at their files."""
     settings = plan.settings or SourceSettings()
     by_path = {file.path: result for file, result in zip(plan.files, results, strict=True)}
     kinds = {file.path: _kind(file) for file in plan.files}
@@ -148,7 +148,7 @@ def _join(
         rejects.flush()
     finally:
         parts.close()
-    return FileResult(implementations=implementations.settle(), rejects=rejects.spool.settle())
+    return FileResult(implementations=implementations.finish(), rejects=rejects.spool.settle())
 
 
 def _kind(file: FilePlan) -> Format:

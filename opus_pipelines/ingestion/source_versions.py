@@ -1,8 +1,7 @@
-"""Which version of each source is in use: the last one that was read without loss. A source that cannot be read as it
-is keeps it.
+"""Keeps the version of each source that is in use: the last one that was read without loss.
 
-`wkg/kept/history.json` names the versions, by keyed hashes of the sources' names and files. It is a kept file: an input
-of a rebuild like the id ledger.
+A source that cannot be read as it is keeps that version. `wkg/kept/history.json` names the versions, by keyed hashes of
+the sources' names and files. It is a kept file: an input of a rebuild, like the id ledger.
 """
 
 import shutil
@@ -34,9 +33,10 @@ def _event_formats() -> frozenset[str]:
 
 @dataclass(frozen=True)
 class SourceVersion:
-    """One version of a source: the partition of history/implementations, what its settings said (`stated`: the kinds
-    of activities), how many cases it has, and the marks of the files that they came from. `without`: marks of the
-    files that could not be read then.
+    """One version of a source: its partition of history/implementations, its settings and its number of cases.
+
+    `stated` has the kinds of activities that its settings stated, `files` the hashes of the files that its cases came
+    from, and `without` the hashes of the files that could not be read then.
     """
 
     content: str
@@ -48,41 +48,41 @@ class SourceVersion:
     without: tuple[str, ...] = ()
 
     def folder(self, lake: Lake, source: str) -> Path:
-        """Where its implementations lie."""
+        """Returns the folder of its implementations."""
         return lake.folder(IMPLEMENTATIONS, source_key=source, content=self.content)
 
 
 class SourceVersions:
     """The versions in use, by source."""
 
-    def __init__(self, forgotten: Forgotten, found: Mapping[str, SourceVersion]) -> None:
-        self._forgotten, self._found = forgotten, dict(found)
+    def __init__(self, forgotten: Forgotten, versions: Mapping[str, SourceVersion]) -> None:
+        self._forgotten, self._versions = forgotten, dict(versions)
         self._kept: dict[str, SourceVersion] = {}
 
     @classmethod
     def of(cls, lake: Lake) -> "SourceVersions":
-        """As the lake keeps them."""
+        """Loads the versions that the lake keeps."""
         kept = read_json(_path(lake)) or {}
-        found = {
+        versions = {
             mark: SourceVersion(**row | {name: tuple(row.get(name, ())) for name in ("files", "without")})
             for mark, row in kept.items()
         }
-        return cls(Forgotten.of(lake), found)
+        return cls(Forgotten.of(lake), versions)
 
     def get(self, source: str) -> SourceVersion | None:
-        """The last good version of a source, None where there is none."""
-        return self._found.get(self._forgotten.mark(source))
+        """Returns the last good version of a source, or None if there is none."""
+        return self._versions.get(self._forgotten.mark(source))
 
     def keep(self, source: str, version: SourceVersion) -> None:
-        """The version of a source that is in use from now on."""
+        """Records the version of a source that is in use from now on."""
         self._kept[self._forgotten.mark(source)] = version
 
     def marks(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Files without their names."""
+        """Returns keyed hashes of file paths."""
         return tuple(sorted(map(self._forgotten.mark, paths)))
 
     def save(self, lake: Lake) -> None:
-        """Keep those that are in use, and no other; only the holder of the lake's lock may."""
+        """Saves the versions in use, and no other. The caller must hold the lake's lock."""
         rows = {mark: _as_json(version) for mark, version in sorted(self._kept.items())}
         if rows != (read_json(_path(lake)) or {}):
             write_json(_path(lake), rows)
@@ -94,17 +94,17 @@ def _as_json(version: SourceVersion) -> dict[str, Any]:
 
 
 def contents_in_use(lake: Lake) -> set[str]:
-    """The contents of all versions in use."""
+    """Returns the contents of all versions in use."""
     return {row["content"] for row in (read_json(_path(lake)) or {}).values()}
 
 
 def why_held(
     plan: SourcePlan, rows: Sequence[Mapping[str, Any]], versions: SourceVersions, max_share: float
 ) -> str | None:
-    """Why what was read of a source must not replace the version in use; None where it may.
+    """Returns why the newly read rows must not replace the version in use, or None if they may.
 
-    `rows`: of history/sources, of the source's files as they were read now. Of a source without an earlier version
-    nothing is used then.
+    `rows` are the rows of history/sources of the source's files as read now. If the source has no earlier version,
+    nothing of it is used then.
     """
     if plan.settings is None:
         return plan.refused
@@ -116,8 +116,10 @@ def why_held(
         records = sum(row["records_rejected"] or 0 for row in logs)
         total = sum(row["records"] or 0 for row in logs)
         return (
-            f"{lost:,} of {cases:,} cases ({lost / cases:.1%}) would be put aside because of rejected records, and at most {max_share:.1%} "
-            f"may be (history.max_quarantined_share); {records:,} of {total:,} records are rejected, see `opus query rejects_by_reason`"
+            f"{lost:,} of {cases:,} cases ({lost / cases:.1%}) would be put aside because of rejected records, and at "
+            f"most {max_share:.1%} "
+            f"may be (history.max_quarantined_share); {records:,} of {total:,} records are rejected, see `opus query "
+            "rejects_by_reason`"
         )
     version = versions.get(plan.name)
     if version is None:
@@ -133,12 +135,12 @@ def why_held(
 
 
 def unreadable(row: Mapping[str, Any]) -> str:
-    """What tells one state of a file that cannot be read from another."""
+    """Returns a key that distinguishes the states of a file that cannot be read."""
     return f"{row['path']}\n{row['content_hash']}"
 
 
 def usable(lake: Lake, home: Lake, plan: SourcePlan, version: SourceVersion | None) -> SourceVersion | None:
-    """The version where its rows are still there, without the cases of clients who were forgotten since."""
+    """Returns the version if its rows still exist, without the cases of clients who were forgotten since."""
     if version is None:
         return None
     folder = version.folder(lake, plan.name)
@@ -162,12 +164,12 @@ def _without(
         pa.compute.invert(pa.compute.fill_null(pa.compute.is_in(rows["client"], pa.array(clients)), False))
     )
     content = make_id("h", version.content, sorted(map(forgotten.mark, clients)))
-    found = replace(version, content=content, implementations=left.num_rows)
+    remaining = replace(version, content=content, implementations=left.num_rows)
     with lake.staging() as staged:
         (staged / "new").mkdir()
         pq.write_table(left, staged / "new" / PART, compression="zstd")
-        lake.publish(staged / "new", found.folder(lake, source))
-    return found
+        lake.publish(staged / "new", remaining.folder(lake, source))
+    return remaining
 
 
 def _path(lake: Lake) -> Path:

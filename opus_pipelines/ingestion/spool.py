@@ -1,8 +1,7 @@
-"""Record batches on their way into the lake: kept in memory while they are few, in a file of their own when they are
-many.
+"""Stores record batches before they are published: in memory while they are few, in a file when they are many.
 
-Rows come in the order of the files and are published in the order of their key. So that memory stays flat however long
-a history is, they are sorted by their keys alone and then gathered one part after the other.
+Rows arrive in the order of the files and are published in the order of their key. To keep memory constant, the keys
+alone are sorted, and the rows are then gathered in parts.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +22,10 @@ _GATHERED = 1 << 25  # bytes that are sorted at once, where a row group has no m
 
 
 class Spool:
-    """Takes batches one by one; `path` is written to only when they outgrow `in_memory` bytes, or by `settle`."""
+    """Takes batches one by one.
+
+    It writes to `path` only if they exceed `in_memory` bytes, or on `settle(to_disk=True)`.
+    """
 
     def __init__(self, path: Path, schema: pa.Schema, in_memory: int = IN_MEMORY) -> None:
         self.bytes = 0
@@ -33,14 +35,14 @@ class Spool:
         self._on_disk = False
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """One batch more."""
+        """Adds one batch."""
         self.bytes += batch.nbytes
         self._kept.append(batch)
         if self._writer is not None or self.bytes > self._limit:
             self._write()
 
-    def settle(self, to_disk: bool = False) -> "Spool":
-        """No more will come. `to_disk`: another process will read them."""
+    def finish(self, to_disk: bool = False) -> "Spool":
+        """Ends the spool. `to_disk`: another process will read the batches."""
         if to_disk and self._kept:
             self._write()
         if self._writer is not None:
@@ -49,13 +51,13 @@ class Spool:
         return self
 
     def drop(self) -> None:
-        """Forget them all."""
-        self.settle()
+        """Deletes all batches."""
+        self.finish()
         self._kept, self._on_disk = [], False
         self._path.unlink(missing_ok=True)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """All of them, in their order; those in the file are mapped, not loaded."""
+        """Yields all batches in their order. Those in the file are memory-mapped, not loaded."""
         yield from self._kept
         if self._on_disk:
             with pa.memory_map(str(self._path)) as mapped:
@@ -75,10 +77,10 @@ class Spool:
 def write_sorted(
     dataset: Dataset, spools: Sequence[Spool], folder: Path, change: Callable[[pa.Table], pa.Table] | None = None
 ) -> Path:
-    """All rows of `spools`, sorted by the dataset's key, as one file in `folder` (made here); returns its path. Not
-    atomic: stage it.
+    """Writes all rows of `spools`, sorted by the dataset's key, as one file in `folder`, and returns its path.
 
-    `change`: made of every part before it is written; keys stay.
+    The folder is created. The write is not atomic: use a staging folder. `change` is applied to every part before it is
+    written; it must not change keys.
     """
     named = pa.schema([dataset.schema.field(key) for key in dataset.key])
     keys = pa.Table.from_batches([batch.select(named.names) for spool in spools for batch in spool.batches()], named)
@@ -99,7 +101,7 @@ def write_sorted(
 
 
 def _gathered(schema: pa.Schema, spools: Sequence[Spool], rows: Longs) -> pa.Table:
-    """The rows at these places of all spools together, in this order."""
+    """Returns the rows at these positions of all spools together, in this order."""
     wanted = np.argsort(rows, kind="stable")
     sorted_rows = rows[wanted]
     pieces, start = [], 0

@@ -26,7 +26,7 @@ def test_rows_are_sorted_by_key(tmp_path, monkeypatch: pytest.MonkeyPatch, in_me
     for n in range(0, 30, 5):
         spools[n % 2].add(batch(*numbers[n : n + 5]))
     for one in spools:
-        one.settle()
+        one.finish()
     assert (tmp_path / "a").exists() == (in_memory < 1 << 20)
     file = pq.ParquetFile(write_sorted(REJECTS, spools, tmp_path / "made"))
     assert file.schema_arrow.equals(REJECTS.schema)
@@ -38,7 +38,7 @@ def test_rows_are_sorted_by_key(tmp_path, monkeypatch: pytest.MonkeyPatch, in_me
 
 
 def test_no_rows_are_a_typed_file(tmp_path) -> None:
-    path = write_sorted(REJECTS, [Spool(tmp_path / "a", REJECTS.schema).settle()], tmp_path / "made")
+    path = write_sorted(REJECTS, [Spool(tmp_path / "a", REJECTS.schema).finish()], tmp_path / "made")
     assert pq.read_table(path).equals(REJECTS.schema.empty_table())
 
 
@@ -46,7 +46,7 @@ def test_a_change_is_made_of_every_part(tmp_path) -> None:
     one = Spool(tmp_path / "a", REJECTS.schema)
     one.add(batch(2, 1))
     blank = lambda part: part.set_column(6, "record", pa.repeat("", len(part)))
-    assert pq.read_table(write_sorted(REJECTS, [one.settle()], tmp_path / "made", blank))["record"].to_pylist() == [
+    assert pq.read_table(write_sorted(REJECTS, [one.finish()], tmp_path / "made", blank))["record"].to_pylist() == [
         "",
         "",
     ]

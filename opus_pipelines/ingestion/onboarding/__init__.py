@@ -1,1 +1,1 @@
-"""From a client's export to settings that were tried. Door: `propose.propose_settings`."""
+"""Proposes settings for a client's export and tries them. Door: `propose.propose_settings`."""

@@ -1,4 +1,4 @@
-"""What the values of a column are: times (with zone or without, written how), amounts of money, decimal signs."""
+"""Classifies the values of a column: times (format, with or without zone), amounts of money, decimal signs."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -26,9 +26,11 @@ _POINT = re.compile(r"[^\d,.]*\d{1,3}(?:[,\s']?\d{3})*\.\d+[^\d,.]*")
 
 @dataclass(frozen=True)
 class TimeValues:
-    """How a column of times is written. `readable`: share of its values; `formats`: those that `time_format` must
-    state, and `guessed`: those among them that rest on the country's custom and not on the values; `states_zone`:
-    does every value state its zone?
+    """How a column of times is written.
+
+    `readable` is the share of its values that are times. `formats` are those that `time_format` must state, and
+    `guessed` those among them that rest on the country's custom and not on the values. `states_zone`: every value
+    states its zone.
     """
 
     readable: float
@@ -38,8 +40,9 @@ class TimeValues:
 
 
 def time_values(column: Column, day_first_usual: bool = True) -> TimeValues:
-    """How the times of a column are written. `day_first_usual`: what 03/04/2020 means where the column itself does not
-    show it.
+    """Returns how the times of a column are written.
+
+    `day_first_usual` is the order of day and month that applies if the column itself does not show it.
     """
     values = [value for value, _ in column.counts.most_common(LOOKED_AT)]
     if not values or _are_plain_numbers(values):
@@ -55,8 +58,8 @@ def _times_of(values: Sequence[str], day_first_usual: bool) -> TimeValues:
     left = _unread(values, TimeParser("UTC", (), shown))
     ambiguous = [value for value in left if re.match(r"\d{1,2}[/-]\d{1,2}[/-]\d{4}", value)]
     if ambiguous:
-        found = _formats(ambiguous, ("%d/%m/%Y", "%d-%m-%Y") if day_first_usual else ("%m/%d/%Y", "%m-%d-%Y"))
-        formats, guessed = list(found), list(found)
+        chosen = _formats(ambiguous, ("%d/%m/%Y", "%d-%m-%Y") if day_first_usual else ("%m/%d/%Y", "%m-%d-%Y"))
+        formats, guessed = list(chosen), list(chosen)
     others = [value for value in left if value not in set(ambiguous)]
     two_digits = _two_digit_years(others, day_first_usual if shown is None else shown)
     formats += _formats(others, (*two_digits, *_NEUTRAL))
@@ -67,7 +70,7 @@ def _times_of(values: Sequence[str], day_first_usual: bool) -> TimeValues:
 
 
 def _two_digit_years(values: Sequence[str], day_first: bool) -> tuple[str, ...]:
-    """Which comes first in dates such as 3/25/17, as the values show it, else as it is usual."""
+    """Returns which comes first in dates such as 3/25/17, as the values show it, else as it is usual."""
     shown = set()
     for value in values:
         match = re.match(r"(\d{1,2})[/.-](\d{1,2})[/.-]\d{2}\b", value)
@@ -78,7 +81,7 @@ def _two_digit_years(values: Sequence[str], day_first: bool) -> tuple[str, ...]:
 
 
 def _are_plain_numbers(values: Sequence[str]) -> bool:
-    """Numbers, unless they are calendar days or seconds since 1970 of the last decades."""
+    """Tells whether the values are numbers, but neither calendar days nor seconds since 1970 of the last decades."""
     numbers = [value for value in values if re.fullmatch(r"-?\d+(\.\d+)?", value)]
     if len(numbers) < MOSTLY * len(values):
         return False
@@ -97,14 +100,14 @@ def _unread(values: Iterable[str], parse: TimeParser) -> list[str]:
 
 
 def _formats(values: Sequence[str], dates: Sequence[str]) -> tuple[str, ...]:
-    """The fewest formats, tried in this order, that read as many of the values as can be read."""
-    left, found = list(values), []
+    """Returns the fewest formats, tried in this order, that read as many of the values as possible."""
+    left, chosen = list(values), []
     for form in [date + clock for date in dates for clock in _CLOCKS]:
         rest = [value for value in left if not _fits(value, form)]
         if len(rest) < len(left):
-            found.append(form)
+            chosen.append(form)
             left = rest
-    return tuple(found)
+    return tuple(chosen)
 
 
 def _fits(value: str, form: str) -> bool:
@@ -117,8 +120,10 @@ def _fits(value: str, form: str) -> bool:
 
 @dataclass(frozen=True)
 class MoneyValues:
-    """Amounts of a column. `readable`: share of its values that are amounts, with this decimal sign; `currencies`: the
-    signs or letters written in them, most frequent first.
+    """Amounts of a column.
+
+    `readable` is the share of its values that are amounts with this decimal sign. `currencies` are the signs or letters
+    written in them, most frequent first.
     """
 
     readable: float
@@ -127,14 +132,14 @@ class MoneyValues:
 
 
 def money_values(column: Column) -> MoneyValues:
-    """What the column's values are as amounts of money."""
+    """Returns how the values of the column are written as amounts of money."""
     values = [value for value, _ in column.counts.most_common(LOOKED_AT)]
     if not values:
         return MoneyValues(0.0, None, ())
     commas, points = (sum(pattern.fullmatch(value) is not None for value in values) for pattern in (_COMMA, _POINT))
     decimal = "," if commas > points else None
     money = Money(SourceSettings(decimal=decimal))
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     bad = 0
     for value in values:
         try:
@@ -143,5 +148,5 @@ def money_values(column: Column) -> MoneyValues:
             bad += 1
         else:
             if re.search(r"[^\d\s.,+'-]", value):
-                found[amount.currency] = found.get(amount.currency, 0) + 1
-    return MoneyValues(1 - bad / len(values), decimal, tuple(sorted(found, key=lambda code: (-found[code], code))))
+                counts[amount.currency] = counts.get(amount.currency, 0) + 1
+    return MoneyValues(1 - bad / len(values), decimal, tuple(sorted(counts, key=lambda code: (-counts[code], code))))

@@ -1,4 +1,4 @@
-"""Words by which the columns of exports are named in several languages, and what they say of the language."""
+"""Has the words that name the columns of exports in several languages, and infers the language from them."""
 
 import re
 
@@ -6,44 +6,49 @@ _ROLES = {
     "case": """
         case caseid fall fallnummer fallid vorgang vorgangsnummer vorgangsnr vorgangsid trace ticket ticketnumber antrag
         antragsnummer auftrag auftragsnummer order orderid claim incident dossier dossiernummer zaak zaaknummer akte
-        aktenzeichen request requestid instance bestellung bestellnummer rechnungsnummer caso expediente pratica commande
-        demande
+        aktenzeichen request requestid instance bestellung bestellnummer rechnungsnummer caso expediente pratica
+        commande demande
     """,
     "activity": """
-        activity aktivität aktivitaet tätigkeit taetigkeit task step schritt vorgangsschritt arbeitsschritt prozessschritt event
-        ereignis action aktion activiteit stap activité étape tâche actividad tarea attività attivita operation
+        activity aktivität aktivitaet tätigkeit taetigkeit task step schritt vorgangsschritt arbeitsschritt
+        prozessschritt event ereignis action aktion activiteit stap activité étape tâche actividad tarea attività
+        attivita operation
     """,
     "start": "start startzeit begun beginn begin started anfang start_time starttijd début debut inicio inizio",
     "end": "end ende endzeit finish finished completed complete abschluss eindtijd einde fin fine abgeschlossen",
     "time": """
-        timestamp time zeit zeitpunkt zeitstempel datum date datetime uhrzeit tijd tijdstip tijdstempel horodatage heure fecha
-        hora data ora when occurred
+        timestamp time zeit zeitpunkt zeitstempel datum date datetime uhrzeit tijd tijdstip tijdstempel horodatage
+        heure fecha hora data ora when occurred
     """,
     "actor": """
-        resource ressource user username benutzer bearbeiter sachbearbeiter mitarbeiter employee performer agent operator
-        assignee handler worker behandelaar medewerker gebruiker utilisateur responsable usuario utente
+        resource ressource user username benutzer bearbeiter sachbearbeiter mitarbeiter employee performer agent
+        operator assignee handler worker behandelaar medewerker gebruiker utilisateur responsable usuario utente
     """,
     "actor_group": """
-        role rolle rôle rol ruolo group gruppe groupe grupo gruppo team abteilung department afdeling service departamento reparto
-        workgroup funktion
+        role rolle rôle rol ruolo group gruppe groupe grupo gruppo team abteilung department afdeling service
+        departamento reparto workgroup funktion
     """,
     "cost": "cost costs kosten kost aufwandskosten coût coûts cout couts coste costes costo costi custo custos",
-    "description": "description beschreibung omschrijving subject betreff request anliegen summary descripción descrizione",
+    "description": (
+        "description beschreibung omschrijving subject betreff request anliegen summary descripción descrizione"
+    ),
     "outcome": """
-        success successful outcome result ergebnis resultat status state uitkomst resultaat statut état resultado estado esito
-        stato erfolg erfolgreich succès
+        success successful outcome result ergebnis resultat status state uitkomst resultaat statut état resultado
+        estado esito stato erfolg erfolgreich succès
     """,
 }
 ROLES = {role: frozenset(words.split()) for role, words in _ROLES.items()}
 _GOOD = """
-    success successful succeeded true yes y ok okay done completed complete paid approved accepted granted won resolved closed
-    fulfilled delivered positive erfolgreich erfolg ja erledigt abgeschlossen bezahlt genehmigt angenommen gewonnen gelöst
-    goedgekeurd afgerond betaald geslaagd réussi accepté payé oui sí aceptado pagado accettato pagato
+    success successful succeeded true yes y ok okay done completed complete paid approved accepted granted won
+    resolved closed fulfilled delivered positive erfolgreich erfolg ja erledigt abgeschlossen bezahlt genehmigt
+    angenommen gewonnen gelöst goedgekeurd afgerond betaald geslaagd réussi accepté payé oui sí aceptado pagado
+    accettato pagato
 """
 _BAD = """
-    failure failed fail unsuccessful false no n nok error rejected declined refused denied cancelled canceled withdrawn lost
-    aborted expired unresolved negative nein fehlgeschlagen abgelehnt storniert abgebrochen zurückgezogen verloren afgewezen
-    geannuleerd mislukt échec refusé annulé non rechazado cancelado rifiutato annullato
+    failure failed fail unsuccessful false no n nok error rejected declined refused denied cancelled canceled
+    withdrawn lost aborted expired unresolved negative nein fehlgeschlagen abgelehnt storniert abgebrochen
+    zurückgezogen verloren afgewezen geannuleerd mislukt échec refusé annulé non rechazado cancelado rifiutato
+    annullato
 """
 NUMBERING = frozenset({"id", "nr", "no", "number", "nummer", "num", "key", "code", "kennung"})
 _UNITS = frozenset(
@@ -52,7 +57,8 @@ _UNITS = frozenset(
 GOOD, BAD = frozenset(_GOOD.split()), frozenset(_BAD.split())
 # A word of a column's name → the zone where clocks of that language mostly stand. A guess that is shown as one.
 _ZONES = {
-    "Europe/Berlin": "aktivität aktivitaet tätigkeit vorgang vorgangsnummer fall fallnummer bearbeiter benutzer zeitstempel zeitpunkt"
+    "Europe/Berlin": "aktivität aktivitaet tätigkeit vorgang vorgangsnummer fall fallnummer bearbeiter benutzer "
+    "zeitstempel zeitpunkt"
     " kosten mitarbeiter uhrzeit auftrag antrag betrag ergebnis beginn ende schritt",
     "Europe/Amsterdam": "activiteit zaak zaaknummer tijdstip behandelaar medewerker gebruiker bedrag uitkomst",
     "Europe/Paris": "activité étape tâche horodatage utilisateur coût montant demande",
@@ -62,14 +68,15 @@ _ZONES = {
 
 
 def tokens(name: str) -> list[str]:
-    """The words of a column's name, in lower case."""
+    """Splits the name of a column into words in lower case."""
     spaced = re.sub(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])", " ", name)
     return re.findall(r"[^\W\d_]+", spaced.lower())
 
 
 def names_role(name: str, role: str) -> bool:
-    """Does the name say this role: its last word does, apart from numbering and units, with at most one other word
-    before it?
+    """Tells whether the name states this role.
+
+    Its last word must do so, apart from numbering and units, with at most one other word before it.
     """
     words = tokens(name)
     rest = [word for word in words if word not in NUMBERING and word not in _UNITS]
@@ -77,14 +84,14 @@ def names_role(name: str, role: str) -> bool:
 
 
 def tells_outcome(name: str) -> bool:
-    """Is it called an outcome, and not only a state, which may be known all along?"""
+    """Tells whether the name states an outcome, and not only a state, which may be known from the beginning."""
     return names_role(name, "outcome") and not {"status", "state", "statut", "estado", "stato", "état"} & set(
         tokens(name)
     )
 
 
 def zone_of(header: list[str]) -> str | None:
-    """The time zone where a table with these column names was probably written; None where the names do not tell."""
+    """Returns the time zone where a table with these column names was probably written, or None if it is unclear."""
     words = {word for name in header for word in tokens(name)}
     votes = {zone: len(words & set(known.split())) for zone, known in _ZONES.items()}
     best = max(votes, key=lambda zone: votes[zone])

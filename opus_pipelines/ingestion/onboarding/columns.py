@@ -1,6 +1,4 @@
-"""Which column of a table holds what: by the names that exports use in several languages, and by what stands in the
-columns.
-"""
+"""Finds which column of a table has which role, by usual names in several languages and by the values."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -34,9 +32,10 @@ _ORDER = (
 
 @dataclass(frozen=True)
 class ColumnsFound:
-    """Role → column name. `times`: what is known of each time column; `attributes`: columns that hold values of the
-    case as a whole;
-    `zone`: where clocks stand, guessed by the language of the header.
+    """The column name of each role.
+
+    `times` describes each time column. `attributes` are columns with values of the case as a whole. `zone` is the time
+    zone, guessed from the language of the header.
     """
 
     roles: dict[str, str]
@@ -48,9 +47,10 @@ class ColumnsFound:
 
 
 def find_columns(sample: TableSample, stated: Mapping[str, str] | None = None) -> ColumnsFound:
-    """The roles of the columns. `stated`: roles that a person gave, which win.
+    """Finds the roles of the columns.
 
-    Raises InputError where case, activity or time cannot be told.
+    `stated` has roles that a person gave; they take precedence. Raises InputError if case, activity or time cannot be
+    determined.
     """
     roles = dict(stated or {})
     if lacking := [name for name in roles.values() if name not in sample.columns]:
@@ -69,20 +69,20 @@ def find_columns(sample: TableSample, stated: Mapping[str, str] | None = None) -
         raise InputError(_unclear(sample, "time"))
     _actor(sample, roles)
     _group(sample, roles)
-    found = _cost(
+    columns = _cost(
         sample, ColumnsFound(roles, {name: times[name] for name in roles.values() if name in times}, zone=zone)
     )
-    taken = set(found.roles.values())
+    taken = set(columns.roles.values())
     attributes = tuple(
-        name for name in sample.header if name not in taken and _is_of_case(sample, found.roles["case"], name)
+        name for name in sample.header if name not in taken and _is_of_case(sample, columns.roles["case"], name)
     )
     return replace(
-        found, roles={role: found.roles[role] for role in _ORDER if role in found.roles}, attributes=attributes
+        columns, roles={role: columns.roles[role] for role in _ORDER if role in columns.roles}, attributes=attributes
     )
 
 
 def _usual(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeValues]) -> None:
-    """The names that the readers know: they need no content to be believed, but times must be times."""
+    """Assigns the names that the readers know. They need no check of their values, except that times must be times."""
     plain = {_plain(name): name for name in reversed(sample.header)}
     for role in ("case", "activity", "start", "end", "time", "transition", "instance", "actor", "actor_kind", "model"):
         column = next(
@@ -142,7 +142,7 @@ def _activity_score(sample: TableSample, case: str, times: Mapping[str, TimeValu
 
 
 def _best(sample: TableSample, roles: Mapping[str, str], role: str, scores: Mapping[str, float]) -> str:
-    """The column with the highest score; raises InputError where there is none, or where two are as good."""
+    """Returns the column with the highest score. Raises InputError if there is none, or if two have the same score."""
     ranked = sorted((name for name in scores if name not in roles.values()), key=lambda name: -scores[name])
     if not ranked or (len(ranked) > 1 and scores[ranked[1]] == scores[ranked[0]]):
         raise InputError(_unclear(sample, role))
@@ -150,13 +150,13 @@ def _best(sample: TableSample, roles: Mapping[str, str], role: str, scores: Mapp
 
 
 def _times(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeValues]) -> None:
-    """Start, end and time, where the usual names do not say them."""
+    """Finds start, end and time, if the usual names do not give them."""
     if {"time", "start", "end"} & roles.keys():
         return
     case = roles["case"]
-    found = [name for name in times if name not in roles.values()]
-    moving = [name for name in found if sample.changes_within(case, name) > RARELY] or (
-        [] if _has_long_cases(sample, case) else found
+    candidates = [name for name in times if name not in roles.values()]
+    moving = [name for name in candidates if sample.changes_within(case, name) > RARELY] or (
+        [] if _has_long_cases(sample, case) else candidates
     )
     named = {role: [name for name in moving if set(tokens(name)) & ROLES[role]] for role in ("start", "end")}
     if len(moving) > 1 and len(named["start"]) == 1 and len(named["end"]) == 1 and named["start"] != named["end"]:
@@ -177,7 +177,7 @@ def _actor(sample: TableSample, roles: dict[str, str]) -> None:
 
 
 def _group(sample: TableSample, roles: dict[str, str]) -> None:
-    """The role or group of people: a column that is named so, changes within cases, and has few values."""
+    """Finds the role or group of people: a column so named that changes within cases and has few values."""
     free = [name for name in sample.header if name not in roles.values() and names_role(name, "actor_group")]
     moving = [
         name
@@ -188,11 +188,12 @@ def _group(sample: TableSample, roles: dict[str, str]) -> None:
         roles["actor_group"] = moving[0]
 
 
-def _cost(sample: TableSample, found: ColumnsFound) -> ColumnsFound:
-    """A column that is named as a cost and holds amounts; one that stands the same in every row of a case is the
-    case's cost.
+def _cost(sample: TableSample, columns: ColumnsFound) -> ColumnsFound:
+    """Finds a column that is named as a cost and contains amounts.
+
+    One with the same value in every row of a case is the cost of the case.
     """
-    roles = dict(found.roles)
+    roles = dict(columns.roles)
     named = [name for name in sample.header if name not in roles.values() and names_role(name, "cost")]
     usable = [
         name for name in named if sample.columns[name].filled and money_values(sample.columns[name]).readable >= MOSTLY
@@ -200,7 +201,7 @@ def _cost(sample: TableSample, found: ColumnsFound) -> ColumnsFound:
     if "cost" in roles or "case_cost" in roles or len(usable) != 1:
         usable = [roles[role] for role in ("cost", "case_cost") if role in roles]
     if len(usable) != 1:
-        return found
+        return columns
     name = usable[0]
     seen = money_values(sample.columns[name])
     is_flat_price = len(sample.columns[name].counts) == 1  # of each event, not of the case
@@ -217,19 +218,25 @@ def _cost(sample: TableSample, found: ColumnsFound) -> ColumnsFound:
     ]
     codes += ["EUR"] if "€" in name else ["GBP"] if "£" in name else []
     currency = codes[0] if codes and not seen.currencies and "currency" not in roles else None
-    return replace(found, roles=roles, decimal=seen.decimal, currency=currency)
+    return replace(columns, roles=roles, decimal=seen.decimal, currency=currency)
 
 
 def _is_of_case(sample: TableSample, case: str, name: str) -> bool:
-    """Is it a value of the case as a whole: known at its first event, and (hardly) ever another one later?"""
+    """Tells whether the column has a value of the case as a whole.
+
+    It is known at the first event and (almost) never changes later.
+    """
     values = sample.columns[name].values
-    told = [rows for rows in sample.cases(case) if any(values[row].strip() for row in rows)]
-    known_at_start = sum(bool(values[rows[0]].strip()) for rows in told)
-    return bool(told) and known_at_start >= MOSTLY * len(told) and sample.changes_within(case, name) <= RARELY
+    cases = [rows for rows in sample.cases(case) if any(values[row].strip() for row in rows)]
+    known_at_start = sum(bool(values[rows[0]].strip()) for rows in cases)
+    return bool(cases) and known_at_start >= MOSTLY * len(cases) and sample.changes_within(case, name) <= RARELY
 
 
 def _unclear(sample: TableSample, role: str) -> str:
-    return f"it cannot be told which column is the {role}; the columns are {_listed(sample.header)}; say it with --{role} COLUMN"
+    return (
+        f"it cannot be told which column is the {role}; the columns are {_listed(sample.header)}; say it with "
+        f"--{role} COLUMN"
+    )
 
 
 def _listed(names: Iterable[str]) -> str:

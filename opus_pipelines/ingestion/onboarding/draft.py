@@ -1,7 +1,4 @@
-"""What a proposed source.toml is written from.
-
-A draft as the text of source.toml, with a reason beside each line that is not plain.
-"""
+"""Writes a draft as the text of source.toml, with a reason for each line that is not obvious."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,7 +12,7 @@ from opus_pipelines.ingestion.onboarding.findings import Outcome
 
 @dataclass(frozen=True)
 class Stated:
-    """What the person said on the command line."""
+    """The settings that the person stated on the command line."""
 
     industry: str | None = None
     client: str | None = None
@@ -27,7 +24,7 @@ class Stated:
 
 @dataclass(frozen=True)
 class OutcomeColumn:
-    """A column or attribute that plainly is an outcome: its good and its bad values."""
+    """A column or attribute that clearly is an outcome, with its good and its bad values."""
 
     name: str
     good: tuple[str, ...]
@@ -35,14 +32,15 @@ class OutcomeColumn:
 
     @property
     def is_boolean(self) -> bool:
-        """Do its values need no rule?"""
+        """Tells whether its values need no rule."""
         return {value.lower() for value in self.good} <= TRUE and {value.lower() for value in self.bad} <= FALSE
 
 
 @dataclass(frozen=True)
 class Draft:
-    """What source.toml is written from. `plain`: top-level keys; `tables`: [columns], [record], [task]; `notes`: key →
-    why it is so.
+    """The content of a source.toml.
+
+    `plain` has top-level keys, `tables` [columns], [record] and [task], and `notes` the reason for a key.
     """
 
     plain: dict[str, str | list[str]] = field(default_factory=dict)
@@ -60,7 +58,7 @@ MANY_VALUES = 6
 
 
 def source_text(draft: Draft) -> str:
-    """The text of source.toml."""
+    """Returns the text of source.toml."""
     blocks = [
         _plain(draft),
         *(_table(name, draft) for name in ("columns", "record", "task")),
@@ -80,43 +78,46 @@ def _table(name: str, draft: Draft) -> str:
 
 
 def _noted(draft: Draft, values: Iterable[tuple[str, str | list[str]]]) -> list[str]:
-    found = []
+    reasons = []
     for key, value in values:
-        found.append(lines({key: value})[0] + (f"  # {draft.notes[key]}" if key in draft.notes else ""))
-    return found
+        reasons.append(lines({key: value})[0] + (f"  # {draft.notes[key]}" if key in draft.notes else ""))
+    return reasons
 
 
 def _success(draft: Draft) -> str:
-    """The rule of a column that plainly is an outcome; else the candidates as comments."""
+    """Returns the rule of a column that clearly is an outcome, else the candidates as comments."""
     if draft.outcome is not None:
         if draft.outcome.is_boolean:
             return ""
         rest = f"  # the others: {', '.join(draft.outcome.bad)}"
         return f"[success]\ncolumn = {quoted(draft.outcome.name)}\nequals = {listed(draft.outcome.good)}{rest}"
-    said = [
-        "# [success]  No rule is stated: whether a case succeeded is unknown. Candidates, one of which may be made active:"
+    lines = [
+        (
+            "# [success]  No rule is stated: whether a case succeeded is unknown. Candidates, one of which may be made "
+            "active:"
+        )
     ]
     for candidate in draft.candidates:
-        said.append(
+        lines.append(
             f"# {candidate.toml}  # {candidate.succeeded:,} cases would be successful, {candidate.failed:,} would not"
         )
     for name, values in draft.unclear:
         some = ", ".join(f"{value}: {count:,}" for value, count in values.most_common(MANY_VALUES))
-        said.append(f"# column = {quoted(name)}, equals = [...]  # {some}")
-    return "\n".join(_one_line(line) for line in said) if len(said) > 1 else ""
+        lines.append(f"# column = {quoted(name)}, equals = [...]  # {some}")
+    return "\n".join(_one_line(line) for line in lines) if len(lines) > 1 else ""
 
 
 def _activities(draft: Draft) -> str:
-    found = []
+    lines = []
     for kind in ("event", "outcome"):
         names = sorted(name for name, classified in draft.kinds.items() if classified.kind == kind)
         for name in names:
-            found.append(_one_line(f"# {name}: {draft.kinds[name].reason}"))
+            lines.append(_one_line(f"# {name}: {draft.kinds[name].reason}"))
         if names:
-            found.append(f"{kind} = {listed(names)}")
-    return "\n".join(["[activities]  # no work steps; every other activity is a step", *found]) if found else ""
+            lines.append(f"{kind} = {listed(names)}")
+    return "\n".join(["[activities]  # no work steps; every other activity is a step", *lines]) if lines else ""
 
 
 def _one_line(comment: str) -> str:
-    """A comment without what TOML refuses in comments."""
+    """Removes characters that TOML does not allow in comments."""
     return "".join(c if c == "\t" or (c >= " " and c != "\x7f") else " " for c in comment)

@@ -1,5 +1,6 @@
-"""What the implementations of a source show: period, costs, times, resources, attributes of cases, and candidates for
-an outcome.
+"""Summarises the implementations of a source.
+
+It reports period, costs, times, resources, attributes of cases, and candidates for an outcome.
 """
 
 from collections import Counter
@@ -25,10 +26,12 @@ OFTEN = 0.02  # share of the cases below which an ending is no candidate
 
 @dataclass(frozen=True)
 class Findings:
-    """Counts of a source. `priced`, `timed`, `waited`, `named`: tasks with a cost, a working time, a waiting time, a
-    resource; `succeeded` and `failed`: cases with a known outcome; `case_attributes`: name → cases that have it;
-    `constant_attributes`: attributes of events that never change within a case and are known at its first event;
-    `endings`: last activity of the cases → cases.
+    """Counts of a source.
+
+    `priced`, `timed`, `waited` and `named` count tasks with a cost, a working time, a waiting time and a resource.
+    `succeeded` and `failed` count cases with a known outcome. `case_attributes` counts the cases that have each
+    attribute. `constant_attributes` are attributes of events that never change within a case and are known at its first
+    event. `endings` counts the cases by their last activity.
     """
 
     cases: int
@@ -49,8 +52,9 @@ class Findings:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A rule that could tell whether a case succeeded: the lines of TOML, and how many cases it would call successful
-    and failed.
+    """A rule that could decide whether a case succeeded.
+
+    It has the lines of TOML, and the numbers of cases that it would call successful and failed.
     """
 
     toml: str
@@ -59,7 +63,7 @@ class Outcome:
 
 
 def findings_of(trial: Trial) -> Findings:
-    """Count what the trial's implementations show."""
+    """Summarises the trial's implementations."""
     if trial.folder is None:
         return Findings(0, 0, None, None, 0, 0, 0, 0, 0, 0, 0, Counter(), (), Counter())
     table = pa.concat_tables(
@@ -103,7 +107,7 @@ _COLUMNS = [
 
 
 def constant_attributes(tasks: pa.ListArray) -> tuple[str, ...]:
-    """Attributes of events that are the case's: the same in all its events, and known at the first."""
+    """Returns the attributes of events that belong to the case: the same in all its events, and known at the first."""
     case = pc.list_parent_indices(tasks).to_numpy()
     maps = pc.struct_field(pc.list_flatten(tasks), "attributes")
     filled = np.diff(maps.offsets.to_numpy())
@@ -121,30 +125,30 @@ def constant_attributes(tasks: pa.ListArray) -> tuple[str, ...]:
     pair, counts = np.unique(distinct, return_counts=True)
     at_start = np.isin(pair, pairs[first[step]])
     long_enough = many[pair // len(names)]
-    found = []
+    stable = []
     for place, name in enumerate(names):
         mine = pair % len(names) == place
         several = mine & long_enough
         constant = not several.any() or (counts[several] == 1).mean() >= CONSTANT
         if constant and at_start[mine].mean() >= KNOWN_AT_START:
-            found.append(name)
-    return tuple(sorted(found))
+            stable.append(name)
+    return tuple(sorted(stable))
 
 
-def outcome_candidates(found: Findings, kinds: dict[str, Classified], trial: Trial) -> list[Outcome]:
-    """Rules by which history could tell success, with their counts; none is chosen here."""
+def outcome_candidates(findings: Findings, kinds: dict[str, Classified], trial: Trial) -> list[Outcome]:
+    """Returns rules that could decide success, with their counts. It chooses none of them."""
     candidates: list[Outcome] = []
     if not trial.whole.cases:
         return candidates  # process models were never carried out: they have no outcomes
     refused = sorted(name for name, kind in kinds.items() if kind.kind == "outcome")
     if refused:
         bad = _cases_with(trial.folder, set(refused))
-        candidates.append(Outcome(f"contains_none_of = {listed(refused)}", found.cases - bad, bad))
-    endings = [name for name, _ in found.endings.most_common() if name not in refused]
+        candidates.append(Outcome(f"contains_none_of = {listed(refused)}", findings.cases - bad, bad))
+    endings = [name for name, _ in findings.endings.most_common() if name not in refused]
     for name in endings[:3]:
-        good = found.endings[name]
-        if OFTEN * found.cases <= good < found.cases:
-            candidates.append(Outcome(f"last_activity_in = {listed([name])}", good, found.cases - good))
+        good = findings.endings[name]
+        if OFTEN * findings.cases <= good < findings.cases:
+            candidates.append(Outcome(f"last_activity_in = {listed([name])}", good, findings.cases - good))
     return candidates
 
 
@@ -169,10 +173,10 @@ def _keys(maps: Any) -> list[str]:
 
 
 def attribute_values(folder: Path, name: str) -> Counter[str]:
-    """The values of a case attribute, with the cases that have each."""
-    found: Counter[str] = Counter()
+    """Returns the values of a case attribute, with the number of cases that have each."""
+    counts: Counter[str] = Counter()
     for file in sorted(folder.glob("*.parquet")):
         for batch in pq.ParquetFile(file).iter_batches(columns=["attributes"]):
             values = pc.map_lookup(batch["attributes"], name, "first").drop_null()
-            found.update({row["values"]: row["counts"] for row in pc.value_counts(values).to_pylist()})
-    return found
+            counts.update({row["values"]: row["counts"] for row in pc.value_counts(values).to_pylist()})
+    return counts

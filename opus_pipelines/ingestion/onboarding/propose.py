@@ -1,4 +1,4 @@
-"""From a client's export to a proposed source.toml that was tried: what `opus init` shows and writes."""
+"""Proposes a source.toml for a client's export and tries it. `opus init` shows and writes the result."""
 
 import re
 from collections import Counter
@@ -31,8 +31,9 @@ _HEAD = 1 << 20
 
 @dataclass(frozen=True)
 class Proposal:
-    """The proposed text, what a reading with it gave, and what remains to be said. `source`: where files and
-    source.toml lie, for now.
+    """The proposed text, the result of a reading with it, and what remains to be stated.
+
+    `source` is the temporary folder of the files and source.toml.
     """
 
     draft: Draft
@@ -45,8 +46,9 @@ class Proposal:
 
 @contextmanager
 def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterator[Proposal]:
-    """A tried proposal for a source `name` of these files, as long as the context lasts; raises InputError where it
-    cannot be read.
+    """Yields a tried proposal for a source `name` with these files.
+
+    The proposal is valid as long as the context lasts. Raises InputError if the files cannot be read.
     """
     kinds = [_kind(file) for file in files]
     with trial_lake(name, files, stated.rates) as bench:
@@ -66,17 +68,17 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
             draft, trial = second, bench.read(source_text(second))
         findings = findings_of(trial)
         kinds_found = classify_source(trial.evidence, trial.whole)
-        found = {name: kind for name, kind in kinds_found.items() if kind.kind != "step"}
-        draft = replace(draft, kinds=found, candidates=tuple(outcome_candidates(findings, kinds_found, trial)))
+        special = {name: kind for name, kind in kinds_found.items() if kind.kind != "step"}
+        draft = replace(draft, kinds=special, candidates=tuple(outcome_candidates(findings, kinds_found, trial)))
         toml = source_text(draft)
         (bench.source / "source.toml").write_text(toml, "utf-8")
         yield Proposal(draft, toml, trial, findings, bench.source, sample)
 
 
 def _kind(file: Path) -> str:
-    """The format of a file: by its name, else by its first character."""
-    if found := format_of(file.name):
-        return found.name
+    """Returns the format of a file: by its name, else by its first character."""
+    if format_ := format_of(file.name):
+        return format_.name
     with open_data(file) as opened:
         head = opened.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")
     if head.startswith(b"<"):
@@ -99,9 +101,7 @@ def _first_draft(files: Sequence[Path], kinds: Sequence[str], sample: TableSampl
 
 
 def _for_all(draft: Draft, files: Sequence[Path], kinds: Sequence[str], sample: TableSample | None) -> Draft:
-    """The draft without an encoding or a delimiter that not all files have: the reader then detects them for each
-    file.
-    """
+    """Removes an encoding or a delimiter that not all files have. The reader then detects them for each file."""
     if sample is None or sample.encoding is None:
         return draft
     others = [file for file, kind in zip(files[1:], kinds[1:], strict=True) if kind == "csv"]
@@ -116,8 +116,8 @@ def _for_all(draft: Draft, files: Sequence[Path], kinds: Sequence[str], sample: 
 
 
 def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
-    """The draft with what the columns of a table say."""
-    found = find_columns(sample, stated.columns)
+    """Adds to the draft what the columns of a table show."""
+    table_columns = find_columns(sample, stated.columns)
     plain, notes = dict(draft.plain), dict(draft.notes)
     if sample.encoding is not None and sample.encoding.name not in ("utf-8", "utf-8-sig", "utf-16"):
         plain["encoding"] = sample.encoding.name
@@ -127,45 +127,45 @@ def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
         notes["encoding"] = "the file mixes encodings; each line is read in the first that fits"
     if sample.delimiter not in (None, ","):
         plain["delimiter"] = str(sample.delimiter)
-    formats = list(dict.fromkeys(form for seen in found.times.values() for form in seen.formats))
+    formats = list(dict.fromkeys(form for seen in table_columns.times.values() for form in seen.formats))
     if formats:
         plain["time_format"] = formats
-        guessed = [form for seen in found.times.values() for form in seen.guessed]
+        guessed = [form for seen in table_columns.times.values() for form in seen.guessed]
         notes["time_format"] = "times that are written in another form are read as well" + (
             "; that the day comes first is assumed, no date shows it" if guessed else ""
         )
-    if found.decimal:
-        plain["decimal"] = found.decimal
-    if found.currency:
-        plain["currency"] = found.currency
+    if table_columns.decimal:
+        plain["decimal"] = table_columns.decimal
+    if table_columns.currency:
+        plain["currency"] = table_columns.currency
     outcome, unclear = _outcome_column(
         (name, sample.columns[name].counts)
         for name in sample.header
-        if name not in found.roles.values() and sample.changes_within(found.roles["case"], name) <= 0.02
+        if name not in table_columns.roles.values() and sample.changes_within(table_columns.roles["case"], name) <= 0.02
     )
-    columns: dict[str, str | list[str]] = dict(found.roles)
-    if description := _description(sample, found, outcome):
+    columns: dict[str, str | list[str]] = dict(table_columns.roles)
+    if description := _description(sample, table_columns, outcome):
         columns["description"] = description
-    if title := _title(found, description):
+    if title := _title(table_columns, description):
         columns["title"] = title
     # What is called an outcome is not known when a case starts, even where every row of the case repeats it.
     others = {description, title, outcome.name if outcome else None}
-    attributes = [name for name in found.attributes if name not in others and not tells_outcome(name)]
+    attributes = [name for name in table_columns.attributes if name not in others and not tells_outcome(name)]
     if outcome is not None and outcome.is_boolean:
         columns["success"] = outcome.name
     if attributes:
         columns["attributes"] = attributes
         notes["attributes"] = "the same in all events of a case, and known at its first event"
     draft = replace(draft, plain=plain, notes=notes, tables={"columns": columns}, outcome=outcome, unclear=unclear)
-    if any(not seen.states_zone for seen in found.times.values()):
-        return _with_zone(draft, stated.timezone or found.zone or ASSUMED_ZONE, found, stated)
+    if any(not seen.states_zone for seen in table_columns.times.values()):
+        return _with_zone(draft, stated.timezone or table_columns.zone or ASSUMED_ZONE, table_columns, stated)
     return draft
 
 
-def _with_zone(draft: Draft, zone: str, found: ColumnsFound | None, stated: Stated) -> Draft:
+def _with_zone(draft: Draft, zone: str, columns: ColumnsFound | None, stated: Stated) -> Draft:
     if stated.timezone:
         why = "as stated"
-    elif found is not None and found.zone:
+    elif columns is not None and columns.zone:
         why = "assumed by the language of the columns; the times state no zone"
     else:
         why = "assumed; the times state no zone"
@@ -173,35 +173,35 @@ def _with_zone(draft: Draft, zone: str, found: ColumnsFound | None, stated: Stat
 
 
 def _second_draft(draft: Draft, files: Sequence[Path], kind: str, trial: Trial) -> Draft:
-    """The draft with what only a reading shows: attributes and outcomes of logs that are no tables."""
+    """Adds to the draft what only a reading shows: attributes and outcomes of logs that are no tables."""
     if kind in TABLES or trial.folder is None:
         return draft
-    found = findings_of(trial)
+    findings = findings_of(trial)
     tables = {name: dict(table) for name, table in draft.tables.items()}
     notes = dict(draft.notes)
-    if kind == "xes" and found.constant_attributes:
-        names = [*found.constant_attributes, *found.case_attributes]
+    if kind == "xes" and findings.constant_attributes:
+        names = [*findings.constant_attributes, *findings.case_attributes]
         tables.setdefault("columns", {})["attributes"] = sorted(set(_written(files[0], names)))
         notes["attributes"] = "the same in all events of a case, and known at its first event"
     outcome, unclear = _outcome_column(
-        (name, attribute_values(trial.folder, name)) for name in sorted(found.case_attributes)
+        (name, attribute_values(trial.folder, name)) for name in sorted(findings.case_attributes)
     )
-    if outcome is not None and found.succeeded + found.failed:
+    if outcome is not None and findings.succeeded + findings.failed:
         outcome = None  # the source tells it already
     if outcome is not None and kind == "jsonl" and "." in outcome.name:
         # What stands beside an outcome was found out with it: it is not known when a case starts.
-        beside = outcome.name.rpartition(".")[0] + "."
-        told = {value for value in tables.get("record", {}).values() if isinstance(value, str)}
-        names = sorted(name for name in found.case_attributes if not name.startswith(beside) and name not in told)
+        siblings = outcome.name.rpartition(".")[0] + "."
+        named = {value for value in tables.get("record", {}).values() if isinstance(value, str)}
+        names = sorted(name for name in findings.case_attributes if not name.startswith(siblings) and name not in named)
         tables.setdefault("record", {})["attributes"] = names
-        notes["attributes"] = f"all but those under {beside}"
+        notes["attributes"] = f"all but those under {siblings}"
     if outcome is not None and outcome.is_boolean:
         tables.setdefault("record" if kind == "jsonl" else "columns", {})["success"] = outcome.name
     return replace(draft, tables=tables, notes=notes, outcome=outcome, unclear=unclear)
 
 
 def _written(file: Path, names: Sequence[str]) -> list[str]:
-    """The names as the log writes them: the readers leave prefixes like `case:` away."""
+    """Returns the names as the log writes them, because the readers remove prefixes such as `case:`."""
     with open_data(file) as opened:
         keys = set(re.findall(r'key="([^"]*)"', opened.read(_HEAD).decode("utf-8", "replace")))
     return [f"{prefix}{name}" for name in names for prefix in ("", *CASE_PREFIXES) if f"{prefix}{name}" in keys]
@@ -210,15 +210,15 @@ def _written(file: Path, names: Sequence[str]) -> list[str]:
 def _outcome_column(
     columns: Iterable[tuple[str, Counter[str]]],
 ) -> tuple[OutcomeColumn | None, tuple[tuple[str, Counter[str]], ...]]:
-    """The one column that plainly is an outcome, and those that are only called so."""
+    """Returns the one column that clearly is an outcome, and those that only have such a name."""
     plain, unclear = [], []
     for name, values in columns:
         if not names_role(name, "outcome") or not 2 <= len(values) <= MOST_OUTCOMES:
             continue
         good = tuple(sorted(value for value in values if _word(value) in GOOD | TRUE))
         bad = tuple(sorted(value for value in values if _word(value) in BAD | FALSE))
-        told = sum(values[value] for value in (*good, *bad))
-        if good and bad and told >= CLEAR_OUTCOMES * values.total():
+        known = sum(values[value] for value in (*good, *bad))
+        if good and bad and known >= CLEAR_OUTCOMES * values.total():
             plain.append(OutcomeColumn(name, good, bad))
         else:
             unclear.append((name, values))
@@ -228,13 +228,13 @@ def _outcome_column(
 
 
 def _word(value: str) -> str:
-    """A value as one word; several words are none that is known."""
+    """Returns a value as one word. A value of several words is never a known word."""
     return value.strip().lower() if value.strip() in "10" else " ".join(tokens(value)) or value.strip().lower()
 
 
-def _description(sample: TableSample, found: ColumnsFound, outcome: OutcomeColumn | None) -> str | None:
-    """A column of the case that says in words what is asked."""
-    for name in found.attributes:
+def _description(sample: TableSample, columns: ColumnsFound, outcome: OutcomeColumn | None) -> str | None:
+    """Returns the column of the case that describes the request in words."""
+    for name in columns.attributes:
         column = sample.columns[name]
         words = sum(len(value.split()) for value in column.counts) / max(1, len(column.counts))
         if names_role(name, "description") and words >= 3 and (outcome is None or name != outcome.name):
@@ -242,10 +242,10 @@ def _description(sample: TableSample, found: ColumnsFound, outcome: OutcomeColum
     return None
 
 
-def _title(found: ColumnsFound, description: str | None) -> str | None:
-    """A column of the case that is called its title."""
+def _title(columns: ColumnsFound, description: str | None) -> str | None:
+    """Returns the column of the case that is named as its title."""
     return next(
-        (name for name in found.attributes if tokens(name) in (["title"], ["titel"]) and name != description), None
+        (name for name in columns.attributes if tokens(name) in (["title"], ["titel"]) and name != description), None
     )
 
 

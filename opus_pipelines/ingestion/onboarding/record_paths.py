@@ -1,4 +1,4 @@
-"""Where the records of a JSON Lines file hold the case's id, its tasks, and what a task is called."""
+"""Finds the paths of the case id, the tasks, and the name of a task in the records of a JSON Lines file."""
 
 import json
 from collections import Counter, defaultdict
@@ -21,8 +21,9 @@ WORDS = 3  # that a request has at least, on average
 
 
 def find_records(file: Path) -> dict[str, dict[str, str | list[str]]]:
-    """The tables [record] and [task], empty where the usual names are there; raises InputError where no list of tasks
-    is found.
+    """Returns the tables [record] and [task], empty if the usual names exist.
+
+    Raises InputError without a list of tasks.
     """
     records = list(_records(file))
     if not records:
@@ -43,7 +44,7 @@ def find_records(file: Path) -> dict[str, dict[str, str | list[str]]]:
 
 
 def _description(records: list[dict[str, Any]]) -> str | None:
-    """A name that says that the case's request stands there, in words."""
+    """Returns the name of a field that contains the request of the case in words."""
     for name, _ in _paths(records[0]):
         texts = [text for r in records if isinstance(text := at_path(r, name), str)]
         words = sum(len(text.split()) for text in texts)
@@ -64,8 +65,9 @@ def _records(file: Path) -> Iterator[dict[str, Any]]:
 
 
 def _list_of_tasks(file: Path, records: list[dict[str, Any]]) -> str:
-    """The path of the lists that hold most objects; where there are none, of the names that repeat most: tasks do,
-    sentences do not.
+    """Returns the path of the lists that contain most objects.
+
+    If there are none, it is the list of names that repeat most, because tasks repeat and sentences do not.
     """
     objects: Counter[str] = Counter()
     names: dict[str, Counter[str]] = defaultdict(Counter)
@@ -90,8 +92,9 @@ def _paths(value: dict[str, Any], prefix: str = "", depth: int = _MOST_DEPTH) ->
 
 
 def _id(file: Path, records: list[dict[str, Any]]) -> str:
-    """A path whose values are all there and all different; one that is named as an id before others, a short one
-    before texts.
+    """Returns a path whose values are all present and all different.
+
+    A path that is named as an id is preferred, then short values.
     """
     names = [path for path, _ in _paths(records[0]) if all(isinstance(at_path(r, path), str | int) for r in records)]
     unique = [name for name in names if len({str(at_path(r, name)) for r in records}) == len(records)]
@@ -104,7 +107,7 @@ def _id(file: Path, records: list[dict[str, Any]]) -> str:
 
 
 def _name(file: Path, elements: list[dict[str, Any]]) -> str:
-    """A name of short texts that repeat."""
+    """Returns the name of a field with short texts that repeat."""
     names = [name for name in elements[0] if all(isinstance(e.get(name), str) and e[name] for e in elements)]
     if not names:
         raise InputError(

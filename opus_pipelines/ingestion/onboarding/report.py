@@ -1,4 +1,4 @@
-"""What was understood of a source, as one table for a person: `opus init` and `opus check` show the same."""
+"""Shows what was understood of a source as tables for a person. `opus init` and `opus check` show the same."""
 
 from collections.abc import Sequence
 
@@ -14,17 +14,18 @@ WIDE = 100  # characters of a line of names
 SURE_STEP = 0.9
 
 
-def report(trial: Trial, found: Findings, notes: Sequence[tuple[str, str]] = ()) -> list[str]:
-    """The lines: what was understood, the activities, and what is missing. `notes`: more rows (what, how) for the
-    first table.
+def report(trial: Trial, findings: Findings, notes: Sequence[tuple[str, str]] = ()) -> list[str]:
+    """Returns the lines: what was understood, the activities, and what is missing.
+
+    `notes` has more rows (what, how) for the first table.
     """
     kinds = classify_source(trial.evidence, trial.whole, trial.settings.activities.stated)
     rows = [
         *_files(trial),
         *notes,
-        *_counts(trial, found, kinds),
-        *_outcomes(trial, found, kinds),
-        *_missing(trial, found),
+        *_counts(trial, findings, kinds),
+        *_outcomes(trial, findings, kinds),
+        *_missing(trial, findings),
     ]
     return [
         f"Source {trial.name}: what was understood",
@@ -36,7 +37,7 @@ def report(trial: Trial, found: Findings, notes: Sequence[tuple[str, str]] = ())
 
 
 def complaints(trial: Trial) -> list[str]:
-    """What is wrong with the source: a line each; none where a rebuild would take all of it."""
+    """Returns a message for each problem of the source; none if a rebuild would use all of it."""
     lines = list(trial.failed)
     total = trial.total("records")
     for (_, reason), count in trial.rejects.most_common(3):
@@ -50,8 +51,11 @@ def _files(trial: Trial) -> list[tuple[str, str]]:
         if row["status"] == "rejected":
             rows.append((f"file {row['path']}", f"REJECTED: {row['reason']}"))
         else:
-            said = f"{row['format']}, {row['records']:,} records: {row['records_used']:,} used, {row['records_not_work'] or 0:,} no work"
-            rows.append((f"file {row['path']}", f"{said}, {row['records_rejected']:,} rejected"))
+            summary = (
+                f"{row['format']}, {row['records']:,} records: {row['records_used']:,} used, "
+                f"{row['records_not_work'] or 0:,} no work"
+            )
+            rows.append((f"file {row['path']}", f"{summary}, {row['records_rejected']:,} rejected"))
     if more := trial.files[MANY_FILES:]:
         rejected = sum(row["status"] == "rejected" for row in more)
         rows.append(
@@ -63,78 +67,82 @@ def _files(trial: Trial) -> list[tuple[str, str]]:
     return rows
 
 
-def _counts(trial: Trial, found: Findings, kinds: dict[str, Classified]) -> list[tuple[str, str]]:
+def _counts(trial: Trial, findings: Findings, kinds: dict[str, Classified]) -> list[tuple[str, str]]:
     per_kind = [sum(classified.kind == kind for classified in kinds.values()) for kind in KINDS]
     by_kind = ", ".join(
         f"{count:,} {kind}{'' if count == 1 else 's'}" for kind, count in zip(KINDS, per_kind, strict=True)
     )
-    period = f"{found.first:%Y-%m-%d} to {found.last:%Y-%m-%d}" if found.first and found.last else "unknown: no times"
-    attributes = [f"{name} ({count:,})" for name, count in found.case_attributes.most_common()]
+    period = (
+        (f"{findings.first:%Y-%m-%d} to {findings.last:%Y-%m-%d}")
+        if findings.first and findings.last
+        else "unknown: no times"
+    )
+    attributes = [f"{name} ({count:,})" for name, count in findings.case_attributes.most_common()]
     return [
-        ("cases", f"{found.cases:,}"),
-        ("activities", f"{len(kinds):,}: {by_kind}; {found.tasks:,} occurrences"),
+        ("cases", f"{findings.cases:,}"),
+        ("activities", f"{len(kinds):,}: {by_kind}; {findings.tasks:,} occurrences"),
         ("period", period),
-        ("resources", _resources(trial, found)),
+        ("resources", _resources(trial, findings)),
         (
             "working time",
-            f"{share(found.timed / found.tasks)} of the occurrences state it"
-            if found.timed
+            f"{share(findings.timed / findings.tasks)} of the occurrences state it"
+            if findings.timed
             else "unknown: no start and end",
         ),
-        ("costs", _costs(trial, found)),
+        ("costs", _costs(trial, findings)),
         ("case attributes", _cut(", ".join(attributes)) or "none"),
     ]
 
 
-def _resources(trial: Trial, found: Findings) -> str:
+def _resources(trial: Trial, findings: Findings) -> str:
     automatic = sum(evidence.automatic for evidence in trial.evidence.values())
-    if not found.tasks or not found.named + automatic:
+    if not findings.tasks or not findings.named + automatic:
         return "unknown: nothing names who did it"
-    said = f"{share(found.named / found.tasks)} of the occurrences name who did it"
-    return said + (f", {share(automatic / found.tasks)} were done by a program" if automatic else "")
+    text = f"{share(findings.named / findings.tasks)} of the occurrences name who did it"
+    return text + (f", {share(automatic / findings.tasks)} were done by a program" if automatic else "")
 
 
-def _costs(trial: Trial, found: Findings) -> str:
-    said = (
-        f"{share(found.priced / found.tasks)} of the occurrences have a cost in dollars"
-        if found.priced
+def _costs(trial: Trial, findings: Findings) -> str:
+    text = (
+        f"{share(findings.priced / findings.tasks)} of the occurrences have a cost in dollars"
+        if findings.priced
         else "none in dollars"
     )
     currencies = sorted({code for row in trial.files for code in row["currencies"] or ()})
-    return said + (f"; amounts in {', '.join(currencies)}" if currencies else "")
+    return text + (f"; amounts in {', '.join(currencies)}" if currencies else "")
 
 
-def _outcomes(trial: Trial, found: Findings, kinds: dict[str, Classified]) -> list[tuple[str, str]]:
-    if found.succeeded or found.failed:
-        unknown = found.cases - found.succeeded - found.failed
+def _outcomes(trial: Trial, findings: Findings, kinds: dict[str, Classified]) -> list[tuple[str, str]]:
+    if findings.succeeded or findings.failed:
+        unknown = findings.cases - findings.succeeded - findings.failed
         rest = f", {unknown:,} unknown" if unknown else ""
-        return [("outcomes", f"{found.succeeded:,} cases succeeded, {found.failed:,} did not{rest}")]
+        return [("outcomes", f"{findings.succeeded:,} cases succeeded, {findings.failed:,} did not{rest}")]
     rows = [("outcomes", "unknown: nothing states whether a case succeeded")]
-    for candidate in outcome_candidates(found, kinds, trial):
+    for candidate in outcome_candidates(findings, kinds, trial):
         rows.append(
             ("  candidate", f"{_cut(candidate.toml)}: {candidate.succeeded:,} successful, {candidate.failed:,} not")
         )
     return rows
 
 
-def _missing(trial: Trial, found: Findings) -> list[tuple[str, str]]:
-    """What would make the plans better, were it known."""
+def _missing(trial: Trial, findings: Findings) -> list[tuple[str, str]]:
+    """Returns what would improve the plans if it were known."""
     rows: list[tuple[str, str]] = []
     if not trial.whole.cases:
         return rows  # process models have neither costs nor outcomes
     currencies = {code for row in trial.files for code in row["currencies"] or ()}
     if lacking := remark(currencies, trial.settings):
         rows.append(("missing", lacking))
-    if not found.priced and not currencies:
+    if not findings.priced and not currencies:
         rows.append(("missing", "costs: name their column with cost under [columns], or prices an hour under [rates]"))
-    if not found.succeeded and not found.failed:
+    if not findings.succeeded and not findings.failed:
         rows.append(
             ("missing", "outcomes: state a rule under [success]; without one, plans follow what most similar cases did")
         )
-    told = found.named + sum(evidence.automatic for evidence in trial.evidence.values())
-    if told < found.tasks:
-        rows.append(("missing", f"who did it, in {share(1 - told / found.tasks)} of the occurrences"))
-    if not found.case_attributes and not found.with_text:
+    known_actors = findings.named + sum(evidence.automatic for evidence in trial.evidence.values())
+    if known_actors < findings.tasks:
+        rows.append(("missing", f"who did it, in {share(1 - known_actors / findings.tasks)} of the occurrences"))
+    if not findings.case_attributes and not findings.with_text:
         rows.append(("missing", "attributes and texts of the cases: nothing tells which cases are alike"))
     if trial.settings.industry is None:
         rows.append(
@@ -147,7 +155,7 @@ def _missing(trial: Trial, found: Findings) -> list[tuple[str, str]]:
 
 
 def _activities(trial: Trial, kinds: dict[str, Classified]) -> list[list[str]]:
-    """The most frequent activities, and every one that is no plain step."""
+    """Returns the most frequent activities, and every activity that is no certain step."""
     names = sorted(kinds, key=lambda name: (-trial.evidence[name].occurrences, name))
     special = [
         name

@@ -1,4 +1,4 @@
-"""The first rows of a table (CSV or Parquet) and what each of its columns holds."""
+"""Reads the first rows of a table (CSV or Parquet) and the values of each of its columns."""
 
 import csv
 import io
@@ -21,19 +21,19 @@ _HEAD = 1 << 16
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its values in the order of the rows, as text, "" where the row says nothing."""
+    """One column: its values in the order of the rows, as text, "" where a row has none."""
 
     name: str
     values: tuple[str, ...]
 
     @cached_property
     def filled(self) -> list[str]:
-        """The values that are there, without surrounding blanks."""
+        """Returns the values that are not empty, without surrounding blanks."""
         return [value.strip() for value in self.values if value.strip()]
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """Distinct values with how often they occur."""
+        """Counts the distinct values."""
         return Counter(self.filled)
 
 
@@ -49,22 +49,23 @@ class TableSample:
 
     @property
     def header(self) -> list[str]:
-        """The names of the columns, in their order."""
+        """Returns the names of the columns, in their order."""
         return list(self.columns)
 
     def cases(self, case: str) -> list[list[int]]:
-        """The row numbers of each value of the column `case`."""
+        """Returns the row numbers of each value of the column `case`."""
         if case not in self._groups:
-            found: dict[str, list[int]] = {}
+            groups: dict[str, list[int]] = {}
             for row, value in enumerate(self.columns[case].values):
                 if value.strip():
-                    found.setdefault(value.strip(), []).append(row)
-            self._groups[case] = list(found.values())
+                    groups.setdefault(value.strip(), []).append(row)
+            self._groups[case] = list(groups.values())
         return self._groups[case]
 
     def changes_within(self, case: str, column: str) -> float:
-        """Share of the cases with several rows in which the column has several values; 0 where there are no such
-        cases.
+        """Returns the share of cases with several rows in which the column has several values.
+
+        The share is 0 if there are no such cases.
         """
         values = self.columns[column].values
         several = [rows for rows in self.cases(case) if len(rows) > 1]
@@ -74,7 +75,7 @@ class TableSample:
 
 
 def read_sample(path: Path, kind: str) -> TableSample:
-    """The first rows of a CSV or Parquet file; raises InputError where it is empty or has no header."""
+    """Reads the first rows of a CSV or Parquet file. Raises InputError if it is empty or has no header."""
     return _parquet(path) if kind == "parquet" else _csv(path)
 
 
@@ -106,7 +107,10 @@ def _text(value: object) -> str:
 
 
 def _named(fields: list[str]) -> list[str]:
-    """Column names as the CSV reader gives them: a nameless one is called by its place, a repeated one gets a number."""
+    """Returns column names as the CSV reader does.
+
+    A column without a name is named by its position, and a repeated name gets a number.
+    """
     header: dict[str, None] = {}
     for place, name in enumerate(fields, start=1):
         plain = name.strip() or f"column {place}"

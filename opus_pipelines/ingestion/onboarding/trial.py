@@ -1,6 +1,4 @@
-"""Reads one source with settings that may still change, into a lake of its own that is thrown away: what would a
-rebuild make of it?
-"""
+"""Reads one source with provisional settings into a temporary lake, to show what a rebuild would make of it."""
 
 import shutil
 import tempfile
@@ -22,10 +20,10 @@ from opus_pipelines.lake.layout import Lake, read_table
 
 @dataclass(frozen=True)
 class Trial:
-    """What reading a source gave. `folder`: its implementations, None where there are none; `files`: the rows of
-    history/sources;
-    `rejects`: code and reason of every rejected record, counted; `evidence`: counts by activity, and `whole` of all
-    cases.
+    """The result of a trial reading of a source.
+
+    `folder` has its implementations, None if there are none. `files` are the rows of history/sources. `rejects` counts
+    the rejected records by code and reason. `evidence` has the counts by activity, and `whole` those of all cases.
     """
 
     name: str
@@ -38,21 +36,22 @@ class Trial:
     whole: Evidence
 
     def total(self, column: str) -> int:
-        """The sum of a count over all files."""
+        """Returns the sum of a count over all files."""
         return sum(row[column] or 0 for row in self.files)
 
 
 @contextmanager
 def trial_lake(name: str, files: Sequence[Path], rates: Mapping[str, float] | None = None) -> Iterator["TrialLake"]:
-    """A source `name` with these files, in a temporary folder that is removed at the end. `rates`: dollars a unit of a
-    currency.
+    """Yields a source `name` with these files in a temporary folder, which is removed at the end.
+
+    `rates` has the dollars per unit of a currency.
     """
-    with tempfile.TemporaryDirectory(prefix="opus-init-") as made:
-        yield TrialLake(Path(made), name, files, rates or {})
+    with tempfile.TemporaryDirectory(prefix="opus-init-") as folder:
+        yield TrialLake(Path(folder), name, files, rates or {})
 
 
 class TrialLake:
-    """A source that is read again and again with other settings."""
+    """A source that can be read repeatedly with different settings."""
 
     def __init__(self, root: Path, name: str, files: Sequence[Path], rates: Mapping[str, float]) -> None:
         self._root, self.name, self._rates = root, name, rates
@@ -62,7 +61,7 @@ class TrialLake:
             _link_or_copy(file, self.source / file.name)
 
     def read(self, toml: str) -> Trial:
-        """Read the files with this source.toml; raises SettingsError where it cannot be followed."""
+        """Reads the files with this source.toml. Raises SettingsError if it is invalid."""
         (self.source / FILE_NAME).write_text(toml, "utf-8")
         load_source(self.source)
         with tempfile.TemporaryDirectory(dir=self._root) as lake:
@@ -71,19 +70,20 @@ class TrialLake:
 
 @contextmanager
 def reading(source: Path, rates: Mapping[str, float] | None = None) -> Iterator[Trial]:
-    """A source read where it lies; raises SettingsError where its source.toml cannot be followed. `rates`: as in
-    `workbench`.
+    """Reads a source in its own folder. Raises SettingsError if its source.toml is invalid.
+
+    `rates` has the dollars per unit of a currency.
     """
     load_source(source)
-    with tempfile.TemporaryDirectory(prefix="opus-check-") as made:
-        history = Path(made) / "history"
+    with tempfile.TemporaryDirectory(prefix="opus-check-") as folder:
+        history = Path(folder) / "history"
         history.mkdir()
         (history / source.name).symlink_to(source.resolve(), target_is_directory=True)
-        yield read_source(history / source.name, Path(made) / "lake", rates or {})
+        yield read_source(history / source.name, Path(folder) / "lake", rates or {})
 
 
 def read_source(source: Path, lake_folder: Path, rates: Mapping[str, float]) -> Trial:
-    """Read the source in this folder, the only one beside it, into a new lake."""
+    """Reads the source in this folder, the only one in its history folder, into a new lake."""
     lake = Lake(lake_folder)
     state = read_history(lake, source.parent, datetime.now(UTC), usd_per_unit=rates)
     folder = state.sources[0].folder if state.sources else None
@@ -102,7 +102,7 @@ def _rejects(lake: Lake, state: HistoryState) -> Counter[tuple[str, str]]:
 
 
 def _kept(trial: Trial, place: Path) -> Trial:
-    """The trial with its implementations moved to `place`, so that they outlive its lake."""
+    """Returns the trial with its implementations moved to `place`, so that they remain after its lake is removed."""
     shutil.rmtree(place, ignore_errors=True)
     if trial.folder is None:
         return trial
