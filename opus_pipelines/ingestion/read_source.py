@@ -148,7 +148,7 @@ def _join(
         rejects.flush()
     finally:
         parts.close()
-    return FileResult(implementations=implementations.finish(), rejects=rejects.spool.settle())
+    return FileResult(implementations=implementations.finish(), rejects=rejects.spool.finish())
 
 
 def _kind(file: FilePlan) -> Format:

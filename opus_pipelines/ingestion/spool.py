@@ -24,7 +24,7 @@ _GATHERED = 1 << 25  # bytes that are sorted at once, where a row group has no m
 class Spool:
     """Takes batches one by one.
 
-    It writes to `path` only if they exceed `in_memory` bytes, or on `settle(to_disk=True)`.
+    It writes to `path` only if they exceed `in_memory` bytes, or on `finish(to_disk=True)`.
     """
 
     def __init__(self, path: Path, schema: pa.Schema, in_memory: int = IN_MEMORY) -> None:
