@@ -1,4 +1,4 @@
-"""From pairs that are alike to tasks: connected components, split where a chain joins ends that are not alike."""
+"""Groups pairs of similar names into tasks: connected components, split by complete linkage."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ Similarity = Callable[[int, int], float | None]
 
 
 def components(size: int, pairs: Iterable[tuple[int, int]]) -> list[list[int]]:
-    """The connected components of the graph over 0..size-1, each sorted, by their first member."""
+    """Returns the connected components of the graph over 0..size-1, each sorted, by their first member."""
     top = list(range(size))
 
     def find(node: int) -> int:
@@ -31,12 +31,12 @@ def tasks_of(
     similarity: Similarity,
     apart: Callable[[int, int], bool],
 ) -> list[list[int]]:
-    """Names in groups, each one task: every member is alike to every other (complete linkage), the most alike joined
-    first.
+    """Groups names into tasks by complete linkage: every member of a group is similar to every other member.
 
-    `atoms` hold every name once, those that are joined whatever they are together: of them it is enough that one is
-    alike. `alike` are candidates with their similarity, `similarity` compares any two names (None: not one task), no
-    group holds two that are `apart`. Ties go by the names' numbers, so that the order of `alike` does not matter.
+    `atoms` hold every name once. The names of an atom belong together in any case, and for an atom it is enough that
+    one of its names is similar. `alike` maps candidate pairs to their similarity; the most similar pair is joined
+    first, and ties go by the names' numbers, so that the order of `alike` does not matter. `similarity` compares any
+    two names (None: not one task). No group holds two names for which `apart` is True.
     """
     atom_of = {node: number for number, atom in enumerate(atoms) for node in atom}
     best: dict[tuple[int, int], float] = {}

@@ -1,18 +1,14 @@
-"""Are two names one task? An encoder proposes, history decides: likeness of names alone joins nothing but forms of the
-same words.
+"""Detects names that denote the same task: an encoder proposes pairs, and evidence from history decides.
 
-Measured with the shipped encoder, "approve claim" and "reject claim" are nearer (.74) than "register claim" and "record
-claim" (.61), and "send invoice" and "receive invoice" are at .92: no threshold tells synonyms from opposites. Where
-words differ, what is said of the tasks must be the same, and their place among other tasks must bear it out.
+Similarity of names alone joins only different forms of the same words. Measured with the shipped encoder, "approve
+claim" and "reject claim" are nearer (.74) than "register claim" and "record claim" (.61), and "send invoice" and
+"receive invoice" are at .92: no threshold separates synonyms from opposites. Where words differ, the two tasks must
+share a description or an instruction that no other task of their sources has, and the tasks before or after them must
+be similar (`TaskTexts`, `TaskNeighbours`).
 
-Where tasks stand among others: what comes before and after them, as evidence that two names are one task.
-
-What is said of tasks, as evidence that two names are one task: a statement that both have and no other task of their
-sources.
-
-Nearness of texts proves little. Measured with the shipped encoder, eight sentences and their paraphrases are at .44 to
-.71, six sentences and their opposites ("release the goods to the carrier", "take the goods over from the carrier") at
-.67 to .92.
+Similarity of those texts proves little either. Measured with the shipped encoder, eight sentences and their paraphrases
+are at .44 to .71, six sentences and their opposites ("release the goods to the carrier", "take the goods over from the
+carrier") at .67 to .92.
 """
 
 import re
@@ -29,12 +25,14 @@ from opus_pipelines.task_matching.name_nodes import Node, normalise
 from opus_pipelines.task_matching.name_similarity import NameVectors, WordContrasts, opposed, same_words, unmatched
 
 ENDS = ("before", "after")
-BOUNDARY, THEMSELVES = -1, -2  # where a case begins or ends; either of the two tasks that are compared
+BOUNDARY, COMPARED_TASKS = -1, -2  # the start or end of a case; either of the two tasks that are compared
 
 
 class TaskNeighbours:
-    """Neighbours of every name, by number. `twins` gives the number by which a name counts as a neighbour: names of
-    two sources have one place only as far as what surrounds them is one.
+    """Counts of the tasks directly before and after every name, by number.
+
+    `twins` gives for each name the number that stands for it as a neighbour, so that equal names of two sources count
+    as the same neighbour.
     """
 
     def __init__(
@@ -51,8 +49,8 @@ class TaskNeighbours:
             if before != BOUNDARY:
                 self._near["after"][before][self._twin(after)] += row["count"]
 
-    def alike(self, one: int, other: int) -> tuple[float, float]:
-        """Cosine of what comes before the two, and of what comes after."""
+    def cosines(self, one: int, other: int) -> tuple[float, float]:
+        """Returns the cosine of what comes before the two names, and of what comes after them."""
         themselves = {self._twins[one], self._twins[other]}
         before, after = (_cosine(self._near[end][one], self._near[end][other], themselves) for end in ENDS)
         return before, after
@@ -66,20 +64,21 @@ def _cosine(one: Counter[int], other: Counter[int], themselves: set[int]) -> flo
     b: dict[int, int] = {}
     for merged, counts in ((a, one), (b, other)):
         for node, count in counts.items():
-            place = THEMSELVES if node in themselves else node
+            place = COMPARED_TASKS if node in themselves else node
             merged[place] = merged.get(place, 0) + count
     norm = sqrt(sum(n * n for n in a.values()) * sum(n * n for n in b.values()))
     return round(sum(n * b.get(node, 0) for node, n in a.items()) / norm, 4) if norm else 0.0
 
 
-TELLING = 5  # words from which a statement tells tasks apart; what a program fills in, {{ ... }}, is none
-INSTRUCTIONS = 4  # most frequent ones that are looked at
-Counts = Mapping[tuple[int, str], Counter[str]]  # (name, field) → how often each value is said
+MIN_STATEMENT_WORDS = 5  # a shorter text does not identify a task; template expressions {{ ... }} do not count
+MOST_INSTRUCTIONS = 4  # only the most frequent instructions are compared
+Counts = Mapping[tuple[int, str], Counter[str]]  # (name, field) → how often each value occurs
 
 
 class TaskTexts:
-    """Of every name, by its number: description, instructions, and the statements that no other name of its sources
-    has.
+    """The descriptions and instructions of every name, by number.
+
+    `statements` are the texts that no other name of the same sources has.
     """
 
     def __init__(self, counts: Counts, sources: Sequence[set[str]]) -> None:
@@ -88,33 +87,40 @@ class TaskTexts:
         self._description = [
             next(iter(_most(counts.get((i, "description"), none), 1)), "") for i in range(len(sources))
         ]
-        told = [_most(counts.get((i, "instruction"), none), INSTRUCTIONS) for i in range(len(sources))]
-        said = [[text for text in (one, *more) if text] for one, more in zip(self._description, told, strict=True)]
-        telling = [{normalise(text) for text in texts if _letters(text) >= TELLING} for texts in said]
-        holders = Counter((source, text) for i, texts in enumerate(telling) for text in texts for source in sources[i])
-        self.statements = [
-            {t for t in texts if all(holders[s, t] == 1 for s in sources[i])} for i, texts in enumerate(telling)
+        instructions = [_most(counts.get((i, "instruction"), none), MOST_INSTRUCTIONS) for i in range(len(sources))]
+        all_texts = [
+            [text for text in (one, *more) if text] for one, more in zip(self._description, instructions, strict=True)
         ]
-        self.texts = ["\n".join(texts) if own else "" for texts, own in zip(said, self.statements, strict=True)]
+        distinctive = [
+            {normalise(text) for text in texts if _word_count(text) >= MIN_STATEMENT_WORDS} for texts in all_texts
+        ]
+        holders = Counter(
+            (source, text) for i, texts in enumerate(distinctive) for text in texts for source in sources[i]
+        )
+        self.statements = [
+            {t for t in texts if all(holders[s, t] == 1 for s in sources[i])} for i, texts in enumerate(distinctive)
+        ]
+        self.texts = ["\n".join(texts) if own else "" for texts, own in zip(all_texts, self.statements, strict=True)]
 
     def comparable(self, one: int, other: int) -> bool:
-        """Is there something told of both, by different sources? Within one source, texts are copied from task to
-        task.
+        """Tells whether both names have texts, from different sources.
+
+        Within one source, texts are copied from task to task.
         """
         return bool(self.texts[one] and self.texts[other]) and not self._sources[one] & self._sources[other]
 
     def same(self, one: int, other: int) -> bool:
-        """Do they share a telling statement, and no description speaks against it?"""
+        """Tells whether both names share a statement, and their descriptions do not differ."""
         described = normalise(self._description[one]), normalise(self._description[other])
         return bool(self.statements[one] & self.statements[other]) and (
             not all(described) or described[0] == described[1]
         )
 
 
-def said_of(
+def task_texts(
     rows: Iterable[tuple[str, dict]], number: Mapping[tuple[str, str | None, str], int], sources: Sequence[set[str]]
 ) -> TaskTexts:
-    """From the sources' `said` tables; `number` is each raw key's name."""
+    """Makes the texts of the sources' `said` tables; `number` maps each raw key to the number of its name."""
     counts: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
     for source, row in rows:
         counts[number[source, row["industry"], row["task_key"]], row["field"]][row["value"].strip()] += row["count"]
@@ -122,7 +128,7 @@ def said_of(
 
 
 def rows_of(evidence: Mapping[str, Mapping[str, pa.Table]], table: str) -> Iterable[tuple[str, dict]]:
-    """(source, row) of one kind of evidence of all sources, in order."""
+    """Yields (source, row) for one table of evidence of all sources, in a fixed order."""
     for source, tables in sorted(evidence.items()):
         for row in tables[table].to_pylist():
             yield source, row
@@ -132,20 +138,22 @@ def _most(counts: Counter[str], limit: int) -> list[str]:
     return sorted(counts, key=lambda value: (-counts[value], value))[:limit]
 
 
-def _letters(text: str) -> int:
-    """How many words of letters a text has, without its templates' expressions."""
+def _word_count(text: str) -> int:
+    """Counts the words of letters in a text, without its template expressions {{ ... }}."""
     words = normalise(re.sub(r"\{\{.*?\}\}", " ", text)).split()
     return sum(word.isalpha() and len(word) > 1 for word in words)
 
 
-IN_PLACE = 0.5  # cosine of what comes before, or of what comes after, that bears out what is said
-CONTRARY = 0.5  # cosine of what is said below which it speaks against a merge
+MIN_NEIGHBOUR_COSINE = 0.5  # of the tasks before, or after, that confirms a shared statement
+MIN_TEXT_COSINE = 0.5  # below it, different texts prevent a merge of similar names
 Pair = tuple[int, int]
 
 
 class DuplicateDetector:
-    """Pairs of names, by their numbers. It encodes when asked; `threshold` is wkg.merge_threshold, `evidence` the
-    tables of each source.
+    """Decides for pairs of names, given by number, whether they denote the same task.
+
+    The encoder is called only when a comparison needs it. `threshold` is wkg.merge_threshold. `evidence` holds the
+    tables of each source by name.
     """
 
     def __init__(
@@ -158,71 +166,79 @@ class DuplicateDetector:
     ) -> None:
         self._nodes, self._evidence, self._threshold, self._across = nodes, evidence, threshold, across
         self._number = {(row.source, row.industry, row.key): i for i, node in enumerate(nodes) for row in node.rows}
-        self._said = said_of(
+        self._task_texts = task_texts(
             rows_of(evidence, "said"), self._number, [{row.source for row in node.rows} for node in nodes]
         )
         compared = {i for group in self._groups for i in group}
-        self._named = NameVectors([node.normal if i in compared else "" for i, node in enumerate(nodes)], encoder)
-        self._told = NameVectors([text if i in compared else "" for i, text in enumerate(self._said.texts)], encoder)
-        self._judged: dict[Pair, float | None] = {}
+        self._name_vectors = NameVectors(
+            [node.normal if i in compared else "" for i, node in enumerate(nodes)], encoder
+        )
+        self._text_vectors = NameVectors(
+            [text if i in compared else "" for i, text in enumerate(self._task_texts.texts)], encoder
+        )
+        self._similarities: dict[Pair, float | None] = {}
 
     @cached_property
     def candidates(self) -> list[Pair]:
-        """Pairs of free names that are near by name, or by what is said of them, in order."""
+        """The pairs of free names whose names or texts are near each other, sorted."""
         return sorted(
             {
                 p
                 for group in self._groups
-                for space in (self._named, self._told)
+                for space in (self._name_vectors, self._text_vectors)
                 for p in space.near(group, self._threshold)
             }
         )
 
     def similarity(self, one: int, other: int) -> float | None:
-        """From the threshold to 1 where the two are one task, else None. Symmetric."""
+        """Returns a value from the threshold to 1 when both are one task, else None. It is symmetric."""
         pair = min(one, other), max(one, other)
-        if pair not in self._judged:
-            by_name, by_text = self._claimed(*pair)
-            self._judged[pair] = by_text if by_text and max(self._places.alike(*pair)) >= IN_PLACE else by_name
-        return self._judged[pair]
+        if pair not in self._similarities:
+            by_name, by_text = self._claims(*pair)
+            self._similarities[pair] = (
+                by_text if by_text and max(self._places.cosines(*pair)) >= MIN_NEIGHBOUR_COSINE else by_name
+            )
+        return self._similarities[pair]
 
-    def told_apart(self, one: int, other: int) -> bool:
-        """Did somebody name both, side by side?"""
+    def named_separately(self, one: int, other: int) -> bool:
+        """Tells whether the same source or process model has both names, which makes them different tasks."""
         return bool(self._scopes[one] & self._scopes[other])
 
-    def _claimed(self, one: int, other: int) -> tuple[float | None, float | None]:
-        """The similarity of two names in other forms of the same words; of two in other words of which the same is
-        said. None: neither.
+    def _claims(self, one: int, other: int) -> tuple[float | None, float | None]:
+        """Returns two similarities, each None when its rule does not hold.
+
+        The first is that of names with other forms of the same words. The second is that of names in other words that
+        share a statement.
         """
         if not self._comparable(one, other):
             return None, None
         a, b = self._nodes[one].words, self._nodes[other].words
         if same_words(a, b):
-            name = self._named.cosine(one, other)
+            name = self._name_vectors.cosine(one, other)
             contrary = (
-                self._said.comparable(one, other)
-                and not self._said.same(one, other)
-                and self._told.cosine(one, other) < CONTRARY
+                self._task_texts.comparable(one, other)
+                and not self._task_texts.same(one, other)
+                and self._text_vectors.cosine(one, other) < MIN_TEXT_COSINE
             )
             return (name if name >= self._threshold and not contrary else None), None
         only_a, only_b = unmatched(a, b)
-        same = self._said.comparable(one, other) and self._said.same(one, other)
-        if not same or opposed(only_a, only_b) or self._contrasts(one).apart(only_a, only_b):
+        same = self._task_texts.comparable(one, other) and self._task_texts.same(one, other)
+        if not same or opposed(only_a, only_b) or self._contrasts(one).separates(only_a, only_b):
             return None, None
-        told = self._told.cosine(one, other)
-        return None, told if told >= self._threshold else None
+        by_text = self._text_vectors.cosine(one, other)
+        return None, by_text if by_text >= self._threshold else None
 
     def _comparable(self, one: int, other: int) -> bool:
         a, b = self._nodes[one], self._nodes[other]
-        return a.free and b.free and self._field(one) == self._field(other) and not self.told_apart(one, other)
+        return a.free and b.free and self._field(one) == self._field(other) and not self.named_separately(one, other)
 
     def _field(self, name: int) -> str | None:
-        """What a name is compared within."""
+        """Returns the industry within which a name is compared; None when names of all industries are."""
         return None if self._across else self._nodes[name].identity[0]
 
     @cached_property
     def _scopes(self) -> list[frozenset[tuple[str, str]]]:
-        """Of each name, where one person told it from others: (source, scope)."""
+        """The scopes (source, process model or whole source) in which each name occurs."""
         found: list[set[tuple[str, str]]] = [set() for _ in self._nodes]
         for source, row in rows_of(self._evidence, "scopes"):
             found[self._number[source, row["industry"], row["task_key"]]].add((source, row["scope"]))
@@ -230,7 +246,7 @@ class DuplicateDetector:
 
     @cached_property
     def _groups(self) -> list[list[int]]:
-        """Free names that may be compared with each other; none where one person named them all."""
+        """The free names that may be compared with each other; a group within one scope is left out."""
         groups: dict[str | None, list[int]] = defaultdict(list)
         for i, node in enumerate(self._nodes):
             if node.free:
@@ -239,8 +255,8 @@ class DuplicateDetector:
 
     @cached_property
     def _places(self) -> TaskNeighbours:
-        """Places, names that are alike in themselves taken for one."""
-        sure = (pair for pair in self.candidates if any(self._claimed(*pair)))
+        """The neighbours of all names, where names that are similar in themselves count as one."""
+        sure = (pair for pair in self.candidates if any(self._claims(*pair)))
         twins = [
             group[0] for _, group in sorted((i, group) for group in components(len(self._nodes), sure) for i in group)
         ]

@@ -1,8 +1,7 @@
-"""What a source shows of its tasks besides their names, counted per raw key: what is said of them, what they follow,
-where they meet.
+"""Counts the evidence about the tasks of a source per raw key: their texts, their neighbours, and their scopes.
 
-Small tables of exact integers, kept beside the counted names, so that task resolution needs neither Spark nor a second
-look at history.
+The tables are small and hold exact integers. They are stored beside the counted names, so that task resolution needs
+neither Spark nor a second pass over history.
 """
 
 from collections import Counter
@@ -26,11 +25,11 @@ COLUMNS = ["implementation_id", "industry", "kind", "weight", *(f"tasks.list.ele
 
 
 def count_evidence(folder: Path) -> dict[str, pa.Table]:
-    """The three tables of the implementations in `folder`, sorted.
+    """Returns the three tables of the implementations in `folder`, sorted.
 
-    `said`: descriptions and instructions. `follows`: pairs of keys, NULL before the first and after the last.
-    `scopes`: where one person named tasks side by side: the whole source for what was carried out, each process model
-    by itself.
+    `said` has descriptions and instructions. `follows` has pairs of keys, NULL before the first and after the last.
+    `scopes` tells where the names of tasks were chosen together: in the whole source for executed cases, in one process
+    model for modelled ones.
     """
     parts = [tables for file in sorted(folder.glob("*.parquet")) for tables in _counted(pq.ParquetFile(file))]
     joined = {
@@ -56,10 +55,10 @@ def _counted(file: pq.ParquetFile) -> Iterator[dict[str, pa.Table]]:
 def _said(batch: pa.RecordBatch) -> pa.Table:
     steps = pc.list_flatten(batch["tasks"])
     case = pc.list_parent_indices(batch["tasks"])
-    told = pc.struct_field(steps, "instructions")
+    instructions = pc.struct_field(steps, "instructions")
     parts = [
         _values(batch, case, steps, pc.struct_field(steps, "description"), None, "description"),
-        _values(batch, case, steps, pc.list_flatten(told), pc.list_parent_indices(told), "instruction"),
+        _values(batch, case, steps, pc.list_flatten(instructions), pc.list_parent_indices(instructions), "instruction"),
     ]
     return _summed(pa.concat_tables(parts), SAID)
 

@@ -1,5 +1,6 @@
-"""Which names are one task: pins first, then equal names, then likeness borne out by history. The outcome is kept for
-unchanged nights.
+"""Decides which names are one task: by pins first, then by equal names, then by duplicate detection.
+
+The outcome is stored, so that an unchanged rebuild does not compute it again.
 """
 
 from collections import defaultdict
@@ -20,24 +21,28 @@ MERGES = "merges.json"  # among what is kept
 
 @dataclass(frozen=True)
 class Merges:
-    """Names in groups, each one task; the similarity of the pairs of a group that are alike; the names that pins join."""
+    """Groups of names that are one task each.
+
+    `similarities` has the pairs of a group that are similar in themselves, `pins` the names that pins join.
+    """
 
     groups: tuple[tuple[Identity, ...], ...] = ()
     similarities: Mapping[frozenset[Identity], float] = field(default_factory=dict)
     pins: tuple[tuple[Identity, ...], ...] = ()
 
     def similarity(self, one: Identity, other: Identity) -> float | None:
-        """Of two names of a group; None where nothing but a pin, or a third name, joins them."""
+        """Returns the similarity of two names of a group; None when only a pin or a third name joins them."""
         return self.similarities.get(frozenset((one, other)))
 
     def pinned(self, one: Identity, other: Identity) -> bool:
-        """Does a pin join two names, or a chain of pins?"""
+        """Tells whether a pin, or a chain of pins, joins two names."""
         return any(one in group and other in group for group in self.pins)
 
 
-def merges_of(nodes: Sequence[Node], pins: Pins, across: bool, judge: DuplicateDetector | None = None) -> Merges:
-    """Groups of two names and more. Without a `judge`, by pins and equal names alone. The order of `nodes` does not
-    matter.
+def merges_of(nodes: Sequence[Node], pins: Pins, across: bool, detector: DuplicateDetector | None = None) -> Merges:
+    """Returns the groups of two or more names. The order of `nodes` does not matter.
+
+    Without a `detector`, only pins and equal names join names.
     """
     equal = dict.fromkeys(_equal(nodes, across), 1.0)
     same = list(_pinned_same(nodes, pins))
@@ -45,18 +50,22 @@ def merges_of(nodes: Sequence[Node], pins: Pins, across: bool, judge: DuplicateD
 
     def similarity(one: int, other: int) -> float | None:
         pair = min(one, other), max(one, other)
-        return equal.get(pair) or (judge.similarity(one, other) if judge else None)
+        return equal.get(pair) or (detector.similarity(one, other) if detector else None)
 
     def apart(one: int, other: int) -> bool:
         if pinned_apart(one, other):
             return True
-        return judge is not None and (min(one, other), max(one, other)) not in equal and judge.told_apart(one, other)
+        return (
+            detector is not None
+            and (min(one, other), max(one, other)) not in equal
+            and detector.named_separately(one, other)
+        )
 
-    alike = {
-        pair: value for pair in (judge.candidates if judge else ()) if (value := similarity(*pair)) is not None
+    similar = {
+        pair: value for pair in (detector.candidates if detector else ()) if (value := similarity(*pair)) is not None
     } | equal
     pinned = components(len(nodes), ((group[0], other) for group in same for other in group[1:]))
-    groups = [group for group in tasks_of(pinned, alike, similarity, apart) if len(group) > 1]
+    groups = [group for group in tasks_of(pinned, similar, similarity, apart) if len(group) > 1]
     pairs = (pair for group in groups for pair in combinations(group, 2))
     return Merges(
         tuple(tuple(nodes[i].identity for i in group) for group in groups),
@@ -70,7 +79,7 @@ def merges_of(nodes: Sequence[Node], pins: Pins, across: bool, judge: DuplicateD
 
 
 def read_merges(path: Path, inputs: str) -> Merges | None:
-    """What was kept of the same inputs, else None."""
+    """Returns the stored outcome for the same inputs, else None."""
     kept = read_json(path)
     if kept is None or kept.get("inputs") != inputs:
         return None
@@ -80,7 +89,7 @@ def read_merges(path: Path, inputs: str) -> Merges | None:
 
 
 def keep_merges(path: Path, inputs: str, merges: Merges) -> None:
-    """Keep the outcome for the next night of these inputs."""
+    """Stores the outcome for later rebuilds with these inputs."""
     pairs = [[*sorted(map(list, pair), key=repr), value] for pair, value in merges.similarities.items()]
     kept: dict[str, Any] = {
         "inputs": inputs,
@@ -92,8 +101,10 @@ def keep_merges(path: Path, inputs: str, merges: Merges) -> None:
 
 
 def _equal(nodes: Sequence[Node], across: bool) -> Iterator[tuple[int, int]]:
-    """Pairs of free names of equal letters: of several industries where settings merge across, or told apart by a pin
-    for others' sake.
+    """Yields pairs of free names that are equal after normalisation.
+
+    Such names are two where their industries differ and settings merge across industries, or where a pin separates one
+    of them from a third.
     """
     by_name: dict[tuple[str | None, str], list[int]] = defaultdict(list)
     for i, node in enumerate(nodes):
@@ -104,8 +115,9 @@ def _equal(nodes: Sequence[Node], across: bool) -> Iterator[tuple[int, int]]:
 
 
 def _pinned_same(nodes: Sequence[Node], pins: Pins) -> Iterable[list[int]]:
-    """Per pin the names it joins: in each industry by itself where one industry has them all, else whatever their
-    industries.
+    """Yields for each pin the names that it joins.
+
+    They are joined per industry when one industry has them all, else across industries.
     """
     numbers: dict[str, dict[str | None, set[int]]] = defaultdict(lambda: defaultdict(set))
     for i, node in enumerate(nodes):

@@ -1,6 +1,4 @@
-"""Names of tasks as task resolution compares them: raw keys of equal normalised title are one name, whichever source
-they stand in.
-"""
+"""The names that task resolution compares: raw keys with the same normalised title are one name, in any source."""
 
 import re
 import unicodedata
@@ -17,7 +15,7 @@ Identity = tuple[str | None, str]  # industry, identity
 
 @dataclass(frozen=True)
 class SourceNames:
-    """What a source calls its tasks: (industry, task_key, title) → weighted count."""
+    """The weighted counts of (industry, task_key, title) in one source."""
 
     source: str
     merge: bool
@@ -26,7 +24,7 @@ class SourceNames:
 
 @dataclass(frozen=True)
 class Row:
-    """One raw key of one source (in one industry): a row of wkg/task_aliases."""
+    """One raw key of one source and industry: a row of wkg/task_aliases."""
 
     source: str
     industry: str | None
@@ -35,23 +33,23 @@ class Row:
 
     @property
     def title(self) -> str:
-        """Its most frequent title."""
+        """The most frequent title."""
         return winner(self.titles)
 
     @property
     def weight(self) -> int:
-        """How often it was carried out."""
+        """The number of times the task was carried out."""
         return sum(self.titles.values())
 
     @property
     def raw(self) -> Identity:
-        """What identifies it whatever it is called; no other identity holds two slashes after a source's name."""
+        """The identity of the key whatever its title; no other identity has two slashes after a source's name."""
         return self.industry, f"{self.source}//{self.key}"
 
 
 @dataclass
 class Node:
-    """A name: the raw keys that it stands for. `free`: may likeness join it to others?"""
+    """A name and its raw keys. `free` tells whether duplicate detection may join it to other names."""
 
     identity: Identity
     normal: str
@@ -60,28 +58,29 @@ class Node:
 
     @property
     def words(self) -> list[str]:
-        """Of the normalised name."""
+        """The words of the normalised name."""
         return self.normal.split()
 
     @property
     def order(self) -> tuple[bool, str, str]:
-        """What ties are broken by."""
+        """The sort key that breaks ties."""
         return order(self.identity)
 
 
 def order(identity: Identity) -> tuple[bool, str, str]:
-    """Identities in a fixed order, those without an industry first."""
+    """Returns a sort key that puts identities without an industry first."""
     return identity[0] is not None, identity[0] or "", identity[1]
 
 
 def winner(titles: Counter[str]) -> str:
-    """The most frequent title; of several the first by alphabet, whatever order they were counted in."""
+    """Returns the most frequent title; ties go to the first by alphabet."""
     return min(titles, key=lambda title: (-titles[title], title))
 
 
 def normalise(title: str) -> str:
-    """A title without what names differ in by habit: case, camelCase, accents, punctuation, blanks. Never empty for a
-    title.
+    """Removes from a title what varies by habit: case, camelCase, accents, punctuation and blanks.
+
+    The result is never empty for a title.
     """
     text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", title)
     text = "".join(c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c))
@@ -89,7 +88,7 @@ def normalise(title: str) -> str:
 
 
 def nodes_of(sources: Iterable[SourceNames], merge: Merge, pins: Pins, across: bool) -> list[Node]:
-    """Every name, in a fixed order, with its raw keys. A key that a pin keeps apart from others is a name by itself."""
+    """Returns every name with its raw keys, in a fixed order. A key that a pin keeps apart is a name by itself."""
     nodes: dict[Identity, Node] = {}
     for names in sorted(sources, key=lambda s: s.source):
         for row in _rows(names):
@@ -100,7 +99,10 @@ def nodes_of(sources: Iterable[SourceNames], merge: Merge, pins: Pins, across: b
 
 
 def _identity(row: Row, free: bool, merge: Merge, pinned: bool) -> str:
-    """What makes two raw keys of one industry the same name; a folder's name has no slash, so the forms never meet."""
+    """Returns the text that two raw keys of one industry share when they are the same name.
+
+    The forms cannot collide, because the name of a folder has no slash.
+    """
     if pinned:
         return row.raw[1]
     if merge == "off":

@@ -1,7 +1,7 @@
-"""How the words of two names differ: in form only, or in meaning. No thesaurus, no language: letters, and what history
-tells apart.
+"""Compares the words of two names, and the vectors of their texts.
 
-Texts of names as vectors: which are near each other, by FAISS, and how near.
+Words are compared by their letters and by the contrasts that history shows, without a thesaurus and for any language.
+Vectors are searched with FAISS.
 """
 
 from collections import defaultdict
@@ -23,8 +23,9 @@ Words = Sequence[str]
 
 
 def same_form(one: str, other: str) -> bool:
-    """Are these forms of one word: order and orders, approve and approved, approving, notify and notifies? Not
-    employee and employer.
+    """Tells whether two words are forms of one: order and orders, approve and approving, notify and notifies.
+
+    Employee and employer are not.
     """
     if one == other:
         return True
@@ -36,7 +37,10 @@ def same_form(one: str, other: str) -> bool:
 
 
 def same_words(one: Words, other: Words) -> bool:
-    """The same words in other forms; two words may change places (order of three says who does what to whom)."""
+    """Tells whether two names have the same words in other forms.
+
+    Two words may change places. Three may not: their order says who does what to whom.
+    """
     if len(one) != len(other):
         return False
     if all(map(same_form, one, other)):
@@ -45,7 +49,7 @@ def same_words(one: Words, other: Words) -> bool:
 
 
 def unmatched(one: Words, other: Words) -> tuple[list[str], list[str]]:
-    """The words of each that have no form in the other."""
+    """Returns the words of each name that have no form in the other."""
     rest = list(other)
     only = []
     for word in one:
@@ -58,8 +62,9 @@ def unmatched(one: Words, other: Words) -> tuple[list[str], list[str]]:
 
 
 def opposed(only_one: Words, only_other: Words) -> bool:
-    """Do these words number things, or deny each other by a prefix (lock, unlock; increase, decrease; goedkeuren,
-    afkeuren)?
+    """Tells whether these words are numbers, or negate each other by a prefix.
+
+    Examples are lock and unlock, increase and decrease, goedkeuren and afkeuren.
     """
     if any(_digits(word) or len(word) == 1 for word in (*only_one, *only_other)):
         return True
@@ -67,7 +72,7 @@ def opposed(only_one: Words, only_other: Words) -> bool:
 
 
 class WordContrasts:
-    """Words that somebody used to tell tasks apart: names of one scope that differ in this one word."""
+    """Pairs of words that separate tasks: names of one scope differ in this one word only."""
 
     def __init__(self, scopes: Iterable[Iterable[Words]]) -> None:
         self._groups: dict[str, set[int]] = defaultdict(set)
@@ -79,8 +84,8 @@ class WordContrasts:
                     if len(words) > 1:
                         self._groups[word[:MARK]].add(numbers.setdefault(frame, len(numbers)))
 
-    def apart(self, only_one: Words, only_other: Words) -> bool:
-        """Did somebody tell tasks apart by one of these words against one of those?"""
+    def separates(self, only_one: Words, only_other: Words) -> bool:
+        """Tells whether one of these words and one of those separate two tasks of the same scope."""
         nothing: set[int] = set()
         marks = ((a[:MARK], b[:MARK]) for a, b in product(only_one, only_other))
         return any(a != b and self._groups.get(a, nothing) & self._groups.get(b, nothing) for a, b in marks)
@@ -99,15 +104,16 @@ DECIMALS = 4  # vectors agree to 1e-6 whatever else was in their batch; decision
 
 
 class NameVectors:
-    """Texts by the number of their name, and their vectors; an empty text has none. Encodes when first asked."""
+    """Texts and their vectors, by the number of the name; an empty text has none. Encodes at the first use."""
 
     def __init__(self, texts: Sequence[str], encoder: Callable[[], TextEncoder]) -> None:
         self.texts = texts
         self._encoder = encoder
 
     def near(self, names: Iterable[int], threshold: float) -> Iterator[tuple[int, int]]:
-        """Pairs of these names whose texts are equal or near, the lesser first; of a text its nearest alone are looked
-        at.
+        """Yields pairs (lower number first) of these names whose texts are equal or near.
+
+        For each text only its NEIGHBOURS nearest ones are compared.
         """
         import numpy as np
 
@@ -124,7 +130,7 @@ class NameVectors:
             yield from ((min(i, j), max(i, j)) for i in holders[text] for j in near if i != j)
 
     def cosine(self, one: int, other: int) -> float:
-        """Of two names' texts, at most 1."""
+        """Returns the cosine of the texts of two names, at most 1."""
         return min(1.0, round(float(self._vectors[self.texts[one]] @ self._vectors[self.texts[other]]), DECIMALS))
 
     @cached_property

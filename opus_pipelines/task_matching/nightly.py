@@ -1,6 +1,4 @@
-"""Task resolution of one night: names and pins are read, the kept outcome is taken where nothing changed, else the
-encoder is asked.
-"""
+"""Task resolution in a rebuild: reuses the stored outcome when nothing changed, else calls the encoder."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -30,32 +28,33 @@ logger = logging.getLogger("opus_pipelines.rebuild")
 
 @dataclass(frozen=True)
 class NightlyResolution:
-    """What task resolution works on: the sources of history as the lake has them, and the settings."""
+    """The inputs of task resolution: the lake, the settings and the sources of history."""
 
     lake: Lake
     settings: Settings
     sources: "Sequence[SourceState]"
 
     def resolution(self, encoder: Callable[[], TextEncoder]) -> Resolution:
-        """Every raw key with its task. `encoder` is called only where the outcome is not known and there are names to
-        compare.
+        """Returns the task of every raw key.
+
+        `encoder` is called only when the outcome is not stored and there are names to compare.
         """
         for line in self.pins.unknown(f"{row.source}/{row.key}" for node in self._nodes for row in node.rows):
             logger.warning("%s", line)
-        merges = read_merges(self._place, self._inputs)
+        merges = read_merges(self._file, self._inputs)
         if merges is None:
             merges = self._merges(encoder)
-            keep_merges(self._place, self._inputs, merges)
+            keep_merges(self._file, self._inputs, merges)
         return identify(self._nodes, merges, read_ledger(self.lake.kept / "ids.parquet"))
 
     @property
     def is_known(self) -> bool:
-        """Is the outcome kept already?"""
-        return read_merges(self._place, self._inputs) is not None
+        """Tells whether the outcome is stored already."""
+        return read_merges(self._file, self._inputs) is not None
 
     @cached_property
     def pins(self) -> Pins:
-        """What a person decided."""
+        """The pins that a person set in pins.toml."""
         return read_pins(self.settings.paths.history)
 
     def _merges(self, encoder: Callable[[], TextEncoder]) -> Merges:
@@ -63,8 +62,8 @@ class NightlyResolution:
         if wkg.merge != "embedding":
             return merges_of(self._nodes, self.pins, wkg.merge_across_industries)
         evidence = {s.source: evidence_of(self.lake, s.source, s.content) for s in self.sources}
-        likeness = DuplicateDetector(self._nodes, evidence, encoder, wkg.merge_threshold, wkg.merge_across_industries)
-        return merges_of(self._nodes, self.pins, wkg.merge_across_industries, likeness)
+        detector = DuplicateDetector(self._nodes, evidence, encoder, wkg.merge_threshold, wkg.merge_across_industries)
+        return merges_of(self._nodes, self.pins, wkg.merge_across_industries, detector)
 
     @cached_property
     def _nodes(self) -> list[Node]:
@@ -75,12 +74,12 @@ class NightlyResolution:
         return nodes_of(names, self.settings.wkg.merge, self.pins, self.settings.wkg.merge_across_industries)
 
     @property
-    def _place(self) -> Path:
+    def _file(self) -> Path:
         return self.lake.kept / MERGES
 
     @cached_property
     def _inputs(self) -> str:
-        """Hash of all that the outcome depends on; the ledger is not part of it."""
+        """The hash of all inputs of the outcome; the id ledger is not one of them."""
         settings = self.settings.wkg.model_dump(
             mode="json", include={"merge", "merge_threshold", "merge_across_industries"}
         )

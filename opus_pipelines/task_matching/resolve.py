@@ -1,6 +1,6 @@
-"""Task resolution: which raw keys of which sources are one task, and the ids that tasks keep for ever.
+"""Task resolution: decides which raw keys of which sources are one task, and gives tasks permanent ids.
 
-The outcome is a function of names, settings and pins; the ledger only says which id each task has.
+The outcome is a function of names, settings and pins. The id ledger only tells which id each task has.
 """
 
 from collections import Counter, defaultdict
@@ -20,7 +20,7 @@ from opus_pipelines.task_matching.name_nodes import Identity, Node, Row, normali
 
 @dataclass(frozen=True)
 class Resolution:
-    """The rows of wkg/task_aliases in order, the tasks' titles, and the ledger's entries in use."""
+    """The rows of wkg/task_aliases in order, the titles of tasks by id, and the ledger entries in use."""
 
     rows: list[dict[str, Any]]
     titles: dict[str, str]
@@ -28,26 +28,28 @@ class Resolution:
 
     @cached_property
     def aliases(self) -> pa.Table:
-        """wkg/task_aliases. Made when asked for: to make an Arrow table imports pandas, which an unchanged night has
-        no use for.
+        """The table wkg/task_aliases.
+
+        It is made at the first use, because making an Arrow table imports pandas, which an unchanged rebuild does not
+        need.
         """
         return table_of(ALIASES, self.rows)
 
     @cached_property
     def by_source(self) -> dict[str, list[tuple[str | None, str, str]]]:
-        """Per source (industry, task_key, task_id), in a fixed order."""
+        """(industry, task_key, task_id) of each source, in a fixed order."""
         found: dict[str, list[tuple[str | None, str, str]]] = defaultdict(list)
         for row in self.rows:
             found[row["source"]].append((row["industry"], row["task_key"], row["task_id"]))
         return dict(found)
 
     def of_source(self, source: str) -> list[tuple[str | None, str, str]]:
-        """(industry, task_key, task_id) of one source, in a fixed order."""
+        """Returns (industry, task_key, task_id) of one source, in a fixed order."""
         return self.by_source.get(source, [])
 
 
 def identify(nodes: Sequence[Node], merges: Merges, ledger: Mapping[Identity, Entry]) -> Resolution:
-    """Ids for the tasks that `merges` makes of the names, and what is published of each raw key."""
+    """Gives ids to the tasks that `merges` makes of the names, and returns the published row of each raw key."""
     by_identity = {node.identity: node for node in nodes}
     merged = {identity for group in merges.groups for identity in group}
     groups = [[by_identity[i] for i in group] for group in merges.groups] + [
@@ -76,7 +78,7 @@ def identify(nodes: Sequence[Node], merges: Merges, ledger: Mapping[Identity, En
 def _alias(
     row: Row, node: Node, namesake: Node, task: str, title: str, merges: Merges, entries: Mapping[Identity, Entry]
 ) -> dict[str, Any]:
-    """A row of wkg/task_aliases. `namesake` is the name that the task is called by."""
+    """Returns a row of wkg/task_aliases. `namesake` is the name that gives the task its title."""
     similarity: float | None
     if node.normal == namesake.normal:
         method, similarity = "exact" if row.title == title else "normalised", 1.0

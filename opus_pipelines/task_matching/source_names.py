@@ -1,6 +1,4 @@
-"""The raw names of a source's tasks, counted, and what history shows of them: what task resolution works on. Kept
-beside the aggregates.
-"""
+"""Counts the raw task names of a source, and stores them with their evidence beside the aggregates."""
 
 from pathlib import Path
 
@@ -20,8 +18,9 @@ COLUMNS = ["industry", "weight", "tasks.list.element.task_key", "tasks.list.elem
 
 
 def names_of(lake: Lake, source: str, content: str, folder: Path) -> pa.Table:
-    """Every (industry, task_key, title) of the implementations in `folder`, with its weighted count; read from the
-    lake where known.
+    """Returns every (industry, task_key, title) of the implementations in `folder` with its weighted count.
+
+    The table is read from the lake when it is stored there.
     """
     file = names_place(lake, source, content) / "names.parquet"
     if not file.exists():
@@ -33,18 +32,18 @@ def names_of(lake: Lake, source: str, content: str, folder: Path) -> pa.Table:
 
 
 def evidence_of(lake: Lake, source: str, content: str) -> dict[str, pa.Table]:
-    """The tables of `wkg.evidence` of a source whose names were counted."""
+    """Returns the tables of `evidence` of a source whose names were counted."""
     place = names_place(lake, source, content)
     return {name: pq.ParquetFile(place / f"{name}.parquet").read() for name in EVIDENCE}
 
 
 def names_place(lake: Lake, source: str, content: str) -> Path:
-    """The folder of a source's counted names."""
+    """Returns the folder of the counted names of a source."""
     return lake.root / "aggregates" / f"source_key={slug(source)}" / f"names={digest(content, versions_of('names'))}"
 
 
 def count_names(folder: Path) -> pa.Table:
-    """The names in the implementations of `folder`; a task without a title is called by its key."""
+    """Counts the names in the implementations of `folder`; the key replaces a missing title."""
     parts = [
         _count(batch)
         for file in sorted(folder.glob("*.parquet"))

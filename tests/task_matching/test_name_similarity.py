@@ -72,7 +72,7 @@ def test_history_tells_words_apart_that_one_person_used_side_by_side() -> None:
     contrasts = WordContrasts(
         [[["approve", "claim"], ["reject", "claim"], ["pay"]], [["send", "letter"], ["print", "form"]]]
     )
-    assert contrasts.apart(["approved"], ["rejected"])
-    assert not contrasts.apart(["send"], ["print"])
-    assert not contrasts.apart(["approve"], ["approve"])
-    assert not contrasts.apart(["approve"], ["pay"])
+    assert contrasts.separates(["approved"], ["rejected"])
+    assert not contrasts.separates(["send"], ["print"])
+    assert not contrasts.separates(["approve"], ["approve"])
+    assert not contrasts.separates(["approve"], ["pay"])
