@@ -41,8 +41,9 @@ from opus_pipelines.core.settings import Settings, load
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import Encoder
 from opus_pipelines.embedding.passages import unit
-from opus_pipelines.generation import flow
-from opus_pipelines.generation.flow import GenerationResult, Refused, generate
+from opus_pipelines.generation import request as request_stage
+from opus_pipelines.generation.flow import generate
+from opus_pipelines.generation.records import ContractTerms, GenerationContext, Ranked, Refused
 from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.intakes.intake import Intake, read_intake
@@ -114,7 +115,7 @@ class Bench:
             Asked(read_intake(c, folder, self.settings), c) for c in discover(work / "intakes") for folder in c.intakes
         ]
 
-    def made(self, variant: str, asked: Asked) -> GenerationResult | None:
+    def made(self, variant: str, asked: Asked) -> Ranked | None:
         """What the variant generates for an intake's first Intention."""
         intake = self.strange(asked.intake) if variant == "other's context" else asked.intake
         graphs = {"gamma shuffled": self.shuffled, "walks, gamma sh.": self.shuffled, "no WKG": self.empty}
@@ -124,11 +125,13 @@ class Bench:
         )
         cost = prices(self.settings, asked.contract.settings, asked.contract.folder)
         held = self.held_constant() if variant == "Intention const." else contextlib.nullcontext()
+        terms = ContractTerms(cost, asked.contract.settings.review)
+        context = GenerationContext(knowledge, self.encoder, model, self.settings, terms)
         with held:
-            found = generate(
-                intake, knowledge, self.encoder, model, cost, self.settings, asked.contract.settings.review
-            )
-        return None if isinstance(found, Refused) else found[0]
+            try:
+                return generate(intake, context)[0]
+            except Refused:
+                return None
 
     def shuffled(self) -> SnapshotIndex:
         """The figures of all edges change places."""
@@ -171,7 +174,7 @@ class Bench:
             first = intentions(intake, knowledge, encoder)[0]
             return [replace(first, vector=vector, parts={**first.parts, "input": request[None, :]})]
 
-        with mock.patch.object(flow, "intentions", same):
+        with mock.patch.object(request_stage, "intentions", same):
             yield
 
     def intention(self, intake: Intake) -> Intention:
@@ -261,7 +264,7 @@ def sample(arguments: argparse.Namespace) -> None:
     )
 
 
-def _reward(truth: dict[str, Any], asked: Asked, made: GenerationResult | None) -> float:
+def _reward(truth: dict[str, Any], asked: Asked, made: Ranked | None) -> float:
     if made is None:
         return 0.0
     return simulate_workflow(truth, str(asked.intake.industry), made.ranked[0][1].workflow, str(asked.kind)).mean_reward
@@ -276,22 +279,24 @@ def _looked_up_reward(truth: dict[str, Any], asked: Asked, case: SimilarCase | N
     return simulate_chain(truth, str(asked.intake.industry), steps, asked.intake.gain_usd, kind=asked.kind).mean_reward
 
 
-def _actions(bench: Bench, made: GenerationResult | None) -> list[str]:
+def _actions(bench: Bench, made: Ranked | None) -> list[str]:
     """Raw keys of the rank-1 workflow's tasks, in order."""
     if made is None:
         return []
     near: dict[str, list[str]] = {}
-    for case in made.cases:
+    for case in made.evidence.cases:
         for task, key in zip(case.tasks, case.task_keys, strict=True):
             near.setdefault(task, []).append(key)
     raw = bench.knowledge.raw_keys
     named = lambda t: (
-        max(sorted(set(near[t])), key=near[t].count) if t in near else raw.get(t, [made.graph.tasks[t].title])[0]
+        max(sorted(set(near[t])), key=near[t].count)
+        if t in near
+        else raw.get(t, [made.drafted.graph.tasks[t].title])[0]
     )
     return [named(t) for t in _ids(made)]
 
 
-def _ids(made: GenerationResult | None) -> tuple[str, ...]:
+def _ids(made: Ranked | None) -> tuple[str, ...]:
     if made is None:
         return ()
     workflow = made.ranked[0][1].workflow

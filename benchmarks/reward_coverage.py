@@ -144,7 +144,7 @@ def seen(seed: int, truth: Truth, results: Sequence[RecordedResult], runs: int) 
                     continue
                 gain = sum(node.gain_usd for node in workflow.outputs)
                 product, exact = product_success(workflow).workflow, exact_success(workflow).workflow
-                yield Seen((seed, made.intention_id), rank, candidate, gain, earned, as_graph, product, exact)
+                yield Seen((seed, made.request.intention_id), rank, candidate, gain, earned, as_graph, product, exact)
 
 
 def report(name: str, found: Sequence[Seen], seconds: float) -> None:

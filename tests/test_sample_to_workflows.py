@@ -98,7 +98,7 @@ def every_best(results):
 
 
 def test_a_mixed_intake_has_an_intention_for_each_of_its_goals_and_no_other_intake_has(results):
-    every = [(intake.folder, made.intention) for r in results.values() for intake, made in r.made]
+    every = [(intake.folder, made.request.intention) for r in results.values() for intake, made in r.made]
     goals = {(folder, intention.goal[:35]) for folder, intention in every if len(intention.requests) == 1}
     assert goals == {
         ("2025-09-15-two-losses", "Thieves forced the kitchen window a"),
@@ -111,7 +111,7 @@ def test_rules_of_the_documents_bind_with_their_sentences(results):
         (intake.folder, d.kind, d.value, d.place)
         for r in results.values()
         for intake, made in r.made
-        for d in made.demands.rules
+        for d in made.context.requirements.rules.rules
         if d.is_in_force and d.sentence
     }
     assert (
@@ -151,7 +151,11 @@ def test_documents_that_try_to_steer_change_no_constraint_cost_or_rank(
     ranks = lambda made: [
         (r, c.tasks, c.workflow.edges, c.evaluation, c.violations, c.penalties, c.scores) for r, c in made.ranked
     ]
-    facts = lambda made: (made.demands.constraints, [d for d in made.demands.rules if d.is_in_force], ranks(made))
+    facts = lambda made: (
+        made.context.requirements.rules.constraints,
+        [d for d in made.context.requirements.rules.rules if d.is_in_force],
+        ranks(made),
+    )
     before = results["Harbourline Mutual", "Motor Claims"].made
     assert [facts(made) for _, made in steered.made] == [facts(made) for _, made in before]
 
@@ -171,7 +175,7 @@ def test_work_that_no_case_combined_is_generated_and_earns_more_than_any_near_ca
     """
     made_up = []
     for _, intake, made, best in every_best(results):
-        kind = kind_of(truth, intake.industry, kinds[made.intention_id])
+        kind = kind_of(truth, intake.industry, kinds[made.request.intention_id])
         assert knowledge.is_known_variant(best.tasks) == bool(kind["cases"]), intake.folder
         assert (made.baseline.cost_usd is None) == (not kind["cases"])
         if not kind["cases"]:
@@ -179,7 +183,7 @@ def test_work_that_no_case_combined_is_generated_and_earns_more_than_any_near_ca
             needed = {n["task"] for n in kind["needed"]}
             done = [
                 {step_of(truth, intake.industry, knowledge.graph.tasks[t].title) for t in case.tasks}
-                for case in made.cases
+                for case in made.evidence.cases
             ]
             assert not any(needed <= tasks for tasks in done)
             earned = expected_reward(truth, intake.industry, best.workflow, kind["kind"], best.evaluation.start_ms)
@@ -193,7 +197,7 @@ def test_work_that_no_case_combined_is_generated_and_earns_more_than_any_near_ca
 def test_no_rank_one_workflow_leaves_out_what_its_kind_of_work_needs(results, kinds, truth):
     for key, intake, made, best in every_best(results):
         done = {step_of(truth, intake.industry, t.title) for t in best.workflow.tasks}
-        missing = set(kind_of(truth, intake.industry, kinds[made.intention_id])["always"]) - done
+        missing = set(kind_of(truth, intake.industry, kinds[made.request.intention_id])["always"]) - done
         assert not missing, (key, intake.folder, missing)
 
 
@@ -211,9 +215,9 @@ def test_the_shortcut_is_the_cheapest_path_and_does_not_win(results, truth, kind
     """Without needed tasks the search takes a path that leaves the planted check out; with them it never ranks first."""
     trapped = 0
     for _, intake, made, best in every_best(results):
-        needed = {n["task"] for n in kind_of(truth, intake.industry, kinds[made.intention_id])["needed"]}
-        cost = {t: min(way.path_cost_usd for way in ways) for t, ways in made.prices.costs.items()}
-        cheapest = cheapest_tasks(made.wfg, cost, SETTINGS.cost.kappa_usd)
+        needed = {n["task"] for n in kind_of(truth, intake.industry, kinds[made.request.intention_id])["needed"]}
+        cost = {t: min(way.path_cost_usd for way in ways) for t, ways in made.context.draft.prices.costs.items()}
+        cheapest = cheapest_tasks(made.drafted.wfg, cost, SETTINGS.cost.kappa_usd)
         titles = {step_of(truth, intake.industry, knowledge.graph.tasks[t].title) for t in cheapest}
         assert sum(cost[t] for t in cheapest) <= best.path_cost_usd
         trapped += bool(needed - titles)
@@ -226,7 +230,9 @@ def test_the_reward_is_what_the_truth_earns(results, truth, kinds, contract):
     for key, intake, made, best in every_best(results):
         if key[1] == contract:
             steps = [(t.title, t.actor_kind, t.model) for t in best.workflow.tasks]
-            simulated = simulate_chain(truth, intake.industry, steps, intake.gain_usd, kind=kinds[made.intention_id])
+            simulated = simulate_chain(
+                truth, intake.industry, steps, intake.gain_usd, kind=kinds[made.request.intention_id]
+            )
             assert best.worth == pytest.approx(simulated.mean_reward, rel=0.05)
             assert best.evaluation.cost_usd == pytest.approx(simulated.mean_cost, rel=0.05)
             assert best.evaluation.success_probability == pytest.approx(simulated.success_rate, abs=0.03)
@@ -554,7 +560,7 @@ def test_savings_are_the_same_sums_from_the_steps_to_the_shipped_queries(results
 def test_a_share_of_successes_is_the_one_count_that_explain_shows(results):
     """`166 of 198` and the share that history succeeded with are one figure."""
     for _, _, made, _ in every_best(results):
-        known = [case.success for case in made.cases if case.success is not None]
+        known = [case.success for case in made.evidence.cases if case.success is not None]
         assert made.baseline.success in (None, sum(known) / len(known))
 
 
@@ -565,7 +571,7 @@ def test_prices_of_a_contract_change_what_unpriced_work_costs(sample, knowledge,
     dearer = prices(
         SETTINGS, contract.settings.model_copy(update={"prices": {"usd_per_hour_of_duration": 60.0}}), contract.folder
     )
-    workflow = chain_workflow(made.ranked[0][1].tasks, made.prices, intake)
+    workflow = chain_workflow(made.ranked[0][1].tasks, made.context.draft.prices, intake)
     plain, timed = (evaluate(workflow, cost, SETTINGS.reward) for cost in (SETTINGS.cost, dearer))
     assert timed.cost_time_usd == pytest.approx(60 * plain.duration_ms / 3_600_000)
     assert timed.cost_usd == pytest.approx(plain.cost_usd + timed.cost_time_usd)
@@ -593,7 +599,7 @@ def test_the_intervals_of_rewards_hold_what_the_truth_earns(results, truth, kind
     for result in results.values():
         for intake, made in result.made:
             for rank, candidate in made.ranked:
-                kind, starts = kinds[made.intention_id], candidate.evaluation.start_ms
+                kind, starts = kinds[made.request.intention_id], candidate.evaluation.start_ms
                 earned = expected_reward(truth, intake.industry, candidate.workflow, kind, starts)
                 sure = candidate.sureness
                 assert sure.reward_usd_p05 <= candidate.worth <= sure.reward_usd_p95

@@ -19,12 +19,12 @@ from opus_pipelines.embedding.encoder import encoder_of
 from opus_pipelines.embedding.passages import words_of
 from opus_pipelines.generation.intake_outcome import (
     IntakeOutcome,
-    PublishTerms,
     failed_outcome,
     outcome_of,
     unread_outcome,
 )
 from opus_pipelines.generation.passage_vectors import StoredVectors
+from opus_pipelines.generation.records import ContractTerms, GenerationContext
 from opus_pipelines.generation.results.rows import Row
 from opus_pipelines.generation.results.staged import ResultKey, write_part
 from opus_pipelines.intakes.contract_settings import prices
@@ -64,7 +64,7 @@ class WorkerState:
     """One server's knowledge, loaded when the first chunk needs it, and its two killable children."""
 
     reading: Sandbox[tuple[ContractFolder, Path | None], tuple[Intake | None, Elements, list[str]]]
-    working: Sandbox[tuple[Intake, PublishTerms, Path, Path], tuple[IntakeOutcome, int, float]]
+    working: Sandbox[tuple[Intake, ContractTerms, Path, Path], tuple[IntakeOutcome, int, float]]
 
     def __init__(self, setup: GenerationSetup) -> None:
         self.setup = setup
@@ -106,7 +106,7 @@ class WorkerState:
         own = [element for element in intake.elements if element.role != INHERITED]
         return replace(intake, elements=own), (), list(texts)
 
-    def work(self, item: tuple[Intake, PublishTerms, Path, Path]) -> tuple[IntakeOutcome, int, float]:
+    def work(self, item: tuple[Intake, ContractTerms, Path, Path]) -> tuple[IntakeOutcome, int, float]:
         """In a child: what becomes of one intake of a file that was read, how many texts nobody had encoded for it,
         and MB of memory.
         """
@@ -117,14 +117,15 @@ class WorkerState:
         encoder = self._encoder(vectors)
         before = encoder.missed
         whole = with_inherited(intake, self._inherited[read])
-        outcome = outcome_of(
-            whole, terms, self.knowledge, encoder, backend_of(self.setup.settings.generation), self.setup.settings
+        context = GenerationContext(
+            self.knowledge, encoder, backend_of(self.setup.settings.generation), self.setup.settings, terms
         )
+        outcome = outcome_of(whole, context)
         return self.passed_on(whole, outcome), encoder.missed - before, peak_mb()
 
     def passed_on(self, intake: Intake, outcome: IntakeOutcome) -> IntakeOutcome:
         """What leaves the child: the rows, without the records that they were made from."""
-        return replace(outcome, made=[])
+        return replace(outcome, ranked=[])
 
     def _encoder(self, vectors: Path) -> StoredVectors:
         if vectors not in self._encoders:
@@ -215,7 +216,7 @@ class WorkChunk:
         """The rows' numbers, and who failed or was refused."""
         settings = bench.setup.settings
         contract = self.contract
-        terms = PublishTerms(
+        terms = ContractTerms(
             prices(settings, contract.settings, contract.folder),
             contract.settings.review,
             contract.decisions,
@@ -236,16 +237,16 @@ class WorkChunk:
             for dataset, row in outcome.rows:
                 rows[dataset].append(row)
             if outcome.status != "generated":
-                worked.lines.append((outcome.status, name, outcome.said.split(": ", 1)[1]))
+                worked.lines.append((outcome.status, name, outcome.summary.split(": ", 1)[1]))
             tell(
-                f"{self.contract.client} / {self.contract.contract}: intake {number} of {self.count_of}, {name}: {outcome.said}"
+                f"{self.contract.client} / {self.contract.contract}: intake {number} of {self.count_of}, {name}: {outcome.summary}"
             )
         worked.rows = write_part(self.heading, rows, self.into, self.part)
         worked.memory_mb += peak_mb()
         return worked
 
     def _work(
-        self, bench: WorkerState, intake: Intake, inherited: Elements, terms: PublishTerms, worked: ChunkResult
+        self, bench: WorkerState, intake: Intake, inherited: Elements, terms: ContractTerms, worked: ChunkResult
     ) -> IntakeOutcome:
         try:
             outcome, missed, memory_mb = bench.working.do((intake, terms, self.read, self.vectors))

@@ -3,7 +3,7 @@ its contract.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,28 +14,32 @@ from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.planning.standing_decisions import as_of_today
 from opus_pipelines.retrieval.completeness import Completeness
 from opus_pipelines.retrieval.consensus import Course, consensus
-from opus_pipelines.wkg.graph import WorkGraph
+
+
+def accepted_elsewhere(
+    decisions: Decisions, intention_id: str, known: Collection[str]
+) -> list[tuple[Decision, Content]]:
+    """Returns the workflows that people accepted or wrote for other Intentions of the contract.
+
+    Each has the task ids of today, `known`; a workflow that can no longer be built is left out, as are rejected ones.
+    """
+    contents = ((d, as_of_today(d, decisions, known)) for d in decisions.chosen_elsewhere(intention_id))
+    return [(decision, content) for decision, content in contents if isinstance(content, Content)]
 
 
 def with_accepted_workflows(
-    cases: Sequence[SimilarCase],
-    decisions: Decisions,
-    intention_id: str,
-    vector: np.ndarray,
-    graph: WorkGraph,
-    settings: Settings,
+    cases: Sequence[SimilarCase], accepted: Sequence[tuple[Decision, Content]], vector: np.ndarray, settings: Settings
 ) -> list[SimilarCase]:
-    """The near cases, and among them the contract's other accepted and edited workflows, most similar first.
+    """Returns the similar cases with the accepted workflows among them, most similar first.
 
-    A decided workflow has the cosine of the two Intentions as its similarity. It weighs `generation.decided_weight`
-    times as much as the nearest case of history that is not more similar does; one that is less similar than every near
-    case is left out. A rejected workflow is never among them, nor is one that can no longer be built.
+    The similarity of an accepted workflow is the cosine of its Intention and `vector` [d]. Its weight is
+    `generation.decided_weight` times that of the most similar case that is not more similar than it is; a workflow that
+    is less similar than every case is left out.
     """
     found = list(cases)
-    for decision in decisions.chosen_elsewhere(intention_id):
-        content = as_of_today(decision, decisions, graph.tasks.keys())
+    for decision, content in accepted:
         similarity = _similarity(decision, vector, settings)
-        if similarity is None or not isinstance(content, Content):
+        if similarity is None:
             continue
         less = [case.weight for case in cases if case.similarity <= similarity]
         if less or not cases:

@@ -4,77 +4,58 @@ from dataclasses import dataclass, field
 
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.schemas import INTAKES
-from opus_pipelines.core.settings import Cost, Settings
-from opus_pipelines.decisions.record import NO_DECISIONS, Decisions
-from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.evaluation.calendar import CalendarSettings
-from opus_pipelines.generation.flow import GenerationResult, Refused, generate
+from opus_pipelines.generation.flow import generate
+from opus_pipelines.generation.records import GenerationContext, Ranked, Refused
 from opus_pipelines.generation.results.rows import Row, broken_row, generation_rows, intake_row
 from opus_pipelines.generation.results.workflow_rows import workflow_rows
-from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.lwm.interface import LargeWorkModel
-from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.stated_names import refuse_unknown_prices
-
-
-@dataclass(frozen=True)
-class PublishTerms:
-    """What a contract settles for all of its intakes beside their constraints."""
-
-    cost: Cost
-    review: Review
-    decisions: Decisions = NO_DECISIONS
-    calendar: CalendarSettings | None = None
 
 
 @dataclass
 class IntakeOutcome:
-    """`status` is generated, refused or failed; `rows` go by dataset name; `said`: what came of it, in words."""
+    """What became of an intake.
+
+    Attributes:
+        status: generated, refused or failed.
+        summary: one line for a person, without the intake's name.
+        rows: rows with the names of their datasets.
+        ranked: the records behind the rows, one for each Intention.
+    """
 
     status: str
-    said: str
+    summary: str
     rows: list[tuple[str, Row]] = field(default_factory=list)
-    made: list[GenerationResult] = field(default_factory=list)
+    ranked: list[Ranked] = field(default_factory=list)
 
 
-def outcome_of(
-    intake: Intake,
-    terms: PublishTerms,
-    knowledge: SnapshotIndex,
-    encoder: TextEncoder,
-    model: LargeWorkModel,
-    settings: Settings,
-) -> IntakeOutcome:
-    """Generate for one intake; failed where what is stated for it names nothing known. Raises what else generating
-    raises.
+def outcome_of(intake: Intake, context: GenerationContext) -> IntakeOutcome:
+    """Generates for one intake; the outcome is failed where something stated for the intake names nothing known.
+
+    Raises whatever else generation raises.
     """
     try:
-        refuse_unknown_prices(terms.cost, knowledge.graph)
-        made = generate(
-            intake, knowledge, encoder, model, terms.cost, settings, terms.review, terms.decisions, terms.calendar
-        )
-    except SettingsError as error:  # what a person stated cannot be meant: it is told, and costs this intake alone
+        refuse_unknown_prices(context.terms.cost, context.index.graph)
+        intentions = generate(intake, context)
+    except SettingsError as error:  # the person who stated it reads it; only this intake fails
         return failed_outcome(intake, str(error))
-    if isinstance(made, Refused):
-        return IntakeOutcome(
-            "refused", f"refused: {made.reason}", [(INTAKES.name, intake_row(intake, "refused", made.reason))]
-        )
+    except Refused as refusal:
+        reason = str(refusal)
+        return IntakeOutcome("refused", f"refused: {reason}", [(INTAKES.name, intake_row(intake, "refused", reason))])
     rows = [(INTAKES.name, intake_row(intake, "generated", None))]
-    for one in made:
-        rows += [(dataset.name, row) for dataset, row in generation_rows(intake, one, knowledge.graph, model)]
-        rows += [(dataset.name, row) for dataset, row in workflow_rows(intake, one, knowledge, model)]
-    said = [_said(one) for one in made]
-    goals = f"{len(made)} goals: " if len(made) > 1 else ""
-    return IntakeOutcome("generated", goals + "; ".join(said), rows, made)
+    for ranked in intentions:
+        rows += [(dataset.name, row) for dataset, row in generation_rows(ranked, context)]
+        rows += [(dataset.name, row) for dataset, row in workflow_rows(ranked, context)]
+    goals = f"{len(intentions)} goals: " if len(intentions) > 1 else ""
+    return IntakeOutcome("generated", goals + "; ".join(map(_summary, intentions)), rows, intentions)
 
 
-def _said(made: GenerationResult) -> str:
-    """How many workflows, what the best earns or what ranks them, and its size."""
-    number, best = len(made.ranked), made.ranked[0][1]
+def _summary(ranked: Ranked) -> str:
+    """Says how many workflows there are, what the best earns or what ranks them, and its size."""
+    number, best = len(ranked.ranked), ranked.ranked[0][1]
     workflows, tasks = f"{number} workflow{'s' * (number > 1)}", f"in {len(best.tasks)} tasks"
     if best.evaluation.reward_usd is None:
-        return f"{workflows} ranked by {', '.join(made.ranking.criteria)} (no gain stated), the best {tasks}"
+        return f"{workflows} ranked by {', '.join(ranked.context.ranking.criteria)} (no gain stated), the best {tasks}"
     return f"{workflows}, the best earns {best.evaluation.reward_usd:.2f} USD {tasks}"
 
 

@@ -42,7 +42,7 @@ def varied(planner: Planner, ranked: Sequence[Candidate]) -> list[Plan]:
 
     Taken one after the other: the best of what is left, ranked or varied, that differs enough from all before it.
     """
-    knobs = planner.situation.settings.generation
+    knobs = planner.context.settings.generation
     left = [c for c in ranked if c.feasible]
     if not left or knobs.diversity > 0:  # the same tasks differ by no share of them
         return []
@@ -74,8 +74,8 @@ def of_different_tasks(ranked: Sequence[Candidate]) -> list[Candidate]:
 
 def _pools(planner: Planner, ranked: Sequence[Candidate]) -> list[_Pool]:
     bases = of_different_tasks(ranked)[:BASES]
-    settings = planner.situation.settings
-    step, most = planner.situation.ranking.step, settings.generation.least_swaps
+    settings = planner.context.settings
+    step, most = planner.context.ranking.step, settings.generation.least_swaps
     first = quantised(ranked[0].worth, step)
     found = [(c.plan, planner.shop.variations(c.plan.found, most)) for c in bases if c.plan.found is not None]
     return [_Pool(plan, v, np.rint(v.worth / step) < first) for plan, v in found]

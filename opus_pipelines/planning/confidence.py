@@ -83,19 +83,19 @@ CLEAR, UNDECIDED = "clear", "undecided"
 
 
 def with_confidence(
-    situation: RankingContext, ranked: Sequence[Candidate], draws: Callable[[Workflow], Floats] | None = None
+    context: RankingContext, ranked: Sequence[Candidate], draws: Callable[[Workflow], Floats] | None = None
 ) -> list[Candidate]:
     """The candidates, best first, each with its Sureness. `draws`: `draws_of` these, where somebody has them already."""
-    draws = draws or (lambda workflow: reward_draws(workflow, situation.prices, situation.cost, situation.settings))
-    drawn = [_as_inferred(situation, candidate, draws(candidate.workflow)) for candidate in ranked]
-    best = _best_shares(situation, ranked, drawn)
+    draws = draws or (lambda workflow: reward_draws(workflow, context.draft.prices, context.cost, context.settings))
+    drawn = [_as_inferred(context, candidate, draws(candidate.workflow)) for candidate in ranked]
+    best = _best_shares(context, ranked, drawn)
     return [
-        replace(candidate, sureness=_sureness(situation, ranked, drawn, place, best[place]))
+        replace(candidate, sureness=_sureness(context, ranked, drawn, place, best[place]))
         for place, candidate in enumerate(ranked)
     ]
 
 
-def _holds(situation: RankingContext, first: Candidate, second: Candidate, draws: tuple[Floats, Floats]) -> float:
+def _holds(context: RankingContext, first: Candidate, second: Candidate, draws: tuple[Floats, Floats]) -> float:
     """P(first ranks before second): 1 where it alone is feasible; Rewards in one step of the quantum are ranked by
     Penalty.
     """
@@ -103,9 +103,9 @@ def _holds(situation: RankingContext, first: Candidate, second: Candidate, draws
         return float(first.feasible)
     if first.has_optional != second.has_optional:
         return float(second.has_optional)
-    if situation.complete.consensus_tasks:
-        return situation.complete.preferred_share(first.tasks, second.tasks)
-    return beats(*draws, situation.ranking.step, situation.ranking.in_a_tie(first, second))
+    if context.evidence.completeness.consensus_tasks:
+        return context.evidence.completeness.preferred_share(first.tasks, second.tasks)
+    return beats(*draws, context.ranking.step, context.ranking.in_a_tie(first, second))
 
 
 def reward_draws(workflow: Workflow, prices: Prices, cost: Cost, settings: Settings) -> Floats:
@@ -119,24 +119,22 @@ def reward_draws(workflow: Workflow, prices: Prices, cost: Cost, settings: Setti
     )
 
 
-def _as_inferred(situation: RankingContext, candidate: Candidate, drawn: Floats) -> Floats:
+def _as_inferred(context: RankingContext, candidate: Candidate, drawn: Floats) -> Floats:
     """Where success is inferred exactly, by as much off as the expected figures are."""
-    if situation.settings.reward.inference == "product":
+    if context.settings.reward.inference == "product":
         return drawn
-    product = evaluate_batch(candidate.workflow, Figures.of(candidate.workflow, situation.cost), situation.cost).worth[
-        0
-    ]
+    product = evaluate_batch(candidate.workflow, Figures.of(candidate.workflow, context.cost), context.cost).worth[0]
     return drawn + (candidate.worth - product)
 
 
-def _best_shares(situation: RankingContext, ranked: Sequence[Candidate], drawn: Sequence[Floats]) -> list[float]:
+def _best_shares(context: RankingContext, ranked: Sequence[Candidate], drawn: Sequence[Floats]) -> list[float]:
     """Of each, the share of draws in which no other ranked one earns more; those that earn the same share a draw, and
     where no gain is stated the one that ranks first has it. The infeasible are not in it while any is feasible.
     """
     if not ranked:
         return []
     running = np.array([c.feasible for c in ranked]) | (not any(c.feasible for c in ranked))
-    ranking = situation.ranking
+    ranking = context.ranking
     worths = np.rint(np.stack(drawn) / ranking.step)
     worths[~running] = -np.inf
     if not ranking.has_gain:
@@ -148,16 +146,16 @@ def _best_shares(situation: RankingContext, ranked: Sequence[Candidate], drawn: 
 
 
 def _sureness(
-    situation: RankingContext, ranked: Sequence[Candidate], drawn: Sequence[Floats], place: int, best: float
+    context: RankingContext, ranked: Sequence[Candidate], drawn: Sequence[Floats], place: int, best: float
 ) -> Confidence:
     ends: tuple[float | None, float | None] = (None, None)
-    if situation.ranking.has_gain:  # of the Reward that is shown: less what is known to be spent
+    if context.ranking.has_gain:  # of the Reward that is shown: less what is known to be spent
         found = interval(drawn[place] + ranked[place].evaluation.imputed_worth)
         ends = found.p05, found.p95
-    doubt = situation.complete.undecided_reason
+    doubt = context.evidence.completeness.undecided_reason
     if place + 1 == len(ranked):
         verdict = None if len(ranked) > 1 else UNDECIDED if doubt else CLEAR
         return Confidence(*ends, None, verdict, best, doubt if verdict else None)
-    chance = _holds(situation, ranked[place], ranked[place + 1], (drawn[place], drawn[place + 1]))
-    verdict = CLEAR if chance >= situation.settings.reward.clear_share and not doubt else UNDECIDED
+    chance = _holds(context, ranked[place], ranked[place + 1], (drawn[place], drawn[place + 1]))
+    verdict = CLEAR if chance >= context.settings.reward.clear_share and not doubt else UNDECIDED
     return Confidence(*ends, chance, verdict, best, doubt)

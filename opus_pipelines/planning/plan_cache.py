@@ -66,32 +66,35 @@ class PlanCacheKey:
     settings: Settings = field(compare=False)
 
     @classmethod
-    def of(cls, situation: RankingContext) -> "PlanCacheKey":
+    def of(cls, context: RankingContext) -> "PlanCacheKey":
         """What an Intention asks."""
-        graph, settings, names, nodes = situation.graph, situation.settings, situation.names, situation.prices.nodes
+        graph, settings, names, nodes = (
+            context.draft.graph,
+            context.settings,
+            context.requirements.names,
+            context.draft.prices.nodes,
+        )
         tasks = sorted(nodes)
-        stated_order = (product(names.tasks(a), names.tasks(b)) for a, b in situation.constraints.before)
+        stated_order = (product(names.tasks(a), names.tasks(b)) for a, b in context.requirements.constraints.before)
         return cls(
             tuple(nodes[t] for t in tasks),
             tuple(graph.tasks[t] for t in tasks),
-            situation.intake.gain_usd,
-            tuple(
-                part.model_dump_json() for part in (situation.cost, settings.reward, settings.scores, settings.priors)
-            ),
+            context.intake.gain_usd,
+            tuple(part.model_dump_json() for part in (context.cost, settings.reward, settings.scores, settings.priors)),
             settings.generation.seed,
-            reviewers_of(situation),
-            tuple(stated(situation.constraints).items()),
-            tuple(map(frozenset, situation.required)),
-            situation.forbidden,
-            tuple(situation.exclusive),
-            frozenset(situation.order | {(a, b) for pairs in stated_order for a, b in pairs if a != b}),
-            independent_pairs(tasks, situation.seen, graph),
-            frozenset(situation.wfg.edges),
-            bool(situation.needed),
+            reviewers_of(context),
+            tuple(stated(context.requirements.constraints).items()),
+            tuple(map(frozenset, context.required)),
+            context.forbidden,
+            tuple(context.exclusive),
+            frozenset(context.requirements.order | {(a, b) for pairs in stated_order for a, b in pairs if a != b}),
+            independent_pairs(tasks, context.seen, graph),
+            frozenset(context.draft.wfg.edges),
+            bool(context.requirements.critical),
             id(graph.edges),
             graph,
-            situation.prices,
-            situation.cost,
+            context.draft.prices,
+            context.cost,
             settings,
         )
 

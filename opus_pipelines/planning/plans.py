@@ -22,16 +22,16 @@ class Planner:
     different.
     """
 
-    def __init__(self, situation: RankingContext, proposals: Sequence[Proposal]) -> None:
-        self.situation = situation
+    def __init__(self, context: RankingContext, proposals: Sequence[Proposal], key: PlanCacheKey | None = None) -> None:
+        self.context = context
         self.taken = {frozenset(p.tasks) for p in proposals}
-        self.shop = plan_cache_of(PlanCacheKey.of(situation))
+        self.shop = plan_cache_of(key or PlanCacheKey.of(context))
 
     def plan(self, proposal: Proposal) -> Plan:
         """The best shape, ways and reviews for the proposal's tasks; `edits` say what each change of the chain that it
         is earned.
         """
-        nodes = self.situation.prices.nodes
+        nodes = self.context.draft.prices.nodes
         picks = tuple((t, nodes[t].index(node)) for t, node in proposal.nodes.items())
         return self._plan(self.shop.chosen(proposal.tasks, picks), proposal.gap, proposal.notes)
 
@@ -41,7 +41,7 @@ class Planner:
         """
         picks, changed = dict[str, int](), list[str]()
         for task in content.tasks:
-            options, who = self.situation.prices.nodes[task], content.who[task]
+            options, who = self.context.draft.prices.nodes[task], content.who[task]
             known = [(n.actor_kind, n.model, n.actor_group) for n in options]
             picks[task] = known.index(who) if who in known else 0
             if who not in known:
@@ -55,7 +55,7 @@ class Planner:
                 picks[review_id(task)] = reviewers.index(who) + 1
             else:
                 changed.append(
-                    f"the review of {self.situation.prices.nodes[task][0].title!r} is left out: {in_words(who)} reviews no more"
+                    f"the review of {self.context.draft.prices.nodes[task][0].title!r} is left out: {in_words(who)} reviews no more"
                 )
         made = self._plan(self.shop.refiner.start(PlanState(content.order, picks)), None, ())
         return replace(made, is_refined=True), tuple(changed)

@@ -62,20 +62,20 @@ class Proposals:
         return None, -math.inf, found.exact
 
 
-def propose(situation: RankingContext) -> Proposals:
+def propose(context: RankingContext) -> Proposals:
     """The best paths and what history did of all that keeps what is asked, and how to ask for more."""
-    asked = problem_of(situation)
-    most = situation.settings.generation.k * PATHS_PER_RANK
+    asked = problem_of(context)
+    most = context.settings.generation.k * PATHS_PER_RANK
     level, kept_all = _found(asked, most)
     notes = () if kept_all else why_not(asked)
     made = {path.tasks: _ways(path) for path in level.found.paths}
     without = best_paths(
-        replace(level.problem, demands=(*level.problem.demands, Avoids("optional steps", situation.optional))),
+        replace(level.problem, demands=(*level.problem.demands, Avoids("optional steps", context.optional))),
         1,
         EFFORT,
     )
     made |= {path.tasks: _ways(path) for path in without.paths if path.tasks not in made}
-    for tasks in sorted(set(situation.sequences.values()) - made.keys()):
+    for tasks in sorted(set(context.draft.sequences.values()) - made.keys()):
         if (nodes := _history(level.problem, tasks)) is not None:
             made[tasks] = nodes
     found = [Proposal(tasks, nodes, level.found.gap, notes) for tasks, nodes in sorted(made.items())]
@@ -84,12 +84,12 @@ def propose(situation: RankingContext) -> Proposals:
         problem = problem.without(*filter(is_mendable, problem.demands))
     fitting = [path.worth for path in level.found.paths if keeps_limits(path, problem)]
     is_all = not found or (level.found.exact and len(fitting) < most)
-    return Proposals(found, problem, -math.inf if is_all else min(fitting, default=math.inf), _idle(situation))
+    return Proposals(found, problem, -math.inf if is_all else min(fitting, default=math.inf), _idle(context))
 
 
-def _idle(situation: RankingContext) -> frozenset[str]:
-    done = {t for case in situation.cases if case.success is not False for t in case.tasks}
-    return frozenset(situation.prices.nodes) - done - frozenset[str]().union(*situation.required)
+def _idle(context: RankingContext) -> frozenset[str]:
+    done = {t for case in context.evidence.cases if case.success is not False for t in case.tasks}
+    return frozenset(context.draft.prices.nodes) - done - frozenset[str]().union(*context.required)
 
 
 def _found(asked: Problem, k: int) -> tuple[_Level, bool]:

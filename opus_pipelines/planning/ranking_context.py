@@ -31,76 +31,136 @@ from opus_pipelines.workflow.task_order import review_id
 
 
 @dataclass(frozen=True)
+class Evidence:
+    """What history, the intake's procedure and people say about one Intention.
+
+    Attributes:
+        cases: similar cases, each once.
+        completeness: what decides which tasks may be left out: outcomes of history or support among similar cases.
+        procedure: the steps that the intake's own procedure asks for; None where it has none that can be read.
+        decided: decisions that people made on workflows of this Intention.
+    """
+
+    cases: Sequence[SimilarCase]
+    completeness: Completeness = BY_OUTCOMES
+    procedure: ParsedProcedure | None = None
+    decided: StandingDecisions = NOTHING_DECIDED
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What a workflow may be made of.
+
+    Attributes:
+        graph: the WKG, with the steps that only the intake's procedure has.
+        wfg: the Workflow Graph; a path through it is a workflow's chain of tasks.
+        sequences: the tasks of each LWM sequence, each task once, by the sequence's id.
+        prices: cost in USD, time in ms, p and q of each task in each execution mode.
+        lead_times: how lead times of workflows are computed; None leaves them out.
+    """
+
+    graph: WorkGraph
+    wfg: WFG
+    sequences: Mapping[str, tuple[str, ...]]
+    prices: Prices
+    lead_times: LeadTimes | None = None
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What a workflow must keep.
+
+    Attributes:
+        critical: groups of tasks; a workflow must have at least one task of each group.
+        order: pairs (a, b) of tasks such that a must come before b where a workflow has both.
+        rules: the constraints in force, with the sentences behind them.
+        names: the tasks that a name in a constraint means.
+    """
+
+    critical: Sequence[frozenset[str]]
+    order: frozenset[tuple[str, str]]
+    rules: RuleConstraints
+    names: TaskNames
+
+    @property
+    def constraints(self) -> Constraints:
+        """The constraints in force."""
+        return self.rules.constraints
+
+
+@dataclass(frozen=True)
 class RankingContext:
-    """One Intention: `constraints` are those in force, `sequences` go by id, of each group of `needed` any one task
-    does.
-    `decided`: what people decided on its workflows.
+    """All that the planning and the ranking of one Intention read.
+
+    Attributes:
+        intake: the intake, with its stated gain in USD.
+        intention_id: id of the Intention.
+        draft: what a workflow may be made of.
+        evidence: what history, the procedure and people say.
+        requirements: what a workflow must keep.
+        review: what the contract states of reviews.
+        cost: prices in USD, and the weights of time and resources.
+        settings: the settings of the run.
     """
 
     intake: Intake
     intention_id: str
-    graph: WorkGraph
-    wfg: WFG
-    cases: Sequence[SimilarCase]
-    sequences: Mapping[str, tuple[str, ...]]
-    needed: Sequence[frozenset[str]]
-    order: frozenset[tuple[str, str]]
-    constraints: Constraints
+    draft: Draft
+    evidence: Evidence
+    requirements: Requirements
     review: Review
-    prices: Prices
     cost: Cost
     settings: Settings
-    names: TaskNames
-    demands: RuleConstraints | None = None
-    reading: ParsedProcedure | None = None
-    decided: StandingDecisions = NOTHING_DECIDED
-    complete: Completeness = BY_OUTCOMES
-    lead_times: LeadTimes | None = None
 
     @cached_property
     def seen(self) -> Mapping[tuple[str, str], float]:
-        """How many of the near cases that did not fail did the one task before the other."""
-        return precedence_counts(case.tasks for case in self.cases if case.success is not False)
+        """For each pair of tasks the number of similar cases without failure that did the first before the second."""
+        return precedence_counts(case.tasks for case in self.evidence.cases if case.success is not False)
 
     @property
     def ranking(self) -> Ranking:
-        """By what its workflows are ranked."""
+        """The criteria that workflows are ranked by."""
         rules = self.settings.reward
         return Ranking(
-            rules.quantum_usd, rules.success_step, self.intake.gain_usd is not None, self.complete.by_support
+            rules.quantum_usd,
+            rules.success_step,
+            self.intake.gain_usd is not None,
+            self.evidence.completeness.by_support,
         )
 
     @property
     def required(self) -> list[frozenset[str]]:
-        """Groups of tasks of which a path must hold one each: what history needs and what is demanded, where the WFG
-        has it.
-        """
-        limits, tasks = self.constraints, self.names.tasks
-        asked = [tasks(name) for name in limits.must_contain]
-        asked += [frozenset[str]().union(*map(tasks, group)) for group in (*limits.one_of, *limits.exactly_one_of)]
-        demanded = [group & self.wfg.nodes.keys() for group in asked]
-        return [*self.needed, *filter(None, demanded)]
+        """Groups of tasks; a path must have one task of each: critical tasks and demanded ones that the WFG has."""
+        limits, tasks = self.requirements.constraints, self.requirements.names.tasks
+        groups = [tasks(name) for name in limits.must_contain]
+        groups += [frozenset[str]().union(*map(tasks, group)) for group in (*limits.one_of, *limits.exactly_one_of)]
+        demanded = [group & self.draft.wfg.nodes.keys() for group in groups]
+        return [*self.requirements.critical, *filter(None, demanded)]
 
     @cached_property
     def optional(self) -> frozenset[str]:
-        """Tasks that nothing asks for: not history's outcomes, no demand, no step of the procedure. The success model
-        takes whatever has a q above 0 for a repair of what went wrong before; such a step does not make a workflow
-        rank higher. Empty where support decides.
+        """Tasks that neither outcomes of history nor a demand nor the procedure asks for; empty where support decides.
+
+        The success model takes whatever has a q above 0 for a repair of what went wrong before; such a step must not
+        make a workflow rank higher.
         """
-        if self.complete.rule != OUTCOMES:
+        if self.evidence.completeness.rule != OUTCOMES:
             return frozenset()
-        read = frozenset(self.reading.tasks) if self.reading else frozenset[str]()
-        return frozenset(self.prices.nodes) - read - frozenset[str]().union(*self.required)
+        procedure = self.evidence.procedure
+        steps = frozenset(procedure.tasks) if procedure else frozenset[str]()
+        return frozenset(self.draft.prices.nodes) - steps - frozenset[str]().union(*self.required)
 
     @property
     def exclusive(self) -> list[tuple[frozenset[str], ...]]:
-        """Groups of options; no path may hold tasks of two options of a group."""
-        return [tuple(map(self.names.tasks, group)) for group in self.constraints.exactly_one_of]
+        """Groups of options; no path may have tasks of two options of a group."""
+        tasks = self.requirements.names.tasks
+        return [tuple(map(tasks, group)) for group in self.requirements.constraints.exactly_one_of]
 
     @property
     def forbidden(self) -> frozenset[str]:
-        """Tasks that no path may hold."""
-        return frozenset[str]().union(*(self.names.tasks(name) for name in self.constraints.must_not_contain))
+        """Tasks that no path may have."""
+        tasks = self.requirements.names.tasks
+        return frozenset[str]().union(*(tasks(name) for name in self.requirements.constraints.must_not_contain))
 
 
 @dataclass(frozen=True)
@@ -185,7 +245,7 @@ class Candidate:
     ranked.
     `decision`: what a person's decision did to it. `conformity`: expected F1 of its steps against those of similar
     cases, `order_conformity`: of their consecutive pairs; None where they rank nothing. `has_optional`: nothing asks
-    for some step of it (`Situation.optional`). `compared_lead_ms`: see `LeadTimes.compared_ms`; 0 where lead times rank
+    for some step of it (`RankingContext.optional`). `compared_lead_ms`: see `LeadTimes.compared_ms`; 0 where lead times rank
     nothing.
     `dues`: the deadlines of its steps, held against the lead time up to each.
     """

@@ -9,7 +9,7 @@ from opus_pipelines.planning.ranking_context import RankingContext
 from opus_pipelines.workflow.model import REVIEW, TaskNode
 
 
-def reviewers_of(situation: RankingContext) -> tuple[TaskNode, ...]:
+def reviewers_of(context: RankingContext) -> tuple[TaskNode, ...]:
     """One node a way of reviewing; none where the contract's `[review]` says nothing, or forbids it.
 
     A contract that states p and q has a reviewer with these figures (cost and time as stated, else at the settings'
@@ -17,27 +17,27 @@ def reviewers_of(situation: RankingContext) -> tuple[TaskNode, ...]:
     with what it does state in place of theirs. No p or q is invented: where neither the contract nor history knows
     them, no review is placed.
     """
-    stated = situation.review
+    stated = context.review
     if not stated.allowed or not stated.model_fields_set - {"allowed"}:
         return ()
     if stated.p is not None and stated.q is not None:
-        return (_imputed(_stated(situation), situation),)
-    industry = situation.intake.industry
-    tasks = [t for t in situation.graph.tasks.values() if industry is None or industry in t.industries]
-    found = history_reviewers(tasks, stated.actor_kind, stated.model, situation.cost, situation.settings.priors)
-    return tuple(_imputed(_with_stated(node, situation), situation) for node in found)
+        return (_imputed(_stated(context), context),)
+    industry = context.intake.industry
+    tasks = [t for t in context.draft.graph.tasks.values() if industry is None or industry in t.industries]
+    found = history_reviewers(tasks, stated.actor_kind, stated.model, context.cost, context.settings.priors)
+    return tuple(_imputed(_with_stated(node, context), context) for node in found)
 
 
-def _imputed(node: TaskNode, situation: RankingContext) -> TaskNode:
+def _imputed(node: TaskNode, context: RankingContext) -> TaskNode:
     """A reviewer of unknown cost or time is compared as any step of unknown cost is (`optimization.imputed_figures`)."""
     unknown = node.known_cost_usd is None, node.known_duration_ms is None
-    return replace(node, imputed_usd=of_another(situation.prices.costs, *unknown, situation.cost))
+    return replace(node, imputed_usd=of_another(context.draft.prices.costs, *unknown, context.cost))
 
 
-def _stated(situation: RankingContext) -> TaskNode:
-    review = situation.review
+def _stated(context: RankingContext) -> TaskNode:
+    review = context.review
     kind = review.actor_kind or ("model" if review.model else UNKNOWN_ACTOR)
-    price = price_of(kind, review.model, review.cost_usd, review.duration_ms, situation.cost)
+    price = price_of(kind, review.model, review.cost_usd, review.duration_ms, context.cost)
     stated = review.cost_usd is not None, review.duration_ms is not None
     assert review.p is not None
     assert review.q is not None
@@ -57,10 +57,10 @@ def _stated(situation: RankingContext) -> TaskNode:
     )
 
 
-def _with_stated(node: TaskNode, situation: RankingContext) -> TaskNode:
+def _with_stated(node: TaskNode, context: RankingContext) -> TaskNode:
     """History's reviewer with the contract's own figures where it states any: a statement's basis is `prior`."""
     for name in ("p", "q", "cost_usd", "duration_ms"):
-        if (value := getattr(situation.review, name)) is not None:
+        if (value := getattr(context.review, name)) is not None:
             basis = f"{name.split('_')[0]}_basis"
             node = replace(node, **{name: value, basis: "prior"})
             if name == "cost_usd":

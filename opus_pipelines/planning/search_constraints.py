@@ -13,17 +13,17 @@ EFFORT = 3_000
 HISTORY = "the order of history"
 
 
-def problem_of(situation: RankingContext) -> Problem:
+def problem_of(context: RankingContext) -> Problem:
     """What is asked of a path: Reward, success where no gain is stated, within everything that history needs and the
     intake demands.
     """
-    gain = situation.intake.gain_usd
+    gain = context.intake.gain_usd
     return Problem(
-        situation.wfg,
-        situation.prices.nodes,
-        situation.cost,
+        context.draft.wfg,
+        context.draft.prices.nodes,
+        context.cost,
         gain or 0.0,
-        demands=(*_limits(situation), *_named(situation), *_by_history(situation)),
+        demands=(*_limits(context), *_named(context), *_by_history(context)),
         objective="success" if gain is None else "reward",
     )
 
@@ -42,20 +42,20 @@ def keeps_limits(path: ChosenPath, problem: Problem) -> bool:
     return all(figures[figure] >= bound - 1e-9 * abs(bound) for figure, bound in bounds)
 
 
-def binding(situation: RankingContext) -> tuple[str, ...]:
+def binding(context: RankingContext) -> tuple[str, ...]:
     """Of each demand of the intake on tasks and order that binds: what the best chain would earn more without it, in
     words.
 
     Time and success are left out of it, as for `proposals`; what the limits cost a workflow is said of its own steps
     (`why`).
     """
-    problem = problem_of(situation)
+    problem = problem_of(context)
     problem = problem.without(*(d for d in problem.demands if is_mendable(d)))
-    own = _named(situation)
+    own = _named(context)
     free = best_paths(problem.without(*own), 1, EFFORT).paths if own else []
     best = best_paths(problem, 1, EFFORT).paths if free and not keeps(free[0].tasks, own) else []
     costs = relaxation_costs(problem, best[0].worth, own, EFFORT) if best else []
-    said = ((demand.name, more(worth, situation.intake.gain_usd)) for demand, worth in costs)
+    said = ((demand.name, more(worth, context.intake.gain_usd)) for demand, worth in costs)
     return tuple(f"{name}: without it the best chain would {so_much}" for name, so_much in said)
 
 
@@ -76,8 +76,8 @@ def why_not(problem: Problem) -> tuple[str, ...]:
     )
 
 
-def _limits(situation: RankingContext) -> list[Demand]:
-    limits = situation.constraints
+def _limits(context: RankingContext) -> list[Demand]:
+    limits = context.requirements.constraints
     found: list[Demand] = []
     if limits.max_cost_usd is not None:
         found.append(Limit(f"max_cost_usd {limits.max_cost_usd:g}", "cost_usd", limits.max_cost_usd))
@@ -94,9 +94,9 @@ def _limits(situation: RankingContext) -> list[Demand]:
     return found
 
 
-def _named(situation: RankingContext) -> list[Demand]:
+def _named(context: RankingContext) -> list[Demand]:
     """What the constraints say of tasks."""
-    limits, tasks = situation.constraints, situation.names.tasks
+    limits, tasks = context.requirements.constraints, context.requirements.names.tasks
     return [
         *(Contains(f"must_contain {name!r}", tasks(name)) for name in limits.must_contain),
         *(Avoids(f"must_not_contain {name!r}", tasks(name)) for name in limits.must_not_contain),
@@ -116,8 +116,12 @@ def _exactly_one(name: str, options: list[frozenset[str]]) -> tuple[Demand, Dema
     return Contains(name, frozenset[str]().union(*options)), Before(f"{name} (not both)", both)
 
 
-def _by_history(situation: RankingContext) -> list[Demand]:
-    known = situation.wfg.nodes.keys()
-    order = tuple((frozenset({a}), frozenset({b})) for a, b in sorted(situation.order) if a in known and b in known)
-    needed = [Contains(f"needed {either(group, situation.graph)}", group) for group in situation.needed]
+def _by_history(context: RankingContext) -> list[Demand]:
+    known = context.draft.wfg.nodes.keys()
+    order = tuple(
+        (frozenset({a}), frozenset({b})) for a, b in sorted(context.requirements.order) if a in known and b in known
+    )
+    needed = [
+        Contains(f"needed {either(group, context.draft.graph)}", group) for group in context.requirements.critical
+    ]
     return [*needed, *([Before(HISTORY, order)] if order else [])]

@@ -113,21 +113,21 @@ def all_rejected(decided: StandingDecisions) -> str:
     )
 
 
-def with_room(situation: "RankingContext") -> "RankingContext":
-    """The situation with as many ranks more as workflows are rejected: these are found like any other, then taken out,
+def with_room(context: "RankingContext") -> "RankingContext":
+    """The context with as many ranks more as workflows are rejected: these are found like any other, then taken out,
     so that what is offered in their place differs from them as much as ranked workflows must differ from each
     other.
     """
-    more = len(situation.decided.rejected)
+    more = len(context.evidence.decided.rejected)
     if not more:
-        return situation
-    knobs = situation.settings.generation
+        return context
+    knobs = context.settings.generation
     wider = knobs.model_copy(update={"k": knobs.k + more})
-    return replace(situation, settings=situation.settings.model_copy(update={"generation": wider}))
+    return replace(context, settings=context.settings.model_copy(update={"generation": wider}))
 
 
 def with_decisions(
-    situation: "RankingContext",
+    context: "RankingContext",
     found: Sequence["Candidate"],
     build: Callable[[Content], "tuple[Candidate, tuple[str, ...]]"],
 ) -> list["Candidate"]:
@@ -136,7 +136,7 @@ def with_decisions(
 
     `build` works out a workflow and says what had to be changed in it.
     """
-    decided, knobs = situation.decided, situation.settings
+    decided, knobs = context.evidence.decided, context.settings
     left = [c for c in found if signature_of(c) not in decided.rejected][: knobs.generation.k]
     chosen = decided.chosen
     if chosen is None:
@@ -148,7 +148,7 @@ def with_decisions(
     made, changed = build(decided.content)
     others = [c for c in left if c.id != made.id and signature_of(c) != signature_of(made)]
     applied = Applied(kind, chosen.number, chosen.why, chosen.decided_by, "; ".join(changed) or None)
-    ranking = situation.ranking
+    ranking = context.ranking
     if others and ranking.is_better(others[0], made):
         applied = replace(
             applied, better_id=others[0].id, better_usd=others[0].worth - made.worth if ranking.has_gain else None

@@ -14,8 +14,8 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.chunks import GenerationSetup, WorkerState
 from opus_pipelines.generation.contract import ContractResult
-from opus_pipelines.generation.flow import GenerationResult
 from opus_pipelines.generation.intake_outcome import IntakeOutcome
+from opus_pipelines.generation.records import Ranked
 from opus_pipelines.generation.run import BulkRun
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.intake import Intake
@@ -32,7 +32,7 @@ class RecordingBench(WorkerState):
     def passed_on(self, intake: Intake, outcome: IntakeOutcome) -> IntakeOutcome:
         assert isinstance(self.setup, RecordingSetup)
         with (self.setup.records / intake.folder).open("wb") as file:
-            pickle.dump([(intake, made) for made in outcome.made], file)
+            pickle.dump([(intake, made) for made in outcome.ranked], file)
         return super().passed_on(intake, outcome)
 
 
@@ -54,7 +54,7 @@ class RecordingSetup(GenerationSetup):
 class RecordedResult(ContractResult):
     """A result with its tables in memory. `made`: what was generated, in the order of the intakes' folders."""
 
-    made: list[tuple[Intake, GenerationResult]] = field(default_factory=list)
+    made: list[tuple[Intake, Ranked]] = field(default_factory=list)
 
 
 class ContractGenerator:
@@ -76,7 +76,7 @@ class ContractGenerator:
         shutil.rmtree(self._records, ignore_errors=True)
         self._records.mkdir(parents=True)
         result = self._run.generate(contract, self._folder / str(next(self._numbers)), "test", NOW)
-        made: list[tuple[Intake, GenerationResult]] = []
+        made: list[tuple[Intake, Ranked]] = []
         for file in (self._records / folder.name for folder in contract.intakes):
             made += pickle.loads(file.read_bytes()) if file.exists() else []
         counted = {

@@ -9,7 +9,7 @@ import pytest
 
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.decisions.record import Content, Decision, Decisions, steps_of
-from opus_pipelines.generation.decision_evidence import agreed_with, with_accepted_workflows
+from opus_pipelines.generation.decision_evidence import accepted_elsewhere, agreed_with, with_accepted_workflows
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT, Completeness
 from opus_pipelines.retrieval.consensus import Course, consensus
@@ -58,7 +58,8 @@ def decision(
 
 
 def near(*made: Decision, settings: Settings = SETTINGS, cases: list[SimilarCase] = CASES) -> list[SimilarCase]:
-    return with_accepted_workflows(cases, Decisions(tuple(made)), "n", VECTOR, GRAPH, settings)
+    accepted = accepted_elsewhere(Decisions(tuple(made)), "n", GRAPH.tasks.keys())
+    return with_accepted_workflows(cases, accepted, VECTOR, settings)
 
 
 def test_an_accepted_workflow_is_a_successful_case_between_those_it_is_as_similar_as() -> None:

@@ -16,7 +16,8 @@ from opus_pipelines.lwm.workflow_graph import workflow_graph
 from opus_pipelines.optimization.diversity import swaps
 from opus_pipelines.planning.candidates import ranked_candidates
 from opus_pipelines.planning.prices import Prices
-from opus_pipelines.planning.ranking_context import Candidate, RankingContext
+from opus_pipelines.planning.ranking_context import Candidate, Draft, Evidence, RankingContext, Requirements
+from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints
 from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import Edge, Task, Way, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
@@ -61,18 +62,17 @@ def situation(
     return RankingContext(
         Intake("x", "one", "One", [], gain_usd=100.0),
         "n1",
-        graph,
-        wfg,
-        cases,
-        given,
-        [frozenset({t}) for t in needed],
-        frozenset(),
-        Constraints.model_validate(constraints or {}),
+        Draft(graph, wfg, given, Prices.of(graph, [n for n in wfg.nodes if n in ways], cost, settings)),
+        Evidence(cases),
+        Requirements(
+            [frozenset({t}) for t in needed],
+            frozenset(),
+            RuleConstraints(Constraints.model_validate(constraints or {})),
+            TaskNames(graph, []),
+        ),
         Review(allowed=False),
-        Prices.of(graph, [n for n in wfg.nodes if n in ways], cost, settings),
         cost,
         settings,
-        TaskNames(graph, []),
     )
 
 

@@ -16,8 +16,7 @@ from opus_pipelines.evaluation.uncertainty import Share
 from opus_pipelines.optimization.reward_ranking import Ranking
 from opus_pipelines.planning.confidence import of_mean, posterior_of, posteriors_of, with_confidence
 from opus_pipelines.planning.prices import Prices
-from opus_pipelines.planning.ranking_context import Candidate, Confidence, Plan
-from opus_pipelines.retrieval.completeness import BY_OUTCOMES
+from opus_pipelines.planning.ranking_context import Candidate, Confidence, Evidence, Plan
 from opus_pipelines.wkg.graph import Task, Way, WorkGraph
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
@@ -60,7 +59,13 @@ def situation(**reward: Any) -> Any:
     has_gain = reward.pop("has_gain", True)
     settings = Settings(reward=reward)
     ranking = Ranking(settings.reward.quantum_usd, settings.reward.success_step, has_gain)
-    return SimpleNamespace(settings=settings, cost=SETTINGS.cost, prices=PRICES, complete=BY_OUTCOMES, ranking=ranking)
+    return SimpleNamespace(
+        settings=settings,
+        cost=SETTINGS.cost,
+        draft=SimpleNamespace(prices=PRICES),
+        evidence=Evidence([]),
+        ranking=ranking,
+    )
 
 
 def chain(*tasks: TaskNode, gain: float | None = 100.0) -> Workflow:

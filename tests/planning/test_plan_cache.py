@@ -7,21 +7,29 @@ import pytest
 from opus_pipelines.core.settings import Cost, Settings
 from opus_pipelines.planning.plan_cache import PlanCacheKey, plan_cache_of
 from opus_pipelines.planning.plans import Planner
-from opus_pipelines.planning.ranking_context import Proposal
+from opus_pipelines.planning.ranking_context import Proposal, RankingContext
 from opus_pipelines.workflow.constraints import Constraints
 from tests.planning.test_plans import OTHER_WAY_ROUND, PROPOSED, TASKS, case, situation
 
 DEARER = [replace(task, title="Send all goods") if task.task_id == "send" else task for task in TASKS]
-EDGES = situation().graph.edges
+EDGES = situation().draft.graph.edges
 UNKIND = situation().settings.model_copy(update={"scores": Settings().scores.model_copy(update={"cohesion": 0.3})})
 
 
 def test_those_who_ask_the_same_share_a_workshop_whatever_they_are_called():
     one, other = situation(), situation()
     renamed = replace(
-        other, intake=replace(other.intake, intake_id="y", title="Another order"), graph=one.graph, intention_id="n2"
+        other,
+        intake=replace(other.intake, intake_id="y", title="Another order"),
+        draft=replace(other.draft, graph=one.draft.graph),
+        intention_id="n2",
     )
     assert plan_cache_of(PlanCacheKey.of(one)) is plan_cache_of(PlanCacheKey.of(renamed))
+
+
+def with_same_edges(context: RankingContext) -> RankingContext:
+    """The WKG's edges are told apart by identity: the others differ in what is compared, not in that."""
+    return replace(context, draft=replace(context.draft, graph=replace(context.draft.graph, edges=EDGES)))
 
 
 @pytest.mark.parametrize(
@@ -40,10 +48,7 @@ def test_those_who_ask_the_same_share_a_workshop_whatever_they_are_called():
     ids=["cost", "limit", "a task", "before", "needed", "cases", "order", "scores", "gain"],
 )
 def test_whatever_decides_asks_something_else(other):
-    alike = replace(other, graph=replace(other.graph, edges=EDGES))
-    assert PlanCacheKey.of(alike) != PlanCacheKey.of(
-        replace(situation(), graph=replace(situation().graph, edges=EDGES))
-    )
+    assert PlanCacheKey.of(with_same_edges(other)) != PlanCacheKey.of(with_same_edges(situation()))
 
 
 def test_what_was_asked_before_changes_no_answer():

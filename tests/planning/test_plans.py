@@ -15,7 +15,8 @@ from opus_pipelines.lwm.sequence_dag import chain
 from opus_pipelines.lwm.workflow_graph import workflow_graph
 from opus_pipelines.planning.plans import Planner
 from opus_pipelines.planning.prices import Prices
-from opus_pipelines.planning.ranking_context import Plan, Proposal, RankingContext
+from opus_pipelines.planning.ranking_context import Draft, Evidence, Plan, Proposal, RankingContext, Requirements
+from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints
 from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import Edge, Task, Way, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
@@ -76,18 +77,17 @@ def situation(
     return RankingContext(
         Intake("x", "order-1", "Order", [], gain_usd=60.0),
         "n1",
-        graph,
-        wfg,
-        given["cases"],
-        {"s1": PROPOSED},
-        given["needed"],
-        frozenset(given.get("order", ())),
-        constraints or Constraints(),
+        Draft(graph, wfg, {"s1": PROPOSED}, Prices.of(graph, list(PROPOSED), cost, settings)),
+        Evidence(given["cases"]),
+        Requirements(
+            given["needed"],
+            frozenset(given.get("order", ())),
+            RuleConstraints(constraints or Constraints()),
+            TaskNames(graph, []),
+        ),
         review or Review(),
-        Prices.of(graph, list(PROPOSED), cost, settings),
         cost,
         settings,
-        TaskNames(graph, []),
     )
 
 
@@ -104,10 +104,10 @@ def reward(found: RankingContext, plan: Plan) -> float:
 def test_by_default_time_is_free_and_the_chain_earns_most() -> None:
     found = situation()
     plan = planned(found)
-    assert plan.workflow == chain_workflow(PROPOSED, found.prices, found.intake)
+    assert plan.workflow == chain_workflow(PROPOSED, found.draft.prices, found.intake)
     assert (plan.tasks, plan.edits, plan.exact, plan.is_refined, plan.binding) == (PROPOSED, (), True, True, ())
     assert [(c.kind, c.what) for c in plan.choices] == [("way", "'Check the stock' by human instead of code")]
-    cheap = chain_workflow(PROPOSED, found.prices, found.intake, {"stock": found.prices.nodes["stock"][1]})
+    cheap = chain_workflow(PROPOSED, found.draft.prices, found.intake, {"stock": found.draft.prices.nodes["stock"][1]})
     lost = reward(found, plan) - evaluate(cheap, found.cost, found.settings.reward).reward_usd
     assert plan.choices[0].earned == pytest.approx(lost)
 
@@ -125,7 +125,7 @@ def test_where_time_is_dear_what_may_stand_side_by_side_does() -> None:
     )
     assert plan.nodes == ["input", *PROPOSED, "output"]
     assert plan.edits[0].kind == "parallel"
-    before = chain_workflow(PROPOSED, found.prices, found.intake)
+    before = chain_workflow(PROPOSED, found.draft.prices, found.intake)
     gained = reward(found, plan) - evaluate(before, found.cost, found.settings.reward).reward_usd
     assert sum(edit.earned for edit in plan.edits) == pytest.approx(gained)
 
@@ -146,13 +146,15 @@ def test_an_order_that_is_stated_settled_or_always_kept_is_kept(changed: dict[st
 
 def test_the_searchs_ways_are_where_it_starts() -> None:
     found = situation()
-    dear = found.prices.nodes["stock"][1]
+    dear = found.draft.prices.nodes["stock"][1]
     plan = planned(found, Proposal(PROPOSED, {"stock": dear}, gap=0.5, notes=("a note",)))
     assert [(e.kind, e.what) for e in plan.edits] == [("way", "'Check the stock': human instead of code")]
     assert plan.edits[0].earned == pytest.approx(
         reward(found, plan)
         - evaluate(
-            chain_workflow(PROPOSED, found.prices, found.intake, {"stock": dear}), found.cost, found.settings.reward
+            chain_workflow(PROPOSED, found.draft.prices, found.intake, {"stock": dear}),
+            found.cost,
+            found.settings.reward,
         ).reward_usd
     )
     assert (plan.gap, plan.notes) == (0.5, ("a note",))
@@ -185,7 +187,7 @@ def test_a_stated_review_goes_where_it_earns_most() -> None:
     earned = next(c for c in plan.choices if c.kind == "review")
     assert earned.what == "review of 'Send the goods' by human"
     before = evaluate(
-        chain_workflow(PROPOSED, found.prices, found.intake), found.cost, found.settings.reward
+        chain_workflow(PROPOSED, found.draft.prices, found.intake), found.cost, found.settings.reward
     ).reward_usd
     assert sum(e.earned for e in plan.edits) == pytest.approx(reward(found, plan) - before)
 
@@ -229,7 +231,7 @@ def with_a_short_cut(needed: tuple[str, ...]) -> RankingContext:
     credit = Task("credit", "Check the credit", ways=(way("human", 0.9, 0.1, 9.0),))
     tasks = [credit if t.task_id == "credit" else t for t in TASKS]
     found = situation(tasks=tasks, needed=[frozenset({t}) for t in needed])
-    found.wfg.edges[("stock", "send")] = found.wfg.edges[("stock", "credit")]
+    found.draft.wfg.edges[("stock", "send")] = found.draft.wfg.edges[("stock", "credit")]
     return found
 
 
@@ -270,4 +272,4 @@ def test_every_plan_is_a_workflow_with_the_proposals_tasks(hourly: float, review
 def test_a_chain_of_a_task_twice_is_refused() -> None:
     found = situation()
     with pytest.raises(WorkflowError, match="'take' occurs 2 times"):
-        chain_workflow(("take", "take"), found.prices, found.intake)
+        chain_workflow(("take", "take"), found.draft.prices, found.intake)

@@ -12,8 +12,9 @@ from opus_pipelines.lwm.workflow_graph import workflow_graph
 from opus_pipelines.planning import proposals as search
 from opus_pipelines.planning.plan_cache import PlanCache, PlanCacheKey
 from opus_pipelines.planning.prices import Prices
-from opus_pipelines.planning.ranking_context import Proposal, RankingContext
+from opus_pipelines.planning.ranking_context import Draft, Evidence, Proposal, RankingContext, Requirements
 from opus_pipelines.planning.search_constraints import binding
+from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints
 from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import Edge, Task, Way, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
@@ -58,18 +59,19 @@ def situation(constraints=None, needed=("check",), order=(), gain=100.0, sequenc
     return RankingContext(
         intake=Intake("i", "f", "Claim", [], gain_usd=gain),
         intention_id="n",
-        graph=GRAPH,
-        wfg=wfg,
-        cases=[],
-        sequences=sequences,
-        needed=[frozenset({t}) for t in needed],
-        order=frozenset(order),
-        constraints=Constraints.model_validate(constraints or {}),
+        draft=Draft(
+            GRAPH, wfg, sequences, Prices.of(GRAPH, [n for n in wfg.nodes if n in GRAPH.tasks], Cost(), settings)
+        ),
+        evidence=Evidence([]),
+        requirements=Requirements(
+            [frozenset({t}) for t in needed],
+            frozenset(order),
+            RuleConstraints(Constraints.model_validate(constraints or {})),
+            TaskNames(GRAPH, []),
+        ),
         review=Review(),
-        prices=Prices.of(GRAPH, [n for n in wfg.nodes if n in GRAPH.tasks], Cost(), settings),
         cost=Cost(),
         settings=settings,
-        names=TaskNames(GRAPH, []),
     )
 
 

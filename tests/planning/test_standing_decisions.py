@@ -12,7 +12,7 @@ from opus_pipelines.decisions.record import Content, Decision, Decisions, conten
 from opus_pipelines.optimization.diversity import swaps
 from opus_pipelines.planning.candidates import ranked_candidates
 from opus_pipelines.planning.ranking_context import Candidate, RankingContext
-from opus_pipelines.planning.standing_decisions import signature_of, standing_decisions
+from opus_pipelines.planning.standing_decisions import StandingDecisions, signature_of, standing_decisions
 from tests.planning.test_proposals import TASKS, situation
 
 TITLES = {task.task_id: task.title for task in TASKS}
@@ -55,11 +55,15 @@ def close(**asked: Any) -> RankingContext:
     return replace(made, settings=made.settings.model_copy(update={"generation": knobs}))
 
 
+def with_decided(context: RankingContext, decided: StandingDecisions) -> RankingContext:
+    return replace(context, evidence=replace(context.evidence, decided=decided))
+
+
 def decided(
     made: list[Decision], known: set[str] = KNOWN, followers: dict[str, tuple[str, ...]] | None = None, **asked: Any
 ) -> RankingContext:
     found = standing_decisions(Decisions(tuple(made), followers or {}), "n", known)
-    return replace(close(**asked), decided=found)
+    return with_decided(close(**asked), found)
 
 
 def ranked(made: list[Decision], **asked: Any) -> list[Candidate]:
@@ -100,8 +104,8 @@ def test_a_rejected_workflow_is_not_offered_and_what_is_differs_from_it_enough(b
     found = ranked([decision("reject", content(before[0]))])
     assert before[0].id not in [c.id for c in found]
     assert all(swaps(c.steps, before[0].steps) >= 1 for c in found)
-    apart = replace(
-        situation(), decided=standing_decisions(Decisions((decision("reject", content(before[0])),)), "n", KNOWN)
+    apart = with_decided(
+        situation(), standing_decisions(Decisions((decision("reject", content(before[0])),)), "n", KNOWN)
     )
     assert all(swaps(c.steps, before[0].steps) >= 2 for _, c in ranked_candidates(apart))
     assert found[0].id == before[1].id

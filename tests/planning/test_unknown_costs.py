@@ -13,23 +13,35 @@ from opus_pipelines.core.schemas import OPTIMIZED, WORKFLOW_TASKS
 from opus_pipelines.core.settings import Cost, Settings
 from opus_pipelines.estimates.step_times import StepTimes
 from opus_pipelines.evaluation.duration_quantiles import DurationQuantiles
+from opus_pipelines.generation.records import (
+    ContractTerms,
+    Drafted,
+    GenerationContext,
+    Planned,
+    Ranked,
+    Request,
+    Retrieved,
+)
 from opus_pipelines.generation.results.workflow_rows import workflow_rows
 from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.lwm.interface import TaskSequence
 from opus_pipelines.lwm.sequence_dag import chain
 from opus_pipelines.lwm.workflow_graph import workflow_graph
 from opus_pipelines.optimization.baseline import Baseline, paid
-from opus_pipelines.planning.candidates import ranked_candidates
+from opus_pipelines.planning.candidates import plan_candidates, rank_candidates
 from opus_pipelines.planning.lead_times import LeadTimes
 from opus_pipelines.planning.prices import Prices
-from opus_pipelines.planning.ranking_context import RankingContext
-from opus_pipelines.retrieval.completeness import BY_OUTCOMES
+from opus_pipelines.planning.ranking_context import Draft, Evidence, RankingContext, Requirements
+from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints
 from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import Edge, Task, Way, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
+from opus_pipelines.workflow.files import Weights
 
 SEQUENCES = {"q1": ("ask", "check", "pay"), "q2": ("ask", "guess", "pay")}
 MINUTE = 60_000.0
+NOTHING: Any = None  # a part of a record that no row under test reads
 
 
 def made(
@@ -77,50 +89,41 @@ def made(
     situation = RankingContext(
         intake=intake,
         intention_id="n",
-        graph=graph,
-        wfg=wfg,
-        cases=[],
-        sequences=SEQUENCES,
-        needed=[],
-        order=frozenset(),
-        constraints=Constraints.model_validate(limits or {}),
+        draft=Draft(graph, wfg, SEQUENCES, prices, lead_times),
+        evidence=Evidence([]),
+        requirements=Requirements(
+            [], frozenset(), RuleConstraints(Constraints.model_validate(limits or {})), TaskNames(graph, [])
+        ),
         review=Review(),
-        prices=prices,
         cost=Cost(),
         settings=settings,
-        names=TaskNames(graph, []),
-        lead_times=lead_times,
     )
     history = [
         {"tasks": s, "task_cost_usd": [costs[t] for t in s], "task_duration_ms": [times[t] for t in s]}
         for s in SEQUENCES.values()
     ]
-    found: Any = SimpleNamespace(
-        intention_id="n",
-        ranked=ranked_candidates(situation),
-        cases=[],
-        prices=prices,
-        wfg=wfg,
-        graph=graph,
-        nearest={},
+    retrieved = Retrieved(
+        request=Request(intake, "n", NOTHING, is_only=True),
+        routed=[],
         subgraphs=[],
-        sequences={i: SimpleNamespace(source="history") for i in SEQUENCES},
-        baseline=Baseline(),
-        paid=paid(history),
-        weights=SimpleNamespace(model_dump_json=lambda **_: "{}"),
-        demands=SimpleNamespace(constraints=situation.constraints),
-        baseline_lead_time_ms=None,
-        complete=BY_OUTCOMES,
-        ranking=situation.ranking,
+        evidence=Evidence([]),
+        processes=[],
+        precedence=frozenset(),
     )
-    knowledge: Any = SimpleNamespace(
+    drafted = Drafted(retrieved, {i: TaskSequence(0, s, 1.0, "history") for i, s in SEQUENCES.items()}, wfg, graph, {})
+    planned = Planned(drafted, situation, plan_candidates(situation), {})
+    ranked = rank_candidates(situation, planned.candidates)
+    weights = Weights.of(Cost(), settings.reward)
+    index: Any = SimpleNamespace(
         graph=graph,
         is_known_variant=lambda tasks: True,
         snapshot=SimpleNamespace(id="w"),
         raw_keys={},
         passive=frozenset(),
     )
-    rows = list(workflow_rows(intake, found, knowledge, SimpleNamespace(name="history", version="1")))  # type: ignore[arg-type]
+    model: Any = SimpleNamespace(name="history", version="1")
+    context = GenerationContext(index, NOTHING, model, settings, ContractTerms(Cost()))
+    rows = list(workflow_rows(Ranked(planned, ranked, Baseline(), None, paid(history), weights), context))
     return [row for d, row in rows if d is OPTIMIZED], [
         row for d, row in rows if d is WORKFLOW_TASKS and row["kind"] == "task"
     ]

@@ -9,10 +9,9 @@ from typing import Any
 from opus_pipelines.core.schemas import EXPECTED_FLOW, OPTIMIZED, WORKFLOW_EDGES, WORKFLOW_TASKS
 from opus_pipelines.evaluation.assumed_figures import assumed, known_success, success_unknown_steps, total_ms, total_usd
 from opus_pipelines.evaluation.schedule import known_schedule
-from opus_pipelines.generation.flow import GenerationResult
+from opus_pipelines.generation.records import GenerationContext, Ranked
 from opus_pipelines.generation.results.rows import Row, Rows, edge_origin, node_origin
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.lwm.interface import LargeWorkModel
 from opus_pipelines.optimization.baseline import Paid, saving_usd, total
 from opus_pipelines.planning.ranking_context import Candidate, Edit
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
@@ -21,14 +20,15 @@ from opus_pipelines.workflow.model import REVIEW, InputNode, OutputNode, TaskNod
 _INSTRUCTION_KINDS = {"model": "model inference", "code": "code", "human": "human"}
 
 
-def workflow_rows(intake: Intake, made: GenerationResult, knowledge: SnapshotIndex, model: LargeWorkModel) -> Rows:
-    """Every row of workflows/* for the Intention, without client, contract and result."""
-    ids = {"intake_id": intake.intake_id, "intention_id": made.intention_id}
+def workflow_rows(made: Ranked, context: GenerationContext) -> Rows:
+    """Yields every row of workflows/* for one Intention, without client, contract and result."""
+    intake, knowledge = made.request.intake, context.index
+    ids = {"intake_id": intake.intake_id, "intention_id": made.request.intention_id}
     keys = _task_keys(made)
     for rank, candidate in made.ranked:
         yield (
             OPTIMIZED,
-            ids | _optimized(rank, candidate, intake, made, knowledge, model) | _ranked_by(rank, candidate, made),
+            ids | _optimized(rank, candidate, made, context) | _ranked_by(rank, candidate, made),
         )
         starts, finishes = known_schedule(candidate.workflow)
         for position, node in enumerate(candidate.plan.nodes):
@@ -58,11 +58,10 @@ def observed_share(tasks: Iterable[TaskNode]) -> float:
 def _optimized(
     rank: int,
     candidate: Candidate,
-    intake: Intake,
-    made: GenerationResult,
-    knowledge: SnapshotIndex,
-    model: LargeWorkModel,
+    made: Ranked,
+    context: GenerationContext,
 ) -> Row:
+    knowledge, model = context.index, context.model
     worth, base = candidate.evaluation, made.baseline
     figures = (
         "reward_usd",
@@ -91,7 +90,7 @@ def _optimized(
         | assumed(steps).row()
         | {
             "workflow_id": candidate.id,
-            "title": _title(candidate, intake),
+            "title": _title(candidate, made.request.intake),
             "rank": rank,
             "backend": model.name,
             "sequence_ids": list(candidate.sequence_ids),
@@ -120,21 +119,21 @@ def _optimized(
     )
 
 
-def _ranked_by(rank: int, candidate: Candidate, made: GenerationResult) -> Row:
+def _ranked_by(rank: int, candidate: Candidate, made: Ranked) -> Row:
     """The criteria of the ranking, and which of them puts it ahead of the next rank."""
     behind = next((c for place, c in made.ranked if place == rank + 1), None)
     is_chosen = candidate.decision is not None and candidate.decision.kind is not None
-    ahead_by = None if behind is None else "decision" if is_chosen else made.ranking.told_by(candidate, behind)
-    return {"ranked_by": list(made.ranking.criteria), "ahead_by": ahead_by}
+    ahead_by = None if behind is None else "decision" if is_chosen else made.context.ranking.told_by(candidate, behind)
+    return {"ranked_by": list(made.context.ranking.criteria), "ahead_by": ahead_by}
 
 
-def _evidence(candidate: Candidate, made: GenerationResult, knowledge: SnapshotIndex) -> Row:
-    expected = made.complete.consensus
-    weights = [case.weight for case in made.cases]
+def _evidence(candidate: Candidate, made: Ranked, knowledge: SnapshotIndex) -> Row:
+    expected = made.evidence.completeness.consensus
+    weights = [case.weight for case in made.evidence.cases]
     effective = sum(weights) ** 2 / sum(w * w for w in weights) if weights else 0.0
     events = [t for t in expected_order(candidate, made, knowledge) if t in knowledge.passive]
     return {
-        "completeness": made.complete.rule,
+        "completeness": made.evidence.completeness.rule,
         "conformity": candidate.conformity,
         "order_conformity": candidate.order_conformity,
         "has_optional": candidate.has_optional,
@@ -143,11 +142,11 @@ def _evidence(candidate: Candidate, made: GenerationResult, knowledge: SnapshotI
     }
 
 
-def _lead_time(candidate: Candidate, made: GenerationResult) -> Row:
+def _lead_time(candidate: Candidate, made: Ranked) -> Row:
     """Lead time beside the touch time, and the probability that it keeps the deadline; NULL where there is no
     deadline.
     """
-    found, deadline = candidate.lead_time, made.demands.constraints.max_lead_time_hours
+    found, deadline = candidate.lead_time, made.context.requirements.rules.constraints.max_lead_time_hours
     row: Row = {
         "baseline_lead_time_ms": made.baseline_lead_time_ms,
         "deadline_hours": deadline,
@@ -222,7 +221,7 @@ def _title(candidate: Candidate, intake: Intake) -> str:
 
 
 def _node(
-    node: str, candidate: Candidate, made: GenerationResult, knowledge: SnapshotIndex, keys: dict[str, list[str]]
+    node: str, candidate: Candidate, made: Ranked, knowledge: SnapshotIndex, keys: dict[str, list[str]]
 ) -> dict[str, Any]:
     data, worth = candidate.workflow.by_id[node], candidate.evaluation
     is_observed = known_success(candidate.workflow.tasks, worth.success_probability) is not None
@@ -244,9 +243,7 @@ def _own_title(node: str, candidate: Candidate, intake: Intake) -> dict[str, Any
     return {"title": intake.title} if intake.title and isinstance(candidate.workflow.by_id[node], InputNode) else {}
 
 
-def _task(
-    data: TaskNode, made: GenerationResult, knowledge: SnapshotIndex, keys: dict[str, list[str]]
-) -> dict[str, Any]:
+def _task(data: TaskNode, made: Ranked, knowledge: SnapshotIndex, keys: dict[str, list[str]]) -> dict[str, Any]:
     kind = _INSTRUCTION_KINDS.get(data.actor_kind or "")
     figures = (
         "actor_kind",
@@ -279,7 +276,7 @@ def _task(
     row |= {"baseline_cost_usd": paid, "saving_usd": saving_usd(paid, data.known_cost_usd)}
     if data.is_review:
         return row | {"origin": REVIEW}
-    task, way = made.graph.tasks[data.task_id], made.prices.known_way(data)
+    task, way = made.drafted.graph.tasks[data.task_id], made.context.draft.prices.known_way(data)
     assert way is not None  # it was chosen among the ways of its task
     return row | {
         "task_id": data.task_id,
@@ -287,7 +284,7 @@ def _task(
         "description": task.description,
         "origin": node_origin(made, data.id),
         "evidence": way.implementations or task.implementations,
-        "nearest_task_id": made.nearest.get(data.task_id),
+        "nearest_task_id": made.drafted.nearest.get(data.task_id),
     }
 
 
@@ -302,11 +299,11 @@ def _unknown(data: TaskNode) -> Row:
     return dict.fromkeys((*cost, *time))
 
 
-def _edges(candidate: Candidate, made: GenerationResult) -> Iterator[Row]:
+def _edges(candidate: Candidate, made: Ranked) -> Iterator[Row]:
     """Every edge with what flows along it, where data that the one leaves is taken by the other."""
     workflow = candidate.workflow
     for src, dst in workflow.edges:
-        known, edge = made.wfg.edges.get((src, dst)), made.graph.edges.get((src, dst))
+        known, edge = made.drafted.wfg.edges.get((src, dst)), made.drafted.graph.edges.get((src, dst))
         reviewed = any(isinstance(n, TaskNode) and n.is_review for n in (workflow.by_id[src], workflow.by_id[dst]))
         yield {
             "workflow_id": candidate.id,
@@ -318,29 +315,31 @@ def _edges(candidate: Candidate, made: GenerationResult) -> Iterator[Row]:
         }
 
 
-def expected_order(candidate: Candidate, made: GenerationResult, knowledge: SnapshotIndex) -> list[str]:
+def expected_order(candidate: Candidate, made: Ranked, knowledge: SnapshotIndex) -> list[str]:
     """The workflow's steps, and the events and outcomes that similar cases agree on, each behind what it follows in
     their order.
     """
     found = list(candidate.tasks)
-    agreed = made.complete.consensus.tasks if made.complete.consensus else ()
+    agreed = made.evidence.completeness.consensus.tasks if made.evidence.completeness.consensus else ()
     for n, event in enumerate(agreed):
         if event in knowledge.passive:
             found.insert(max((found.index(t) + 1 for t in agreed[:n] if t in found), default=0), event)
     return found
 
 
-def expected_flow(candidate: Candidate, made: GenerationResult, knowledge: SnapshotIndex) -> Iterator[Row]:
+def expected_flow(candidate: Candidate, made: Ranked, knowledge: SnapshotIndex) -> Iterator[Row]:
     """The consecutive pairs to be expected of a workflow's steps and events: those with the highest expected F1
     against the pairs of similar cases; its own order where these do not tell.
     """
     order = expected_order(candidate, made, knowledge)
     place = {task: n for n, task in enumerate(order)}
-    expected = made.complete.consensus
+    expected = made.evidence.completeness.consensus
     pairs: dict[tuple[str, str], float | None] = dict(expected.pairs_among(order)) if expected else {}
     pairs = pairs or dict.fromkeys(pairwise(order))
     keys = _task_keys(made)
-    key = lambda task: next(iter(keys.get(task) or knowledge.raw_keys.get(task, [])), made.graph.tasks[task].title)
+    key = lambda task: next(
+        iter(keys.get(task) or knowledge.raw_keys.get(task, [])), made.drafted.graph.tasks[task].title
+    )
     for (a, b), support in sorted(pairs.items()):
         yield {
             "workflow_id": candidate.id,
@@ -348,8 +347,8 @@ def expected_flow(candidate: Candidate, made: GenerationResult, knowledge: Snaps
             "dst": b,
             "src_task_key": key(a),
             "dst_task_key": key(b),
-            "src_kind": made.graph.tasks[a].activity_kind,
-            "dst_kind": made.graph.tasks[b].activity_kind,
+            "src_kind": made.drafted.graph.tasks[a].activity_kind,
+            "dst_kind": made.drafted.graph.tasks[b].activity_kind,
             "src_place": place[a],
             "dst_place": place[b],
             "support": support,
@@ -371,9 +370,9 @@ def _flows(workflow: Workflow, src: str, dst: str) -> str | None:
     return ", ".join(sorted(a.outputs if b.is_review else set(a.outputs) & set(b.inputs))) or None
 
 
-def _task_keys(made: GenerationResult) -> dict[str, list[str]]:
+def _task_keys(made: Ranked) -> dict[str, list[str]]:
     """Raw keys of every task in the near cases, most frequent first, then by name."""
-    counts = Counter(pair for case in made.cases for pair in zip(case.tasks, case.task_keys, strict=True))
+    counts = Counter(pair for case in made.evidence.cases for pair in zip(case.tasks, case.task_keys, strict=True))
     found: dict[str, list[str]] = {}
     for (task, key), _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         found.setdefault(task, []).append(key)

@@ -1,0 +1,75 @@
+"""Stage 4: plans under the requirements: paths of the Workflow Graph, execution modes, shape and reviews."""
+
+from dataclasses import replace
+
+from opus_pipelines.evaluation.calendar import Calendar
+from opus_pipelines.generation.records import Drafted, GenerationContext, Planned
+from opus_pipelines.lwm.history_backend import first_occurrences
+from opus_pipelines.planning.candidates import plan_candidates
+from opus_pipelines.planning.lead_times import LeadTimes
+from opus_pipelines.planning.prices import Prices
+from opus_pipelines.planning.ranking_context import Draft, RankingContext, Requirements
+from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints
+from opus_pipelines.retrieval.intentions import resolve_constraints
+from opus_pipelines.retrieval.precedence import predecessors
+from opus_pipelines.retrieval.requested_steps import required_groups, required_precedence
+
+
+def plan(drafted: Drafted, context: GenerationContext) -> Planned:
+    """Returns the plans that are kept for a draft, evaluated and refined."""
+    retrieved, terms = drafted.retrieved, context.terms
+    request, procedure = retrieved.request, retrieved.evidence.procedure
+    tasks = {node.task_id for node in drafted.wfg.nodes.values() if node.task_id}
+    prices = Prices.of(drafted.graph, tasks, terms.cost, context.settings)
+    order = required_precedence(procedure, retrieved.precedence, prices.ways)
+    lead_times = _lead_times(drafted, context, tuple(prices.nodes))
+    rules = _rules(drafted, order, lead_times, context)
+    sequences = {name: first_occurrences(sequence.tasks) for name, sequence in drafted.sequences.items()}
+    ranking = RankingContext(
+        request.intake,
+        request.intention_id,
+        Draft(drafted.graph, drafted.wfg, sequences, prices, lead_times),
+        retrieved.evidence,
+        Requirements(retrieved.critical, rules.precedence(order), rules, context.index.names),
+        terms.review,
+        terms.cost,
+        context.settings,
+    )
+    waits_for = predecessors(sequences, ranking.seen, drafted.graph, ranking.requirements.order)
+    return Planned(drafted, ranking, plan_candidates(ranking), waits_for)
+
+
+def _rules(
+    drafted: Drafted, order: frozenset[tuple[str, str]], lead_times: LeadTimes, context: GenerationContext
+) -> RuleConstraints:
+    """Returns what is stated and what the documents demand, resolved to the drafted tasks.
+
+    `order` holds the pairs (a, b) of tasks that history or the procedure does in this order.
+    """
+    retrieved = drafted.retrieved
+    request, (first, *others) = retrieved.request, retrieved.processes
+    return resolve_constraints(
+        request.intake,
+        request.intention,
+        request.is_only,
+        context.index,
+        drafted.graph,
+        drafted.wfg,
+        [replace(first, critical=required_groups(retrieved.evidence.procedure, first.critical)), *others],
+        order,
+        lead_times.is_timed,
+    )
+
+
+def _lead_times(drafted: Drafted, context: GenerationContext, tasks: tuple[str, ...]) -> LeadTimes:
+    """Returns how lead times of workflows of these tasks are computed, on the contract's calendar."""
+    calendar, industry = context.terms.calendar, drafted.retrieved.request.intake.industry
+    step_times = context.index.step_times_on(calendar)
+    return LeadTimes(
+        step_times,
+        step_times.correlations.get(industry, 0.0),
+        context.settings.generation.seed,
+        Calendar.of(calendar) if calendar else None,
+        drafted.nearest,
+        tasks,
+    )

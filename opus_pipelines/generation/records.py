@@ -1,0 +1,230 @@
+"""The records of generation: what one stage hands to the next, and what stays the same for a whole run.
+
+`Request` → `Retrieved` → `Drafted` → `Planned` → `Ranked`. Each record holds the one before it, so that a later stage
+and the rows of a result read every figure from the record that introduced it. All are frozen.
+"""
+
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel
+
+from opus_pipelines.core.errors import OpusError
+from opus_pipelines.core.settings import Cost, Settings
+from opus_pipelines.decisions.record import NO_DECISIONS, Decisions
+from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.evaluation.calendar import CalendarSettings
+from opus_pipelines.intakes.contract_settings import Review
+from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand, TaskSequence
+from opus_pipelines.lwm.workflow_graph import WFG
+from opus_pipelines.optimization.baseline import Baseline, Paid
+from opus_pipelines.planning.candidates import PlannedCandidates
+from opus_pipelines.planning.ranking_context import Candidate, Evidence, RankingContext
+from opus_pipelines.requirements.encode import Intention
+from opus_pipelines.retrieval.combined_processes import critical_groups
+from opus_pipelines.retrieval.requested_steps import required_groups
+from opus_pipelines.retrieval.routing import Routed
+from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.wkg.graph import WorkGraph
+from opus_pipelines.wkg.steiner_tree import SubWKG
+from opus_pipelines.workflow.files import Weights
+
+
+class Refused(OpusError):
+    """Nothing can be generated for an intake. The message is the reason, for the person who sent the intake."""
+
+
+@dataclass(frozen=True)
+class ContractTerms:
+    """What a contract states for all of its intakes, apart from their constraints.
+
+    Attributes:
+        cost: prices in USD, and the weights of time and resources.
+        review: who reviews, and how well; nothing stated means that no review is placed.
+        decisions: what people accepted, edited and rejected before.
+        calendar: when the contract's people work; None means around the clock.
+    """
+
+    cost: Cost
+    review: Review = field(default_factory=Review)
+    decisions: Decisions = NO_DECISIONS
+    calendar: CalendarSettings | None = None
+
+
+@dataclass(frozen=True)
+class GenerationContext:
+    """What stays the same for all intakes of a run of one contract.
+
+    Attributes:
+        index: the lookups in one snapshot of the Work Knowledge Graph.
+        encoder: turns texts into unit vectors [d].
+        model: the LWM backend that writes task sequences.
+        settings: the settings of the run.
+        terms: what the contract states.
+    """
+
+    index: SnapshotIndex
+    encoder: TextEncoder
+    model: LargeWorkModel
+    settings: Settings
+    terms: ContractTerms
+
+
+@dataclass(frozen=True)
+class Request:
+    """Stage 1: one Intention of an intake whose documents were read.
+
+    Attributes:
+        intake: the documents, the stated constraints and the stated gain in USD.
+        intention_id: id of the Intention, the same for the same intake and position.
+        intention: Γ, a unit vector [d] (LWM (4) and (5)), with the rules that the documents state.
+        is_only: whether the intake has no other Intention.
+    """
+
+    intake: Intake
+    intention_id: str
+    intention: Intention
+    is_only: bool
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """Stage 2: what history and the intake's own procedure say about the request.
+
+    Attributes:
+        request: the request; a part that the client did not give is filled in from similar cases.
+        routed: tasks near Γ with their cosine, most similar first.
+        subgraphs: one SWKG for each neighbourhood with its id, LWM (6)-(8).
+        evidence: similar cases of all processes, the intake's procedure and standing decisions of people.
+        processes: the processes that the intake asks for, each with its similar cases and its critical tasks; the
+            first is that of the nearest cases.
+        precedence: pairs (a, b) of tasks such that similar cases do a before b.
+    """
+
+    request: Request
+    routed: list[Routed]
+    subgraphs: list[tuple[str, SubWKG]]
+    evidence: Evidence
+    processes: list[ProcessDemand]
+    precedence: frozenset[tuple[str, str]]
+
+    @property
+    def critical(self) -> list[frozenset[str]]:
+        """Groups of tasks; a workflow must have at least one task of each group."""
+        return required_groups(self.evidence.procedure, critical_groups(self.processes))
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """Stage 3: task sequences and the Workflow Graph that joins them.
+
+    Attributes:
+        retrieved: the record of the stage before.
+        sequences: the sequences of the LWM, and of the workflow that a person chose, by id.
+        wfg: the Workflow Graph, LWM (10) and (11).
+        graph: the WKG, with the steps that only the intake's procedure has.
+        nearest: for each such new step the known task whose figures it takes.
+    """
+
+    retrieved: Retrieved
+    sequences: dict[str, TaskSequence]
+    wfg: WFG
+    graph: WorkGraph
+    nearest: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Stage 4: plans, each with its path, execution modes, shape and reviews.
+
+    Attributes:
+        drafted: the record of the stage before.
+        context: the requirements, prices and lead times: all that planning reads.
+        candidates: the plans that are kept, evaluated (EVAL (1)-(10)) and refined, best first.
+        predecessors: dag_s of LWM (10): for each sequence id and each position the positions that it waits for.
+    """
+
+    drafted: Drafted
+    context: RankingContext
+    candidates: PlannedCandidates
+    predecessors: dict[str, list[list[int]]]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Stage 5: the ranked workflows of one Intention, and the figures of history that they are compared with.
+
+    Attributes:
+        planned: the record of the stage before.
+        ranked: (rank, workflow) from rank 1 on, with Reward, Penalty and confidence.
+        baseline: medians over the compared cases: cost in USD, duration in ms, share of successes.
+        baseline_lead_time_ms: median lead time of the nearest cases; None where none is known.
+        paid: for each task the mean cost in USD in the compared cases.
+        weights: the weights that Reward and Penalty were computed with.
+    """
+
+    planned: Planned
+    ranked: list[tuple[int, Candidate]]
+    baseline: Baseline
+    baseline_lead_time_ms: float | None
+    paid: Paid
+    weights: Weights
+
+    @property
+    def context(self) -> RankingContext:
+        """The requirements, prices and limits of the ranking."""
+        return self.planned.context
+
+    @property
+    def drafted(self) -> Drafted:
+        """The record of stage 3."""
+        return self.planned.drafted
+
+    @property
+    def retrieved(self) -> Retrieved:
+        """The record of stage 2."""
+        return self.drafted.retrieved
+
+    @property
+    def evidence(self) -> Evidence:
+        """What history, the procedure and people say."""
+        return self.retrieved.evidence
+
+    @property
+    def request(self) -> Request:
+        """The record of stage 1."""
+        return self.retrieved.request
+
+
+def as_plain(value: Any, depth: int = 6) -> Any:
+    """Turns a record into plain data that `json.dumps` writes, so that a person can look at a stage's result.
+
+    Numbers, texts and None stay as they are; a dataclass becomes an object with its fields, a settings section one with
+    its values; sets are sorted, keys that are no texts are written as texts; a matrix becomes its rows. An object of
+    another kind, a large graph, and whatever lies deeper than `depth` records or collections become the name of their
+    type with their length where they have one.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if depth == 0 or isinstance(value, WorkGraph):
+        return _summary(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: as_plain(getattr(value, f.name), depth - 1) for f in fields(value)}
+    if isinstance(value, dict):
+        return {k if isinstance(k, str) else repr(k): as_plain(v, depth - 1) for k, v in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted((as_plain(item, depth - 1) for item in value), key=repr)
+    if isinstance(value, list | tuple):
+        return [as_plain(item, depth - 1) for item in value]
+    return _summary(value)
+
+
+def _summary(value: Any) -> str:
+    size = f" of {len(value)}" if hasattr(value, "__len__") else ""
+    return f"{type(value).__name__}{size}"

@@ -1,0 +1,20 @@
+"""Stage 1: the Intentions of an intake whose documents were read."""
+
+from opus_pipelines.core.ids import make_id
+from opus_pipelines.generation.records import GenerationContext, Refused, Request
+from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.retrieval.intentions import intentions
+
+
+def read_requests(intake: Intake, context: GenerationContext) -> list[Request]:
+    """Returns one request for each Intention of an intake, in the order of the documents.
+
+    Raises Refused where the intake lacks what is needed, or history does not know its industry.
+    """
+    if reason := intake.refusal or context.index.unknown_industry_reason(intake.industry):
+        raise Refused(reason)
+    encoded = intentions(intake, context.index, context.encoder)
+    return [
+        Request(intake, make_id("n", intake.intake_id, number), intention, is_only=len(encoded) == 1)
+        for number, intention in enumerate(encoded)
+    ]

@@ -1,0 +1,165 @@
+"""Stage 2: what history says about a request: routing, similar cases, critical tasks, precedence and SWKGs."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from opus_pipelines.core.ids import make_id
+from opus_pipelines.embedding.passages import unit
+from opus_pipelines.generation.decision_evidence import accepted_elsewhere, agreed_with, with_accepted_workflows
+from opus_pipelines.generation.records import GenerationContext, Refused, Request, Retrieved
+from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
+from opus_pipelines.lwm.procedure_reading import ParsedProcedure
+from opus_pipelines.planning.ranking_context import Evidence
+from opus_pipelines.planning.standing_decisions import standing_decisions
+from opus_pipelines.retrieval.combined_processes import combined_precedence, combined_processes
+from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT, Completeness, outcomes_decide, undecided_reason
+from opus_pipelines.retrieval.consensus import Course, consensus
+from opus_pipelines.retrieval.critical_tasks import critical_tasks
+from opus_pipelines.retrieval.intentions import with_missing_part
+from opus_pipelines.retrieval.requested_steps import requested_steps
+from opus_pipelines.retrieval.routing import Routed, route
+from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.retrieval.stated_names import refuse_unknown_tasks
+from opus_pipelines.wkg.neighbourhoods import neighbourhoods
+from opus_pipelines.wkg.steiner_tree import SubWKG, steiner
+
+# Similar cases whose first and last task an SWKG must reach, so that a sequence in it can begin and end.
+ENDS_OF_CASES = 3
+
+
+def retrieve(request: Request, context: GenerationContext) -> Retrieved:
+    """Returns what history and the intake's own procedure say about a request.
+
+    Raises Refused where the Work Knowledge Graph has nothing near the request, and SettingsError where a stated
+    constraint names an unknown task.
+    """
+    intake, settings = request.intake, context.settings.generation
+    cases, completeness = _similar_cases(request, context)
+    request = replace(request, intention=with_missing_part(request.intention, cases, context.index))
+    decisions, tasks = context.terms.decisions, context.index.graph.tasks
+    accepted = accepted_elsewhere(decisions, request.intention_id, tasks.keys())
+    cases = with_accepted_workflows(cases, accepted, request.intention.vector, context.settings)
+    completeness = agreed_with(completeness, cases)
+    routed = route(
+        context.index.index,
+        context.index.graph,
+        request.intention.vector,
+        intake.industry,
+        settings.routing_top_k,
+        settings.routing_threshold,
+    )
+    subgraphs = _subgraphs(request.intention_id, context.index, routed, cases)
+    if not subgraphs:
+        raise Refused("nothing in the Work Knowledge Graph is near this intake: neither a task nor a case of history")
+    procedure = requested_steps(
+        intake.elements,
+        unit(request.intention.parts["input"].mean(0)),
+        intake.industry,
+        context.index.procedures,
+        context.encoder,
+    )
+    steps = procedure.steps if procedure else ()
+    titles = [t.title for t in tasks.values() if intake.industry is None or intake.industry in t.industries]
+    refuse_unknown_tasks(intake.constraints, context.index.names, titles, [step.name for step in steps])
+    first = ProcessDemand(cases, _critical_tasks(cases, completeness, request, context))
+    processes = _processes(first, request, procedure, context)
+    return Retrieved(
+        request,
+        routed,
+        subgraphs,
+        Evidence(
+            list({c.implementation_id: c for process in processes for c in process.cases}.values()),
+            completeness,
+            procedure,
+            standing_decisions(decisions, request.intention_id, tasks.keys() | {step.task_id for step in steps}),
+        ),
+        processes,
+        combined_precedence(processes, settings.settled_share),
+    )
+
+
+def _similar_cases(request: Request, context: GenerationContext) -> tuple[list[SimilarCase], Completeness]:
+    """Returns the similar cases, most similar first, and what decides which tasks may be left out.
+
+    Where too few similar cases have a known outcome, cases are compared by their texts and attributes instead of Γ.
+    """
+    intake, index, most = request.intake, context.index, context.settings.generation.near_cases
+    has_gain = intake.gain_usd is not None
+    cases = index.cases.near(request.intention.vector, intake.industry, most)
+    if cases and outcomes_decide(cases):
+        return cases, _by_outcomes(cases, cases[0].similarity, index, has_gain)
+    similar = index.scope(intake.industry).similar(intake, unit(request.intention.parts["input"].mean(0)))
+    if similar is None:
+        return cases, Completeness(SUPPORT, undecided_reason(cases, SUPPORT, None))
+    cases = index.cases.at(similar.rows[:most].tolist(), similar.weights[:most].tolist(), similar.nearest)
+    if outcomes_decide(cases):
+        return cases, _by_outcomes(cases, similar.nearest, index, has_gain)
+    steps = frozenset(similar.consensus.support) - index.passive
+    doubt = undecided_reason(cases, SUPPORT, similar.nearest)
+    return cases, Completeness(SUPPORT, doubt, similar, similar.consensus, steps)
+
+
+def _by_outcomes(cases: list[SimilarCase], nearest: float | None, index: SnapshotIndex, has_gain: bool) -> Completeness:
+    """Returns the completeness where outcomes of history decide.
+
+    Where similar cases have events among their activities, the consensus of the cases tells which events to expect.
+    Without a stated gain, workflows of equal success are compared with the cases by their steps.
+    """
+    followed = [c for c in cases if c.success is not False and c.activities]
+    expected, steps = None, frozenset[str]()
+    if followed and (not has_gain or any(index.passive.intersection(c.activities) for c in followed)):
+        expected = consensus([Course.of(c.activities) for c in followed], np.array([c.weight for c in followed]))
+    if not has_gain:
+        steps = frozenset[str]().union(*(c.activities for c in followed)) - index.passive
+    return Completeness(OUTCOMES, undecided_reason(cases, OUTCOMES, nearest), None, expected, steps)
+
+
+def _critical_tasks(
+    cases: list[SimilarCase], completeness: Completeness, request: Request, context: GenerationContext
+) -> list[frozenset[str]]:
+    """Returns groups of tasks of which similar cases needed one each; events are not among them."""
+    if completeness.rule != OUTCOMES:
+        return completeness.critical
+    intake, index = request.intake, context.index
+    groups = critical_tasks(
+        cases, index.critical_task_rows(intake.industry), intake.client, context.settings.generation
+    )
+    return [steps for group in groups if (steps := group - index.passive)]
+
+
+def _processes(
+    first: ProcessDemand, request: Request, procedure: ParsedProcedure | None, context: GenerationContext
+) -> list[ProcessDemand]:
+    """Returns the processes that the request asks for.
+
+    It is one where a part of the procedure decides what to do, or where the intake has several Intentions.
+    """
+    if not request.is_only or (procedure and procedure.has_goal):
+        return [first]
+    intention = request.intention
+    return combined_processes(
+        first,
+        intention.decoded.rules,
+        intention.texts,
+        request.intake,
+        intention.vector,
+        context.index,
+        context.settings.generation,
+    )
+
+
+def _subgraphs(
+    intention_id: str, index: SnapshotIndex, routed: list[Routed], cases: list[SimilarCase]
+) -> list[tuple[str, SubWKG]]:
+    """Returns one SWKG for each neighbourhood with its id, LWM (6)-(8).
+
+    Its terminals are the routed tasks and the first and last tasks of the nearest cases.
+    """
+    seeds = {r.id: r.similarity for r in routed}
+    for case in [c for c in cases if c.tasks][:ENDS_OF_CASES]:
+        for task in (case.tasks[0], case.tasks[-1]):
+            seeds.setdefault(task, min([r.similarity for r in routed], default=0.0))
+    near = neighbourhoods(index.graph, sorted(seeds.items()))
+    subgraphs = [steiner(index.graph, n.terminals, n.tasks) for n in near]
+    return [(make_id("g", intention_id, number, sorted(s.tasks)), s) for number, s in enumerate(subgraphs)]
