@@ -1,7 +1,7 @@
-"""BPMN 2.0 models: a process is a record and a case, of kind `model`. Of an undrawn pool nothing is known, so it makes
-no record.
+"""Reads BPMN 2.0 models: each process is one record and one case, of kind `model`.
 
-Events and gateways are folded: a task's predecessors are the tasks from which a flow leads to it past no other task.
+An empty pool has no tasks and gives no record. Events and gateways are folded: the predecessors of a task are the tasks
+from which a flow leads to it without passing another task.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ from opus_pipelines.log_formats.whole_file import read_xml
 
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
-    """Hand every process to `sink`; raises InputError where the XML is broken or no model."""
+    """Reads every process into `sink`. Raises InputError if the XML is malformed or no model."""
     root = read_xml(open_file, "definitions", "split it, a process to a file")
     processes = [] if root is None else list(children(root, "process"))
     if not processes:
@@ -34,18 +34,19 @@ class _BpmnReader:
         pools = [p for c in children(root, "collaboration") for p in children(c, "participant")]
         self._pools = {p.get("processRef", "").rpartition(":")[2]: plain(p.get("name")) for p in pools}
         self._texts, self._notes = _annotations(root)
-        self._free = self._said_in(e for c in children(root, "collaboration") for e in c)  # of all processes alike
+        self._free = self._free_texts(e for c in children(root, "collaboration") for e in c)  # of all processes alike
         self._model = ModelMap(settings, sink.money)
         self._sink = sink
 
     def process(self, process: Any, position: int) -> None:
+        """Reads one process into the assembler, or rejects it."""
         ident, pool = process.get("id", ""), self._pools.get(process.get("id", ""))
         flow = ProcessFlow(process, self._notes)
-        said = [documentation(process), *self._said_in(process.iter()), *self._free]
+        texts = [documentation(process), *self._free_texts(process.iter()), *self._free]
         tasks = {node.get("id") for node in flow.nodes if node}
         parts = (e for e in process.iter() if local(e) in SUB_PROCESSES and e.get("id") not in tasks)
-        said += [f"{plain(e.get('name'))}: {text}" for e in parts if (text := documentation(e))]
-        said += [
+        texts += [f"{plain(e.get('name'))}: {text}" for e in parts if (text := documentation(e))]
+        texts += [
             text
             for e in process.iter()
             if e.get("id") not in flow.noted
@@ -55,7 +56,7 @@ class _BpmnReader:
             "id": ident,
             "name": plain(process.get("name")) or pool,
             "participant": pool,
-            "documentation": "\n".join(filter(None, said)),
+            "documentation": "\n".join(filter(None, texts)),
         }
         raw = self._sink.redactor.flat({k: v for k, v in own.items() if v})
         case_id = f"{self._sink.path}#{ident or position}"
@@ -77,8 +78,8 @@ class _BpmnReader:
             return None
         return self._sink.redactor.flat(node | {"key": self._sink.unique_key(node.get("id", ""), node.get("name", ""))})
 
-    def _said_in(self, elements: Iterable[Any]) -> list[str]:
-        """The text annotations among them that are tied to nothing."""
+    def _free_texts(self, elements: Iterable[Any]) -> list[str]:
+        """Returns the texts of those annotations among the elements that are attached to nothing."""
         return [
             self._texts[e.get("id", "")]
             for e in elements
@@ -87,7 +88,7 @@ class _BpmnReader:
 
 
 def _annotations(root: Any) -> tuple[dict[str, str], dict[str, list[str]]]:
-    """The texts that are tied to nothing, by their own id, and those that are tied to an element, by that one's."""
+    """Returns the texts that are attached to nothing, by their own id, and the others, by the id of their element."""
     texts = {e.get("id", ""): plain("".join(e.itertext())) for e in root.iter() if local(e) == "textAnnotation"}
     texts = {ident: text for ident, text in texts.items() if text}
     notes: defaultdict[str, list[str]] = defaultdict(list)

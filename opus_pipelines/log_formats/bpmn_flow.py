@@ -1,7 +1,7 @@
-"""The flow of one BPMN process: its tasks as raw records, its gateways and events as nodes to be folded, its
-sub-processes inlined.
+"""Extracts the flow of one BPMN process.
 
-The parts of a BPMN file, one element at a time: which names are work, and what an element says of itself.
+Its tasks become raw records, its gateways and events nodes to be folded, and its sub-processes are expanded in place.
+The module also defines which elements are work and reads their properties.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,8 +40,9 @@ FOLDED = frozenset(
 
 
 def local(element: Any) -> str:
-    """An element's name, where it is of BPMN's namespace or of none; extensions may use the same names for other
-    things.
+    """Returns the local name of an element of BPMN's namespace or of none, else "".
+
+    Extensions may use the same names for other things.
     """
     tag = element.tag
     space, _, name = tag.rpartition("}") if isinstance(tag, str) else ("-", "", "")
@@ -49,29 +50,32 @@ def local(element: Any) -> str:
 
 
 def children(element: Any, *names: str) -> Iterator[Any]:
-    """The element's own children of these names."""
+    """Returns the element's own children with these names."""
     return (child for child in element if local(child) in names)
 
 
 def plain(text: str | None) -> str:
-    """A name on one line; some tools wrap it in quotes."""
+    """Returns a name on one line, without the quotes in which some tools wrap it."""
     words = " ".join((text or "").split())
     return words[1:-1].strip() if len(words) > 2 and words[0] == words[-1] == "'" else words
 
 
 def documentation(element: Any) -> str:
-    """What is written in the element's own documentation."""
+    """Returns the text of the element's own documentation."""
     return "\n".join(text for d in children(element, "documentation") if (text := "".join(d.itertext()).strip()))
 
 
 def lanes_of(process: Any) -> dict[str, str]:
-    """Element id → name of the innermost lane that it lies in: a lane's own lanes follow it in the file."""
+    """Returns the name of the innermost lane of each element, by element id.
+
+    Inner lanes follow outer ones in the file.
+    """
     lanes = [(plain(e.get("name")), e) for e in process.iter() if local(e) == "lane"]
     return {(ref.text or "").strip(): name for name, lane in lanes if name for ref in children(lane, "flowNodeRef")}
 
 
 def assignee_of(element: Any) -> str | None:
-    """Who a task is given to, by Camunda's extension; an expression names nobody."""
+    """Returns the assignee of a task by Camunda's extension, or None if it is an expression."""
     stated = next(
         (v for k, v in element.attrib.items() if etree.QName(k).localname in ("assignee", "candidateGroups")), ""
     )
@@ -79,14 +83,16 @@ def assignee_of(element: Any) -> str | None:
 
 
 def loop_of(element: Any) -> str:
-    """How often an activity is carried out, by its own marker."""
+    """Returns how often an activity is carried out, by its loop marker."""
     for marker in children(element, "standardLoopCharacteristics", "multiInstanceLoopCharacteristics"):
-        said = next(("".join(c.itertext()).strip() for c in children(marker, "loopCondition", "loopCardinality")), "")
+        condition = next(
+            ("".join(c.itertext()).strip() for c in children(marker, "loopCondition", "loopCardinality")), ""
+        )
         if local(marker) == "standardLoopCharacteristics":
             form = "repeated"
         else:
             form = "for each, one by one" if marker.get("isSequential") == "true" else "for each, at once"
-        return f"{form}: {said}" if said else form
+        return f"{form}: {condition}" if condition else form
     return ""
 
 
@@ -95,7 +101,7 @@ Raw = dict[str, Any]
 
 @dataclass
 class _Scope:
-    """What a process or a sub-process holds directly: the nodes where its parts are entered and left."""
+    """A process or a sub-process: its entry and exit node, and those of its direct parts."""
 
     entry: int
     exit: int
@@ -103,8 +109,9 @@ class _Scope:
 
 
 class ProcessFlow:
-    """Nodes and links of one process. `notes`: what text annotations say of an element, by its id; those on tasks are
-    used here.
+    """The nodes and links of one process.
+
+    `notes` has the text annotations by element id. Those of tasks are used here.
     """
 
     def __init__(self, process: Any, notes: Mapping[str, list[str]]) -> None:
@@ -120,7 +127,7 @@ class ProcessFlow:
             if local(e).startswith(("dataObject", "dataStore"))
         }
         self._scopes: list[_Scope] = []
-        self._apart: set[int] = (
+        self._detached: set[int] = (
             set()
         )  # entered by no flow of their scope: boundary events, event sub-processes, compensation
         self._add_scope(process, {})
@@ -149,26 +156,26 @@ class ProcessFlow:
                 or child.get("isForCompensation") == "true"
                 or child.get("triggeredByEvent") == "true"
             ):
-                self._apart.add(ends[0])
+                self._detached.add(ends[0])
             self._ends.setdefault(child.get("id", ""), ends)
         scope.exit = self._node()
         return scope.entry, scope.exit
 
     def _inherited(self, element: Any, outer: Raw) -> Raw:
-        """What a sub-process says of every task in it."""
+        """Returns the values that a sub-process gives to every task in it."""
         name, ident = plain(element.get("name")), element.get("id", "")
         lane = self._lanes.get(ident)
         own = {"sub_process": " / ".join(filter(None, (outer.get("sub_process"), name))), "actor": lane, "lane": lane}
         if loop := loop_of(element):
-            said = "; ".join(self._notes.get(ident, ()))
+            note = "; ".join(self._notes.get(ident, ()))
             self.noted.add(ident)
-            own["loop"] = "; ".join(filter(None, (outer.get("loop"), f"{loop}: {said}" if said else loop)))
+            own["loop"] = "; ".join(filter(None, (outer.get("loop"), f"{loop}: {note}" if note else loop)))
         return outer | {k: v for k, v in own.items() if v}
 
     def _task(self, element: Any, kind: str, inherited: Raw) -> Raw:
         ident, name = element.get("id", ""), plain(element.get("name"))
         lane = self._lanes.get(ident)
-        said = [documentation(element), *self._notes.get(ident, ())]
+        texts = [documentation(element), *self._notes.get(ident, ())]
         self.noted.add(ident)
         own = {
             "id": ident,
@@ -177,7 +184,7 @@ class ProcessFlow:
             "actor_kind": ACTOR_KINDS.get(kind),
             "actor": assignee_of(element) or lane,
             "lane": lane,
-            "documentation": "\n".join(filter(None, said)),
+            "documentation": "\n".join(filter(None, texts)),
             "calls": element.get("calledElement"),
             "loop": "; ".join(filter(None, (inherited.get("loop"), loop_of(element)))),
             "inputs": self._named(element, "dataInputAssociation", "sourceRef"),
@@ -190,8 +197,10 @@ class ProcessFlow:
         return list(dict.fromkeys(name for ref in refs if (name := self._data.get(ref))))
 
     def _link(self, process: Any) -> None:
-        """Sequence flows, boundary events, and from a scope's entry to what nothing leads to, from what leads nowhere
-        to its exit.
+        """Adds the links of sequence flows and boundary events, and the links of each scope.
+
+        The entry of a scope leads to its parts without an incoming link, and its parts without an outgoing link lead to
+        its exit.
         """
         thrown: list[tuple[str | None, int]] = []
         caught: dict[str | None, int] = {}
@@ -211,8 +220,8 @@ class ProcessFlow:
         entered, left = {dst for _, dst in self.links}, {src for src, _ in self.links}
         for scope in self._scopes:
             self.links += [
-                (scope.entry, first) for first, _ in scope.parts if first not in entered and first not in self._apart
+                (scope.entry, first) for first, _ in scope.parts if first not in entered and first not in self._detached
             ]
             self.links += [
-                (last, scope.exit) for first, last in scope.parts if last not in left and first not in self._apart
+                (last, scope.exit) for first, last in scope.parts if last not in left and first not in self._detached
             ]

@@ -1,4 +1,4 @@
-"""Which column means what: by `[columns]` in source.toml, else by the names that logs usually have."""
+"""Determines which column has which meaning: by `[columns]` in source.toml, else by the usual names of logs."""
 
 import re
 
@@ -40,7 +40,10 @@ _GUESSES = {
 
 
 def tell_columns(header: list[str], stated: Columns) -> dict[str, str]:
-    """Field → column name; raises InputError with the names found and the settings that would mend it."""
+    """Returns the column of each field.
+
+    Raises InputError, with the names of the columns and the settings to add, if a required field is unclear.
+    """
     names = {k: v for k, v in stated.model_dump(exclude_none=True).items() if isinstance(v, str)}
     missing = [column for column in names.values() if column not in header]
     if missing:
@@ -49,7 +52,7 @@ def tell_columns(header: list[str], stated: Columns) -> dict[str, str]:
     taken = set(names.values()) | set(stated.attributes or ())
     for field, usual in USUAL.items():
         column = next((plain[u] for u in map(_plain, usual) if u in plain and plain[u] not in taken), None)
-        if field not in names and column is not None and not _said_otherwise(field, names):
+        if field not in names and column is not None and not _is_excluded(field, names):
             names[field] = column
             taken.add(column)
     if "case" not in names or "activity" not in names:
@@ -57,8 +60,11 @@ def tell_columns(header: list[str], stated: Columns) -> dict[str, str]:
     return names
 
 
-def _said_otherwise(field: str, names: dict[str, str]) -> bool:
-    """Start and end say more than a moment, and a person who named one time meant no other."""
+def _is_excluded(field: str, names: dict[str, str]) -> bool:
+    """Tells whether the stated columns exclude a usual name of the field.
+
+    Start and end are more precise than one time, and a person who named one time excludes the others.
+    """
     if field == "time":
         return "end" in names or ("start" in names and "time" in names)
     return field in ("start", "end") and "time" in names
@@ -81,11 +87,14 @@ def _refusal(header: list[str], names: dict[str, str]) -> str:
     guess = {field: names.get(field) or _guess(pattern, free) for field, pattern in _GUESSES.items()}
     lines = "\n".join(f'{field} = "{_cut(column)}"' for field, column in guess.items())
     lacking = " and ".join(field for field in ("case", "activity") if field not in names)
-    return f"it cannot be told which column is the {lacking}; {_found(header)}; under [columns] in source.toml say, corrected:\n{lines}"
+    return (
+        f"it cannot be told which column is the {lacking}; {_found(header)}; under [columns] in source.toml say, "
+        f"corrected:\n{lines}"
+    )
 
 
 def _guess(pattern: str, free: list[str]) -> str:
-    """The likeliest of the columns that are left, which is then no longer left."""
-    found = next((name for name in free if re.search(pattern, name, re.IGNORECASE)), free[0] if free else "...")
-    free[:] = [name for name in free if name != found]
-    return found
+    """Returns the most likely of the remaining columns and removes it from them."""
+    column = next((name for name in free if re.search(pattern, name, re.IGNORECASE)), free[0] if free else "...")
+    free[:] = [name for name in free if name != column]
+    return column

@@ -1,7 +1,7 @@
-"""Event logs as CSV: a row is an event, or a task with its own start and end. The rows of a case may lie anywhere in
-the file.
+"""Reads event logs in CSV: a row is an event, or a task with its own start and end.
 
-The lines of a CSV file as text: in the encoding and with the delimiter that source.toml states, else as detected.
+The rows of a case may be anywhere in the file. Encoding and delimiter are those that source.toml states, else they are
+detected.
 """
 
 import csv
@@ -24,18 +24,22 @@ _SAMPLE_LINES = 60
 
 
 class TextLines:
-    """How one file is written; `encoding` names it, `mixed` says which lines are written otherwise."""
+    """Decodes the lines of one file. `encoding` is its encoding, and `mixed` tells which lines have another one."""
 
     def __init__(self, open_file: Callable[[], BinaryIO], settings: SourceSettings) -> None:
-        self._found: Encoding | None = None if settings.encoding else detect_encoding(open_file)
-        self._names = [_with_mark(name) for name in (settings.encoding or [self._found.name if self._found else ""])]
+        self._detected: Encoding | None = None if settings.encoding else detect_encoding(open_file)
+        self._names = [
+            _with_mark(name) for name in (settings.encoding or [self._detected.name if self._detected else ""])
+        ]
         self.encoding = ", ".join(settings.encoding) or self._names[0]
-        self.mixed = self._found.remark() if self._found else None
-        self._may_be_utf8 = self._found is not None and self._found.mixed and not self._names[0].startswith("utf-8")
+        self.mixed = self._detected.remark() if self._detected else None
+        self._may_be_utf8 = (
+            self._detected is not None and self._detected.mixed and not self._names[0].startswith("utf-8")
+        )
         self._delimiter = settings.delimiter
 
     def lines(self, file: BinaryIO) -> Iterator[str]:
-        """Every line with its end; characters that the encoding does not have are lone surrogates."""
+        """Yields every line with its line end. Bytes that cannot be decoded become lone surrogates."""
         with io.TextIOWrapper(file, encoding=self._names[0], errors="surrogateescape", newline="") as text:
             if len(self._names) == 1:
                 yield from text
@@ -44,19 +48,20 @@ class TextLines:
                     yield self._otherwise(line) if UNDECODED.search(line) else line
 
     def delimiter(self, open_file: Callable[[], BinaryIO]) -> str:
-        """The sign between the columns."""
+        """Returns the delimiter of the columns."""
         if self._delimiter is None:
             with open_file() as file:
                 self._delimiter = detect_delimiter("".join(islice(self.lines(file), _SAMPLE_LINES)))
         return self._delimiter
 
     def misread(self, text: str) -> str | None:
-        """Why a text is not what its writer wrote: bytes that the encoding does not have, or UTF-8 in a file that is
-        mostly not.
+        """Returns why a text was decoded wrongly, or None.
+
+        It contains bytes that the encoding does not have, or UTF-8 in a file of another encoding.
         """
-        if found := UNDECODED.search(text):
-            before = text[max(0, found.start() - 20) : found.start()]
-            return f"it is not {self._shown()} (byte 0x{(ord(found[0]) - 0xDC00) & 0xFF:02X} after {before!r})"
+        if undecoded := UNDECODED.search(text):
+            before = text[max(0, undecoded.start() - 20) : undecoded.start()]
+            return f"it is not {self._shown()} (byte 0x{(ord(undecoded[0]) - 0xDC00) & 0xFF:02X} after {before!r})"
         if self._may_be_utf8 and not text.isascii() and _is_utf8(text, self._names[0]):
             return f"it is UTF-8, while most of the file is {self._shown()}"
         return None
@@ -75,7 +80,7 @@ class TextLines:
 
 
 def _with_mark(name: str) -> str:
-    """UTF-8 may begin with a mark, which is no part of the first column's name."""
+    """Returns the encoding that removes a byte order mark of UTF-8, which is no part of the first column's name."""
     return "utf-8-sig" if name.lower().replace("_", "-") in ("utf-8", "utf8") else name
 
 
@@ -93,7 +98,7 @@ _LOOKED_AT = 1_000  # rows by which it is told whether the file's dates are of a
 
 @dataclass(slots=True)
 class Row:
-    """The line on which it starts, its fields, or (None) why it cannot be split and how it stands there."""
+    """A row: the line on which it starts, and its fields, or None, the reason why it cannot be split, and its text."""
 
     position: int
     fields: list[str] | None
@@ -102,7 +107,7 @@ class Row:
 
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
-    """Hand every case to `sink` once the file is read; raises InputError where the columns cannot be told."""
+    """Reads every case into `sink` at the end of the file. Raises InputError if the columns are unclear."""
     csv.field_size_limit(FIELD_BYTES)
     text = TextLines(open_file, settings)
     sink.encoding, sink.mixed_encodings = text.encoding, text.mixed
@@ -133,7 +138,7 @@ def _refuse(row: Row, code: str, reason: str, table: TableLog, delimiter: str, s
 
 
 def _rows(lines: Iterable[str], delimiter: str) -> Iterator[Row]:
-    """Every row that is not blank; after one that cannot be split it goes on with the next line."""
+    """Yields every row that is not blank. After a row that cannot be split it continues with the next line."""
     read_lines: list[str] = []
     reader = csv.reader(_noted(lines, read_lines), delimiter=delimiter, strict=True)
     while True:
@@ -157,7 +162,10 @@ def _noted(lines: Iterable[str], notes: list[str]) -> Iterator[str]:
 
 
 def _header(first: Row | None, text: TextLines) -> list[str]:
-    """The column names; a nameless one is called by its place, a repeated one gets a number."""
+    """Returns the column names.
+
+    A column without a name is named by its position, and a repeated name gets a number.
+    """
     if first is None or first.fields is None:
         raise InputError("its first line is no header of columns" + (f" ({first.complaint})" if first else ""))
     if UNDECODED.search("".join(first.fields)):
@@ -176,8 +184,9 @@ def _header(first: Row | None, text: TextLines) -> list[str]:
 def _day_first(
     open_file: Callable[[], BinaryIO], text: TextLines, delimiter: str, time_columns: list[int], sink: Assembler
 ) -> bool | None:
-    """Whether 03/04/2020 is in April: asked of the whole file, and only where one of its first rows has a date of that
-    form.
+    """Returns whether the day comes first in dates such as 03/04/2020.
+
+    It reads the whole file, but only if one of the first rows has a date of that form.
     """
     with open_file() as file:
         rows = _rows(text.lines(file), delimiter)

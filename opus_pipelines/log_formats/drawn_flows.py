@@ -1,11 +1,8 @@
-"""Drawn flows to what history holds: tasks in order, each with the tasks that it directly follows. Plain graphs, no
-file format.
+"""Converts drawn flows to cases: tasks in order, each with the tasks that it directly follows.
 
-Nodes are places in a list, in the order of the file. Those that are no work (gateways, events, disabled steps) are
-folded: who follows one, follows what it followed. A flow that leads back is left out, so that a loop stands once, and
-said of the task where it leaves.
-
-Process models and exports to cases: what the formats that draw a flow share once they know their steps and links.
+Nodes are positions in a list, in the order of the file. Nodes that are no work (gateways, events, disabled steps) are
+folded: what follows them follows their predecessors. A link that leads back is removed, so that a loop occurs once, and
+is stored as an attribute of the task where it starts. All formats that draw a flow share this module.
 """
 
 from collections import defaultdict
@@ -25,13 +22,15 @@ LINKS = 500_000  # folding n branches into m makes n * m links: a file of a few 
 
 
 class TooManyLinksError(ValueError):
-    """The flow, its gateways folded, has more links than any process that people work by."""
+    """The flow with folded gateways has more links than any process that people work by."""
 
 
 @dataclass(frozen=True)
 class UnrolledFlow:
-    """`order`: the nodes that are work; `before`: those that each directly follows; `loops`: those that it may lead
-    back to.
+    """A flow without cycles.
+
+    `order` has the nodes that are work, `before` the nodes that each directly follows, and `loops` the nodes to which
+    it may lead back.
     """
 
     order: list[int]
@@ -40,7 +39,7 @@ class UnrolledFlow:
 
 
 def unroll(is_work: Sequence[bool], links: Iterable[tuple[int, int]]) -> UnrolledFlow:
-    """The flow without gateways and without cycles; raises TooManyLinksError."""
+    """Returns the flow without gateways and without cycles. Raises TooManyLinksError."""
     after: list[list[int]] = [[] for _ in is_work]
     for src, dst in dict.fromkeys(links):
         after[src].append(dst)
@@ -62,32 +61,33 @@ def unroll(is_work: Sequence[bool], links: Iterable[tuple[int, int]]) -> Unrolle
 
 
 def _back_links(after: list[list[int]]) -> set[tuple[int, int]]:
-    """The links that close a cycle, seen from where the flow starts; by hand, for drawn chains may be longer than
-    Python's stack.
+    """Returns the links that close a cycle, by depth-first search from the start nodes.
+
+    The search is iterative because drawn chains may be longer than Python's stack.
     """
     entered = {dst for ends in after for dst in ends}
     roots = [n for n in range(len(after)) if n not in entered]
     state = [0] * len(after)  # 0 unseen, 1 on the way from its root, 2 done
     back = set()
     for root in (*roots, *range(len(after))):
-        way = [] if state[root] else [(root, iter(after[root]))]
+        path = [] if state[root] else [(root, iter(after[root]))]
         state[root] = state[root] or 1
-        while way:
-            node, ends = way[-1]
+        while path:
+            node, ends = path[-1]
             dst = next(ends, None)
             if dst is None:
                 state[node] = 2
-                way.pop()
+                path.pop()
             elif state[dst] == 1:
                 back.add((node, dst))
             elif not state[dst]:
                 state[dst] = 1
-                way.append((dst, iter(after[dst])))
+                path.append((dst, iter(after[dst])))
     return back
 
 
 def _sorted(forward: list[list[int]], behind: list[list[int]]) -> list[int]:
-    """A topological order; of several nodes that may come next, the first of the file."""
+    """Returns a topological order that prefers the order of the file."""
     missing = [len(nodes) for nodes in behind]
     ready = [n for n, count in enumerate(missing) if not count]
     order = []
@@ -102,14 +102,14 @@ def _sorted(forward: list[list[int]], behind: list[list[int]]) -> list[int]:
 
 
 def _nearest(is_work: Sequence[bool], towards: list[list[int]], order: Iterable[int]) -> list[set[int]]:
-    """Of every node the nearest work in one direction, through whatever is none."""
+    """Returns, for every node, the nearest work nodes in one direction, through nodes that are no work."""
     nearest: list[set[int]] = [set() for _ in towards]
     links = 0
     for node in order:
         for neighbour in towards[node]:
-            found = {neighbour} if is_work[neighbour] else nearest[neighbour]
-            nearest[node] |= found
-            links += len(found)
+            work = {neighbour} if is_work[neighbour] else nearest[neighbour]
+            nearest[node] |= work
+            links += len(work)
         if links > LINKS:
             raise TooManyLinksError(f"with its gateways folded it has more than {LINKS:,} links between tasks")
     return nearest
@@ -133,8 +133,9 @@ _STEP = {
 
 
 class ModelMap:
-    """Makes a case of a flow. Raw keys are those of `_CASE` and `_STEP` unless `[columns]` says otherwise; the rest
-    are attributes.
+    """Builds a case of a flow.
+
+    The raw keys are those of `_CASE` and `_STEP` unless `[columns]` says otherwise. All other keys are attributes.
     """
 
     def __init__(self, settings: SourceSettings, money: Money) -> None:
@@ -151,7 +152,10 @@ class ModelMap:
     def case(
         self, case_id: str, own: Mapping[str, Any], steps: list[dict[str, Any] | None], links: Iterable[tuple[int, int]]
     ) -> Case:
-        """The case of a flow whose `steps` are raw records, or None where a node is no work. Raises BadValueError."""
+        """Builds the case of a flow.
+
+        `steps` are raw records, or None for a node that is no work. Raises BadValueError.
+        """
         try:
             flow = unroll([step is not None for step in steps], links)
         except TooManyLinksError as error:

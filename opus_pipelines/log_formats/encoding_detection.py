@@ -1,9 +1,9 @@
-"""Detects how a text file is written: its character encoding, and the sign between its columns.
+"""Detects the character encoding of a text file and the delimiter of its columns, from its bytes only.
 
-Pure functions of a file's bytes. The encoding is settled in this order: a byte order mark; the zero bytes of UTF-16
-without a mark; valid UTF-8; else the library chardet decides among the encodings that exports are written in. Every
-line is looked at, because a file of which only some lines are UTF-8 (two systems wrote into it) must be named, not half
-understood. The delimiter is what the library clevercsv finds in the first lines.
+The encoding is determined in this order: a byte order mark; the zero bytes of UTF-16 without a mark; valid UTF-8; else
+the library chardet chooses among the encodings in which exports are written. Every line is checked, because a file with
+only some lines in UTF-8 (two systems wrote into it) must be reported and not half understood. The library clevercsv
+detects the delimiter from the first lines.
 """
 
 import codecs
@@ -74,9 +74,7 @@ _UNREADABLE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Place:
-    """A byte beyond ASCII in a file: its line and its offset, both as people count them (the first line is 1, the
-    first byte 0).
-    """
+    """The position of a non-ASCII byte in a file: its line, counted from 1, and its offset in bytes, counted from 0."""
 
     line: int
     byte: int
@@ -88,12 +86,11 @@ class Place:
 
 @dataclass(frozen=True)
 class Encoding:
-    """How a file is encoded.
+    """The encoding of a file. `name` is a Python codec.
 
-    `name` is a Python codec. `certain` is False where it is the best guess among encodings of single bytes or of Asia.
-    Lines are counted where they have a byte beyond ASCII: `utf8_lines` are valid UTF-8, `other_lines` are not. `mixed`:
-    the file has both kinds, so that no one encoding reads it all; the lines that `name` does not read are then the
-    smaller part.
+    `certain` is False for a best guess among single-byte or Asian encodings. The counts include only lines with a
+    non-ASCII byte: `utf8_lines` are valid UTF-8, `other_lines` are not. `mixed`: the file has both kinds, so no single
+    encoding reads it all; the lines that `name` does not read are the smaller part.
     """
 
     name: str
@@ -106,44 +103,50 @@ class Encoding:
     legacy: str | None = None  # what the lines that are not UTF-8 are read as, where there are any
 
     def remark(self) -> str | None:
-        """A sentence for the person who sent the file, where its encodings are mixed."""
+        """Returns a message for the person who sent the file if its encodings are mixed."""
         if not self.mixed or self.first_utf8 is None or self.first_other is None:
             return None
         return (
-            f"its encodings are mixed: {_lines(self.utf8_lines)} UTF-8 (the first: {self.first_utf8}) and {_lines(self.other_lines)} not "
-            f'(the first: {self.first_other}); encoding = ["utf-8", "{self.legacy}"] in source.toml reads each line in the first that fits'
+            f"its encodings are mixed: {_lines(self.utf8_lines)} UTF-8 (the first: {self.first_utf8}) and "
+            f"{_lines(self.other_lines)} not "
+            f'(the first: {self.first_other}); encoding = ["utf-8", "{self.legacy}"] in source.toml reads each line '
+            "in the first that fits"
         )
 
 
 def detect_encoding(open_file: Callable[[], BinaryIO]) -> Encoding:
-    """How the bytes that `open_file` gives are encoded; it is called once, and all of them are read."""
+    """Detects the encoding of the bytes that `open_file` gives. It is called once and read to the end."""
     with open_file() as file:
         return _of_blocks(iter(lambda: file.read(_BLOCK), b""))
 
 
 def detect_file_encoding(path: Path) -> Encoding:
-    """How a file is encoded, unpacked where its name ends in .gz; raises InputError where it is empty, OSError where
-    it cannot be read.
+    """Detects the encoding of a file, decompressed if its name ends in .gz.
+
+    Raises InputError if the file is empty and OSError if it cannot be read.
     """
     return detect_encoding(lambda: open_data(path))
 
 
 def detect_delimiter(text: str) -> str:
-    """The sign between the columns, one of DELIMITERS, of a table's first lines (the header and as many rows as there
-    are).
+    """Detects the delimiter, one of DELIMITERS, from a table's first lines (the header and some rows).
 
-    Of a table with one column it is the comma.
+    The result for a table with one column is the comma.
     """
     sample = "".join(text[:_DIALECT_CHARACTERS].splitlines(keepends=True)[:_DIALECT_LINES])
     by_header = _by_header(sample)
     if by_header is None:
         return ","
-    found = _by_clevercsv(sample)
-    return found if found and found in DELIMITERS and _fields(_first_line(sample), found) > 1 else by_header
+    delimiter = _by_clevercsv(sample)
+    return (
+        delimiter
+        if delimiter and delimiter in DELIMITERS and _fields(_first_line(sample), delimiter) > 1
+        else by_header
+    )
 
 
 def detect_file_delimiter(path: Path, encoding: str | None = None) -> str:
-    """The delimiter of a file whose encoding is `encoding` (detected where it is None)."""
+    """Detects the delimiter of a file with the given encoding, which is detected if it is None."""
     name = encoding or detect_file_encoding(path).name
     with open_data(path) as file:
         return detect_delimiter(file.read(8 * _DIALECT_CHARACTERS).decode(name, "replace"))
@@ -151,7 +154,7 @@ def detect_file_delimiter(path: Path, encoding: str | None = None) -> str:
 
 @dataclass
 class _Lines:
-    """What is known of the lines so far that have a byte beyond ASCII."""
+    """Counts of the non-ASCII lines read so far."""
 
     line: int = 1
     byte: int = 0
@@ -163,7 +166,7 @@ class _Lines:
     sampled: int = 0
 
     def add(self, block: bytes) -> None:
-        """Whole lines."""
+        """Adds a block of whole lines."""
         if not block.isascii():
             at, number = self.byte, self.line
             for line in block.split(b"\n"):
@@ -221,19 +224,22 @@ def _of_blocks(blocks: Iterator[bytes]) -> Encoding:
 
 
 def _end_of_character(line: bytes) -> int:
-    """Where a line that is too long to be held is cut; 0 where it is not."""
+    """Returns where to cut a line that is too long to be held in memory, or 0 if it is not."""
     if len(line) < _LONGEST_LINE:
         return 0
     return next((end for end in range(len(line) - 1, len(line) - 5, -1) if line[end] & 0xC0 != 0x80), len(line))
 
 
 def _marked(head: bytes) -> str | None:
-    found = next((name for mark, name in _MARKS if head.startswith(mark)), None)
-    return found if found is not None else unmarked_utf16(head)
+    encoding = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+    return encoding if encoding is not None else unmarked_utf16(head)
 
 
 def unmarked_utf16(head: bytes) -> str | None:
-    """UTF-16 without a mark: Latin text has a NUL as every other byte. None where it is not that."""
+    """Detects UTF-16 without a mark, in which every other byte of Latin text is zero.
+
+    Returns None for anything else.
+    """
     sample = head[:1000]
     half = len(sample) // 2
     if half > 1 and sample[1::2].count(0) > 0.7 * half and 0 not in sample[::2]:
@@ -244,19 +250,21 @@ def unmarked_utf16(head: bytes) -> str | None:
 
 
 def _legacy(sample: bytes) -> tuple[str, bool]:
-    """The likeliest encoding of text that is not UTF-8, and whether more than a few bytes speak for it."""
+    """Returns the most likely encoding of text that is not UTF-8, and whether more than a few bytes support it."""
     import chardet
 
-    found = []
+    candidates = []
     for answer in chardet.detect_all(sample):
         name = _codec(answer["encoding"] or "")
         if name in LEGACY and _decodes(sample, name):
-            found.append((float(answer["confidence"] or 0), name))
-    best = max((confidence for confidence, _ in found), default=0.0)
+            candidates.append((float(answer["confidence"] or 0), name))
+    best = max((confidence for confidence, _ in candidates), default=0.0)
     if sum(value > 127 for value in sample) < _FEW_BYTES or best < _LOW_CONFIDENCE:
-        usual = _decodes(sample, LEGACY_DEFAULT) or not found
-        return (LEGACY_DEFAULT if usual else found[0][1]), False
-    return min((name for confidence, name in found if confidence == best), key=LEGACY.index), best > _LOW_CONFIDENCE
+        usual = _decodes(sample, LEGACY_DEFAULT) or not candidates
+        return (LEGACY_DEFAULT if usual else candidates[0][1]), False
+    return min(
+        (name for confidence, name in candidates if confidence == best), key=LEGACY.index
+    ), best > _LOW_CONFIDENCE
 
 
 def _codec(name: str) -> str:
@@ -286,10 +294,10 @@ def _by_clevercsv(sample: str) -> str | None:
 
 
 def _by_header(sample: str) -> str | None:
-    """The delimiter that parts the header into most columns, None where it has but one."""
+    """Returns the delimiter that splits the header into most columns, or None if it has one column only."""
     first = _first_line(sample)
-    found = max(DELIMITERS, key=lambda sign: (_fields(first, sign), -DELIMITERS.index(sign)))
-    return found if _fields(first, found) > 1 else None
+    best = max(DELIMITERS, key=lambda sign: (_fields(first, sign), -DELIMITERS.index(sign)))
+    return best if _fields(first, best) > 1 else None
 
 
 def _first_line(sample: str) -> str:

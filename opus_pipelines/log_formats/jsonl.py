@@ -1,5 +1,6 @@
-"""JSON Lines: a record is a line is a case, its tasks nested in it. `[record]` and `[task]` say by dotted paths where
-things stand.
+"""Reads JSON Lines: each line is one record and one case, with its tasks nested in it.
+
+`[record]` and `[task]` state the dotted paths of the values.
 """
 
 import json
@@ -29,7 +30,7 @@ _SAME = {"title": "task_title", "description": "task_description", "success": "t
 
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
-    """Hand every line to `sink`; raises InputError where no line tells which part of it is the case's id or its tasks."""
+    """Reads every line into `sink`. Raises InputError if no line shows which path is the case's id or its tasks."""
     reader: _JsonReader | None = None
     waiting: list[tuple[int, dict[str, Any]]] = []
     with open_file() as file:
@@ -54,7 +55,7 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
 
 
 def _tells_all(record: dict[str, Any], settings: SourceSettings) -> bool:
-    """Does it have an id and at least one task, so that names which the settings leave out can be told from it?"""
+    """Tells whether a record has an id and at least one task, so that unstated paths can be determined from it."""
     tasks = next((t for path in (settings.record.tasks, *_TASKS_USUAL) if path and (t := at_path(record, path))), None)
     has_id = settings.record.case is not None or any(name in record for name in _CASE_USUAL)
     return has_id and isinstance(tasks, list)
@@ -92,14 +93,14 @@ class _JsonReader:
         names = {_SAME.get(name, name): path for name, path in stated.items()}
         element = tasks[0] if isinstance(tasks, list) and tasks and isinstance(tasks[0], dict) else {}
         for field in ("activity", "start", "end", "time", "transition", "actor", "actor_kind"):
-            found = next((name for name in _TASK_USUAL[field] if name in element and name not in names.values()), None)
+            usual = next((name for name in _TASK_USUAL[field] if name in element and name not in names.values()), None)
             told_when = field in ("end", "time") and not {"end", "time"}.isdisjoint(names)
-            if field not in names and found and not told_when:
-                names[field] = found
+            if field not in names and usual and not told_when:
+                names[field] = usual
         return {"activity": "activity", "currency": "currency"} | names
 
     def records(self, waiting: list[tuple[int, dict[str, Any]]]) -> list[tuple[int, dict[str, Any]]]:
-        """Hand over what waits; nothing waits then."""
+        """Reads the waiting records and empties the list."""
         for position, record in waiting:
             try:
                 case = self._case(record)
@@ -139,7 +140,7 @@ class _JsonReader:
 
 
 def _without(events: list[Event], dropped: frozenset[str]) -> list[Event]:
-    """The tasks that are work; who follows one that is none, follows what that one followed."""
+    """Returns the tasks that are work. What follows a removed task follows its predecessors."""
     before = {e.position: e.task.predecessors or [] for e in events if e.task.task_key in dropped}
     kept = [e for e in events if e.position not in before]
     behind = _behind(before)
@@ -151,45 +152,47 @@ def _without(events: list[Event], dropped: frozenset[str]) -> list[Event]:
 
 
 def _behind(before: dict[int, list[int]]) -> dict[int, set[int]]:
-    """Dropped place → the places of work that it follows, through whatever is dropped. Of places that follow each
-    other the first knows.
+    """Returns, for each removed position, the positions of the work that it follows, through other removed ones.
+
+    In a cycle of removed positions only the first one has them.
     """
-    found: dict[int, set[int]] = {}
+    behind: dict[int, set[int]] = {}
     steps = 0
     for root in before:
-        way = [] if root in found else [(root, iter(before[root]))]
-        found.setdefault(root, set())
-        while way:
-            place, rest = way[-1]
+        path = [] if root in behind else [(root, iter(before[root]))]
+        behind.setdefault(root, set())
+        while path:
+            place, rest = path[-1]
             ahead = next(rest, None)
             if ahead is None:
-                way.pop()
-                ahead, place = place, way[-1][0] if way else place
+                path.pop()
+                ahead, place = place, path[-1][0] if path else place
             if ahead not in before:
-                found[place].add(ahead)
-            elif ahead in found:
-                steps += 1 + len(found[ahead])
-                found[place] |= found[ahead]
+                behind[place].add(ahead)
+            elif ahead in behind:
+                steps += 1 + len(behind[ahead])
+                behind[place] |= behind[ahead]
             else:
-                found[ahead] = set()
-                way.append((ahead, iter(before[ahead])))
+                behind[ahead] = set()
+                path.append((ahead, iter(before[ahead])))
             if steps > STEPS:
                 raise BadValueError(
                     "too_many_links",
                     f"it takes over {STEPS:,} steps to tell what its tasks follow without those dropped",
                 )
-    return found
+    return behind
 
 
 def _usual(what: str, names: tuple[str, ...], record: dict[str, Any]) -> str:
-    found = next((name for name in names if name in record), None)
-    if found is None:
+    usual = next((name for name in names if name in record), None)
+    if usual is None:
         example = f'[record]\n{what} = "{next(iter(record), "...")[:60]}"'
         named = ", ".join(name[:60] for name in islice(record, 40))
         raise InputError(
-            f"it cannot be told where a record has its {what}; the names found are {named}; say in source.toml:\n{example}"
+            f"it cannot be told where a record has its {what}; the names found are {named}; say in "
+            f"source.toml:\n{example}"
         )
-    return found
+    return usual
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes]]:

@@ -1,8 +1,8 @@
-"""Workflows as n8n exports them: a case of kind `model`, whose tasks are its nodes. A record is a node, its position
-the count from 1.
+"""Reads workflows that n8n exports: a case of kind `model` whose tasks are its nodes.
 
-Notes are the description and disabled nodes are passed through, as n8n does: both are records that are no work. Every
-kind of connection is a link, so that a language model or a tool stands before the agent that it serves.
+A record is a node, and its position counts from 1. Notes become the description, and disabled nodes are passed through,
+as in n8n; both are records that are no work. Every kind of connection is a link, so a language model or a tool precedes
+the agent that uses it.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ _OWN = ("id", "tags")
 
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
-    """Hand every workflow to `sink`; raises InputError where the file holds none, or none that does any work."""
+    """Reads every workflow into `sink`. Raises InputError if the file contains none, or none with any work."""
     with not_too_deep():
         content = sink.redactor.nested(read_json(open_file, JSON_BYTES, "export the workflows one by one"))
         exports = content if isinstance(content, list) else [content]
@@ -53,7 +53,10 @@ def _refusal(content: Any) -> str:
     hint = ""
     if isinstance(content, dict) and "events" in content and "objects" in content:
         hint = "it looks like an OCEL 2.0 log: name it *.ocel.json; "
-    return f'it is no n8n export (an object with a list "nodes"), which is what *.json is read as; {hint}known formats are {known}'
+    return (
+        f'it is no n8n export (an object with a list "nodes"), which is what *.json is read as; {hint}known '
+        f"formats are {known}"
+    )
 
 
 class _N8nReader:
@@ -63,10 +66,11 @@ class _N8nReader:
         self.position = 0
 
     def workflow(self, export: dict[str, Any], case_id: str) -> None:
+        """Reads one workflow into the assembler, or rejects it."""
         first = self.position + 1
         nodes, notes, cause = self._nodes(export["nodes"], case_id)
         if cause is not None:
-            self._put_aside(export["nodes"], first, case_id, cause)
+            self._quarantine(export["nodes"], first, case_id, cause)
             return
         places: dict[str, int] = {}
         for place, node in enumerate(nodes):
@@ -78,14 +82,14 @@ class _N8nReader:
                 lost += 1
                 continue
             links.append((places[src], places[dst]))
-            _tie(steps[places[src]], steps[places[dst]], kind)
+            _annotate_ends(steps[places[src]], steps[places[dst]], kind)
         idle = sum(step is None for step in steps)
         self._sink.not_work(len(notes) + idle)
         if idle == len(steps):
             return
         own = {k: export[k] for k in _OWN if isinstance(export.get(k), str | list) and export[k] != []}
-        said = "\n\n".join(filter(None, (_text(export.get("description")), *notes)))
-        own |= {"name": _text(export.get("name")).strip(), "documentation": said} | (
+        description = "\n\n".join(filter(None, (_text(export.get("description")), *notes)))
+        own |= {"name": _text(export.get("name")).strip(), "documentation": description} | (
             {"connections_lost": lost} if lost else {}
         )
         try:
@@ -93,8 +97,8 @@ class _N8nReader:
         except BadValueError as error:
             raise InputError(error.reason) from None
 
-    def _put_aside(self, nodes: list[Any], first: int, case_id: str, cause: Cause) -> None:
-        """A workflow with a node that cannot be read: the others of it go with that one."""
+    def _quarantine(self, nodes: list[Any], first: int, case_id: str, cause: Cause) -> None:
+        """Quarantines a workflow with a node that cannot be read, with all its other nodes."""
         for position, node in enumerate(nodes, start=first):
             if _is_node(node):
                 self._sink.reject_with_case(position, canonical(node), case_id, cause)
@@ -102,7 +106,7 @@ class _N8nReader:
             self._sink.case(Case(case_id, {}, []), cause)
 
     def _nodes(self, listed: list[Any], case_id: str) -> tuple[list[dict[str, Any]], list[str], Cause | None]:
-        """The nodes that are steps, the notes' texts, and the first node that is neither: each such one is rejected."""
+        """Returns the nodes that are steps, the texts of the notes, and the cause of the first rejected node."""
         nodes, notes = [], []
         cause: Cause | None = None
         for node in listed:
@@ -142,9 +146,10 @@ def _step(node: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in own.items() if v}
 
 
-def _tie(src: dict[str, Any] | None, dst: dict[str, Any] | None, kind: str) -> None:
-    """What a connection that is no plain flow says of its ends: which part the one plays for the other, and which
-    model that one asks.
+def _annotate_ends(src: dict[str, Any] | None, dst: dict[str, Any] | None, kind: str) -> None:
+    """Sets the attributes that a connection of another kind gives to its ends.
+
+    One node is a component of the other, and the other may use its model.
     """
     if kind == "main" or src is None:
         return
@@ -157,7 +162,7 @@ def _tie(src: dict[str, Any] | None, dst: dict[str, Any] | None, kind: str) -> N
 
 
 def _connections(listed: Any) -> Iterator[tuple[str, str, str]]:
-    """Every connection by the names of its ends, and its kind; what has another form says nothing."""
+    """Yields every connection: the names of its ends, and its kind. Entries of another form are ignored."""
     for src, kinds in listed.items() if isinstance(listed, dict) else ():
         for kind, outputs in kinds.items() if isinstance(kinds, dict) else ():
             for output in outputs if isinstance(outputs, list) else ():
@@ -172,7 +177,7 @@ def _parameters(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _model(parameters: dict[str, Any]) -> str | None:
-    """The name of the AI model that a node asks; an expression names none."""
+    """Returns the name of the AI model that a node uses, or None if it is an expression."""
     stated = next((v for name in ("model", "modelId", "modelName") if (v := parameters.get(name))), None)
     name = _text(stated.get("value") if isinstance(stated, dict) else stated)
     return name if name and not name.startswith("=") else None

@@ -1,8 +1,7 @@
-"""Object-centric event logs, OCEL 2.0 as JSON: the objects of one type make the cases, an event is a task of every one
-it names.
+"""Reads object-centric event logs, OCEL 2.0 as JSON: each object of one type is a case.
 
-A record is an event. One that names several of the objects is a task in each of their cases and is counted once; one
-that names none of them is no work of theirs.
+A record is an event. An event that names several of the objects is a task in each of their cases and is counted once.
+An event that names none of them is no work.
 """
 
 from collections import defaultdict
@@ -30,8 +29,9 @@ _TOLD = ("actor", "actor_kind", "model", "cost", "currency")
 
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
-    """Hand every object of the type to `sink`; raises InputError where the file is no such log or the type cannot be
-    told.
+    """Reads every object of the type into `sink`.
+
+    Raises InputError if the file is no such log or the type is unclear.
     """
     with not_too_deep():
         log = sink.redactor.nested(read_json(open_file, JSON_BYTES, _ADVICE))
@@ -56,8 +56,8 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
 
 def _object_type(objects: list[dict[str, Any]], settings: SourceSettings) -> str:
     counts: defaultdict[str, int] = defaultdict(int)
-    for found in objects:
-        counts[found["type"]] += 1
+    for candidate in objects:
+        counts[candidate["type"]] += 1
     wanted = settings.object_type
     if wanted is not None and wanted in counts:
         return wanted
@@ -68,7 +68,8 @@ def _object_type(objects: list[dict[str, Any]], settings: SourceSettings) -> str
         "it must be told which objects are the cases" if wanted is None else f"it has no object of the type {wanted}"
     )
     raise InputError(
-        f'{complaint}; the types found are {types}; in source.toml say:\nobject_type = "{min(counts, default="...")[:60]}"'
+        f"{complaint}; the types found are {types}; in source.toml say:\nobject_type = "
+        f'"{min(counts, default="...")[:60]}"'
     )
 
 
@@ -81,7 +82,7 @@ class _OcelReader:
         self._case_map = CaseMap(
             case_names(settings, {"currency": "currency"} | of_case), settings.columns.attributes, sink.money
         )
-        names = _told(events, stated) | {"activity": _TYPE, "time": _TIME}
+        names = _usual_names(events, stated) | {"activity": _TYPE, "time": _TIME}
         names |= {
             k: v for k, v in stated.items() if k in EventNames.model_fields and k not in ("transition", "instance")
         }
@@ -93,7 +94,7 @@ class _OcelReader:
         self._sink = sink
 
     def events(self, listed: list[Any]) -> None:
-        """Every event: into the cases that it names, to what is no work where it names none, or to the rejects."""
+        """Sorts every event into the cases that it names, the records that are no work, or the rejects."""
         idle = tasks = 0
         last = {str(event.get("id")): event for event in listed if isinstance(event, dict) and "id" in event}
         for position, event in enumerate(listed, start=1):
@@ -106,7 +107,8 @@ class _OcelReader:
                 tasks += len(ids)
                 if tasks > FAN_OUT * max(len(listed), 1000):
                     raise InputError(
-                        f"an event names over {FAN_OUT} objects of that type on average: they are no cases; choose another"
+                        f"an event names over {FAN_OUT} objects of that type on average: they are no cases; choose "
+                        "another"
                     )
                 self._event(event, ids, position)
                 idle += not ids
@@ -120,16 +122,18 @@ class _OcelReader:
     def _related(self, event: Any) -> list[str]:
         if not isinstance(event, dict) or not isinstance(event.get("type"), str):
             raise BadValueError("bad_event", "the event is no object with a type")
-        found = (r.get("objectId") for r in _objects(event.get("relationships")))
-        return list(dict.fromkeys(i for i in found if isinstance(i, str) and i in self._objects))
+        ids = (r.get("objectId") for r in _objects(event.get("relationships")))
+        return list(dict.fromkeys(i for i in ids if isinstance(i, str) and i in self._objects))
 
     def _event(self, event: dict[str, Any], ids: list[str], position: int) -> None:
         raw = _attributes(event) | {_TYPE: event["type"], _TIME: event.get("time"), _ID: event.get("id")}
         cases = [self._case(case_id) for case_id in ids]
-        made = [self._events.event(raw, position) for _ in ids or [""]]  # a case changes its tasks, so each has its own
+        events = [
+            self._events.event(raw, position) for _ in ids or [""]
+        ]  # a case changes its tasks, so each has its own
         for number, case in enumerate(cases):
-            made[number].event_id = str(event["id"]) if "id" in event else None
-            case.events.append(made[number])
+            events[number].event_id = str(event["id"]) if "id" in event else None
+            case.events.append(events[number])
 
     def _case(self, case_id: str) -> Case:
         checked(case_id)
@@ -143,7 +147,7 @@ class _OcelReader:
         return self._cases[case_id]
 
     def finish(self) -> None:
-        """Every event is read: hand over the cases. An object that none names is no case: nothing was carried out."""
+        """Ends the file and hands over the cases. An object without events is no case."""
         counted: set[int] = set()  # positions: an event of several cases is one record
         for case in self._cases.values():
             if case.events and case.case_id not in self._causes:
@@ -159,12 +163,12 @@ class _OcelReader:
             self._sink.case(Case(case_id, {}, []), cause)
 
 
-def _told(events: list[Any], stated: dict[str, str]) -> dict[str, str]:
-    """What the usual names of attributes say, as in a CSV file."""
-    found = {name for event in events[:1000] if isinstance(event, dict) for name in _attributes(event)} - set(
+def _usual_names(events: list[Any], stated: dict[str, str]) -> dict[str, str]:
+    """Returns the meaning of attributes with usual names, as in a CSV file."""
+    names = {name for event in events[:1000] if isinstance(event, dict) for name in _attributes(event)} - set(
         stated.values()
     )
-    usual = {field: next((name for name in USUAL[field] if name in found), None) for field in _TOLD}
+    usual = {field: next((name for name in USUAL[field] if name in names), None) for field in _TOLD}
     return {field: name for field, name in usual.items() if name is not None}
 
 
@@ -173,7 +177,7 @@ def _objects(listed: Any) -> list[dict[str, Any]]:
 
 
 def _attributes(element: dict[str, Any]) -> dict[str, Any]:
-    """Name to value; of an attribute that changed, the first value: what was given."""
+    """Returns the attributes by name. An attribute that changed has its first value, which was known at the start."""
     values: dict[str, Any] = {}
     for attribute in sorted(_objects(element.get("attributes")), key=lambda a: str(a.get("time", ""))):
         if isinstance(attribute.get("name"), str):

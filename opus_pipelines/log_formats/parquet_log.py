@@ -1,4 +1,4 @@
-"""Event logs as Parquet: the columns mean what a CSV file's do. A record is a row, its position the count from 1."""
+"""Reads event logs in Parquet, with the same columns as CSV. A record is a row, and its position counts from 1."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -24,8 +24,9 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
-    """Hand every case to `sink` once the file is read; raises InputError where it is broken or its columns cannot be
-    told.
+    """Reads every case into `sink` at the end of the file.
+
+    Raises InputError if it is damaged or its columns are unclear.
     """
     with open_file() as file:
         seekable = file if file.seekable() else _in_memory(file)
@@ -56,7 +57,8 @@ def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler) -> None:
     )  # so that what repeats lies there once
     if parquet.metadata.num_rows > max(BOMB_ROWS, BOMB_RATIO * size):
         raise InputError(
-            f"it claims {parquet.metadata.num_rows:,} rows in {size:,} bytes, as no log does; write it anew if it is one"
+            f"it claims {parquet.metadata.num_rows:,} rows in {size:,} bytes, as no log does; write it anew if "
+            "it is one"
         )
     table = TableLog(_header(parquet.schema_arrow.names), settings, sink)
     for position, fields in enumerate(_rows(parquet, table.header, max(BOMB_BYTES, BOMB_BYTES_RATIO * size)), start=1):
@@ -66,7 +68,7 @@ def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler) -> None:
 
 
 def _header(names: list[str]) -> list[str]:
-    """The column names; a repeated one gets its place as a number."""
+    """Returns the column names. A repeated name gets its position as a number."""
     header: dict[str, None] = {}
     for place, name in enumerate(names, start=1):
         plain = name or f"column ({place})"
@@ -77,13 +79,13 @@ def _header(names: list[str]) -> list[str]:
 
 
 def _rows(parquet: pq.ParquetFile, header: list[str], limit: int) -> Iterator[dict[str, Any]]:
-    """Rows by their columns' names; raises InputError where they say more than `limit` bytes."""
+    """Yields rows by column name. Raises InputError if they contain more than `limit` bytes."""
     groups = [parquet.metadata.row_group(n) for n in range(parquet.metadata.num_row_groups)]
     widest = max((group.total_byte_size // group.num_rows for group in groups if group.num_rows), default=0)
-    said = 0
+    size = 0
     for batch in parquet.iter_batches(max(1, min(BATCH_ROWS, BATCH_BYTES // max(1, widest)))):
-        said += sum(_size(column) for column in batch.columns)
-        if said > limit:
+        size += sum(_size(column) for column in batch.columns)
+        if size > limit:
             raise InputError(
                 f"its rows say more than {limit >> 20} MiB, as no log of its size does; write it as CSV if it is one"
             )
@@ -92,7 +94,7 @@ def _rows(parquet: pq.ParquetFile, header: list[str], limit: int) -> Iterator[di
 
 
 def _size(column: pa.Array) -> int:
-    """Bytes that a column says; a text that a dictionary holds counts at every row that repeats it."""
+    """Returns the number of bytes of a column. A text of a dictionary counts for every row that has it."""
     if not pa.types.is_dictionary(column.type):
         return int(column.nbytes) * (AS_TEXT if pa.types.is_nested(column.type) else 1)
     if not pa.types.is_string(column.type.value_type):
@@ -101,7 +103,7 @@ def _size(column: pa.Array) -> int:
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """A column as plain values: what text and JSON can say as it is, the rest as ISO text."""
+    """Converts a column to plain values: text and JSON types unchanged, all others as ISO text."""
     kind = column.type
     if pa.types.is_dictionary(kind):
         words = _values(column.dictionary)

@@ -1,4 +1,4 @@
-"""Event logs that are tables, whatever holds them: a row is an event, and the rows of a case may lie anywhere."""
+"""Reads event logs that are tables, in any file format: a row is an event, and the rows of a case may be anywhere."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from opus_pipelines.log_formats.csv_columns import tell_columns
 
 
 class TableLog:
-    """Takes the rows of one file; `finish` hands its cases over. Raises InputError where the columns cannot be told."""
+    """Collects the rows of one file into cases. Raises InputError if the columns are unclear."""
 
     def __init__(self, header: list[str], settings: SourceSettings, sink: Assembler) -> None:
         names = tell_columns(header, settings.columns)
@@ -36,7 +36,7 @@ class TableLog:
         self._used = 0
 
     def row(self, position: int, fields: dict[str, Any]) -> None:
-        """One row by its columns' names; empty texts and None are no values."""
+        """Adds one row by column name. Empty texts and None count as missing."""
         raw = self._sink.redactor.flat(fields)
         case_id: str | None = None
         try:
@@ -49,8 +49,9 @@ class TableLog:
             self._used += 1
 
     def refuse(self, position: int, code: str, reason: str, record: str, case_id: str | None = None) -> None:
-        """A row that cannot be used, and its case, which is put aside whole; raises InputError where hardly any row
-        can be used.
+        """Rejects a row that cannot be used and quarantines its case.
+
+        Raises InputError if hardly any row can be used.
         """
         cause = self._sink.reject(position, code, reason, record, case_id)
         if case_id is not None:
@@ -59,21 +60,21 @@ class TableLog:
             raise InputError(f"hardly a row can be used of the first {position:,}; the last: {reason}")
 
     def finish(self) -> None:
-        """The file is at its end: every case is whole."""
+        """Ends the file and hands over all cases."""
         for case_id in self._causes:
             self._cases.setdefault(case_id, Case(case_id, {}, []))
         for case in self._cases.values():
             self._sink.case(case, self._causes.get(case.case_id))
 
     def case_of(self, fields: list[str]) -> str | None:
-        """The case of a row that could not be read, by what stands in the column of the case; None where nothing does."""
-        found = fields[self._case_column] if self._case_column < len(fields) else ""
-        case_id = self._sink.redactor.flat({self._case_key: found}).get(self._case_key)
+        """Returns the case of a row that could not be read, by its case column, or None."""
+        value = fields[self._case_column] if self._case_column < len(fields) else ""
+        case_id = self._sink.redactor.flat({self._case_key: value}).get(self._case_key)
         return case_id if isinstance(case_id, str) and case_id.strip() and len(case_id) <= values.LONGEST_NAME else None
 
     def _case_id(self, raw: dict[str, Any]) -> str:
-        found = raw.get(self._case_key)
-        case_id = "" if found is None else values.name(found)
+        value = raw.get(self._case_key)
+        case_id = "" if value is None else values.name(value)
         if not case_id.strip():
             raise BadValueError("no_case", f"{self._case_key} is empty")
         return case_id

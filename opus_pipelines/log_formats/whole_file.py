@@ -1,6 +1,4 @@
-"""Files that must be read whole, as XML and JSON documents are: bounded, and refused where they hide what could harm
-the reader.
-"""
+"""Reads files as a whole, as XML and JSON documents require, with a size limit and checks against harmful content."""
 
 import io
 import json
@@ -17,7 +15,7 @@ SAFE_XML: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load
 
 
 def read_bytes(open_file: Callable[[], BinaryIO], limit: int, advice: str) -> bytes:
-    """The file's content; raises InputError where it is larger than `limit`."""
+    """Returns the content of the file. Raises InputError if it is larger than `limit`."""
     with open_file() as file:
         content = file.read(limit + 1)
     if len(content) > limit:
@@ -26,7 +24,7 @@ def read_bytes(open_file: Callable[[], BinaryIO], limit: int, advice: str) -> by
 
 
 def read_json(open_file: Callable[[], BinaryIO], limit: int, advice: str) -> Any:
-    """The file as JSON; raises InputError where it is none, or none that the lake could hold."""
+    """Returns the JSON content of the file. Raises InputError if it is invalid or cannot be stored in the lake."""
     content = read_bytes(open_file, limit, advice)
     try:
         text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
@@ -47,7 +45,7 @@ def read_json(open_file: Callable[[], BinaryIO], limit: int, advice: str) -> Any
 
 @contextmanager
 def not_too_deep() -> Iterator[None]:
-    """What the JSON parser can follow may still be deeper than the code that walks through it."""
+    """Raises InputError for nesting that the JSON parser can follow, but not the code that processes the result."""
     try:
         yield
     except RecursionError:
@@ -55,8 +53,9 @@ def not_too_deep() -> Iterator[None]:
 
 
 def read_xml(open_file: Callable[[], BinaryIO], root_name: str, advice: str) -> Any:
-    """The root element, None where it has another name; raises InputError where the XML is broken or declares a
-    document type.
+    """Returns the root element, or None if it has another name.
+
+    Raises InputError if the XML is malformed or declares a document type.
     """
     content = io.BytesIO(read_bytes(open_file, XML_BYTES, advice))
     parsed = etree.iterparse(content, events=("start",), tag="{*}" + root_name, **SAFE_XML)
@@ -73,12 +72,12 @@ def read_xml(open_file: Callable[[], BinaryIO], root_name: str, advice: str) -> 
 
 
 def broken_xml(error: etree.XMLSyntaxError) -> InputError:
-    """What a person reads of a syntax error."""
+    """Returns the error that describes a syntax error to a person."""
     return InputError(f"the XML is broken: {' '.join(str(error.msg).split())}")
 
 
 def refuse_doctype(element: Any) -> None:
-    """No log and no model needs a document type: that is where entity bombs and external entities live."""
+    """Raises InputError for a document type. No log or model needs one, and entity attacks require one."""
     info = element.getroottree().docinfo
     if info.doctype or info.internalDTD is not None:
         raise InputError(

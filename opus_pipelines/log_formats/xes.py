@@ -1,8 +1,7 @@
-"""XES event logs (IEEE 1849), streamed: one trace in memory at a time. A record is an event, its position the count
-from 1.
+"""Reads XES event logs (IEEE 1849) as a stream, with one trace in memory at a time.
 
-No part of a log needs a document type, so a file with one is refused: that is where entity bombs and external entities
-live.
+A record is an event, and its position counts from 1. A file with a document type is refused, because no log needs one
+and entity attacks require one.
 """
 
 from collections.abc import Callable
@@ -36,7 +35,7 @@ _EVENT_DEFAULTS = {
 
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
-    """Hand every trace to `sink`; raises InputError where the XML is broken or no log."""
+    """Reads every trace into `sink`. Raises InputError if the XML is malformed or no log."""
     read_stream(open_file, _XesReader(settings, sink))
 
 
@@ -59,12 +58,13 @@ class _XesReader:
         self._columnar = ColumnarTraces(settings, self._trace_map, own_map, self._events, self._id_key, sink)
 
     def plain(self, text: bytes) -> bool:
-        """Read whole traces by their columns; False where they must be read one by one. Nothing of them is read then."""
+        """Reads whole traces by columns. Returns False, without reading anything, if they must be read one by one."""
         count = self._columnar.read(text)
         self._position += count or 0
         return count is not None
 
     def trace(self, element: Any) -> None:
+        """Reads one trace."""
         raw = self._sink.redactor.flat(_attributes(element))
         events = [child for child in element if _is_event(child)]
         case_id = raw.get(self._id_key)
@@ -87,10 +87,11 @@ class _XesReader:
         return self._sink.case(case, self._read_events(events, case, self._trace_map.currency(raw)))
 
     def stray(self, element: Any) -> None:
+        """Rejects an event outside of all traces."""
         self._reject_all([element], "no_case", "the event stands outside every trace")
 
     def _read_events(self, elements: list[Any], case: Case, currency: Any) -> Cause | None:
-        """Adds the events that can be used to the case; returns the first that cannot."""
+        """Adds the usable events to the case, and returns the cause of the first rejected one."""
         cause: Cause | None = None
         is_held = self._sink.is_held(case.case_id)
         for element in elements:
@@ -108,7 +109,7 @@ class _XesReader:
         return cause
 
     def _reject_all(self, elements: list[Any], code: str, reason: str, case_id: str | None = None) -> Cause | None:
-        """Rejects every event; returns the first."""
+        """Rejects every event, and returns the cause of the first."""
         cause: Cause | None = None
         for element in elements:
             self._position += 1
@@ -128,16 +129,16 @@ def _is_event(element: Any) -> bool:
 
 
 def _attributes(element: Any, prefix: str = "") -> dict[str, Any]:
-    """Key to value of an element's attributes; those nested in another get its key before theirs."""
-    found: dict[str, Any] = {}
+    """Returns the attributes of an element by key. A nested attribute has the key of its parent as a prefix."""
+    attributes: dict[str, Any] = {}
     for child in element:
         key, value = child.get("key"), child.get("value")
         if key is None:
             if len(child) and isinstance(child.tag, str) and child.tag.rpartition("}")[2] == "values":
-                found |= _attributes(child, prefix)
+                attributes |= _attributes(child, prefix)
             continue
         if value is not None:
-            found[prefix + key] = value
+            attributes[prefix + key] = value
         if len(child):
-            found |= _attributes(child, f"{prefix}{key}.")
-    return found
+            attributes |= _attributes(child, f"{prefix}{key}.")
+    return attributes

@@ -1,1 +1,1 @@
-"""XES by columns: plain traces are read in whole blocks, with the same result as record by record."""
+"""Reads plain XES traces in whole blocks, column by column, with the same result as record by record."""

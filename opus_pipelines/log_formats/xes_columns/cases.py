@@ -1,7 +1,6 @@
-"""The cases of a block, column by column: their own values and attributes, what events say of them, and what follows
-from the tasks.
+"""Builds the columns of the cases of a block: their own values and attributes, those of their events, and their costs.
 
-What the tasks of a block cost: the rules of `costs`, for tasks without token counts, whole columns at a time.
+The costs follow the rules of `costing`, for tasks without token counts, whole columns at a time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +47,7 @@ _SETTLED = ("industry", "client", "contract")
 
 
 class CaseColumns:
-    """Makes the columns of cases; `currency`: the key of the currency that a trace states."""
+    """Builds the columns of cases. `currency` is the key of the currency that a trace states."""
 
     def __init__(
         self, settings: SourceSettings, trace_map: CaseMap, own_map: CaseMap, events: EventMap, sink: Assembler
@@ -60,19 +59,20 @@ class CaseColumns:
         self._own_keys = {name: key for name, key, _ in own.fields} | {"case_cost": own.cost or ""}
 
     def ids(self, traces: Level, key: str) -> pa.Array:
-        """The id of every case; raises UnusualError where one is missing or known."""
+        """Returns the id of every case. Raises UnusualError if one is missing or known already."""
         places = traces.places(key)
-        found = traces.scanned.values(places)
-        names = set(found.to_pylist())
-        if (places < 0).any() or len(names) != len(found) or self._sink.any_known(names):
+        texts = traces.scanned.values(places)
+        names = set(texts.to_pylist())
+        if (places < 0).any() or len(names) != len(texts) or self._sink.any_known(names):
             raise UnusualError
-        return found
+        return texts
 
     def columns(
         self, traces: Level, events: Level, tasks: Tasks, done: Coded, cost: pa.Array, offsets: Ints
     ) -> dict[str, pa.Array]:
-        """Of every case, by the columns' names. `done`: the activity of each task; `offsets`: where the tasks of a
-        case begin.
+        """Returns the columns of all cases by name.
+
+        `done` is the activity of each task, and `offsets` the position where the tasks of each case begin.
         """
         rows, scanned = traces.rows, traces.scanned
         own = {name: self._stated(name, traces, events) for name in (*self._keys, *self._own_keys)}
@@ -97,16 +97,17 @@ class CaseColumns:
         }
 
     def _stated(self, name: str, traces: Level, events: Level) -> Ints:
-        """Where the value of that name stands: in the trace, else in the first event that has it (an outcome: in the
-        last).
+        """Returns the positions of a case value.
+
+        They are in the trace, else in the first event that has the value (for an outcome, in the last).
         """
         place = traces.places(self._keys.get(name))
         key = self._own_keys.get(name)
         if not key or key not in events.columns:
             return place
         last = name in LAST_WINS
-        found = of_cases(events.places(key), events.scanned.event_trace, traces.rows, last)
-        return np.where(found >= 0, found, place) if last else np.where(place >= 0, place, found)
+        places = of_cases(events.places(key), events.scanned.event_trace, traces.rows, last)
+        return np.where(places >= 0, places, place) if last else np.where(place >= 0, place, places)
 
     def _attributes(self, traces: Level, events: Level) -> pa.MapArray:
         columns = {key: places for key, places in traces.columns.items() if self._trace_map.wanted(key)}
@@ -117,9 +118,9 @@ class CaseColumns:
                 if name in flat:
                     raise UnusualError
                 flat.add(name)
-                found = of_cases(places, events.scanned.event_trace, traces.rows)
+                cases = of_cases(places, events.scanned.event_trace, traces.rows)
                 own = columns.get(name)
-                columns[name] = found if own is None else np.where(own >= 0, own, found)
+                columns[name] = cases if own is None else np.where(own >= 0, own, cases)
         return maps(traces.scanned, columns.items(), traces.rows)
 
     def _weight(self, stated: Coded) -> pa.Array:
@@ -168,7 +169,7 @@ def _by_column(rule: Success, text: str) -> bool | None:
 
 
 def _sums(cost: pa.Array, offsets: Ints) -> tuple[Floats, Bools]:
-    """What the tasks of each case cost together, exactly rounded, and where any is known."""
+    """Sums the costs of the tasks of each case, exactly rounded, and returns where any cost is known."""
     known = validity(cost)
     total, some = np.zeros(len(offsets) - 1), np.zeros(len(offsets) - 1, bool)
     if cost.null_count == len(cost):
@@ -183,20 +184,20 @@ def _sums(cost: pa.Array, offsets: Ints) -> tuple[Floats, Bools]:
 
 
 def _most(times: Longs, offsets: Ints) -> Longs:
-    found = np.full(len(offsets) - 1, NO_TIME, np.int64)
+    latest = np.full(len(offsets) - 1, NO_TIME, np.int64)
     some = offsets[1:] > offsets[:-1]
     if some.any():
-        found[some] = np.maximum.reduceat(times, offsets[:-1][some])
-    return found
+        latest[some] = np.maximum.reduceat(times, offsets[:-1][some])
+    return latest
 
 
 def _least(times: Longs, offsets: Ints) -> Longs:
     latest = np.iinfo(np.int64).max
-    found = np.full(len(offsets) - 1, latest, np.int64)
+    earliest = np.full(len(offsets) - 1, latest, np.int64)
     some = offsets[1:] > offsets[:-1]
     if some.any():
-        found[some] = np.minimum.reduceat(np.where(times == NO_TIME, latest, times), offsets[:-1][some])
-    return np.where(found == latest, NO_TIME, found)
+        earliest[some] = np.minimum.reduceat(np.where(times == NO_TIME, latest, times), offsets[:-1][some])
+    return np.where(earliest == latest, NO_TIME, earliest)
 
 
 Money = tuple[Floats, Bools]
@@ -205,8 +206,10 @@ Money = tuple[Floats, Bools]
 def prices(
     amounts: Mapping[str, Money], duration: Money, actors: Sequence[Coded], actor_kind: Coded, rates: Rates
 ) -> dict[str, pa.Array]:
-    """`cost_usd`, its parts and `cost_basis` of every task. `amounts`: what the source states, by column; `actors`:
-    names that a rate may go by, the person's, then roles and groups.
+    """Returns `cost_usd`, its parts and `cost_basis` of every task.
+
+    `amounts` are the stated amounts by column. `actors` are columns with names that may have a rate: the person's
+    first, then roles and groups.
     """
     cost, stated = amounts["cost_usd"]
     parts = {name: amounts[name] for name in ("cost_compute_usd", "cost_model_usd", "cost_human_usd")}
@@ -220,19 +223,19 @@ def prices(
     rated &= ~observed & duration[1]
     total = np.where(rated, duration[0] / MS_PER_HOUR * rate, total)
     known = observed | rated
-    made = {"cost_usd": array(total, pa.float64(), known), "cost_basis": _basis(observed, rated)}
+    columns = {"cost_usd": array(total, pa.float64(), known), "cost_basis": _basis(observed, rated)}
     kinds = np.array([list(PARTS).index(k) if k in PARTS else -1 for k in actor_kind.values.to_pylist()] or [-1])
     kind = np.where(actor_kind.codes >= 0, kinds[actor_kind.codes], -1)
     whole = known & ~split
     for number, column in enumerate(PARTS.values()):
         value, given = parts[column]
         mine = whole & (kind == number)
-        made[column] = array(np.where(mine, total, value), pa.float64(), given | mine)
-    return made
+        columns[column] = array(np.where(mine, total, value), pa.float64(), given | mine)
+    return columns
 
 
 def _rates(columns: Sequence[Coded], rates: Rates) -> Money:
-    """Dollars an hour: by the first column that names one with a rate."""
+    """Returns the hourly rates in dollars, by the first column whose name has a rate."""
     rate, known = np.zeros(len(columns[0].codes)), np.zeros(len(columns[0].codes), bool)
     for column in columns:
         of_name = [rates.get(name) for name in column.values.to_pylist()] if rates else []

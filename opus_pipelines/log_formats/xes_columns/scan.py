@@ -1,11 +1,10 @@
-"""The plain part of a XES log, found without a parser: traces whose every byte has the form in which nearly all logs
-are written.
+"""Finds the plain part of a XES log without an XML parser: traces in the form in which nearly all logs are written.
 
     <trace> <string key="..." value="..."/> ... <event> <date key="..." value="..."/> ... </event> ... </trace>
 
-What is accepted here is well-formed XML that lxml reads the same way. Whatever is unusual - other elements or
-attributes, nesting, comments, single quotes, line ends inside values, entities beyond the predefined - gives None: the
-caller then asks the parser.
+Text that is accepted here is well-formed XML that lxml reads in the same way. Anything unusual - other elements or
+attributes, nesting, comments, single quotes, line ends inside values, entities beyond the predefined ones - gives None,
+and the caller then uses the parser.
 """
 
 import re
@@ -37,7 +36,7 @@ _NAMED = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 
 @dataclass
 class Scanned:
-    """Plain traces, taken apart. Attributes are in the order of the file; `event` is -1 for those of a trace."""
+    """Scanned plain traces. Attributes are in the order of the file; `event` is -1 for those of a trace."""
 
     traces: int
     event_trace: Ints  # of each event: its trace
@@ -47,31 +46,32 @@ class Scanned:
     _values: pa.Array | None = field(default=None)  # where some of them are not as they are written
 
     def keys(self) -> pa.Array:
-        """The key of every attribute."""
+        """Returns the key of every attribute."""
         return self._texts.take(array(np.arange(0, len(self._texts), 4, dtype=np.int32), pa.int32()))
 
     def values(self, attributes: Ints) -> pa.Array:
-        """The values of some attributes, by their places; NULL where negative."""
+        """Returns the values of attributes by their positions. A negative position gives NULL."""
         if self._values is not None:
             return self._values.take(indices(attributes))
         return self._texts.take(indices(attributes * np.int32(4) + np.int32(2)))
 
     def replace(self, attributes: Ints, texts: pa.Array) -> None:
-        """Other values for some attributes, whose places ascend."""
+        """Replaces the values of attributes. Their positions must ascend."""
         every = self.values(np.arange(len(self.trace), dtype=np.int32))
         marked: Bools = np.zeros(len(self.trace), bool)
         marked[attributes] = True
         self._values = pa.compute.replace_with_mask(every, booleans(marked), texts)
 
     def lengths(self) -> Ints:
-        """Bytes of every value as it is written."""
+        """Returns the number of bytes of every value as written."""
         offsets = np.frombuffer(self._texts.buffers()[1], np.int32)
         return offsets[3::4] - offsets[2:-1:4]
 
 
 def scan(padded: bytes) -> Scanned | None:
-    """Take apart what `padded` (with `PADDING` zeros behind) holds: whole traces, from the first byte to the last, or
-    None.
+    """Scans `padded`, which must end with `PADDING` zero bytes.
+
+    Returns None unless it contains whole plain traces only.
     """
     size = len(padded) - PADDING
     text = np.frombuffer(padded, np.uint8, size)
@@ -110,7 +110,7 @@ def _marks(text: npt.NDArray[np.uint8]) -> tuple[Ints, int]:
 
 
 def _words(padded: bytes, kind: str) -> npt.NDArray[Any]:
-    """The text as little-endian numbers, one at every byte."""
+    """Returns the text as little-endian numbers, one that starts at every byte."""
     width = np.dtype(kind).itemsize
     return np.ndarray((len(padded) - width + 1,), kind, padded, 0, (1,))
 
@@ -156,7 +156,7 @@ def _tags(padded: bytes, starts: Ints) -> npt.NDArray[np.uint8] | None:
 
 
 def _attribute_ends(padded: bytes, starts: Ints, quotes: npt.NDArray[np.int32]) -> Ints | None:
-    """Where each attribute ends; None where one is not `<type key="..." value="..."/>`."""
+    """Returns where each attribute ends, or None if one is not `<type key="..." value="..."/>`."""
     words = _words(padded, "<u8")
     first, heads, last = words[starts], quotes[:, 0] - starts, words[np.maximum(quotes[:, 0] - 8, 0)]
     good = np.zeros(len(starts), bool)
@@ -172,7 +172,7 @@ def _attribute_ends(padded: bytes, starts: Ints, quotes: npt.NDArray[np.int32]) 
 
 
 def _only_space(padded: bytes, starts: Ints, ends: Ints, low: int) -> bool:
-    """Is there nothing but white space between the elements, and no control character anywhere else?"""
+    """Tells whether only white space is between the elements, and control characters are nowhere else."""
     lengths = ends - starts
     if len(lengths) and (lengths.min() < 0 or lengths.max() > _GAP):
         return False
@@ -213,7 +213,7 @@ def _is_text(padded: bytes) -> bool:
 def _placed(
     padded: bytes, quotes: npt.NDArray[np.int32], kinds: npt.NDArray[np.uint8], tags: npt.NDArray[np.uint8]
 ) -> Scanned | None:
-    """Whose attribute each is."""
+    """Assigns each attribute to its trace or event."""
     before = np.cumsum(kinds != _ATTRIBUTE, dtype=np.int32)[kinds == _ATTRIBUTE] - np.int32(1)
     inside = tags[before]
     if (inside == _TRACE_END).any():
@@ -225,33 +225,34 @@ def _placed(
     offsets[:-1:2] += 1
     offsets[-1] = offsets[-2] if len(quotes) else 0
     texts = pa.Array.from_buffers(pa.string(), 4 * len(quotes), [None, pa.py_buffer(offsets), pa.py_buffer(padded)])
-    found = Scanned(
+    scanned = Scanned(
         traces=int(np.count_nonzero(tags == _TRACE)),
         event_trace=trace_of_tag[tags == _EVENT],
         trace=trace_of_tag[before],
         event=np.where(inside == _EVENT, event_of_tag[before], np.int32(-1)),
         _texts=texts,
     )
-    return found if b"&" not in padded else _with_references(padded, quotes, found)
+    return scanned if b"&" not in padded else _with_references(padded, quotes, scanned)
 
 
-def _with_references(padded: bytes, quotes: npt.NDArray[np.int32], found: Scanned) -> Scanned | None:
-    """References resolved where all stand in values and are predefined or numbers of characters."""
+def _with_references(padded: bytes, quotes: npt.NDArray[np.int32], scanned: Scanned) -> Scanned | None:
+    """Resolves references if all are in values and are predefined or character numbers, else returns None."""
     places = np.flatnonzero(np.frombuffer(padded, np.uint8) == ord("&")).astype(np.int32)
     owners = np.searchsorted(quotes[:, 3], places)
     if (owners == len(quotes)).any() or (quotes[owners, 2] > places).any():
         return None
     marked: Ints = np.unique(owners).astype(np.int32)
     try:
-        found.replace(marked, strings([_resolved(text) for text in found.values(marked).to_pylist()]))
+        scanned.replace(marked, strings([_resolved(text) for text in scanned.values(marked).to_pylist()]))
     except ValueError:
         return None
-    return found
+    return scanned
 
 
 def _resolved(text: str) -> str:
-    """`text` with its references replaced; raises ValueError where one is of another kind or names no character of
-    XML.
+    """Returns `text` with resolved references.
+
+    Raises ValueError for a reference of another kind or no XML character.
     """
     if "&" in _REFERENCE.sub("", text):
         raise ValueError("no such reference")

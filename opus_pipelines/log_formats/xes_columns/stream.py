@@ -1,7 +1,8 @@
-"""The stream of a XES file: plain traces are cut out of it and read by their columns, all else goes through the parser.
+"""Splits the stream of a XES file: plain traces are read by columns, everything else goes through the parser.
 
-The parser sees the file without the plain traces. They are whole, balanced elements, and stand where the parser says
-that a trace would stand directly inside the log: so what it sees is well-formed where, and only where, the file is.
+The parser receives the file without the plain traces. These are whole, balanced elements at positions where the parser
+reports that a trace would be a direct child of the log. What the parser receives is therefore well-formed if and only
+if the file is.
 """
 
 from collections.abc import Callable
@@ -21,20 +22,20 @@ _BEGIN, _END = b"<trace>", b"</trace>"
 
 
 class TraceReader(Protocol):
-    """Whom the traces are handed to."""
+    """The receiver of the traces."""
 
     def plain(self, text: bytes) -> bool:
-        """Whole traces, padded; False where they are not plain."""
+        """Reads whole traces, padded. Returns False if they are not plain."""
 
     def trace(self, element: Any) -> None:
-        """A trace that the parser found."""
+        """Reads a trace from the parser."""
 
     def stray(self, element: Any) -> None:
-        """An event outside of every trace."""
+        """Handles an event outside of every trace."""
 
 
 def read_stream(open_file: Callable[[], BinaryIO], reader: TraceReader) -> None:
-    """Hand every trace to `reader`, in the order of the file; raises InputError where the XML is broken or no log."""
+    """Passes every trace to `reader`, in the order of the file. Raises InputError if the XML is malformed or no log."""
     try:
         with open_file() as file:
             stream = _Stream(reader)
@@ -65,8 +66,8 @@ def _cut(file: BinaryIO, stream: "_Stream") -> None:
 
 
 def _place(open_file: Callable[[], BinaryIO]) -> etree.XMLSyntaxError | None:
-    """The error with its place in the whole file: the parser counted without what was cut out."""
-    stream = _Stream(_Nobody())
+    """Returns the error with its position in the whole file, because the parser did not count what was cut out."""
+    stream = _Stream(_NullReader())
     try:
         with open_file() as file:
             while block := file.read(_BLOCK):
@@ -79,8 +80,8 @@ def _place(open_file: Callable[[], BinaryIO]) -> etree.XMLSyntaxError | None:
     return None
 
 
-class _Nobody:
-    """Reads nothing."""
+class _NullReader:
+    """A receiver that ignores everything."""
 
     def plain(self, text: bytes) -> bool:
         return False
@@ -100,14 +101,14 @@ class _Stream:
         self._between = False  # is the parser known to be directly inside the log?
 
     def feed(self, text: bytes) -> None:
-        """Let the parser see it."""
+        """Passes text to the parser."""
         if text and not (self._between and not text.strip()):
             self._between = False
             self._parser.feed(text)
             self._take()
 
     def traces(self, text: bytes) -> None:
-        """Text from the beginning of a trace to the end of one."""
+        """Passes on text from the beginning of a trace to the end of one."""
         if self._is_between() and self._reader.plain(text.rstrip() + bytes(PADDING)):
             return
         middle = text.find(_BEGIN, len(text) // 2) if len(text) > _SMALLEST else -1
@@ -118,7 +119,7 @@ class _Stream:
             self.feed(text)
 
     def close(self) -> None:
-        """The file is at its end."""
+        """Ends the file."""
         root = self._parser.close()
         self._take()
         refuse_doctype(root)
@@ -128,7 +129,7 @@ class _Stream:
             self._reader.stray(element)
 
     def _is_between(self) -> bool:
-        """Ask the parser, by a mark, whether a trace that came now would stand directly inside the log."""
+        """Tells, with a marker element, whether a trace at this point would be a direct child of the log."""
         if not self._between and self._log is not None and self._is_plain_log():
             before = self._done
             self._parser.feed(f'<trace {self._mark}=""/>'.encode())

@@ -1,5 +1,6 @@
-"""From events to Task Implementations, a block of whole cases at once: the rules of `events`, by running counts
-instead of queues.
+"""Converts events to Task Implementations, a block of whole cases at a time.
+
+The rules are those of `event_logs.lifecycles`, with running counts instead of queues.
 """
 
 from dataclasses import dataclass
@@ -14,13 +15,14 @@ _EXACT = 2**53  # microseconds that a float still holds
 
 
 class TooLongError(ValueError):
-    """Times so far apart that a float does not hold their difference."""
+    """The difference of two times is too large for a float."""
 
 
 @dataclass
 class Tasks:
-    """The tasks of a block, in order of carrying out. `own`: the event each was made of; `done`: the event that
-    completed it, else -1.
+    """The tasks of a block, in execution order.
+
+    `own` is the event of each task, and `done` the event that completed it, else -1.
     """
 
     case: Ints
@@ -31,19 +33,20 @@ class Tasks:
     not_work: int
 
     def first_of_case(self) -> Bools:
-        """Where a case begins."""
+        """Returns which tasks are the first of their case."""
         return np.diff(self.case, prepend=-1) != 0
 
     def position(self) -> Ints:
-        """Place of each task in its case."""
+        """Returns the position of each task in its case."""
         first = self.first_of_case()
         places = np.arange(len(self.case), dtype=np.int32)
         return places - np.maximum.accumulate(np.where(first, places, 0)).astype(np.int32)
 
 
 def tasks_of(case: Ints, time: Longs, kind: Ints, run: Longs, log_has_work: bool) -> Tasks:
-    """The tasks of events in file order: their case (ascending), time, kind of transition, and number of task and
-    instance.
+    """Returns the tasks of events in file order.
+
+    The arrays have one element per event: case (ascending), time, kind of transition, and number of task and instance.
     """
     order = _in_order(case, time)
     if log_has_work:
@@ -57,23 +60,26 @@ def tasks_of(case: Ints, time: Longs, kind: Ints, run: Longs, log_has_work: bool
 
 
 def between(before: Longs, after: Longs) -> tuple[Floats, Bools]:
-    """Milliseconds from one time to another and where both are known; raises TooLongError."""
+    """Returns the milliseconds from one time to another, and where both are known. Raises TooLongError."""
     known = (before != NO_TIME) & (after != NO_TIME)
-    apart = np.where(known, after, 0) - np.where(known, before, 0)
-    if len(apart) and max(int(apart.max()), -int(apart.min())) >= _EXACT:
+    difference = np.where(known, after, 0) - np.where(known, before, 0)
+    if len(difference) and max(int(difference.max()), -int(difference.min())) >= _EXACT:
         raise TooLongError
-    return apart / 1000, known
+    return difference / 1000, known
 
 
 def waits(tasks: Tasks) -> tuple[Floats, Bools]:
-    """Milliseconds from the end of the task before, and where that is known and not negative."""
+    """Returns the milliseconds from the end of the preceding task, and where that is known and not negative."""
     previous = np.roll(tasks.ended, 1)
     gaps, known = between(previous, tasks.started)
     return gaps, known & ~tasks.first_of_case() & (gaps >= 0)
 
 
 def _in_order(case: Ints, time: Longs) -> Longs:
-    """By time inside each case, then by place; an event without a time stands where the one before it does."""
+    """Sorts events by time within each case, then by position.
+
+    An event without a time stays behind the one before it.
+    """
     places = np.arange(len(case))
     same_case = np.diff(case, prepend=-1) == 0
     if (time == NO_TIME).any():
@@ -84,8 +90,9 @@ def _in_order(case: Ints, time: Longs) -> Longs:
 
 
 def _pairs(case: Ints, kind: Ints, run: Longs) -> tuple[Longs, Bools]:
-    """Of every event the place of the one that completes it (-1: none), and whether it completes another. First in,
-    first out.
+    """Pairs starts with completes, first in first out.
+
+    Returns, for every event, the position of the event that completes it (-1: none), and whether it completes another.
     """
     completed_by, taken = np.full(len(case), -1, np.int64), np.zeros(len(case), bool)
     if not (kind == START).any():
@@ -99,8 +106,8 @@ def _pairs(case: Ints, kind: Ints, run: Longs) -> tuple[Longs, Bools]:
     number = np.cumsum(fresh) - 1
     level = np.cumsum(np.where(is_start, 1, -1))
     level -= (level - np.where(is_start, 1, -1))[fresh][number]
-    apart = number * (2 * len(places) + 2)
-    lowest = np.minimum(np.minimum.accumulate(level - apart) + apart, 0)
+    stride = number * (2 * len(places) + 2)
+    lowest = np.minimum(np.minimum.accumulate(level - stride) + stride, 0)
     before = np.where(fresh, 0, np.roll(lowest, 1))
     matched = ~is_start & (level >= before)
     starts = places[is_start]

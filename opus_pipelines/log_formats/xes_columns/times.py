@@ -1,5 +1,6 @@
-"""Times of a whole column at once: the forms of ISO 8601 that nearly all logs write; every other one by the parser of
-single times.
+"""Parses a whole column of times at once, in the forms of ISO 8601 that nearly all logs use.
+
+All other times go through the parser of single times.
 """
 
 import numpy as np
@@ -28,11 +29,12 @@ _EPOCH_DAY = 719_162  # days from 0001-01-01 to 1970-01-01
 
 
 def microseconds(texts: pa.Array, parser: TimeParser, plain: bool) -> Longs:
-    """Microseconds since 1970 in UTC of every text; raises BadValueError for the first that is no time.
+    """Returns microseconds since 1970 in UTC of every text.
 
-    `plain`: no `time_format` is stated, so that ISO 8601 may be read here.
+    `plain`: no `time_format` is stated, so ISO 8601 may be read here. Raises BadValueError for the first text that is
+    no time.
     """
-    found = np.full(len(texts), NO_TIME, np.int64)
+    results = np.full(len(texts), NO_TIME, np.int64)
     rest = np.ones(len(texts), bool)
     offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, texts.offset * 4)
     lengths = np.diff(offsets)
@@ -42,18 +44,18 @@ def microseconds(texts: pa.Array, parser: TimeParser, plain: bool) -> Longs:
         if len(rows):
             written = content[offsets[rows][:, None] + np.arange(length, dtype=np.int32)]
             moments, good = _iso(np.ascontiguousarray(written.T), form)
-            found[rows[good]] = moments[good]
+            results[rows[good]] = moments[good]
             rest[rows[good]] = False
     if rest.any():
         places = np.flatnonzero(rest)
         coded = texts.take(array(places.astype(np.int32), pa.int32())).dictionary_encode()
         moments = np.array([parser(text) for text in coded.dictionary.to_pylist()], np.int64)
-        found[places] = moments[numbers(coded.indices, np.int32)]
-    return found
+        results[places] = moments[numbers(coded.indices, np.int32)]
+    return results
 
 
 def _iso(written: npt.NDArray[np.uint8], form: str) -> tuple[Longs, Bools]:
-    """Moments of texts of one form (a row a character), and which of them are real ones."""
+    """Returns the times of texts of one form (one row per character), and which of them are valid."""
     digits = written - np.uint8(48)
     good = np.ones(written.shape[1], bool)
     for place, kind in enumerate(form):

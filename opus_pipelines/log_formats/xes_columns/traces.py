@@ -1,9 +1,8 @@
-"""Plain XES traces to implementations, a block at a time and column by column: what `xes` and `assembler` do record by
-record.
+"""Converts plain XES traces to implementations, a block at a time, as `xes` and `assembler` do record by record.
 
-The two ways agree in every value and count. Whatever a column cannot settle as it stands - a value to reject, a case
-seen before, an amount that is not in dollars, settings that combine an event's attributes - is left to the records'
-way: `read` then says None.
+Both give the same values and counts. What a column cannot decide - a value to reject, a case seen before, an amount
+that is not in dollars, settings that combine an event's attributes - is left to the reading by records: `read` then
+returns None.
 """
 
 from collections.abc import Mapping
@@ -53,8 +52,9 @@ _AMOUNTS = ("cost_usd", "cost_compute_usd", "cost_model_usd", "cost_human_usd")
 
 
 class ColumnarTraces:
-    """Reads blocks of plain traces of one file into `sink`. `usable`: the settings ask for nothing that columns cannot
-    do.
+    """Reads blocks of plain traces of one file into `sink`.
+
+    `usable`: columns can do all that the settings require.
     """
 
     def __init__(
@@ -73,8 +73,9 @@ class ColumnarTraces:
         self.usable = not (self._plan.combines or fields & _RECORDS_ONLY or self._plan.keys["event_id"])
 
     def read(self, padded: bytes) -> int | None:
-        """Read whole traces (with padding behind, see `scan`); how many events they have, None where the records must
-        be read.
+        """Reads whole traces (padded, see `scan`).
+
+        Returns the number of events, or None if the records must be read one by one.
         """
         try:
             scanned = scan(padded) if self.usable else None
@@ -82,10 +83,10 @@ class ColumnarTraces:
         except (UnusualError, TooLongError, BadValueError):
             return None
 
-    def _redacted(self, found: tuple[Level, Level]) -> tuple[Level, Level]:
-        for level in found if self._sink.redactor.active else ():
+    def _redacted(self, trace_and_event: tuple[Level, Level]) -> tuple[Level, Level]:
+        for level in trace_and_event if self._sink.redactor.active else ():
             level.redact(self._sink.redactor.flat)
-        return found
+        return trace_and_event
 
     def _block(self, traces: Level, events: Level) -> int:
         case_ids = self._cases.ids(traces, self._id_key)
@@ -104,24 +105,24 @@ class ColumnarTraces:
         if _may_repeat(case, times, kind, run):
             raise UnusualError
         tasks = tasks_of(case, times, kind, run, has_work)
-        made = self._task_columns(tasks, events, traces, activity)
+        task_columns = self._task_columns(tasks, events, traces, activity)
         offsets = np.searchsorted(tasks.case, np.arange(traces.rows + 1)).astype(np.int32)
         columns = self._cases.columns(
-            traces, events, tasks, Coded(activity.codes[tasks.own], activity.values), made["cost_usd"], offsets
+            traces, events, tasks, Coded(activity.codes[tasks.own], activity.values), task_columns["cost_usd"], offsets
         )
-        columns |= {"case_id": case_ids, "tasks": _lists(made, offsets)}
+        columns |= {"case_id": case_ids, "tasks": _lists(task_columns, offsets)}
         self._sink.block(Block(columns, events.rows, tasks.not_work, len(tasks.own), has_work))
         return events.rows
 
     def _times(self, events: Level) -> Longs:
         places = events.places(self._plan.keys["time"])
         known = places >= 0
-        found = np.full(events.rows, NO_TIME, np.int64)
+        moments = np.full(events.rows, NO_TIME, np.int64)
         if known.any():
-            found[known] = microseconds(
+            moments[known] = microseconds(
                 events.scanned.values(places[known]), self._plan.times, plain=not self._settings.time_format
             )
-        return found
+        return moments
 
     def _kinds(self, events: Level) -> Ints:
         transition = events.coded(self._plan.keys["transition"])
@@ -173,7 +174,7 @@ class ColumnarTraces:
 
     @staticmethod
     def _later(tasks: Tasks, column: Coded) -> Coded:
-        """Of each task what its last event says."""
+        """Returns the value of each task's last event."""
         return Coded(later(column.codes, tasks.own, tasks.done), column.values)
 
     def _titles(self, tasks: Tasks, events: Level, key: pa.Array) -> pa.Array:
@@ -184,25 +185,25 @@ class ColumnarTraces:
         return events.scanned.values(titles[np.where(tasks.done >= 0, tasks.done, tasks.own)])
 
     def _parsed(self, tasks: Tasks, events: Level) -> dict[str, Coded]:
-        """The fields of a task that are no plain text."""
+        """Returns the fields of the tasks that are not plain text."""
         kinds = {c.name: c.type for c in TASK_IMPLEMENTATION}
-        found = {}
+        fields = {}
         for field, parse, key in self._plan.fields:
             if parse is not values.text:
                 column = events.parsed(key, parse, kinds[field])
-                found[field] = Coded(later(column.codes, tasks.own, tasks.done), column.values)
-        return found
+                fields[field] = Coded(later(column.codes, tasks.own, tasks.done), column.values)
+        return fields
 
     def _amounts(self, tasks: Tasks, events: Level, traces: Level) -> dict[str, Coded]:
         keys: Mapping[str, str] = {field: key for _, field, key in self._plan.amounts}
-        found = {}
+        amounts = {}
         for field in _AMOUNTS:
             key = keys.get(field)
             if key in events.columns:
                 only_dollars(self._settings, events.coded(self._plan.currency), traces.coded(self._cases.currency))
             column = events.parsed(key, partial(dollars, self._sink.money, key or ""), pa.float64())
-            found[field] = Coded(later(column.codes, tasks.own, tasks.done), column.values)
-        return found
+            amounts[field] = Coded(later(column.codes, tasks.own, tasks.done), column.values)
+        return amounts
 
     def _key_of(self, field: str) -> str | None:
         return next((key for name, _, key in self._plan.fields if name == field), None)
@@ -215,7 +216,7 @@ def _lists(columns: dict[str, pa.Array], offsets: Ints) -> pa.ListArray:
 
 
 def _may_repeat(case: Ints, times: Longs, kind: Ints, run: Longs) -> bool:
-    """May two events of a case say the same? Those without a time never do."""
+    """Tells whether two events of a case may be equal. Events without a time never are."""
     known = np.flatnonzero(times != NO_TIME)
     order = known[np.lexsort((kind[known], run[known], times[known], case[known]))]
     same = np.ones(max(len(order) - 1, 0), bool)

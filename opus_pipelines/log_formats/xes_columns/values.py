@@ -1,6 +1,4 @@
-"""What plain traces hold, column by column: a column is the place of each record's attribute of one key, -1 where it
-has none.
-"""
+"""Columns of plain traces: a column has the position of each record's attribute of one key, or -1."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -29,22 +27,22 @@ _MOST_CELLS = 1 << 26
 
 
 class UnusualError(ValueError):
-    """Something that whole columns cannot hold: the records must be read one by one."""
+    """Columns cannot represent the records; they must be read one by one."""
 
 
 class Coded(NamedTuple):
-    """A column by its different values: the number of each record's value, -1 where it has none."""
+    """A column in dictionary encoding: the code of each record's value, -1 if it has none, and the distinct values."""
 
     codes: Ints
     values: pa.Array
 
     def array(self, records: Ints | None = None) -> pa.Array:
-        """The values of all records, or of some; a negative place gives NULL."""
+        """Returns the values of all records, or of some. A negative position gives NULL."""
         codes = self.codes if records is None else at(self.codes, records)
         return self.values.take(indices(codes))
 
     def numbers(self) -> tuple[Floats, Bools]:
-        """The values as numbers, and which are known."""
+        """Returns the values as numbers, and which of them are known."""
         known = self.codes >= 0
         if not len(self.values):
             return np.zeros(len(known)), known
@@ -53,27 +51,30 @@ class Coded(NamedTuple):
 
 @dataclass
 class Level:
-    """The events, or the traces, of a block: `columns` by key, empty values left out."""
+    """The events, or the traces, of a block. `columns` has the columns by key, without empty values."""
 
     rows: int
     columns: dict[str, Ints]
     scanned: Scanned
 
     def places(self, key: str | None) -> Ints:
-        """The column of a key."""
-        found = self.columns.get(key) if key else None
-        return np.full(self.rows, -1, np.int32) if found is None else found
+        """Returns the column of a key."""
+        column = self.columns.get(key) if key else None
+        return np.full(self.rows, -1, np.int32) if column is None else column
 
     def coded(self, key: str | None) -> Coded:
-        """The column of a key by its different texts."""
+        """Returns the column of a key in dictionary encoding."""
         return coded(self.scanned, self.places(key))
 
     def parsed(self, key: str | None, parse: Callable[[str], Any], kind: pa.DataType) -> Coded:
-        """The column of a key, each different text read once; a text that means nothing is none. Raises BadValueError."""
+        """Returns the column of a key with each distinct text parsed once.
+
+        A text without a meaning counts as missing. Raises BadValueError.
+        """
         return parsed(self.coded(key), parse, kind)
 
     def redact(self, flat: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        """What `flat` leaves out of a record is left out, and what it replaces replaced."""
+        """Removes and replaces values as `flat` does for a record."""
         for key in list(self.columns):
             whole = {key: "x"}
             if flat(whole) is whole:
@@ -88,9 +89,9 @@ class Level:
 
 
 def levels(scanned: Scanned) -> tuple[Level, Level]:
-    """Traces and events; raises UnusualError where a record has a key twice, or an empty one."""
-    found = scanned.keys().dictionary_encode()
-    names, codes = found.dictionary.to_pylist(), numbers(found.indices, np.int32)
+    """Returns traces and events. Raises UnusualError if a record has a key twice, or an empty key."""
+    keys = scanned.keys().dictionary_encode()
+    names, codes = keys.dictionary.to_pylist(), numbers(keys.indices, np.int32)
     if len(names) > _MOST_KEYS or "" in names:
         raise UnusualError
     of_event = scanned.event >= 0
@@ -114,16 +115,16 @@ def levels(scanned: Scanned) -> tuple[Level, Level]:
 
 
 def coded(scanned: Scanned, places: Ints) -> Coded:
-    """A column by its different texts."""
+    """Converts a column to dictionary encoding."""
     known = np.flatnonzero(places >= 0)
-    found = scanned.values(places[known]).dictionary_encode()
+    texts = scanned.values(places[known]).dictionary_encode()
     codes = np.full(len(places), -1, np.int32)
-    codes[known] = numbers(found.indices, np.int32)
-    return Coded(codes, found.dictionary)
+    codes[known] = numbers(texts.indices, np.int32)
+    return Coded(codes, texts.dictionary)
 
 
 def parsed(column: Coded, parse: Callable[[str], Any], kind: pa.DataType) -> Coded:
-    """Each different text read once; a text that means nothing is none."""
+    """Parses each distinct text once. A text without a meaning counts as missing."""
     values = typed([parse(text) for text in column.values.to_pylist()], kind)
     known = validity(values)
     codes = (
@@ -135,29 +136,35 @@ def parsed(column: Coded, parse: Callable[[str], Any], kind: pa.DataType) -> Cod
 
 
 def at(column: Ints, records: Ints) -> Ints:
-    """The column at some records, -1 where the record is negative."""
+    """Returns the column at some records, -1 for a negative record."""
     return np.where(records >= 0, column[records], np.int32(-1)) if len(column) else np.full(len(records), -1, np.int32)
 
 
 def later(column: Ints, own: Ints, done: Ints) -> Ints:
-    """The column at `done`, and where that says nothing at `own`."""
+    """Returns the column at `done`, and at `own` where `done` has no value."""
     first = column[own]
     second = at(column, done)
     return np.where(second >= 0, second, first)
 
 
 def of_cases(column: Ints, case: Ints, cases: int, last: bool = False) -> Ints:
-    """Of each case what its first record (or its last) with a value holds; `case` of each record, ascending."""
+    """Returns the value of the first record (or the last) of each case that has one.
+
+    `case` is the case of each record, ascending.
+    """
     rows = np.flatnonzero(column >= 0)
-    found = np.full(cases, -1, np.int32)
+    positions = np.full(cases, -1, np.int32)
     owners = case[rows]
     edge = np.diff(owners, append=-1) != 0 if last else np.diff(owners, prepend=-1) != 0
-    found[owners[edge]] = column[rows[edge]]
-    return found
+    positions[owners[edge]] = column[rows[edge]]
+    return positions
 
 
 def maps(scanned: Scanned, columns: Iterable[tuple[str, Ints]], rows: int) -> pa.MapArray:
-    """The values of several columns as a map a row, by name; raises UnusualError where that would be huge."""
+    """Returns the values of several columns as one map per row, by name.
+
+    Raises UnusualError if it would be too large.
+    """
     filled = sorted((name, places) for name, places in columns if (places >= 0).any())
     if rows * len(filled) > _MOST_CELLS:
         raise UnusualError
@@ -171,7 +178,7 @@ def maps(scanned: Scanned, columns: Iterable[tuple[str, Ints]], rows: int) -> pa
 
 
 def dollars(money: Money, key: str, text: str) -> float:
-    """An amount in dollars; raises UnusualError where it is in another currency, BadValueError where it is none."""
+    """Returns an amount in dollars. Raises UnusualError for another currency, BadValueError for no amount."""
     amount = money.read(text, None, key)
     if amount.currency != DOLLAR or amount.usd is None:
         raise UnusualError
@@ -179,7 +186,7 @@ def dollars(money: Money, key: str, text: str) -> float:
 
 
 def only_dollars(settings: SourceSettings, *currencies: Coded) -> None:
-    """Raises UnusualError where amounts may be in another currency than the dollar."""
+    """Raises UnusualError if amounts may be in another currency than the dollar."""
     stated = {text.strip().upper() for column in currencies for text in column.values.to_pylist()}
     if stated - {DOLLAR} or (settings.currency or DOLLAR) != DOLLAR:
         raise UnusualError
