@@ -1,10 +1,10 @@
-"""Aggregates of a source that grew: those of an earlier version, less the cases that changed or went, plus those that
-changed or came.
+"""Computes the aggregates of a grown source from those of its earlier version and from its changed cases.
 
-Only these cases are mined. Counts and sums are exact integers, so that adding and taking away gives what mining all
-cases gives, to the last bit. A smallest or largest value cannot be taken away: it stands where no removed case can have
-had it, or an added one has it, too. Of texts only the most frequent are kept: a full list may lack one that would now
-be among them. Where either leaves a doubt, `combined` says None, and that aggregate is mined from all cases.
+The aggregates of removed cases are subtracted, those of added cases are added, and only these cases are mined. Counts
+and sums are exact integers, so the result is bit for bit that of mining all cases. A minimum or maximum cannot be
+subtracted: it is kept where no removed case can have had it, or where an added case has it too. Only the most frequent
+texts are kept, so a full list may lack a text that would now be among them. In these doubtful cases `combined` returns
+None, and the aggregate is mined from all cases.
 """
 
 import json
@@ -30,9 +30,7 @@ _VARIANT_COUNTS = ("implementations", "success_known", "successes")
 
 @dataclass(frozen=True)
 class Earlier:
-    """Aggregates of an earlier version of a source: their folder, and the folder of the implementations that they were
-    mined from.
-    """
+    """An earlier version of a source: the folder of its aggregates, and that of the implementations behind them."""
 
     aggregates: Path
     implementations: Path
@@ -40,7 +38,7 @@ class Earlier:
 
 @dataclass(frozen=True)
 class Change:
-    """What happened to a source's cases since an earlier version: rows of the earlier and of the new implementations."""
+    """The row numbers of the cases that were removed from the earlier, and added in the new implementations."""
 
     earlier: Earlier
     removed: pa.Array
@@ -48,7 +46,7 @@ class Change:
 
 
 def write_facts(folder: Path, content: str, code: str, aliases: Iterable[tuple[str | None, str, str]]) -> None:
-    """Note what aggregates are mined from. Names of tasks stand there as hashes only."""
+    """Writes what the aggregates were mined from. The names of tasks are stored as hashes only."""
     write_json(
         folder / FACTS, {"content": content, "code": code, "aliases": sorted(digest(*alias) for alias in aliases)}
     )
@@ -57,8 +55,9 @@ def write_facts(folder: Path, content: str, code: str, aliases: Iterable[tuple[s
 def earlier_versions(
     lake: Lake, source: str, code: str, aliases: Iterable[tuple[str | None, str, str]]
 ) -> list[Earlier]:
-    """The mined versions of a source that may be continued: by the same code, with no task that has another id now.
-    Newest first.
+    """Returns the mined versions of a source that can be continued, newest first.
+
+    They were mined by the same code, and each of their tasks still has the same id.
     """
     known = {digest(*alias) for alias in aliases}
     found = []
@@ -73,7 +72,7 @@ def earlier_versions(
 
 
 def change_since(earlier: Earlier, implementations: Path) -> Change | None:
-    """What changed; None where so much did that mining everything is as cheap, or cases have no hash."""
+    """Returns the change; None when so much changed that mining everything costs no more, or a hash is missing."""
     before, now = _hashes(earlier.implementations), _hashes(implementations)
     if before.null_count or now.null_count:  # cases without a hash cannot be told apart
         return None
@@ -85,7 +84,7 @@ def change_since(earlier: Earlier, implementations: Path) -> Change | None:
 
 
 def write_rows(implementations: Path, rows: pa.Array, source: str, folder: Path) -> None:
-    """Some implementations as a source of their own, called `source`, for mining."""
+    """Writes some implementations as a source of their own, called `source`, for mining."""
     table = pq.ParquetFile(implementations / PART).read().take(rows)
     place = table.schema.get_field_index("source")
     table = table.set_column(place, table.schema.field(place), pa.repeat(pa.scalar(source), len(table)))
@@ -96,8 +95,9 @@ def write_rows(implementations: Path, rows: pa.Array, source: str, folder: Path)
 def combined(
     name: str, keys: tuple[str, ...], old: pa.Table, removed: pa.Table, added: pa.Table, most_texts: int
 ) -> pa.Table | None:
-    """The rows of one aggregate, in no order; None where it must be mined from all cases. All three tables have the
-    same columns.
+    """Returns the rows of one aggregate in no order; None when it must be mined from all cases.
+
+    All three tables have the same columns.
     """
     if name == "variants":
         return _variants(old, removed, added)
@@ -108,7 +108,7 @@ def combined(
     least = [column for column in old.schema.names if column.startswith("first_") or column.endswith("_min")]
     most = [column for column in old.schema.names if column.startswith("last_") or column.endswith("_max")]
     sums = [column for column in old.schema.names if column not in (*keys, *least, *most)]
-    if not _extremes_stand(keys, least, most, old, removed, added):
+    if not _extremes_hold(keys, least, most, old, removed, added):
         return None
     minus = removed
     for column in sums:
@@ -137,28 +137,26 @@ def _grouped(table: pa.Table, keys: tuple[str, ...], how: Mapping[str, str]) -> 
     return grouped.rename_columns([*keys, *how])
 
 
-def _extremes_stand(
+def _extremes_hold(
     keys: tuple[str, ...], least: list[str], most: list[str], old: pa.Table, removed: pa.Table, added: pa.Table
 ) -> bool:
-    """Is the smallest (largest) value of what stays and comes the smallest of the old and the added, wherever a case
-    was removed?
-    """
+    """Tells whether every minimum and maximum is still that of the remaining and the added cases."""
     if not (least or most) or not len(removed):
         return True
-    before, came = _by_key(old, keys), _by_key(added, keys)
+    before, new_rows = _by_key(old, keys), _by_key(added, keys)
     for row in removed.to_pylist():
         key = tuple(row[name] for name in keys)
-        was, new = before.get(key), came.get(key, {})
-        if was is None:
+        old_row, new_row = before.get(key), new_rows.get(key, {})
+        if old_row is None:
             return False
         for column in (*least, *most):
             sign = 1 if column in least else -1
-            if not _stands(row[column], was[column], new.get(column), sign):
+            if not _extreme_holds(row[column], old_row[column], new_row.get(column), sign):
                 return False
     return True
 
 
-def _stands(removed: Any, old: Any, added: Any, sign: int) -> bool:
+def _extreme_holds(removed: Any, old: Any, added: Any, sign: int) -> bool:
     if removed is None or (removed > old if sign > 0 else removed < old):
         return True
     return added is not None and bool(added <= removed if sign > 0 else added >= removed)
@@ -169,7 +167,7 @@ def _by_key(table: pa.Table, keys: tuple[str, ...]) -> dict[tuple[Any, ...], dic
 
 
 def _joined(totals: pa.Table, extremes: pa.Table, keys: tuple[str, ...]) -> pa.Table:
-    """Both have a row for every key of what was old or was added; NULL is a key like any other."""
+    """Joins both tables by key. Both have a row for every key of an old or added row; NULL is a key like any other."""
     found = _by_key(extremes, keys)
     rest = [name for name in extremes.schema.names if name not in keys]
     wanted = [found[tuple(row)] for row in zip(*(totals[key].to_pylist() for key in keys), strict=True)]

@@ -1,7 +1,6 @@
-"""Mining: Spark over the implementations of the sources that changed, and one partition of mergeable aggregates a
-source.
+"""Mines the implementations of changed sources with Spark into one folder of mergeable aggregates per source.
 
-Of a source that grew only the cases that changed are mined (`delta`).
+When a source grew, only its changed cases are mined (`aggregate_delta`).
 """
 
 from collections.abc import Callable, Iterable
@@ -71,7 +70,10 @@ PARAMETERS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class SourcePart:
-    """One source as it is to be mined: its implementations' folder, and its aliases (industry, task_key, task_id)."""
+    """A source to be mined: the folder of its implementations and its aliases (industry, task_key, task_id).
+
+    `stated` holds the activity kinds that a person stated. They are no part of the aggregates.
+    """
 
     source: str
     content: str
@@ -83,17 +85,18 @@ class SourcePart:
 
     @cached_property
     def key(self) -> str:
-        """Hash of what the aggregates depend on: implementations, aliases, the version of mining."""
+        """The hash of all that the aggregates depend on: implementations, aliases, the version of mining."""
         return digest(self.content, self.aliases, versions_of("mining"))
 
     def place(self, lake: Lake) -> Path:
-        """Where its aggregates lie."""
+        """Returns the folder of its aggregates."""
         return lake.root / "aggregates" / f"source_key={slug(self.source)}" / f"content={self.key}"
 
 
 def mine_missing(lake: Lake, parts: Iterable[SourcePart], session: "Callable[[], SparkSession]") -> list[str]:
-    """Mine the sources whose aggregates are not there yet, in one pass over all of them; returns their names. No such
-    source, no Spark.
+    """Mines the sources without aggregates in one pass over all of them, and returns their names.
+
+    `session` is called only when there is such a source.
     """
     missing = [part for part in parts if not part.place(lake).exists()]
     if not missing:
@@ -117,8 +120,9 @@ def mine_missing(lake: Lake, parts: Iterable[SourcePart], session: "Callable[[],
 
 
 def read_aggregate(lake: Lake, parts: Iterable[SourcePart], name: str) -> pa.Table:
-    """One kind of aggregate of all sources, in their order; rows of different sources are not added up yet. `name` may
-    be `cases`.
+    """Returns the rows of one aggregate of all sources, in their order.
+
+    Rows of different sources are not added up yet. `name` may be `cases`.
     """
     schema = CASES.schema if name == "cases" else AGGREGATES[name]
     tables = [pq.ParquetFile(part.place(lake) / f"{name}.parquet").read() for part in parts]
@@ -130,8 +134,9 @@ Mined = dict[tuple[str, str], pa.Table]  # source and aggregate → rows
 
 @dataclass
 class _Grown:
-    """A source of which only the changed cases are mined, as two sources of their own: those that went and those that
-    came.
+    """A source of which only the changed cases are mined.
+
+    `jobs` are two temporary sources: its removed cases and its added cases.
     """
 
     source: str
@@ -139,7 +144,7 @@ class _Grown:
     jobs: list[SourcePart]
 
     def add(self, name: str, mined: Mined) -> bool:
-        """Make one aggregate of the earlier one and what was mined; False where it must be mined from all cases."""
+        """Adds one aggregate of the source to `mined`; returns False when it must be mined from all cases."""
         stored = RAW_VARIANTS if name == "variants" else name
         old = pq.ParquetFile(self.change.earlier.aggregates / f"{stored}.parquet").read()
         removed, added = (mined[job.source, name].select(old.schema.names).cast(old.schema) for job in self.jobs)
@@ -150,8 +155,9 @@ class _Grown:
 
 
 def _mined_rows(lake: Lake, parts: list[SourcePart], spark: "SparkSession") -> Mined:
-    """The rows of every aggregate of every source: mined from all its cases, or from those that changed since it was
-    mined last.
+    """Returns the rows of every aggregate of every source.
+
+    They are mined from all its cases, or from those that changed since it was mined last.
     """
     with lake.staging() as folder:
         grown = {part.source: found for part in parts if (found := _grown(lake, part, folder)) is not None}
@@ -165,7 +171,7 @@ def _mined_rows(lake: Lake, parts: list[SourcePart], spark: "SparkSession") -> M
 
 
 def _grown(lake: Lake, part: SourcePart, folder: Path) -> _Grown | None:
-    """What to mine of a source whose earlier version was mined; None where all of it is to be mined."""
+    """Returns what to mine of a source that was mined before; None when all of it must be mined."""
     earlier = next(iter(earlier_versions(lake, part.source, versions_of("mining"), part.aliases)), None)
     change = change_since(earlier, part.folder) if earlier is not None else None
     if change is None:
@@ -183,7 +189,7 @@ def _grown(lake: Lake, part: SourcePart, folder: Path) -> _Grown | None:
 
 
 def _by_source(tables: dict[str, pa.Table], parts: list[SourcePart]) -> Mined:
-    """Spark's rows of each source, also where it has none."""
+    """Splits the rows by source; a source without rows gets an empty table."""
     return {
         (part.source, name): table.filter(pc.equal(table["source"], part.source))
         for part in parts
@@ -192,7 +198,7 @@ def _by_source(tables: dict[str, pa.Table], parts: list[SourcePart]) -> Mined:
 
 
 def _raw_variants(table: pa.Table) -> pa.Table:
-    """Variants with the source's own task keys, in a fixed order."""
+    """Returns the variants with the task keys of the source, in a fixed order."""
     table = table.select([name for name in table.schema.names if name != "source"]).combine_chunks()
     order = sorted((repr(row), place) for place, row in enumerate(table.to_pylist()))
     return table.take(pa.array([place for _, place in order], pa.int64()))
@@ -214,12 +220,12 @@ def _mined(spark: "SparkSession", name: str, paths: list[str]) -> pa.Table:
 
 
 def query(name: str) -> str:
-    """The SQL of one aggregate."""
+    """Returns the SQL of one aggregate."""
     return (files("sql") / "wkg" / f"{name}.sql").read_text("utf-8")
 
 
 def _view(spark: "SparkSession", paths: list[str], fields: tuple[str, ...]) -> "DataFrame":
-    """The implementations with these fields of their steps: what is not named is not read from disk."""
+    """Returns the implementations with only these fields of their steps, so that no other field is read from disk."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     stored = {"attributes" if name == "actor_group" else name for name in fields}
@@ -236,7 +242,7 @@ def _view(spark: "SparkSession", paths: list[str], fields: tuple[str, ...]) -> "
 
 
 def _own(name: str, table: pa.Table, lookup: dict[tuple[str | None, str], str]) -> pa.Table:
-    """Spark's rows of one source in the aggregate's schema and in a fixed order."""
+    """Returns the rows of one source in the schema of the aggregate and in a fixed order."""
     if name == "variants":
         return _variants(table.combine_chunks(), lookup)
     table = table.select(AGGREGATES[name].names).cast(AGGREGATES[name])

@@ -1,5 +1,6 @@
-"""γ of LWM (2) and its λ: given by the settings, kept from an earlier snapshot, or chosen so that the median edge has
-γ = 0.5.
+"""The edge weight γ of LWM (2) and its λ.
+
+λ is given by the settings, kept from an earlier snapshot, or chosen so that the median edge has γ = 0.5.
 """
 
 import math
@@ -14,8 +15,9 @@ from opus_pipelines.core.settings import Wkg
 
 @dataclass(frozen=True)
 class LambdaRule:
-    """Where λ comes from. `token` says so inside the snapshot's id: a λ that a snapshot chose, and the same kept
-    afterwards, have one.
+    """The source of λ.
+
+    `token` stands for it in the id of the snapshot: a λ that a snapshot chose has the same token when it is kept.
     """
 
     value: float | None  # None: to be chosen from this snapshot's edges
@@ -25,8 +27,9 @@ class LambdaRule:
 
 
 def lambda_rule(settings: Wkg, kept: Mapping[str, Any] | None, inputs: str, reset: bool = False) -> LambdaRule:
-    """The rule in force; `inputs` is the hash of everything else the snapshot is made from. λ is kept for each unit
-    apart.
+    """Returns the rule in force; `inputs` is the hash of all other inputs of the snapshot.
+
+    λ is kept for each unit separately.
     """
     unit = settings.gamma_unit
     if settings.lambda_ is not None:
@@ -37,10 +40,10 @@ def lambda_rule(settings: Wkg, kept: Mapping[str, Any] | None, inputs: str, rese
 
 
 def choose_lambda(counts: Sequence[int]) -> float | None:
-    """λ ∈ ]0, 1] by which an edge of the median count has γ = 0.5; None without edges."""
+    """Returns the λ in ]0, 1] that gives an edge of the median count γ = 0.5; None without edges."""
     return min(1.0, math.log(2) / median(counts)) if counts else None
 
 
 def gamma(lambda_: float, count: int) -> float:
-    """LWM (2): 1 − exp(−λ·|ξ|)."""
+    """Returns 1 − exp(−λ·|ξ|), equation (2) of LWM."""
     return -math.expm1(-lambda_ * count)

@@ -1,4 +1,4 @@
-"""What stands beside a snapshot's tables: its manifest, the kept files, the pointer; each written in one atomic step."""
+"""Writes the manifest of a snapshot, the kept files and the pointer, each in one atomic step."""
 
 import platform
 from datetime import UTC, datetime
@@ -23,8 +23,9 @@ from opus_pipelines.wkg.rebuild_records import CheckedSnapshot, RebuildContext
 
 
 def settings_that_matter(settings: Settings) -> dict[str, Any]:
-    """The settings a snapshot depends on; λ stands apart, and neither the passages of a batch nor the choice
-    between the built-in graph engines change anything.
+    """Returns the settings that the content of a snapshot depends on, without λ.
+
+    The batch size of the encoder and the choice between the built-in graph engines change nothing.
     """
     return {
         "wkg": settings.wkg.model_dump(mode="json", by_alias=True, exclude={"lambda_"}),
@@ -71,8 +72,10 @@ def write(checked: CheckedSnapshot, context: RebuildContext, now: datetime) -> N
 
 
 def keep(lake: Lake, resolution: Resolution, rule: LambdaRule, lambda_: float | None) -> None:
-    """Bring the id ledger up to date, and set λ of its unit where this snapshot chose it. Written before the snapshot
-    is visible: what is kept without it is taken up again by the next run, which gives the same ids and the same λ.
+    """Updates the id ledger, and stores λ of its unit when this snapshot chose it.
+
+    Both are written before the snapshot is visible. If the rebuild dies in between, the next one reads them and gives
+    the same ids and the same λ.
     """
     path = lake.kept / "ids.parquet"
     known = read_ledger(path)
@@ -85,8 +88,9 @@ def keep(lake: Lake, resolution: Resolution, rule: LambdaRule, lambda_: float | 
 
 
 def point(lake: Lake, snapshot: str, now: datetime, **more: Any) -> None:
-    """Make a snapshot the current one; `more` stands in the pointer beside it, and `before`: the snapshot that it
-    takes the place of.
+    """Makes a snapshot the current one.
+
+    The pointer also names the snapshot before it (`before`) and holds `more`.
     """
     before = lake.current_snapshot()
     write_changes(lake, before, snapshot)
@@ -96,7 +100,7 @@ def point(lake: Lake, snapshot: str, now: datetime, **more: Any) -> None:
 
 
 def stamp(now: datetime) -> str:
-    """A moment as the manifests write it: UTC, whole seconds."""
+    """Formats a time as the manifests have it: UTC, whole seconds."""
     return now.astimezone(UTC).isoformat(timespec="seconds")
 
 

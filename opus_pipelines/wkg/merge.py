@@ -1,4 +1,4 @@
-"""The sum of the sources' aggregates, divided once: tasks, their ways, edges. Rows in the form of schemas.py."""
+"""Adds up the aggregates of all sources and makes the rows of tasks, execution modes and edges (see schemas.py)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ Measures = Mapping[str, Figures]
 
 
 class WayKey(NamedTuple):
-    """What tells one way of carrying out a task from another."""
+    """The columns that identify an execution mode of a task."""
 
     task_id: str
     actor_kind: str | None
@@ -32,40 +32,41 @@ class WayKey(NamedTuple):
 
     @classmethod
     def of(cls, row: Row) -> "WayKey":
-        """Of a row that has these columns."""
+        """Returns the key of a row that has these columns."""
         return cls(*(row[name] for name in cls._fields))
 
 
 @dataclass
-class Said:
-    """What is said of tasks and ways, counted by field and value."""
+class TextCounts:
+    """Counts of the texts of tasks (by task and field) and of execution modes (instructions)."""
 
     by_task: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     by_way: dict[WayKey, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     @classmethod
-    def of(cls, texts: pa.Table) -> "Said":
-        """From the `texts` aggregate of all sources."""
-        said = cls()
+    def of(cls, texts: pa.Table) -> "TextCounts":
+        """Counts the texts of the `texts` aggregate of all sources."""
+        texts_of = cls()
         for row in texts.to_pylist():
-            said.by_task[row["task_id"], row["field"]][row["value"]] += row["count"]
+            texts_of.by_task[row["task_id"], row["field"]][row["value"]] += row["count"]
             if row["field"] == "instruction":
-                said.by_way[WayKey.of(row)][row["value"]] += row["count"]
-        return said
+                texts_of.by_way[WayKey.of(row)][row["value"]] += row["count"]
+        return texts_of
 
     def most(self, task: str, what: str) -> list[str] | None:
-        """The most frequent values of a task's field, None where nothing is said."""
+        """Returns the most frequent values of a field of a task; None when it has none."""
         return most_frequent(self.by_task.get((task, what)), TEXTS_SHOWN.get(what, 1))
 
 
 def most_frequent(counts: Counter[str] | None, limit: int) -> list[str] | None:
-    """The `limit` most frequent, ties by alphabet; None of none."""
+    """Returns the `limit` most frequent values, ties by alphabet; None when there are none."""
     return sorted(counts, key=lambda value: (-counts[value], value))[:limit] if counts else None
 
 
 def ways_and_tasks(ways: pa.Table) -> tuple[list[Row], list[Row]]:
-    """The `ways` aggregate of all sources added up by way, and by task; each row with its task's `industry`, the first
-    of `industries`.
+    """Adds up the `ways` aggregate of all sources by execution mode, and by task.
+
+    Each row has its task's `industries`, and the first of them as `industry`.
     """
     by_way = summed(ways.drop_columns(["client", "industry"]), WayKey._fields)
     by_task = summed(by_way.drop_columns(WayKey._fields[1:]), WayKey._fields[:1])
@@ -80,7 +81,7 @@ def ways_and_tasks(ways: pa.Table) -> tuple[list[Row], list[Row]]:
 
 
 def _industries(ways: pa.Table) -> dict[str, list[str | None]]:
-    """Of every task, the most frequent first, ties by name."""
+    """Returns the industries of every task, the most frequent first, ties by name."""
     counts: dict[str, Counter[str | None]] = defaultdict(Counter)
     for task, industry, n in zip(
         *(ways[c].to_pylist() for c in ("task_id", "industry", "implementations")), strict=True
@@ -93,23 +94,23 @@ def task_row(
     row: Row,
     measures: Measures,
     title: str,
-    said: Said,
+    texts_of: TextCounts,
     clients: list[str],
     sources: list[str],
     kind: Classified,
     p: Estimate,
     q: Estimate,
 ) -> Row:
-    """One row of wkg/tasks, but for what the graph says of it."""
-    description = said.most(row["task_id"], "description")
+    """Returns one row of wkg/tasks, without the metrics of the graph."""
+    description = texts_of.most(row["task_id"], "description")
     wait = mean(measures, "wait", PER_MS)
     return {
         "task_id": row["task_id"],
         "title": title,
         "description": description[0] if description else None,
-        "instructions": said.most(row["task_id"], "instruction"),
-        "inputs": said.most(row["task_id"], "input"),
-        "outputs": said.most(row["task_id"], "output"),
+        "instructions": texts_of.most(row["task_id"], "instruction"),
+        "inputs": texts_of.most(row["task_id"], "input"),
+        "outputs": texts_of.most(row["task_id"], "output"),
         "industries": sorted(i for i in row["industries"] if i is not None),
         "clients": clients,
         "sources": sources,
@@ -120,8 +121,8 @@ def task_row(
         "last_seen": row["last_seen"],
         **probability("p", p),
         **probability("q", q),
-        **_spent(row, measures),
-        **_waited(measures),
+        **_time_and_cost_columns(row, measures),
+        **_wait_columns(measures),
         "wait_reason": NO_WAITS if wait is None else None,
     }
 
@@ -130,25 +131,28 @@ def way_row(
     row: Row,
     measures: Measures,
     deviations: Mapping[str, float],
-    took: Sequence[float] | None,
-    said: Said,
+    duration_quantiles: Sequence[float] | None,
+    texts_of: TextCounts,
     p: Estimate,
     q: Estimate,
 ) -> Row:
-    """One row of wkg/task_implementations. `took`: quantiles of its duration in microseconds, None where no duration
-    is known.
+    """Returns one row of wkg/task_implementations.
+
+    `duration_quantiles` holds the quantiles of its duration in microseconds, None when no duration is known.
     """
     way, success = WayKey.of(row), probability("p", p)
     return {
         **way._asdict(),
         "implementations": row["implementations"],
-        "instructions": most_frequent(said.by_way.get(way), TEXTS_SHOWN["instruction"]),
+        "instructions": most_frequent(texts_of.by_way.get(way), TEXTS_SHOWN["instruction"]),
         **success,
         **probability("q", q),
         "basis": success["p_basis"],
-        **_spent(row, measures),
-        **_waited(measures),
-        "duration_ms_quantiles": None if took is None else [point / PER_MS for point in took],
+        **_time_and_cost_columns(row, measures),
+        **_wait_columns(measures),
+        "duration_ms_quantiles": None
+        if duration_quantiles is None
+        else [point / PER_MS for point in duration_quantiles],
         "duration_ms_deviation": _scaled(deviations.get("duration"), PER_MS),
         "cost_usd_deviation": _scaled(deviations.get("cost"), PER_UNIT),
         **{f"cost_{part}_usd": mean(measures, part, PER_UNIT) for part in ("compute", "model", "human")},
@@ -165,10 +169,10 @@ def edge_rows(
     lambda_: float,
     waits: Mapping[tuple[str | None, ...], WaitFigures],
 ) -> list[Row]:
-    """wkg/edges of the `edges` aggregate of all sources: γ by LWM (2) over `unit`, probability among all transitions
-    out of src.
+    """Returns the rows of wkg/edges from the `edges` aggregate of all sources.
 
-    `waits`: the waiting times by (src, dst).
+    γ follows LWM (2), with |ξ| counted in `unit`. The probability is the share of all transitions out of src. `waits`
+    holds the waiting times by (src, dst).
     """
     rows = summed(edges, KEYS["edges"]).to_pylist()
     out: Counter[str] = Counter()
@@ -181,7 +185,7 @@ def edge_rows(
 
 
 def gamma_counts(edges: pa.Table, variants: Mapping[tuple[str, str], int], unit: str) -> list[int]:
-    """|ξ| of every edge, over the unit."""
+    """Returns |ξ| of every edge, counted in `unit`."""
     return (
         sorted(variants.values())
         if unit == "variant"
@@ -190,8 +194,9 @@ def gamma_counts(edges: pa.Table, variants: Mapping[tuple[str, str], int], unit:
 
 
 def mean(measures: Measures, measure: str, per: int) -> float | None:
-    """Mean of a measure's known values in its unit of datasets.md; None where none is known. The one division of its
-    exact sum.
+    """Returns the mean of the known values of a measure, in the unit of datasets.md; None when none is known.
+
+    It is the only division of the exact sum.
     """
     figures = measures.get(measure, NOTHING)
     return _divided(figures.total, figures.n * per)
@@ -218,7 +223,7 @@ def _edge_wait(row: Row, waits: Mapping[tuple[str | None, ...], WaitFigures]) ->
     return {**found.columns, "wait_with_work_n": found.with_work_n}
 
 
-def _waited(measures: Measures) -> Row:
+def _wait_columns(measures: Measures) -> Row:
     wait = measures.get("wait", NOTHING)
     quantiles = {f"wait_ms_{name}": _scaled(getattr(wait, name), PER_MS) for name in QUANTILES}
     return {"wait_ms_mean": mean(measures, "wait", PER_MS), "wait_n": wait.n, **quantiles}
@@ -228,9 +233,10 @@ def _divided(total: Decimal, by: int) -> float | None:
     return float(Decimal(total) / by) if by else None
 
 
-def _spent(row: Row, measures: Measures) -> Row:
-    """Working time and cost, each with its count and basis: a cost is a `rate` where at least half of the costs behind
-    it are.
+def _time_and_cost_columns(row: Row, measures: Measures) -> Row:
+    """Returns the columns of working time and cost, each with its count and basis.
+
+    A cost has the basis `rate` when at least half of the costs behind it have.
     """
     duration, cost = measures.get("duration", NOTHING), measures.get("cost", NOTHING)
     return {

@@ -1,8 +1,8 @@
-"""`opus rebuild --full`: everything made again, in a lake of its own inside the scratch folder, then held against what
-is published.
+"""Makes everything again in an empty lake and compares it with what is published (`opus rebuild --full`).
 
-Nothing published is trusted, used or changed: only what is kept (id ledger, λ) is an input, as ever. The same inputs
-must give the same content; where they do not, nothing is published and the datasets that differ are named.
+The empty lake is in the scratch folder. Nothing that is published is used or changed; only the kept files (id ledger,
+λ) are an input. The same inputs must give the same content. When they do not, nothing is published, and the datasets
+that differ are named.
 """
 
 import logging
@@ -21,12 +21,13 @@ from opus_pipelines.task_matching.merging import MERGES
 
 _PARTS = ("history/rejects/*/*", "history/implementations/*/*", "aggregates/*/*")
 logger = logging.getLogger(__name__)
-_TOLERANCE = 1e-5  # a batch's make-up moves a vector's last digits: datasets.md, "The same bytes"
+_VECTOR_TOLERANCE = 1e-5  # a batch's make-up moves a vector's last digits: datasets.md, "The same bytes"
 
 
 def begin(home: Lake) -> Lake:
-    """An empty lake in the scratch folder of `home` with its kept files, but for what is reckoned: vectors, and which
-    names are one.
+    """Makes an empty lake in the scratch folder of `home`, with the kept files of `home`.
+
+    Files that are computed are left out: vectors, and the outcome of task resolution.
     """
     scratch = Lake(home.scratch / "full")
     kept = (
@@ -40,25 +41,25 @@ def begin(home: Lake) -> Lake:
 
 
 def compare(scratch: Lake, home: Lake, snapshot: str, staged: Path) -> None:
-    """Hold what was made again against what is published; raises CheckFailed naming what differs."""
+    """Compares what was made again with what is published; raises CheckFailed naming what differs."""
     pairs = [*_parts(scratch, home), (staged, home.snapshot_folder(snapshot))]
     if different := sorted(
-        place for made, there in pairs if there.exists() for place in _differences(made, there, home.root)
+        place for made, published in pairs if published.exists() for place in _differences(made, published, home.root)
     ):
         raise CheckFailed(
-            f"the same inputs gave other content than what is published in {len(different)} files: {', '.join(different[:5])}. Nothing was "
-            "changed: compare them with a backup; without one, remove the folders named and run `opus rebuild`"
+            f"the same inputs gave other content than what is published in {len(different)} files: "
+            f"{', '.join(different[:5])}. Nothing was changed: compare them with a backup; without one, remove the folders named and run `opus rebuild`"
         )
-    there = sum(place.exists() for _, place in pairs)
+    published = sum(place.exists() for _, place in pairs)
     logger.info(
-        "everything was made again: %s of %s parts were published before, with the same content", there, len(pairs)
+        "everything was made again: %s of %s parts were published before, with the same content", published, len(pairs)
     )
 
 
 def adopt(scratch: Lake, home: Lake) -> None:
-    """Publish the parts that `home` does not have yet, and its history/sources."""
-    for made, there in _parts(scratch, home):
-        home.publish(made, there)
+    """Publishes the parts that `home` does not have yet, and its history/sources."""
+    for made, published in _parts(scratch, home):
+        home.publish(made, published)
     for file in sorted(f for f in scratch.kept.glob("*") if f.is_file()):
         _replace(home.kept / file.name, file)
     adopt_vectors(scratch.kept / "embeddings", home.kept / "embeddings")
@@ -77,15 +78,16 @@ def _parts(scratch: Lake, home: Lake) -> list[tuple[Path, Path]]:
     return [(folder, home.root / folder.relative_to(scratch.root)) for folder in made]
 
 
-def _differences(made: Path, there: Path, root: Path) -> Iterator[str]:
-    """The tables of two folders that do not say the same, as paths in the lake. The index follows from them, the
-    manifest has a clock.
+def _differences(made: Path, published: Path, root: Path) -> Iterator[str]:
+    """Yields the tables with different content, as paths in the lake.
+
+    The index is not compared, because it follows from the vectors; nor is the manifest, which has times.
     """
-    names = {f.relative_to(folder) for folder in (made, there) for f in folder.rglob("*.parquet")}
+    names = {f.relative_to(folder) for folder in (made, published) for f in folder.rglob("*.parquet")}
     for name in sorted(names):
-        files = [folder / name for folder in (made, there)]
+        files = [folder / name for folder in (made, published)]
         if not all(f.is_file() for f in files) or not _same(files):
-            yield (there / name).relative_to(root).as_posix()
+            yield (published / name).relative_to(root).as_posix()
 
 
 def _same(files: Iterable[Path]) -> bool:
@@ -99,14 +101,14 @@ def _same(files: Iterable[Path]) -> bool:
     return (
         one.schema == other.schema
         and one.num_rows == other.num_rows
-        and all(_alike(one[c], other[c]) for c in one.column_names)
+        and all(_columns_equal(one[c], other[c]) for c in one.column_names)
     )
 
 
-def _alike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+def _columns_equal(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
     if not pa.types.is_fixed_size_list(one.type):
         return one.equals(other)
     import numpy as np
 
     flat = [column.combine_chunks().flatten().to_numpy(zero_copy_only=False) for column in (one, other)]
-    return bool(np.abs(flat[0] - flat[1]).max(initial=0) <= _TOLERANCE)
+    return bool(np.abs(flat[0] - flat[1]).max(initial=0) <= _VECTOR_TOLERANCE)

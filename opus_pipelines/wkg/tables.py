@@ -1,6 +1,7 @@
-"""The mined datasets of a snapshot, put together from the aggregates of its sources and written into its folder.
+"""Makes the mined datasets of a snapshot from the aggregates of its sources and writes them into its folder.
 
-The kind of every task of the graph: each source's activities are classified by their own evidence, then merged by task.
+The kind of each task comes from the evidence of each source, which classifies its own activities; the kinds are then
+merged by task.
 """
 
 from collections import defaultdict
@@ -34,15 +35,15 @@ if TYPE_CHECKING:
 
 
 def kinds_of(lake: Lake, parts: Iterable[SourcePart]) -> dict[str, Classified]:
-    """Kind by task id. The evidence lies beside the aggregates of each source; the order of `parts` changes nothing."""
-    found: dict[str, list[tuple[str, str, int, Classified]]] = defaultdict(list)
+    """Returns the kind of activity of each task id. The order of `parts` does not matter."""
+    kinds_by_task: dict[str, list[tuple[str, str, int, Classified]]] = defaultdict(list)
     for part in parts:
         evidence, whole = by_activity(pq.ParquetFile(part.place(lake) / "activities.parquet").read())
         classified = classify_source(evidence, whole, dict(part.stated))
         tasks = {(key, task) for _, key, task in part.aliases if key in classified}
         for key, task in sorted(tasks):
-            found[task].append((part.source, key, evidence[key].occurrences, classified[key]))
-    return {task: merge_kinds(rows) for task, rows in found.items()}
+            kinds_by_task[task].append((part.source, key, evidence[key].occurrences, classified[key]))
+    return {task: merge_kinds(rows) for task, rows in kinds_by_task.items()}
 
 
 def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[dict[str, int], float | None]:
@@ -57,16 +58,16 @@ def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[di
     edge_variants = sequences.edge_variants()
     lambda_ = rule.value or choose_lambda(merge.gamma_counts(edges, edge_variants, rule.unit))
     edge_table = table_of(EDGES, merge.edge_rows(edges, edge_variants, rule.unit, lambda_ or 1.0, edge_waits(waits)))
-    needed = critical_task_rows(sequences)
+    critical = critical_task_rows(sequences)
     by_way, by_task = merge.ways_and_tasks(ways)
-    model = SuccessModel(priors, by_task, by_way, from_cases(sequences, lacking(sequences, needed), by_task, priors))
-    said = merge.Said.of(texts)
+    model = SuccessModel(priors, by_task, by_way, from_cases(sequences, lacking(sequences, critical), by_task, priors))
+    texts_of = merge.TextCounts.of(texts)
     tables: dict[Dataset, pa.Table] = {
-        TASKS: _tasks(by_task, ways, histograms, said, model, resolved.resolution, kinds_of(lake, parts)),
-        WAYS: _ways(by_way, by_task, histograms, said, model),
+        TASKS: _tasks(by_task, ways, histograms, texts_of, model, resolved.resolution, kinds_of(lake, parts)),
+        WAYS: _ways(by_way, by_task, histograms, texts_of, model),
         EDGES: edge_table,
         WAITS: table_of(WAITS, wait_rows(waits)),
-        NEEDS: table_of(NEEDS, needed),
+        NEEDS: table_of(NEEDS, critical),
         ALIASES: resolved.resolution.aliases,
         VARIANTS: sequences.table(),
         CASES: read_aggregate(lake, parts, "cases"),
@@ -77,8 +78,9 @@ def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[di
 
 
 def write_metrics(folder: Path, rules: Graph, session: "Callable[[], SparkSession]") -> str:
-    """What the graph says of each task, into the written tasks; returns the engine's name. `session` has GraphFrames'
-    JVM half.
+    """Adds the metrics of the graph to the written tasks and returns the name of the engine.
+
+    `session` gives a Spark session that has GraphFrames.
     """
     tasks = read_table(TASKS, place(folder, TASKS))
     edges = read_table(EDGES, place(folder, EDGES), columns=["src", "dst", "transitions"])
@@ -92,7 +94,7 @@ def write_metrics(folder: Path, rules: Graph, session: "Callable[[], SparkSessio
 
 
 def place(folder: Path, dataset: Dataset) -> Path:
-    """A dataset's folder inside a snapshot's."""
+    """Returns the folder of a dataset inside the folder of a snapshot."""
     return folder / dataset.name.removeprefix("wkg/")
 
 
@@ -100,7 +102,7 @@ def _tasks(
     rows: list[merge.Row],
     ways: pa.Table,
     histograms: pa.Table,
-    said: merge.Said,
+    texts_of: merge.TextCounts,
     model: SuccessModel,
     resolution: Resolution,
     kinds: Mapping[str, Classified],
@@ -113,7 +115,7 @@ def _tasks(
                 row,
                 measures[task,],
                 resolution.titles[task],
-                said,
+                texts_of,
                 clients[task],
                 sources[task],
                 kinds[task],
@@ -126,20 +128,20 @@ def _tasks(
 
 
 def _ways(
-    rows: list[merge.Row], tasks: list[merge.Row], histograms: pa.Table, said: merge.Said, model: SuccessModel
+    rows: list[merge.Row], tasks: list[merge.Row], histograms: pa.Table, texts_of: merge.TextCounts, model: SuccessModel
 ) -> pa.Table:
     measures, of_task = figures(histograms, merge.WayKey._fields), {row["task_id"]: model.of_task(row) for row in tasks}
-    spread = standard_deviations(histograms, merge.WayKey._fields)
-    took = grids(histograms.filter(pc.equal(histograms["measure"], "duration")), merge.WayKey._fields)
+    deviations = standard_deviations(histograms, merge.WayKey._fields)
+    duration_quantiles = grids(histograms.filter(pc.equal(histograms["measure"], "duration")), merge.WayKey._fields)
     return table_of(
         WAYS,
         [
             merge.way_row(
                 row,
                 measures[way],
-                spread.get(way, {}),
-                took.get(way),
-                said,
+                deviations.get(way, {}),
+                duration_quantiles.get(way),
+                texts_of,
                 *model.of_way(row, of_task[row["task_id"]]),
             )
             for row in rows
