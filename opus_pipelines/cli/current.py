@@ -1,5 +1,6 @@
-"""What is up to date already, found out from hashes alone: neither Dagster nor Spark nor a model is loaded for a night
-with nothing new.
+"""Finds out from hashes what is up to date.
+
+A night with nothing new so loads neither Dagster nor Spark nor a model.
 """
 
 from datetime import UTC, datetime
@@ -37,9 +38,7 @@ def unchanged_history(settings: Settings) -> tuple[StagedSnapshot, HistoryState]
 
 
 def versions_since(settings: Settings) -> str | None:
-    """What `opus rebuild` says where the current snapshot was made by other algorithm versions; None where it was made
-    by these.
-    """
+    """Returns a note where other algorithm versions made the current snapshot, else None."""
     lake = Lake(settings.paths.lake)
     snapshot = lake.current_snapshot()
     manifest = read_json(lake.snapshot_folder(snapshot) / "manifest.json") if snapshot is not None else None
@@ -63,8 +62,9 @@ def _files_unchanged(lake: Lake, plans: list[SourcePlan]) -> bool:
 
 
 def still_failed(lake: Lake, contracts: list[ContractFolder]) -> list[str]:
-    """A line for each intake that failed when these contracts' current results were made, and last what tries them
-    again.
+    """Returns a line for each intake that failed in the current results of these contracts.
+
+    Where there is any, the last line names the command that tries them again.
     """
     lines = [
         f"still failed: {contract.client}/{contract.contract}/{folder}: {reason}"
@@ -75,47 +75,53 @@ def still_failed(lake: Lake, contracts: list[ContractFolder]) -> list[str]:
 
 
 def changes(settings: Settings) -> dict[tuple[str, str], tuple[str, ...]] | None:
-    """What changed since each contract's result was made, by client and contract; None before the first snapshot."""
+    """Returns what changed since each contract's result was made, by client and contract.
+
+    Returns None before the first snapshot.
+    """
     lake = Lake(settings.paths.lake)
     snapshot = lake.current_snapshot()
     if snapshot is None:
         return None
-    found = contracts_of(lake, settings.paths.intakes)
-    return {(c.client, c.contract): changes_since(lake, c, snapshot, settings) for c in found}
+    contracts = contracts_of(lake, settings.paths.intakes)
+    return {(c.client, c.contract): changes_since(lake, c, snapshot, settings) for c in contracts}
 
 
 def split_stale(
     settings: Settings, client: str | None, contract: str | None, intake: str | None, retry_failed: bool = False
 ) -> tuple[list[ContractFolder], list[ContractFolder]]:
-    """The contracts named (all, without a name): those to generate, and those up to date; with `retry_failed`, one
-    with failed intakes is not. Raises InputError where nothing has that name.
+    """Returns the named contracts (all where no name is given): those to generate, and those up to date.
+
+    With `retry_failed`, a contract with failed intakes is not up to date. Raises InputError where nothing has that
+    name, and LakeError before the first snapshot.
     """
     lake = Lake(settings.paths.lake)
     snapshot = lake.current_snapshot()
     if snapshot is None:
         raise LakeError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
-    found = contracts_of(lake, settings.paths.intakes)
+    contracts = contracts_of(lake, settings.paths.intakes)
     named = [
         c
-        for c in found
+        for c in contracts
         if client in (None, c.client)
         and contract in (None, c.contract)
         and (intake is None or intake in {i.name for i in c.intakes})
     ]
     if not named:
-        there = ", ".join(f"{c.client} / {c.contract}" for c in found) or "nothing"
-        raise InputError(f"no such contract or intake in {settings.paths.intakes}; there is: {there}")
+        known = ", ".join(f"{c.client} / {c.contract}" for c in contracts) or "nothing"
+        raise InputError(f"no such contract or intake in {settings.paths.intakes}; there is: {known}")
     if contract is None and intake is None:
-        named += _broken_beside(named, found)
+        named += _unreadable_neighbours(named, contracts)
     current = [
         c for c in named if is_current(lake, c, snapshot, settings) and not (retry_failed and failed_intakes(lake, c))
     ]
     return [c for c in named if c not in current], current
 
 
-def _broken_beside(named: list[ContractFolder], found: list[ContractFolder]) -> list[ContractFolder]:
-    """Contracts that go by their folders' names because their settings cannot be read, beside the named ones: the same
-    client's, most likely, and not to be passed over in silence.
+def _unreadable_neighbours(named: list[ContractFolder], contracts: list[ContractFolder]) -> list[ContractFolder]:
+    """Returns contracts with unreadable settings next to the named ones.
+
+    They go by the names of their folders, probably belong to the same client, and must not be passed over silently.
     """
     places = {c.folder.parent for c in named}
-    return [c for c in found if c.problem and c not in named and c.folder.parent in places]
+    return [c for c in contracts if c.problem and c not in named and c.folder.parent in places]

@@ -1,5 +1,6 @@
-"""`opus decide`: a person accepts, rejects or changes a ranked workflow. Neither Dagster nor Spark nor torch is
-loaded.
+"""The command `opus decide`: a person accepts, rejects or changes a ranked workflow.
+
+It loads neither Dagster nor Spark nor torch.
 """
 
 from dataclasses import replace
@@ -20,19 +21,18 @@ LONGEST = 2_000  # characters of a reason, which stands in tables and on pages
 @click.argument("workflow")
 @click.argument("decision", type=click.Choice(("accept", "reject", "edit")))
 @click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--why", help="The reason, shown beside the workflow.")
-@click.option("--by", "decided_by", help="Who decides, shown beside the workflow.")
+@click.option("--why", help="The reason, shown with the workflow.")
+@click.option("--by", "decided_by", help="Who decides, shown with the workflow.")
 @click.pass_obj
 def decide(
     options: Options, workflow: str, decision: str, file: Path | None, why: str | None, decided_by: str | None
 ) -> None:
-    """Accept a ranked workflow, reject it, or put a changed one (FILE) in its place. The next `opus generate` follows
-    the decision.
+    """Accept a ranked workflow, reject it, or replace it by a changed one (FILE).
 
-    WORKFLOW is an id that `opus best` shows, or the beginning of one. An accepted workflow stays rank 1 for its intake;
-    where another earns more, that one is named beside it. A rejected one is not offered again under its contract. FILE
-    is what `opus export` wrote, as YAML, JSON or BPMN, changed by you. The last decision holds; `opus query "FROM
-    decisions"` lists all.
+    The next `opus generate` follows the decision. WORKFLOW is an id that `opus best` shows, or the beginning of one.
+    An accepted workflow stays rank 1 for its intake; where another workflow earns more, the reports name that one too.
+    A rejected workflow is not ranked again under its contract. FILE is what `opus export` wrote, as YAML, JSON or
+    BPMN, changed by you. The last decision holds; `opus query "FROM decisions"` lists all.
 
     \b
     Example:
@@ -53,29 +53,31 @@ def decide(
     settings = options.settings()
     lake = options.lake()
     connection = connect(lake)
-    made = to_decide(lake, connection, workflow, decision, datetime.now(UTC), settings.encoder.model)  # type: ignore[arg-type]
-    made = replace(made, why=_text(why, "--why"), decided_by=_text(decided_by, "--by"))
+    decision_row = to_decide(lake, connection, workflow, decision, datetime.now(UTC), settings.encoder.model)  # type: ignore[arg-type]
+    decision_row = replace(decision_row, why=_text(why, "--why"), decided_by=_text(decided_by, "--by"))
     if file is not None:
-        content, titles = read_edited_workflow(read_file(file), known_tasks(connection, made.workflow_id), str(file))
-        if content.signature == made.content.signature:
-            same = f"{file} has the same steps, order and people as {made.workflow_id}"
+        content, titles = read_edited_workflow(
+            read_file(file), known_tasks(connection, decision_row.workflow_id), str(file)
+        )
+        if content.signature == decision_row.content.signature:
+            same = f"{file} has the same steps, order and people as {decision_row.workflow_id}"
             raise InputError(f"{same}; `opus decide {workflow} accept` keeps them")
-        made = replace(made, steps=record.steps_of(content, titles))
+        decision_row = replace(decision_row, steps=record.steps_of(content, titles))
     with lake.lock():
         lake.ensure_empty()
-        kept = record.add(lake, made)
-    words = {"accept": "accepted", "reject": "rejected", "edit": "replaced by your version"}[decision]
-    note(f"{kept.client} / {kept.contract} / {kept.intake}: {kept.workflow_id} is {words} (decision {kept.number})")
+        kept = record.add(lake, decision_row)
+    outcome = {"accept": "accepted", "reject": "rejected", "edit": "replaced by your version"}[decision]
+    note(f"{kept.client} / {kept.contract} / {kept.intake}: {kept.workflow_id} is {outcome} (decision {kept.number})")
     for place, step in enumerate(kept.steps if decision == "edit" else (), start=1):
         after = f", after {', '.join(str(n + 1) for n in step.after)}" if step.after else ""
         note(f"  {place}. {'review of ' if step.is_review else ''}{step.title} by {record.in_words(step.who)}{after}")
     note(f"`opus generate --client {kept.client!r} --contract {kept.contract!r}` ranks by it")
 
 
-def _text(said: str | None, option: str) -> str | None:
-    """What a person said as one line; InputError where it is too long."""
-    if said is None or not said.strip():
+def _text(text: str | None, option: str) -> str | None:
+    """Returns a person's text as one line. Raises InputError where it is too long."""
+    if text is None or not text.strip():
         return None
-    if len(said) > LONGEST:
-        raise InputError(f"{option} has {len(said)} characters; at most {LONGEST} are kept")
-    return clean(said)
+    if len(text) > LONGEST:
+        raise InputError(f"{option} has {len(text)} characters; at most {LONGEST} are kept")
+    return clean(text)

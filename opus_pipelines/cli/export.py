@@ -1,5 +1,6 @@
-"""`opus export`: a ranked workflow as a file for another program. It only reads; neither Dagster nor Spark nor torch
-is loaded.
+"""The command `opus export`: writes a ranked workflow as a file for another program.
+
+It only reads the lake, and loads neither Dagster nor Spark nor torch.
 """
 
 import sys
@@ -12,7 +13,7 @@ from opus_pipelines.cli.options import Options
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.registry import declared
 
-FORMS = ("bpmn", "mermaid", "json", "yaml")  # the built-in formats, which the help shows
+EXPORT_FORMATS = ("bpmn", "mermaid", "json", "yaml")  # the built-in formats, which the help shows
 
 
 class _FormatName(click.Choice[str]):
@@ -24,13 +25,13 @@ class _FormatName(click.Choice[str]):
 
 @click.command()
 @click.argument("workflow")
-@click.option("--to", "form", type=_FormatName(FORMS), help="Default: by the ending of --out, else yaml")
+@click.option("--to", "form", type=_FormatName(EXPORT_FORMATS), help="Default: by the ending of --out, else yaml")
 @click.option(
     "-o", "--out", type=click.Path(path_type=Path, dir_okay=False), help="The file to write; without it, stdout."
 )
 @click.pass_obj
 def export(options: Options, workflow: str, form: str | None, out: Path | None) -> None:
-    """A ranked workflow as BPMN 2.0, Mermaid, or the JSON or YAML that `opus score` reads.
+    """Write a ranked workflow as BPMN 2.0, Mermaid, or the JSON or YAML that `opus score` reads.
 
     WORKFLOW is an id that `opus best` shows, or the beginning of one.
 
@@ -45,13 +46,16 @@ def export(options: Options, workflow: str, form: str | None, out: Path | None) 
     from opus_pipelines.workflow.formats.export_formats import exported, format_of_suffix
 
     connection = connect(options.lake())
-    found = read_workflow(connection, find_workflow(connection, workflow))
+    annotated = read_workflow(connection, find_workflow(connection, workflow))
     form = form or (format_of_suffix(out.suffix) if out else None) or "yaml"
-    write(exported(found, form), out)
+    write(exported(annotated, form), out)
 
 
 def write(content: bytes, out: Path | None) -> None:
-    """Bytes to a file, or to stdout where none is named (or `-`)."""
+    """Writes bytes to a file, or to stdout where no file or `-` is named.
+
+    Raises InputError where the folder is missing.
+    """
     if out is None or str(out) == "-":
         sys.stdout.buffer.write(content)  # bytes: a terminal's encoding may lack a title's letters
         sys.stdout.buffer.flush()

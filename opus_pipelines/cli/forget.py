@@ -1,4 +1,4 @@
-"""`opus forget`: a client taken out of everything kept, and a search of the whole lake that proves it."""
+"""The command `opus forget`: removes a client from everything that the lake keeps, and proves it by a search."""
 
 from pathlib import Path
 
@@ -12,14 +12,16 @@ from opus_pipelines.lake.layout import Lake
 @click.command()
 @click.option("--client", required=True, help="The client, as it is written in history and intakes.")
 @click.option(
-    "--history", type=click.Path(path_type=Path), help="Folder of history, a folder a source (or OPUS_HISTORY)."
+    "--history",
+    type=click.Path(path_type=Path),
+    help="Folder of history, with one folder for each source (or OPUS_HISTORY).",
 )
 @click.option(
     "--intakes",
     type=click.Path(path_type=Path),
-    help="Folder of intakes, to say which are the client's (or OPUS_INTAKES).",
+    help="Folder of intakes, to report which are the client's (or OPUS_INTAKES).",
 )
-@click.option("--dry-run", is_flag=True, help="Only show what would go.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option(
     "--undo",
@@ -30,11 +32,10 @@ from opus_pipelines.lake.layout import Lake
 def forget(
     options: Options, client: str, history: Path | None, intakes: Path | None, dry_run: bool, yes: bool, undo: bool
 ) -> None:
-    """Remove a client's history and results from everything the lake keeps, older snapshots included, and prove it by
-    a search.
+    """Remove a client from everything that the lake keeps, and prove it by a search.
 
-    The files in history and intakes are yours and stay; their cases of this client are left out of the lake from now
-    on. Run it again after a cut-off: it finishes.
+    History, results and older snapshots are cleaned. The files in history and intakes are yours and stay; the lake
+    leaves out their cases of this client from now on. Where a run was interrupted, run the command again to finish.
 
     \b
     Example:

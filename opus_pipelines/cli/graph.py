@@ -1,4 +1,7 @@
-"""`opus graph`: a picture of the WKG. It only reads; neither Dagster nor Spark nor torch is loaded."""
+"""The command `opus graph`: draws a picture of the WKG.
+
+It only reads, and loads neither Dagster nor Spark nor torch.
+"""
 
 import sys
 from pathlib import Path
@@ -8,22 +11,22 @@ import click
 from opus_pipelines.cli.options import Options
 from opus_pipelines.core.errors import InputError, LakeError
 
-FORMS = {"svg": ".svg", "mermaid": ".mmd"}
-MOST_EDGES = 400
+PICTURE_FORMATS = {"svg": ".svg", "mermaid": ".mmd"}
+MAX_EDGES = 400
 
 
 @click.command()
 @click.option("--industry", help="Only tasks of this industry.")
-@click.option("--around", metavar="TASK", help="Only what lies around this task (title or id).")
+@click.option("--around", metavar="TASK", help="Only the neighbourhood of this task (title or id).")
 @click.option(
     "--hops", type=click.IntRange(1, 10), default=1, show_default=True, help="How many steps from the task of --around."
 )
 @click.option(
     "--edges",
-    type=click.IntRange(1, MOST_EDGES),
+    type=click.IntRange(1, MAX_EDGES),
     help="At most so many edges, the strongest. Default: graph.picture_edges, 40",
 )
-@click.option("--to", "form", type=click.Choice([*FORMS]), help="Default: by the ending of -o, else svg")
+@click.option("--to", "form", type=click.Choice([*PICTURE_FORMATS]), help="Default: by the ending of -o, else svg")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="The file to write; - is stdout.")
 @click.pass_obj
 def graph(
@@ -35,10 +38,10 @@ def graph(
     form: str | None,
     output: Path | None,
 ) -> None:
-    """A picture of the Work Knowledge Graph: its strongest edges from left to right, width by gamma, colour by
-    community.
+    """Draw a picture of the Work Knowledge Graph: its strongest edges, from left to right.
 
-    Without -o it goes to stdout, or to wkg-SNAPSHOT.svg where stdout is a terminal.
+    The width of an edge shows its gamma, the colour of a task its community. Without -o the picture goes to stdout,
+    or to wkg-SNAPSHOT.svg where stdout is a terminal.
 
     \b
     Example:
@@ -62,11 +65,11 @@ def graph(
     scale = Scale.of(lake.manifest(snapshot))
     picture = strongest(connection, snapshot, scale, edges or settings.graph.picture_edges, industry, task, hops)
     form = form or _form(output)
-    _write(svg(picture) if form == "svg" else mermaid(picture), output, f"wkg-{snapshot}{FORMS[form]}")
+    _write(svg(picture) if form == "svg" else mermaid(picture), output, f"wkg-{snapshot}{PICTURE_FORMATS[form]}")
 
 
 def _form(output: Path | None) -> str:
-    """By the file's ending."""
+    """Returns the format by the file's ending."""
     return "mermaid" if output is not None and output.suffix.casefold() in (".mmd", ".mermaid") else "svg"
 
 

@@ -1,4 +1,4 @@
-"""`opus init` and `opus check`: from a client's export to settings that were tried, in seconds, without Spark."""
+"""The commands `opus init` and `opus check`: from a client's export to tested settings, in seconds, without Spark."""
 
 import re
 import shutil
@@ -28,14 +28,14 @@ _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 @click.option("--client", help="Client of the source or contract.")
 @click.option("--name", help="Name of the contract; with FILE, the contract that its cases belong to.")
 @click.option("--timezone", help="Zone of times that state none, e.g. Europe/Berlin.")
-@click.option("--case", help="Column of the case's id, where it is not found.")
+@click.option("--case", help="Column of the case's id, where it is not detected.")
 @click.option("--activity", help="Column of the activity.")
 @click.option("--time", help="Column of the time.")
 @click.option(
     "--gain-usd", type=click.FloatRange(min=0), help="With --contract: what a right output is worth, in dollars."
 )
 @click.option("--request", help="With --contract: the example intake's request, in the client's words.")
-@click.option("--output", help="With --contract: what must come out, in words.")
+@click.option("--output", help="With --contract: the wanted output, in words.")
 @click.pass_obj
 def init(
     options: Options,
@@ -91,7 +91,7 @@ def init(
 )
 @click.pass_obj
 def check(options: Options, source: str, history: Path | None) -> None:
-    """What a rebuild would understand of a source (its folder, or its name in the history folder), in seconds.
+    """Show what a rebuild would read from a source (its folder, or its name in the history folder), in seconds.
 
     \b
     Example:
@@ -114,10 +114,10 @@ def check(options: Options, source: str, history: Path | None) -> None:
 
 def _folder(settings: Settings, source: str) -> Path:
     places = [Path(source), settings.paths.history / source]
-    found = next((place for place in places if place.is_dir()), None)
-    if found is None:
+    folder = next((place for place in places if place.is_dir()), None)
+    if folder is None:
         raise InputError(f"{source} is neither a folder nor a source in {settings.paths.history}")
-    return found
+    return folder
 
 
 def _source(
@@ -140,7 +140,8 @@ def _source(
     folder = to or settings.paths.history / _name_of(files[0])
     if (folder / FILE_NAME).exists():
         raise InputError(
-            f"{folder / FILE_NAME} is there already; `opus check {folder}` shows what it gives; remove it for a new proposal"
+            f"{folder / FILE_NAME} is there already; `opus check {folder}` shows what it gives; "
+            "remove it for a new proposal"
         )
     with propose_settings(
         folder.name, files, Stated(**stated, columns=columns, rates=settings.currency.usd_per_unit)
@@ -162,12 +163,14 @@ def _source(
 
 
 def _assumed(notes: dict[str, str]) -> list[tuple[str, str]]:
-    """What of the settings is a guess."""
-    return [(key, said) for key, said in notes.items() if "assumed" in said or "guess" in said or "mixes" in said]
+    """Returns the settings that are guesses, with their reasons."""
+    return [
+        (key, reason) for key, reason in notes.items() if "assumed" in reason or "guess" in reason or "mixes" in reason
+    ]
 
 
 def _write(files: tuple[Path, ...], folder: Path, toml: str) -> None:
-    """The files first, source.toml last: a folder with it is whole."""
+    """Copies the files first and writes source.toml last, so that a folder with source.toml is complete."""
     from opus_pipelines.event_logs.source_settings import FILE_NAME
     from opus_pipelines.lake.atomic_files import write_atomically
 
@@ -183,7 +186,7 @@ def _write(files: tuple[Path, ...], folder: Path, toml: str) -> None:
 
 
 def _name_of(file: Path) -> str:
-    """A source's folder name from an export's file name."""
+    """Returns a source's folder name from an export's file name."""
     return re.sub(r"[^\w-]+", "_", file.name.split(".")[0]).strip("_").lower() or "export"
 
 
@@ -215,21 +218,21 @@ def _contract(
             or None
         )
         if gain_usd is None:
-            said = click.prompt(
+            answer = click.prompt(
                 "What a right output is worth, in dollars (empty: unknown)", default="", show_default=False, err=True
             )
-            gain_usd = _number(said)
+            gain_usd = _number(answer)
     if not client or not name or not request:
         raise click.UsageError("--contract with --yes needs --client, --name and --request")
-    made = NewContract(client, name, request, industry, gain_usd, output)
-    folder = write_contract(to or options.settings().paths.intakes, made)
+    contract = NewContract(client, name, request, industry, gain_usd, output)
+    folder = write_contract(to or options.settings().paths.intakes, contract)
     click.echo(f"written: {folder}; next: opus generate --intakes {folder.parent.parent}", err=True)
 
 
-def _number(said: str) -> float | None:
-    if not said.strip():
+def _number(answer: str) -> float | None:
+    if not answer.strip():
         return None
     try:
-        return float(said)
+        return float(answer)
     except ValueError:
-        raise InputError(f"{said!r} is no number of dollars") from None
+        raise InputError(f"{answer!r} is no number of dollars") from None

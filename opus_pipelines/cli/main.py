@@ -1,4 +1,4 @@
-"""The entry point: global options, the commands put together, and every error as one clear line with its exit code."""
+"""The entry point of `opus`: global options, all commands, and every error as one clear line with its exit code."""
 
 import logging
 import os
@@ -10,18 +10,15 @@ from pathlib import Path
 
 import click
 
-from opus_pipelines.cli.admin import rollback
 from opus_pipelines.cli.decide import decide
 from opus_pipelines.cli.export import export
 from opus_pipelines.cli.forget import forget
 from opus_pipelines.cli.graph import graph
 from opus_pipelines.cli.init import check, init
 from opus_pipelines.cli.options import Options
-from opus_pipelines.cli.read import best, explain, query, status
-from opus_pipelines.cli.report import report
+from opus_pipelines.cli.read import best, explain, query, report, status, tasks
 from opus_pipelines.cli.score import score
-from opus_pipelines.cli.tasks import tasks
-from opus_pipelines.cli.write import generate, rebuild, sample, ui
+from opus_pipelines.cli.write import generate, rebuild, rollback, sample, ui
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.event_logs.private_text import mask_text
 
@@ -32,11 +29,9 @@ DONE, FAILED, USAGE = 0, 1, 2
 @click.option(
     "--lake",
     type=click.Path(path_type=Path),
-    help="Where everything that is written lies (or OPUS_LAKE). Default: lake",
+    help="The folder for everything that is written (or OPUS_LAKE). Default: lake",
 )
-@click.option(
-    "--settings", type=click.Path(path_type=Path), help="Settings file. Default: opus.toml, where there is one"
-)
+@click.option("--settings", type=click.Path(path_type=Path), help="Settings file. Default: opus.toml, if it exists")
 @click.version_option(package_name="opus-pipelines")
 @click.pass_context
 def opus(context: click.Context, lake: Path | None, settings: Path | None) -> None:
@@ -77,7 +72,7 @@ for command in (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns its exit code: 0 done, 1 something failed, 2 wrong usage."""
+    """Runs one command and returns its exit code: 0 done, 1 failed, 2 wrong usage."""
     try:
         with opus.make_context("opus", list(sys.argv[1:] if arguments is None else arguments)) as context:
             opus.invoke(context)
@@ -91,9 +86,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return FAILED
     except (OpusError, OSError) as error:
         if isinstance(error, BrokenPipeError):
-            os.dup2(
-                os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-            )  # the interpreter flushes once more at its end
+            # The interpreter flushes stdout once more at its end, which would raise again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return FAILED
         return _fail(f"{error}")
     except (KeyboardInterrupt, click.Abort):
@@ -115,7 +109,7 @@ def _one_line(error: Exception) -> str:
 
 
 def _keep_trace(arguments: Sequence[str] | None) -> Path:
-    """Append the trace to the lake's error log, or to one in the temporary folder when there is no lake."""
+    """Appends the traceback to the lake's error log, or to one in the temporary folder where there is no lake."""
     lake = Options.lake_of(list(sys.argv[1:] if arguments is None else arguments))
     folder = lake / ".dagster" if lake.is_dir() else Path(tempfile.gettempdir())
     folder.mkdir(exist_ok=True)
@@ -126,7 +120,7 @@ def _keep_trace(arguments: Sequence[str] | None) -> Path:
 
 
 def _log_to_stderr() -> None:
-    """Progress of long stages on stderr."""
+    """Shows the progress of long stages on stderr."""
     logger = logging.getLogger("opus_pipelines")
     if not any(isinstance(handler, _Progress) for handler in logger.handlers):
         logger.addHandler(_Progress())
@@ -135,9 +129,10 @@ def _log_to_stderr() -> None:
 
 
 class _Progress(logging.Handler):
-    """A line a record, with the seconds since the process began."""
+    """Writes one line for each log record, with the seconds since the process began."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Writes one log record."""
         mark = "" if record.levelno < logging.WARNING else f"{record.levelname.lower()}: "
         click.echo(f"{record.relativeCreated / 1000:7.1f} s  {mark}{record.getMessage()}", err=True)
 

@@ -1,4 +1,4 @@
-"""A new contract's folder: contract.toml and an example intake, from what a person answered."""
+"""Writes a new contract's folder, contract.toml and an example intake, from a person's answers."""
 
 import re
 import shutil
@@ -14,8 +14,9 @@ EXAMPLE = "example"
 
 @dataclass(frozen=True)
 class NewContract:
-    """What a contract is called and an example of its intakes. `gain_usd`: dollars that a right output is worth; None:
-    unknown.
+    """The names of a contract and an example of its intakes.
+
+    `gain_usd`: the worth of a right output in dollars, or None where it is unknown.
     """
 
     client: str
@@ -27,8 +28,9 @@ class NewContract:
 
 
 def write_contract(intakes: Path, new: NewContract) -> Path:
-    """Write client/contract below `intakes` and return it; raises InputError where it is there already or a name
-    cannot be a folder's.
+    """Writes client/contract below `intakes` and returns it.
+
+    Raises InputError where it is there already, or where a name cannot be a folder's.
     """
     folder = intakes / _folder_name(new.client) / _folder_name(new.contract)
     if folder.exists():
@@ -50,7 +52,7 @@ def write_contract(intakes: Path, new: NewContract) -> Path:
 
 
 def _text(folder: Path, new: NewContract) -> str:
-    """contract.toml, with what may be stated later as comments."""
+    """Returns contract.toml, with optional keys as comments."""
     lines = []
     if folder.parent.name != new.client:
         lines.append(f"client = {quoted(new.client)}")

@@ -1,4 +1,4 @@
-"""The options every command shares, turned into settings and a lake."""
+"""Turns the options that every command shares into settings and a lake."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -13,20 +13,21 @@ from opus_pipelines.lake.layout import Lake
 
 @dataclass(frozen=True)
 class Options:
-    """What stands before the command's name."""
+    """The options before the command's name."""
 
     lake_folder: Path | None = None
     settings_file: Path | None = None
 
     def settings(self, **overrides: Any) -> Settings:
-        """Settings in force, paths absolute; raises SettingsError when an input folder lies inside the lake.
+        """Returns the settings in force, with absolute paths.
 
-        An input folder that nothing states is the one that the lake was made from, where that is known and still there.
+        An input folder that nothing states is the one that the lake was made from, where that is recorded and still
+        exists. Raises SettingsError where an input folder lies inside the lake.
         """
-        made = load(self.settings_file, paths__lake=self.lake_folder, **overrides)
-        paths = made.paths.model_copy(update={name: path.expanduser().absolute() for name, path in made.paths})
+        loaded = load(self.settings_file, paths__lake=self.lake_folder, **overrides)
+        paths = loaded.paths.model_copy(update={name: path.expanduser().absolute() for name, path in loaded.paths})
         kept = {
-            name: folder for name, folder in recorded(paths.lake).items() if name not in made.paths.model_fields_set
+            name: folder for name, folder in recorded(paths.lake).items() if name not in loaded.paths.model_fields_set
         }
         paths = paths.model_copy(update=kept)
         for name in ("history", "intakes"):
@@ -34,15 +35,15 @@ class Options:
                 raise SettingsError(
                     f"{name} = {getattr(paths, name)} lies inside the lake {paths.lake}; inputs never do"
                 )
-        return made.model_copy(update={"paths": paths})
+        return loaded.model_copy(update={"paths": paths})
 
     def lake(self) -> Lake:
-        """The lake in force."""
+        """Returns the lake in force."""
         return Lake(self.settings().paths.lake)
 
     @staticmethod
     def lake_of(arguments: list[str]) -> Path:
-        """The lake that a command line means, as far as it can be told from a failed one."""
+        """Returns the lake that a command line names, as far as a failed one can tell."""
         named = next((Path(b) for a, b in pairwise(arguments) if a == "--lake"), None)
         try:
             return Options(named).settings().paths.lake

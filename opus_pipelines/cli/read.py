@@ -1,4 +1,4 @@
-"""Commands that only read: best, explain, query, status. None of them loads Dagster, Spark or torch."""
+"""Commands that only read: best, explain, query, report, status, tasks. None of them loads Dagster, Spark or torch."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ import click
 from opus_pipelines.cli import show
 from opus_pipelines.cli.export import write
 from opus_pipelines.cli.options import Options
-from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.errors import InputError, LakeError
 
 if TYPE_CHECKING:
     import duckdb
@@ -20,7 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def scoped(command: Command) -> Command:
-    """Adds --client and --contract."""
+    """Adds the options --client and --contract to a command."""
     return click.option("--client", help="Only this client.")(
         click.option("--contract", help="Only this contract.")(command)
     )
@@ -35,7 +35,7 @@ def scoped(command: Command) -> Command:
 @show.format_option
 @click.pass_obj
 def best(options: Options, client: str | None, contract: str | None, intake: str | None, top: int, form: str) -> None:
-    """The ranked workflows of every intake.
+    """Show the ranked workflows of every intake.
 
     \b
     Example:
@@ -62,14 +62,14 @@ def best(options: Options, client: str | None, contract: str | None, intake: str
     "--svg",
     type=PICTURE,
     metavar="FILE",
-    help="Its picture instead of words: a lane an actor, time running down; - is stdout.",
+    help="Its picture instead of text: one lane for each actor, time from top to bottom; - is stdout.",
 )
 @click.option("--mermaid", type=PICTURE, metavar="FILE", help="Its picture as Mermaid text; - is stdout.")
 @click.pass_obj
 def explain(
     options: Options, workflow: str, evidence: str | None, limit: int, svg: Path | None, mermaid: Path | None
 ) -> None:
-    """One workflow: its steps, why it ranks where it does, and where each figure came from.
+    """Explain one workflow: its steps, the reasons for its rank, and the source of each figure.
 
     WORKFLOW is an id that `opus best` shows, or the beginning of one.
 
@@ -96,10 +96,10 @@ def _pictures(connection: "duckdb.DuckDBPyConnection", workflow: str, svg: Path 
     from opus_pipelines.reporting.workflows import read_workflow
     from opus_pipelines.workflow.formats.mermaid import as_mermaid
 
-    found = read_workflow(connection, workflow)
+    annotated = read_workflow(connection, workflow)
     for out, draw in ((svg, swimlane_svg), (mermaid, as_mermaid)):
         if out is not None:
-            write(draw(found).encode(), out)
+            write(draw(annotated).encode(), out)
 
 
 @click.command()
@@ -114,7 +114,7 @@ def _pictures(connection: "duckdb.DuckDBPyConnection", workflow: str, svg: Path 
 @show.format_option
 @click.pass_obj
 def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...], form: str) -> None:
-    """A shipped query by name, or SQL over the views. Without either, lists the shipped queries and the views.
+    """Run a shipped query by name, or SQL over the views. Without either, list the shipped queries and the views.
 
     \b
     Example:
@@ -151,7 +151,7 @@ def _pair(text: str) -> tuple[str, str]:
 @show.format_option
 @click.pass_obj
 def status(options: Options, intakes: Path | None, form: str) -> None:
-    """Snapshot, sources, contracts, what is stale since what changed, and what failed.
+    """Show the snapshot, the sources, the contracts, which results are stale and why, and what failed.
 
     \b
     Example:
@@ -179,3 +179,81 @@ def status(options: Options, intakes: Path | None, form: str) -> None:
         return
     for title, columns, values in query_status.report(connection, lake, changed):
         show.table(columns, values, title)
+
+
+@click.command()
+@scoped
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("report"),
+    show_default=True,
+    help="The folder to write.",
+)
+@click.pass_obj
+def report(options: Options, client: str | None, contract: str | None, out: Path) -> None:
+    """Write one self-contained HTML page for each contract.
+
+    A page shows what to run, what it costs, how confident the ranking is, and what was refused and why. The command
+    prints the files that it wrote, with an index.html where there are several pages.
+
+    \b
+    Example:
+      opus report --client "Northwind Insurance" --out pages
+    """
+    from opus_pipelines.lake.layout import slug
+    from opus_pipelines.reporting.page.contract import contract_pages
+    from opus_pipelines.reporting.page.render import render, render_index
+    from opus_pipelines.reporting.views import connect
+
+    pages = [
+        (f"{slug(page.head['client'])}__{slug(page.head['contract'])}.html", page)
+        for page in contract_pages(connect(options.lake()), client, contract)
+    ]
+    out.mkdir(parents=True, exist_ok=True)
+    written = {name: render(page) for name, page in pages}
+    if len(pages) > 1:
+        written["index.html"] = render_index(pages)
+    for name, text in written.items():
+        (out / name).write_text(text, "utf-8")
+        click.echo(out / name)
+
+
+@click.command()
+@click.option(
+    "--merged",
+    is_flag=True,
+    help="Only tasks with several names: each name by source, with the method and similarity of the merge.",
+)
+@click.option("--industry", help="Only tasks of this industry.")
+@click.option("--like", metavar="TEXT", help="Only tasks with this text in one of their names.")
+@show.format_option
+@click.pass_obj
+def tasks(options: Options, merged: bool, industry: str | None, like: str | None, form: str) -> None:
+    """List the tasks of the Work Knowledge Graph: how often each was carried out, in which sources, under which names.
+
+    --merged shows which names task resolution merged, for a person to judge; pins.toml next to the history folder
+    overrules it.
+
+    \b
+    Example:
+      opus tasks --industry "insurance claims" --like survey
+      opus tasks --merged
+    """
+    from opus_pipelines.reporting import tasks as query_tasks
+    from opus_pipelines.reporting.tasks import find_industry
+    from opus_pipelines.reporting.views import connect
+
+    lake = options.lake()
+    if lake.current_snapshot() is None:
+        raise LakeError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
+    connection = connect(lake)
+    industry = find_industry(connection, industry) if industry else None
+    rows = (query_tasks.merged if merged else query_tasks.tasks)(connection, industry, like)
+    if form != "table":
+        show.relation(rows, form)
+    elif merged:
+        click.echo(query_tasks.merged_text(rows))
+    else:
+        show.table(query_tasks.COLUMNS, query_tasks.lines(rows))

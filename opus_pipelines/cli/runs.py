@@ -1,17 +1,21 @@
-"""The Dagster runs behind `opus rebuild` and `opus generate`: the same jobs that the schedule and the UI start."""
+"""Runs the Dagster jobs behind `opus rebuild` and `opus generate`, the same jobs that the schedule and the UI start.
+
+Dagster's home lies inside the lake.
+"""
 
 import contextlib
 import logging
+import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from opus_pipelines.cli.home import prepare
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.discover import ContractFolder
-from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.layout import Lake, write_atomically
 from opus_pipelines.lake.lock import this_process
 from opus_pipelines.reporting.status import has_unfinished_runs, reason_of
 
@@ -19,24 +23,40 @@ if TYPE_CHECKING:
     import dagster as dg
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}  # progress is shown by our own logger
+# The folder of dagster.yaml and workspace.yaml, in a checkout and in an editable install.
+ROOT = Path(__file__).resolve().parents[2]
 logger = logging.getLogger("opus_pipelines.cli")
 
 
-def rebuild(settings: Settings, full: bool, reset_lambda: bool, publish: bool = False) -> None:
-    """Run the job `rebuild`; raises OpusError with the reason when it fails, or naming the files that were rejected
-    whole.
+def prepare(settings: Settings) -> Path:
+    """Copies dagster.yaml to `<lake>/.dagster`, points Dagster to that folder, and returns it.
+
+    Raises LakeError outside of a checkout or an editable install.
     """
-    mine = {"reset_lambda": reset_lambda, "publish": publish or full}
-    config = {"read_history": {"config": {"full": full}}, "mine": {"config": mine}}
+    home = Lake(settings.paths.lake).dagster_home
+    if not (ROOT / "dagster.yaml").is_file():
+        raise LakeError(f"{ROOT / 'dagster.yaml'} is missing: run opus from a checkout installed with `make`")
+    text = (ROOT / "dagster.yaml").read_bytes()
+    if not (home / "dagster.yaml").is_file() or (home / "dagster.yaml").read_bytes() != text:
+        write_atomically(home / "dagster.yaml", lambda path: path.write_bytes(text))
+    os.environ["DAGSTER_HOME"] = str(home)
+    return home
+
+
+def rebuild(settings: Settings, full: bool, reset_lambda: bool, publish: bool = False) -> None:
+    """Runs the job `rebuild`.
+
+    Raises OpusError with the reason where it fails, or with the files that were rejected as a whole.
+    """
+    mine_config = {"reset_lambda": reset_lambda, "publish": publish or full}
+    config = {"read_history": {"config": {"full": full}}, "mine": {"config": mine_config}}
     problems = _run(settings, "rebuild", lambda _: [{}], {"ops": config})
     logger.info("snapshot %s is current", Lake(settings.paths.lake).current_snapshot())
-    _complain(problems)
+    _raise_problems(problems)
 
 
 def record_unchanged(settings: Settings, snapshot: str) -> None:
-    """Leave in Dagster's record that history was looked at and `snapshot` is still what it makes: what keeps the
-    snapshot fresh there.
-    """
+    """Records in Dagster that history was read and still gives `snapshot`, which keeps the snapshot fresh there."""
     prepare(settings)
     import dagster as dg
 
@@ -52,20 +72,21 @@ def record_unchanged(settings: Settings, snapshot: str) -> None:
 
 
 def generate(settings: Settings, wanted: list[ContractFolder], retry_failed: bool = False) -> None:
-    """Run the job `generate` over the wanted contracts, one run for each span of them; raises OpusError naming what
-    failed.
+    """Runs the job `generate` over the wanted contracts, one run for each range of adjacent ones.
+
+    Raises OpusError naming what failed.
     """
     keys = {folder.key for folder in wanted}
     config = {"generate_contracts": {"config": {"retry_failed": retry_failed}}}
-    _complain(_run(settings, "generate", lambda instance: _spans(instance, keys), {"ops": config}))
+    _raise_problems(_run(settings, "generate", lambda instance: _spans(instance, keys), {"ops": config}))
 
 
 def _run(
     settings: Settings, job: str, tags_of: Callable[[Any], Iterable[dict[str, str]]], config: dict[str, Any]
 ) -> list[str]:
-    """Run a job once for each set of tags; a line for each thing that failed or was left out."""
+    """Runs a job once for each set of tags. Returns a line for each thing that failed or was left out."""
     with Lake(settings.paths.lake).lock():
-        pass  # who writes already is found before anything heavy is loaded
+        pass  # fails before anything heavy is loaded where another process writes
     prepare(settings)
     start = time.monotonic()
     problems: list[str] = []
@@ -91,8 +112,8 @@ def _run(
     return problems
 
 
-def settle(settings: Settings) -> None:
-    """Have runs whose process died marked as failed, and what they left cleaned up, where no new run does it."""
+def clean_up_dead_runs(settings: Settings) -> None:
+    """Marks runs whose process died as failed and cleans up after them, where no new run does it."""
     lake = Lake(settings.paths.lake)
     if not has_unfinished_runs(lake):
         return
@@ -100,7 +121,7 @@ def settle(settings: Settings) -> None:
         try:
             held.enter_context(lake.lock())
         except LakeError:
-            return  # a live run has the lake: it settled them when it began
+            return  # a live run has the lake: it cleaned up when it began
         prepare(settings)
         warnings.simplefilter("ignore")  # as in _run
         import dagster as dg
@@ -111,13 +132,13 @@ def settle(settings: Settings) -> None:
             fail_dead_runs(instance, "")
 
 
-def _complain(problems: list[str]) -> None:
+def _raise_problems(problems: list[str]) -> None:
     if problems:
         raise OpusError("\nopus: ".join(problems))
 
 
 def _spans(instance: "dg.DagsterInstance", keys: set[str]) -> Iterator[dict[str, str]]:
-    """The tags of each run; keys that Dagster does not know yet are added in order."""
+    """Yields the tags of each run; keys that Dagster does not know yet are added in order."""
     from assets.partitions import CONTRACT
     from jobs.spans import order_with, ranges, tags
 
@@ -128,20 +149,20 @@ def _spans(instance: "dg.DagsterInstance", keys: set[str]) -> Iterator[dict[str,
 
 
 def _warnings(result: "dg.ExecuteInProcessResult") -> list[str]:
-    """What a run went on without: the lines of its failed checks."""
+    """Returns the lines of the failed checks of a successful run, which say what it left out."""
     failed = [check for check in result.get_asset_check_evaluations() if not check.passed]
-    told = [
-        check.metadata["lines"] for check in failed if "lines" in check.metadata
-    ]  # the others were said while it ran
-    return [str(line) for lines in told for line in lines.value]  # type: ignore[union-attr]
+    # Checks without lines were reported while the run went on.
+    lines_of_checks = [check.metadata["lines"] for check in failed if "lines" in check.metadata]
+    return [str(line) for lines in lines_of_checks for line in lines.value]  # type: ignore[union-attr]
 
 
 def _reason(result: "dg.ExecuteInProcessResult") -> str:
-    """Why a run failed, in the words of the deepest error: ours as they are, others with their type; a line each
-    contract that failed.
+    """Returns why a run failed, a line for each contract that failed.
+
+    The message is that of the deepest error: an OpusError's message as it is, another's after its type.
     """
-    found = [getattr(event.event_specific_data, "error", None) for event in result.all_events if event.is_failure]
-    chain = [(error.cls_name, error.message) for error in _causes(next((e for e in found if e), None))]
+    errors = [getattr(event.event_specific_data, "error", None) for event in result.all_events if event.is_failure]
+    chain = [(error.cls_name, error.message) for error in _causes(next((e for e in errors if e), None))]
     return "\nopus: ".join(reason_of(chain))
 
 

@@ -1,4 +1,4 @@
-"""`opus score`: workflow files in, every part of EVAL out. Needs no lake and loads nothing heavy."""
+"""The command `opus score`: scores workflow files with every part of EVAL. It needs no lake and loads nothing heavy."""
 
 import json
 from collections.abc import Sequence
@@ -28,18 +28,18 @@ PARTS = (
     ("peak_memory_gb", "(3), (18)"),
     ("peak_threads", "(3), (18)"),
 )
-MOST_SHOWN = 200  # tasks of a workflow
+MAX_SHOWN = 200  # tasks of a workflow
 PENALTIES = (("penalty", "(10)"), ("cip", "(8)"), ("sip", "(9)"))
 
 
 @click.command()
 @click.argument("files", type=click.Path(path_type=Path, dir_okay=False), nargs=-1)
-@click.option("--json", "as_json", is_flag=True, help="For programs: every part, by workflow and by node.")
-@click.option("--schema", "show_schema", is_flag=True, help="The JSON Schema of a workflow file.")
-@click.option("--case-study", is_flag=True, help="The customer-support case: the paper's Table 1 beside ours.")
+@click.option("--json", "as_json", is_flag=True, help="Write JSON: every part, by workflow and by node.")
+@click.option("--schema", "show_schema", is_flag=True, help="Print the JSON Schema of a workflow file.")
+@click.option("--case-study", is_flag=True, help="The customer-support case: the paper's Table 1 and our figures.")
 @click.pass_obj
 def score(options: Options, files: tuple[Path, ...], as_json: bool, show_schema: bool, case_study: bool) -> None:
-    """Reward, Penalty and every part of the workflows in FILES (YAML or JSON); several are ranked against each other.
+    """Score the workflows in FILES (YAML or JSON): Reward, Penalty and every part of EVAL. Several are ranked.
 
     \b
     Example:
@@ -62,11 +62,11 @@ def _files(options: Options, files: Sequence[Path], as_json: bool) -> None:
     read = [(path, read_file(path)) for path in files]
     scores = [score_file(file.title or path.stem, file, settings.cost, settings.reward) for path, file in read]
     if as_json:
-        click.echo(json.dumps([_as_dict(found) for found in scores], indent=2, ensure_ascii=False))
+        click.echo(json.dumps([_as_dict(score) for score in scores], indent=2, ensure_ascii=False))
         return
     _parts(scores)
-    for found in scores:
-        _tasks(found)
+    for score in scores:
+        _tasks(score)
     if len(scores) > 1:
         places = ranked(scores, settings.reward.quantum_usd, settings.reward.success_step)
         rows = [(r.rank, r.score.title, r.score.parts.reward_usd, r.score.penalty, r.distance_usd) for r in places]
@@ -90,20 +90,20 @@ def _parts(scores: Sequence[Score]) -> None:
     show.table(("part", "EVAL", *(s.title for s in scores)), rows)
     if any(s.penalties is None for s in scores):
         click.echo("no Penalty where tasks have no scores", err=True)
-    for found in scores:
-        if found.uncompared:
-            click.echo(f"{found.title}: the product form was not compared: {found.uncompared}", err=True)
+    for score in scores:
+        if score.uncompared:
+            click.echo(f"{score.title}: the product form was not compared: {score.uncompared}", err=True)
 
 
-def _exact(found: Score) -> float:
-    whole = [d.exact for d in found.differences if d.node is None]
-    return whole[0] if whole else found.parts.success_probability
+def _exact(score: Score) -> float:
+    whole = [d.exact for d in score.differences if d.node is None]
+    return whole[0] if whole else score.parts.success_probability
 
 
-def _tasks(found: Score) -> None:
-    parts = found.parts
-    place = {node: i for i, node in enumerate(found.workflow.topological())}
-    tasks = sorted(found.workflow.tasks, key=lambda t: place[t.id])
+def _tasks(score: Score) -> None:
+    parts = score.parts
+    place = {node: i for i, node in enumerate(score.workflow.topological())}
+    tasks = sorted(score.workflow.tasks, key=lambda t: place[t.id])
     rows = [
         (
             t.title,
@@ -116,42 +116,42 @@ def _tasks(found: Score) -> None:
             parts.start_ms[t.id],
             parts.finish_ms[t.id],
         )
-        for t in tasks[:MOST_SHOWN]
+        for t in tasks[:MAX_SHOWN]
     ]
     show.table(
-        ("task", "actor", "p", "q", "success", "cost_usd", "duration_ms", "start_ms", "finish_ms"), rows, found.title
+        ("task", "actor", "p", "q", "success", "cost_usd", "duration_ms", "start_ms", "finish_ms"), rows, score.title
     )
-    if len(tasks) > MOST_SHOWN:
-        click.echo(f"and {len(tasks) - MOST_SHOWN:,} more tasks: --json has them all")
+    if len(tasks) > MAX_SHOWN:
+        click.echo(f"and {len(tasks) - MAX_SHOWN:,} more tasks: --json has them all")
 
 
-def _as_dict(found: Score) -> dict[str, Any]:
-    whole = {name: getattr(found.parts, name) for name, _ in PARTS}
-    whole |= {name: getattr(found.penalties, name) if found.penalties else None for name, _ in PENALTIES}
+def _as_dict(score: Score) -> dict[str, Any]:
+    whole = {name: getattr(score.parts, name) for name, _ in PARTS}
+    whole |= {name: getattr(score.penalties, name) if score.penalties else None for name, _ in PENALTIES}
     nodes = {
         node: {
-            "success": found.parts.success[node],
-            "start_ms": found.parts.start_ms[node],
-            "finish_ms": found.parts.finish_ms[node],
+            "success": score.parts.success[node],
+            "start_ms": score.parts.start_ms[node],
+            "finish_ms": score.parts.finish_ms[node],
         }
-        for node in found.workflow.topological()
+        for node in score.workflow.topological()
     }
-    exact = {d.node or "": {"product": d.product, "exact": d.exact} for d in found.differences}
-    return {"title": found.title, **whole, "nodes": nodes, "differs_from_exact": exact, "uncompared": found.uncompared}
+    exact = {d.node or "": {"product": d.product, "exact": d.exact} for d in score.differences}
+    return {"title": score.title, **whole, "nodes": nodes, "differs_from_exact": exact, "uncompared": score.uncompared}
 
 
 def _case_study() -> None:
-    found = case_study()
+    scores = case_study()
     rows = []
     for row in TABLE_1:
         printed = [None if p is None else round(p, row.digits) for p in row.printed]
-        ours = [round(figure(s, row.name), row.digits) for s in found]
+        ours = [round(figure(s, row.name), row.digits) for s in scores]
         rows.append((row.name, row.formula, *(x for pair in zip(printed, ours, strict=True) for x in pair), row.label))
-    columns = ("part", "EVAL", *(f"{s.title} {who}" for s in found for who in ("paper", "ours")), "label")
+    columns = ("part", "EVAL", *(f"{s.title} {who}" for s in scores for who in ("paper", "ours")), "label")
     show.table(columns, [[_plain(value) for value in row] for row in rows], "Table 1, a small customer (gain $0.92)")
     gains = [(who, gain, *_order(gain)) for who, gain in GAINS_USD.items()]
     show.table(("customer", "gain_usd", "best", "then", "last", "best by $"), gains, "The order at other gains")
-    turn = turning_gain_usd(found[0], found[1])
+    turn = turning_gain_usd(scores[0], scores[1])
     click.echo(f"\nThe order turns at a gain of ${turn:.2f}: beyond it the dearer, more reliable W1 wins.")
 
 

@@ -1,4 +1,4 @@
-"""Rows for a person or a program: an aligned table, CSV, JSON lines in one array, or Parquet."""
+"""Writes rows for a person or a program: an aligned table, CSV, one JSON array, or Parquet."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ format_option = click.option(
 
 
 def relation(rows: duckdb.DuckDBPyRelation, form: str) -> None:
-    """Write a relation's rows to stdout in `form`."""
+    """Writes the rows of a relation to stdout in the format `form`."""
     if form == "parquet":
         parquet(rows)
         return
@@ -44,7 +44,7 @@ def relation(rows: duckdb.DuckDBPyRelation, form: str) -> None:
 
 
 def parquet(rows: duckdb.DuckDBPyRelation) -> None:
-    """One Parquet file on stdout."""
+    """Writes the rows as one Parquet file to stdout. Raises UsageError where stdout is a terminal."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -56,23 +56,24 @@ def parquet(rows: duckdb.DuckDBPyRelation) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
-    """An aligned table on stdout, numbers to the right: folded to a terminal's width, as wide as it needs to be
-    everywhere else.
+    """Writes an aligned table to stdout, numbers to the right.
+
+    It is folded to the width of a terminal, and as wide as it needs to be elsewhere.
     """
     rows = [list(row) for row in rows]
     if title:
         click.echo(("" if title.startswith("Lake") else "\n") + title)
     if not rows:
         return
-    made = Table(box=None, pad_edge=False, header_style="bold")
+    layout = Table(box=None, pad_edge=False, header_style="bold")
     for i, column in enumerate(columns):
         numeric = all(isinstance(row[i], int | float | None) and not isinstance(row[i], bool) for row in rows)
-        made.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
+        layout.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
     for row in rows:
-        made.add_row(*(_cell(value) for value in row))
+        layout.add_row(*(_cell(value) for value in row))
     console = Console(markup=False, highlight=False, emoji=False, width=None if sys.stdout.isatty() else 10_000)
     with console.capture() as written:
-        console.print(made)
+        console.print(layout)
     click.echo("\n".join(line.rstrip() for line in written.get().splitlines()))
 
 

@@ -1,11 +1,16 @@
-"""Commands that write: sample, rebuild, generate, ui. What is current is found out before anything heavy is loaded."""
+"""Commands that write: sample, rebuild, generate, rollback, ui.
+
+They load heavy libraries only where there is work to do.
+"""
 
 import os
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
 
+from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.read import scoped
 from opus_pipelines.core.errors import InputError
@@ -13,13 +18,15 @@ from opus_pipelines.lake.layout import Lake
 
 
 def note(text: str) -> None:
-    """A line for the person at the terminal."""
+    """Writes a line to stderr for the person at the terminal."""
     click.echo(text, err=True)
 
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--seed", type=int, default=0, show_default=True, help="Another seed, other cases of the same story.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Another seed gives other cases of the same processes."
+)
 def sample(directory: Path, seed: int) -> None:
     """Write the sample into DIRECTORY: history in several formats, intakes of several clients, truth.json.
 
@@ -37,18 +44,20 @@ def sample(directory: Path, seed: int) -> None:
 
 @click.command()
 @click.option(
-    "--history", type=click.Path(path_type=Path), help="Folder of history, a folder a source (or OPUS_HISTORY)."
+    "--history",
+    type=click.Path(path_type=Path),
+    help="Folder of history, with one folder for each source (or OPUS_HISTORY).",
 )
 @click.option(
-    "--full", is_flag=True, help="Read, mine and embed everything again, and hold it against what is published."
+    "--full", is_flag=True, help="Read, mine and embed everything again, and compare it with what is published."
 )
 @click.option(
-    "--reset-lambda", is_flag=True, help="Choose the lambda of gamma anew, so that the median edge has gamma 0.5."
+    "--reset-lambda", is_flag=True, help="Choose the lambda of gamma again, so that the median edge has gamma 0.5."
 )
-@click.option("--publish", is_flag=True, help="Publish even what was rolled back from.")
+@click.option("--publish", is_flag=True, help="Publish also a snapshot that was rolled back from.")
 @click.pass_obj
 def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bool, publish: bool) -> None:
-    """The nightly job: read what changed, mine, embed, check, publish a snapshot of the Work Knowledge Graph.
+    """Run the nightly job: read what changed, mine, embed, check, and publish a snapshot of the Work Knowledge Graph.
 
     \b
     Example:
@@ -69,7 +78,7 @@ def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bo
         runs.rebuild(settings, full, reset_lambda, publish)
         return
     snapshot, state = unchanged
-    runs.settle(settings)
+    runs.clean_up_dead_runs(settings)
     runs.record_unchanged(settings, snapshot.home.current_snapshot() or snapshot.snapshot_id)
     note(f"{snapshot.nothing_new} ({len(state.files)} files, settings and code are as they were)")
     if state.failed:
@@ -85,7 +94,7 @@ def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bo
 @click.option(
     "--retry-failed",
     is_flag=True,
-    help="Also contracts in whose results intakes failed (time, memory), though nothing changed.",
+    help="Also generate contracts with failed intakes (time, memory), though nothing changed.",
 )
 @click.pass_obj
 def generate(
@@ -96,7 +105,7 @@ def generate(
     intake: str | None,
     retry_failed: bool,
 ) -> None:
-    """Make the ranked workflows of what is named, or of every contract, where the current result is not up to date.
+    """Generate ranked workflows for the named contracts, or for all, where the current result is not up to date.
 
     \b
     Example:
@@ -114,16 +123,54 @@ def generate(
     if wanted:
         runs.generate(settings, wanted, retry_failed)
     else:
-        runs.settle(settings)
+        runs.clean_up_dead_runs(settings)
     if lines := still_failed(Lake(settings.paths.lake), current):
         raise InputError("\nopus: ".join(lines))
+
+
+@click.command()
+@click.argument("snapshot", required=False)
+@click.pass_obj
+def rollback(options: Options, snapshot: str | None) -> None:
+    """Make an earlier snapshot the current one again. Without SNAPSHOT, list the snapshots.
+
+    SNAPSHOT is an id that the list shows, or the beginning of one. Nothing is removed. A rebuild publishes again only
+    when history, settings or code have changed (`opus rebuild --publish` does so at once).
+
+    \b
+    Example:
+      opus rollback w3f9
+    """
+    from opus_pipelines.wkg import retention
+
+    lake = options.lake()
+    if snapshot is None:
+        names = ("wkg/tasks", "wkg/edges", "wkg/cases")
+        rows = [
+            (c.snapshot, c.published_at, *map(c.counts.get, names), c.is_current, len(c.contracts))
+            for c in retention.choices(lake)
+        ]
+        title = "Snapshots" if rows else "No snapshot yet; `opus rebuild` makes one"
+        show.table(
+            ("snapshot", "published", "tasks", "edges", "cases", "current", "contracts made from it"), rows, title
+        )
+        return
+    retention.chosen(lake, snapshot)  # an unknown snapshot fails before the lake is made or its lock is taken
+    with lake.lock():
+        before, choice = retention.roll_back(lake, snapshot, datetime.now(UTC))
+    note(
+        f"snapshot {choice.snapshot} is current"
+        + (" as it was" if before == choice.snapshot else f", and {before} no more")
+    )
+    if stale := retention.stale(lake):
+        note(f"made from another snapshot: {', '.join(stale)}; `opus generate` makes them anew")
 
 
 @click.command()
 @click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True, help="Port of the web server.")
 @click.pass_obj
 def ui(options: Options, port: int) -> None:
-    """The Dagster UI with its daemon, on this lake's runs, until it is stopped.
+    """Start the Dagster UI with its daemon, on this lake's runs, until it is stopped.
 
     Its jobs read the folders that the lake was made from last, unless settings or OPUS_HISTORY and OPUS_INTAKES state
     others.
@@ -132,7 +179,7 @@ def ui(options: Options, port: int) -> None:
     Example:
       opus --lake demo/lake ui
     """
-    from opus_pipelines.cli.home import ROOT, prepare
+    from opus_pipelines.cli.runs import ROOT, prepare
 
     settings = options.settings()
     prepare(settings)

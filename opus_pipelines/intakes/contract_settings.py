@@ -1,5 +1,6 @@
-"""`contract.toml` and `intake.toml`: what a person may say of a contract and of one intake. An intake's own value
-wins.
+"""Defines the settings of a contract (`contract.toml`) and of one intake (`intake.toml`).
+
+Where both state a value, the intake's own value wins.
 """
 
 import difflib
@@ -16,8 +17,9 @@ from opus_pipelines.workflow.constraints import Constraints
 
 
 class Review(Section):
-    """Who reviews under a contract, and how well. Nothing stated: no review is placed. Without p or q: those of
-    history's reviews.
+    """Who reviews under a contract, and how reliably.
+
+    Where nothing is stated, no review is placed. Without p or q, those of the reviews of history apply.
     """
 
     actor_kind: str | None = Field(None, description="human, model or code")
@@ -30,7 +32,7 @@ class Review(Section):
 
 
 class ContractSettings(Section):
-    """The whole of contract.toml."""
+    """The settings of contract.toml."""
 
     client: str | None = Field(None, description="when the folder's name is not the name")
     contract: str | None = Field(None, description="when the folder's name is not the name")
@@ -39,7 +41,7 @@ class ContractSettings(Section):
     constraints: Constraints = Constraints()
     answers: dict[str, str] = Field(
         {},
-        description="the activity that a phrase of the procedures means, for phrases that `opus explain` asks about; `none` for none",
+        description="the activity that a phrase of the procedures means, where `opus explain` asks; `none` for none",
     )
     prices: dict[str, Any] = Field(
         {}, description="as [cost] in opus.toml, for this contract; NAME = 60 is a price an hour"
@@ -48,12 +50,12 @@ class ContractSettings(Section):
     calendar: CalendarSettings | None = Field(None, description="when its people work; without it, around the clock")
     regenerate: Literal["nightly", "on_change", "never"] = Field(
         "on_change",
-        description="what makes stale results anew without a person: the night too, a change that is watched, nothing",
+        description="what renews stale results: nightly (and a watched change), on_change (a watched change), or never",
     )
 
 
 class IntakeSettings(Section):
-    """The whole of intake.toml."""
+    """The settings of intake.toml."""
 
     title: str | None = Field(None, description="what the client calls it")
     received_at: datetime | None = Field(None, description="when it came in")
@@ -61,33 +63,36 @@ class IntakeSettings(Section):
     gain_usd: float | None = Field(None, description="worth of a right output")
     attributes: dict[str, str | int | float | bool] = Field(
         {},
-        description="what is known of the case, by the names of history's case attributes: similar cases are found by them",
+        description="known attributes of the case, named as in history; similar cases are retrieved by them",
     )
     constraints: Constraints = Constraints()
     answers: dict[str, str] = Field({}, description="as in contract.toml, for this intake")
 
 
 def load_contract(folder: Path) -> ContractSettings:
-    """contract.toml of a folder; an absent file means the defaults."""
+    """Loads contract.toml of a folder, or the defaults where there is none. Raises SettingsError on a defect."""
     return _load(ContractSettings, folder / "contract.toml")
 
 
 def load_intake(folder: Path) -> IntakeSettings:
-    """intake.toml of a folder; an absent file means the defaults. A time without zone is refused."""
-    made = _load(IntakeSettings, folder / "intake.toml")
-    if made.received_at is None:
-        return made
-    if made.received_at.tzinfo is None:
+    """Loads intake.toml of a folder, or the defaults where there is none.
+
+    Raises SettingsError on a defect, and for a time without a time zone.
+    """
+    settings = _load(IntakeSettings, folder / "intake.toml")
+    if settings.received_at is None:
+        return settings
+    if settings.received_at.tzinfo is None:
         raise SettingsError(f"{folder / 'intake.toml'}: received_at has no time zone; write it as 2026-01-31T09:00:00Z")
-    return made.model_copy(update={"received_at": made.received_at.astimezone(UTC)})
+    return settings.model_copy(update={"received_at": settings.received_at.astimezone(UTC)})
 
 
 def prices(settings: Settings, contract: ContractSettings, where: Path) -> Cost:
-    """The cost settings in force: the contract's prices over those of opus.toml, tables merged key by key.
+    """Returns the cost settings in force: the contract's prices over those of opus.toml, tables merged key by key.
 
-    A number under a name that is no key of `[cost]`, nor spelled like one, is a price an hour: `SUPERVISOR = 60` says
-    the same as `usd_per_hour = { SUPERVISOR = 60 }`. Whether history knows the name is checked when work begins
-    (`known_names`).
+    A number under a name that is no key of `[cost]`, nor spelled like one, is a price per hour: `SUPERVISOR = 60` is
+    short for `usd_per_hour = { SUPERVISOR = 60 }`. Whether history knows the name is checked when work begins
+    (`retrieval.stated_names`).
     """
     merged = settings.cost.model_dump()
     stated = dict(contract.prices)

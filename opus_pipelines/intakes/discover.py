@@ -1,4 +1,7 @@
-"""Which contracts and intakes lie in the intakes folder. Names in paths are data: nothing here leaves its folder."""
+"""Finds the contracts and intakes in the intakes folder.
+
+Names in paths are data; a link out of the folder is not followed.
+"""
 
 import unicodedata
 from dataclasses import dataclass, replace
@@ -18,10 +21,10 @@ _NO_NAME = {"Cc", "Cs"}  # control characters, and bytes of a folder's name that
 
 @dataclass(frozen=True)
 class ContractFolder:
-    """One contract: its names as written, where it lies, its settings, and its intakes' folders in order.
+    """One contract: its names as written, its folder, its settings, and the folders of its intakes in order.
 
-    `problem`: why it cannot be worked on, in words for a person; its names are then its folders'. `decisions`: what
-    people decided on its workflows, which the lake keeps (`decided.contracts`).
+    `problem`: why it cannot be used, in words for a person; its names are then those of its folders. `decisions`: the
+    decisions of people on its workflows, which the lake keeps (`generation.contracts`).
     """
 
     client: str
@@ -39,28 +42,25 @@ class ContractFolder:
 
     @property
     def documents(self) -> Path:
-        """What every intake inherits."""
+        """The folder of the documents that every intake inherits."""
         return self.folder / DOCUMENTS
 
     def intake_id(self, intake: Path) -> str:
-        """Hash of client, contract and folder."""
+        """Returns the hash of client, contract and the intake's folder name."""
         return make_id("k", self.client, self.contract, intake.name)
 
     def fingerprint(self) -> str:
-        """Hash of path, size and modification time of every file, and of the decisions: cheap enough to be asked every
-        minute.
+        """Returns a hash of path, size and modification time of every file, and of the latest decision.
+
+        It reads no file, so a sensor can compare it every minute.
         """
         files = self._files()
         facts = [(p.relative_to(self.folder).as_posix(), p.stat()) for p in files]
-        return digest(
-            [(path, found.st_size, found.st_mtime_ns) for path, found in facts], *self.decisions.versions[-1:]
-        )
+        return digest([(path, stat.st_size, stat.st_mtime_ns) for path, stat in facts], *self.decisions.versions[-1:])
 
     @cached_property
     def content(self) -> list[tuple[str, str]]:
-        """Every file of the contract with its hash, in order: what a result is made from. Hashed once, when first
-        asked for.
-        """
+        """The path and content hash of every file of the contract, in order. It is computed once."""
         files = self._files()
         return [(p.relative_to(self.folder).as_posix(), file_hash(p)) for p in files]
 
@@ -69,21 +69,24 @@ class ContractFolder:
 
 
 def discover(intakes: Path) -> list[ContractFolder]:
-    """Every contract folder below `intakes`, by client and contract. One that cannot be worked on says why and costs
-    only itself.
+    """Returns every contract folder below `intakes`, by client and contract.
+
+    A contract that cannot be used has its `problem` set, and does not stop the others. Raises InputError where
+    `intakes` is no folder.
     """
     if not intakes.is_dir():
         raise InputError(f"{intakes} is no folder; say where the intakes lie with --intakes DIR or OPUS_INTAKES")
-    found: dict[str, ContractFolder] = {}
+    contracts: dict[str, ContractFolder] = {}
     for client in _folders(intakes):
         for folder in _folders(client):
-            made = _contract(client.name, folder)
-            if twin := found.get(made.key):
-                problem = f"{folder} and {twin.folder} are both contract {made.contract!r} of client {made.client!r}; rename one"
-                found[made.key] = replace(twin, problem=problem)
+            contract = _contract(client.name, folder)
+            if other := contracts.get(contract.key):
+                name = f"contract {contract.contract!r} of client {contract.client!r}"
+                problem = f"{folder} and {other.folder} are both {name}; rename one"
+                contracts[contract.key] = replace(other, problem=problem)
             else:
-                found[made.key] = made
-    return [found[key] for key in sorted(found)]
+                contracts[contract.key] = contract
+    return [contracts[key] for key in sorted(contracts)]
 
 
 def _contract(client: str, folder: Path) -> ContractFolder:

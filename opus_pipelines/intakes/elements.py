@@ -1,6 +1,6 @@
-"""The elements of an intake: every document under input/, output/ and process/, and the contract's own, as text.
+"""Reads the elements of an intake: every document under input/, output/ and process/, and the contract's own, as text.
 
-A document that cannot be read is not lost: its element says in `left_out` what was left out and why.
+A document that cannot be read still becomes an element, whose `left_out` gives the reason.
 """
 
 import unicodedata
@@ -16,25 +16,21 @@ from opus_pipelines.intakes.language import foreign_language
 
 INHERITED = "contract"  # the role of the contract's own documents
 ROLES = ("input", "output", "process")
-FOREIGN = "it is written in {language}, and procedures are read in English only; translate it, or state its rules in contract.toml"
+FOREIGN = (
+    "it is written in {language}, and procedures are read in English only; "
+    "translate it, or state its rules in contract.toml"
+)
 READABLE = "text, Markdown, HTML, e-mail, CSV, Excel, JSON, XML, DOCX, PPTX, or PDF with a text layer"
-_NO_LETTERS = {
-    "Cc",
-    "Cf",
-    "Cs",
-    "Co",
-    "Cn",
-    "Zl",
-    "Zp",
-}  # controls, turned writing, halves of characters: a name shows none of them
+# Unicode categories that a shown name must not contain: controls, direction marks, surrogates, private use.
+_UNPRINTABLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 @dataclass(frozen=True)
 class Element:
     """One document in its role (input, output, process, contract). `text` is None where nothing could be read.
 
-    An attachment is an element named `mail.eml/attachment.pdf`. `left_out` says what is not in the text, or how it was
-    read, in words.
+    An attachment is an element named `mail.eml/attachment.pdf`. `left_out` says which part of the document is not in
+    the text, or how it was read.
     """
 
     element_id: str
@@ -49,35 +45,41 @@ class Element:
 
 
 def read_elements(intake: Path, contract_documents: Path | Sequence[Element]) -> list[Element]:
-    """Every element of an intake, its own first, in the order of role and name; the contract's documents are inherited.
+    """Reads every element of an intake, in the order of role and name, then those of the contract.
 
-    `contract_documents`: their folder, or what `contract_elements` made of it, so that many intakes read them once.
+    `contract_documents` is the folder of the contract's documents, or the result of `contract_elements`, so that many
+    intakes share one reading.
     """
-    shelf = _Shelf()
-    own = [e for role in ROLES for e in _of_folder(role, intake / role, shelf)]
+    budget = _ReadingBudget()
+    own = [e for role in ROLES for e in _of_folder(role, intake / role, budget)]
     inherited = contract_elements(contract_documents) if isinstance(contract_documents, Path) else contract_documents
     return [*own, *inherited]
 
 
 def contract_elements(documents: Path) -> tuple[Element, ...]:
-    """The contract's own documents, which each of its intakes inherits."""
-    return tuple(_of_folder(INHERITED, documents, _Shelf()))
+    """Reads the contract's own documents, which each of its intakes inherits."""
+    return tuple(_of_folder(INHERITED, documents, _ReadingBudget()))
 
 
 def missing(elements: Sequence[Element]) -> str | None:
-    """What to ask the client for, when the elements do not make an Intention: the input at least. A request alone is
-    an incomplete Intention (LWM 4.2), whose other parts similar cases give.
+    """Returns what to ask the client for where the elements do not make an Intention, or None.
+
+    Only the input is required. A request alone is an incomplete Intention (LWM 4.2), whose other parts come from
+    similar cases.
     """
-    there = _readable_roles(elements)
-    if "input" not in there:
+    readable = _readable_roles(elements)
+    if "input" not in readable:
         return f"no readable client input; ask the client for what they give, and put it under input/ ({READABLE})"
     return None
 
 
 def is_complete(elements: Sequence[Element]) -> bool:
-    """Input, output and process context are all there; the contract's documents are process context."""
-    there = _readable_roles(elements)
-    return {"input", "output"} <= there and bool(there & {"process", "contract"})
+    """Returns whether input, output and process context are all present.
+
+    The contract's documents are process context.
+    """
+    readable = _readable_roles(elements)
+    return {"input", "output"} <= readable and bool(readable & {"process", "contract"})
 
 
 def _readable_roles(elements: Sequence[Element]) -> set[str]:
@@ -85,15 +87,15 @@ def _readable_roles(elements: Sequence[Element]) -> set[str]:
 
 
 @dataclass
-class _Shelf:
-    """How much more may be read for one intake, or one contract."""
+class _ReadingBudget:
+    """How much more may be read for one intake, or for one contract."""
 
     documents: int = MAX_DOCUMENTS
     characters: int = MAX_CHARACTERS_OF_ALL
 
 
-def _of_folder(role: str, folder: Path, shelf: _Shelf) -> Iterator[Element]:
-    """The elements of a role's folder; nothing where there is none."""
+def _of_folder(role: str, folder: Path, budget: _ReadingBudget) -> Iterator[Element]:
+    """Yields the elements of a role's folder, none where there is no such folder."""
     if folder.is_symlink():
         yield _unread(role, folder.name, "the folder is a link; copy the documents instead of linking them")
         return
@@ -106,18 +108,19 @@ def _of_folder(role: str, folder: Path, shelf: _Shelf) -> Iterator[Element]:
         if reason:
             yield _unread(role, name, reason)
         elif path.is_file():
-            yield from _of_document(role, name, Document.of_file(path), shelf)
+            yield from _of_document(role, name, Document.of_file(path), budget)
 
 
 def is_hidden(path: Path) -> bool:
-    """What programs keep for themselves (`.DS_Store`, `.git/...`) and nobody sent; a name that begins with two dots is
-    a name.
+    """Returns whether a path belongs to a program (`.DS_Store`, `.git/...`) and not to the client.
+
+    A name that begins with two dots is an ordinary name.
     """
     return any(part.startswith(".") and not part.startswith("..") for part in path.parts)
 
 
 def _no_document(path: Path, root: Path) -> str | None:
-    """Why a path in the folder is no document to open; None for a file and for a folder."""
+    """Returns why a path in the folder is not opened as a document, or None for a file and for a folder."""
     try:
         place = path.resolve(strict=True)
     except (OSError, RuntimeError):
@@ -127,16 +130,16 @@ def _no_document(path: Path, root: Path) -> str | None:
     return None if path.is_file() or path.is_dir() else "it is no regular file"
 
 
-def _of_document(role: str, name: str, document: Document, shelf: _Shelf) -> Iterator[Element]:
-    """A document's element, then those of the documents in it."""
-    shelf.documents -= 1
+def _of_document(role: str, name: str, document: Document, budget: _ReadingBudget) -> Iterator[Element]:
+    """Yields a document's element, then those of the documents inside it."""
+    budget.documents -= 1
     try:
         content = document.sha256()
     except OSError as error:
         yield _unread(role, name, f"it cannot be opened: {error.strerror}", document.size)
         return
-    kind, reading = preprocess(document) if shelf.documents >= 0 else (None, _one_too_many())
-    text, left_out = _shelved(reading, shelf)
+    kind, reading = preprocess(document) if budget.documents >= 0 else (None, _one_too_many())
+    text, left_out = _within_budget(reading, budget)
     language = foreign_language(text) if text and role in ("process", INHERITED) else None
     if language is not None:
         text, left_out = None, [*left_out, FOREIGN.format(language=language)]
@@ -158,7 +161,7 @@ def _of_document(role: str, name: str, document: Document, shelf: _Shelf) -> Ite
                 role, inner, f"it lies in {MAX_DEPTH} e-mails inside each other, and deeper is not read", part.size
             )
         else:
-            yield from _of_document(role, inner, part, shelf)
+            yield from _of_document(role, inner, part, budget)
 
 
 def _one_too_many() -> DocumentText:
@@ -167,25 +170,29 @@ def _one_too_many() -> DocumentText:
     )
 
 
-def _shelved(reading: DocumentText, shelf: _Shelf) -> tuple[str | None, list[str]]:
-    """The text as far as there is room for it, and all that was left out."""
-    said = list(reading.left_out)
+def _within_budget(reading: DocumentText, budget: _ReadingBudget) -> tuple[str | None, list[str]]:
+    """Returns the text as far as the budget allows, and all that was left out."""
+    left_out = list(reading.left_out)
     if reading.text is None:
-        return None, said
-    text, beyond = cut(reading.text, shelf.characters)
-    shelf.characters -= len(text)
+        return None, left_out
+    text, beyond = cut(reading.text, budget.characters)
+    budget.characters -= len(text)
     if beyond:
-        said.append(f"{beyond}: the documents of one intake or contract may hold {MAX_CHARACTERS_OF_ALL:,}")
-    return text, said
+        left_out.append(f"{beyond}: the documents of one intake or contract may hold {MAX_CHARACTERS_OF_ALL:,}")
+    return text, left_out
 
 
 def _unread(role: str, name: str, reason: str, size: int = 0) -> Element:
-    return Element(make_id("e", role, name, ""), role, "other", shown_name(name), None, None, size, _NOTHING, reason)
+    return Element(
+        make_id("e", role, name, ""), role, "other", shown_name(name), None, None, size, _EMPTY_SHA256, reason
+    )
 
 
-_NOTHING = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # SHA-256 of no bytes: none were read
+_EMPTY_SHA256 = (
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # SHA-256 of no bytes: none were read
+)
 
 
 def shown_name(name: str) -> str:
-    """A name that can be shown and stored: it is the client's, and may hold anything."""
-    return "".join("\ufffd" if unicodedata.category(c) in _NO_LETTERS else c for c in name)
+    """Returns a client's file or folder name with each character that cannot be shown or stored replaced by U+FFFD."""
+    return "".join("\ufffd" if unicodedata.category(c) in _UNPRINTABLE else c for c in name)

@@ -1,4 +1,4 @@
-"""One intake as generation takes it: its elements, what binds it, and whether it can be worked on at all."""
+"""Reads one intake for generation: its elements, its constraints, and whether it is sufficient to work on."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,8 +15,10 @@ from opus_pipelines.workflow.constraints import Constraints, merged
 
 @dataclass(frozen=True)
 class Intake:
-    """What one intake says. `gain_basis`: observed where contract or intake states the gain, prior where the settings
-    do, None where nobody does.
+    """The content of one intake.
+
+    `gain_basis` is observed where the contract or the intake states the gain, prior where the settings do, and None
+    where nobody does.
     """
 
     intake_id: str
@@ -35,12 +37,12 @@ class Intake:
 
     @property
     def content_hash(self) -> str:
-        """Hash of what its documents hold."""
+        """The hash of the role, name and content of every document."""
         return digest([[e.role, e.name, e.sha256] for e in self.elements])
 
     @property
     def refusal(self) -> str | None:
-        """What to ask the client for, None when there is enough to work on."""
+        """What to ask the client for, or None where the intake can be worked on."""
         reason = missing(list(self.elements))
         unread = [f"{e.role}/{e.name}: {e.left_out}" for e in self.elements if not (e.text or "").strip()]
         return f"{reason} (not read: {'; '.join(unread)})" if reason and unread else reason
@@ -49,10 +51,10 @@ class Intake:
 def read_intake(
     contract: ContractFolder, folder: Path, settings: Settings, inherited: Sequence[Element] | None = None
 ) -> Intake:
-    """The intake in `folder`; raises SettingsError or InputError where its settings cannot be followed.
+    """Reads the intake in `folder`.
 
-    `inherited`: the contract's documents where they are read already (`contract_elements`), as for many intakes they
-    should be.
+    `inherited`: the contract's documents where they are already read (`contract_elements`), so that many intakes share
+    them. Raises SettingsError or InputError where its settings have a defect.
     """
     own = load_intake(folder)
     stated = own.gain_usd if own.gain_usd is not None else contract.settings.gain_usd

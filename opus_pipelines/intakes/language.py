@@ -1,8 +1,7 @@
-"""The language of a text, where it is sure: rules are read in English, and the encoder that comes with the system
-knows English only.
+"""Detects the language of a text where it is certain: rules are read in English, and the encoder knows English only.
 
-py3langid tells the language, from a model inside its wheel. Short texts, lists of codes and rows of tables are in no
-language for sure.
+py3langid detects the language with a model inside its wheel. Short texts, lists of codes and rows of tables count as
+undetected.
 """
 
 import re
@@ -71,7 +70,7 @@ def _identifier() -> Any:
 
 @lru_cache(maxsize=4096)
 def foreign_language(text: str) -> str | None:
-    """The name of the language of a text that is surely not in English; None where it is English, or nobody can tell."""
+    """Returns the name of the language of a text that is certainly not English, else None."""
     words = _WORD.findall(text.casefold())
     if len(words) < LEAST_WORDS and sum(map(len, words)) < _LEAST_SIGNS:
         return None

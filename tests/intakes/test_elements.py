@@ -164,7 +164,7 @@ def test_names_are_labels_whatever_they_hold(tmp_path, read):
 
 
 def test_an_intake_holds_so_many_documents_and_characters(tmp_path, read, monkeypatch):
-    monkeypatch.setattr(module._Shelf.__init__, "__defaults__", (2, 10))
+    monkeypatch.setattr(module._ReadingBudget.__init__, "__defaults__", (2, 10))
     for name in "abc":
         put(tmp_path / "intake", f"input/{name}.txt", "one two")
     assert read() == [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from opus_pipelines.cli.home import prepare
+from opus_pipelines.cli.runs import prepare
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.lake.layout import Lake

@@ -1,1 +1,1 @@
-"""From the bytes of a document to its text, LWM (3): one module for each format. Door: `read.preprocess`."""
+"""Turns the bytes of a document into its text, LWM (3), with one module for each format. Door: `read.preprocess`."""

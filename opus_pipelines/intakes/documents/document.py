@@ -1,4 +1,4 @@
-"""What a reader takes and what it gives back."""
+"""Defines what a document reader takes (`Document`) and returns (`DocumentText`)."""
 
 import hashlib
 import io
@@ -13,7 +13,7 @@ from opus_pipelines.intakes.documents.limits import MAX_BYTES, MAX_CHARACTERS, M
 
 @dataclass(frozen=True)
 class Document:
-    """A document's name, size in bytes and content. `depth`: how many e-mails it came in."""
+    """The name, the size in bytes and the content of a document. `depth`: how many e-mails it is nested in."""
 
     name: str
     size: int
@@ -22,26 +22,26 @@ class Document:
 
     @classmethod
     def of_file(cls, path: Path) -> "Document":
-        """A file; raises OSError where it cannot be looked at."""
+        """Returns a file as a document. Raises OSError where its size cannot be read."""
         return cls(path.name, path.stat().st_size, lambda: path.open("rb"))
 
     @classmethod
     def of_bytes(cls, name: str, data: bytes, depth: int = 0) -> "Document":
-        """A document that is in memory, as an attachment is."""
+        """Returns a document in memory, such as an attachment."""
         return cls(name, len(data), lambda: io.BytesIO(data), depth)
 
     def sha256(self) -> str:
-        """Of its content, in hex."""
+        """Returns the SHA-256 of its content, in hex."""
         with self.open() as file:
             return hashlib.file_digest(cast(Any, file), "sha256").hexdigest()
 
     def head(self, length: int = 4096) -> bytes:
-        """Its first bytes."""
+        """Returns its first bytes."""
         with self.open() as file:
             return file.read(length)
 
     def content(self, limit: int = MAX_BYTES) -> bytes:
-        """All of it; raises InputError where it is larger than `limit` bytes."""
+        """Returns all of its bytes. Raises InputError where they are more than `limit`."""
         with self.open() as file:
             data = file.read(limit + 1)
         if len(data) > limit:
@@ -53,8 +53,9 @@ class Document:
 
 @dataclass(frozen=True)
 class DocumentText:
-    """Ĩ_m of LWM (3): the text (None where there is none), what was left out in words, and the documents inside this
-    one.
+    """The text of a document, Ĩ_m of LWM (3), or None where there is none.
+
+    `left_out` says what is not in the text, `parts` are the documents inside this one.
     """
 
     text: str | None
@@ -63,23 +64,23 @@ class DocumentText:
 
 
 def front(text: str) -> tuple[str, str]:
-    """The first MAX_CHARACTERS of a text whose reading was ended there, and a word on it."""
+    """Returns the first MAX_CHARACTERS of a text whose reading ended there, and a note on what was left out."""
     kept, _ = cut(text, MAX_CHARACTERS)
     return kept, f"what stands after its first {len(kept):,} characters"
 
 
 def counted(number: int, thing: str, plural: str = "") -> str:
-    """`1 page`, `2 pages`; `plural` where an s does not make it."""
+    """Returns a number with its noun: `1 page`, `2 pages`. `plural` is for nouns without a plural in s."""
     return f"{number:,} {thing if number == 1 else plural or thing + 's'}"
 
 
-def counts(found: dict[str, int]) -> tuple[str, ...]:
-    """What was left out, a phrase a kind; kinds that did not occur fall away."""
-    return tuple(counted(number, thing) for thing, number in found.items() if number)
+def counts(numbers: dict[str, int]) -> tuple[str, ...]:
+    """Returns one phrase for each kind of part that was left out, without kinds that did not occur."""
+    return tuple(counted(number, thing) for thing, number in numbers.items() if number)
 
 
 def cut(text: str, limit: int) -> tuple[str, str | None]:
-    """At most `limit` characters, ended at a space where there is one near, and what was left out."""
+    """Returns at most `limit` characters, cut at a space where one is near, and a note on what was left out."""
     if len(text) <= limit:
         return text, None
     end = text.rfind(" ", max(0, limit - 200), limit)

@@ -1,5 +1,6 @@
-"""DOCX: its text in order, with tables, text boxes, lists, footnotes; inserted text counts, deleted and hidden text
-does not.
+"""Reads DOCX: its text in order, with tables, text boxes, lists and notes.
+
+Inserted text counts, deleted and hidden text does not.
 """
 
 from collections import Counter
@@ -25,8 +26,10 @@ _OFF = {"0", "false", "off", "none"}
 
 
 def read(document: Document) -> DocumentText:
-    """The body, then the notes. python-docx opens the package; its own `text` would drop insertions, text boxes and
-    content controls.
+    """Returns the text of the body, then of the notes.
+
+    python-docx opens the package; its own `text` would lose insertions, text boxes and content controls. Raises
+    InputError on a broken package.
     """
     stream, names = opened(document)
     try:
@@ -41,25 +44,25 @@ def read(document: Document) -> DocumentText:
     text = walk.layout.text
     if walk.layout.length > MAX_CHARACTERS:
         text, beyond = front(text)
-        walk.said.append(beyond)
+        walk.notes.append(beyond)
     for name, thing in (
         ("word/vbaProject.bin", "macros, which are never run"),
         ("word/comments.xml", "the comments in the margin"),
     ):
         if name in names:
-            walk.said.append(thing)
-    if any(_has_text(part.blob) for part in _furniture(main)):
-        walk.said.append("the page headers and footers")
-    return DocumentText(text, (*counts(walk.left_out), *walk.said))
+            walk.notes.append(thing)
+    if any(_has_text(part.blob) for part in _headers_and_footers(main)):
+        walk.notes.append("the page headers and footers")
+    return DocumentText(text, (*counts(walk.left_out), *walk.notes))
 
 
 class _Walk:
-    """One walk over a part, without recursion; paragraphs may lie in tables in paragraphs."""
+    """Walks once over a part without recursion; paragraphs may lie in tables inside paragraphs."""
 
     def __init__(self, styles: dict[str, str]) -> None:
         self.layout = Layout()
         self.left_out: Counter[str] = Counter()
-        self.said: list[str] = []
+        self.notes: list[str] = []
         self._styles = styles
         self._paragraphs: list[list[str]] = []
         self._rows: list[list[str]] = []
@@ -78,9 +81,8 @@ class _Walk:
 
     def _skips(self, element: Any) -> bool:
         tag = element.tag
-        if tag == _FALLBACK or (element.get(_W + "type") or "").endswith(
-            "eparator"
-        ):  # the same again; the line above footnotes
+        # A fallback repeats its alternative; a separator is the line above footnotes.
+        if tag == _FALLBACK or (element.get(_W + "type") or "").endswith("eparator"):
             return True
         if tag in _DELETED:
             self.left_out["deleted passage"] += 1
@@ -120,8 +122,9 @@ class _Walk:
                 self.layout.row(cells)
 
     def _kind(self, paragraph: Any) -> tuple[str, int]:
-        """Heading with its level, item, or paragraph: by the style's name, which is English whatever the document's
-        language.
+        """Returns heading with its level, item, or paragraph, from the name of the style.
+
+        Style names are English in documents of every language.
         """
         style = paragraph.find(f"{_W}pPr/{_W}pStyle")
         name = self._styles.get(style.get(_W + "val") or "", "") if style is not None else ""
@@ -144,21 +147,21 @@ def _is_on(switch: Any) -> bool:
 
 def _style_names(main: Any) -> dict[str, str]:
     blob = _related(main, RT.STYLES)
-    found = parse_xml(blob).iter(_W + "style") if blob else ()
-    named = ((s.get(_W + "styleId") or "", s.find(_W + "name")) for s in found)
+    styles = parse_xml(blob).iter(_W + "style") if blob else ()
+    named = ((s.get(_W + "styleId") or "", s.find(_W + "name")) for s in styles)
     return {ident: (name.get(_W + "val") or "").lower() for ident, name in named if name is not None}
 
 
 def _related(main: Any, relation: str) -> bytes | None:
-    found = sorted(
+    targets = sorted(
         (r.target_part.partname, r.target_part.blob)
         for r in main.rels.values()
         if r.reltype == relation and not r.is_external
     )
-    return found[0][1] if found else None
+    return targets[0][1] if targets else None
 
 
-def _furniture(main: Any) -> list[Any]:
+def _headers_and_footers(main: Any) -> list[Any]:
     return [r.target_part for r in main.rels.values() if r.reltype in (RT.HEADER, RT.FOOTER) and not r.is_external]
 
 

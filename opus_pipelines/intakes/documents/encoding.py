@@ -1,6 +1,4 @@
-"""Which characters a document's bytes are: by its byte order mark, else UTF-8, else what it declares, else
-Windows-1252.
-"""
+"""Detects a document's encoding: by its byte order mark, else UTF-8, else what it declares, else Windows-1252."""
 
 import codecs
 import io
@@ -21,7 +19,7 @@ _MARKS = (
 
 
 def encoding_of(chunks: Iterable[bytes], declared: str | None = None) -> tuple[str, str | None]:
-    """The codec's name, and a word on it where it is a guess."""
+    """Returns the name of the codec, and a note where it is a guess."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     first = True
     try:
@@ -42,8 +40,9 @@ def encoding_of(chunks: Iterable[bytes], declared: str | None = None) -> tuple[s
 
 
 def decode(data: bytes, declared: str | None = None) -> tuple[str, str | None]:
-    """Text of bytes, newlines as one character, and a word on the encoding where it is a guess; raises InputError on
-    what is no text.
+    """Returns the text of bytes with newlines as one character, and a note where the encoding is a guess.
+
+    Raises InputError where the bytes are no text.
     """
     encoding, note = encoding_of([data], declared)
     try:
@@ -54,7 +53,10 @@ def decode(data: bytes, declared: str | None = None) -> tuple[str, str | None]:
 
 
 def open_text(document: Document, newline: str | None = None) -> tuple[io.TextIOWrapper, str | None]:
-    """The document as a stream of characters, of bounded memory, and a word on the encoding where it is a guess."""
+    """Opens the document as a stream of characters, and returns a note where the encoding is a guess.
+
+    Raises InputError where the document is larger than MAX_STREAMED_BYTES.
+    """
     if document.size > MAX_STREAMED_BYTES:
         raise InputError(
             f"{document.size:,} bytes are more than the {MAX_STREAMED_BYTES // MIB} MiB that are read; split it"
@@ -64,7 +66,7 @@ def open_text(document: Document, newline: str | None = None) -> tuple[io.TextIO
 
 
 def pieces(stream: io.TextIOWrapper, size: int = MIB) -> Iterator[str]:
-    """The rest of a stream, `size` characters at a time."""
+    """Yields the rest of a stream, `size` characters at a time. Raises InputError where it is no text."""
     try:
         while piece := stream.read(size):
             yield checked(piece)
@@ -73,7 +75,7 @@ def pieces(stream: io.TextIOWrapper, size: int = MIB) -> Iterator[str]:
 
 
 def lines(stream: io.TextIOWrapper, limit: int) -> Iterator[str]:
-    """The lines of a stream with their ends; raises InputError on one longer than `limit` characters."""
+    """Yields the lines of a stream with their ends. Raises InputError on a line longer than `limit` characters."""
     try:
         while line := stream.readline(limit):
             if len(line) == limit and line[-1] not in "\r\n":
@@ -84,7 +86,7 @@ def lines(stream: io.TextIOWrapper, limit: int) -> Iterator[str]:
 
 
 def checked(text: str) -> str:
-    """The text itself; raises InputError where it holds NUL bytes."""
+    """Returns the text unchanged. Raises InputError where it holds NUL bytes."""
     if "\0" in text:
         raise InputError("the document holds NUL bytes: it is not text")
     return text

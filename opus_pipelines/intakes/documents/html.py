@@ -1,4 +1,7 @@
-"""HTML as its reader sees it: scripts, styles, comments and hidden elements are left out, nothing is run or fetched."""
+"""Reads HTML as a browser shows it: without scripts, styles, comments and hidden elements.
+
+Nothing is run or fetched.
+"""
 
 import re
 from collections import Counter
@@ -79,25 +82,28 @@ _TOO_DEEP = re.compile("depth|nested", re.I)
 
 
 def read(document: Document) -> DocumentText:
-    """The page's text as `layout` writes it, its title first."""
+    """Returns the text of the page, its title first, in the form of `text_layout`.
+
+    Raises InputError on broken or too deeply nested HTML.
+    """
     return of_html(document.content(MAX_TREE_BYTES))
 
 
 def of_html(data: bytes, declared: str | None = None) -> DocumentText:
-    """The same from bytes; `declared`: the encoding that what carries them states."""
+    """Returns the text of HTML bytes; `declared` is the encoding that their carrier states, such as an e-mail."""
     meta = _CHARSET.search(data[:4096])
     text, note = decode(data, declared or (meta[1].decode("ascii") if meta else None))
-    said = [note] if note else []
+    left_out = [note] if note else []
     root = _parsed(text)
     if root is None:
-        return DocumentText("", tuple(said))
+        return DocumentText("", tuple(left_out))
     page = _Page()
     page.walk(root)
     kept = page.layout.text
     if page.ended_early:
         kept, beyond = front(kept)
-        said.append(beyond)
-    return DocumentText(kept, (*said, *page.left_out))
+        left_out.append(beyond)
+    return DocumentText(kept, (*left_out, *page.left_out))
 
 
 def refuse_huge_tags(data: bytes) -> None:
@@ -122,7 +128,7 @@ def _parsed(text: str) -> Any:
 
 
 class _Page:
-    """One walk over the tree, without recursion."""
+    """Walks once over the tree without recursion."""
 
     def __init__(self) -> None:
         self.layout = Layout()

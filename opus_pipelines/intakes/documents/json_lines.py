@@ -1,4 +1,4 @@
-"""JSON Lines: a paragraph a line, from the front."""
+"""Reads JSON Lines from the front, one paragraph for each record."""
 
 import json
 
@@ -11,7 +11,7 @@ from opus_pipelines.intakes.documents.tables import beyond
 
 
 def read(document: Document) -> DocumentText:
-    """Every record as lines of `path: value`; records past the limit are counted, not parsed."""
+    """Returns every record as lines of `path: value`. Records beyond the limit are counted, not parsed."""
     stream, note = open_text(document)
     records: list[str] = []
     seen = length = 0

@@ -1,4 +1,4 @@
-"""JSON as lines of `path: value`."""
+"""Reads JSON as lines of `path: value`."""
 
 import json
 from collections.abc import Iterator
@@ -11,23 +11,23 @@ from opus_pipelines.intakes.documents.limits import MAX_TREE_BYTES, MAX_VALUES
 
 
 class Pairs(tuple[tuple[str, Any], ...]):
-    """A JSON object with every pair: a name given twice loses nothing."""
+    """A JSON object as all its pairs, so that a repeated name loses no value."""
 
 
 def read(document: Document) -> DocumentText:
-    """Every value with its path; values past the limit are counted."""
+    """Returns every value with its path. Values beyond the limit are counted."""
     text, note = decode(document.content(MAX_TREE_BYTES))
     try:
         value = json.loads(text, object_pairs_hook=Pairs)
     except ValueError as error:
         raise InputError(f"not JSON: {error}") from None
-    found = list(flat(value))
-    left_out = f"{len(found) - MAX_VALUES:,} of {len(found):,} values" if len(found) > MAX_VALUES else None
-    return DocumentText("\n".join(found[:MAX_VALUES]), tuple(filter(None, (note, left_out))))
+    values = list(flat(value))
+    left_out = f"{len(values) - MAX_VALUES:,} of {len(values):,} values" if len(values) > MAX_VALUES else None
+    return DocumentText("\n".join(values[:MAX_VALUES]), tuple(filter(None, (note, left_out))))
 
 
 def flat(value: Any) -> Iterator[str]:
-    """A line for every value that is not null, in the document's order."""
+    """Yields a line for every value that is not null, in the order of the document."""
     stack = [("", value)]
     while stack:
         place, item = stack.pop()

@@ -1,7 +1,6 @@
-"""How much of a document is read: this project's own bounds, so that no document costs more memory or work than they
-allow.
+"""Sets the bounds of what is read of a document, so that no document costs more memory or work than they allow.
 
-What lies beyond a bound is never dropped in silence: it stands in the element's `left_out`.
+They are this project's own. An element's `left_out` names what lies beyond a bound.
 """
 
 MIB = 1 << 20
@@ -22,7 +21,7 @@ MAX_ATTACHMENTS = 100  # of one e-mail
 MAX_DEPTH = 3  # e-mails in e-mails
 MAX_MULTIPARTS = 64  # of one e-mail
 # of one e-mail: its lines times its multiparts, for its parser looks in every line for every open one
-MAX_LINES_LOOKED_AT = 20_000_000
+MAX_LINES_SCANNED = 20_000_000
 MAX_HEAD_LINE = 4_000  # characters of one line of an e-mail's head: its parser takes the square of that
 
 MAX_PARTS = 5_000  # files in an Office package

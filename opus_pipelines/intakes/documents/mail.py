@@ -1,4 +1,4 @@
-"""E-mail: its head and its text; every attachment becomes a document of its own."""
+"""Reads e-mail: its head and its text. Every attachment becomes a document of its own."""
 
 import re
 from contextlib import suppress
@@ -14,7 +14,7 @@ from opus_pipelines.intakes.documents import html
 from opus_pipelines.intakes.documents.document import Document, DocumentText
 from opus_pipelines.intakes.documents.encoding import decode
 from opus_pipelines.intakes.documents.formats import FORMATS
-from opus_pipelines.intakes.documents.limits import MAX_ATTACHMENTS, MAX_HEAD_LINE, MAX_LINES_LOOKED_AT, MAX_MULTIPARTS
+from opus_pipelines.intakes.documents.limits import MAX_ATTACHMENTS, MAX_HEAD_LINE, MAX_LINES_SCANNED, MAX_MULTIPARTS
 
 _HEAD = ("Subject", "From", "To", "Cc", "Date")
 _SUFFIXES = {f.media_type: f.suffix for f in reversed(FORMATS.values()) if f.media_type}
@@ -23,7 +23,11 @@ _CONTENT_LINE = re.compile(rb"^content-[a-z-]+:[^\n]*(?:\n[ \t][^\n]*)*", re.I |
 
 
 def read(document: Document) -> DocumentText:
-    """Subject, sender, receivers and date, then the text: the plain version, or the HTML where that says more."""
+    """Returns subject, sender, receivers and date, then the text.
+
+    The text is the plain version, or the HTML version where that has more than twice as many words. Raises InputError
+    where the document is no e-mail.
+    """
     data = document.content()
     _refuse_endless(data)
     message = message_from_bytes(
@@ -39,9 +43,9 @@ def read(document: Document) -> DocumentText:
 
 
 def _refuse_endless(data: bytes) -> None:
-    """Raises InputError on what the standard library's parser would take minutes for."""
+    """Raises InputError on input for which the standard library's parser would take minutes."""
     parts = len(_BOUNDARY.findall(data))
-    if parts > MAX_MULTIPARTS or parts * data.count(b"\n") > MAX_LINES_LOOKED_AT:
+    if parts > MAX_MULTIPARTS or parts * data.count(b"\n") > MAX_LINES_SCANNED:
         raise InputError(
             f"the e-mail has {parts:,} parts of parts in {data.count(10):,} lines, more than can be followed"
         )
@@ -50,7 +54,7 @@ def _refuse_endless(data: bytes) -> None:
 
 
 class _Mail:
-    """What one message holds."""
+    """Collects the content of one message."""
 
     def __init__(self, depth: int) -> None:
         self.texts: list[str] = []
@@ -61,7 +65,7 @@ class _Mail:
         self._dropped = 0
 
     def head_line(self, message: Any, name: str) -> str:
-        """A line of the head, its encoded words decoded where they can be."""
+        """Returns a line of the head, with its encoded words decoded where that is possible."""
         raw = str(message[name] or "")
         if len(raw) > MAX_HEAD_LINE:
             self.left_out.append(f"the end of its {name} line")
@@ -71,7 +75,7 @@ class _Mail:
         return " ".join(raw.split())
 
     def take(self, message: "Message[str, str]") -> None:
-        """Walk the parts in order, without recursion."""
+        """Walks over the parts in order, without recursion."""
         stack: list[Any] = [message]
         while stack:
             part = stack.pop()
@@ -87,7 +91,7 @@ class _Mail:
             self.left_out.append(f"the last {self._dropped:,} of {self._dropped + len(self.attached):,} attachments")
 
     def _alternatives(self, parts: list[Any], stack: list[Any]) -> None:
-        """The same text in several forms: the plain one, unless the page says more than twice as much."""
+        """Reads one of several forms of the same text: the plain one, unless HTML has more than twice the words."""
         bodies = {p.get_content_type(): p for p in parts if _is_body(p)}
         plain, html = bodies.get("text/plain"), bodies.get("text/html")
         rest = [p for p in parts if p is not plain and p is not html]
@@ -107,12 +111,12 @@ class _Mail:
         payload, charset = part.get_payload(decode=True) or b"", part.get_content_charset()
         if part.get_content_type() == "text/html":
             reading = html.of_html(payload, charset)
-            text, said = reading.text or "", reading.left_out
+            text, left_out = reading.text or "", reading.left_out
         else:
             text, note = decode(payload, charset)
-            said = (note,) if note else ()
+            left_out = (note,) if note else ()
         if not quiet:
-            self.left_out += said
+            self.left_out += left_out
         return text.strip()
 
     def _attach(self, part: Any) -> None:
@@ -128,8 +132,9 @@ class _Mail:
         self.attached.append(Document.of_bytes(self._name(part, suffix), data, self._depth + 1))
 
     def _name(self, part: Any, suffix: str) -> str:
-        """The last segment of what the e-mail calls it, which may be a path: a label, never a place. Unique in the
-        e-mail.
+        """Returns a name that is unique in the e-mail, from the last segment of the stated name.
+
+        The stated name may be a path; it serves as a label only, never as a place on the disk.
         """
         stated = re.split(r"[/\\]", str(part.get_filename() or ""))[-1].strip()
         name = stated if stated not in ("", ".", "..") else f"attachment-{len(self.attached) + 1}{suffix}"
@@ -144,7 +149,7 @@ class _Mail:
 
 
 def _parts(part: Any) -> list[Any]:
-    """The parts of a multipart; one that claims to be one and is not has none."""
+    """Returns the parts of a multipart, none where the part only claims to be one."""
     return part.get_payload() if part.is_multipart() else []
 
 

@@ -1,4 +1,4 @@
-"""Office packages are zip archives: whether one may be opened at all, asked before any library unpacks it."""
+"""Checks that an Office package, a zip archive, is safe to open, before any library unpacks it."""
 
 import re
 import zipfile
@@ -20,8 +20,9 @@ SHEET = re.compile(r"xl/worksheets/[^/]+\.xml$")
 
 
 def opened(document: Document) -> tuple[BytesIO, list[str]]:
-    """The package's bytes and its parts' names; raises InputError on what is no package, a bomb, or declares a
-    document type.
+    """Returns the package's bytes and the names of its parts.
+
+    Raises InputError where it is no package, unpacks to too much, is encrypted, or declares a document type.
     """
     data = document.content()
     try:
@@ -39,8 +40,9 @@ def opened(document: Document) -> tuple[BytesIO, list[str]]:
 
 
 def _refuse_bombs(parts: list[zipfile.ZipInfo]) -> None:
-    """By what the archive's list of contents says; an archive that lies there fails while it is read, for no more is
-    unpacked.
+    """Refuses an archive whose list of contents states too many or too large files.
+
+    An archive with a false list fails while it is read, because no more than the stated size is unpacked.
     """
     if len(parts) > MAX_PARTS:
         raise InputError(f"it holds {len(parts):,} files, more than the {MAX_PARTS:,} that are opened")
@@ -54,7 +56,8 @@ def _refuse_bombs(parts: list[zipfile.ZipInfo]) -> None:
             raise InputError("it is encrypted; ask for a copy without a password")
         if part.file_size > MIB and part.file_size > MAX_RATIO * part.compress_size:
             raise InputError(
-                f"{part.file_size:,} bytes of it are packed into {part.compress_size:,}: that is a zip bomb, not a document"
+                f"{part.file_size:,} bytes of it are packed into {part.compress_size:,}: "
+                "that is a zip bomb, not a document"
             )
         limit = MAX_SHEET_BYTES if SHEET.match(part.filename) else MAX_PART_BYTES
         if part.filename.lower().endswith((".xml", ".rels")) and part.file_size > limit:
@@ -64,7 +67,7 @@ def _refuse_bombs(parts: list[zipfile.ZipInfo]) -> None:
 
 
 def _refuse_doctype(package: zipfile.ZipFile, part: zipfile.ZipInfo) -> None:
-    """No Office document has a document type: that is where entity bombs and external entities live."""
+    """Refuses a part with a document type: Office parts have none, and entity bombs need one."""
     last = b""
     with package.open(part) as file:
         while chunk := file.read(MIB):

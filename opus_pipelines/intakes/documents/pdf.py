@@ -1,4 +1,4 @@
-"""PDF with a text layer, page by page, and the fields of a form that was filled in. Nothing in it is run."""
+"""Reads PDF with a text layer page by page, and the filled-in fields of a form. Nothing in it is run."""
 
 import logging
 from collections.abc import Sequence
@@ -34,11 +34,17 @@ _BOUNDS: dict[str, Any] = {
 
 
 class _TooMuchError(BaseException):
-    """The document's operations are used up; no Exception, for pypdf goes on after those."""
+    """The operations allowed for the document are used up.
+
+    It is no Exception, because pypdf continues after those.
+    """
 
 
 def read(document: Document) -> DocumentText:
-    """The text of its pages; pages without any are named, and a document of only such pages has no text."""
+    """Returns the text of the pages, and names the pages without text.
+
+    A document of only such pages has no text. Raises InputError where it is encrypted or broken.
+    """
     with apply_configuration(**_BOUNDS):
         try:
             return _read(PdfReader(BytesIO(document.content()), strict=False))
@@ -61,7 +67,10 @@ def _read(reader: PdfReader) -> DocumentText:
     if attached := len(list(reader.attachment_list)):
         left_out.append(f"{counted(attached, 'document')} attached to it; put them into the folder")
     if not any(pages.texts) and not fields:
-        missing = f"{counted(total, 'page')} without a text layer: pictures of text need OCR, which is missing here; ask for the text"
+        missing = (
+            f"{counted(total, 'page')} without a text layer: pictures of text need OCR, which is missing here; "
+            "ask for the text"
+        )
         return DocumentText(None, (missing,) if pages.empty or not left_out else tuple(left_out))
     return DocumentText("\n\n".join([_PAGE.join(pages.texts), *fields]).rstrip(), tuple(left_out))
 
@@ -76,7 +85,7 @@ class _Pages:
         self.length = self.done = self._operations = 0
 
     def take(self, number: int, page: Any) -> bool:
-        """Read one page; false where the document's operations are used up."""
+        """Reads one page. Returns False where the operations allowed for the document are used up."""
         text = ""
         try:
             text = page.extract_text(visitor_operand_before=self._count).strip().translate(_LIGATURES)
@@ -95,14 +104,14 @@ class _Pages:
         return True
 
     def left_out(self, total: int) -> list[str]:
-        said = []
+        notes = []
         if self.empty:
-            said.append(f"{_named(self.empty)} without a text layer (no OCR)")
+            notes.append(f"{_named(self.empty)} without a text layer (no OCR)")
         if self.broken:
-            said.append(f"{_named(self.broken)}, which cannot be read")
+            notes.append(f"{_named(self.broken)}, which cannot be read")
         if self.done < total:
-            said.append(f"the last {total - self.done:,} of {total:,} pages")
-        return said
+            notes.append(f"the last {total - self.done:,} of {total:,} pages")
+        return notes
 
     def _count(self, *_: Any) -> None:
         self._operations += 1
@@ -116,8 +125,8 @@ def _named(pages: Sequence[int]) -> str:
 
 
 def _fields(reader: PdfReader) -> list[str]:
-    """`name: value` of every field that was filled in, as one paragraph."""
-    found = reader.get_fields() or {}
-    values = [(name, str(field.value or "").removeprefix("/")) for name, field in found.items()]
+    """Returns `name: value` of every filled-in field, as one paragraph."""
+    fields = reader.get_fields() or {}
+    values = [(name, str(field.value or "").removeprefix("/")) for name, field in fields.items()]
     lines = [f"{name}: {' '.join(value.split())}" for name, value in values if value.strip() and value != "Off"]
     return ["\n".join(lines)] if lines else []

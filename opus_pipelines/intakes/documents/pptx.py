@@ -1,4 +1,4 @@
-"""PPTX: slide by slide, title first, with tables and speaker's notes; slides that are hidden are left out."""
+"""Reads PPTX slide by slide, title first, with tables and speaker's notes, without hidden slides."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,20 +13,20 @@ from opus_pipelines.intakes.documents.text_layout import Layout
 
 
 def read(document: Document) -> DocumentText:
-    """The text of the slides that are shown, in their order."""
+    """Returns the text of the visible slides, in their order."""
     stream, names = opened(document)
     slides = list(Presentation(stream).slides)
-    layout, left_out, said = Layout(), Counter[str](), []
+    layout, left_out, notes = Layout(), Counter[str](), []
     shown = [slide for slide in slides if slide._element.get("show") not in ("0", "false")]
     left_out["hidden slide"] = len(slides) - len(shown)
     for number, slide in enumerate(shown):
         if number == MAX_PAGES or layout.length > MAX_CHARACTERS:
-            said.append(f"the last {len(shown) - number:,} of {len(shown):,} slides")
+            notes.append(f"the last {len(shown) - number:,} of {len(shown):,} slides")
             break
         _slide(slide, layout, left_out)
     if "ppt/vbaProject.bin" in names:
-        said.append("macros, which are never run")
-    return DocumentText(layout.text, (*counts(left_out), *said))
+        notes.append("macros, which are never run")
+    return DocumentText(layout.text, (*counts(left_out), *notes))
 
 
 def _slide(slide: Any, layout: Layout, left_out: Counter[str]) -> None:
@@ -56,7 +56,7 @@ def _paragraphs(texts: list[str], layout: Layout) -> None:
 
 
 def _shapes(shapes: Any) -> Iterator[Any]:
-    """Every shape, those in groups in their place."""
+    """Yields every shape; the shapes of a group come in its place."""
     stack = list(reversed(list(shapes)))
     while stack:
         shape = stack.pop()

@@ -1,7 +1,4 @@
-"""CSV and TSV, row by row: a large table costs time to count, never memory.
-
-Rows of cells as text, for every format that has tables.
-"""
+"""Reads CSV and TSV row by row in bounded memory, and writes rows of cells as text for every format that has tables."""
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,11 +15,11 @@ _ROWS_A_PARAGRAPH = 10
 
 
 def table_text(rows: Iterable[Sequence[str]]) -> tuple[str, int, int]:
-    """A table as a line of column names, then lines of `column: value`, a paragraph for each ten rows; with it the
-    rows taken and seen.
+    """Returns a table as text, with the number of rows taken and seen.
 
-    Lines of one cell above the names are a title. A cell past the last name is kept under its column's number. Empty
-    rows do not count.
+    The text is a line of column names, then lines of `column: value`, with a paragraph for each ten rows. Lines of one
+    cell above the names are a title. A cell beyond the last name has its column's number as name. Empty rows do not
+    count.
     """
     filled = (row for row in rows if any(map(str.strip, row)))
     first = [_clean(row) for row in islice(filled, _LOOK_AHEAD)]
@@ -37,7 +34,10 @@ def table_text(rows: Iterable[Sequence[str]]) -> tuple[str, int, int]:
 
 
 def beyond(taken: int, seen: int, whole: bool = True) -> str | None:
-    """What was left out of a table, None where nothing was; not `whole`: it was not gone through to its end."""
+    """Returns what was left out of a table, or None where nothing was.
+
+    `whole` is False where not all rows were counted.
+    """
     if taken == seen and whole:
         return None
     return (
@@ -70,7 +70,7 @@ _SAMPLE = 4096
 
 
 def read(document: Document) -> DocumentText:
-    """Lines of `column: value`; rows past the limit are counted."""
+    """Returns lines of `column: value`; rows beyond the limit are counted. Raises InputError where it is no table."""
     stream, note = open_text(document, newline="")
     csv.field_size_limit(MAX_LINE)
     with stream:

@@ -1,7 +1,7 @@
-"""The shape of a document as text: what every reader of formatted documents writes.
+"""Writes the structure of a formatted document as text, for every reader of such documents.
 
-Headings begin with `#`, list items with `- `, the cells of a table's row are parted by ` | `; a blank line parts the
-rest.
+Headings begin with `#`, list items with `- `, and ` | ` separates the cells of a table's row. A blank line separates
+other blocks.
 """
 
 import re
@@ -10,7 +10,7 @@ _CLOSE = {"item", "row"}  # follow one another without a blank line
 
 
 class Layout:
-    """Collects blocks in order."""
+    """Collects blocks of text in order."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -18,7 +18,7 @@ class Layout:
         self.length = 0
 
     def add(self, text: str, kind: str = "paragraph", level: int = 1) -> None:
-        """One block: paragraph, heading (with its level), item or row. Empty ones fall away."""
+        """Adds one block: paragraph, heading (with its level), item or row. Empty blocks are skipped."""
         text = re.sub(r"[^\S\n]+", " ", text)
         text = re.sub(r" ?\n ?", "\n", text).strip()
         if not text:
@@ -33,10 +33,10 @@ class Layout:
         self.length += len(between) + len(text)
 
     def row(self, cells: list[str]) -> None:
-        """One row of a table."""
+        """Adds one row of a table."""
         self.add(" | ".join(" ".join(cell.split()) for cell in cells) if any(map(str.strip, cells)) else "", "row")
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The text of all blocks."""
         return "".join(self._parts)

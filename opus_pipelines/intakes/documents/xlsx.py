@@ -1,5 +1,6 @@
-"""Excel .xlsx and .xlsm, sheet by sheet and row by row: the values as last saved. Nothing is calculated, macros are
-never run.
+"""Reads Excel .xlsx and .xlsm sheet by sheet and row by row, with the values as last saved.
+
+Nothing is calculated, and macros are never run.
 """
 
 import re
@@ -19,7 +20,10 @@ from opus_pipelines.intakes.documents.tables import beyond, table_text
 
 
 def read(document: Document) -> DocumentText:
-    """A heading and a table for each sheet that is shown; rows past the limit are counted, up to a limit of cells."""
+    """Returns a heading and a table for each visible sheet.
+
+    Rows beyond the limit are counted, up to a limit of cells.
+    """
     stream, names = opened(document)
     values = load_workbook(stream, read_only=True, data_only=True, keep_links=False)
     written = (
@@ -38,8 +42,8 @@ def read(document: Document) -> DocumentText:
         budget -= rows.cells
         if text:
             texts.append(f"# {sheet.title}\n\n{text}")
-        if said := beyond(taken, seen, not rows.ended_early):
-            left_out.append(f"sheet {sheet.title!r}: {said}")
+        if note := beyond(taken, seen, not rows.ended_early):
+            left_out.append(f"sheet {sheet.title!r}: {note}")
         if rows.unsaved:
             left_out.append(f"sheet {sheet.title!r}: {counted(rows.unsaved, 'formula')} without a saved value")
     left_out += [f"the chart sheet {chart.title!r}" for chart in values.chartsheets]
@@ -58,23 +62,23 @@ _UNREAD = {
 
 
 def _has_formulas(stream: BytesIO, names: list[str]) -> bool:
-    """Whether any sheet holds a formula: only then is the workbook gone through a second time, for those without a
-    saved value.
+    """Returns whether any sheet holds a formula.
+
+    Only then is the workbook read again, to count those without a value.
     """
     with zipfile.ZipFile(stream) as package:
         for name in names:
             if SHEET.match(name):
                 with package.open(name) as file:
                     while chunk := file.read(MIB):
-                        if _FORMULA.search(
-                            chunk
-                        ):  # one cut in two by the chunk's end is not the only one of a sheet this long
+                        # A formula may be cut in two by the chunk's end; a sheet this long has others.
+                        if _FORMULA.search(chunk):
                             return True
     return False
 
 
 class _Rows:
-    """The rows of a sheet as text, until the cells gone through are more than the budget."""
+    """Yields the rows of a sheet as text, until the cells read are more than the budget."""
 
     def __init__(self, values: Any, formulas: Any, budget: int) -> None:
         self._values, self._formulas, self._budget = values, formulas, budget

@@ -1,4 +1,4 @@
-"""XML as lines of `path: value`. Entities are never expanded, nothing is fetched."""
+"""Reads XML as lines of `path: value`. Entities are never expanded, and nothing is fetched."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,10 @@ _XHTML = "{http://www.w3.org/1999/xhtml}html"
 
 
 def read(document: Document) -> DocumentText:
-    """Every text and attribute with its path; values past the limit are counted. XHTML is read as a page."""
+    """Returns every text and attribute with its path; values beyond the limit are counted. XHTML is read as a page.
+
+    Raises InputError where the XML is broken or declares entities.
+    """
     data = document.content(MAX_TREE_BYTES)
     html.refuse_huge_tags(data)
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
@@ -27,17 +30,17 @@ def read(document: Document) -> DocumentText:
         raise InputError("it declares entities, which can hide a bomb or another file; save it without them")
     if root.tag == _XHTML:
         return html.of_html(data)
-    found = list(_values(root))
-    left_out = [f"{len(found) - MAX_VALUES:,} of {len(found):,} values"] if len(found) > MAX_VALUES else []
+    values = list(_values(root))
+    left_out = [f"{len(values) - MAX_VALUES:,} of {len(values):,} values"] if len(values) > MAX_VALUES else []
     if comments := sum(1 for _ in root.iter(etree.Comment)):
         left_out.append(counted(comments, "comment"))
     if entities := sum(1 for _ in root.iter(etree.Entity)):
         left_out.append(counted(entities, "entity that it does not explain", "entities that it does not explain"))
-    return DocumentText("\n".join(found[:MAX_VALUES]), tuple(left_out))
+    return DocumentText("\n".join(values[:MAX_VALUES]), tuple(left_out))
 
 
 def _values(root: Any) -> Iterator[str]:
-    """A line for every attribute and every text; text with markup inside it is one line."""
+    """Yields a line for every attribute and every text; text with markup inside it is one line."""
     stack = [(root, "")]
     while stack:
         element, above = stack.pop()
