@@ -1,3 +1,4 @@
-"""Dagster assets and asset checks, a module a stage: each calls `opus_pipelines` and reports what came of it. No logic
-lives here.
+"""Dagster assets and asset checks, one module for each stage.
+
+Each calls `opus_pipelines` and reports the result. They contain no logic of their own.
 """

@@ -1,4 +1,7 @@
-"""The blocking checks as Dagster knows them: which dataset, which check. What they test is in `opus_pipelines`."""
+"""Declares the blocking checks for Dagster: which dataset, which check.
+
+The tests themselves are in `opus_pipelines`.
+"""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +36,7 @@ from opus_pipelines.wkg.figure_checks import FIGURE_CHECKS
 
 
 def check_name(text: str) -> str:
-    """A check's name as Dagster allows it."""
+    """Returns a check's name in the form that Dagster allows."""
     return re.sub(r"\W+", "_", text).strip("_")
 
 
@@ -60,7 +63,8 @@ REJECTED_WHOLE = dg.AssetCheckSpec(
 HELD_BACK = dg.AssetCheckSpec(
     "no_source_held_back",
     asset=key(SOURCES.name),
-    description="Every source could be read without loss. A source that could not keeps its last good version; the others are used.",
+    description="Every source could be read without loss. A source that could not keeps its last good version; the "
+    "others are used.",
 )
 FAILED_INTAKES = dg.AssetCheckSpec(
     "no_intake_failed",
@@ -113,7 +117,7 @@ RESULT_CHECKS = _blocking(
 
 
 def _added(datasets: Iterable[Dataset]) -> list[dg.AssetCheckSpec]:
-    """The checks that installed distributions add; one that is not blocking gives a result of severity WARN."""
+    """Returns the checks that installed distributions add; one that is not blocking gives a result of severity WARN."""
     return [
         dg.AssetCheckSpec(check_name(c.name), asset=key(c.dataset), blocking=True, description=c.meaning)
         for c in checks.added_checks(dataset.name for dataset in datasets)
@@ -128,7 +132,10 @@ RESULT_CHECKS += _added(_RESULT)
 def reported(
     found: Iterable[CheckResult], declared: Iterable[dg.AssetCheckSpec], unseen: str | None = None
 ) -> Iterator[dg.AssetCheckResult]:
-    """An outcome for every declared check; one without a result fails, unless `unseen` says why there is none."""
+    """Yields a result for every declared check.
+
+    A check without a result fails, unless `unseen` gives the reason for its absence.
+    """
     results: dict[tuple[dg.AssetKey, str], list[CheckResult]] = {}
     for check in found:
         results.setdefault((key(check.dataset), check_name(check.name)), []).append(check)
@@ -155,7 +162,7 @@ def _outcome(spec: dg.AssetCheckSpec, outcomes: list[CheckResult], unseen: str |
 def warning(
     spec: dg.AssetCheckSpec, lines: list[str], severity: dg.AssetCheckSeverity = dg.AssetCheckSeverity.WARN
 ) -> dg.AssetCheckResult:
-    """A check that never stops a run: a line for each thing that the rest goes on without."""
+    """Declares a check that never stops a run, with a line for each thing that was left out."""
     return dg.AssetCheckResult(
         passed=not lines,
         asset_key=spec.asset_key,

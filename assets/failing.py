@@ -1,6 +1,4 @@
-"""Failures of assets that say their reason first: Dagster shows the first line of a step's error as the reason of the
-failed run.
-"""
+"""Makes assets fail with their reason first: Dagster shows the first line of an error as the reason of the run."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -15,10 +13,10 @@ T = TypeVar("T")
 
 
 def reason_first(compute: Callable[P, Iterator[T]]) -> Callable[P, Iterator[T]]:
-    """An asset's function whose errors are raised as `dg.Failure`, with the error's own words as description.
+    """Wraps an asset's function, so that its errors are raised as `dg.Failure` with their own message.
 
-    Without this the first line is Dagster's ("Error occurred while executing op ..."), and the reason stands below two
-    traces.
+    Without this the first line is Dagster's ("Error occurred while executing op ..."), and the reason comes after two
+    tracebacks.
     """
 
     @functools.wraps(compute)

@@ -1,7 +1,7 @@
-"""Stage three: a contract's intakes become ranked workflows and reports, each contract checked and published by itself.
+"""Stage three: a contract's intakes become ranked workflows and reports.
 
-One step makes all of a contract's datasets: what is finished is visible at once, and a contract that fails costs only
-itself.
+Each contract is checked and published by itself: a finished one is visible at once, and a failed one does not fail the
+others. One step makes all datasets of a contract.
 """
 
 import logging
@@ -79,7 +79,7 @@ SPECS = [
 
 
 class GenerateConfig(dg.Config):
-    """What a person may ask of one run."""
+    """The options of one run."""
 
     retry_failed: bool = Field(False, description="do contracts again whose current results have failed intakes")
 
@@ -98,7 +98,7 @@ def generate(
     encoder: EncoderResource,
     spark: SparkResource,
 ) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult | dg.AssetMaterialization]:
-    """Every contract of the run: generated, checked, published, unless its result is up to date."""
+    """Generates, checks and publishes every contract of the run whose result is not up to date."""
     input_folders.record(run.lake.root, "intakes", run.typed.paths.intakes)
     contracts = {contract.key: contract for contract in contracts_of(run.lake, run.typed.paths.intakes)}
     needed = needed_for_contracts(contracts.get(partition) for partition in context.partition_keys)
@@ -158,7 +158,7 @@ def _is_done(contract: ContractFolder, run: LakeRun, snapshot: str, retry_failed
 def _contract(
     contract: ContractFolder, run: LakeRun, bulk: BulkRun, folder: Path, run_id: str, checks: list[CheckResult]
 ) -> ContractResult:
-    """One contract's result, published."""
+    """Publishes the result of one contract."""
     if not contract.intakes:
         logger.warning(
             "%s / %s: %s has no intakes; its result is empty", contract.client, contract.contract, contract.folder
@@ -179,5 +179,5 @@ def _contract(
 
 
 def _finished(name: str, partition: str, result: ContractResult | None) -> dg.AssetMaterialization:
-    """What a failing run still records: this partition of this dataset is done."""
+    """Records in a run that fails that this partition of this dataset is done."""
     return dg.AssetMaterialization(key(name), partition=partition, metadata={"result": result.result} if result else {})

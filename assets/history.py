@@ -1,4 +1,4 @@
-"""Stage one: historical files become Workflow Implementations, sources counted, what cannot be used put aside."""
+"""Stage one: historical files become Workflow Implementations; sources are counted, unusable records put aside."""
 
 import logging
 from collections.abc import Iterator

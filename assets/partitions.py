@@ -1,5 +1,6 @@
-"""One partition a contract, `client_key__contract_key`: two dimensions would be the full product of clients and
-contracts.
+"""Defines one partition for each contract, `client_key__contract_key`.
+
+Two dimensions would give the full product of clients and contracts.
 """
 
 import dagster as dg

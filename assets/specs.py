@@ -1,5 +1,6 @@
-"""How a dataset shows in Dagster: its key, schema, owner and row count. One name for the asset, the folder and the
-view.
+"""Describes a dataset to Dagster: its key, schema, owner and row count.
+
+The asset, the folder and the view have one name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,14 +14,14 @@ OWNERS = ["team:opus"]
 
 
 def key(name: str) -> dg.AssetKey:
-    """The asset key of a dataset's name."""
+    """Returns the asset key of a dataset's name."""
     return dg.AssetKey(name.split("/"))
 
 
 def spec(
     name: str, group: str, deps: Iterable[str] = (), about: str = "", kinds: Iterable[str] = ("parquet",), **more: Any
 ) -> dg.AssetSpec:
-    """The asset of a dataset; `about` and `kinds` are for those that are no table."""
+    """Returns the asset of a dataset; `about` and `kinds` are for those that are no table."""
     dataset = DATASETS.get(name)
     return dg.AssetSpec(
         key(name),
@@ -37,12 +38,15 @@ def spec(
 
 
 def column_schema(dataset: Dataset) -> dg.TableSchema:
-    """The columns as the UI shows them."""
+    """Returns the columns as the UI shows them."""
     return dg.TableSchema([dg.TableColumn(c.name, type=c.type_name, description=c.meaning) for c in dataset.columns])
 
 
 def made(name: str, version: str, rows: int | None = None, **metadata: Any) -> dg.MaterializeResult:
-    """The report that a dataset was made, or found unchanged: its version is a hash of what it was made from."""
+    """Reports that a dataset was made, or was unchanged.
+
+    Its version is a hash of its inputs.
+    """
     counted: Mapping[str, Any] = {} if rows is None else {"dagster/row_count": int(rows)}
     return dg.MaterializeResult(
         asset_key=key(name), metadata={**counted, **metadata}, data_version=dg.DataVersion(version)

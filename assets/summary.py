@@ -1,4 +1,4 @@
-"""A run's summary as Dagster shows it beside the snapshot: key figures and pictures."""
+"""Formats a run's summary for Dagster: key figures and pictures of the snapshot."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from opus_pipelines.reporting.wkg_graph import data_uri
 
 
 def summary(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Key figures of a snapshot's manifest; what an older one lacks is left out."""
+    """Returns key figures of a snapshot's manifest, without those that an older one lacks."""
     counts, checks = manifest.get("counts") or {}, manifest.get("checks") or []
     figures = {
         "tasks": counts.get("wkg/tasks"),
@@ -24,7 +24,7 @@ def summary(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown(pictures: Mapping[str, str]) -> dict[str, Any]:
-    """Each SVG as an image that the page itself carries."""
+    """Returns each SVG as an image inside the page itself."""
     return {
         name.removesuffix(".svg"): dg.MetadataValue.md(f"![{name}]({data_uri(svg)})") for name, svg in pictures.items()
     }

@@ -259,7 +259,8 @@ def sample(arguments: argparse.Namespace) -> None:
     _changed(chosen)
     better = sum(whole[n] > base[n] for n in new)
     print(
-        f"rank-1 workflows in no case of history: {len(new)} of {len(asked)}; of these {better} earn more than the best look-up, "
+        f"rank-1 workflows in no case of history: {len(new)} of {len(asked)}; of these {better} earn more than the "
+        f"best look-up, "
         f"on average {float(np.mean(whole[new] - base[new])) if new else 0.0:.3f} USD more"
     )
 

@@ -106,7 +106,10 @@ def run(contract: ContractFolder, lake: Lake, settings: Settings, spark: SparkRe
     failed = f", {len(result.failed)} failed" if result.failed else ""
     missed = f", {result.texts_missed} texts encoded late" if result.texts_missed else ""
     memory = f"{result.memory_mb:.0f} | {family.largest_bytes / 2**20:.0f}"
-    return f"| {n:,} | {wall:.1f} | {cpu:.1f} | {n / wall:.1f} | {1000 * cpu / n:.0f} | {memory} | {shares}{failed}{missed} |"
+    return (
+        f"| {n:,} | {wall:.1f} | {cpu:.1f} | {n / wall:.1f} | {1000 * cpu / n:.0f} | {memory} | "
+        f"{shares}{failed}{missed} |"
+    )
 
 
 def _made(
@@ -158,7 +161,8 @@ def main() -> None:
     base = next(c for c in discover(intakes) if c.contract == options.contract)
     print(machine())
     print(
-        "| intakes | wall s | CPU s | a second | CPU ms an intake | worker and child MB | largest worker MB | share of wall |"
+        "| intakes | wall s | CPU s | a second | CPU ms an intake | worker and child MB | largest worker MB | share "
+        "of wall |"
     )
     print("| --- " * 8 + "|")
     for count in options.counts:

@@ -142,7 +142,8 @@ def show_needs(rows: list[Row], names: dict[str, str], truth: Row) -> None:
                     counts[name][place] += n
             if asked != set(kind["always"]) or by_contrast != checks:
                 print(
-                    f"  {kind['kind']}: too much {sorted(asked - set(kind['always']))}, missed {sorted(set(kind['always']) - asked)}, "
+                    f"  {kind['kind']}: too much {sorted(asked - set(kind['always']))}, missed "
+                    f"{sorted(set(kind['always']) - asked)}, "
                     f"by contrast {sorted(by_contrast)}"
                 )
     for name, (both, all_found, all_true) in counts.items():

@@ -19,8 +19,10 @@ from typing import Any
 CLIENT, CONTRACT, UGLY = "gallery", "requests", "ugly_csv"
 
 MODELS = {
-    "dispatch of goods": "Dispatch of goods: a customer of the hardware retailer ordered goods. Prepare the package for the carrier.",
-    "credit scoring": "Credit scoring: a bank employee asks for a customer's credit score. Ask the agency for it and tell the result.",
+    "dispatch of goods": "Dispatch of goods: a customer of the hardware retailer ordered goods. Prepare the package "
+    "for the carrier.",
+    "credit scoring": "Credit scoring: a bank employee asks for a customer's credit score. Ask the agency for it and "
+    "tell the result.",
 }
 
 

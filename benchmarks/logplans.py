@@ -117,7 +117,10 @@ def passive(work: Path) -> list[str]:
 
 
 def _passive(work: Path) -> list[dict[str, str]]:
-    sql = "select distinct t.title, a.task_key from wkg_tasks t join wkg_task_aliases a using (task_id) where t.activity_kind <> 'step'"
+    sql = (
+        "select distinct t.title, a.task_key from wkg_tasks t join wkg_task_aliases a using (task_id) where "
+        "t.activity_kind <> 'step'"
+    )
     found: list[dict[str, str]] = json.loads(opus(work, "query", sql, "--format", "json"))
     return found
 

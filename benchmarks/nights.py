@@ -56,7 +56,8 @@ def _say(work: Path, night: str, options: tuple[str, ...]) -> None:
     read = sum(after != before.get(source) for source, after in _last_read(work).items())
     made = manifest(work)
     print(
-        f"{night}: {found.seconds:.1f} s ({found.cpu_seconds:.1f} CPU s), peak {found.peak_bytes / 2**20:,.0f} MiB; sources read {read}, "
+        f"{night}: {found.seconds:.1f} s ({found.cpu_seconds:.1f} CPU s), peak {found.peak_bytes / 2**20:,.0f} MiB; "
+        f"sources read {read}, "
         f"last mined {len(made['timings']['mined_sources'])}; snapshot {made['snapshot']}",
         flush=True,
     )

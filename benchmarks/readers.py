@@ -132,7 +132,8 @@ def report(found: dict[str, dict[str, float]]) -> None:
     peer, ours, scan, peer_many, ours_many = found.values()
     print(f"one file: {peer['wall'] / ours['wall']:.2f} times the peer's speed (CPU {peer['cpu'] / ours['cpu']:.2f})")
     print(
-        f"many files: {peer_many['wall'] / ours_many['wall']:.2f} times the peer's speed (CPU {peer_many['cpu'] / ours_many['cpu']:.2f})"
+        f"many files: {peer_many['wall'] / ours_many['wall']:.2f} times the peer's speed (CPU "
+        f"{peer_many['cpu'] / ours_many['cpu']:.2f})"
     )
     print(f"unpacking and scanning take {scan['cpu'] / ours['cpu']:.0%} of our CPU time")
 

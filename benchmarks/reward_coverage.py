@@ -101,7 +101,8 @@ def measure(work: Path, seeds: Sequence[int], runs: int) -> None:
     """Every seed in a folder of its own."""
     encoder, everything = Encoder(), []
     print(
-        "seed  workflows  hold the truth  of rank 1  truth below  above  width / gain  error / width   mean  beats  was right  CPU s"
+        "seed  workflows  hold the truth  of rank 1  truth below  above  width / gain  error / width   mean  beats  "
+        "was right  CPU s"
     )
     for seed in seeds:
         began = time.process_time()
@@ -155,15 +156,18 @@ def report(name: str, found: Sequence[Seen], seconds: float) -> None:
     off = np.array([(s.candidate.worth - s.true_usd) / s.width_usd for s in found])
     said, right = beaten(found)
     print(
-        f"{name:>4}  {len(found):9d}  {np.mean(side == 0):14.3f}  {np.mean(first == 0):9.3f}  {np.mean(side < 0):11.3f}  "
-        f"{np.mean(side > 0):5.3f}  {width:12.4f}  {np.sqrt(np.mean(off**2)):13.4f}  {off.mean():+5.2f}  {said:5.3f}  {right:9.3f}  "
+        f"{name:>4}  {len(found):9d}  {np.mean(side == 0):14.3f}  {np.mean(first == 0):9.3f}  "
+        f"{np.mean(side < 0):11.3f}  "
+        f"{np.mean(side > 0):5.3f}  {width:12.4f}  {np.sqrt(np.mean(off**2)):13.4f}  {off.mean():+5.2f}  {said:5.3f} "
+        f" {right:9.3f}  "
         f"{seconds:5.0f}",
         flush=True,
     )
     apart = np.array([s.true_usd - s.as_graph_usd for s in found])
     if np.abs(apart).max() > 0:
         print(
-            f"      done one after the other less done as a graph: mean {apart.mean():+.3f} USD, at most {np.abs(apart).max():.3f}"
+            f"      done one after the other less done as a graph: mean {apart.mean():+.3f} USD, at most "
+            f"{np.abs(apart).max():.3f}"
         )
 
 
@@ -213,7 +217,8 @@ def show_inference(found: Sequence[Seen]) -> None:
         low, middle, high = np.quantile(off[differ], [0, 0.5, 1])
         moved = np.max(np.abs(off) * np.array([s.gain_usd for s in found]))
         print(
-            f": product - exact from {low:+.5f} to {high:+.5f}, median {middle:+.5f}; at most {moved:.3f} USD of Reward",
+            f": product - exact from {low:+.5f} to {high:+.5f}, median {middle:+.5f}; at most {moved:.3f} USD of "
+            f"Reward",
             end="",
         )
     print()

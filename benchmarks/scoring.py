@@ -42,7 +42,8 @@ def main() -> None:
         single = arguments.loop / (time.perf_counter() - start)
         off = float(np.abs(batch.worth[: arguments.loop] - rewards).max())
         print(
-            f"{name}: {many:,.0f} a second in one pass, {single:,.0f} in a loop: {many / single:,.0f} times; they differ by {off:.1e}"
+            f"{name}: {many:,.0f} a second in one pass, {single:,.0f} in a loop: {many / single:,.0f} times; they "
+            f"differ by {off:.1e}"
         )
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How near the SWKG's tree comes to the lightest one: the approximation against Dreyfus and Wagner on random graphs.
 
-    PYTHONPATH=. .venv/bin/python benchmarks/steiner.py [--graphs 200] [--tasks 40] [--terminals 6]
+PYTHONPATH=. .venv/bin/python benchmarks/steiner.py [--graphs 200] [--tasks 40] [--terminals 6]
 """
 
 import argparse

@@ -1,1 +1,4 @@
-"""Dagster jobs, their schedules and partitions. Add a job here when people or schedules need a stable thing to start."""
+"""Dagster jobs, their schedules and partitions.
+
+Add a job here where people or schedules need a stable name to start.
+"""

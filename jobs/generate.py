@@ -1,5 +1,6 @@
-"""Generation of contracts: one partition each, a contiguous range of them in one run; by hand, by the sensor, or after
-the night.
+"""The job that generates contracts, started by a person, a sensor or a successful nightly rebuild.
+
+Each contract is a partition, and one run takes a contiguous range of them.
 """
 
 from collections.abc import Iterable
@@ -26,15 +27,16 @@ JOB = dg.define_asset_job(
 def requests(
     known: Iterable[str], wanted: Iterable[str]
 ) -> tuple[list[dg.RunRequest], list[dg.AddDynamicPartitionsRequest]]:
-    """One run for each span of the wanted contracts, and the keys that Dagster must be told of first."""
+    """Returns one run for each span of the wanted contracts, and the keys that Dagster must know first."""
     order, new = order_with(known, wanted)
     runs = [dg.RunRequest(tags=tags(first, last)) for first, last in ranges(order, wanted)]
     return runs, [CONTRACTS.build_add_request(new)] if new else []
 
 
 def after_the_night(settings: Settings) -> dg.SensorDefinition:
-    """When the nightly rebuild has gone well: the contracts that say `regenerate = "nightly"` and are stale are
-    generated anew.
+    """Returns the sensor that follows a successful nightly rebuild.
+
+    It generates the stale contracts that state `regenerate = "nightly"`.
     """
 
     @dg.run_status_sensor(
@@ -44,7 +46,8 @@ def after_the_night(settings: Settings) -> dg.SensorDefinition:
         request_job=JOB,
         minimum_interval_seconds=settings.schedule.watch_seconds,
         default_status=dg.DefaultSensorStatus.RUNNING if settings.schedule.enabled else dg.DefaultSensorStatus.STOPPED,
-        description='After a nightly rebuild: generate the contracts with regenerate = "nightly" whose results are stale.',
+        description='After a nightly rebuild: generate the contracts with regenerate = "nightly" whose results are '
+        "stale.",
     )
     def sensor(context: dg.RunStatusSensorContext) -> dg.SensorResult | dg.SkipReason:
         if context.dagster_run.tags.get(SCHEDULE_TAG) != NIGHTLY:
@@ -59,7 +62,7 @@ def after_the_night(settings: Settings) -> dg.SensorDefinition:
 
 
 def nightly_contracts(settings: Settings) -> list[str]:
-    """The keys of the contracts that want to be made anew each night and whose result is not current."""
+    """Returns the keys of contracts to generate each night whose result is not current."""
     lake = Lake(settings.paths.lake)
     snapshot = lake.current_snapshot()
     if snapshot is None or not settings.paths.intakes.is_dir():

@@ -1,4 +1,4 @@
-"""The nightly rebuild: history to a published snapshot."""
+"""The nightly rebuild: from history to a published snapshot."""
 
 import dagster as dg
 
@@ -13,7 +13,7 @@ JOB = dg.define_asset_job(
 
 
 def nightly(schedule: Schedule) -> dg.ScheduleDefinition:
-    """The schedule of opus.toml; on wherever the daemon runs, unless the settings say otherwise."""
+    """Returns the schedule of opus.toml; it is on wherever the daemon runs, unless the settings turn it off."""
     status = dg.DefaultScheduleStatus.RUNNING if schedule.enabled else dg.DefaultScheduleStatus.STOPPED
     return dg.ScheduleDefinition(
         name=NIGHTLY,

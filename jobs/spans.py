@@ -1,5 +1,6 @@
-"""The runs that contracts need: Dagster makes one contiguous range of partitions a run, in the order in which it got
-to know them.
+"""Finds the runs that contracts need.
+
+One run takes one contiguous range of partitions, in the order in which Dagster got to know them.
 """
 
 import itertools
@@ -9,7 +10,7 @@ START, END = "dagster/asset_partition_range_start", "dagster/asset_partition_ran
 
 
 def ranges(order: Iterable[str], wanted: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """First and last key of each span of wanted keys that is contiguous in `order`."""
+    """Yields the first and last key of each span of wanted keys that is contiguous in `order`."""
     asked = set(wanted)
     for hit, span in itertools.groupby(order, key=asked.__contains__):
         if hit:
@@ -18,12 +19,12 @@ def ranges(order: Iterable[str], wanted: Iterable[str]) -> Iterator[tuple[str, s
 
 
 def order_with(known: Iterable[str], wanted: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The order once the wanted keys are known too, and those that are new, sorted."""
+    """Returns the order after the wanted keys are added, and the new keys, sorted."""
     there = list(known)
     new = sorted(set(wanted) - set(there))
     return [*there, *new], new
 
 
 def tags(first: str, last: str) -> dict[str, str]:
-    """What tells Dagster that a run covers these partitions."""
+    """Returns the tags by which Dagster knows that a run covers these partitions."""
     return {START: first, END: last}

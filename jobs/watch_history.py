@@ -1,5 +1,6 @@
-"""The sensor that starts a rebuild when the history folder changed; off unless the settings or a person in the UI turn
-it on.
+"""The sensor that starts a rebuild when the history folder changed.
+
+It is off unless the settings or a person in the UI turn it on.
 """
 
 import json
@@ -13,8 +14,9 @@ from opus_pipelines.ingestion.folder_fingerprint import fingerprint
 
 
 def history_changed(settings: Settings) -> dg.SensorDefinition:
-    """Asks for one rebuild for each state of the folder that two looks in a row found the same: half-copied files
-    wait.
+    """Returns the sensor: one rebuild for each state of the folder that two successive evaluations found equal.
+
+    So half-copied files wait.
     """
 
     @dg.sensor(
@@ -33,10 +35,10 @@ def history_changed(settings: Settings) -> dg.SensorDefinition:
 
 
 def _look(history: Path, cursor: str | None) -> dg.SensorResult | dg.SkipReason:
-    """`cursor`: what the last look saw, and what the last rebuild was asked for. The first look only remembers.
+    """Decides on a rebuild; `cursor` holds the last state seen and the last state for which a rebuild was requested.
 
-    The request has no run key: Dagster would remember it for ever, and a folder that returned to an earlier state would
-    never be read.
+    The first evaluation only stores the state. The request has no run key: Dagster would remember it for ever, and a
+    folder that returned to an earlier state would never be read.
     """
     if not history.is_dir():
         return dg.SkipReason(f"{history}: no such history folder")

@@ -1,5 +1,6 @@
-"""The sensor that generates contracts whose folders are new or changed; off unless the settings or a person in the UI
-turn it on.
+"""The sensor that generates contracts whose folders are new or changed.
+
+It is off unless the settings or a person in the UI turn it on.
 """
 
 import json
@@ -18,8 +19,9 @@ Seen = dict[str, dict[str, str]]
 
 
 def intakes_changed(settings: Settings) -> dg.SensorDefinition:
-    """Asks for a contract once for each state of its folder that two looks in a row found the same: half-copied
-    folders wait.
+    """Returns the sensor: one request for each state of a contract's folder that two evaluations found equal.
+
+    So half-copied folders wait.
     """
 
     @dg.sensor(
@@ -38,9 +40,10 @@ def intakes_changed(settings: Settings) -> dg.SensorDefinition:
 
 
 def _look(settings: Settings, context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
-    """The cursor holds for each contract what the last look saw, and what a run was last asked for. A contract that
-    was never looked at counts as asked for where it has a result: `opus generate` made that. One that cannot be
-    worked on is warned about, and left out until it changes.
+    """Decides which contracts to generate; the cursor holds for each the last state seen and the last one requested.
+
+    A contract that was never seen counts as requested where it has a result, which `opus generate` made. A contract
+    that cannot be used is warned about, and left out until it changes.
     """
     lake, intakes = Lake(settings.paths.lake), settings.paths.intakes
     if not intakes.is_dir():

@@ -1,3 +1,4 @@
-"""Dagster resources: the lake with its lock, the Spark session, the sentence encoder. Each is a thin holder around
-`opus_pipelines`.
+"""Dagster resources: the lake with its lock, the Spark session, the sentence encoder.
+
+Each is a thin holder around `opus_pipelines`.
 """

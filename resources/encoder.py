@@ -1,4 +1,4 @@
-"""The sentence encoder with its cache, loaded by the first text that is not in the cache."""
+"""The sentence encoder with its cache. The first text that is not in the cache loads the model."""
 
 from functools import cached_property
 
@@ -20,22 +20,22 @@ class EncoderResource(dg.ConfigurableResource):
 
     @classmethod
     def of(cls, settings: EncoderSettings, lake: Lake) -> "EncoderResource":
-        """The resource that these settings describe."""
+        """Returns the resource that these settings describe."""
         return cls(lake=str(lake.root), **settings.model_dump())
 
     @cached_property
     def encoder(self) -> CachedEncoder:
-        """The encoder; only texts that the cache lacks reach the model."""
+        """Returns the encoder; only texts that the cache lacks reach the model."""
         return CachedEncoder(self._model, Lake(self.lake).kept / "embeddings")
 
     def of_lake(self, lake: Lake) -> CachedEncoder:
-        """The encoder with the cache of this lake."""
+        """Returns the encoder with the cache of this lake."""
         return (
             self.encoder if lake.root == Lake(self.lake).root else CachedEncoder(self._model, lake.kept / "embeddings")
         )
 
     def around(self, model: TextEncoder) -> CachedEncoder:
-        """The lake's cache before another encoder of the same model."""
+        """Puts the lake's cache before another encoder of the same model."""
         return CachedEncoder(model, Lake(self.lake).kept / "embeddings")
 
     @cached_property

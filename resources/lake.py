@@ -1,6 +1,6 @@
-"""The lake as a Dagster run holds it: locked from its first step to its last, with what the steps hand on in memory.
+"""The lake in a Dagster run: locked from the first step to the last, with the state that the steps share in memory.
 
-Steps share state through this object because one run is one process (in-process executor) and one resource instance.
+Steps can share this object because one run is one process (in-process executor) and one resource instance.
 """
 
 import contextlib
@@ -31,7 +31,10 @@ logger = logging.getLogger("opus_pipelines.lake.layout")
 
 
 class RunRefusedError(dg.DagsterError):
-    """A run that may not begin. Dagster shows errors of its own kind as they are, others below a line about resources."""
+    """A run that may not begin.
+
+    Dagster shows errors of its own kind as they are, and others below a line about resources.
+    """
 
 
 @dataclass
@@ -47,7 +50,7 @@ class RunState:
 
 
 class LakeRun(dg.ConfigurableResource):
-    """One run's right to write, its settings, and what its steps have made so far."""
+    """One run's right to write, its settings, and the state of its steps so far."""
 
     settings: dict[str, Any]
     _held: contextlib.ExitStack = PrivateAttr(default_factory=contextlib.ExitStack)
@@ -55,11 +58,14 @@ class LakeRun(dg.ConfigurableResource):
 
     @classmethod
     def of(cls, settings: Settings) -> "LakeRun":
-        """The resource that these settings describe."""
+        """Returns the resource that these settings describe."""
         return cls(settings=settings.model_dump(mode="json", by_alias=True))
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
-        """Take the lake's lock; whoever holds it knows that every other run still marked as running is dead."""
+        """Takes the lake's lock.
+
+        The holder of the lock knows that every other run still marked as running is dead.
+        """
         try:
             self._held.enter_context(self.lake.lock())
         except LakeError as error:
@@ -68,7 +74,7 @@ class LakeRun(dg.ConfigurableResource):
             fail_dead_runs(context.instance, context.run.run_id)
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
-        """Give the lock back."""
+        """Releases the lock."""
         self._held.close()
 
     @cached_property
@@ -78,7 +84,7 @@ class LakeRun(dg.ConfigurableResource):
 
     @cached_property
     def lake(self) -> Lake:
-        """Where results go."""
+        """The lake for the results."""
         return Lake(self.typed.paths.lake)
 
     @property
@@ -97,8 +103,9 @@ def earlier(value: T | None) -> T:
 
 
 def fail_dead_runs(instance: dg.DagsterInstance, but: str) -> list[str]:
-    """Mark every run that a dead process left unfinished as failed, and say so; returns their ids. Only the lock's
-    holder may call this.
+    """Marks every run that a dead process left unfinished as failed, logs it, and returns their ids.
+
+    Only the holder of the lock may call it.
     """
     unfinished = [
         dg.DagsterRunStatus.NOT_STARTED,

@@ -1,4 +1,4 @@
-"""The Spark session: one a process, started by the first step that needs it, kept for later runs of the process."""
+"""The Spark session: one for each process, started by the first step that needs it, and kept for later runs."""
 
 import os
 import sys
@@ -30,7 +30,10 @@ CONF = {
 
 
 class SparkResource(dg.ConfigurableResource):
-    """The settings' [spark] section; nothing is started before a session is asked for. `log` takes what the JVM says."""
+    """The settings' [spark] section.
+
+    Nothing is started before a session is requested. `log` receives the output of the JVM.
+    """
 
     master: str
     driver_memory: str
@@ -42,7 +45,7 @@ class SparkResource(dg.ConfigurableResource):
 
     @classmethod
     def of(cls, settings: Settings) -> "SparkResource":
-        """The resource that these settings describe."""
+        """Returns the resource that these settings describe."""
         return cls(
             **settings.spark.model_dump(),
             log=str(settings.paths.lake / ".dagster" / "spark.log"),
@@ -51,13 +54,14 @@ class SparkResource(dg.ConfigurableResource):
         )
 
     def session(self) -> "SparkSession":
-        """The process's session; raises SettingsError where it cannot be started."""
+        """Returns the process's session. Raises SettingsError where it cannot be started."""
         return self._start(with_graphframes=self.graph_engine == "graphframes")
 
     def graph_session(self) -> "SparkSession":
-        """A session with GraphFrames' JVM half. One that was started without it, before `auto` knew the number of
-        edges, is ended for it: the classes of a JVM are settled at its start. Raises SettingsError where the JVM
-        half cannot be had.
+        """Returns a session with GraphFrames' JVM half.
+
+        A session that was started without it, before `auto` knew the number of edges, is ended first, because a JVM's
+        classes are fixed at its start. Raises SettingsError where the JVM half cannot be had.
         """
         from pyspark import SparkContext
 
@@ -111,8 +115,9 @@ class SparkResource(dg.ConfigurableResource):
 
 
 def end_jvm(session: "SparkSession") -> None:
-    """Stop the session and its JVM, so that the process's next session starts another. Spark keeps it: no public name
-    ends it.
+    """Stops the session and its JVM, so that the process's next session starts another.
+
+    Spark itself keeps the JVM; no public function ends it.
     """
     from pyspark import SparkContext
 
@@ -126,8 +131,9 @@ def end_jvm(session: "SparkSession") -> None:
 
 
 def _and_graphframes(conf: Mapping[str, str], package: str) -> dict[str, str]:
-    """The conf with GraphFrames' JVM half among its jars or packages; raises SettingsError for a jar that is not
-    there.
+    """Returns the conf with GraphFrames' JVM half among its jars or packages.
+
+    Raises SettingsError for a missing jar.
     """
     jars = [jar.strip() for jar in os.environ.get(JARS, "").split(",") if jar.strip()]
     if missing := [jar for jar in jars if not Path(jar).is_file()]:
@@ -144,8 +150,9 @@ def _said_since(log: Path, offset: int) -> str:
 
 @contextmanager
 def _stderr_to(path: Path) -> Iterator[None]:
-    """Standard error into a file while the JVM is started: it inherits that, and the terminal is left to our own
-    progress lines.
+    """Redirects standard error to a file while the JVM starts.
+
+    The JVM inherits it, and the terminal is left to our own progress lines.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""The ranked workflows, for `opus best`."""
+"""Selects and formats the ranked workflows for `opus best`."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -38,24 +38,28 @@ COLUMNS = (
 def ranked(
     connection: duckdb.DuckDBPyConnection, client: str | None, contract: str | None, intake: str | None, top: int | None
 ) -> duckdb.DuckDBPyRelation:
-    """One row a ranked workflow down to rank `top`; raises LakeError naming what there is when the filter leaves none."""
-    found = select(connection, "ranked", client=client, contract=contract, intake=intake, top=top)
-    if not found.limit(1).fetchall():
-        there = connection.sql("SELECT client || ' / ' || contract FROM current_results ORDER BY ALL").fetchall()
+    """Returns one row for each ranked workflow down to rank `top`.
+
+    Raises LakeError naming the existing results where the filter leaves none.
+    """
+    relation = select(connection, "ranked", client=client, contract=contract, intake=intake, top=top)
+    if not relation.limit(1).fetchall():
+        existing = connection.sql("SELECT client || ' / ' || contract FROM current_results ORDER BY ALL").fetchall()
         raise LakeError(
-            "no ranked workflows for that; there are results of: " + ", ".join(name for (name,) in there)
-            if there
+            "no ranked workflows for that; there are results of: " + ", ".join(name for (name,) in existing)
+            if existing
             else "no ranked workflows yet; `opus generate` makes them"
         )
-    return found
+    return relation
 
 
-def by_contract(found: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]]:
-    """(title, columns, rows) a contract, as a person reads them; a lower rank's steps are told by how they differ from
-    the first's. Columns stand behind the others where they say something: `ranked by` where no gain is stated,
-    `decision` where people decided.
+def by_contract(relation: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]]:
+    """Yields title, columns and rows of each contract.
+
+    The steps of a lower rank are described by their difference from the first rank. The columns `ranked by` (where no
+    gain is stated) and `decision` (where people decided) follow the others where they have content.
     """
-    all_rows = (dict(zip(found.columns, row, strict=True)) for row in found.fetchall())
+    all_rows = (dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall())
     for (client, contract), group in groupby(all_rows, key=lambda r: (r["client"], r["contract"])):
         intentions = [list(ranks) for _, ranks in groupby(group, key=lambda r: r["intention_id"])]
         lines = [_line(row, ranks[0]) for ranks in intentions for row in ranks]
@@ -93,37 +97,37 @@ def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _criteria(r: dict[str, Any]) -> str:
-    """What ranks it where there is no Reward, and what puts it ahead of the next rank."""
+    """Returns the criteria of the ranking where there is no Reward, and the one that decides against the next rank."""
     if r["gain_usd"] is not None:
         return ""
     return ", ".join(r["ranked_by"] or []) + (f" (ahead by {r['ahead_by']})" if r["ahead_by"] else "")
 
 
 def _lead_time(r: dict[str, Any]) -> str:
-    """Median and 90th percentile, and how probably the deadline is kept."""
-    found = lead_time(r["lead_time_ms_p50"], r["lead_time_ms_p90"]), deadline(r["deadline_hours"], r["p_deadline"])
-    return "; ".join((*filter(None, found), *(r["step_deadlines"] or [])))
+    """Formats median and 90th percentile of the lead time, and the probability that the deadline is kept."""
+    parts = lead_time(r["lead_time_ms_p50"], r["lead_time_ms_p90"]), deadline(r["deadline_hours"], r["p_deadline"])
+    return "; ".join((*filter(None, parts), *(r["step_deadlines"] or [])))
 
 
 def _constraints(r: dict[str, Any]) -> list[str]:
-    """Whether the constraints are met, and how many rules of the documents are none of them."""
+    """Returns whether the constraints are met, and how many rules of the documents are not applied."""
     left = (r["rules_not_applied"] or 0) + sum(NOT_APPLIED in due for due in r["step_deadlines"] or [])
-    said = [f"{left} rule{'' if left == 1 else 's'} not applied"] if left else []
-    return (["met"] if r["feasible"] else list(r["violations"] or ["violated"])) + said
+    not_applied = [f"{left} rule{'' if left == 1 else 's'} not applied"] if left else []
+    return (["met"] if r["feasible"] else list(r["violations"] or ["violated"])) + not_applied
 
 
 def _holds(beats_next: float | None, verdict: str | None) -> str:
-    """Whether a rank holds against the next, with the chance of it; a dash where no next one is."""
+    """Returns the verdict on a rank against the next, with its probability; a dash for the last rank."""
     return " ".join(filter(None, (verdict, f"({share(beats_next)})" if beats_next is not None else ""))) or "-"
 
 
 def _steps(r: dict[str, Any]) -> dict[str, str]:
-    """Who does each step."""
+    """Returns who carries out each step, by its name."""
     return dict(zip(r["steps"] or [], r["actors"] or [], strict=True))
 
 
 def _difference(steps: dict[str, str], first: dict[str, str]) -> str:
-    """How a workflow's steps differ from the best one's."""
+    """Describes how a workflow's steps differ from those of the best one."""
     more, less = [s for s in steps if s not in first], [s for s in first if s not in steps]
     others = [f"{s} by {who or 'nobody known'}" for s, who in steps.items() if s in first and who != first[s]]
     parts = [f"with {', '.join(more)}" if more else "", f"without {', '.join(less)}" if less else "", ", ".join(others)]

@@ -1,8 +1,7 @@
-"""A contract's report tables, made from the tables of its workflows.
+"""Computes a contract's report tables from the tables of its workflows.
 
-reports/cost: where a contract's money goes, task by task over its rank-1 workflows, against what history paid.
-
-reports/reward: what each Intention's best workflow earns, against the runner-up and against history.
+reports/cost has the cost of each task over the contract's rank-1 workflows, compared with what history paid.
+reports/reward has the Reward of each Intention's best workflow, compared with the second rank and with history.
 """
 
 from collections import defaultdict
@@ -19,7 +18,7 @@ from opus_pipelines.optimization.baseline import total
 
 
 def report_tables(result: ContractResult, clear_share: float) -> dict[str, pa.Table]:
-    """`reports/cost` and `reports/reward` of a contract's result, by dataset name."""
+    """Returns `reports/cost` and `reports/reward` of a contract's result, by dataset name."""
     best = _rows(result, OPTIMIZED, OPTIMIZED_COLUMNS)
     costs = cost_rows(best, _rows(result, WORKFLOW_TASKS, TASK_COLUMNS))
     rewards = reward_rows(_rows(result, OPTIMIZED, COLUMNS), clear_share)
@@ -58,33 +57,32 @@ _BASES = ("p_basis", "q_basis", "cost_basis", "duration_basis")
 
 
 def cost_rows(optimized: Iterable[Row], tasks: Iterable[Row]) -> list[Row]:
-    """A row a task that stands in some rank-1 workflow, from rows of workflows/optimized and workflows/tasks
-    (`*_COLUMNS`).
+    """Returns one row for each task of a rank-1 workflow, from rows of workflows/optimized and workflows/tasks.
 
-    Costs, times and savings are sums of what is known over those workflows, exactly rounded: they depend on no order.
-    Baselines are summed over the steps that have a saving, so that a saving is its baseline less the cost of these
-    steps (`optimization.baseline`). Reviews that were placed are of no task: they make one row, `review`.
+    Costs, times and savings are sums of what is known over those workflows, exactly rounded, so they depend on no
+    order. Baselines are summed over the steps that have a saving, so that a saving is its baseline less the cost of
+    these steps (`optimization.baseline`). Placed reviews belong to no task and make one row, `review`.
     """
     best = {row["workflow_id"] for row in optimized if row["rank"] == 1}
-    found: dict[str, list[Row]] = defaultdict(list)
+    rows_of_task: dict[str, list[Row]] = defaultdict(list)
     for row in tasks:
         if row["kind"] in ("task", "review") and row["workflow_id"] in best:
-            found[row["task_id"] or row["kind"]].append(row)
-    whole = total(row["cost_usd"] for rows in found.values() for row in rows)
-    return [_row(task, rows, whole) for task, rows in sorted(found.items())]
+            rows_of_task[row["task_id"] or row["kind"]].append(row)
+    whole = total(row["cost_usd"] for rows in rows_of_task.values() for row in rows)
+    return [_row(task, rows, whole) for task, rows in sorted(rows_of_task.items())]
 
 
 def _row(task: str, rows: Sequence[Row], whole: float | None) -> Row:
     sums = {name: total(row[name] for row in rows) for name in _SUMMED}
     compared = [row["baseline_cost_usd"] for row in rows if row["saving_usd"] is not None]
-    beside = assumed_of(
+    assumed = assumed_of(
         ((row["cost_usd"], row["cost_basis"]) for row in rows),
         ((row["duration_ms"], row["duration_basis"]) for row in rows),
     )
     bases = [row[name] for row in rows for name in _BASES]
     return (
         sums
-        | beside.row()
+        | assumed.row()
         | {
             "task_id": task,
             "title": "Reviews" if task == "review" else min(row["title"] for row in rows),
@@ -118,16 +116,16 @@ COLUMNS = (
 
 
 def reward_rows(optimized: Iterable[Row], clear_share: float) -> list[Row]:
-    """A row an Intention, from rows of workflows/optimized (`COLUMNS`); distance by EVAL (14).
+    """Returns one row for each Intention, from rows of workflows/optimized (`COLUMNS`); distance by EVAL (14).
 
-    Its ranking is undecided where rank 1 is the best of the ranked with a probability below `clear_share`, or the
-    evidence is thin.
+    The ranking is undecided where the probability that rank 1 is the best is below `clear_share`, or where the evidence
+    is thin.
     """
     ranked: dict[str, dict[int, Row]] = defaultdict(dict)
     for row in optimized:
         if row["rank"] <= 2:
             ranked[row["intention_id"]][row["rank"]] = row
-    return [_reward_row(found[1], found.get(2), clear_share) for _, found in sorted(ranked.items())]
+    return [_reward_row(by_rank[1], by_rank.get(2), clear_share) for _, by_rank in sorted(ranked.items())]
 
 
 def _reward_row(best: Row, second: Row | None, clear_share: float) -> Row:

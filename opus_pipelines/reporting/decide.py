@@ -1,6 +1,4 @@
-"""What `opus decide` looks up: the workflow that is meant, as a decision keeps it, and the tasks that an edited
-workflow may have.
-"""
+"""Looks up for `opus decide` the workflow that is meant, and the tasks that an edited workflow may contain."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -21,11 +19,10 @@ from opus_pipelines.workflow.constraints import folded
 def to_decide(
     lake: Lake, connection: duckdb.DuckDBPyConnection, text: str, kind: Kind, now: datetime, encoder: str
 ) -> Decision:
-    """A decision on the workflow that `text` is, or begins, without reason and number; the workflow as it is ranked
-    now.
+    """Returns a decision, without reason and number, on the workflow whose id is or begins with `text`.
 
-    One that is ranked no more but was decided on can be decided on again: that is how a rejection is taken back. Raises
-    InputError where no workflow, or several, are meant, and where it stands in an older result only.
+    A workflow that is no longer ranked but was decided on can be decided on again, which takes a rejection back. Raises
+    InputError where no workflow or several match, and where it is in an older result only.
     """
     try:
         workflow = find_workflow(connection, text)
@@ -56,29 +53,32 @@ def to_decide(
 
 
 def known_tasks(connection: duckdb.DuckDBPyConnection, workflow: str) -> KnownTasks:
-    """The tasks of the current snapshot and those of the workflow itself, which may have steps that only its procedure
-    asks for. Names count within the workflow's industry; where that is unknown, all do.
+    """Returns the tasks of the current snapshot and those of the workflow itself.
+
+    The workflow may have steps that only its procedure asks for. Names count within the workflow's industry, or within
+    all industries where that is unknown.
     """
     industries = connection.execute(
-        "SELECT any_value(i.industry) FROM workflows_optimized AS o JOIN generation_intakes AS i USING (client, contract, intake_id) "
+        "SELECT any_value(i.industry) FROM workflows_optimized AS o JOIN generation_intakes AS i USING (client, "
+        "contract, intake_id) "
         "WHERE o.workflow_id = $1",
         [workflow],
     ).fetchall()
     industry = industries[0][0] if industries else None
-    titles, ways = dict[str, str](), dict[str, list[tuple[str | None, str | None, str | None]]]()
+    titles, execution_modes = dict[str, str](), dict[str, list[tuple[str | None, str | None, str | None]]]()
     names: dict[str, set[str]] = defaultdict(set)
     for row in rows(connection, "task_names"):
         titles[row["task_id"]] = row["title"] or row["task_id"]
-        ways[row["task_id"]] = [(w["kind"], w["model"], w["team"]) for w in row["ways"] or ()]
+        execution_modes[row["task_id"]] = [(w["kind"], w["model"], w["team"]) for w in row["ways"] or ()]
         if industry is None or industry in (row["industries"] or ()):
             for name in {titles[row["task_id"]], *(row["names"] or ())}:
                 names[folded(name)].add(row["task_id"])
     for node in rows(connection, "nodes", workflow=workflow):
         if node["kind"] == "task":
             titles.setdefault(node["task_id"], node["title"] or node["task_id"])
-            ways.setdefault(node["task_id"], [(node["actor_kind"], node["model"], node["actor_group"])])
+            execution_modes.setdefault(node["task_id"], [(node["actor_kind"], node["model"], node["actor_group"])])
             names[folded(titles[node["task_id"]])].add(node["task_id"])
-    return KnownTasks(titles, {name: frozenset(found) for name, found in names.items()}, ways)
+    return KnownTasks(titles, {name: frozenset(task_ids) for name, task_ids in names.items()}, execution_modes)
 
 
 def _content(connection: duckdb.DuckDBPyConnection, workflow: str) -> tuple[Content, dict[str, str]]:
@@ -100,16 +100,19 @@ def _content(connection: duckdb.DuckDBPyConnection, workflow: str) -> tuple[Cont
 def _decided_before(
     lake: Lake, connection: duckdb.DuckDBPyConnection, text: str, kind: Kind, now: datetime
 ) -> Decision | None:
-    """The same workflow decided on anew, where an earlier decision kept it."""
-    found = connection.execute(
-        "SELECT DISTINCT client, contract, workflow_id FROM decisions WHERE starts_with(workflow_id, $1) AND decision <> 'edit'",
+    """Returns a new decision on a workflow that an earlier decision kept, or None where there is none."""
+    matches = connection.execute(
+        "SELECT DISTINCT client, contract, workflow_id FROM decisions WHERE starts_with(workflow_id, $1) AND "
+        "decision <> 'edit'",
         [text],
     ).fetchall()
-    if kind == "edit" or len(found) != 1:
+    if kind == "edit" or len(matches) != 1:
         return None
-    client, contract, workflow = found[0]
-    made = [d for d in decisions_of(lake, client, contract).made if d.workflow_id == workflow and d.decision != "edit"]
-    last = made[-1]
+    client, contract, workflow = matches[0]
+    earlier = [
+        d for d in decisions_of(lake, client, contract).made if d.workflow_id == workflow and d.decision != "edit"
+    ]
+    last = earlier[-1]
     return Decision(
         client,
         contract,
@@ -128,14 +131,15 @@ def _decided_before(
 
 
 def _refuse(lake: Lake, text: str, error: InputError) -> Decision:
-    """Say that the workflow stands in an older result only, where it does."""
+    """Raises InputError that names the older result with the workflow, or else `error`."""
     current = {pointer["result"] for pointer in lake.results()}
     for one in results_of(lake):
         folder = lake.folder(OPTIMIZED, client_key=one.client, contract_key=one.contract, result=one.result)
         for workflow in read_table(OPTIMIZED, folder, columns=["workflow_id"])["workflow_id"].to_pylist():
             if one.result not in current and workflow.startswith(text):
                 raise InputError(
-                    f"{workflow} stands in result {one.result} of {one.client} / {one.contract}, which is not the current one; "
+                    f"{workflow} stands in result {one.result} of {one.client} / {one.contract}, which is not the "
+                    f"current one; "
                     "decide on a workflow that `opus best` shows"
                 ) from None
     raise error

@@ -1,4 +1,4 @@
-"""One workflow in words: its steps, why it ranks where it does, what it must obey, and where each figure came from."""
+"""Explains one workflow in text: its steps, its rank, its constraints, and the source of each figure."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -27,11 +27,14 @@ SCORES = ("cohesion", "coupling", "observability", "hygiene")
 
 
 def find_workflow(connection: duckdb.DuckDBPyConnection, text: str) -> str:
-    """The id that `text` is, or begins; raises InputError when none or several do."""
-    found = connection.execute(
+    """Returns the id of the workflow whose id is or begins with `text`.
+
+    Raises InputError where no workflow or several match.
+    """
+    matches = connection.execute(
         "SELECT workflow_id FROM workflows_optimized WHERE starts_with(workflow_id, $1) ORDER BY ALL LIMIT 6", [text]
     ).fetchall()
-    ids = [i for (i,) in found]
+    ids = [i for (i,) in matches]
     if text in ids or len(ids) == 1:
         return text if text in ids else ids[0]
     if ids:
@@ -40,17 +43,17 @@ def find_workflow(connection: duckdb.DuckDBPyConnection, text: str) -> str:
 
 
 def _near(connection: duckdb.DuckDBPyConnection, text: str) -> str:
-    """The workflows whose ids or titles are most like it, in words."""
-    found = connection.execute(
+    """Names the workflows whose ids or titles are most similar to the text."""
+    titles = connection.execute(
         "SELECT workflow_id, title FROM workflows_optimized ORDER BY intake_id, intention_id, rank"
     ).fetchall()
-    names = {name: workflow for workflow, title in found for name in (title, workflow) if name}
+    names = {name: workflow for workflow, title in titles for name in (title, workflow) if name}
     near = dict.fromkeys(names[name] for name in nearest(text, names))
     return f"the nearest: {', '.join(near)}" if near else "`opus best` lists them with their ids"
 
 
 def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
-    """The whole text."""
+    """Returns the whole explanation of a workflow."""
     row = rows(connection, "workflow", workflow=workflow)[0]
     steps = rows(connection, "steps", workflow=workflow)
     rivals = rows(connection, "rivals", workflow=workflow)
@@ -65,7 +68,7 @@ def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
         why_lines(row),
         constraint_lines(row),
         _sources(row, steps, near),
-        _made(row),
+        _provenance(row),
     ]
     return "\n\n".join("\n".join(part) for part in parts)
 
@@ -98,12 +101,14 @@ def _figures(row: Row, near: Row) -> list[str]:
                 ["Reward", _reward(row)],
                 [
                     "cost",
-                    f"{usd(row['cost_usd'])} ({consumed or 'nothing known'}){_rests_on(row, 'cost')}{_case(usd, row['case_cost_usd'])}",
+                    f"{usd(row['cost_usd'])} "
+                    f"({consumed or 'nothing known'}){_rests_on(row, 'cost')}{_case(usd, row['case_cost_usd'])}",
                 ],
                 ["saving", _saving(row)],
                 [
                     "touch time",
-                    f"{hours(row['duration_ms'])} of work{_rests_on(row, 'duration')}{_case(hours, row['baseline_duration_ms'])}",
+                    f"{hours(row['duration_ms'])} of "
+                    f"work{_rests_on(row, 'duration')}{_case(hours, row['baseline_duration_ms'])}",
                 ],
                 ["lead time", f"{_lead_time(row)}{_case(hours, row['baseline_lead_time_ms'])}"],
                 *([["deadline", _deadline(row)]] if row["deadline_hours"] is not None else []),
@@ -111,7 +116,8 @@ def _figures(row: Row, near: Row) -> list[str]:
                 ["success", f"{_success(row)}{_succeeded(row, near)}"],
                 [
                     "Penalty",
-                    f"{number(row['penalty'], 4)} (CIP {number(row['cip'], 4)}, SIP {number(row['sip'], 4)}): decides where Rewards tie",
+                    f"{number(row['penalty'], 4)} (CIP {number(row['cip'], 4)}, SIP {number(row['sip'], 4)}): "
+                    f"decides where Rewards tie",
                 ],
             ]
         ),
@@ -119,7 +125,7 @@ def _figures(row: Row, near: Row) -> list[str]:
 
 
 def _reward(row: Row) -> str:
-    """The Reward with its interval and what it is made of; why there is none where nobody states a gain."""
+    """Describes the Reward with its interval and its parts, or why there is none."""
     if row["gain_usd"] is None:
         return f"no gain stated: what a right output is worth is not known; ranked by {_criteria(row)}"
     stated = " (a prior: the client states none)" if row["gain_basis"] == "prior" else ""
@@ -137,10 +143,13 @@ def _criteria(row: Row) -> str:
 
 
 def _lead_time(row: Row) -> str:
-    """With waiting: median, 90th percentile and what they rest on."""
+    """Describes the lead time with waiting: median, 90th percentile and their basis."""
     if row["lead_time_ms_p50"] is None:
         return str(row["lead_time_basis"] or "unknown")
-    return f"{lead_time(row['lead_time_ms_p50'], row['lead_time_ms_p90'])}, waiting included (measured: {row['lead_time_basis']})"
+    return (
+        f"{lead_time(row['lead_time_ms_p50'], row['lead_time_ms_p90'])}, waiting included (measured: "
+        f"{row['lead_time_basis']})"
+    )
 
 
 def _deadline(row: Row) -> str:
@@ -149,18 +158,18 @@ def _deadline(row: Row) -> str:
 
 
 def _rests_on(row: Row, figure: str) -> str:
-    """The assumed share of a total, and the steps that it leaves out."""
-    said = assumed(row[f"{figure}_assumed_share"], row[f"{figure}_unknown_steps"])
-    return "" if said == "-" else f"; {said}"
+    """Describes the assumed share of a total, and the steps that it leaves out."""
+    note = assumed(row[f"{figure}_assumed_share"], row[f"{figure}_unknown_steps"])
+    return "" if note == "-" else f"; {note}"
 
 
 def _case(shown: Callable[[float | None], str], figure: float | None) -> str:
-    """What a whole case of the nearest ones had; of work that none of them did as a whole, nothing."""
+    """Describes the figure of a whole similar case, or that no similar case has it."""
     return "; no case of history tells" if figure is None else f"; a whole similar case: {shown(figure)} (median)"
 
 
 def _saving(row: Row) -> str:
-    """The saving against history, with the steps that it is of."""
+    """Describes the saving against history, and the number of steps that it covers."""
     if row["saving_usd"] is None:
         return "unknown: no step has a known cost both here and in the nearest cases"
     steps = row["tasks"] + (row["reviews"] or 0)
@@ -171,14 +180,14 @@ def _saving(row: Row) -> str:
 
 
 def _success(row: Row) -> str:
-    """The estimate, and of how many steps it only supposes that they succeed; why there is none where there is none."""
+    """Describes the success estimate, and for how many steps it is assumed."""
     if row["success_probability"] is None:
         return "unknown: of none of its steps was an outcome ever observed"
     return f"{success(row['success_probability'], row['success_unknown_steps'])}, estimated for this workflow"
 
 
 def _succeeded(row: Row, near: Row) -> str:
-    """How many of the nearest cases succeeded: a count of history, not an estimate of this workflow."""
+    """Describes how many of the most similar cases succeeded, which is a count of history and no estimate."""
     if near["known"]:
         return f"; of similar cases {near['succeeded']} of {near['known']} with a known outcome succeeded"
     return "; no similar case has a known outcome"
@@ -218,7 +227,7 @@ def _steps(steps: list[Row]) -> list[str]:
 
 
 def _step(step: Row) -> str:
-    """A task by its title; what is none says what it is."""
+    """Returns a task's title; for another kind of node, its kind and title."""
     if step["kind"] == "task":
         name = str(step["title"] or step["task_id"] or "?")
         return name if step["origin"] != "new" else f"{name} [new; nearest known: {step['nearest'] or 'none'}]"
@@ -226,7 +235,7 @@ def _step(step: Row) -> str:
 
 
 def _scores(steps: list[Row]) -> list[str]:
-    """What each step adds to the Penalty."""
+    """Lists the Penalty scores of each step."""
     known = [s for s in steps if s["cohesion"] is not None]
     body = [
         [str(s["position"]), s["title"] or s["task_id"] or "?", *(number(s[name]) for name in SCORES)] for s in known
@@ -248,21 +257,23 @@ def _ranking(row: Row, rivals: list[Row]) -> list[str]:
     if row["beats_next"] is not None:
         best = "" if row["best_share"] is None else f"; it is the best of all ranked with {number(row['best_share'])}"
         lines.append(
-            f"  it beats the next rank with probability {number(row['beats_next'])}: {row['verdict'] or 'no verdict'}{best}"
+            f"  it beats the next rank with probability {number(row['beats_next'])}: "
+            f"{row['verdict'] or 'no verdict'}{best}"
         )
     return lines + fewer
 
 
 def _evidence(row: Row) -> list[str]:
-    """What tells which work may be left out, how far similar cases agree, what to expect between the steps, why it is
-    undecided.
-    """
+    """Describes the evidence: completeness, agreement of similar cases, expected events, and why it is undecided."""
     if row["completeness"] is None:
         return []
     cases = f"{number(row['similar_cases'], 1)} similar cases in effect"
     rule = f"outcomes of {cases} tell which steps are critical"
     if row["completeness"] == "support":
-        rule = f"history tells no outcomes, so the work that {cases} did is required; conformity {number(row['conformity'], 3)}"
+        rule = (
+            f"history tells no outcomes, so the work that {cases} did is required; conformity "
+            f"{number(row['conformity'], 3)}"
+        )
     lines = ["Evidence", f"  {rule}"]
     if row["expected_events"]:
         lines.append(f"  events and outcomes to expect, which are no work steps: {', '.join(row['expected_events'])}")
@@ -283,7 +294,8 @@ def _against(row: Row, rival: Row) -> list[str]:
             lines.append(f"      {words}: {', '.join(titles)}")
     for step in rival["other_way"] or []:
         lines.append(
-            f"      {step['title']}: by {step['here'] or 'nobody known'} here, by {step['there'] or 'nobody known'} there"
+            f"      {step['title']}: by {step['here'] or 'nobody known'} here, by {step['there'] or 'nobody known'} "
+            f"there"
         )
     return lines
 
@@ -304,7 +316,8 @@ def _reason(row: Row, rival: Row) -> str:
     unknown = row["cost_unknown_steps"] or 0, rival["cost_unknown_steps"] or 0
     if any(unknown) and abs(gap) >= 5e-5 and (gap > 0) != (row["rank"] < rival["rank"]):
         return (
-            f"the costs of {unknown[0]} steps here and {unknown[1]} there are unknown: each was compared as if it cost what other steps"
+            f"the costs of {unknown[0]} steps here and {unknown[1]} there are unknown: each was compared as if it "
+            f"cost what other steps"
             " cost, and the Rewards hold the known costs alone"
         )
     if abs(gap) < 5e-5:
@@ -315,23 +328,29 @@ def _reason(row: Row, rival: Row) -> str:
 
 
 def _without_gain(row: Row, rival: Row) -> str:
-    """Why one of two ranks higher where there is no Reward; the criterion that tells is known of neighbours."""
+    """Returns why one of two workflows ranks higher where there is no Reward.
+
+    The deciding criterion is recorded for adjacent ranks only.
+    """
     first, second = sorted((row, rival), key=lambda r: int(r["rank"]))
     by = first["ahead_by"] if second["rank"] - first["rank"] == 1 else None
     if by is None:
         return f"ranked by {_criteria(row)}; no gain is stated"
-    told = {
+    texts = {
         "success": f"success {share(row['success_probability'])} against {share(rival['success_probability'])}",
         "conformity": _agree(row, rival),
         "lead time": f"median lead time {hours(row['lead_time_ms_p50'])} against {hours(rival['lead_time_ms_p50'])}",
         "Penalty": f"Penalty {number(row['penalty'], 4)} against {number(rival['penalty'], 4)}",
         "transitions": "all else ties; the more trodden transitions go first",
     }
-    return told.get(by, f"told apart by {by}")
+    return texts.get(by, f"told apart by {by}")
 
 
 def _agree(row: Row, rival: Row) -> str:
-    return f"similar cases agree to {number(row['conformity'], 3)} with this one and to {number(rival['conformity'], 3)} with that one"
+    return (
+        f"similar cases agree to {number(row['conformity'], 3)} with this one and to "
+        f"{number(rival['conformity'], 3)} with that one"
+    )
 
 
 def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:
@@ -339,10 +358,15 @@ def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:
     lines = ["Where the figures come from"]
     for name, key in (("success", "p_basis"), ("cost", "cost_basis"), ("time", "duration_basis")):
         counts = Counter(s[key] or "unknown" for s in work)
-        said = (f"{n} of {len(work)} steps {basis}" for basis, n in sorted(counts.items(), key=lambda c: (-c[1], c[0])))
-        lines.append(f"  {name}: " + ", ".join(said))
+        counts_text = (
+            f"{n} of {len(work)} steps {basis}" for basis, n in sorted(counts.items(), key=lambda c: (-c[1], c[0]))
+        )
+        lines.append(f"  {name}: " + ", ".join(counts_text))
     if near["decisions"]:
-        counted = f"{near['decisions']} workflow{'s' * (near['decisions'] > 1)} that people accepted or edited for similar intakes"
+        counted = (
+            f"{near['decisions']} workflow{'s' * (near['decisions'] > 1)} that people accepted or edited for "
+            f"similar intakes"
+        )
         lines.append(f"  {counted} of this contract counted as successful cases")
     if near["cases"]:
         lines.append(
@@ -358,10 +382,12 @@ def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:
     return [*lines, f"  the cases behind a step: opus explain {row['workflow_id']} --evidence TASK"]
 
 
-def _made(row: Row) -> list[str]:
+def _provenance(row: Row) -> list[str]:
     return [
         "Made from",
-        f"  snapshot {row['snapshot']}, model {row['model_version']}, result {row['result']}, published {row['published_at']}",
-        f"  intake {row['intake_id']}, bytes {row['intake_hash']}; sequences {', '.join(row['sequence_ids'] or [])} of {row['backend']}",
-        *(f"  not read: {clean(said)}" for said in row["left_out"] or []),
+        f"  snapshot {row['snapshot']}, model {row['model_version']}, result {row['result']}, published "
+        f"{row['published_at']}",
+        f"  intake {row['intake_id']}, bytes {row['intake_hash']}; sequences {', '.join(row['sequence_ids'] or [])} "
+        f"of {row['backend']}",
+        *(f"  not read: {clean(reason)}" for reason in row["left_out"] or []),
     ]

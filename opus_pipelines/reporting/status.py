@@ -1,7 +1,7 @@
-"""What the lake holds now, what is stale, and what failed, for `opus status`.
+"""Reports what the lake holds, what is stale, and what failed, for `opus status`.
 
-Why a run failed: one line, in the words of the error that a person is meant to read. Reads Dagster's own record without
-Dagster.
+It reads Dagster's own record without Dagster. The reason of a failed run is one line, from the error that is written
+for people.
 """
 
 import json
@@ -22,32 +22,33 @@ Link = tuple[str | None, str]  # an error's class name, and its message with the
 
 
 def reason_of(chain: Sequence[Link]) -> list[str]:
-    """The lines of a chain of errors, outermost first: ours as they are, `dagster.Failure` by its description, others
-    with their type.
+    """Returns the lines of a chain of errors, outermost first.
+
+    An error of this package keeps its message, `dagster.Failure` its description; another error follows its type.
     """
     if not chain:
         return [NO_REASON]
     ours = next((link for link in chain if link[0] and hasattr(errors, link[0])), None)
     name, message = ours or next((link for link in chain if link[0] == "Failure"), chain[-1])
     lines = message.strip().splitlines() if name == "Failure" else [message]
-    told = [" ".join(line.split()) for line in lines]
-    return [told[0].split(": ", 1)[-1], *told[1:]] if ours or name == "Failure" else told
+    texts = [" ".join(line.split()) for line in lines]
+    return [texts[0].split(": ", 1)[-1], *texts[1:]] if ours or name == "Failure" else texts
 
 
 def failure_reason(lake: Lake, run_id: str) -> str | None:
-    """Why the run failed, on one line; None where the record does not tell."""
+    """Returns why the run failed, on one line, or None where the record has no reason."""
     path = lake.dagster_home / "history" / "runs" / f"{run_id}.db"
     if not path.is_file():
         return None
     query = "SELECT event FROM event_logs WHERE dagster_event_type = 'PIPELINE_FAILURE' ORDER BY id LIMIT 1"
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as events:
-            found = events.execute(query).fetchone()
+            row = events.execute(query).fetchone()
     except sqlite3.OperationalError:  # the file is there before its table
         return None
-    if found is None:
+    if row is None:
         return None
-    event = json.loads(found[0])["dagster_event"]
+    event = json.loads(row[0])["dagster_event"]
     chain = list(_links((event.get("event_specific_data") or {}).get("error")))
     return "; ".join(reason_of(chain)) if chain else " ".join((event.get("message") or NO_REASON).split())
 
@@ -63,19 +64,23 @@ Changes = Mapping[tuple[str, str], Sequence[str]]
 
 
 def contracts(connection: duckdb.DuckDBPyConnection, changes: Changes | None = None) -> duckdb.DuckDBPyRelation:
-    """One row a contract with a result or a folder. `changes`: by client and contract what changed since the result
-    was made; None where no folder was looked at.
+    """Returns one row for each contract with a result or a folder.
+
+    `changes`: what changed since the result was made, by client and contract; None where no folder was read.
     """
     rows = (
         None
         if changes is None
-        else [{"client": a, "contract": b, "changed": list(found)} for (a, b), found in changes.items()]
+        else [{"client": a, "contract": b, "changed": list(changed)} for (a, b), changed in changes.items()]
     )
     return select(connection, "contracts", changes=None if rows is None else json.dumps(rows))
 
 
 def report(connection: duckdb.DuckDBPyConnection, lake: Lake, changes: Changes | None = None) -> Iterator[Block]:
-    """(title, columns, rows) of each block; an empty one says so in its title. `changes`: as in `contracts`."""
+    """Yields title, columns and rows of each block; the title of an empty block says so.
+
+    `changes`: as in `contracts`.
+    """
     left = ", ".join(lake.rolled_back_from())
     held = f" (rolled back from {left}: `opus rebuild --publish` publishes it again)" if left else ""
     yield _block(
@@ -89,14 +94,15 @@ def report(connection: duckdb.DuckDBPyConnection, lake: Lake, changes: Changes |
 
 
 def last_runs(lake: Lake) -> list[tuple[Any, ...]]:
-    """The five latest runs of Dagster's own record, read without Dagster, a failed one with its reason; empty before
-    the first.
+    """Returns the five latest runs of Dagster's record, a failed one with its reason.
+
+    The record is read without Dagster. The list is empty before the first run.
     """
     path = lake.dagster_home / "history" / "runs.db"
     if not path.is_file():
         return []
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as runs:
-        found = runs.execute(
+        records = runs.execute(
             "SELECT pipeline_name, status, start_time, end_time, run_id FROM runs ORDER BY id DESC LIMIT 5"
         ).fetchall()
     return [
@@ -108,12 +114,12 @@ def last_runs(lake: Lake) -> list[tuple[Any, ...]]:
             run,
             failure_reason(lake, run) if status == "FAILURE" else None,
         )
-        for job, status, start, end, run in found
+        for job, status, start, end, run in records
     ]
 
 
 def has_unfinished_runs(lake: Lake) -> bool:
-    """Does Dagster's record know a run that has not ended: one under way now, or one whose process died?"""
+    """Returns whether Dagster's record has a run that has not ended: it still runs, or its process died."""
     path = lake.dagster_home / "history" / "runs.db"
     if not path.is_file():
         return False
@@ -122,9 +128,9 @@ def has_unfinished_runs(lake: Lake) -> bool:
         return bool(runs.execute(f"SELECT 1 FROM runs WHERE status IN {unfinished} LIMIT 1").fetchall())
 
 
-def _block(title: str, found: duckdb.DuckDBPyRelation, nothing: str) -> Block:
-    rows = found.fetchall()
-    return title if rows else f"{title}: {nothing}", found.columns, rows
+def _block(title: str, relation: duckdb.DuckDBPyRelation, nothing: str) -> Block:
+    rows = relation.fetchall()
+    return title if rows else f"{title}: {nothing}", relation.columns, rows
 
 
 def _seconds(start: float | None, end: float | None) -> float | None:

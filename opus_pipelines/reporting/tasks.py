@@ -1,8 +1,7 @@
-"""The WKG's tasks and the names that were merged in each, for `opus tasks`.
+"""Lists the WKG's tasks and the names merged in each, for `opus tasks`, and finds tasks and industries by name.
 
-A task or an industry by what a person types: exactly, whatever its case; else an error with the nearest names.
-
-The SQL behind the reading commands, `sql/explain/*.sql`, run with named parameters.
+A name must match exactly, apart from its case; the error names the nearest ones. `select` runs the SQL behind the
+reading commands, `sql/explain/*.sql`, with named parameters.
 """
 
 import difflib
@@ -18,19 +17,20 @@ from opus_pipelines.core.formatting import grid, number
 
 
 def select(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> duckdb.DuckDBPyRelation:
-    """The rows of `sql/explain/<name>.sql`."""
+    """Returns the rows of `sql/explain/<name>.sql`."""
     return connection.sql((files("sql") / "explain" / f"{name}.sql").read_text("utf-8"), params=parameters or None)
 
 
 def rows(connection: duckdb.DuckDBPyConnection, name: str, **parameters: Any) -> list[dict[str, Any]]:
-    """The same as dictionaries."""
-    found = select(connection, name, **parameters)
-    return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+    """Returns the rows of `sql/explain/<name>.sql` as dictionaries."""
+    relation = select(connection, name, **parameters)
+    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
 
 
 COLUMNS = ("task", "id", "industries", "implementations", "sources", "names")
 HOW_TO_PIN = """\
-A merge that is wrong, or one that is missing, is put right in pins.toml beside the history folder; the next rebuild follows it:
+A merge that is wrong, or one that is missing, is corrected in pins.toml next to the history folder.
+The next rebuild follows it:
   [[apart]]
   tasks = ["{}", "{}"]
   [[same]]
@@ -38,18 +38,21 @@ A merge that is wrong, or one that is missing, is put right in pins.toml beside 
 
 
 def tasks(connection: duckdb.DuckDBPyConnection, industry: str | None, text: str | None) -> duckdb.DuckDBPyRelation:
-    """One row a task, the most frequent of each industry first; `text` stands in one of its names, whatever the case."""
+    """Returns one row for each task, the most frequent of each industry first.
+
+    `text` must occur in one of its names, in any case.
+    """
     return select(connection, "tasks", industry=industry, text=text)
 
 
 def merged(connection: duckdb.DuckDBPyConnection, industry: str | None, text: str | None) -> duckdb.DuckDBPyRelation:
-    """One row a raw key of the tasks that have several, those merged by likeness first."""
+    """Returns one row for each raw key of the tasks that have several, those merged by similarity first."""
     return select(connection, "merged", industry=industry, text=text)
 
 
-def lines(found: duckdb.DuckDBPyRelation) -> Iterator[tuple[Any, ...]]:
-    """Rows of `tasks` as a person reads them."""
-    for row in _rows(found):
+def lines(relation: duckdb.DuckDBPyRelation) -> Iterator[tuple[Any, ...]]:
+    """Yields rows of `tasks` in the form for a table."""
+    for row in _rows(relation):
         names = [name for name in row["names"] if name != row["title"]]
         yield (
             row["title"],
@@ -61,9 +64,9 @@ def lines(found: duckdb.DuckDBPyRelation) -> Iterator[tuple[Any, ...]]:
         )
 
 
-def merged_text(found: duckdb.DuckDBPyRelation) -> str:
-    """Rows of `merged`, a block a task, and how to pin; one sentence where nothing is merged."""
-    rows = _rows(found)
+def merged_text(relation: duckdb.DuckDBPyRelation) -> str:
+    """Returns rows of `merged` as text, with one block for each task, and how to pin names."""
+    rows = _rows(relation)
     if not rows:
         return "no task has more than one name"
     blocks = []
@@ -80,26 +83,27 @@ def _line(row: dict[str, Any]) -> list[str]:
     return [f"{row['source']}/{row['task_key']}", renamed, row["method"], number(row["similarity"], 3)]
 
 
-def _rows(found: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
-    return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+def _rows(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
+    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
 
 
 NEAREST = 5
 
 
 def find_industry(connection: duckdb.DuckDBPyConnection, text: str) -> str:
-    """The industry's name as the WKG has it; raises InputError with those there are."""
+    """Returns the name of an industry as the WKG has it. Raises InputError that names the existing ones."""
     names = sorted({name for row in rows(connection, "graph_names") for name in row["industries"] or ()})
-    found = [name for name in names if name.casefold() == text.casefold()]
-    if not found:
-        there = ", ".join(nearest(text, names) or names[:NEAREST]) or "none: no source of history states one"
-        raise InputError(f"no industry is called {text!r}; there {'is' if len(names) == 1 else 'are'}: {there}")
-    return text if text in found else found[0]
+    matches = [name for name in names if name.casefold() == text.casefold()]
+    if not matches:
+        existing = ", ".join(nearest(text, names) or names[:NEAREST]) or "none: no source of history states one"
+        raise InputError(f"no industry is called {text!r}; there {'is' if len(names) == 1 else 'are'}: {existing}")
+    return text if text in matches else matches[0]
 
 
 def find_task(connection: duckdb.DuckDBPyConnection, text: str, industry: str | None = None) -> str:
-    """The id of the task of this id or title, in `industry` where one is named; raises InputError when none or several
-    are meant.
+    """Returns the id of the task with this id or title, in `industry` where one is given.
+
+    Raises InputError where no task or several match.
     """
     tasks = [
         row for row in rows(connection, "graph_names") if industry is None or industry in (row["industries"] or ())
@@ -107,27 +111,29 @@ def find_task(connection: duckdb.DuckDBPyConnection, text: str, industry: str | 
     if any(row["task_id"] == text for row in tasks):
         return text
     wanted = " ".join(text.casefold().split())
-    found = [row for row in tasks if " ".join((row["title"] or "").casefold().split()) == wanted]
-    if len(found) == 1:
-        return found[0]["task_id"]
-    if found:
+    matches = [row for row in tasks if " ".join((row["title"] or "").casefold().split()) == wanted]
+    if len(matches) == 1:
+        return matches[0]["task_id"]
+    if matches:
         which = ", ".join(
-            f"{row['task_id']} ({' / '.join(row['industries'] or ()) or 'no industry'})" for row in found[:NEAREST]
+            f"{row['task_id']} ({' / '.join(row['industries'] or ()) or 'no industry'})" for row in matches[:NEAREST]
         )
-        more = f" and {len(found) - NEAREST} more" if len(found) > NEAREST else ""
-        raise InputError(f"{len(found)} tasks are called {text!r}: {which}{more}; name one by its id")
+        more = f" and {len(matches) - NEAREST} more" if len(matches) > NEAREST else ""
+        raise InputError(f"{len(matches)} tasks are called {text!r}: {which}{more}; name one by its id")
     titles = [*dict.fromkeys(row["title"] for row in tasks if row["title"])]
     near = nearest(text, titles)
-    there = f"the nearest: {', '.join(near)}" if near else f"the most frequent: {', '.join(titles[:NEAREST]) or 'none'}"
-    raise InputError(f"no task{f' of {industry}' if industry else ''} is called {text!r}; {there}")
+    existing = (
+        f"the nearest: {', '.join(near)}" if near else (f"the most frequent: {', '.join(titles[:NEAREST]) or 'none'}")
+    )
+    raise InputError(f"no task{f' of {industry}' if industry else ''} is called {text!r}; {existing}")
 
 
 def nearest(text: str, names: Iterable[str]) -> list[str]:
-    """At most five of the names: those that hold the text, in their order, then those spelled most like it."""
+    """Returns at most five of the names: those that contain the text, then those with the most similar spelling."""
     known: dict[str, str] = {}
     for name in names:
         known.setdefault(name.casefold(), name)
     wanted = text.casefold()
-    inside = [name for folded, name in known.items() if wanted and wanted in folded]
-    alike = [known[folded] for folded in difflib.get_close_matches(wanted, known, n=NEAREST, cutoff=0.4)]
-    return list(dict.fromkeys([*inside, *alike]))[:NEAREST]
+    containing = [name for folded, name in known.items() if wanted and wanted in folded]
+    similar = [known[folded] for folded in difflib.get_close_matches(wanted, known, n=NEAREST, cutoff=0.4)]
+    return list(dict.fromkeys([*containing, *similar]))[:NEAREST]

@@ -1,8 +1,7 @@
-"""DuckDB over the lake: one view a dataset, over what the pointers name now.
+"""Opens DuckDB over the lake, with one view for each dataset over what the pointers name now, and runs shipped queries.
 
-The logic is SQL (`sql/views`): here it is put together into the one file an analyst runs, `<lake>/views.sql`.
-
-The queries that come with the system, `sql/queries/*.sql`: listed by what their first comment says, run by name.
+The logic is SQL (`sql/views`), put together into one file for analysts, `<lake>/views.sql`. The first comment of a
+shipped query (`sql/queries/*.sql`) describes it.
 """
 
 import atexit
@@ -35,8 +34,9 @@ SET VARIABLE empty = {empty};
 
 
 def views_sql(lake: Lake, empty: Path | None = None) -> str:
-    """The SQL that makes all views: self-contained, resolving the pointers when it is run. `empty`: typed files other
-    than the lake's.
+    """Returns the SQL that makes all views. It is self-contained and resolves the pointers when it is run.
+
+    `empty`: the folder of empty typed files, where it is not the lake's.
     """
     folder = files("sql") / "views"
     view = Template((folder / "dataset.sql").read_text("utf-8"))
@@ -47,7 +47,7 @@ def views_sql(lake: Lake, empty: Path | None = None) -> str:
 
 
 def write_views_sql(lake: Lake) -> None:
-    """Write `<lake>/views.sql` and the empty typed files that its views fall back on."""
+    """Writes `<lake>/views.sql` and the empty typed files that its views use for missing datasets."""
     lake.ensure_empty()
     text = views_sql(lake)
     path = lake.root / "views.sql"
@@ -56,10 +56,10 @@ def write_views_sql(lake: Lake) -> None:
 
 
 def connect(lake: Lake) -> duckdb.DuckDBPyConnection:
-    """A DuckDB in memory with every view of `lake`; it stays with what is published now. Raises LakeError where no
-    lake is, or a newer one.
+    """Returns a DuckDB in memory with every view of `lake`, on what is published now.
 
-    A lake of an older version is read as it is, with a line that says so: columns that it lacks are NULL.
+    A lake of an older version is read as it is, with a log line; columns that it lacks are NULL. Raises LakeError where
+    there is no lake, or one of a newer version.
     """
     if version.format_of(lake.root) is None or not (lake.root / ".empty").is_dir():
         raise LakeError(f"{lake.root} is not a lake yet; `opus rebuild` makes one")
@@ -69,7 +69,8 @@ def connect(lake: Lake) -> duckdb.DuckDBPyConnection:
         connection.execute(views_sql(lake))
     else:
         logger.info(
-            "%s was written by another version: columns that it lacks read as NULL; `opus rebuild` brings it up to date",
+            "%s was written by another version: columns that it lacks read as NULL; `opus rebuild` brings it up to "
+            "date",
             lake.root,
         )
         connection.execute(views_sql(lake, _own_empty()))
@@ -78,7 +79,7 @@ def connect(lake: Lake) -> duckdb.DuckDBPyConnection:
 
 @cache
 def _own_empty() -> Path:
-    """The empty typed files of this version, in a temporary folder of this process."""
+    """Writes the empty typed files of this version into a temporary folder of this process, and returns it."""
     folder = Path(tempfile.mkdtemp(prefix="opus-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     write_empty(folder)
@@ -94,7 +95,7 @@ QueryError = duckdb.Error
 
 @dataclass(frozen=True)
 class Shipped:
-    """A shipped query: its name, what it answers, a command that runs it, its SQL."""
+    """A shipped query: its name, what it answers, a command that runs it, and its SQL."""
 
     name: str
     about: str
@@ -103,17 +104,21 @@ class Shipped:
 
 
 def shipped() -> dict[str, Shipped]:
-    """All shipped queries by name, in alphabetical order."""
-    found = sorted((f for f in (files("sql") / "queries").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
-    return {query.name: query for query in (_parse(f.name.removesuffix(".sql"), f.read_text("utf-8")) for f in found)}
+    """Returns all shipped queries by name, in alphabetical order."""
+    query_files = sorted(
+        (f for f in (files("sql") / "queries").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name
+    )
+    return {
+        query.name: query for query in (_parse(f.name.removesuffix(".sql"), f.read_text("utf-8")) for f in query_files)
+    }
 
 
 def run(
     connection: duckdb.DuckDBPyConnection, text: str, variables: dict[str, str] | None = None
 ) -> duckdb.DuckDBPyRelation | None:
-    """Run a shipped query by its name, or `text` as SQL; None when the SQL yields no rows.
+    """Runs a shipped query by its name, or `text` as SQL. Returns None where the SQL yields no rows.
 
-    `variables` are set before (SQL reads them with getvariable). Raises InputError with DuckDB's own words.
+    `variables` are set before, and SQL reads them with getvariable. Raises InputError with DuckDB's message.
     """
     known = shipped()
     if text not in known and len(text.split()) == 1:

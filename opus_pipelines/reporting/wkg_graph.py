@@ -1,6 +1,6 @@
-"""A bounded part of the WKG as a picture: its strongest edges, of all, of an industry or around a task.
+"""Draws bounded parts of the WKG: its strongest edges overall, of an industry or around a task, and what changed.
 
-The two pictures of a run's summary: the WKG's strongest edges, and what changed since the snapshot before.
+A rebuild's summary shows two pictures: the strongest edges, and the difference from the last snapshot.
 """
 
 import base64
@@ -31,14 +31,14 @@ GROUPINGS = (("community", "community"), ("industries", "industry"), ("component
 
 @dataclass(frozen=True)
 class Scale:
-    """λ of LWM (2) and the column whose counts it weighs."""
+    """λ of LWM (2), and the column whose counts it weights."""
 
     lambda_: float
     unit: str
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> "Scale":
-        """Of a snapshot's manifest; λ is 1 in a snapshot without edges, where it says nothing."""
+        """Returns the scale of a snapshot's manifest. λ is 1 in a snapshot without edges, where it has no effect."""
         return cls(manifest["lambda"] or 1.0, "transitions" if manifest["gamma_unit"] == "transition" else "variants")
 
 
@@ -51,11 +51,12 @@ def strongest(
     around: str | None = None,
     hops: int = 1,
 ) -> Picture:
-    """The `edges` strongest edges by γ, then by transitions; around a task those nearest to it first, none farther
-    than `hops`.
+    """Returns a picture of the `edges` strongest edges by γ, then by transitions.
+
+    Around a task, the edges nearest to it come first, and none is farther than `hops`.
     """
-    found = rows(connection, "graph_edges", industry=industry, around=around, hops=hops, edges=edges)
-    ends = {row[end] for row in found for end in ("src", "dst")} | ({around} if around else set())
+    edge_rows = rows(connection, "graph_edges", industry=industry, around=around, hops=hops, edges=edges)
+    ends = {row[end] for row in edge_rows for end in ("src", "dst")} | ({around} if around else set())
     most = rows(connection, "graph_most", industry=industry, most=edges)
     tasks = rows(connection, "graph_tasks", tasks=sorted(ends) or [row["task_id"] for row in most])
     titles = {task["task_id"]: task["title"] or task["task_id"] for task in tasks}
@@ -68,51 +69,52 @@ def strongest(
                 *([f"around {titles[around]}"] if around else []),
             ]
         ),
-        f"{_scope(found, len(tasks), most[0]['of_tasks'] if most else 0, around, hops)}\nsnapshot {snapshot}",
+        f"{_scope(edge_rows, len(tasks), most[0]['of_tasks'] if most else 0, around, hops)}\nsnapshot {snapshot}",
         tuple(node(task, group_of[task["task_id"]], task["task_id"] == around) for task in tasks),
-        tuple(edge(row, titles, scale) for row in found),
+        tuple(edge(row, titles, scale) for row in edge_rows),
         groups,
     )
 
 
 def node(task: Row, group: str | None = None, focus: bool = False) -> PictureNode:
-    """A task: its title, how often it was carried out and how well; everything known of it in the tooltip."""
+    """Returns a task as a node with its title, count and success probability, and all known figures in the tooltip."""
     chance = "" if task["p"] is None else f" · p {_chance(task['p'])}{SHORT_BASIS.get(task['p_basis'] or '', '')}"
     return PictureNode(
         task["task_id"],
         task["title"] or task["task_id"],
         f"{task['implementations'] or 0:,}{chance}",
-        "\n".join(_told(task)),
+        "\n".join(_tooltip_lines(task)),
         group,
         focus,
     )
 
 
 def edge(row: Row, titles: dict[str, str], scale: Scale) -> PictureEdge:
-    """A directed edge: its transitions; everything known of it in the tooltip."""
-    told = [
+    """Returns a directed edge with its transitions, and all known figures in the tooltip."""
+    tooltip = [
         edge_words(row["src"], row["dst"], titles),
         f"{many(row['transitions'], 'transition')} in {many(row['variants'] or 0, 'variant')}",
         f"γ {row['gamma']:.4f}, {share(row['probability'])} of what follows",
         f"mean wait {hours(row['wait_ms_mean'])}",
     ]
     rest = math.exp(-scale.lambda_ * row[scale.unit])
-    return PictureEdge(row["src"], row["dst"], rest, f"{row['transitions']:,}", "\n".join(told))
+    return PictureEdge(row["src"], row["dst"], rest, f"{row['transitions']:,}", "\n".join(tooltip))
 
 
 def many(count: int, word: str) -> str:
-    """So many of something."""
+    """Returns a count with its noun."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def edge_words(src: str, dst: str, titles: Mapping[str, str]) -> str:
-    """Where an edge leads from and to."""
+    """Returns the titles of both ends of an edge."""
     return f"{titles[src][:LONGEST_TITLE]} → {titles[dst][:LONGEST_TITLE]}"
 
 
 def grouped(tasks: Sequence[Row]) -> tuple[dict[str, str | None], tuple[tuple[str, str], ...]]:
-    """A group a task, and the groups with their words, the largest first: by community, else by industry, else by
-    component.
+    """Returns the group of each task, and the groups with their legend, the largest first.
+
+    Tasks are grouped by community, else by industry, else by component.
     """
     column, word = next(((c, w) for c, w in GROUPINGS if any(task[c] for task in tasks)), (None, ""))
     if column is None:
@@ -125,12 +127,12 @@ def grouped(tasks: Sequence[Row]) -> tuple[dict[str, str | None], tuple[tuple[st
         if (group := of[task["task_id"]]) is not None
     }
     order = sorted(sizes, key=lambda group: (-sizes[group], group))
-    said = {group: group if column == "industries" else f"{word} of {first[group]}" for group in order}
-    return of, tuple((group, f"{said[group]} ({sizes[group]})") for group in order)
+    legend = {group: group if column == "industries" else f"{word} of {first[group]}" for group in order}
+    return of, tuple((group, f"{legend[group]} ({sizes[group]})") for group in order)
 
 
 def _chance(p: float) -> str:
-    """Two decimals, but three where two would say that it is certain."""
+    """Formats a probability with two decimals, or three where two would show 1.00."""
     return f"{p:.2f}" if p < 0.995 or p == 1 else f"{min(p, 0.999):.3f}"
 
 
@@ -138,23 +140,23 @@ def _group(value: Any) -> str | None:
     return (" / ".join(value) or None) if isinstance(value, list) else None if value is None else str(value)
 
 
-def _scope(found: Sequence[Row], tasks: int, of_tasks: int, around: str | None, hops: int) -> str:
-    """What the picture shows, and what it leaves out."""
-    if not found:
+def _scope(edge_rows: Sequence[Row], tasks: int, of_tasks: int, around: str | None, hops: int) -> str:
+    """Describes what the picture shows, and what it leaves out."""
+    if not edge_rows:
         return f"no edges here; {tasks:,} of {many(of_tasks, 'task')}"
-    of_edges, carried = found[0]["of_edges"], sum(row["transitions"] for row in found)
+    of_edges, carried = edge_rows[0]["of_edges"], sum(row["transitions"] for row in edge_rows)
     within = f" within {many(hops, 'step')}" if around else ""
-    if len(found) == of_edges:
+    if len(edge_rows) == of_edges:
         return f"all {many(of_edges, 'edge')}{within}, {tasks:,} of {many(of_tasks, 'task')}"
     which = "nearest and strongest" if around else "strongest"
-    part = carried / found[0]["of_transitions"] if found[0]["of_transitions"] else None
-    shown = f"the {len(found):,} {which} of {of_edges:,} edges{within}"
+    part = carried / edge_rows[0]["of_transitions"] if edge_rows[0]["of_transitions"] else None
+    shown = f"the {len(edge_rows):,} {which} of {of_edges:,} edges{within}"
     return f"{shown}, with {share(part)} of their transitions; {tasks:,} of {many(of_tasks, 'task')}"
 
 
-def _told(task: Row) -> list[str]:
+def _tooltip_lines(task: Row) -> list[str]:
     interval = f"{number(task['p_lower'], 3)} to {number(task['p_upper'], 3)}"
-    told = [
+    lines = [
         (task["title"] or "")[:LONGEST_TITLE],
         f"{task['task_id']}" + (f", {', '.join(task['industries'])[:LONGEST_TITLE]}" if task["industries"] else ""),
         f"carried out {many(task['implementations'] or 0, 'time')}",
@@ -162,7 +164,7 @@ def _told(task: Row) -> list[str]:
         f"q {number(task['q'], 3)}, {task['q_basis'] or 'unknown'}, n {task['q_n'] or 0:,}",
         f"median time {hours(task['duration_ms_p50'])}, median cost {usd(task['cost_usd_p50'])}",
     ]
-    return [*told, *(f"{name} {task[name]}" for name in ("component", "community") if task[name])]
+    return [*lines, *(f"{name} {task[name]}" for name in ("component", "community") if task[name])]
 
 
 GRAPH, CHANGES = "graph.svg", "changes.svg"
@@ -170,8 +172,9 @@ MOST_BYTES = 145_000  # of a file: as a data URI, a third longer, it stays below
 
 
 def snapshot_pictures(graph: CheckedGraph, settings: Graph) -> dict[str, str]:
-    """`graph.svg` and, where there is a snapshot to compare with, `changes.svg`, by name; written into the folder of a
-    new snapshot.
+    """Returns `graph.svg` and, where there is an earlier snapshot, `changes.svg`, by name.
+
+    It writes them into the folder of a new snapshot.
     """
     resolved, snapshot, most = graph.resolved, graph.resolved.snapshot, settings.picture_edges
     unit = "transitions" if resolved.rule.unit == "transition" else "variants"
@@ -191,9 +194,7 @@ def snapshot_pictures(graph: CheckedGraph, settings: Graph) -> dict[str, str]:
 
 
 def opened(folder: Path, before: Path | None = None) -> duckdb.DuckDBPyConnection:
-    """A snapshot's tasks and edges as the views `wkg_tasks` and `wkg_edges`, those of `before` as `old_tasks` and
-    `old_edges`.
-    """
+    """Opens the tasks and edges of a snapshot as `wkg_tasks` and `wkg_edges`, and those of `before` as `old_...`."""
     connection = duckdb.connect()
     for prefix, place in (("wkg", folder), ("old", before)):
         for table in ("tasks", "edges") if place else ():
@@ -203,30 +204,29 @@ def opened(folder: Path, before: Path | None = None) -> duckdb.DuckDBPyConnectio
 
 
 def changes(connection: duckdb.DuckDBPyConnection, before: str, after: str, drift: Drift, edges: int) -> Picture:
-    """What came, went and moved: the edges over which most transitions go another way than before, with the tasks at
-    their ends.
-    """
-    found = rows(connection, "changed_edges", edges=edges)
-    ends = sorted({row[end] for row in found for end in ("src", "dst")})
+    """Returns a picture of the edges whose transition shares changed most, with the tasks at their ends."""
+    edge_rows = rows(connection, "changed_edges", edges=edges)
+    ends = sorted({row[end] for row in edge_rows for end in ("src", "dst")})
     tasks = rows(connection, "changed_tasks", tasks=ends, most=edges)
     titles = {task["task_id"]: task["title"] or task["task_id"] for task in tasks}
-    of = found[0]["of_edges"] if found else 0
-    left_out = f"; the {len(found)} largest of {of:,} changed edges are shown" if of > len(found) else ""
-    told = (
-        f"{many(len(drift.tasks_added), 'task')} came, {len(drift.tasks_removed):,} went; {many(len(drift.edges_added), 'edge')} came, "
+    of = edge_rows[0]["of_edges"] if edge_rows else 0
+    left_out = f"; the {len(edge_rows)} largest of {of:,} changed edges are shown" if of > len(edge_rows) else ""
+    summary = (
+        f"{many(len(drift.tasks_added), 'task')} came, {len(drift.tasks_removed):,} went; "
+        f"{many(len(drift.edges_added), 'edge')} came, "
         f"{len(drift.edges_removed):,} went; {share(drift.moved)} of what follows a task moved{left_out}"
     )
     return Picture(
         "What changed in the Work Knowledge Graph",
-        f"{told}\nfrom snapshot {before} to {after}",
+        f"{summary}\nfrom snapshot {before} to {after}",
         tuple(_changed_node(task) for task in tasks),
-        tuple(_changed_edge(row, titles) for row in found),
+        tuple(_changed_edge(row, titles) for row in edge_rows),
         widths=((_thinness(0.0), "few transitions go another way"), (_thinness(1.0), "many do")),
     )
 
 
 def bounded(draw: Callable[[int], Picture], edges: int) -> str:
-    """The SVG of at most `edges` edges, fewer where it would be larger than a page should carry."""
+    """Returns the SVG of at most `edges` edges, of fewer where it would be larger than MOST_BYTES."""
     while True:
         text = svg(draw(edges))
         if len(text.encode()) <= MOST_BYTES or edges == 1:
@@ -235,19 +235,19 @@ def bounded(draw: Callable[[int], Picture], edges: int) -> str:
 
 
 def data_uri(text: str) -> str:
-    """An SVG as an address that holds it."""
+    """Returns an SVG as a data URI."""
     return "data:image/svg+xml;base64," + base64.b64encode(text.encode()).decode()
 
 
 def _thinness(weight: float) -> float:
-    """What takes the place of 1 - γ where width shows a change: `weight` is a part of the largest one."""
+    """Returns the value for 1 − γ where the width shows a change; `weight` is a share of the largest change."""
     return math.exp(-20 * weight)
 
 
 def _changed_node(task: dict[str, Any]) -> PictureNode:
-    made, change = node(task), Change(task["change"])
-    figures = f"{SIGNS[change]} {made.figures}" if SIGNS[change] else made.figures
-    return PictureNode(made.key, made.title, figures, made.tooltip, change=change)
+    plain, change = node(task), Change(task["change"])
+    figures = f"{SIGNS[change]} {plain.figures}" if SIGNS[change] else plain.figures
+    return PictureNode(plain.key, plain.title, figures, plain.tooltip, change=change)
 
 
 def _changed_edge(row: dict[str, Any], titles: dict[str, str]) -> PictureEdge:
@@ -257,9 +257,9 @@ def _changed_edge(row: dict[str, Any], titles: dict[str, str]) -> PictureEdge:
         if change is Change.MOVED
         else f"{SIGNS[change]}{row['transitions']:,}"
     )
-    told = [
+    tooltip = [
         edge_words(row["src"], row["dst"], titles),
         f"transitions {row['before'] or 0:,} → {row['after'] or 0:,}",
         f"share of what follows {share(row['share_before'])} → {share(row['share_after'])}",
     ]
-    return PictureEdge(row["src"], row["dst"], _thinness(row["weight"]), label, "\n".join(told), change)
+    return PictureEdge(row["src"], row["dst"], _thinness(row["weight"]), label, "\n".join(tooltip), change)

@@ -1,9 +1,7 @@
-"""A ranked workflow read back from the lake, as its faces take it: nothing but DuckDB.
+"""Reads a ranked workflow back from the lake for all its formats, with DuckDB only.
 
-What is to be expected between the steps of a workflow, in words for the links of its picture: events, outcomes, and
-returns.
-
-The rows of history behind one step of a workflow.
+It adds the events, outcomes and returns to expect between steps, as text for the edges of a picture, and lists the
+cases of history behind a step.
 """
 
 from collections import defaultdict
@@ -25,8 +23,9 @@ Edge = tuple[str, str]
 
 
 def between(flow: Sequence[FlowRow], nodes: Iterable[FlowRow], links: Iterable[FlowRow]) -> dict[Edge, tuple[str, ...]]:
-    """By link of the workflow the events that similar cases meet behind its first end, and the steps to which they
-    return from there, each with the share of similar cases. `flow`: rows of workflows/expected_flow with titles.
+    """Returns the events and returns to expect on each edge of the workflow, with their share of similar cases.
+
+    `flow`: rows of workflows/expected_flow with titles.
     """
     links = list(links)
     node_of = {row["task_id"]: row["node"] for row in nodes if row["kind"] == "task"}
@@ -49,12 +48,12 @@ def between(flow: Sequence[FlowRow], nodes: Iterable[FlowRow], links: Iterable[F
             if row["src"] == end["task"] and row["dst_kind"] == "step" and row["dst_place"] <= row["src_place"]
         ]
     inputs = {link["src"] for link in links} - {link["dst"] for link in links}
-    said = {(link["src"], link["dst"]): after[None if link["src"] in inputs else link["src"]] for link in links}
-    return {edge: tuple(words) for edge, words in said.items() if words}
+    texts = {(link["src"], link["dst"]): after[None if link["src"] in inputs else link["src"]] for link in links}
+    return {edge: tuple(words) for edge, words in texts.items() if words}
 
 
 def _share(supports: Iterable[float | None]) -> str:
-    """The largest known share, in per cent."""
+    """Formats the largest known share in per cent."""
     known = [support for support in supports if support is not None]
     return f" ({100 * max(known):.0f} %)" if known else ""
 
@@ -88,14 +87,17 @@ _FIGURES = (
 
 
 def read_workflow(connection: duckdb.DuckDBPyConnection, workflow: str) -> AnnotatedWorkflow:
-    """The workflow of this id; raises LakeError where the lake's rows are no workflow."""
+    """Returns the workflow with this id. Raises LakeError where the lake's rows form no workflow."""
     head = rows(connection, "workflow", workflow=workflow)[0]
     nodes, links, flow = (rows(connection, name, workflow=workflow) for name in ("nodes", "links", "expected"))
     return described(head, nodes, links, flow)
 
 
 def described(head: Row, nodes: Sequence[Row], links: Sequence[Row], flow: Sequence[Row] = ()) -> AnnotatedWorkflow:
-    """The same of rows of `workflows/optimized`, `workflows/tasks`, `workflows/edges` and `workflows/expected_flow`."""
+    """Returns the workflow of rows of `workflows/optimized`, `workflows/tasks`, `workflows/edges` and expected flow.
+
+    Raises LakeError where the rows form no workflow.
+    """
     by_kind: dict[str, list[Row]] = {"input": [], "task": [], "output": []}
     for row in nodes:
         by_kind["task" if row["kind"] == "review" else row["kind"]].append(row)
@@ -127,7 +129,7 @@ def described(head: Row, nodes: Sequence[Row], links: Sequence[Row], flow: Seque
 
 def _task(row: Row) -> TaskEntry:
     scores = _known(**{name: row[name] for name in _SCORES})
-    said = tuple(i["text"] for i in row["instructions"] or () if i["text"])
+    instructions = tuple(i["text"] for i in row["instructions"] or () if i["text"])
     unknown = {
         f"{name}_basis": UNKNOWN
         for name, figure in (("cost", "cost_usd"), ("duration", "duration_ms"))
@@ -135,15 +137,17 @@ def _task(row: Row) -> TaskEntry:
     }
     return TaskEntry(
         id=row["node"],
-        instructions=said,
+        instructions=instructions,
         scores=Penalties(**scores) if scores else None,
         **_known(**{name: row[name] for name in _FIGURES}) | unknown,
     )
 
 
 def _output(row: Row, head: Row, outputs: int) -> OutputEntry:
-    """A result of an older version states the gain of the whole alone: one output has all of it. Without a stated gain
-    neither has one.
+    """Returns an output with its gain.
+
+    A result of an older version states only the gain of the whole, which a single output then has. Without a stated
+    gain no output has one.
     """
     gain = row["gain_usd"] if row["gain_usd"] is not None else head["gain_usd"] if outputs == 1 else None
     if gain is None and head["gain_usd"] is not None:
@@ -154,7 +158,7 @@ def _output(row: Row, head: Row, outputs: int) -> OutputEntry:
 
 
 def _known(**values: Any) -> dict[str, Any]:
-    """What is not NULL: the rest is left to the defaults."""
+    """Returns the values that are not None; the rest is left to the defaults."""
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -163,10 +167,10 @@ def _by_node(nodes: Sequence[Row], column: str) -> Mapping[str, Any]:
 
 
 def evidence_of(connection: duckdb.DuckDBPyConnection, workflow: str, task: str, limit: int) -> str:
-    """The cases that carried `task` (title, id or node) out, the intake's nearest first; raises InputError when the
-    workflow lacks it.
+    """Lists the cases that carried out `task` (title, id or node), those most similar to the intake first.
 
-    A review that the plan placed is no task of history: what its figures rest on is told instead.
+    A review that planning placed is no task of history: the sources of its figures are listed instead. Raises
+    InputError where the workflow has no such task.
     """
     row = rows(connection, "workflow", workflow=workflow)[0]
     steps = [s for s in rows(connection, "steps", workflow=workflow) if s["kind"] in ("task", "review")]
@@ -181,7 +185,7 @@ def evidence_of(connection: duckdb.DuckDBPyConnection, workflow: str, task: str,
     if step["task_id"] is None:
         return _placed(step)
     keys = [row["name"] for row in rows(connection, "aliases", task_id=step["task_id"])]
-    found = rows(
+    cases = rows(
         connection,
         "evidence",
         task_id=step["task_id"],
@@ -191,17 +195,23 @@ def evidence_of(connection: duckdb.DuckDBPyConnection, workflow: str, task: str,
         limit=limit,
     )
     head = f"{step['title']} ({step['task_id']}), known in history as {', '.join(keys) or 'nothing'}"
-    if not found:
+    if not cases:
         known = step["nearest"]
-        return f"{head}\nno case of history carried it out: its figures are {f'estimates, those of {known!r}' if known else 'priors'}"
-    counted = f"carried out {found[0]['found']:,} times, {found[0]['near']:,} of them in the cases nearest to intake {row['intake']}"
+        return (
+            f"{head}\nno case of history carried it out: its figures are "
+            f"{f'estimates, those of {known!r}' if known else 'priors'}"
+        )
+    counted = (
+        f"carried out {cases[0]['found']:,} times, {cases[0]['near']:,} of them in the cases nearest to intake "
+        f"{row['intake']}"
+    )
     return "\n".join(
-        [head, counted, *_table(found), *([f"  the first {limit} are shown"] if found[0]["found"] > len(found) else [])]
+        [head, counted, *_table(cases), *([f"  the first {limit} are shown"] if cases[0]["found"] > len(cases) else [])]
     )
 
 
 def _placed(step: dict) -> str:
-    """What a step that no case of history has rests on."""
+    """Describes the figures of a step that no case of history has, and their sources."""
     figures = (
         ("cost", usd(step["cost_usd"]), step["cost_basis"]),
         ("time", hours(step["duration_ms"]), step["duration_basis"]),
@@ -214,7 +224,7 @@ def _placed(step: dict) -> str:
     return "\n".join([head, *grid([[name, value, basis or "-"] for name, value, basis in figures])])
 
 
-def _table(found: list[dict]) -> list[str]:
+def _table(cases: list[dict]) -> list[str]:
     head = ["near", "source", "case", "step", "as", "who", "took", "cost", "step done", "case succeeded", "file"]
     words = {True: "yes", False: "no", None: "-"}
     return grid(
@@ -234,7 +244,7 @@ def _table(found: list[dict]) -> list[str]:
                     words[r["case_success"]],
                     r["path"],
                 ]
-                for r in found
+                for r in cases
             ),
         ]
     )

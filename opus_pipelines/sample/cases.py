@@ -1,6 +1,4 @@
-"""Draws cases from the generative model: which tasks in which order and way, by whom, when, at what cost, with what
-outcome.
-"""
+"""Draws cases from the generative model: tasks, their order, execution modes, people, times, costs and outcomes."""
 
 from dataclasses import dataclass, field
 from random import Random
@@ -26,7 +24,7 @@ PROGRAM = "process-engine 4"
 
 @dataclass
 class Performed:
-    """One doing of a task; times in ms since 1970 UTC."""
+    """One execution of a task; times are in ms since 1970 UTC."""
 
     task: Task
     way: Way
@@ -55,7 +53,7 @@ class Case:
 
 
 def draw_cases(seed: int, industry: Industry, contract: str, kind: Kind) -> list[Case]:
-    """Every case of a kind, in order of arrival; the same for the same seed."""
+    """Returns every case of a kind in order of arrival. The same seed gives the same cases."""
     random = Random(f"{seed}/{contract}/{kind.title}")
     answers = Random(f"{seed}/{contract}/{kind.title}/answers")  # of its own: how long others take changes nothing else
     arrivals = sorted(FIRST_DAY_MS + int(random.random() * HISTORY_DAYS * DAY_MS) for _ in range(kind.cases))
@@ -73,14 +71,15 @@ def draw_cases(seed: int, industry: Industry, contract: str, kind: Kind) -> list
 
 
 def _outcome(random: Random, kind: Kind, shortcut: bool, performed: list[Performed]) -> bool | None:
-    """Right at the end and not damaged; None where nobody wrote it down."""
+    """Returns whether the case is right at its end and not damaged, or None where the outcome was not recorded."""
     damaged = shortcut and kind.needed is not None and random.random() < kind.needed.damage
     return None if random.random() < UNKNOWN_OUTCOMES else performed[-1].right and not damaged
 
 
 def _perform(random: Random, answers: Random, industry: Industry, chain: Chain, arrival: int) -> list[Performed]:
-    """Walk the chain. Tasks of a parallel block are ready together and started one after the other, so that they
-    overlap in time.
+    """Walks along the chain.
+
+    Tasks of a parallel block are ready together and started one after the other, so that they overlap in time.
     """
     done: list[Performed] = []
     right, group, ready = True, None, arrival
@@ -130,5 +129,5 @@ def _actor(random: Random, way: Way) -> str:
 
 
 def _pick(random: Random, options: Options) -> int:
-    """A target by its probability."""
+    """Draws a target by its probability."""
     return random.choices([t for t, _ in options], [p for _, p in options])[0]

@@ -1,5 +1,6 @@
-"""A kind of case as a Markov chain over (node, state), and what is exactly expected of it. Simulation and truth share
-this chain.
+"""Describes a kind of case as a Markov chain over (node, state), and computes its exact expectations.
+
+The simulation and the truth use the same chain.
 """
 
 from collections import defaultdict
@@ -17,7 +18,7 @@ Options = list[tuple[int, float]]
 
 @dataclass
 class Chain:
-    """Nodes with their tasks; where a case goes next when it is right, and when it is wrong (END ends it)."""
+    """Nodes with their tasks, and where a case goes next when it is right and when it is wrong (END ends it)."""
 
     tasks: list[str] = field(default_factory=list)
     groups: list[int | None] = field(default_factory=list)
@@ -26,7 +27,7 @@ class Chain:
     start: Options = field(default_factory=lambda: [(END, 1.0)])
 
     def add(self, task: str, following: Options, group: int | None = None) -> int:
-        """A node whose case goes on to `following`, right or wrong."""
+        """Adds a node whose case goes on to `following`, right or wrong."""
         self.tasks.append(task)
         self.groups.append(group)
         self.right.append(following)
@@ -35,15 +36,16 @@ class Chain:
 
 
 def variants(kind: Kind) -> list[tuple[float, Chain, bool]]:
-    """(share of cases, their chain, whether it is the shortcut)."""
+    """Returns (share of cases, their chain, whether it is the shortcut) for each variant of a kind."""
     needed = kind.needed
     full = (1 - needed.skipped if needed else 1.0, compile_chain(kind), False)
     return [full, (needed.skipped, compile_chain(kind, needed.task), True)] if needed else [full]
 
 
 def compile_chain(kind: Kind, skip: str | None = None) -> Chain:
-    """The flow of a kind as a chain, without the task `skip`; built from its end, so that each element knows what
-    follows.
+    """Returns the flow of a kind as a chain, without the task `skip`.
+
+    It is built from the end, so that each element knows its successor.
     """
     chain = Chain()
     backs: list[tuple[int, Check]] = []
@@ -65,7 +67,7 @@ def compile_chain(kind: Kind, skip: str | None = None) -> Chain:
 
 
 def _together(chain: Chain, element: Together, group: int) -> Options:
-    """Nodes of a parallel block, one for each (task, tasks done before it); returns how the block begins."""
+    """Adds the nodes of a parallel block, one for each (task, tasks done before it). Returns how the block begins."""
     following = chain.start
     known: dict[tuple[str, frozenset[str]], int] = {}
 
@@ -85,8 +87,9 @@ def _together(chain: Chain, element: Together, group: int) -> Options:
 
 @dataclass
 class Expected:
-    """What one case of a chain is expected to do: counts of visits, starts, ends and transitions by task, and P(right
-    at the end).
+    """Expectations for one case of a chain.
+
+    They are counts of visits, starts, ends and transitions by task, and P(right at the end).
     """
 
     visits: dict[str, float]
@@ -98,7 +101,7 @@ class Expected:
 
 
 def expected(chain: Chain, tasks: Mapping[str, Task]) -> Expected:
-    """Exact expectations, from the linear system of the chain over (node, state before)."""
+    """Returns the exact expectations, from the linear system of the chain over (node, state before)."""
     size = len(chain.tasks)
     moves = np.zeros(
         (2 * size, 2 * size)
@@ -115,7 +118,7 @@ def expected(chain: Chain, tasks: Mapping[str, Task]) -> Expected:
 
 
 def _steps(chain: Chain, tasks: Mapping[str, Task]) -> list[tuple[int, int, int, Options, float]]:
-    """(node, wrong before, wrong after, where it goes, chance of that state after)."""
+    """Yields (node, wrong before, wrong after, next node, probability of that state after)."""
     steps = []
     for node, name in enumerate(chain.tasks):
         for before, chance in ((0, tasks[name].p), (1, tasks[name].q)):
@@ -146,7 +149,7 @@ def _by_task(chain: Chain, tasks: Mapping[str, Task], visits: np.ndarray) -> Exp
 
 
 def mixed(parts: list[tuple[float, Expected]]) -> Expected:
-    """The weighted sum of expectations; `right` is meaningful only where the weights add up to 1."""
+    """Returns the weighted sum of expectations. `right` is meaningful only where the weights add up to 1."""
 
     def total(name: str) -> dict:
         keys = dict.fromkeys(flatten.from_iterable(getattr(e, name) for _, e in parts))

@@ -1,6 +1,4 @@
-"""Medical coding of evaluation-and-management visits: data points, problem points, level of risk, level; two kinds of
-visit.
-"""
+"""Medical coding of two kinds of visit: data points, problem points, level of risk and level of the visit."""
 
 from opus_pipelines.sample.model import (
     Check,
@@ -34,7 +32,8 @@ TASKS = by_name(
         ("identity check",),
         {
             "code": "Run identity_match over name, date of birth and encounter number.",
-            "human": "Compare name, date of birth and encounter number on note and registration; return the note when they differ.",
+            "human": "Compare name, date of birth and encounter number on note and registration; return the note "
+            "when they differ.",
         },
         (code(0.75, 0.992, 0.02, 2.6), human(0.25, 0.99, 0.08, 4)),
     ),
@@ -45,7 +44,8 @@ TASKS = by_name(
         ("patient status",),
         {
             "code": "Run three_year_lookup over the group's encounters by specialty.",
-            "human": "Search the group's encounters of the last three years for the same specialty, and note what you searched.",
+            "human": "Search the group's encounters of the last three years for the same specialty, and note what "
+            "you searched.",
         },
         (code(0.65, 0.98, 0.04, 3.4), human(0.35, 0.99, 0.2, 6)),
     ),
@@ -55,7 +55,8 @@ TASKS = by_name(
         ("coding case", "visit history"),
         ("problem history",),
         {
-            "model": "From the last three notes list each problem with its status: stable, worse, resolved. Mark the problems that "
+            "model": "From the last three notes list each problem with its status: stable, worse, resolved. Mark the "
+            "problems that "
             "today's note names for the first time."
         },
         (small(0.55, 0.95, 0.05, 6800, 420), large(0.45, 0.982, 0.12, 6800, 460)),
@@ -66,7 +67,8 @@ TASKS = by_name(
         ("visit note",),
         ("data points",),
         {
-            "model": "Count the data points by the table: each unique test, each outside record, an independent historian, an independent "
+            "model": "Count the data points by the table: each unique test, each outside record, an independent "
+            "historian, an independent "
             "interpretation. Quote the line for each point.",
             "human": "Count the data points by the table, marking the line of the note for each.",
         },
@@ -78,7 +80,8 @@ TASKS = by_name(
         ("visit note",),
         ("problem points",),
         {
-            "model": "List each problem that the note addresses with its kind (self-limited, stable chronic, worsening, new with workup) "
+            "model": "List each problem that the note addresses with its kind (self-limited, stable chronic, "
+            "worsening, new with workup) "
             "and points. Leave out what is only mentioned.",
             "human": "List the problems addressed, classify each by the table and add up the points.",
         },
@@ -90,8 +93,10 @@ TASKS = by_name(
         ("visit note",),
         ("level of risk",),
         {
-            "model": "Decide the level of risk (minimal, low, moderate, high) by the table of risk. Name the one entry that decides it.",
-            "human": "Read plan and medication, find the highest entry of the table of risk that is documented, and name it.",
+            "model": "Decide the level of risk (minimal, low, moderate, high) by the table of risk. Name the one "
+            "entry that decides it.",
+            "human": "Read plan and medication, find the highest entry of the table of risk that is documented, and "
+            "name it.",
         },
         (large(0.65, 0.972, 0.12, 2700, 240), human(0.35, 0.982, 0.2, 9)),
     ),
@@ -102,7 +107,8 @@ TASKS = by_name(
         ("visit level",),
         {
             "code": "Run level_table: two of the three elements decide the level.",
-            "model": "Combine data points, problem points and level of risk: two of three decide. State level and code, and which two "
+            "model": "Combine data points, problem points and level of risk: two of three decide. State level and "
+            "code, and which two "
             "decided.",
         },
         (code(0.65, 0.96, 0.15, 1.4), large(0.35, 0.965, 0.3, 1400, 180)),
@@ -113,9 +119,11 @@ TASKS = by_name(
         ("visit note", "problem points"),
         ("diagnosis codes",),
         {
-            "model": "Assign the most specific diagnosis code for each problem addressed, in order of importance, and say which problem "
+            "model": "Assign the most specific diagnosis code for each problem addressed, in order of importance, "
+            "and say which problem "
             "each supports.",
-            "human": "Look up each problem in the index, confirm in the tabular list, and put the codes in order of importance.",
+            "human": "Look up each problem in the index, confirm in the tabular list, and put the codes in order of "
+            "importance.",
         },
         (large(0.5, 0.972, 0.10, 4100, 320), small(0.3, 0.93, 0.04, 4100, 300), human(0.2, 0.98, 0.15, 9)),
     ),
@@ -125,7 +133,8 @@ TASKS = by_name(
         ("visit note", "visit level", "diagnosis codes"),
         ("audit finding",),
         {
-            "human": "Code the visit again without looking at the result. Compare; where the levels differ, decide and write down the "
+            "human": "Code the visit again without looking at the result. Compare; where the levels differ, decide "
+            "and write down the "
             "reason."
         },
         (human(1.0, 0.99, 0.55, 22),),
@@ -136,7 +145,8 @@ TASKS = by_name(
         ("audit finding",),
         ("physician answer",),
         {
-            "human": "Write a query that does not lead: quote the note, say what is unclear, offer no answer. Wait for an addendum.",
+            "human": "Write a query that does not lead: quote the note, say what is unclear, offer no answer. Wait "
+            "for an addendum.",
             "code": "Run query_template for the finding, and set a reminder for two days.",
         },
         (human(0.65, 0.99, 0.1, 11), code(0.35, 0.99, 0.03, 3.0)),
@@ -178,7 +188,8 @@ _COMPLAINTS = ("chest tightness", "low back pain", "a lasting cough", "dizziness
 VISITS = (
     Kind(
         "New patient visit",
-        "First visit of a new patient aged {age} with {complaint} to {clinic}; the physician took a full history, {workup}, and the "
+        "First visit of a new patient aged {age} with {complaint} to {clinic}; the physician took a full history, "
+        "{workup}, and the "
         "visit is to be coded and charged.",
         {
             "age": ("34", "58", "71"),
@@ -186,7 +197,8 @@ VISITS = (
             "clinic": ("the Elm Street clinic", "the Harbour clinic"),
             "workup": ("ordered blood tests and imaging", "read outside records"),
         },
-        "New patients: confirm the three-year rule first; count data points, problem points and risk; two of three decide the level.",
+        "New patients: confirm the three-year rule first; count data points, problem points and risk; two of three "
+        "decide the level.",
         (
             Do("Receive Visit Note"),
             Do("Verify Patient Identity"),
@@ -204,7 +216,8 @@ VISITS = (
     ),
     Kind(
         "Established patient visit",
-        "Follow-up of an established patient for {problem} at {clinic}; {change} since the last visit, {action}, and the visit is to "
+        "Follow-up of an established patient for {problem} at {clinic}; {change} since the last visit, {action}, and "
+        "the visit is to "
         "be coded and charged.",
         {
             "problem": ("diabetes", "high blood pressure", "asthma", "knee arthritis"),
@@ -212,7 +225,8 @@ VISITS = (
             "change": ("stable", "somewhat worse", "a new complaint"),
             "action": ("medication was adjusted", "medication goes on as before"),
         },
-        "Established patients: compare with the last visits, then count data points, problem points and risk; two of three decide the "
+        "Established patients: compare with the last visits, then count data points, problem points and risk; two of "
+        "three decide the "
         "level.",
         (
             Do("Receive Visit Note"),

@@ -1,6 +1,4 @@
-"""Insurance claims: the tasks of motor and home claims, and the six kinds of claim that the sample's two insurers
-handle.
-"""
+"""Insurance claims: the tasks of motor and home claims, and the six kinds of claim of the sample's two insurers."""
 
 from opus_pipelines.sample.insurance_tasks import TASKS
 from opus_pipelines.sample.model import (
@@ -20,7 +18,8 @@ _PLACES = ("Ashbourne", "Wexcombe", "Port Ellis", "Tarnley")
 MOTOR = (
     Kind(
         "Motor glass claim",
-        "Driver reports a {damage} {cause} near {place}; the car is a {car} and can still be driven, the policyholder asks for repair "
+        "Driver reports a {damage} {cause} near {place}; the car is a {car} and can still be driven, the "
+        "policyholder asks for repair "
         "or replacement of the glass.",
         {
             "damage": ("chipped windscreen", "cracked windscreen", "broken side window"),
@@ -45,7 +44,8 @@ MOTOR = (
     ),
     Kind(
         "Motor collision claim",
-        "Two vehicles collided {where} near {place}; the policyholder's {car} has damage to the {part}, the other driver's account "
+        "Two vehicles collided {where} near {place}; the policyholder's {car} has damage to the {part}, the other "
+        "driver's account "
         "differs, and both want the repair paid.",
         {
             "where": ("at a roundabout", "at a junction", "in a car park"),
@@ -76,7 +76,8 @@ MOTOR = (
 HOME = (
     Kind(
         "Water damage claim",
-        "Water from a {source} has soaked the {rooms} of a house in {place}; floor and plaster are wet, the policyholder asks for "
+        "Water from a {source} has soaked the {rooms} of a house in {place}; floor and plaster are wet, the "
+        "policyholder asks for "
         "drying and repair.",
         {
             "source": ("burst pipe", "leaking washing machine", "blocked shower drain"),
@@ -102,7 +103,8 @@ HOME = (
     ),
     Kind(
         "Burglary claim",
-        "Thieves broke into a {home} in {place} through the {entry} and took {items}; the police have been told and the policyholder "
+        "Thieves broke into a {home} in {place} through the {entry} and took {items}; the police have been told and "
+        "the policyholder "
         "sends a list of what is gone.",
         {
             "home": ("terraced house", "ground floor flat", "bungalow"),
@@ -132,7 +134,8 @@ HOME = (
 HOUSEHOLD = (
     Kind(
         "Escape of water claim",
-        "Tenant reports escape of water from a {source} on the {floor} of a block in {place}; {effect}, and the housing association "
+        "Tenant reports escape of water from a {source} on the {floor} of a block in {place}; {effect}, and the "
+        "housing association "
         "wants it dried and put right.",
         {
             "source": ("cracked radiator valve", "failed tank overflow", "split supply hose"),
@@ -159,7 +162,8 @@ HOUSEHOLD = (
     ),
     Kind(
         "Storm damage claim",
-        "High wind {when} tore {what} off a {home} in {place}; rain is coming in and the owner asks for emergency works and the repair "
+        "High wind {when} tore {what} off a {home} in {place}; rain is coming in and the owner asks for emergency "
+        "works and the repair "
         "of the roof.",
         {
             "when": ("during the night", "on Sunday afternoon"),

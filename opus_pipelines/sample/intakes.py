@@ -1,4 +1,4 @@
-"""The sample's contracts and intakes: `contracts/*.toml` here hold every file of theirs as text."""
+"""Reads the sample's contracts and intakes: `contracts/*.toml` in this package hold all their files as text."""
 
 import tomllib
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from opus_pipelines.sample.sources import SOURCES, Contract
 
 @dataclass(frozen=True)
 class ContractFiles:
-    """A contract's folder, the texts of all files under it by path, and the kinds of case that each intake asks for."""
+    """A contract's folder, the texts of its files by path, and the kinds of case that each intake asks for."""
 
     contract: Contract
     folder: str
@@ -19,7 +19,7 @@ class ContractFiles:
 
 
 def all_contracts() -> list[ContractFiles]:
-    """Every contract with its files, in the order of the sources."""
+    """Returns every contract with its files, in the order of the sources."""
     return [_read(contract) for source in SOURCES for contract in source.contracts]
 
 

@@ -1,9 +1,10 @@
-"""The generative model's vocabulary: tasks, the ways of doing them, kinds of case and their flows. Plain data, no
-randomness.
+"""Defines the terms of the generative model: tasks, execution modes, kinds of case and flows.
 
-A case has a correctness state S, right at first. Doing a task in a way makes S Bernoulli(p) if S was right, else
-Bernoulli(q); what is recorded as the task's success is the new S. A case that never did a needed task is damaged with
-that task's probability, whatever its steps look like; a case succeeds when S is right at its end and it is not damaged.
+It is data without randomness.
+
+A case has a correctness state S, right at first. Executing a task in a mode draws S from Bernoulli(p) if S was right,
+else from Bernoulli(q); the recorded success of the task is the new S. A case without a needed task is damaged with that
+task's probability, whatever its steps look like. A case succeeds when S is right at its end and it is not damaged.
 """
 
 import re
@@ -19,7 +20,7 @@ UNKNOWN_OUTCOMES = 0.02  # share of cases whose outcome nobody wrote down
 
 @dataclass(frozen=True)
 class Way:
-    """One way of carrying out a task: who does it, how often, how reliably, how long, with how many tokens (means)."""
+    """One execution mode of a task: who does it, its share, p, q, mean duration in ms, and mean counts of tokens."""
 
     actor_kind: str
     share: float
@@ -32,28 +33,28 @@ class Way:
 
 
 def human(share: float, p: float, q: float, minutes: float) -> Way:
-    """A person, paid by the hour."""
+    """Returns the mode of a person, paid by the hour."""
     return Way("human", share, p, q, minutes * 60_000)
 
 
 def code(share: float, p: float, q: float, seconds: float) -> Way:
-    """A program."""
+    """Returns the mode of a program."""
     return Way("code", share, p, q, seconds * 1000)
 
 
 def small(share: float, p: float, q: float, tokens_in: float, tokens_out: float) -> Way:
-    """The small model: cheap, quick, less reliable."""
+    """Returns the mode of the small model: cheap, quick, less reliable."""
     return Way("model", share, p, q, 900 + 6 * tokens_out, SMALL, tokens_in, tokens_out)
 
 
 def large(share: float, p: float, q: float, tokens_in: float, tokens_out: float) -> Way:
-    """The large model: fifteen times the price, slower, more reliable."""
+    """Returns the mode of the large model: fifteen times the price, slower, more reliable."""
     return Way("model", share, p, q, 1800 + 18 * tokens_out, LARGE, tokens_in, tokens_out)
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task as the industry knows it; sources name it in their own way."""
+    """A task of the industry; each source has its own name for it."""
 
     name: str
     description: str
@@ -66,25 +67,25 @@ class Task:
 
     @property
     def p(self) -> float:
-        """P(right | right before), over the ways."""
+        """P(right | right before), averaged over the modes."""
         return sum(w.share * w.p for w in self.ways)
 
     @property
     def q(self) -> float:
-        """P(right | wrong before), over the ways."""
+        """P(right | wrong before), averaged over the modes."""
         return sum(w.share * w.q for w in self.ways)
 
 
 @dataclass(frozen=True)
 class Do:
-    """Every case does it."""
+    """A step that every case executes."""
 
     task: str
 
 
 @dataclass(frozen=True)
 class Maybe:
-    """A share of cases does it, whatever their state."""
+    """A step that a share of cases executes, whatever their state."""
 
     task: str
     share: float
@@ -92,14 +93,17 @@ class Maybe:
 
 @dataclass(frozen=True)
 class Together:
-    """All are done, at the same time and in any order; a task is started next with odds by its weight."""
+    """Steps that are all executed, at the same time and in any order.
+
+    The next task is drawn with odds by its weight.
+    """
 
     weights: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Check:
-    """Every case does it; one that is still wrong afterwards goes back to `back_to` with probability `share`."""
+    """A check that every case executes; a case that is wrong after it returns to `back_to` with probability `share`."""
 
     task: str
     back_to: str
@@ -108,7 +112,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Needed:
-    """A check that a share of cases skips to save money; a case without it is damaged with probability `damage`."""
+    """A check that a share of cases skips to save money.
+
+    A case without it is damaged with probability `damage`.
+    """
 
     task: str
     skipped: float
@@ -120,9 +127,7 @@ Element = Do | Maybe | Together | Check | Needed
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of case: its title, how a request of this kind reads, its flow, and how many cases history has (0: it is
-    `unseen`).
-    """
+    """A kind of case: its title, the text of a request, its flow, and its number of cases in history (0: `unseen`)."""
 
     title: str
     description: str
@@ -133,41 +138,41 @@ class Kind:
 
     @property
     def needed(self) -> Needed | None:
-        """The check that the shortcut skips, where there is one."""
+        """The check that the shortcut skips, or None."""
         return next((e for e in self.every_needed if e.skipped), None)
 
     @property
     def every_needed(self) -> tuple[Needed, ...]:
-        """All tasks without which a case is damaged, each by itself."""
+        """All tasks without which a case is damaged, each independently of the others."""
         return tuple(e for e in self.flow if isinstance(e, Needed))
 
     @property
     def always(self) -> tuple[str, ...]:
-        """Tasks that every regular case does, in the order of the flow."""
+        """Tasks that every regular case executes, in the order of the flow."""
         return tuple(t for e in self.flow if not isinstance(e, Maybe) for t in tasks_of(e))
 
 
 @dataclass(frozen=True)
 class Industry:
-    """An industry: its tasks and what an hour of a person costs."""
+    """An industry: its tasks, and the cost of a person's hour in dollars."""
 
     name: str
     usd_per_hour: float
     tasks: Mapping[str, Task]
 
     def cost_usd(self, way: Way) -> float:
-        """Mean cost of doing a task in this way: time or tokens, times their price."""
+        """Returns the mean cost of executing a task in this mode: time or tokens, times their price."""
         return self.price(way, way.duration_ms, way.tokens_in + way.tokens_out)
 
     def price(self, way: Way, duration_ms: float, tokens: float) -> float:
-        """Dollars of one doing: people and programs cost time, models cost tokens."""
+        """Returns the dollars of one execution: people and programs cost time, models cost tokens."""
         if way.model is not None:
             return tokens * USD_PER_MILLION_TOKENS[way.model] / 1e6
         return duration_ms / 3.6e6 * (self.usd_per_hour if way.actor_kind == "human" else CODE_USD_PER_HOUR)
 
 
 def tasks_of(element: Element) -> Iterator[str]:
-    """The tasks that an element of a flow names as its own."""
+    """Returns the tasks that an element of a flow names as its own."""
     if isinstance(element, Together):
         yield from element.weights
     else:
@@ -175,10 +180,10 @@ def tasks_of(element: Element) -> Iterator[str]:
 
 
 def normalise(name: str) -> str:
-    """A name as the normalised merge sees it: words in lower case."""
+    """Returns a name as the normalised merge compares it: its words in lower case."""
     return " ".join(re.findall(r"[a-z0-9]+", name.lower()))
 
 
 def by_name(*tasks: Task) -> dict[str, Task]:
-    """Tasks by their names."""
+    """Returns tasks by their names."""
     return {task.name: task for task in tasks}

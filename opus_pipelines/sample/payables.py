@@ -31,7 +31,8 @@ TASKS = by_name(
         ("invoice record",),
         ("invoice fields",),
         {
-            "model": "Return supplier, invoice number, date, due date, order number, lines, tax and total as fields. The lines must add "
+            "model": "Return supplier, invoice number, date, due date, order number, lines, tax and total as fields. "
+            "The lines must add "
             "up to the total; say so when they do not."
         },
         (small(0.6, 0.945, 0.04, 1900, 480), large(0.4, 0.985, 0.10, 1900, 500)),
@@ -43,7 +44,8 @@ TASKS = by_name(
         ("supplier status",),
         {
             "code": "Run supplier_lookup by tax number; compare the account on the invoice with the master data.",
-            "human": "Compare name, tax number and bank account with the master data; call the supplier back on a known number when the "
+            "human": "Compare name, tax number and bank account with the master data; call the supplier back on a "
+            "known number when the "
             "account differs.",
         },
         (code(0.7, 0.99, 0.03, 3.0), human(0.3, 0.985, 0.15, 7)),
@@ -55,7 +57,8 @@ TASKS = by_name(
         ("match result",),
         {
             "code": "Run po_match with a tolerance of two per cent in price and none in quantity.",
-            "model": "Pair each invoice line with an order line. List the differences in quantity and price with both figures.",
+            "model": "Pair each invoice line with an order line. List the differences in quantity and price with "
+            "both figures.",
         },
         (code(0.6, 0.975, 0.05, 4.0), large(0.4, 0.98, 0.15, 3300, 420)),
     ),
@@ -65,7 +68,8 @@ TASKS = by_name(
         ("match result",),
         ("variance decision",),
         {
-            "human": "Ask the buyer whether the new price was agreed; record the answer, or ask the supplier for a credit note."
+            "human": "Ask the buyer whether the new price was agreed; record the answer, or ask the supplier for a "
+            "credit note."
         },
         (human(1.0, 0.99, 0.2, 16),),
     ),
@@ -75,7 +79,8 @@ TASKS = by_name(
         ("match result", "delivery note"),
         ("receipt confirmation",),
         {
-            "human": "Ask the receiving warehouse to count the delivery against the delivery note and to sign for quantity and condition."
+            "human": "Ask the receiving warehouse to count the delivery against the delivery note and to sign for "
+            "quantity and condition."
         },
         (human(1.0, 0.99, 0.5, 32),),
     ),
@@ -85,9 +90,11 @@ TASKS = by_name(
         ("invoice fields",),
         ("cost owner",),
         {
-            "model": "From names, places and earlier invoices of this supplier, name the most likely cost owner and cost centre, and how "
+            "model": "From names, places and earlier invoices of this supplier, name the most likely cost owner and "
+            "cost centre, and how "
             "sure you are.",
-            "human": "Look up earlier invoices of this supplier, ask the department, and note the cost owner and the cost centre.",
+            "human": "Look up earlier invoices of this supplier, ask the department, and note the cost owner and the "
+            "cost centre.",
         },
         (small(0.6, 0.94, 0.05, 2200, 160), human(0.4, 0.975, 0.15, 10)),
     ),
@@ -97,7 +104,8 @@ TASKS = by_name(
         ("cost owner", "invoice fields"),
         ("requester confirmation",),
         {
-            "human": "Send the invoice to the requester; get a yes in writing for scope, period and price, and chase it after two days."
+            "human": "Send the invoice to the requester; get a yes in writing for scope, period and price, and chase "
+            "it after two days."
         },
         (human(1.0, 0.99, 0.5, 36),),
     ),
@@ -115,7 +123,8 @@ TASKS = by_name(
         ("invoice fields",),
         ("tax code",),
         {
-            "model": "Decide the tax code from the supplier's country, the kind of supply and the tax shown. Name the rule.",
+            "model": "Decide the tax code from the supplier's country, the kind of supply and the tax shown. Name "
+            "the rule.",
             "human": "Decide the tax code by the tax matrix; note reverse charge where the supplier is abroad.",
         },
         (large(0.55, 0.98, 0.12, 2100, 220), small(0.3, 0.94, 0.04, 2100, 200), human(0.15, 0.985, 0.2, 9)),
@@ -126,9 +135,11 @@ TASKS = by_name(
         ("invoice fields",),
         ("ledger coding",),
         {
-            "model": "Choose the account of the chart for each line, with the two nearest alternatives; prefer what was used for this "
+            "model": "Choose the account of the chart for each line, with the two nearest alternatives; prefer what "
+            "was used for this "
             "supplier before.",
-            "human": "Choose the account for each line from the chart of accounts, and split lines that serve two cost centres.",
+            "human": "Choose the account for each line from the chart of accounts, and split lines that serve two "
+            "cost centres.",
         },
         (small(0.5, 0.91, 0.25, 2600, 240), large(0.3, 0.955, 0.4, 2600, 260), human(0.2, 0.965, 0.5, 8)),
     ),
@@ -138,7 +149,8 @@ TASKS = by_name(
         ("ledger coding", "tax code"),
         ("review mark",),
         {
-            "human": "Compare account, cost centre, tax code and support with the document. Send back what has no support.",
+            "human": "Compare account, cost centre, tax code and support with the document. Send back what has no "
+            "support.",
             "model": "Compare the posting with the document line by line; answer PASS, or list what does not agree.",
         },
         (human(0.6, 0.985, 0.5, 11), large(0.4, 0.97, 0.35, 4200, 300)),
@@ -205,7 +217,8 @@ TASKS = by_name(
         ("report record", "receipts"),
         ("receipt lines",),
         {
-            "model": "For each receipt return merchant, date, amount, currency and tax.\nMark receipts that cannot be read; never fill in "
+            "model": "For each receipt return merchant, date, amount, currency and tax.\nMark receipts that cannot "
+            "be read; never fill in "
             "what is not there."
         },
         (large(0.6, 0.975, 0.12, 2900, 520), small(0.4, 0.93, 0.04, 2900, 480)),
@@ -224,7 +237,8 @@ TASKS = by_name(
         ("receipt lines", "expense policy"),
         ("policy findings",),
         {
-            "human": "Compare each line with the policy: class of travel, hotel limit, guests, alcohol, private share.\nAsk the employee "
+            "human": "Compare each line with the policy: class of travel, hotel limit, guests, alcohol, private "
+            "share.\nAsk the employee "
             "where a receipt is missing, and cut what the policy does not allow."
         },
         (human(1.0, 0.99, 0.5, 26),),
@@ -247,7 +261,8 @@ INDUSTRY = Industry("accounts payable", 27.0, TASKS)
 INVOICES = (
     Kind(
         "Purchase order invoice",
-        "Supplier of {goods} sends an invoice that quotes a purchase order; {lines}, delivered to the {site} warehouse, {terms}.",
+        "Supplier of {goods} sends an invoice that quotes a purchase order; {lines}, delivered to the {site} "
+        "warehouse, {terms}.",
         {
             "goods": ("packaging", "shelving", "light fittings", "cleaning goods"),
             "lines": ("three lines", "one line", "a dozen lines"),
@@ -274,7 +289,8 @@ INVOICES = (
     ),
     Kind(
         "Invoice without purchase order",
-        "A {supplier} bills for {service} that was ordered by telephone; there is no purchase order, and the invoice names {who} at "
+        "A {supplier} bills for {service} that was ordered by telephone; there is no purchase order, and the invoice "
+        "names {who} at "
         "{site} as contact.",
         {
             "supplier": ("law firm", "marketing agency", "locksmith"),
@@ -304,7 +320,8 @@ INVOICES = (
 EXPENSES = (
     Kind(
         "Travel expense report",
-        "Employee of {department} claims {what} for a trip to {city} with {receipts} receipts; part was paid privately and is to be "
+        "Employee of {department} claims {what} for a trip to {city} with {receipts} receipts; part was paid "
+        "privately and is to be "
         "reimbursed.",
         {
             "department": ("buying", "store planning", "training"),
@@ -330,7 +347,8 @@ EXPENSES = (
     ),
     Kind(
         "Company card statement",
-        "Monthly statement of the company card of {holder} with {lines} lines, mostly {what}; each line needs its receipt before the "
+        "Monthly statement of the company card of {holder} with {lines} lines, mostly {what}; each line needs its "
+        "receipt before the "
         "card account is cleared.",
         {
             "holder": ("a regional manager", "the facilities team", "the events team", "a buyer"),

@@ -1,4 +1,4 @@
-"""The five sources of history: whose cases, in what format, under which names, and its words for outcomes and tasks."""
+"""Defines the five sources of history: contracts, format, names of tasks, and words for outcomes."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,8 +10,9 @@ from opus_pipelines.sample.model import Industry, Kind
 
 @dataclass(frozen=True)
 class Contract:
-    """A client's contract: its kinds of case, what a correct case is worth, the folder of its intakes, kinds that only
-    intakes have.
+    """A client's contract: its kinds of case, the gain of a correct case, and the folder of its intakes.
+
+    Some kinds occur in intakes only.
     """
 
     client: str
@@ -24,7 +25,7 @@ class Contract:
 
 @dataclass(frozen=True)
 class Source:
-    """A source: a folder of history. `synonyms` are its own words for tasks; `style` writes all others."""
+    """A source, which is a folder of history. `synonyms` are its own words for tasks; `style` writes all others."""
 
     name: str
     industry: Industry
@@ -36,21 +37,21 @@ class Source:
 
     @property
     def settings(self) -> str:
-        """The text of its source.toml: a file beside this module."""
+        """The text of its source.toml, a file next to this module."""
         return (files("opus_pipelines.sample") / "source_settings" / f"{self.name}.toml").read_text("utf-8")
 
     def key(self, task: str) -> str:
-        """The raw key under which this source records a task."""
+        """Returns the raw key under which this source records a task."""
         return self.synonyms.get(task) or self.style(task)
 
 
 def snake(name: str) -> str:
-    """`Verify Coverage` → `verify_coverage`."""
+    """Writes `Verify Coverage` as `verify_coverage`."""
     return name.lower().replace(" ", "_")
 
 
 def sentence(name: str) -> str:
-    """`Approve Payment` → `Approve payment`."""
+    """Writes `Approve Payment` as `Approve payment`."""
     return name[:1] + name[1:].lower()
 
 

@@ -1,4 +1,4 @@
-"""truth.json: what the generative model says must be found, computed exactly, never counted in what was drawn."""
+"""Computes truth.json: the exact values of the generative model that the pipeline should find, not counts of cases."""
 
 from collections import defaultdict
 from typing import Any
@@ -16,18 +16,22 @@ from opus_pipelines.sample.model import (
 from opus_pipelines.sample.sources import SOURCES, Contract, Source
 
 RULE = (
-    "A case starts right. Doing a task in a way makes it right with probability p if it was right, else with q; the task's recorded "
+    "A case starts right. Doing a task in a way makes it right with probability p if it was right, else with q; the "
+    "task's recorded "
     "success is that "
-    "new state. A case that never did its kind's needed task is damaged with probability `damage`, independently of everything else and "
+    "new state. A case that never did its kind's needed task is damaged with probability `damage`, independently of "
+    "everything else and "
     "without "
-    "a trace in its tasks. A case succeeds when it is right after its last task and not damaged. Ways are chosen by share, independently. "
-    "Durations and tokens are gamma distributed with the stated mean and coefficient of variation; people and programs cost time, "
+    "a trace in its tasks. A case succeeds when it is right after its last task and not damaged. Ways are chosen by "
+    "share, independently. "
+    "Durations and tokens are gamma distributed with the stated mean and coefficient of variation; people and "
+    "programs cost time, "
     "models cost tokens."
 )
 
 
 def truth(seed: int) -> dict[str, Any]:
-    """The whole of truth.json, without the intakes."""
+    """Returns the whole of truth.json, without the intakes."""
     industries = {source.industry.name: source.industry for source in SOURCES}
     return {
         "seed": seed,
@@ -103,7 +107,7 @@ def _task(industry: Industry, task: Task, sources: list[Source], whole: Expected
 
 
 def _synonyms(industry: Industry, sources: list[Source]) -> list[dict[str, Any]]:
-    """Keys of different sources that are the same task: `trivial` where normalising joins them, else `true`."""
+    """Returns keys of different sources that are one task: `trivial` where normalising joins them, else `true`."""
     rows = []
     for task in industry.tasks:
         keys = [(s.name, s.key(task)) for s in sources if task in _done_by(s)]
@@ -120,9 +124,7 @@ def _synonyms(industry: Industry, sources: list[Source]) -> list[dict[str, Any]]
 
 
 def _edges(parts: list[tuple[Expected, Any]]) -> list[dict[str, Any]]:
-    """Expected transitions and probability = transitions / all transitions out of src, tasks named by each part's
-    function.
-    """
+    """Returns expected transitions, and their probability as a share of all transitions out of src."""
     counts: dict[tuple[str, str], float] = defaultdict(float)
     for e, name in parts:
         for (src, dst), transitions in e.transitions.items():

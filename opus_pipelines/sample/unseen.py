@@ -1,6 +1,7 @@
-"""Kinds of case that history never had: each combines the work of two that it had, in one case, with one outcome.
+"""Defines kinds of case that history never had: each combines the work of two known kinds in one case with one outcome.
 
-No case of history holds their tasks, so nothing can be looked up; what damaged the cases of either kind, damages these.
+No case of history holds their tasks, so no case can be looked up. What damages the cases of either kind damages these
+too.
 """
 
 from opus_pipelines.sample.model import Check, Do, Element, Kind, Needed

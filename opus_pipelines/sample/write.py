@@ -1,4 +1,4 @@
-"""Writes the sample: history of five sources, intakes of six contracts, settings, and the truth behind them.
+"""Writes the sample: history of five sources, intakes of six contracts, settings, and the truth.
 
 The same seed gives the same bytes.
 """
@@ -57,9 +57,9 @@ class SampleSummary:
 
 
 def write_sample(directory: Path, seed: int = 0) -> SampleSummary:
-    """Write history/, intakes/, opus.toml and truth.json into `directory`, over files of the same names.
+    """Writes history/, intakes/, opus.toml and truth.json into `directory`, over files of the same names.
 
-    Raises InputError where that cannot be.
+    Raises InputError where that is not possible.
     """
     with _writing_to(directory):
         directory.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ def write_sample(directory: Path, seed: int = 0) -> SampleSummary:
 
 
 def _cases(seed: int, source: Source) -> list[Case]:
-    """The source's cases in order of arrival."""
+    """Returns the source's cases in order of arrival."""
     cases = [case for c in source.contracts for k in c.kinds for case in draw_cases(seed, source.industry, c.name, k)]
     return sorted(cases, key=lambda case: case.performed[0].ready_ms)
 
@@ -115,7 +115,10 @@ def _truth(seed: int, contracts: list[ContractFiles]) -> bytes:
 
 
 def _packed(name: str, data: bytes) -> bytes:
-    """Compressed where the name says so, without name and time in the header: the same bytes every time."""
+    """Compresses the bytes where the name says so, without name and time in the header.
+
+    The same input so gives the same bytes.
+    """
     return gzip.compress(data, 6, mtime=0) if name.endswith(".gz") else data
 
 

@@ -1,4 +1,4 @@
-"""CSV: the ledger's own column names with split costs, and the expense tool's rows with four ways of writing a time."""
+"""Writes CSV: the ledger with its own column names and split costs, and the expense tool with four formats of times."""
 
 import csv
 import io
@@ -56,13 +56,14 @@ MANILA = timezone(timedelta(hours=8))
 
 
 def ledger(source: Source, cases: list[Case]) -> bytes:
-    """One row a step; costs as total and by kind."""
+    """Writes one row for each step, with the total cost and its parts."""
     return _rows(LEDGER, [_ledger_row(source, case, step) for case in cases for step in case.performed])
 
 
 def expenses(source: Source, cases: list[Case]) -> bytes:
-    """One row a step, without costs; descriptions and instructions hold newlines, each case is written by one release
-    of the tool.
+    """Writes one row for each step, without costs.
+
+    Descriptions and instructions contain newlines. Each case is written by one release of the tool.
     """
     return _rows(EXPENSES, [_expense_row(source, case, step) for case in cases for step in case.performed])
 
@@ -131,7 +132,7 @@ def _iso(ms: int) -> str:
 
 
 def _released(ms: int, release: int) -> str:
-    """A time as one of the tool's four releases wrote it; the second and the fourth did not say the zone."""
+    """Returns a time as one of the tool's four releases wrote it; the second and the fourth stated no zone."""
     moment = datetime.fromtimestamp(ms / 1000, MANILA)
     milli = f"{moment.microsecond // 1000:03d}"
     return (

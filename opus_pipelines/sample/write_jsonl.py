@@ -1,4 +1,4 @@
-"""JSONL: one nested record a claim."""
+"""Writes JSONL with one nested record for each claim."""
 
 import json
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from opus_pipelines.sample.sources import Source
 
 
 def claims(source: Source, cases: list[Case]) -> bytes:
-    """One line a claim: claim, handling with its steps, result."""
+    """Writes one line for each claim: claim, handling with its steps, result."""
     return "".join(json.dumps(_record(source, case), ensure_ascii=False) + "\n" for case in cases).encode()
 
 

@@ -1,5 +1,6 @@
-"""XES: start and complete events in order of time; the claims system also writes schedule and assign events, which are
-no work.
+"""Writes XES: start and complete events in order of time.
+
+The claims system also writes schedule and assign events, which are no work.
 """
 
 from collections.abc import Iterator
@@ -24,12 +25,12 @@ _quoted = lru_cache(4096)(quoteattr)  # most keys and values come again and agai
 
 
 def claims(source: Source, cases: list[Case]) -> bytes:
-    """Harbourline's export: two contracts in one log, with a schedule event before people's work."""
+    """Writes Harbourline's export: two contracts in one log, with a schedule event before people's work."""
     return _log(source, cases, "claim_type", "notice", True)
 
 
 def visits(source: Source, cases: list[Case]) -> bytes:
-    """Meridian's export: starts and completes only, the procedure with each trace."""
+    """Writes Meridian's export: starts and completes only, with the procedure in each trace."""
     return _log(source, cases, "visit_type", "request", False)
 
 
@@ -60,7 +61,7 @@ def _trace(source: Source, case: Case, title: str, description: str) -> dict[str
 
 
 def _events(source: Source, case: Case, scheduled: bool) -> Iterator[tuple[tuple[int, int], str]]:
-    """((time, place), event): places keep a step's own events in order where times are equal."""
+    """Yields ((time, place), event). Places keep a step's own events in order where times are equal."""
     for place, step in enumerate(case.performed):
         base: dict[str, Value] = {
             "concept:name": source.key(step.task.name),

@@ -1,6 +1,4 @@
-"""Edges as smooth curves: straight past the nodes of a layer, bent only between layers, so that no edge runs through a
-node.
-"""
+"""Draws edges as smooth curves that are straight past the nodes of a layer and bend only between layers."""
 
 import math
 from collections import defaultdict
@@ -16,8 +14,9 @@ LEAST_WIDTH, WIDTH_OF_A_DOUBLING, MOST_WIDTH = 1.0, 0.75, 6.5
 
 
 def line_width(one_minus_gamma: float) -> float:
-    """Pixels, growing with the logarithm of λ·|ξ| = -ln(1 - γ): γ itself is nearly 1 for every strong edge and would
-    tell none apart.
+    """Returns the width of an edge in pixels, which grows with the logarithm of λ·|ξ| = −ln(1 − γ).
+
+    γ itself is nearly 1 for every strong edge, so a width by γ would not distinguish them.
     """
     if one_minus_gamma <= 0:
         return MOST_WIDTH
@@ -27,12 +26,12 @@ def line_width(one_minus_gamma: float) -> float:
 
 
 def arrow_length(width: float) -> float:
-    """Pixels of an arrow's head."""
+    """Returns the length of an arrow's head in pixels."""
     return 5.0 + 1.5 * width
 
 
-def side_room(ends: int) -> float:
-    """Least height of a node with so many edges at one side."""
+def side_height(ends: int) -> float:
+    """Returns the least height in pixels of a node with so many edges at one side."""
     return PORT_GAP * ends + 8.0
 
 
@@ -42,9 +41,12 @@ def edge_curves(
     boxes: Mapping[str, Box],
     lanes: Mapping[str, Box],
 ) -> list[EdgeShape]:
-    """The curve of every edge that is no loop. `lanes` are the columns that an edge passes straight, by dummy."""
+    """Returns the curve of every edge that is no loop.
+
+    `lanes` are the columns that an edge passes straight, by dummy vertex.
+    """
     ports = _ports(edges, chains, boxes, lanes)
-    made = []
+    shapes = []
     for edge in edges:
         chain = chains[edge.pair]
         is_back = boxes[edge.src].x > boxes[edge.dst].x
@@ -58,12 +60,12 @@ def edge_curves(
                 (lane.x + lane.width if sign > 0 else lane.x, lane.y),
             ]
         end = (_side(boxes[edge.dst], -sign) - sign * arrow_length(width), ports[edge.pair, edge.dst])
-        made.append(EdgeShape(edge, _smooth([*stops, end]), (sign, 0.0), width, is_back))
-    return made
+        shapes.append(EdgeShape(edge, _smooth([*stops, end]), (sign, 0.0), width, is_back))
+    return shapes
 
 
 def loop(edge: PictureEdge, box: Box) -> EdgeShape:
-    """A loop above the node, to the right of its middle; its label stands to its left."""
+    """Returns a loop above the node, to the right of its middle; its label is at its left."""
     width = line_width(edge.one_minus_gamma)
     x1, x2 = box.x + 0.64 * box.width, box.x + 0.86 * box.width
     top = box.y - LOOP_HEIGHT * 1.15
@@ -81,8 +83,9 @@ def _ports(
     boxes: Mapping[str, Box],
     lanes: Mapping[str, Box],
 ) -> dict[tuple[Pair, str], float]:
-    """The y at which each edge meets each of its nodes: the ends of one side spread evenly, in the order of where they
-    go.
+    """Returns the y at which each edge meets each of its nodes.
+
+    The ends at one side are spread evenly, in the order of their other ends.
     """
     height = {key: box.y + box.height / 2 for key, box in boxes.items()} | {key: lane.y for key, lane in lanes.items()}
     sides: dict[tuple[str, bool], list[tuple[float, Pair]]] = defaultdict(list)
@@ -90,17 +93,17 @@ def _ports(
         chain, is_forward = chains[edge.pair], boxes[edge.src].x < boxes[edge.dst].x
         sides[edge.src, is_forward].append((height[chain[1]], edge.pair))
         sides[edge.dst, not is_forward].append((height[chain[-2]], edge.pair))
-    made = {}
+    ports = {}
     for (node, _), ends in sides.items():
         ends.sort()
         gap = min(20.0, (boxes[node].height - 8.0) / len(ends))
         for i, (_, pair) in enumerate(ends):
-            made[pair, node] = height[node] + gap * (i - (len(ends) - 1) / 2)
-    return made
+            ports[pair, node] = height[node] + gap * (i - (len(ends) - 1) / 2)
+    return ports
 
 
 def _smooth(stops: Sequence[Point]) -> tuple[Point, ...]:
-    """Cubic curves through the stops, level at each."""
+    """Returns cubic curves through the stops, horizontal at each."""
     points = [stops[0]]
     for (x1, y1), (x2, y2) in pairwise(stops):
         middle = (x1 + x2) / 2

@@ -1,5 +1,6 @@
-"""Labels of edges: on their edge where they cover no node, no other label and no other edge; left out where there is
-no such place.
+"""Places labels on their edges where they cover no node, label or other edge.
+
+A label without such a place is left out.
 """
 
 from collections import defaultdict
@@ -15,20 +16,20 @@ CELL, ARROW = 24.0, -1  # no label stands on an arrow, be it its own
 
 
 def labelled(nodes: Sequence[NodeShape], edges: Sequence[EdgeShape]) -> list[EdgeShape]:
-    """The edges with the boxes of their labels, the first edges choosing first."""
+    """Returns the edges with the boxes of their labels; the first edges choose first."""
     taken = [node.box for node in nodes]
     passing = _Passing(edges)
-    made = []
+    shapes = []
     for i, shape in enumerate(edges):
         box = _free(shape, i, taken, passing) if shape.edge.label else None
         if box is not None:
             taken.append(box)
-        made.append(replace(shape, label=box))
-    return made
+        shapes.append(replace(shape, label=box))
+    return shapes
 
 
 class _Passing:
-    """Which edges pass where, by a grid of cells."""
+    """Records which edges pass where, in a grid of cells."""
 
     def __init__(self, edges: Sequence[EdgeShape]) -> None:
         self._cells: dict[tuple[int, int], list[tuple[int, Point, float]]] = defaultdict(list)
@@ -41,7 +42,7 @@ class _Passing:
         self._cells[int(point[0] // CELL), int(point[1] // CELL)].append((i, point, margin))
 
     def others(self, box: Box, own: int) -> bool:
-        """Does an edge other than `own` pass through the box?"""
+        """Returns whether an edge other than `own` passes through the box."""
         columns = range(int(box.x // CELL) - 1, int((box.x + box.width) // CELL) + 2)
         rows = range(int(box.y // CELL) - 1, int((box.y + box.height) // CELL) + 2)
         return any(
@@ -60,7 +61,7 @@ def _free(shape: EdgeShape, own: int, taken: Iterable[Box], passing: _Passing) -
 
 
 def _candidates(shape: EdgeShape) -> Iterable[Box]:
-    """Boxes centred on the edge, from its middle outwards."""
+    """Yields boxes centred on the edge, from its middle outwards."""
     points = list(shape.samples(6.0))
     middle = (len(points) - 1) / 2
     wide = text.width(shape.edge.label, LABEL_SIZE) + 4

@@ -1,9 +1,8 @@
-"""Layers of a directed graph (Sugiyama, Tagawa, Toda 1981): which edges run forward, and how far to the right each
-node stands.
+"""Assigns the nodes of a directed graph to layers, and orders them there (Sugiyama, Tagawa, Toda 1981).
 
-The order of the nodes within their layers: few crossings, by barycentre sweeps and exchanges of neighbours.
-
-An edge over several layers is held by a dummy in each layer between: from here on every edge is a chain of short ones.
+First it chooses which edges run forward, and the layer of each node. An edge over several layers gets a dummy vertex in
+each layer between, so that every edge is a chain of short ones. Barycentre sweeps and exchanges of neighbours then
+reduce crossings.
 """
 
 from bisect import bisect_left, insort
@@ -18,24 +17,25 @@ Neighbours = Mapping[str, Sequence[str]]
 
 
 def components(nodes: Sequence[str], edges: Iterable[Pair]) -> list[list[str]]:
-    """Weakly connected components, each in the order of `nodes`, the largest first."""
+    """Returns the weakly connected components, each in the order of `nodes`, the largest first."""
     near: dict[str, list[str]] = defaultdict(list)
     for src, dst in edges:
         near[src].append(dst)
         near[dst].append(src)
-    found: list[set[str]] = []
+    parts: list[set[str]] = []
     seen: set[str] = set()
     for node in nodes:
         if node not in seen:
-            found.append(reach(node, near))
-            seen |= found[-1]
+            parts.append(reach(node, near))
+            seen |= parts[-1]
     rank = {node: i for i, node in enumerate(nodes)}
-    return sorted((sorted(part, key=rank.__getitem__) for part in found), key=lambda part: (-len(part), rank[part[0]]))
+    return sorted((sorted(part, key=rank.__getitem__) for part in parts), key=lambda part: (-len(part), rank[part[0]]))
 
 
 def forward(edges: Sequence[Pair]) -> list[Pair]:
-    """The edges that run forward: taken in their order, an edge that would close a cycle is left out, as is a
-    self-loop.
+    """Returns the edges that run forward.
+
+    Edges are taken in their order; a self-loop, and an edge that would close a cycle, is left out.
     """
     after: dict[str, list[str]] = defaultdict(list)
     kept = []
@@ -47,7 +47,10 @@ def forward(edges: Sequence[Pair]) -> list[Pair]:
 
 
 def ranks(nodes: Sequence[str], edges: Sequence[Pair]) -> dict[str, int]:
-    """The layer of each node of an acyclic graph, from 0: every edge runs to the right, and short where it can."""
+    """Returns the layer of each node of an acyclic graph, from 0.
+
+    Every edge runs to the right, and is short where possible.
+    """
     before, after = _neighbours(edges)
     order = _topological(nodes, before, after)
     rank: dict[str, int] = {}
@@ -61,7 +64,7 @@ def ranks(nodes: Sequence[str], edges: Sequence[Pair]) -> dict[str, int]:
 
 
 def reach(start: str, near: Neighbours) -> set[str]:
-    """Everything that can be reached from `start`, itself included."""
+    """Returns everything that can be reached from `start`, itself included."""
     seen, stack = {start}, [start]
     while stack:
         for node in near.get(stack.pop(), ()):
@@ -92,8 +95,9 @@ def _topological(nodes: Sequence[str], before: Neighbours, after: Neighbours) ->
 
 
 def _rightwards(order: Sequence[str], rank: dict[str, int], before: Neighbours, after: Neighbours) -> bool:
-    """Move nodes with no fewer edges out than in next to what follows them, which never lengthens the sum of the
-    edges; did one move?
+    """Moves nodes with at least as many edges out as in next to their successors. Returns whether one moved.
+
+    This never increases the total length of the edges.
     """
     moved = False
     for node in reversed(order):
@@ -106,7 +110,7 @@ def _rightwards(order: Sequence[str], rank: dict[str, int], before: Neighbours, 
 
 
 def _leftwards(order: Sequence[str], rank: dict[str, int], before: Neighbours, after: Neighbours) -> None:
-    """Move nodes that lost nothing by moving back next to what they follow: a step stands where its work begins."""
+    """Moves a node back next to its predecessors where that does not increase the total length."""
     for node in order:
         if before.get(node) and len(before[node]) >= len(after.get(node, ())):
             rank[node] = max(rank[p] for p in before[node]) + 1
@@ -117,8 +121,9 @@ SWEEPS = 16
 
 @dataclass
 class Layered:
-    """Vertices (nodes and dummies) in layers, each in its order from above; `chains` hold each edge's vertices from
-    src to dst.
+    """Vertices (nodes and dummies) in layers, each layer ordered from above.
+
+    `chains` holds the vertices of each edge from src to dst.
     """
 
     layers: list[list[str]]
@@ -129,30 +134,31 @@ class Layered:
 
 
 def layered(nodes: Sequence[str], edges: Sequence[Pair], rank: Mapping[str, int]) -> Layered:
-    """Nodes and dummies in ordered layers. An edge against the ranks is held from its right end to its left one, its
-    chain turned round.
+    """Returns nodes and dummies in ordered layers.
+
+    An edge against the ranks is stored from its right end to its left end, and its chain is reversed.
     """
-    made = Layered([[] for _ in range(max(rank.values(), default=-1) + 1)], {})
+    graph = Layered([[] for _ in range(max(rank.values(), default=-1) + 1)], {})
     for node in nodes:
-        made.layers[rank[node]].append(node)
+        graph.layers[rank[node]].append(node)
     for src, dst in edges:
         first, last = (src, dst) if rank[src] < rank[dst] else (dst, src)
         dummies = [f"{src}\x1f{dst}\x1f{layer}" for layer in range(rank[first] + 1, rank[last])]
-        made.dummies |= set(dummies)
+        graph.dummies |= set(dummies)
         chain = [first, *dummies, last]
         for a, b in pairwise(chain):
-            made.right[a].append(b)
-            made.left[b].append(a)
+            graph.right[a].append(b)
+            graph.left[b].append(a)
         for layer, dummy in enumerate(dummies, rank[first] + 1):
-            made.layers[layer].append(dummy)
-        made.chains[src, dst] = chain if first == src else chain[::-1]
-    _depth_first(made)
-    _reduce(made)
-    return made
+            graph.layers[layer].append(dummy)
+        graph.chains[src, dst] = chain if first == src else chain[::-1]
+    _depth_first(graph)
+    _reduce(graph)
+    return graph
 
 
 def crossings(layers: Sequence[Sequence[str]], right: Mapping[str, Sequence[str]]) -> int:
-    """How many pairs of short edges cross."""
+    """Returns how many pairs of short edges cross."""
     total = 0
     for layer, following in pairwise(layers):
         place = {vertex: i for i, vertex in enumerate(following)}
@@ -165,54 +171,55 @@ def crossings(layers: Sequence[Sequence[str]], right: Mapping[str, Sequence[str]
     return total
 
 
-def _depth_first(made: Layered) -> None:
-    """Start from the order in which a walk along the edges meets the vertices: chains lie side by side."""
+def _depth_first(graph: Layered) -> None:
+    """Orders each layer by a depth-first walk along the edges, so that chains lie next to each other."""
     met: dict[str, int] = {}
-    for start in (vertex for layer in made.layers for vertex in layer):
+    for start in (vertex for layer in graph.layers for vertex in layer):
         stack = [start]
         while stack:
             vertex = stack.pop()
             if vertex not in met:
                 met[vertex] = len(met)
-                stack += reversed([*made.right[vertex], *made.left[vertex]])
-    for layer in made.layers:
+                stack += reversed([*graph.right[vertex], *graph.left[vertex]])
+    for layer in graph.layers:
         layer.sort(key=met.__getitem__)
 
 
-def _reduce(made: Layered) -> None:
-    best, fewest = [list(layer) for layer in made.layers], crossings(made.layers, made.right)
+def _reduce(graph: Layered) -> None:
+    best, fewest = [list(layer) for layer in graph.layers], crossings(graph.layers, graph.right)
     for sweep in range(SWEEPS):
         if not fewest:
             break
-        _sweep(made, rightwards=sweep % 2 == 0)
-        _exchange(made)
-        found = crossings(made.layers, made.right)
-        if found < fewest:
-            best, fewest = [list(layer) for layer in made.layers], found
-    made.layers = best
+        _sweep(graph, rightwards=sweep % 2 == 0)
+        _exchange(graph)
+        count = crossings(graph.layers, graph.right)
+        if count < fewest:
+            best, fewest = [list(layer) for layer in graph.layers], count
+    graph.layers = best
 
 
-def _sweep(made: Layered, rightwards: bool) -> None:
-    """Order each layer by the mean place of its vertices' neighbours in the layer before; those without any keep their
-    place.
+def _sweep(graph: Layered, rightwards: bool) -> None:
+    """Orders each layer by the mean place of its vertices' neighbours in the layer before.
+
+    Vertices without neighbours keep their place.
     """
-    near = made.left if rightwards else made.right
-    order = range(1, len(made.layers)) if rightwards else range(len(made.layers) - 2, -1, -1)
+    near = graph.left if rightwards else graph.right
+    order = range(1, len(graph.layers)) if rightwards else range(len(graph.layers) - 2, -1, -1)
     for i in order:
-        place = {vertex: k for k, vertex in enumerate(made.layers[i - 1 if rightwards else i + 1])}
-        scale = len(place) / max(1, len(made.layers[i]))
-        own = {vertex: k * scale for k, vertex in enumerate(made.layers[i])}
-        mean = {v: sum(place[n] for n in near[v]) / len(near[v]) if near[v] else own[v] for v in made.layers[i]}
-        made.layers[i].sort(key=mean.__getitem__)
+        place = {vertex: k for k, vertex in enumerate(graph.layers[i - 1 if rightwards else i + 1])}
+        scale = len(place) / max(1, len(graph.layers[i]))
+        own = {vertex: k * scale for k, vertex in enumerate(graph.layers[i])}
+        mean = {v: sum(place[n] for n in near[v]) / len(near[v]) if near[v] else own[v] for v in graph.layers[i]}
+        graph.layers[i].sort(key=mean.__getitem__)
 
 
-def _exchange(made: Layered) -> None:
-    """Exchange neighbours in a layer while that takes crossings away."""
-    for i, layer in enumerate(made.layers):
+def _exchange(graph: Layered) -> None:
+    """Exchanges adjacent vertices of a layer while that removes crossings."""
+    for i, layer in enumerate(graph.layers):
         sides = [
-            ({v: k for k, v in enumerate(made.layers[j])}, near)
-            for j, near in ((i - 1, made.left), (i + 1, made.right))
-            if 0 <= j < len(made.layers)
+            ({v: k for k, v in enumerate(graph.layers[j])}, near)
+            for j, near in ((i - 1, graph.left), (i + 1, graph.right))
+            if 0 <= j < len(graph.layers)
         ]
         improved = True
         while improved:
@@ -225,5 +232,5 @@ def _exchange(made: Layered) -> None:
 
 
 def _pairs(place: Mapping[str, int], above: Sequence[str], below: Sequence[str]) -> int:
-    """Crossings between the edges of two vertices, `above` of the upper one."""
+    """Returns the crossings between the edges of two vertices, `above` of the upper one."""
     return sum(place[a] > place[b] for a in above for b in below)

@@ -1,9 +1,7 @@
-"""A picture laid out: each connected part in layers from left to right, the parts on shelves below each other.
+"""Lays out a picture: each connected part in layers from left to right, and the parts in rows below each other.
 
-Where vertices stand from top to bottom: near the mean of their neighbours, in their order, never overlapping.
-
-Each layer's best places, given its neighbours', are an isotonic regression: solved exactly by pooling adjacent
-violators.
+Vertices are near the mean height of their neighbours, keep their order and never overlap. The best heights of a layer,
+given its neighbours', are an isotonic regression, solved exactly by pooling adjacent violators.
 """
 
 from collections import Counter, defaultdict
@@ -12,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from opus_pipelines.reporting.graphs import text
-from opus_pipelines.reporting.graphs.edge_routes import LOOP_HEIGHT, edge_curves, loop, side_room
+from opus_pipelines.reporting.graphs.edge_routes import LOOP_HEIGHT, edge_curves, loop, side_height
 from opus_pipelines.reporting.graphs.labels import labelled
 from opus_pipelines.reporting.graphs.layers import Layered, components, forward, layered, ranks
 from opus_pipelines.reporting.graphs.model import Picture, PictureEdge, PictureNode
@@ -25,34 +23,34 @@ DUMMY_GAP = 9.0  # beside a passing edge
 
 @dataclass(frozen=True)
 class Extent:
-    """How far a vertex reaches above and below its place."""
+    """How far a vertex reaches above and below its place, in pixels."""
 
     above: float
     below: float
 
 
-def places(made: Layered, extents: Mapping[str, Extent]) -> dict[str, float]:
-    """The y of every vertex; the least top edge is 0."""
+def places(graph: Layered, extents: Mapping[str, Extent]) -> dict[str, float]:
+    """Returns the y of every vertex in pixels; the least top edge is 0."""
     y: dict[str, float] = {}
-    offsets = [_offsets(layer, extents, made.dummies) for layer in made.layers]
-    for layer, offset in zip(made.layers, offsets, strict=True):
+    offsets = [_offsets(layer, extents, graph.dummies) for layer in graph.layers]
+    for layer, offset in zip(graph.layers, offsets, strict=True):
         middle = offset[-1] / 2 if offset else 0.0
         y |= {vertex: o - middle for vertex, o in zip(layer, offset, strict=True)}
     for turn in range(ROUNDS):
         last = turn >= ROUNDS - 4
-        order = range(len(made.layers)) if turn % 2 == 0 else range(len(made.layers) - 1, -1, -1)
+        order = range(len(graph.layers)) if turn % 2 == 0 else range(len(graph.layers) - 1, -1, -1)
         for i in order:
             near = {
-                v: [*made.left[v], *made.right[v]] if last else (made.left if turn % 2 == 0 else made.right)[v]
-                for v in made.layers[i]
+                v: [*graph.left[v], *graph.right[v]] if last else (graph.left if turn % 2 == 0 else graph.right)[v]
+                for v in graph.layers[i]
             }
-            _place(made.layers[i], offsets[i], near, made.dummies, y)
+            _place(graph.layers[i], offsets[i], near, graph.dummies, y)
     top = min((y[v] - extents[v].above for v in y), default=0.0)
     return {v: value - top for v, value in y.items()}
 
 
 def isotonic(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """The non-decreasing numbers nearest to `wanted` in weighted squares."""
+    """Returns the non-decreasing numbers nearest to `wanted` in weighted least squares."""
     blocks: list[list[float]] = []  # mean, weight, length
     for value, weight in zip(wanted, weights, strict=True):
         blocks.append([value, weight, 1])
@@ -65,12 +63,12 @@ def isotonic(wanted: Sequence[float], weights: Sequence[float]) -> list[float]:
 
 
 def _offsets(layer: Sequence[str], extents: Mapping[str, Extent], dummies: set[str]) -> list[float]:
-    """The least distance of each vertex from the first one of its layer."""
-    made = [0.0] if layer else []
+    """Returns the least distance of each vertex from the first one of its layer."""
+    offsets = [0.0] if layer else []
     for a, b in pairwise(layer):
         gap = DUMMY_GAP if a in dummies or b in dummies else GAP
-        made.append(made[-1] + extents[a].below + gap + extents[b].above)
-    return made
+        offsets.append(offsets[-1] + extents[a].below + gap + extents[b].above)
+    return offsets
 
 
 def _place(
@@ -91,7 +89,7 @@ def _place(
 
 
 def _pull(dummy: bool, other: bool) -> float:
-    """Long edges pull harder, so that they run straight."""
+    """Returns the weight of a neighbour. Long edges have larger weights, so that they run straight."""
     return 8.0 if dummy and other else 2.0 if dummy or other else 1.0
 
 
@@ -104,7 +102,7 @@ PART_GAP, SHELF = 36.0, 1500.0
 
 
 def lay_out(picture: Picture) -> Layout:
-    """Every node and edge with its place; nothing overlaps."""
+    """Returns every node and edge with its place, without overlaps."""
     nodes = {node.key: node for node in picture.nodes}
     parts = []
     for keys in components([*nodes], [edge.pair for edge in picture.edges]):
@@ -114,53 +112,54 @@ def lay_out(picture: Picture) -> Layout:
 
 
 def _part(nodes: Sequence[PictureNode], edges: Sequence[PictureEdge]) -> Layout:
-    """One connected part, its upper left corner at 0, 0."""
+    """Lays out one connected part, its upper left corner at (0, 0)."""
     keys = [node.key for node in nodes]
     between = [edge for edge in edges if edge.src != edge.dst]
     ahead = forward([edge.pair for edge in between])
     rank = ranks(keys, ahead)
-    made = layered(keys, [edge.pair for edge in between], rank)
+    graph = layered(keys, [edge.pair for edge in between], rank)
     loops = {edge.src for edge in edges if edge.src == edge.dst}
     lines = {node.key: text.wrap(node.title, TITLE_SIZE, NODE_WIDTH - 2 * PADDING, TITLE_LINES) for node in nodes}
-    heights = {node.key: _height(node, len(lines[node.key]), made) for node in nodes}
-    extents = dict.fromkeys(made.dummies, DUMMY)
+    heights = {node.key: _height(node, len(lines[node.key]), graph) for node in nodes}
+    extents = dict.fromkeys(graph.dummies, DUMMY)
     extents |= {key: Extent(h / 2 + (LOOP_HEIGHT if key in loops else 0), h / 2) for key, h in heights.items()}
-    y = places(made, extents)
-    x = _columns(made, y)
+    y = places(graph, extents)
+    x = _columns(graph, y)
     boxes = {key: Box(x[rank[key]], y[key] - heights[key] / 2, NODE_WIDTH, heights[key]) for key in keys}
     lanes = {
-        d: Box(x[i], y[d], NODE_WIDTH, 0.0) for i, layer in enumerate(made.layers) for d in layer if d in made.dummies
+        d: Box(x[i], y[d], NODE_WIDTH, 0.0) for i, layer in enumerate(graph.layers) for d in layer if d in graph.dummies
     }
-    drawn = {shape.edge.pair: shape for shape in edge_curves(between, made.chains, boxes, lanes)}
+    drawn = {shape.edge.pair: shape for shape in edge_curves(between, graph.chains, boxes, lanes)}
     shapes = [NodeShape(node, boxes[node.key], tuple(lines[node.key])) for node in nodes]
     arrows = [loop(edge, boxes[edge.src]) if edge.src == edge.dst else drawn[edge.pair] for edge in edges]
     height = max(value + extents[vertex].below for vertex, value in y.items())
     return Layout(shapes, labelled(shapes, arrows), x[-1] + NODE_WIDTH, height)
 
 
-def _height(node: PictureNode, lines: int, made: Layered) -> float:
+def _height(node: PictureNode, lines: int, graph: Layered) -> float:
     words = 2 * PADDING + TITLE_LINE * lines + (FIGURES_LINE if node.figures else 0.0) - 2
-    return max(words, side_room(max(len(made.left[node.key]), len(made.right[node.key]))))
+    return max(words, side_height(max(len(graph.left[node.key]), len(graph.right[node.key]))))
 
 
-def _columns(made: Layered, y: Mapping[str, float]) -> list[float]:
-    """The left edge of each layer; the more and the steeper edges run between two layers, the farther apart they
-    stand.
+def _columns(graph: Layered, y: Mapping[str, float]) -> list[float]:
+    """Returns the left edge of each layer.
+
+    Layers with more and steeper edges between them are farther apart.
     """
-    x, found = 0.0, []
+    x, columns = 0.0, []
     steep: dict[int, float] = defaultdict(float)
-    place = {vertex: i for i, layer in enumerate(made.layers) for vertex in layer}
-    crossing = Counter(place[vertex] for vertex, ends in made.right.items() for _ in ends)
-    for vertex, ends in made.right.items():
+    place = {vertex: i for i, layer in enumerate(graph.layers) for vertex in layer}
+    crossing = Counter(place[vertex] for vertex, ends in graph.right.items() for _ in ends)
+    for vertex, ends in graph.right.items():
         steep[place[vertex]] = max([steep[place[vertex]], *(abs(y[end] - y[vertex]) for end in ends)])
-    for i in range(len(made.layers)):
-        found.append(x)
+    for i in range(len(graph.layers)):
+        columns.append(x)
         x += NODE_WIDTH + min(MOST_COLUMN_GAP, COLUMN_GAP + GAP_OF_AN_EDGE * crossing[i] + GAP_OF_A_PIXEL * steep[i])
-    return found
+    return columns
 
 
 def _shelved(parts: Sequence[Layout]) -> Layout:
-    """The parts from left to right, a new shelf where one is full."""
+    """Places the parts from left to right, in a new row where one is full."""
     limit = max([SHELF, *(part.width for part in parts)])
     whole = Layout()
     x = y = height = width = 0.0

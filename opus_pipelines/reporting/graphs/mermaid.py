@@ -1,4 +1,4 @@
-"""A picture as Mermaid text, for places that draw it themselves: a README, an issue, a wiki."""
+"""Writes a picture as Mermaid text, for places that draw it themselves: a README, an issue, a wiki."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from opus_pipelines.reporting.graphs.palette import CHANGES, LINE, OTHER, SIGNS,
 
 
 def mermaid(picture: Picture) -> str:
-    """A flowchart from left to right: width by γ, colour by group. Equal pictures give equal text."""
+    """Returns a flowchart from left to right, with width by γ and colour by group. Equal pictures give equal text."""
     return "\n".join(_lines(picture)) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""What a picture shows, before it is laid out: nodes, edges, groups, and the words around them."""
+"""Defines the content of a picture before its layout: nodes, edges, groups, and its texts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ WIDTHS = ((0.5, "γ 0.5"), (0.01, "γ 0.99"), (1e-9, "γ 1 - 10⁻⁹"))  # line
 
 
 class Change(StrEnum):
-    """What became of a node or an edge since an earlier state of the graph."""
+    """What happened to a node or an edge since an earlier state of the graph."""
 
     SAME = "same"
     ADDED = "added"
@@ -21,7 +21,7 @@ class Change(StrEnum):
 class PictureNode:
     """A box: its title (wrapped), a line of figures, and a tooltip with all of them.
 
-    `group` names its colour; a `focus` is what the picture is about.
+    `group` names its colour; a `focus` is the subject of the picture.
     """
 
     key: str
@@ -35,7 +35,10 @@ class PictureNode:
 
 @dataclass(frozen=True)
 class PictureEdge:
-    """An arrow between two nodes of the picture; `one_minus_gamma` = exp(-λ·|ξ|), unrounded, makes its width."""
+    """An arrow between two nodes of the picture.
+
+    `one_minus_gamma` = exp(−λ·|ξ|), unrounded, determines its width.
+    """
 
     src: str
     dst: str
@@ -46,14 +49,17 @@ class PictureEdge:
 
     @property
     def pair(self) -> Pair:
-        """(src, dst): what identifies it."""
+        """Its key, (src, dst)."""
         return self.src, self.dst
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A whole picture. `edges` come strongest first: that order decides which way is forward. `groups` are (group,
-    words of the legend) and `widths` (1 - γ, words of the legend).
+    """A whole picture.
+
+    `edges` come strongest first: that order decides which direction is forward. `groups` are (group, text of the
+    legend) and `widths` (1 − γ, text of the legend). Raises ValueError where a node or an edge occurs twice, or an edge
+    ends outside.
     """
 
     title: str
@@ -71,6 +77,6 @@ class Picture:
             raise ValueError(f"edges end outside the picture: {lost[:3]}")
 
     def changes(self) -> Iterator[Change]:
-        """The kinds of change that it shows, in a fixed order."""
-        found = {node.change for node in self.nodes} | {edge.change for edge in self.edges}
-        return (change for change in Change if change in found and change is not Change.SAME)
+        """Returns the kinds of change that it shows, in a fixed order."""
+        shown = {node.change for node in self.nodes} | {edge.change for edge in self.edges}
+        return (change for change in Change if change in shown and change is not Change.SAME)

@@ -1,5 +1,6 @@
-"""Colours that people with a colour vision deficiency can tell apart, each as a pale fill with dark text and a strong
-border.
+"""Defines colours that people with a colour vision deficiency can distinguish.
+
+Each is a pale fill for dark text, and a strong border.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ INK, QUIET, PAPER, LINE = "#1c2430", "#4d5866", "#ffffff", "#66707d"
 
 @dataclass(frozen=True)
 class Colour:
-    """A fill that text is read on, and a border that is seen on white."""
+    """A fill for text, and a border that is visible on white."""
 
     fill: str
     border: str
@@ -38,5 +39,5 @@ SIGNS = {Change.ADDED: "+", Change.REMOVED: "−", Change.MOVED: "Δ", Change.SA
 
 
 def colours(groups: tuple[tuple[str, str], ...]) -> dict[str, Colour]:
-    """A colour for each group, the first ones their own; what is beyond the palette shares the last."""
+    """Returns a colour for each group. Groups beyond the palette share one colour."""
     return {group: GROUPS[i] if i < len(GROUPS) else OTHER for i, (group, _) in enumerate(groups)}

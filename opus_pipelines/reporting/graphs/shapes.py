@@ -1,4 +1,4 @@
-"""What a laid out picture is made of: boxes of nodes, curves of edges, in pixels from the upper left."""
+"""Defines the parts of a laid out picture: boxes of nodes and curves of edges, in pixels from the upper left."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -18,30 +18,30 @@ class Box:
     height: float
 
     def touches(self, other: "Box", gap: float = 0.0) -> bool:
-        """Do the two come nearer than `gap`?"""
-        apart = (
+        """Returns whether the two boxes are nearer to each other than `gap`."""
+        separate = (
             self.x + self.width + gap <= other.x
             or other.x + other.width + gap <= self.x
             or self.y + self.height + gap <= other.y
             or other.y + other.height + gap <= self.y
         )
-        return not apart
+        return not separate
 
     def holds(self, point: Point, margin: float = 0.0) -> bool:
-        """Does the point lie in it, or within `margin` of it?"""
+        """Returns whether the point lies in the box, or within `margin` of it."""
         x, y = point
         return (
             self.x - margin < x < self.x + self.width + margin and self.y - margin < y < self.y + self.height + margin
         )
 
     def moved(self, dx: float, dy: float) -> "Box":
-        """The same elsewhere."""
+        """Returns the same box at another place."""
         return replace(self, x=self.x + dx, y=self.y + dy)
 
 
 @dataclass(frozen=True)
 class NodeShape:
-    """A node's box and its title's lines."""
+    """A node's box and the lines of its title."""
 
     node: PictureNode
     box: Box
@@ -50,8 +50,10 @@ class NodeShape:
 
 @dataclass(frozen=True)
 class EdgeShape:
-    """An edge as cubic curves: `points` are a start, then three a curve (two that pull, one end); `ahead` is the
-    arrow's direction.
+    """An edge as cubic curves.
+
+    `points` are a start, then three points for each curve: two control points and its end. `ahead` is the direction of
+    the arrow.
     """
 
     edge: PictureEdge
@@ -68,7 +70,7 @@ class EdgeShape:
         return self.points[-1][0] + half * self.ahead[0], self.points[-1][1] + half * self.ahead[1]
 
     def samples(self, step: float = 4.0) -> Iterator[Point]:
-        """Points along the edge, about `step` pixels apart."""
+        """Yields points along the edge, about `step` pixels apart."""
         for i in range(0, len(self.points) - 1, 3):
             a, b, c, d = self.points[i : i + 4]
             length = abs(d[0] - a[0]) + abs(d[1] - a[1]) + abs(b[1] - a[1])
@@ -79,7 +81,7 @@ class EdgeShape:
 
 @dataclass(frozen=True)
 class Layout:
-    """A part of a picture, or all of it: its shapes and its size."""
+    """The shapes and the size of a part of a picture, or of all of it."""
 
     nodes: list[NodeShape] = field(default_factory=list)
     edges: list[EdgeShape] = field(default_factory=list)
@@ -87,7 +89,7 @@ class Layout:
     height: float = 0.0
 
     def moved(self, dx: float, dy: float) -> "Layout":
-        """The same shapes elsewhere; the size stays."""
+        """Returns the same shapes at another place; the size stays."""
         nodes = [replace(n, box=n.box.moved(dx, dy)) for n in self.nodes]
         edges = [
             replace(

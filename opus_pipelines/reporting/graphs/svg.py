@@ -1,6 +1,6 @@
-"""A picture as one standalone SVG file: no script, no style sheet, nothing from outside, every text escaped.
+"""Writes a picture as one standalone SVG file: no script, no style sheet, nothing external, every text escaped.
 
-What colours, widths and dashes mean, in rows as wide as the picture.
+A legend explains colours, widths and dashes, in rows as wide as the picture.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,14 +15,14 @@ from opus_pipelines.reporting.graphs.model import Change, Picture, PictureEdge
 from opus_pipelines.reporting.graphs.palette import CHANGES, INK, LINE, OTHER, PAPER, QUIET, SIGNS, Colour
 from opus_pipelines.reporting.graphs.shapes import Box, EdgeShape, Layout, NodeShape, Point
 
-LEGEND_SIZE, SHELF_HEIGHT = 11.0, 19.0
+LEGEND_SIZE, LEGEND_ROW_HEIGHT = 11.0, 19.0
 LONGEST = 260.0
 CHANGE_WORDS = {Change.ADDED: "added", Change.REMOVED: "removed", Change.MOVED: "its share moved"}
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A swatch with its words: of a colour, or of a line."""
+    """A legend entry: a colour or a line, with its text."""
 
     words: str
     colour: Colour | None = None
@@ -31,20 +31,20 @@ class Entry:
 
     @property
     def width(self) -> float:
-        """Pixels, with the space behind it."""
+        """Its width in pixels, with the space after it."""
         return 28 + text.width(self.words, LEGEND_SIZE) + 18
 
 
 @dataclass
-class Shelf:
-    """A row of entries."""
+class LegendRow:
+    """A row of legend entries."""
 
     entries: list[Entry] = field(default_factory=list)
-    height: float = SHELF_HEIGHT
+    height: float = LEGEND_ROW_HEIGHT
 
 
 def entries(picture: Picture, layout: Layout) -> Iterator[Entry]:
-    """An entry for each thing that the picture shows, and none else."""
+    """Yields a legend entry for each kind of thing that the picture shows."""
     own = picture.groups[: len(palette.GROUPS)]
     for colour, (_, words) in zip(palette.GROUPS, own, strict=False):
         yield Entry(text.shorten(text.clean(words), LEGEND_SIZE, LONGEST), colour)
@@ -59,17 +59,17 @@ def entries(picture: Picture, layout: Layout) -> Iterator[Entry]:
         yield Entry("back to an earlier step", line=1.8, dashes="7 3")
 
 
-def shelves(found: Iterator[Entry], limit: float) -> list[Shelf]:
-    """The entries in rows no wider than `limit`."""
-    made = [Shelf()]
+def legend_rows(legend_entries: Iterator[Entry], limit: float) -> list[LegendRow]:
+    """Returns the entries in rows no wider than `limit` pixels."""
+    rows = [LegendRow()]
     used = 0.0
-    for entry in found:
-        if made[-1].entries and used + entry.width > limit:
-            made.append(Shelf())
+    for entry in legend_entries:
+        if rows[-1].entries and used + entry.width > limit:
+            rows.append(LegendRow())
             used = 0.0
-        made[-1].entries.append(entry)
+        rows[-1].entries.append(entry)
         used += entry.width
-    return made
+    return rows
 
 
 FONT = "Inter, 'Segoe UI', Helvetica, Arial, 'Noto Sans', 'DejaVu Sans', sans-serif"
@@ -78,16 +78,20 @@ HEAD_SIZE, SUB_SIZE, SUB_LINE = 17.0, 12.0, 16.0
 
 
 def svg(picture: Picture, tooltips: bool = True) -> str:
-    """The file's text. Equal pictures give equal bytes. Without `tooltips` it is smaller, for where no pointer hovers."""
+    """Returns the text of the SVG file; equal pictures give equal bytes.
+
+    Without `tooltips` it is smaller, for places without a pointer.
+    """
     layout = lay_out(picture)
     width = max(LEAST_WIDTH, layout.width) + 2 * MARGIN
     words = [line for part in picture.subtitle.split("\n") for line in text.wrap(part, SUB_SIZE, width - 2 * MARGIN, 3)]
     top = MARGIN + HEAD_SIZE + SUB_LINE * len(words) + 14
-    legend = shelves(entries(picture, layout), width - 2 * MARGIN)
+    legend = legend_rows(entries(picture, layout), width - 2 * MARGIN)
     bottom = top + layout.height + 22
-    height = bottom + sum(shelf.height for shelf in legend) + MARGIN - 8
+    height = bottom + sum(row.height for row in legend) + MARGIN - 8
     body = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(width)} {_n(height)}" width="{_n(width)}" height="{_n(height)}"'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(width)} {_n(height)}" width="{_n(width)}" '
+        f'height="{_n(height)}"'
         f' role="img" font-family={quoteattr(FONT)} fill="{INK}">',
         f"<title>{_text(picture.title)}</title>",
         f'<rect width="{_n(width)}" height="{_n(height)}" fill="{PAPER}"/>',
@@ -101,7 +105,10 @@ def svg(picture: Picture, tooltips: bool = True) -> str:
 
 def _head(picture: Picture, words: Sequence[str], width: float) -> Iterator[str]:
     title = text.shorten(text.clean(picture.title), HEAD_SIZE, (width - 2 * MARGIN) * 0.94)
-    yield f'<text x="{_n(MARGIN)}" y="{_n(MARGIN + 13)}" font-size="{_n(HEAD_SIZE)}" font-weight="600">{_text(title)}</text>'
+    yield (
+        f'<text x="{_n(MARGIN)}" y="{_n(MARGIN + 13)}" font-size="{_n(HEAD_SIZE)}" '
+        f'font-weight="600">{_text(title)}</text>'
+    )
     for i, line in enumerate(words):
         y = MARGIN + HEAD_SIZE + SUB_LINE * (i + 1)
         yield f'<text x="{_n(MARGIN)}" y="{_n(y)}" font-size="{_n(SUB_SIZE)}" fill="{QUIET}">{_text(line)}</text>'
@@ -147,7 +154,8 @@ def _label(edge: PictureEdge, box: Box) -> Iterator[str]:
         f' fill-opacity="0.92"/>'
     )
     yield (
-        f'<text class="label" x="{_n(x)}" y="{_n(y)}" font-size="{_n(LABEL_SIZE)}" text-anchor="middle" fill="{_line(edge.change, INK)}">'
+        f'<text class="label" x="{_n(x)}" y="{_n(y)}" font-size="{_n(LABEL_SIZE)}" text-anchor="middle" '
+        f'fill="{_line(edge.change, INK)}">'
         f"{_text(edge.label)}</text>"
     )
 
@@ -167,48 +175,54 @@ def _node(shape: NodeShape, colour: Colour) -> Iterator[str]:
     box, node = shape.box, shape.node
     dashed = ' stroke-dasharray="4 3"' if node.change is Change.REMOVED else ""
     yield (
-        f'<rect x="{_n(box.x)}" y="{_n(box.y)}" width="{_n(box.width)}" height="{_n(box.height)}" rx="6" fill="{colour.fill}"'
+        f'<rect x="{_n(box.x)}" y="{_n(box.y)}" width="{_n(box.width)}" height="{_n(box.height)}" rx="6" '
+        f'fill="{colour.fill}"'
         f' stroke="{colour.border}" stroke-width="{3 if node.focus else 1.5}"{dashed}/>'
     )
     words = TITLE_LINE * len(shape.lines) + (FIGURES_LINE if node.figures else 0)
     x, y = box.x + box.width / 2, box.y + (box.height - words) / 2
     for i, line in enumerate(shape.lines):
         yield (
-            f'<text x="{_n(x)}" y="{_n(y + TITLE_LINE * i + 11.5)}" font-size="{_n(TITLE_SIZE)}" font-weight="500" text-anchor="middle">'
+            f'<text x="{_n(x)}" y="{_n(y + TITLE_LINE * i + 11.5)}" font-size="{_n(TITLE_SIZE)}" font-weight="500" '
+            f'text-anchor="middle">'
             f"{_text(line)}</text>"
         )
     if node.figures:
-        said = text.shorten(text.clean(node.figures), FIGURES_SIZE, box.width - PADDING)
+        figures = text.shorten(text.clean(node.figures), FIGURES_SIZE, box.width - PADDING)
         yield (
             f'<text x="{_n(x)}" y="{_n(y + words - 3.5)}" font-size="{_n(FIGURES_SIZE)}" text-anchor="middle">'
-            f"{_text(said)}</text>"
+            f"{_text(figures)}</text>"
         )
 
 
-def _legend(legend: Sequence[Shelf], top: float) -> Iterator[str]:
+def _legend(legend: Sequence[LegendRow], top: float) -> Iterator[str]:
     y = top
-    for shelf in legend:
+    for row in legend:
         x = MARGIN
-        for entry in shelf.entries:
+        for entry in row.entries:
             yield from _entry(entry, x, y)
             x += entry.width
-        y += shelf.height
+        y += row.height
 
 
 def _entry(entry: Entry, x: float, y: float) -> Iterator[str]:
     if entry.colour:
         yield (
-            f'<rect x="{_n(x)}" y="{_n(y)}" width="20" height="12" rx="3" fill="{entry.colour.fill}" stroke="{entry.colour.border}"'
+            f'<rect x="{_n(x)}" y="{_n(y)}" width="20" height="12" rx="3" fill="{entry.colour.fill}" '
+            f'stroke="{entry.colour.border}"'
             f' stroke-width="1.5"/>'
         )
     else:
         dashed = f' stroke-dasharray="{entry.dashes}"' if entry.dashes else ""
         yield f'<path d="M{_n(x)} {_n(y + 6)}h22" fill="none" stroke="{LINE}" stroke-width="{_n(entry.line)}"{dashed}/>'
-    yield f'<text x="{_n(x + 28)}" y="{_n(y + 10)}" font-size="{_n(LEGEND_SIZE)}" fill="{QUIET}">{_text(entry.words)}</text>'
+    yield (
+        f'<text x="{_n(x + 28)}" y="{_n(y + 10)}" font-size="{_n(LEGEND_SIZE)}" '
+        f'fill="{QUIET}">{_text(entry.words)}</text>'
+    )
 
 
 def path(points: Sequence[Point]) -> str:
-    """The `d` of the cubic curves through `points`."""
+    """Returns the `d` attribute of the cubic curves through `points`."""
     return f"M{_p(points[0])}" + "".join(
         "C" + " ".join(_p(p) for p in points[i : i + 3]) for i in range(1, len(points), 3)
     )
@@ -223,7 +237,7 @@ def _p(point: Point) -> str:
 
 
 def _n(value: float) -> str:
-    """A coordinate, to a tenth of a pixel."""
+    """Formats a coordinate to a tenth of a pixel."""
     return (
         f"{value:.1f}".removesuffix(".0").replace("-0", "0") if abs(value) < 0.05 else f"{value:.1f}".removesuffix(".0")
     )

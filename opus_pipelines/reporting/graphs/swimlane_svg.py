@@ -1,7 +1,6 @@
-"""One workflow as one standalone SVG: a lane an actor, time running down, reviews marked, what each step costs and
-rests on.
+"""Draws one workflow as a standalone SVG: a lane for each actor, time from top to bottom, reviews, costs and bases.
 
-No script, no style sheet, nothing from outside, every text escaped; equal workflows give equal bytes.
+It has no script, no style sheet and nothing external, and every text is escaped. Equal workflows give equal bytes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,12 +22,14 @@ Point = tuple[float, float]
 
 
 def swimlane_svg(described: AnnotatedWorkflow) -> str:
-    """The picture's text."""
+    """Returns the text of the SVG file of a workflow."""
     drawn = _Drawing(described)
     label = f"{described.title}: {len(described.tasks)} steps by {len(described.lanes())} actors"
     body = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(drawn.width)} {_n(drawn.height)}" width="{_n(drawn.width)}"'
-        f' height="{_n(drawn.height)}" role="img" font-family={quoteattr(FONT)} fill="{INK}" aria-label={_attribute(label)}>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_n(drawn.width)} {_n(drawn.height)}" '
+        f'width="{_n(drawn.width)}"'
+        f' height="{_n(drawn.height)}" role="img" font-family={quoteattr(FONT)} fill="{INK}" '
+        f"aria-label={_attribute(label)}>",
         f"<title>{_text(described.title)}</title>",
         f'<rect width="{_n(drawn.width)}" height="{_n(drawn.height)}" fill="{PAPER}"/>',
         *drawn.lanes(),
@@ -41,7 +42,7 @@ def swimlane_svg(described: AnnotatedWorkflow) -> str:
 
 
 class _Drawing:
-    """Everything with its place; along the flow is down, across it to the right."""
+    """Computes the place of everything; along the flow is down, across it to the right."""
 
     def __init__(self, described: AnnotatedWorkflow) -> None:
         self._of = described
@@ -50,17 +51,17 @@ class _Drawing:
         edges = list(described.workflow.edges)
         self._lines = {n: text.wrap(described.title_of(n), TITLE, WIDTH - 2 * PADDING, 3) for n in self._order}
         size = {n: self._size(n) for n in self._order}
-        found = grid(self._order, edges, lambda n: self._names.index(described.lane_of(n)), len(self._names))
-        self._rank = found.rank
-        self._said = self._words_above(edges)
-        above = {node: FIGURES_LINE * len(said) + 4 for node, said in self._said.items()}
+        placement = grid(self._order, edges, lambda n: self._names.index(described.lane_of(n)), len(self._names))
+        self._rank = placement.rank
+        self._texts = self._words_above(edges)
+        above = {node: FIGURES_LINE * len(lines) + 4 for node, lines in self._texts.items()}
         self._axis = (
             AXIS if any(described.start_ms.values()) else 0.0
         )  # the first step begins at 0 even where no time is known
-        self._placed: Geometry = geometry(found, edges, size, above)
+        self._placed: Geometry = geometry(placement, edges, size, above)
         self._size_of = size
         lanes = MARGIN + self._axis + (self._placed.lanes[-1][1] if self._placed.lanes else LEAST_LANE)
-        self.width = MARGIN + max([lanes, *(x + text.width(said, FIGURES) for x, _, said, _ in self._labels())])
+        self.width = MARGIN + max([lanes, *(x + text.width(lines, FIGURES) for x, _, lines, _ in self._labels())])
         self.height = MARGIN * 2 + HEAD + self._placed.length + MARGIN
         self._colours = {
             name: GROUPS[i] if i < len(GROUPS) else OTHER
@@ -82,20 +83,24 @@ class _Drawing:
         return MARGIN + self._axis + across, MARGIN + HEAD + MARGIN / 2 + along
 
     def lanes(self) -> Iterator[str]:
-        """A column an actor, its name on top."""
+        """Yields a column for each actor, with its name on top."""
         bottom = self.height - MARGIN
         for i, (name, (begins, ends)) in enumerate(zip(self._names, self._placed.lanes, strict=True)):
             x, width = MARGIN + self._axis + begins, ends - begins
             shade = ' fill="#f4f6f8"' if i % 2 == 0 else f' fill="{PAPER}"'
-            yield f'<rect x="{_n(x)}" y="{_n(MARGIN)}" width="{_n(width)}" height="{_n(bottom - MARGIN)}"{shade} stroke="#d5dae0"/>'
-            said = text.shorten(clean(name), TITLE, width - 2 * PADDING)
             yield (
-                f'<text x="{_n(x + width / 2)}" y="{_n(MARGIN + 20)}" font-size="{_n(TITLE)}" font-weight="600" text-anchor="middle">'
-                f"{_text(said)}</text>"
+                f'<rect x="{_n(x)}" y="{_n(MARGIN)}" width="{_n(width)}" height="{_n(bottom - MARGIN)}"{shade} '
+                f'stroke="#d5dae0"/>'
+            )
+            shown_name = text.shorten(clean(name), TITLE, width - 2 * PADDING)
+            yield (
+                f'<text x="{_n(x + width / 2)}" y="{_n(MARGIN + 20)}" font-size="{_n(TITLE)}" font-weight="600" '
+                f'text-anchor="middle">'
+                f"{_text(shown_name)}</text>"
             )
 
     def clock(self) -> Iterator[str]:
-        """When the steps of each row begin, at the left."""
+        """Yields the start times of each row, at the left."""
         rows: dict[int, list[float]] = {}
         for node in self._order:
             if node in self._of.start_ms:
@@ -109,58 +114,62 @@ class _Drawing:
             words = [least] if least == most else [f"{least} –", most]
             for i, word in enumerate(words):
                 at = y + 4 + FIGURES_LINE * (i - (len(words) - 1) / 2)
-                yield f'<text x="{_n(MARGIN)}" y="{_n(at)}" font-size="{_n(FIGURES)}" fill="{QUIET}">{_text(word)}</text>'
+                yield (
+                    f'<text x="{_n(MARGIN)}" y="{_n(at)}" font-size="{_n(FIGURES)}" fill="{QUIET}">{_text(word)}</text>'
+                )
 
     def edges(self) -> Iterator[str]:
-        """Right-angled lines with an arrow at their end."""
-        for way in self._placed.ways.values():
-            points = [self._point(p) for p in way]
+        """Yields right-angled lines with an arrow at their end."""
+        for route in self._placed.ways.values():
+            points = [self._point(p) for p in route]
             (x, y) = points[-1]
             line = "L".join(f"{_n(px)} {_n(py)}" for px, py in [*points[:-1], (x, y - 6)])
             yield f'<path d="M{line}" fill="none" stroke="{LINE}" stroke-width="1.5" stroke-linejoin="round"/>'
             yield f'<path d="M{_n(x)} {_n(y)}l-4.5 -8h9z" fill="{LINE}"/>'
-        for x, y, said, whole in self._labels():
+        for x, y, shown, whole in self._labels():
             yield (
-                f'<g><title>{escape(whole)}</title><text x="{_n(x)}" y="{_n(y)}" font-size="{_n(FIGURES)}" fill="{QUIET}">'
-                f"{_text(said)}</text></g>"
+                f'<g><title>{escape(whole)}</title><text x="{_n(x)}" y="{_n(y)}" font-size="{_n(FIGURES)}" '
+                f'fill="{QUIET}">'
+                f"{_text(shown)}</text></g>"
             )
 
     def _words_above(self, edges: Sequence[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
-        """By node what flows into it and what is to be expected before it, a line each: how much of it there is room
-        for, and all of it.
+        """Returns the lines above each node: data that flows into it and events to expect before it.
+
+        Each line comes shortened and whole.
         """
-        found: dict[str, dict[str, None]] = {}
+        texts_of: dict[str, dict[str, None]] = {}
         for edge in edges:
             flows = self._of.data_types.get(edge)
             here = [clean(words) for words in (*self._of.expected.get(edge, ()), *([flows] if flows else []))]
-            found.setdefault(edge[1], {}).update(dict.fromkeys(here))
-        said = {
-            node: [(_shortened(words), words) for words in all_words] for node, all_words in found.items() if all_words
+            texts_of.setdefault(edge[1], {}).update(dict.fromkeys(here))
+        lines_of = {
+            node: [(_shortened(words), words) for words in all_words]
+            for node, all_words in texts_of.items()
+            if all_words
         }
-        for lines in said.values():
+        for lines in lines_of.values():
             if len(lines) > MOST_LINES:
                 rest = lines[MOST_LINES - 1 :]
                 lines[MOST_LINES - 1 :] = [(f"and {len(rest)} more", ", ".join(whole for _, whole in rest))]
-        return said
+        return lines_of
 
     def _labels(self) -> Iterator[tuple[float, float, str, str]]:
-        """The words at the end of the edges, the last line lowest: where, how much of it there is room for, and all of
-        it.
-        """
-        ends = {dst: self._point(way[-1]) for (_, dst), way in self._placed.ways.items()}
-        for node, lines in self._said.items():
+        """Yields the lines at the end of the edges, the last line lowest: x, y, the shortened and the whole line."""
+        ends = {dst: self._point(route[-1]) for (_, dst), route in self._placed.ways.items()}
+        for node, lines in self._texts.items():
             x, y = ends[node]
-            for place, (said, whole) in enumerate(reversed(lines)):
-                yield x + 7, y - 5 - place * FIGURES_LINE, said, whole
+            for place, (shown, whole) in enumerate(reversed(lines)):
+                yield x + 7, y - 5 - place * FIGURES_LINE, shown, whole
 
     def nodes(self) -> Iterator[str]:
-        """A box a node: title, cost and time, evidence; everything else in its tooltip."""
+        """Yields a box for each node with title, cost, time and evidence, and everything else in its tooltip."""
         for node in self._order:
             task = self._of.tasks.get(node)
             colour = self._colours.get(self._of.lane_of(node), OTHER) if task else OTHER
             yield f'<g class="{"review" if self._is_review(node) else "step" if task else "end"}">'
-            told = "\n".join(clean(line) for line in self._told(node, task))
-            yield f"<title>{escape(told)}</title>"
+            tooltip = "\n".join(clean(line) for line in self._told(node, task))
+            yield f"<title>{escape(tooltip)}</title>"
             yield from self._box(node, task, colour)
             yield "</g>"
 
@@ -169,7 +178,8 @@ class _Drawing:
         left, top, review = x - WIDTH / 2, y - height / 2, self._is_review(node)
         look = ' stroke-dasharray="6 3" stroke-width="2.5"' if review else ' stroke-width="1.5"'
         yield (
-            f'<rect x="{_n(left)}" y="{_n(top)}" width="{_n(WIDTH)}" height="{_n(height)}" rx="{_n(6 if task else height / 2)}"'
+            f'<rect x="{_n(left)}" y="{_n(top)}" width="{_n(WIDTH)}" height="{_n(height)}" '
+            f'rx="{_n(6 if task else height / 2)}"'
             f' fill="{colour.fill}" stroke="{colour.border}"{look}/>'
         )
         at = top + PADDING + 11
@@ -204,7 +214,9 @@ class _Drawing:
         if task is None:
             return
         yield f"{'review' if task.kind == 'review' else 'step'} by {self._of.lane_of(node)}"
-        yield f"cost {usd(self._cost(task))} ({task.cost_basis}), takes {hours(self._took(task))} ({task.duration_basis})"
+        yield (
+            f"cost {usd(self._cost(task))} ({task.cost_basis}), takes {hours(self._took(task))} ({task.duration_basis})"
+        )
         yield f"p {task.p:.4g} ({task.p_basis}), q {task.q:.4g} ({task.q_basis})"
         if node in self._of.start_ms and node in self._of.finish_ms:
             yield f"from {hours(self._of.start_ms[node])} to {hours(self._of.finish_ms[node])}"
@@ -213,7 +225,7 @@ class _Drawing:
 
 
 def _shortened(words: str) -> str:
-    """As wide as there is room, the share at its end kept."""
+    """Shortens a line to the width available, and keeps the share at its end."""
     name, opening, share = words.rpartition(" (")
     if not opening or not share.endswith("%)"):
         return text.shorten(words, FIGURES, WORDS)

@@ -1,7 +1,7 @@
-"""Text in boxes: cleaned of what a file or a screen must not get, measured, wrapped.
+"""Cleans, measures and wraps text in boxes.
 
-Widths are those of DejaVu Sans, the widest of the fonts that a browser takes for `sans-serif`: what fits by them fits
-everywhere.
+Widths are those of DejaVu Sans, the widest of the fonts that browsers use for `sans-serif`, so text fits in any of
+them.
 """
 
 import re
@@ -33,31 +33,32 @@ _PLACES = re.compile(r"(?<=[_\-/.:,;|])(?=\w)|(?<=[a-z])(?=[A-Z][a-z])")
 
 
 def width(text: str, size: float) -> float:
-    """Pixels that `text` takes at a font size of `size` pixels."""
+    """Returns the width of `text` in pixels, at a font size of `size` pixels."""
     return size * sum(_em(char) for char in text)
 
 
 def wrap(text: str, size: float, limit: float, lines: int) -> list[str]:
-    """At most `lines` lines, none wider than `limit` pixels: broken between words, else after _ - / and the like, else
-    anywhere.
+    """Returns at most `lines` lines, none wider than `limit` pixels.
+
+    Lines are broken between words, else after _ - / and similar signs, else anywhere.
     """
-    made: list[str] = []
+    wrapped: list[str] = []
     line = ""
     for space, piece in _pieces(clean(text), size, limit):
         joined = line + space + piece if line else piece
         if width(joined, size) <= limit:
             line = joined
             continue
-        made.append(line)
+        wrapped.append(line)
         line = piece
-    made.append(line)
-    if len(made) > lines:
-        made = [*made[: lines - 1], shorten(f"{made[lines - 1]} {made[lines]}", size, limit)]
-    return made
+    wrapped.append(line)
+    if len(wrapped) > lines:
+        wrapped = [*wrapped[: lines - 1], shorten(f"{wrapped[lines - 1]} {wrapped[lines]}", size, limit)]
+    return wrapped
 
 
 def shorten(text: str, size: float, limit: float) -> str:
-    """`text`, cut with an ellipsis where it is wider than `limit` pixels."""
+    """Returns `text`, cut with an ellipsis where it is wider than `limit` pixels."""
     if width(text, size) <= limit:
         return text
     cut = text
@@ -77,20 +78,20 @@ def _em(char: str) -> float:
 
 
 def _pieces(text: str, size: float, limit: float) -> list[tuple[str, str]]:
-    """(what joins it to the piece before, the piece), none wider than `limit`."""
-    found: list[tuple[str, str]] = []
+    """Returns pieces of the text, none wider than `limit`, each with what joins it to the piece before."""
+    pieces: list[tuple[str, str]] = []
     for word in text.split(" "):
         parts = (
             [word]
             if width(word, size) <= limit
             else [cut for part in _PLACES.split(word) for cut in _cut(part, size, limit)]
         )
-        found += [(" " if i == 0 else "", part) for i, part in enumerate(parts)]
-    return found
+        pieces += [(" " if i == 0 else "", part) for i, part in enumerate(parts)]
+    return pieces
 
 
 def _cut(word: str, size: float, limit: float) -> list[str]:
-    """A word too wide for a line, in parts that are not; marks stay with their letter."""
+    """Splits a word that is too wide for a line; combining marks stay with their letter."""
     parts, line = [], ""
     for char in word:
         if line and width(line + char, size) > limit and unicodedata.category(char) not in _UNSEEN:

@@ -1,7 +1,4 @@
-"""What a contract's page shows, worked out from rows of the lake: tiles, tables, bars and intervals on common scales.
-
-The rows behind the contracts' pages.
-"""
+"""Computes the content of a contract's page from rows of the lake: tiles, tables, and bars on common scales."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,10 +18,11 @@ MOST_INTENTIONS, MOST_PICTURES, MOST_LEFT_OUT = 200, 8, 200
 
 @dataclass(frozen=True)
 class ContractPage:
-    """Rows of the contract's tables: `workflows` by intake, Intention and rank; `pictures` by workflow id, of the best
-    first.
+    """Rows of the contract's tables.
 
-    `left_out`: what of the documents was not read, and why; `rules`: those that were not applied, with their questions.
+    `workflows` are ordered by intake, Intention and rank; `pictures` are by workflow id, of the best ones only.
+    `left_out`: parts of the documents that were not read, and why; `rules`: rules that were not applied, with their
+    questions.
     """
 
     head: Row
@@ -38,8 +36,9 @@ class ContractPage:
 
     @property
     def best(self) -> list[Row]:
-        """The rank-1 workflows, as many as a page can hold: those with the largest Reward, in the order of their
-        intakes.
+        """The rank-1 workflows, at most MOST_INTENTIONS.
+
+        Those with the largest Reward are kept, in the order of their intakes.
         """
         first = [row for row in self.workflows if row["rank"] == 1]
         largest = sorted(first, key=lambda r: -(r["reward_usd"] or 0.0))[:MOST_INTENTIONS]
@@ -48,13 +47,13 @@ class ContractPage:
 
     @property
     def shown(self) -> list[Row]:
-        """Every ranked workflow of the Intentions that are shown."""
+        """Every ranked workflow of the Intentions on the page."""
         intentions = {row["intention_id"] for row in self.best}
         return [row for row in self.workflows if row["intention_id"] in intentions]
 
     @property
     def undecided(self) -> list[tuple[Row, Row]]:
-        """Rank-1 workflows whose lead is not sure, each with the one that it leads."""
+        """Rank-1 workflows with an undecided verdict, each with the second rank."""
         second = {row["intention_id"]: row for row in self.workflows if row["rank"] == 2}
         return [
             (row, second[row["intention_id"]])
@@ -64,17 +63,17 @@ class ContractPage:
 
     @property
     def judged(self) -> bool:
-        """Is it known of any rank how sure it is?"""
+        """Whether any rank-1 workflow has a verdict."""
         return any(row["verdict"] for row in self.best)
 
     @property
     def infeasible(self) -> list[Row]:
-        """Rank-1 workflows that break a constraint: nothing that keeps all of them was found."""
+        """Rank-1 workflows that violate a constraint, because no feasible one exists."""
         return [row for row in self.best if row["feasible"] is False]
 
 
 def largest_intentions(workflows: Iterable[Row]) -> list[str]:
-    """The workflows whose pictures a page shows: the rank-1 ones with the largest Reward."""
+    """Returns the workflows whose pictures a page shows: the rank-1 ones with the largest Reward."""
     first = sorted(
         (row for row in workflows if row["rank"] == 1), key=lambda r: (-(r["reward_usd"] or 0.0), r["workflow_id"])
     )
@@ -83,33 +82,31 @@ def largest_intentions(workflows: Iterable[Row]) -> list[str]:
 
 @dataclass(frozen=True)
 class Scale:
-    """Dollars to per cent of a bar's width, zero always on it."""
+    """Maps dollars to per cent of a bar's width; zero is always on the scale."""
 
     low: float
     high: float
 
     @classmethod
     def of(cls, *values: float | None) -> "Scale":
-        """That holds all values that are known."""
+        """Returns a scale that contains all known values."""
         known = [v for v in values if v is not None]
         return cls(min([0.0, *known]), max([0.0, *known]))
 
     def at(self, value: float) -> float:
-        """Where a value stands, 0 to 100."""
+        """Returns the position of a value, 0 to 100."""
         return 100 * (value - self.low) / (self.high - self.low) if self.high > self.low else 0.0
 
 
 def total(rows: Iterable[Row], column: str) -> float | None:
-    """Sum of a column; unknown as soon as one value is."""
+    """Returns the sum of a column, None where any value is unknown."""
     values = [row[column] for row in rows]
     return None if not values or any(v is None for v in values) else sum(values)
 
 
 @dataclass(frozen=True)
 class KnownCost:
-    """A sum of known costs in dollars, None where none is known; the share of it that is assumed; the steps that it
-    leaves out.
-    """
+    """A sum of known costs in dollars (None where none is known), its assumed share, and the steps left out."""
 
     usd: float | None
     assumed_share: float | None
@@ -117,7 +114,7 @@ class KnownCost:
 
 
 def known_cost(rows: Sequence[Row]) -> KnownCost:
-    """Of workflows."""
+    """Returns the known cost of workflows."""
     known = [(row["cost_usd"], row["cost_assumed_share"] or 0.0) for row in rows if row["cost_usd"] is not None]
     whole = math.fsum(usd for usd, _ in known)
     assumed = math.fsum(usd * part for usd, part in known) / whole if whole > 0 else None
@@ -125,13 +122,13 @@ def known_cost(rows: Sequence[Row]) -> KnownCost:
 
 
 def paired(rows: Sequence[Row], column: str, against: str) -> tuple[float, float, int] | None:
-    """Sums of two columns over the rows that know both, and how many those are; None where none does."""
+    """Returns the sums of two columns over the rows that have both, and the number of these rows, or None."""
     both = [(row[column], row[against]) for row in rows if row[column] is not None and row[against] is not None]
     return (sum(a for a, _ in both), sum(b for _, b in both), len(both)) if both else None
 
 
 def mean(rows: Sequence[Row], column: str) -> float | None:
-    """Mean over the rows that know it."""
+    """Returns the mean over the rows that have a value, or None."""
     known = [row[column] for row in rows if row[column] is not None]
     return sum(known) / len(known) if known else None
 
@@ -139,13 +136,16 @@ def mean(rows: Sequence[Row], column: str) -> float | None:
 def contract_pages(
     connection: duckdb.DuckDBPyConnection, client: str | None, contract: str | None
 ) -> Iterator[ContractPage]:
-    """A page a contract with a result; raises LakeError naming what there is when the filter leaves none."""
+    """Yields a page for each contract with a result.
+
+    Raises LakeError naming the existing results where the filter leaves none.
+    """
     heads = rows(connection, "page_head", client=client, contract=contract)
     if not heads:
-        there = connection.sql("SELECT client || ' / ' || contract FROM current_results ORDER BY ALL").fetchall()
+        existing = connection.sql("SELECT client || ' / ' || contract FROM current_results ORDER BY ALL").fetchall()
         raise LakeError(
-            "no results for that; there are results of: " + ", ".join(name for (name,) in there)
-            if there
+            "no results for that; there are results of: " + ", ".join(name for (name,) in existing)
+            if existing
             else "no results yet; `opus generate` makes them"
         )
     for head in heads:

@@ -1,5 +1,6 @@
-"""A contract's page as HTML. Every text is escaped by Jinja; the page's policy forbids whatever is not in the file
-itself.
+"""Renders a contract's page as HTML.
+
+Jinja escapes every text, and the page's policy forbids whatever is not in the file itself.
 """
 
 import base64
@@ -28,7 +29,7 @@ from opus_pipelines.reporting.page.contract import (
 
 
 def render(page: ContractPage) -> str:
-    """The page; equal rows give equal text."""
+    """Returns the HTML of a page; equal rows give equal text."""
     best = page.best
     rewards = Scale.of(
         *(
@@ -68,20 +69,20 @@ def render(page: ContractPage) -> str:
 
 
 def render_index(pages: Sequence[tuple[str, ContractPage]]) -> str:
-    """A page that leads to the others: (file name, page)."""
+    """Returns the HTML of a page with links to the others, given as (file name, page)."""
     return _environment().get_template("index.html").render(pages=pages, **_inline())
 
 
 @cache
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("opus_pipelines.reporting.page", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "usd": formatting.usd,
         "share": formatting.share,
         "hours": formatting.hours,
@@ -90,7 +91,7 @@ def _environment() -> Environment:
         "paired_with": paired,
         "decision": decision_text,
     }
-    made.globals |= {
+    environment.globals |= {
         "within": formatting.within,
         "deadline": formatting.deadline,
         "is_far": formatting.is_far,
@@ -100,26 +101,29 @@ def _environment() -> Environment:
         "known_cost": known_cost,
         "most_left_out": MOST_LEFT_OUT,
     }
-    return made
+    return environment
 
 
 def _reward_of(row: Row) -> str:
-    """The Reward; where nobody states a gain, that."""
+    """Formats the Reward, or states that no gain is stated."""
     return "no gain stated" if row["gain_usd"] is None else formatting.usd(row["reward_usd"])
 
 
 def _shown(text: str | None) -> str:
-    """One line without control characters and direction overrides; unknown is a dash."""
+    """Returns one line without control characters and direction overrides; a dash where the text is unknown."""
     return "–" if text is None else clean(text)
 
 
 @cache
 def _inline() -> dict[str, Markup]:
-    """Style and script as they stand in the page, and the policy that lets these two run and nothing else."""
+    """Returns style and script for the page, and the content security policy that allows only these two."""
     style, script = (
         files("opus_pipelines.reporting.page").joinpath(name).read_text("utf-8") for name in ("page.css", "page.js")
     )
-    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
+    policy = (
+        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'; "
+        f"form-action 'none'"
+    )
     return {"style": Markup(style), "script": Markup(script), "policy": Markup(policy)}
 
 
