@@ -1,7 +1,7 @@
-"""A workflow file that a person changed, held against what is known: the same workflow as tasks, waits and people, or
-what is wrong in it.
+"""Reads a workflow file that a person edited, and checks it against the known tasks.
 
-Figures in the file (p, cost, time) are not read: the workflow is evaluated by the figures of history like any other.
+The figures in the file (p, cost, time) are not read: the workflow is evaluated by the figures of history like any
+other.
 """
 
 import difflib
@@ -21,8 +21,10 @@ UNSTATED: Who = (None, None, None)
 
 @dataclass(frozen=True)
 class KnownTasks:
-    """The tasks that a workflow may have: their titles by id, ids by each of their names as `folded` writes it, who
-    does each, most frequent first.
+    """The tasks that a workflow may have.
+
+    `titles` is by id. `names` maps each folded name (`folded`) to ids. `ways` maps each id to its actors, most frequent
+    first.
     """
 
     titles: Mapping[str, str]
@@ -30,7 +32,7 @@ class KnownTasks:
     ways: Mapping[str, Sequence[Who]]
 
     def nearest(self, name: str) -> str:
-        """The names that are spelled most like it, for a person."""
+        """Returns the names with the most similar spelling, as text."""
         shown = {folded(title): title for title in self.titles.values() if folded(title) in self.names}
         wanted = folded(name)
         inside = [key for key in shown if wanted and wanted in key]
@@ -45,7 +47,7 @@ class KnownTasks:
 
 
 def read_edited_workflow(file: WorkflowFile, known: KnownTasks, where: str) -> tuple[Content, dict[str, str]]:
-    """The workflow of the file and the titles of its tasks. Raises InputError with everything that is wrong in it."""
+    """Returns the workflow of the file and the titles of its tasks; raises InputError with every defect in it."""
     try:
         workflow = file.workflow()
     except WorkflowError as error:
@@ -72,21 +74,25 @@ def read_edited_workflow(file: WorkflowFile, known: KnownTasks, where: str) -> t
     waits = frozenset((ids[a], ids[b]) for a, b in _waits(workflow, ids, reviews))
     order = tuple(ids[node] for node in workflow.topological() if node in ids)
     by_id = {entry.id: entry for entry in file.tasks}
-    reviewers = {ids[node]: _said(by_id[review]) for review, node in reviews.items() if node is not None}
+    reviewers = {ids[node]: _stated_actor(by_id[review]) for review, node in reviews.items() if node is not None}
     return Content(order, waits, {ids[node]: found for node, found in who.items()}, reviewers), {
         t: known.titles[t] for t in order
     }
 
 
 def _task(entry: TaskEntry, known: KnownTasks, wrong: list[str]) -> str | None:
-    """The task of a step: by its id, else by its name; None, and a line in `wrong`, where it cannot be told."""
+    """Returns the task of a step by its id, else by its name.
+
+    Where the task is unknown it returns None and adds a line to `wrong`.
+    """
     named = known.names.get(folded(entry.title), frozenset()) if entry.title else frozenset[str]()
     if entry.task_id is not None and entry.task_id in known.titles:
         if entry.title is None or entry.task_id in named:
             return entry.task_id
         own = known.titles[entry.task_id]
         wrong.append(
-            f"step {entry.id!r} has the task_id of {own!r} and the title {entry.title!r}: correct the title, or remove the task_id "
+            f"step {entry.id!r} has the task_id of {own!r} and the title {entry.title!r}: "
+            "correct the title, or remove the task_id "
             f"({known.nearest(entry.title) if not named else f'then it is the task {entry.title!r}'})"
         )
         return None
@@ -95,7 +101,8 @@ def _task(entry: TaskEntry, known: KnownTasks, wrong: list[str]) -> str | None:
     called = entry.title or entry.task_id or entry.id
     if named:
         wrong.append(
-            f"step {entry.id!r}: {len(named)} tasks are called {called!r}; state the task_id: {', '.join(sorted(named))}"
+            f"step {entry.id!r}: {len(named)} tasks are called {called!r}; "
+            f"state the task_id: {', '.join(sorted(named))}"
         )
     else:
         wrong.append(f"step {entry.id!r}: no task is called {called!r}; {known.nearest(called)}")
@@ -103,29 +110,29 @@ def _task(entry: TaskEntry, known: KnownTasks, wrong: list[str]) -> str | None:
 
 
 def _who(entry: TaskEntry, task: str | None, known: KnownTasks, wrong: list[str]) -> Who:
-    """Who does it: as stated, the most frequent way where nothing is stated."""
-    said = _said(entry)
-    ways = known.ways.get(task or "", (UNSTATED,)) or (UNSTATED,)
-    if said in ways or task is None:
-        return said
-    if said == UNSTATED:
-        return ways[0]
-    fitting = [way for way in ways if all(a is None or a == b for a, b in zip(said, way, strict=True))]
+    """Returns the actor of a step: the stated one, or the most frequent one where none is stated."""
+    stated = _stated_actor(entry)
+    actors = known.ways.get(task or "", (UNSTATED,)) or (UNSTATED,)
+    if stated in actors or task is None:
+        return stated
+    if stated == UNSTATED:
+        return actors[0]
+    fitting = [actor for actor in actors if all(a is None or a == b for a, b in zip(stated, actor, strict=True))]
     if fitting:
         return fitting[0]
     wrong.append(
-        f"step {entry.id!r}: history does not know {known.titles[task]!r} done by {in_words(said)}, so it has no figures; "
-        f"it is done by {', '.join(in_words(way) for way in ways[:NEAREST])}"
+        f"step {entry.id!r}: history does not know {known.titles[task]!r} done by {in_words(stated)}, "
+        f"so it has no figures; it is done by {', '.join(in_words(actor) for actor in actors[:NEAREST])}"
     )
-    return said
+    return stated
 
 
-def _said(entry: TaskEntry) -> Who:
+def _stated_actor(entry: TaskEntry) -> Who:
     return entry.actor_kind or None, entry.model or None, entry.actor_group or None
 
 
 def _reviewed(entry: TaskEntry, workflow: Workflow, tasks: Mapping[str, str | None], wrong: list[str]) -> str | None:
-    """The step that a review stands behind."""
+    """Returns the step that a review stands behind."""
     before = workflow.predecessors(entry.id)
     if len(before) == 1 and before[0] in tasks:
         return before[0]
@@ -137,7 +144,7 @@ def _reviewed(entry: TaskEntry, workflow: Workflow, tasks: Mapping[str, str | No
 def _waits(
     workflow: Workflow, tasks: Mapping[str, str], reviews: Mapping[str, str | None]
 ) -> Iterator[tuple[str, str]]:
-    """Pairs of steps of which the second waits for the first, past reviews."""
+    """Yields pairs of steps of which the second waits for the first; reviews are skipped."""
     for src, dst in workflow.edges:
         first, second = reviews.get(src) or src, reviews.get(dst) or dst
         if first in tasks and second in tasks and first != second:

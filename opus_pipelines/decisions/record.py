@@ -1,6 +1,4 @@
-"""The decisions on a contract's workflows as they are kept in the lake: one file a decision, numbered, added and never
-changed.
-"""
+"""Keeps the decisions on a contract's workflows in the lake: one numbered file per decision, never changed."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -22,9 +20,9 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Content:
-    """What tells one workflow from another: its tasks, which waits for which, and who does each.
+    """The identity of a workflow: its tasks, which task waits for which, and who does each.
 
-    `tasks` stand in one order that keeps `waits`; `who` goes by task, `reviews` by the task that the review stands
+    `tasks` stand in one order that keeps `waits`. `who` is by task, `reviews` by the task that the review stands
     behind.
     """
 
@@ -40,7 +38,7 @@ class Content:
 
     @cached_property
     def signature(self) -> tuple[Any, ...]:
-        """Equal for equal workflows, whatever the order in which their steps are listed."""
+        """A value that is equal for equal workflows, in whatever order their steps are listed."""
         steps = {(task, *self.who[task]) for task in self.tasks} | {
             (review_id(task), *who) for task, who in self.reviews.items()
         }
@@ -49,7 +47,7 @@ class Content:
 
 @dataclass(frozen=True)
 class DecidedStep:
-    """A row of the column `steps`."""
+    """One row of the column `steps`."""
 
     task_id: str
     title: str
@@ -61,7 +59,7 @@ class DecidedStep:
 
     @property
     def who(self) -> Who:
-        """Who does it."""
+        """The actor of the step."""
         return self.actor_kind, self.model, self.actor_group
 
 
@@ -88,24 +86,25 @@ class Decision:
 
     @property
     def decision_id(self) -> str:
-        """What other datasets call it."""
+        """The id that other datasets use for the decision."""
         return make_id("d", self.client, self.contract, self.number)
 
     @cached_property
     def content(self) -> Content:
-        """The workflow, by the task ids of the day of the decision."""
+        """The workflow, with the task ids of the day of the decision."""
         return content_of(self.steps)
 
     @property
     def titles(self) -> dict[str, str]:
-        """The name of each task on the day of the decision."""
+        """The title of each task on the day of the decision."""
         return {step.task_id: step.title for step in self.steps if not step.is_review}
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """All decisions on one contract, by number. `followers`: of a task id that the id ledger calls former, the ids of
-    its tasks now.
+    """All decisions on one contract, by number.
+
+    `followers` maps a former task id of the id ledger to the ids of its present tasks.
     """
 
     made: tuple[Decision, ...] = ()
@@ -116,8 +115,9 @@ class Decisions:
 
     @property
     def versions(self) -> list[str]:
-        """A hash of the decisions up to each number: the last one tells what a result was made with. Empty without
-        decisions.
+        """A hash of the decisions up to each number; empty without decisions.
+
+        A result records the last hash, which states the decisions that it was generated with.
         """
         found, last = [], ""
         for one in self.made:
@@ -128,8 +128,9 @@ class Decisions:
         return found
 
     def chosen(self, intention_id: str) -> Decision | None:
-        """The workflow that stands for this Intention: the last one accepted or edited that was not rejected for it
-        afterwards.
+        """Returns the decision that holds for this Intention; None where there is none.
+
+        It is the last one accepted or edited whose workflow was not rejected for the Intention afterwards.
         """
         rejected = set()
         for one in reversed([d for d in self.made if d.intention_id == intention_id]):
@@ -141,8 +142,10 @@ class Decisions:
         return None
 
     def rejected(self, intention_id: str) -> list[Decision]:
-        """The workflows that are not offered for this Intention. The Intention's own last decision on a workflow
-        holds; where it has none, the last one of the contract does.
+        """Returns the rejections that exclude a workflow from this Intention.
+
+        The Intention's own last decision on a workflow holds. Where it has none, the last decision of the contract
+        holds.
         """
         last: dict[Any, Decision] = {}
         for one in [*self.made, *(d for d in self.made if d.intention_id == intention_id)]:
@@ -150,7 +153,7 @@ class Decisions:
         return [one for one in last.values() if one.decision == "reject"]
 
     def chosen_elsewhere(self, intention_id: str) -> list[Decision]:
-        """The workflows that stand for the contract's other Intentions."""
+        """Returns the decisions that hold for the contract's other Intentions."""
         others = dict.fromkeys(d.intention_id for d in self.made if d.intention_id != intention_id)
         return [found for other in others if (found := self.chosen(other))]
 
@@ -159,12 +162,12 @@ NO_DECISIONS = Decisions()
 
 
 def in_words(who: Who) -> str:
-    """An actor for a person."""
+    """Returns an actor as text."""
     return " ".join(filter(None, who)) or "nobody known"
 
 
 def content_of(steps: Iterable[DecidedStep]) -> Content:
-    """The workflow of these rows. A step that waits for a review waits for the review's task."""
+    """Returns the workflow of these rows. A step that waits for a review waits for the review's task."""
     steps = list(steps)
     tasks = [s for s in steps if not s.is_review]
     waits = {(steps[place].task_id, s.task_id) for s in tasks for place in s.after if steps[place].task_id != s.task_id}
@@ -177,7 +180,7 @@ def content_of(steps: Iterable[DecidedStep]) -> Content:
 
 
 def steps_of(content: Content, titles: Mapping[str, str]) -> tuple[DecidedStep, ...]:
-    """The rows of a workflow, each review directly behind its task."""
+    """Returns the rows of a workflow, each review directly behind its task."""
     places: dict[str, int] = {}  # of the step that those wait for which wait for the task
     found: list[DecidedStep] = []
     before = defaultdict(list)
@@ -194,7 +197,7 @@ def steps_of(content: Content, titles: Mapping[str, str]) -> tuple[DecidedStep, 
 
 
 def decisions_of(lake: Lake, client: str, contract: str) -> Decisions:
-    """What was decided on a contract, with what became of the task ids since."""
+    """Returns the decisions on a contract, and the present ids of task ids that changed since."""
     table = read_table(DECISIONS, lake.folder(DECISIONS, client_key=client, contract_key=contract))
     made = tuple(sorted((_decision(row) for row in table.to_pylist()), key=lambda d: d.number))
     wanted = {step.task_id for one in made for step in one.steps}
@@ -202,7 +205,7 @@ def decisions_of(lake: Lake, client: str, contract: str) -> Decisions:
 
 
 def add(lake: Lake, decision: Decision) -> Decision:
-    """Keep a decision under the contract's next number. Only the holder of the lake's lock may."""
+    """Adds a decision under the contract's next number; the caller must hold the lock of the lake."""
     folder = lake.folder(DECISIONS, client_key=decision.client, contract_key=decision.contract)
     numbered = replace(
         decision,

@@ -1,6 +1,4 @@
-"""What was decided on a ranked workflow, in words: what the ranking follows already, and what it will follow when it
-is made again.
-"""
+"""Describes the decisions on a ranked workflow: those the ranking applied, and those the next one will apply."""
 
 from typing import Any
 
@@ -17,22 +15,23 @@ _PAST = {"accept": "accepted", "reject": "rejected", "edit": "edited"}
 
 
 def decision_text(row: Row) -> str | None:
-    """One line for a row with the columns `decision` to `better_by_usd` of workflows/optimized and the last decision
-    on it; None where nobody decided.
+    """Returns one line about the decisions on a workflow; None where there is none.
+
+    The row has the columns `decision` to `better_by_usd` of workflows/optimized, and the last decision on the workflow.
     """
-    said = []
+    parts = []
     if row["decision"]:
-        said.append(_with_reason(row["decision"], row["decided_by"], row["decided_why"]))
+        parts.append(_with_reason(row["decision"], row["decided_by"], row["decided_why"]))
     if row["better_workflow_id"]:
-        said.append(f"a better one exists: {row['better_workflow_id']}{_by(row)}")
+        parts.append(f"a better one exists: {row['better_workflow_id']}{_by(row)}")
     if row["decision_note"]:
-        said.append(clean(row["decision_note"]))
+        parts.append(clean(row["decision_note"]))
     kind, number = row["last_decision"], row["last_number"]
     if kind and number > row["applied_number"]:
-        said.append(f"{_with_reason(_PAST[kind], row['last_by'], row['last_why'])}; it {_NEXT[kind]}")
+        parts.append(f"{_with_reason(_PAST[kind], row['last_by'], row['last_why'])}; it {_NEXT[kind]}")
     elif kind and not row["decision"] and number < row["applied_number"]:
-        said.append(f"{_PAST[kind]} by decision {number}; decision {row['applied_number']} on this intake came later")
-    return "; ".join(said) or None
+        parts.append(f"{_PAST[kind]} by decision {number}; decision {row['applied_number']} on this intake came later")
+    return "; ".join(parts) or None
 
 
 def _with_reason(what: str, who: str | None, why: str | None) -> str:
@@ -40,8 +39,9 @@ def _with_reason(what: str, who: str | None, why: str | None) -> str:
 
 
 def _by(row: Row) -> str:
-    """How much more it earns; where support decides, by what it is better. One that ranks higher though it earns no
-    more keeps constraints that the chosen one does not.
+    """Returns by how much the better workflow earns more; where support decides, in what it is better.
+
+    A workflow that ranks higher without earning more keeps constraints that the chosen one breaks.
     """
     more_usd = row["better_by_usd"]
     if row["completeness"] == "support":

@@ -1,7 +1,7 @@
-"""How much of a total of costs or times is assumed, and of how many steps nothing is known: what stands beside every
-total.
+"""Computes which share of a total of costs or times is assumed, and how many steps have an unknown figure.
 
-A probability of success is told the same way: it is unknown where no outcome of any of its steps was ever observed.
+Both figures stand next to every total. A success probability is treated the same way: it is unknown where no outcome of
+any of its steps was ever observed.
 """
 
 import math
@@ -17,9 +17,7 @@ ASSUMED = frozenset(
 
 @dataclass(frozen=True)
 class AssumedShares:
-    """Of a total of steps: the share of its known part that is assumed (None where nothing is known), and the steps of
-    unknown figure.
-    """
+    """The assumed share of the known part of a total (None where nothing is known), and its steps of unknown figure."""
 
     cost_assumed_share: float | None
     cost_unknown_steps: int
@@ -27,12 +25,12 @@ class AssumedShares:
     duration_unknown_steps: int
 
     def row(self) -> dict[str, float | int | None]:
-        """As columns of a table."""
+        """Returns the fields as columns of a table."""
         return asdict(self)
 
 
 def assumed(tasks: Iterable[TaskNode]) -> AssumedShares:
-    """Of the steps of a workflow, reviews among them."""
+    """Returns the assumed shares of the steps of a workflow, reviews included."""
     found = list(tasks)
     return assumed_of(
         ((t.known_cost_usd, t.cost_basis) for t in found), ((t.known_duration_ms, t.duration_basis) for t in found)
@@ -42,40 +40,40 @@ def assumed(tasks: Iterable[TaskNode]) -> AssumedShares:
 def assumed_of(
     costs: Iterable[tuple[float | None, str | None]], times: Iterable[tuple[float | None, str | None]]
 ) -> AssumedShares:
-    """The same of figures with their bases; a figure of None is unknown."""
+    """Returns the assumed shares of figures with their bases; a figure of None is unknown."""
     return AssumedShares(*_share(costs), *_share(times))
 
 
 def total_usd(tasks: Iterable[TaskNode], total: float) -> float | None:
-    """A total over these steps; None where no step has a known cost and nothing else was added to it: unknown is not
-    0.
-    """
+    """Returns the total; None where no step has a known cost and nothing else was added, because unknown is not 0."""
     found = list(tasks)
     return None if found and not total and all(t.cost_basis == UNKNOWN for t in found) else total
 
 
 def total_ms(tasks: Iterable[TaskNode], total: float) -> float | None:
-    """The same of durations."""
+    """Returns the total duration; None where no step has a known duration and nothing else was added."""
     found = list(tasks)
     return None if found and not total and all(t.duration_basis == UNKNOWN for t in found) else total
 
 
 def known_success(tasks: Iterable[TaskNode], success: float) -> float | None:
-    """The probability that a workflow of these steps succeeds; None where every step's p is a prior: a product of
-    priors is no estimate.
+    """Returns the probability that a workflow of these steps succeeds.
+
+    Returns None where the p of every step is a prior, because a product of priors is not an estimate.
     """
     found = list(tasks)
     return None if found and success_unknown_steps(found) == len(found) else success
 
 
 def success_unknown_steps(tasks: Iterable[TaskNode]) -> int:
-    """How many steps have a p that rests on no observed outcome."""
+    """Returns how many steps have a p without an observed outcome."""
     return sum(task.p_basis == "prior" for task in tasks)
 
 
 def _share(figures: Iterable[tuple[float | None, str | None]]) -> tuple[float | None, int]:
-    """The share of the known total with an assumed basis, of the steps where the total is 0; and how many figures are
-    unknown.
+    """Returns the assumed share of the known total, and the number of unknown figures.
+
+    Where the known total is 0, the share is that of the steps.
     """
     found = list(figures)
     known = [(value, basis in ASSUMED) for value, basis in found if value is not None]

@@ -1,5 +1,6 @@
-"""Many workflows of one shape in one NumPy pass: EVAL (1)-(7) over arrays whose rows are workflows, with the figures
-of `evaluate`.
+"""Evaluates many workflows of one shape in one NumPy pass: EVAL (1)-(7) over arrays with one row per workflow.
+
+The figures are those of `evaluate`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,13 +19,12 @@ ROWS = 1 << 14  # of one pass: its arrays stay in the processor's cache, and mem
 
 @dataclass(frozen=True)
 class Figures:
-    """The parameters of n workflows that share nodes and edges. Columns follow `Workflow.inputs`, `.tasks` and
-    `.outputs`.
+    """The parameters of n workflows that share nodes and edges.
 
-    p, q, cost_usd, duration_ms: (n, tasks); prior: (n, inputs); gain_usd: (n, outputs), None where no gain is stated;
-    `held`: resource name to (n, tasks).
-    imputed_usd: (n, tasks), what stands for unknown costs and times: it lowers the Reward and is in no cost. An array
-    of one row stands for all rows.
+    The columns follow `Workflow.inputs`, `.tasks` and `.outputs`. p, q, cost_usd and duration_ms are (n, tasks), prior
+    is (n, inputs), and gain_usd is (n, outputs), None where no gain is stated. `held` maps a resource name to (n,
+    tasks). imputed_usd is (n, tasks): the amount that stands for unknown costs and times; it lowers the Reward and is
+    part of no cost. An array with one row stands for all rows.
     """
 
     p: Floats
@@ -38,8 +38,9 @@ class Figures:
 
     @classmethod
     def of(cls, workflow: Workflow, cost: Cost) -> "Figures":
-        """One workflow's own parameters, as arrays of one row; what its tasks consume beside dollars is priced into
-        `cost_usd`.
+        """Returns the parameters of one workflow as arrays of one row.
+
+        `cost_usd` includes the price of the other resources that the tasks consume.
         """
         tasks = workflow.tasks
         columns = {
@@ -58,12 +59,12 @@ class Figures:
 
     @property
     def rows(self) -> int:
-        """n."""
+        """The number n of workflows."""
         plain = self.p, self.q, self.cost_usd, self.duration_ms, self.prior, self.gain_usd, self.imputed_usd
         return max(len(a) for a in (*plain, *self.held.values()) if a is not None)
 
     def part(self, start: int, stop: int) -> "Figures":
-        """Rows start..stop; single rows stay as they are."""
+        """Returns the rows start..stop; arrays of one row stay as they are."""
 
         def cut(a: Floats) -> Floats:
             return a if len(a) == 1 else a[start:stop]
@@ -77,8 +78,9 @@ class Figures:
 
 @dataclass(frozen=True)
 class Batch:
-    """Figures of n workflows, each (n,). `worth`: by which they are compared, as in `Evaluation`; the cost is what is
-    known of it.
+    """The figures of n workflows, each (n,).
+
+    `worth` is the value by which they are compared, as in `Evaluation`; the cost is the known cost.
     """
 
     worth: Floats
@@ -88,7 +90,7 @@ class Batch:
 
 
 def evaluate_batch(workflow: Workflow, figures: Figures, cost: Cost) -> Batch:
-    """EVAL (1)-(7) of every row, success in the product form; equal to `evaluate` up to rounding (1e-12)."""
+    """Evaluates EVAL (1)-(7) of every row, success in the product form; equal to `evaluate` up to rounding (1e-12)."""
     shape = _Shape.of(workflow)
     n = figures.rows
     parts = [_pass(shape, figures.part(i, min(i + ROWS, n)), min(i + ROWS, n) - i, cost) for i in range(0, n, ROWS)]
@@ -97,7 +99,7 @@ def evaluate_batch(workflow: Workflow, figures: Figures, cost: Cost) -> Batch:
 
 @dataclass(frozen=True)
 class _Shape:
-    """Nodes in topological order: (kind, its column, the places of its parents)."""
+    """The nodes in topological order: (kind, its column, the positions of its parents)."""
 
     nodes: tuple[tuple[str, int, tuple[int, ...]], ...]
 
@@ -152,8 +154,9 @@ def _pass(shape: _Shape, figures: Figures, rows: int, cost: Cost) -> tuple[Float
 
 
 def _held_usd(figures: Figures, start_of: Mapping[int, Floats], rows: int, cost: Cost) -> Floats:
-    """<w_r, R^(r)> by (3), (18): the most that is held at any task's start; only resources with a weight are looked
-    at.
+    """Returns <w_r, R^(r)> by (3), (18): the largest amount held at the start of any task.
+
+    Resources without a weight are skipped.
     """
     weights = weights_held(cost)
     found = np.zeros(rows)

@@ -1,9 +1,8 @@
-"""Success by exact inference on the Bayesian network of EVAL A2: what the product form approximates where branches
-meet again.
+"""Infers success exactly on the Bayesian network of EVAL A2; the product form approximates it where branches meet.
 
-Every node is a binary variable: right with π (an input), with p if all its parents are right and else with q (a task),
-if all its parents are (an output). Where parents share no uncertain ancestor their product is exact; elsewhere
-variables are eliminated.
+Every node is a binary variable. An input is right with probability π. A task is right with p if all its parents are
+right and with q otherwise. An output is right if all its parents are. Where parents share no uncertain ancestor, the
+product of their probabilities is exact; elsewhere variables are eliminated.
 """
 
 import heapq
@@ -33,7 +32,7 @@ _BOTH = np.array([[[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]])
 
 @dataclass(frozen=True)
 class Difference:
-    """The two answers for one node; `node` is None for P_succ(W)."""
+    """The two results for one node; `node` is None for P_succ(W)."""
 
     node: str | None
     product: float
@@ -41,7 +40,7 @@ class Difference:
 
 
 def differences(workflow: Workflow, tolerance: float = 1e-12) -> list[Difference]:
-    """The product form and exact inference side by side wherever they differ, P_succ(W) last; none where they agree."""
+    """Returns the product form and the exact result wherever they differ, P_succ(W) last."""
     product, exact = product_success(workflow), exact_success(workflow)
     pairs = [Difference(node, product.nodes[node], exact.nodes[node]) for node in workflow.topological()]
     pairs.append(Difference(None, product.workflow, exact.workflow))
@@ -49,11 +48,10 @@ def differences(workflow: Workflow, tolerance: float = 1e-12) -> list[Difference
 
 
 def exact_success(workflow: Workflow) -> Success:
-    """P(S_v) of every node and P_succ(W) = P(all outputs are right), EVAL (4), without assumption (i) and without
-    independent outputs.
+    """Returns P(S_v) of every node and P_succ(W) = P(all outputs are right), EVAL (4).
 
-    Raises WorkflowError where the branches are too entangled for it (`WIDEST`), or too many of too large a workflow
-    meet (`LONGEST`).
+    It uses neither assumption (i) nor independent outputs. Raises WorkflowError where a table would have too many
+    variables (`WIDEST`), or where too many branches of too large a workflow meet (`LONGEST`).
     """
     success: dict[str, float] = {}
     forks = Forks(workflow)
@@ -75,7 +73,7 @@ def exact_success(workflow: Workflow) -> Success:
 def _all_right(
     workflow: Workflow, nodes: Sequence[str], success: dict[str, float], forks: Forks, number: Mapping[str, int]
 ) -> float:
-    """P(all these nodes are right), given every P(S_u) up to them; `number` is every node's place in the order."""
+    """Returns P(all these nodes are right), given every P(S_u) up to them; `number` is the position of each node."""
     if disjoint([forks.above(u) for u in nodes]):
         return math.prod(success[u] for u in nodes)
     forks.spend(max(number[u] for u in nodes), LONGEST)
@@ -85,10 +83,10 @@ def _all_right(
 def _network(
     workflow: Workflow, right: Collection[str], success: dict[str, float], number: Mapping[str, int]
 ) -> list[Factor]:
-    """The factors of these nodes and their ancestors, these nodes being right; what is right for sure is left out.
+    """Returns the factors of these nodes, given that they are right, and of their uncertain ancestors.
 
-    A node of many parents would need a table of 2^parents: its condition is built parent by parent, each step a
-    variable of its own.
+    A node of many parents would need a table of 2^parents. Its condition is therefore built parent by parent, with a
+    new variable for each step.
     """
     fresh = len(number)
     factors: list[Factor] = []
@@ -127,7 +125,7 @@ def _network(
 
 
 def _sum_out(factors: list[Factor]) -> float:
-    """The sum of the factors' product over all variables, each eliminated when it has the fewest neighbours."""
+    """Returns the sum of the factors' product over all variables, each eliminated when it has the fewest neighbours."""
     holding: dict[int, list[int]] = {}
     near: dict[int, set[int]] = {}
     for i, (variables, _) in enumerate(factors):
@@ -159,7 +157,7 @@ def _sum_out(factors: list[Factor]) -> float:
 
 
 def _joined(factors: list[Factor], scope: list[int]) -> NDArray[np.float64]:
-    """The factors' product as one table over the scope."""
+    """Returns the product of the factors as one table over the scope."""
     table = np.ones((2,) * len(scope))
     for variables, values in factors:
         table *= values.reshape([2 if v in variables else 1 for v in scope])

@@ -1,7 +1,7 @@
-"""Working hours and holidays: the `[calendar]` table of contract.toml, and the working time between two moments.
+"""Computes working time from the `[calendar]` table of contract.toml: working hours and holidays.
 
-Moments are milliseconds since 1970 in UTC, working time is in milliseconds. Both directions are exact: the calendar is
-written out as a list of working intervals, and a moment or an amount of working time is looked up in it.
+Moments are milliseconds since 1970 in UTC, and working time is in milliseconds. Both directions are exact: the calendar
+is a list of working intervals in which a moment or an amount of working time is looked up.
 """
 
 import re
@@ -70,15 +70,14 @@ class CalendarSettings(Section):
     )
     holidays: tuple[Annotated[str, AfterValidator(_holiday)], ...] = Field(
         (),
-        description='dates on which nobody works ("2026-12-24"), countries or parts of them with their public holidays ("NL", "DE-BY")',
+        description='dates on which nobody works ("2026-12-24"), countries or parts of them with their public holidays '
+        '("NL", "DE-BY")',
     )
 
 
 @dataclass(frozen=True)
 class Calendar:
-    """Working intervals written out: `starts_ms` and `ends_ms` in order, `worked_ms` the working time before each
-    start.
-    """
+    """A list of working intervals in order, each (n,) in ms; `worked_ms` is the working time before each start."""
 
     starts_ms: Floats
     ends_ms: Floats
@@ -86,39 +85,40 @@ class Calendar:
 
     @classmethod
     def of(cls, settings: CalendarSettings) -> "Calendar":
-        """The calendar of these settings; the same settings give the same object, because it is a long list."""
+        """Returns the calendar of these settings; equal settings give the same object, because it is a long list."""
         return _written_out(settings)
 
     @property
     def day_hours(self) -> float:
-        """The hours of a working day."""
+        """The median hours of a working day."""
         return float(np.median(self.ends_ms - self.starts_ms)) / MS_PER_HOUR
 
     def working_ms(self, moments: Floats) -> Floats:
-        """The working time from the beginning of the calendar up to each moment."""
+        """Returns the working time from the beginning of the calendar up to each moment."""
         place = np.maximum(np.searchsorted(self.starts_ms, moments, "right") - 1, 0)
         inside = np.clip(moments, self.starts_ms[place], self.ends_ms[place]) - self.starts_ms[place]
         return np.asarray(self.worked_ms[place] + inside)
 
     def moments_ms(self, worked: Floats) -> Floats:
-        """The moment at which so much working time has passed: the end of a working day, not the beginning of the next
-        one.
+        """Returns the moment at which so much working time has passed since the beginning of the calendar.
+
+        Where a working day ends exactly there, it is the end of that day and not the beginning of the next one.
         """
         place = np.clip(np.searchsorted(self.worked_ms, worked, "left") - 1, 0, None)
         return np.asarray(self.starts_ms[place] + (worked - self.worked_ms[place]))
 
     def is_working(self, moments: Floats) -> NDArray[np.bool_]:
-        """Which moments are working time."""
+        """Returns which moments are working time."""
         place = np.maximum(np.searchsorted(self.starts_ms, moments, "right") - 1, 0)
         return np.asarray((moments >= self.starts_ms[place]) & (moments < self.ends_ms[place]))
 
     def after(self, moments: Floats, working_ms: Floats) -> Floats:
-        """The moment at which so much working time has passed since each of these moments."""
+        """Returns the moment at which so much working time has passed since each of these moments."""
         done = self.moments_ms(self.working_ms(moments) + working_ms)
         return np.where(working_ms > 0, done, moments)
 
     def arrivals(self, shares: Floats, year: int) -> Floats:
-        """Moments spread evenly over the working time of a year: share 0 is its beginning, 1 its end."""
+        """Returns moments spread evenly over the working time of a year: share 0 is its beginning, 1 its end."""
         first, last = (self.working_ms(np.array([_utc_ms(datetime(y, 1, 1, tzinfo=UTC))]))[0] for y in (year, year + 1))
         return self.moments_ms(first + shares * (last - first))
 
@@ -131,7 +131,7 @@ def _minutes(text: str) -> tuple[int, int]:
 
 
 def _of_country(code: str, year: int) -> set[date]:
-    """Public holidays of a country ("NL") or one of its parts ("DE-BY")."""
+    """Returns the public holidays of a country ("NL") or one of its parts ("DE-BY")."""
     import holidays
 
     country, _, part = code.upper().partition("-")
@@ -139,7 +139,8 @@ def _of_country(code: str, year: int) -> set[date]:
         return set(holidays.country_holidays(country, subdiv=part or None, years=year))
     except NotImplementedError:
         raise ValueError(
-            f'{code!r} is neither a date ("2026-12-24") nor a country or part of one whose public holidays are known ("NL", "DE-BY")'
+            f'{code!r} is neither a date ("2026-12-24") nor a country or part of one whose public holidays are known '
+            '("NL", "DE-BY")'
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""The cost C(W) of EVAL (5): consumed resources by who consumed them, time, and what is held."""
+"""Computes the cost C(W) of EVAL (5): consumed resources by actor kind, time, and held resources."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ MS_PER_HOUR = 3_600_000.0
 
 
 class Parts(NamedTuple):
-    """A cost in dollars, by who consumed it."""
+    """A cost in dollars, split into compute, model and human cost."""
 
     compute_usd: float
     model_usd: float
@@ -22,7 +22,7 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkflowCost:
-    """C(W) of EVAL (5) in dollars; `cost_usd` is its five parts added from left to right, so they sum to it exactly."""
+    """C(W) of EVAL (5) in dollars; `cost_usd` adds the five parts from left to right, so they sum to it exactly."""
 
     cost_compute_usd: float
     cost_model_usd: float
@@ -32,7 +32,7 @@ class WorkflowCost:
 
     @property
     def cost_usd(self) -> float:
-        """The whole."""
+        """The total."""
         return (
             self.cost_compute_usd + self.cost_model_usd + self.cost_human_usd + self.cost_time_usd + self.cost_held_usd
         )
@@ -41,10 +41,10 @@ class WorkflowCost:
 def split_cost(
     cost_usd: float, compute: float | None, model: float | None, human: float | None, actor_kind: str | None
 ) -> Parts:
-    """`cost_usd` by who consumed it.
+    """Splits `cost_usd` into compute, model and human cost.
 
-    What the known parts leave open counts to the part of the task's actor kind (human, model, else compute);
-    parts that say more than the whole (means over different cases can) are scaled down to it.
+    The amount that the known parts leave open counts to the part of the task's actor kind (human, model, else compute).
+    Parts whose sum exceeds the total, as means over different cases can, are scaled down to it.
     """
     known = [part or 0.0 for part in (compute, model, human)]
     stated = math.fsum(known)
@@ -55,15 +55,15 @@ def split_cost(
 
 
 def time_usd(duration_ms: float, settings: Cost) -> float:
-    """w_d times a duration."""
+    """Returns w_d times a duration, in dollars."""
     return settings.usd_per_hour_of_duration * duration_ms / MS_PER_HOUR
 
 
 def workflow_cost(workflow: Workflow, duration_ms: float, held: Peaks, settings: Cost) -> WorkflowCost:
-    """C(W) = <w_g, R^(g)> + w_d D + <w_r, R^(r)>, EVAL (5), with (1) in dollars (w_g = 1).
+    """Returns C(W) = <w_g, R^(g)> + w_d D + <w_r, R^(r)>, EVAL (5), with (1) in dollars (w_g = 1).
 
-    Further cumulative resources count to the compute part at the settings' price a unit; raises WorkflowError where one
-    has no price.
+    Other cumulative resources count to the compute part at their stated unit price; raises WorkflowError where one has
+    no price.
     """
     parts = [
         split_cost(t.cost_usd, t.cost_compute_usd, t.cost_model_usd, t.cost_human_usd, t.actor_kind)
@@ -81,16 +81,15 @@ def workflow_cost(workflow: Workflow, duration_ms: float, held: Peaks, settings:
 
 
 def consumed_usd(task: TaskNode, settings: Cost) -> float:
-    """What a task uses up beside its `cost_usd`, at the settings' prices; raises WorkflowError where a resource has
-    none.
+    """Returns the price of the other resources that a task consumes, without its `cost_usd`.
+
+    Raises WorkflowError where a resource has no price in the settings.
     """
     return math.fsum(_price(name, settings) * amount for name, amount in task.consumes.items())
 
 
 def weighed_usd(task: TaskNode, settings: Cost) -> float:
-    """What a task costs where workflows are compared: all that it uses up, and what stands for an unknown cost or
-    time.
-    """
+    """Returns the cost of a task where workflows are compared: all that it consumes, and its imputed dollars."""
     return task.cost_usd + consumed_usd(task, settings) + task.imputed_usd
 
 
@@ -103,5 +102,5 @@ def _price(name: str, settings: Cost) -> float:
 
 
 def weights_held(settings: Cost) -> dict[str, float]:
-    """w_r of EVAL (5) by name; what has no weight costs nothing to hold."""
+    """Returns w_r of EVAL (5) by name; a resource without a weight costs nothing to hold."""
     return {"memory_gb": settings.usd_per_gb_held, "threads": settings.usd_per_thread_held, **settings.usd_per_held}

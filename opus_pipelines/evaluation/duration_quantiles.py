@@ -1,8 +1,8 @@
-"""Distributions of waiting and working times as quantiles at fixed levels, and draws from them.
+"""Represents distributions of waiting and working times as quantiles at fixed levels, and draws from them.
 
-A list of quantiles is what a snapshot keeps of a histogram: it is short, it has no parameters to fit, and its inverse
-is a linear interpolation. The levels lie closer together at both ends, because the 90th percentile of a sum rests on
-the tails of its parts.
+A snapshot keeps quantiles instead of a histogram, because the list is short, has no parameters to fit, and its inverse
+is a linear interpolation. The levels are denser at both ends, because the 90th percentile of a sum depends on the tails
+of its parts.
 """
 
 from collections.abc import Sequence
@@ -49,8 +49,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class DurationQuantiles:
-    """One distribution of times in milliseconds: its quantiles at LEVELS, how many times were counted, and of these,
-    how many contain the work of the task that was waited for (`with_work_n`; 0 for working times).
+    """One distribution of times in milliseconds: its quantiles at LEVELS and the number n of times.
+
+    `with_work_n` counts the times that contain the work of the task that was waited for; it is 0 for working times.
+    Raises ValueError for quantiles that are not one per level and ascending.
     """
 
     quantiles: tuple[float, ...]
@@ -65,14 +67,14 @@ class DurationQuantiles:
 
     @classmethod
     def of(cls, values: Sequence[float] | Floats, with_work_n: int = 0) -> "DurationQuantiles":
-        """The distribution of these times, in milliseconds; raises ValueError where there are none."""
+        """Returns the distribution of these times, in milliseconds; raises ValueError where there are none."""
         if not len(values):
             raise ValueError("no times to make a distribution of")
         return cls(tuple(np.quantile(np.asarray(values, dtype=np.float64), _SHARES).tolist()), len(values), with_work_n)
 
     @classmethod
     def constant(cls, value: float) -> "DurationQuantiles":
-        """Always the same time."""
+        """Returns the distribution of one constant time."""
         return cls((value,) * len(LEVELS), 0)
 
     @cached_property
@@ -80,21 +82,21 @@ class DurationQuantiles:
         return np.array(self.quantiles)
 
     def at(self, shares: Floats) -> Floats:
-        """The times at these shares (0 to 1) of the distribution, in the same shape."""
+        """Returns the times at these shares (0 to 1) of the distribution, in the same shape."""
         return np.interp(shares, _SHARES, self._points)
 
     def draws(self, n: int) -> Floats:
-        """n times that stand for the distribution: its quantiles at n even shares."""
+        """Returns n times that represent the distribution: its quantiles at n even shares."""
         return self.at((np.arange(n) + 0.5) / n)
 
     @property
     def p50(self) -> float:
-        """The median."""
+        """The median in ms."""
         return self.quantiles[LEVELS.index(500)]
 
     @property
     def p90(self) -> float:
-        """The 90th percentile."""
+        """The 90th percentile in ms."""
         return self.quantiles[LEVELS.index(900)]
 
     @property

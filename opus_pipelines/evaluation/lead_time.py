@@ -1,12 +1,12 @@
-"""Lead time of a workflow: from the start of its first step to the end of its last one, waiting included.
+"""Computes the lead time of a workflow: from the start of its first step to the end of its last one, waiting included.
 
 Touch time (EVAL (2), `duration_ms`) is work alone. Lead time adds the waiting before every step, as history had it.
-Both are sums along the critical path, and the 90th percentile of a sum is not the sum of the 90th percentiles: the
+Both are sums along the critical path. The 90th percentile of a sum is not the sum of the 90th percentiles, so the
 distribution is drawn (Monte Carlo with a fixed seed). A step that waits for several others begins to wait when the last
 of them has ended.
 
 Waiting times of one case depend on each other: an urgent case waits little everywhere. Each draw therefore has one
-common factor for all waits of the workflow, and `correlation` says how much of a wait's normal score it explains (a
+common factor for all waits of the workflow, and `correlation` is the share of a wait's normal score that it explains (a
 one-factor Gaussian copula).
 """
 
@@ -33,7 +33,7 @@ APART, TOGETHER, MIXED, ASSUMED = "waiting and work", "time between completions"
 
 @dataclass(frozen=True)
 class Wait:
-    """A waiting time and what it was measured on: edge_way, edge, way, task or resource."""
+    """A waiting time and the level it was measured at: edge_way, edge, way, task or resource."""
 
     times: DurationQuantiles
     level: str
@@ -41,12 +41,11 @@ class Wait:
 
 @dataclass(frozen=True)
 class StepTime:
-    """What is known of the time of one step. `waits`: by the node before it. `work`: None where its working time is
-    unknown.
+    """The known times of one step.
 
-    `in_working_time`: waiting and work are those of people and pass in the working hours of the calendar, where there
-    is one.
-    `assumed`: the working time is not history's.
+    `waits`: the waiting times by the node before it. `work`: the working time, None where it is unknown.
+    `in_working_time`: waiting and work pass in the working hours of the calendar, because people do them. `assumed`:
+    the working time does not come from history.
     """
 
     waits: Mapping[str, Wait] = field(default_factory=dict)
@@ -57,9 +56,7 @@ class StepTime:
 
 @dataclass(frozen=True)
 class StepLead:
-    """One step's waiting time in milliseconds, and what it rests on; None where it is unknown or nothing is waited
-    for.
-    """
+    """The waiting time of one step in ms and its basis; None where it is unknown or the step waits for nothing."""
 
     wait_ms_p50: float | None = None
     wait_ms_p90: float | None = None
@@ -69,8 +66,10 @@ class StepLead:
 
 @dataclass(frozen=True)
 class LeadTime:
-    """The lead time of a workflow. `draws` is None where a step's time is unknown; `basis` says what the figures rest
-    on, or why there are none.
+    """The lead time of a workflow.
+
+    `draws` is (n,) in ms, None where the time of a step is unknown. `basis` states what the figures rest on, or why
+    there are none. `steps` is by node.
     """
 
     basis: str
@@ -79,16 +78,16 @@ class LeadTime:
 
     @property
     def p50_ms(self) -> float | None:
-        """The median; None where it is unknown."""
+        """The median in ms; None where it is unknown."""
         return self._quantile(0.5)
 
     @property
     def p90_ms(self) -> float | None:
-        """The 90th percentile; None where it is unknown."""
+        """The 90th percentile in ms; None where it is unknown."""
         return self._quantile(0.9)
 
     def within(self, hours: float) -> float | None:
-        """The probability that the lead time is at most so many hours; None where it is unknown."""
+        """Returns the probability that the lead time is at most so many hours; None where it is unknown."""
         return None if self.draws is None else float(np.mean(self.draws <= hours * MS_PER_HOUR))
 
     def _quantile(self, share: float) -> float | None:
@@ -103,11 +102,11 @@ def lead_time(
     calendar: Calendar | None = None,
     draws: int = DRAWS,
 ) -> LeadTime:
-    """The lead time of a workflow; `times` by node. The same arguments give the same draws; workflows that share a
-    step share its draws.
+    """Returns the lead time of a workflow; `times` is by node.
 
-    `correlation`: 0 (waits are independent) to below 1. `calendar`: people's waiting and work pass in its working
-    hours; requests arrive during them.
+    The same arguments give the same draws, and workflows that share a step share its draws. `correlation`: 0
+    (independent waits) to below 1. `calendar`: waiting and work of people pass in its working hours, and requests
+    arrive during them.
     """
     steps = {task.id: _step(workflow, task, times.get(task.id, StepTime())) for task in workflow.tasks}
     if unknown := _unknown(workflow, workflow.tasks, times):
@@ -129,11 +128,11 @@ def time_until(
     calendar: Calendar | None = None,
     draws: int = DRAWS,
 ) -> LeadTime:
-    """The time up to the end of one node, from the start of the first step or from the end of the node `since`; the
-    draws are those of `lead_time`. Only the nodes up to these two are asked: what comes later may be unknown.
+    """Returns the time up to the end of one node, from the start of the first step or the end of the node `since`.
 
-    `in_working_time`: working time between the two moments is counted, where there is a calendar. A negative time is
-    none: the node was done before the time began.
+    The draws are those of `lead_time`. Only the nodes up to these two are used, so the times of later nodes may be
+    unknown. `in_working_time`: working time between the two moments counts, where there is a calendar. A negative time
+    counts as 0, because the node was done before the period began.
     """
     asked = workflow.before({node} if since is None else {node, since})
     tasks = [task for task in workflow.tasks if task.id in asked]
@@ -150,7 +149,7 @@ def time_until(
 
 
 def _unknown(workflow: Workflow, tasks: Iterable[TaskNode], times: Mapping[str, StepTime]) -> str:
-    """Why their times cannot be told, "" where they can."""
+    """Returns why the times of these tasks are unknown; "" where they are known."""
     unknown = [task.title for task in tasks if not _is_known(workflow, task, times.get(task.id, StepTime()))]
     return (
         f"unknown: no time of {', '.join(map(repr, unknown[:3]))}{' and others' if len(unknown) > 3 else ''}"
@@ -160,7 +159,7 @@ def _unknown(workflow: Workflow, tasks: Iterable[TaskNode], times: Mapping[str, 
 
 
 def _starts(draws: int, seed: int, calendar: Calendar | None) -> Floats:
-    """When the request arrives in each draw."""
+    """Returns the arrival of the request in each draw."""
     if calendar is None:
         return np.zeros(draws)
     return calendar.arrivals((np.random.default_rng(seed).permutation(draws) + 0.5) / draws, ARRIVAL_YEAR)
@@ -175,7 +174,7 @@ def _finishes(
     seed: int,
     calendar: Calendar | None,
 ) -> dict[str, Floats]:
-    """When each of these nodes, parents first, ends in each draw."""
+    """Returns the end of each of these nodes, parents first, in each draw."""
     finish: dict[str, Floats] = {}
     for node in nodes:
         before = workflow.predecessors(node)
@@ -188,7 +187,7 @@ def _finishes(
 
 
 def _is_known(workflow: Workflow, task: TaskNode, time: StepTime) -> bool:
-    """Waiting must be known of every step that waits for another one; the work, where the waiting does not contain it."""
+    """Returns whether the times of a step are known: each wait, and the work where the waits do not contain it."""
     waits = [time.waits.get(b) for b in _tasks_before(workflow, task)]
     if any(wait is None for wait in waits):
         return False
@@ -200,7 +199,7 @@ def _tasks_before(workflow: Workflow, task: TaskNode) -> list[str]:
 
 
 def _step(workflow: Workflow, task: TaskNode, time: StepTime) -> StepLead:
-    """Its waiting time; of several that it may wait for, the one with the longest median."""
+    """Returns the waiting time of a step; of several possible waits, the one with the longest median."""
     found = [time.waits[b] for b in _tasks_before(workflow, task) if b in time.waits]
     if not found:
         return StepLead()
@@ -218,7 +217,7 @@ def _after(
     seed: int,
     calendar: Calendar | None,
 ) -> Floats:
-    """When the step ends in each draw: it waits for the last of those before it, then the work is done."""
+    """Returns the end of the step in each draw: it waits for the last of its predecessors, then it is worked on."""
     waited, worked, alone = _shares(task.id, correlation, seed, len(ready))
     wait, work_share = np.zeros(len(ready)), np.ones(len(ready))
     known = [b for b in before if b in time.waits]
@@ -236,9 +235,7 @@ def _after(
 
 @lru_cache(KEPT)
 def _shares(node: str, correlation: float, seed: int, draws: int) -> tuple[Floats, Floats, Floats]:
-    """Of one step: shares of its waiting time, of its working time, and draws that decide whether the waiting contains
-    the work.
-    """
+    """Returns the shares of waiting and working time of one step, and draws of whether the wait contains the work."""
     common = np.random.default_rng(int(digest("case", seed)[:12], 16)).standard_normal(draws)
     random = np.random.default_rng(int(digest("lead time", seed, node)[:12], 16))
     own = random.standard_normal(draws)

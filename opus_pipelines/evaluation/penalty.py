@@ -1,5 +1,6 @@
-"""The normative Penalties of EVAL (8)-(10), from four scores a task. How a score is measured is not told here: the
-papers do not say.
+"""Computes the normative Penalties of EVAL (8)-(10) from four scores per task.
+
+The papers do not say how a score is measured; `evaluation.task_scores` defines it.
 """
 
 import math
@@ -13,8 +14,9 @@ from opus_pipelines.workflow.model import Workflow
 
 @dataclass(frozen=True)
 class Scores:
-    """Ch, Cp, Ob, Ih of one task (EVAL A3), each in [0, 1], 0 best: four free scores; `Scores.of` fills in what is not
-    measured.
+    """Ch, Cp, Ob and Ih of one task (EVAL A3), each in [0, 1], 0 best.
+
+    `Scores.of` fills in the scores that are not measured. Raises WorkflowError for a score outside [0, 1].
     """
 
     cohesion: float
@@ -40,8 +42,9 @@ class Scores:
         observability: float | None = None,
         hygiene: float | None = None,
     ) -> "Scores":
-        """Where one of a pair is absent, the complement of the other: Ch + Cp = 1, Ob + Ih = 1, the paper's own
-        supposition.
+        """Returns the scores; an absent one is the complement of its pair.
+
+        Ch + Cp = 1 and Ob + Ih = 1, as the paper assumes. Raises WorkflowError where both scores of a pair are absent.
         """
         return cls(
             *_pair("cohesion", cohesion, "coupling", coupling),
@@ -59,35 +62,37 @@ class Penalties:
 
 
 def penalties(workflow: Workflow, scores: Mapping[str, Scores], reward: Reward) -> Penalties:
-    """EVAL (8)-(10) with α, β, λ from the settings, `scores` by node."""
+    """Returns EVAL (8)-(10) with α, β and λ from the settings; `scores` are by node."""
     known = list(task_scores(workflow, scores).values())
     first, second = cip(known, reward.alpha), sip(known, reward.beta)
     return Penalties(first, second, joint_penalty(first, second, reward.lambda_))
 
 
 def task_scores(workflow: Workflow, scores: Mapping[str, Scores]) -> dict[str, Scores]:
-    """The scores of the workflow's tasks, by node; raises WorkflowError where a task has none."""
+    """Returns the scores of the workflow's tasks, by node; raises WorkflowError where a task has none."""
     if missing := [t.id for t in workflow.tasks if t.id not in scores]:
         raise WorkflowError(f"no scores for {', '.join(map(repr, missing))}: without them the workflow has no Penalty")
     return {t.id: scores[t.id] for t in workflow.tasks}
 
 
 def cip(scores: Collection[Scores], alpha: float = 0.5) -> float:
-    """EVAL (8): the mean of α Ch² + (1 - α) Cp² over the tasks; 0 without tasks. Which of the two α weighs is a
-    reading (R 75 %).
+    """Returns EVAL (8): the mean of α Ch² + (1 - α) Cp² over the tasks; 0 without tasks.
+
+    The paper does not say which of the two α weighs; this reading is 75 % certain.
     """
     return _mean_of_squares([(s.cohesion, s.coupling) for s in scores], alpha)
 
 
 def sip(scores: Collection[Scores], beta: float = 0.5) -> float:
-    """EVAL (9): the mean of β Ob² + (1 - β) Ih² over the tasks; 0 without tasks. Which of the two β weighs is a
-    reading (R 75 %).
+    """Returns EVAL (9): the mean of β Ob² + (1 - β) Ih² over the tasks; 0 without tasks.
+
+    The paper does not say which of the two β weighs; this reading is 75 % certain.
     """
     return _mean_of_squares([(s.observability, s.hygiene) for s in scores], beta)
 
 
 def joint_penalty(cip: float, sip: float, lambda_: float = 0.5) -> float:
-    """EVAL (10): sqrt(λ CIP² + (1 - λ) SIP²), quadratic as the printed figures demand."""
+    """Returns EVAL (10): sqrt(λ CIP² + (1 - λ) SIP²), quadratic as the printed figures require."""
     return min(1.0, math.sqrt(lambda_ * cip * cip + (1 - lambda_) * sip * sip))
 
 
@@ -98,7 +103,7 @@ def _mean_of_squares(pairs: Collection[tuple[float, float]], weight: float) -> f
 
 
 def _pair(first_name: str, first: float | None, second_name: str, second: float | None) -> tuple[float, float]:
-    """Both scores of a pair, an absent one as the other's complement."""
+    """Returns both scores of a pair, an absent one as the complement of the other."""
     if first is not None:
         return first, 1 - first if second is None else second
     if second is not None:

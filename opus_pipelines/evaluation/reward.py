@@ -1,4 +1,4 @@
-"""Everything EVAL says about one workflow in one record: success, schedule, cost and Reward (7)."""
+"""Evaluates one workflow by EVAL: success, schedule, cost and Reward (7) in one record."""
 
 import math
 from dataclasses import dataclass
@@ -13,12 +13,11 @@ from opus_pipelines.workflow.model import Workflow
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a workflow is worth; names are those of `workflows/optimized`, the maps are by node.
+    """The figures of a workflow, named as in `workflows/optimized`; the maps are by node.
 
     cost_usd == cost_compute_usd + cost_model_usd + cost_human_usd + cost_time_usd + cost_held_usd, to the last bit.
-    Costs, times and the Reward are of what is known; `imputed_usd` stands for the rest where workflows are compared
-    (`optimization.imputed_figures`). Gain, expected gain and Reward are None where nobody states what a right output is
-    worth.
+    Costs, times and the Reward cover known figures only; `imputed_usd` stands for the rest where workflows are compared
+    (`optimization.imputed_figures`). Gain, expected gain and Reward are None where no gain is stated.
     """
 
     reward_usd: float | None
@@ -41,22 +40,20 @@ class Evaluation:
 
     @property
     def worth(self) -> float:
-        """What the search makes the most of: the Reward, less what stands for unknown costs and times; without a
-        stated gain P_succ(W).
-        """
+        """The value that the search maximises: the Reward less imputed dollars, or P_succ(W) without a stated gain."""
         return self.success_probability if self.reward_usd is None else self.reward_usd - self.imputed_usd
 
     @property
     def imputed_worth(self) -> float:
-        """What stands in `worth` for unknown costs and times."""
+        """The part of `worth` that stands for unknown costs and times."""
         return 0.0 if self.reward_usd is None else self.imputed_usd
 
 
 def evaluate(workflow: Workflow, cost: Cost, reward: Reward) -> Evaluation:
-    """EVAL (1)-(7). `gain_usd` is the sum of the outputs' gains, `reward_usd` the expected gain less the cost.
+    """Evaluates EVAL (1)-(7) of one workflow.
 
-    Success is inferred as `reward.inference` says: by the paper's product form, or exactly
-    (`evaluation.bayesian_network`).
+    `gain_usd` is the sum of the outputs' gains, and `reward_usd` is the expected gain less the cost. `reward.inference`
+    selects the inference of success: the paper's product form, or exact (`evaluation.bayesian_network`).
     """
     success = exact_success(workflow) if reward.inference == "exact" else product_success(workflow)
     times = schedule(workflow)

@@ -1,4 +1,4 @@
-"""The as-soon-as-possible schedule: start and finish (16), (17), duration (2), peaks of what is held (3), (18)."""
+"""Computes the as-soon-as-possible schedule: start and finish (16), (17), duration (2), and peaks (3), (18)."""
 
 import heapq
 from collections.abc import Mapping
@@ -9,36 +9,36 @@ from opus_pipelines.workflow.model import TaskNode, Workflow
 
 @dataclass(frozen=True)
 class Schedule:
-    """When each node runs, in ms from the workflow's start; inputs and outputs take no time."""
+    """The start and finish of each node, in ms from the workflow's start; inputs and outputs take no time."""
 
     start_ms: dict[str, float]
     finish_ms: dict[str, float]
 
     @property
     def duration_ms(self) -> float:
-        """D(W), EVAL (2): the longest path, which is the last finish."""
+        """D(W), EVAL (2), in ms: the longest path, which is the last finish."""
         return max(self.finish_ms.values(), default=0.0)
 
 
 @dataclass(frozen=True)
 class Peaks:
-    """R^(r)(W), EVAL (3): the most that is held at one moment, each resource by itself; `held` has them all by name."""
+    """R^(r)(W), EVAL (3): the largest amount of each resource that is held at one moment, by name."""
 
     held: Mapping[str, float]
 
     @property
     def memory_gb(self) -> float:
-        """Gigabytes."""
+        """The peak of memory in gigabytes."""
         return self.held.get("memory_gb", 0.0)
 
     @property
     def threads(self) -> float:
-        """Threads."""
+        """The peak number of threads."""
         return self.held.get("threads", 0.0)
 
 
 def schedule(workflow: Workflow) -> Schedule:
-    """Every node as soon as its parents have finished, EVAL (16), (17)."""
+    """Schedules every node as soon as its parents have finished, EVAL (16), (17)."""
     start: dict[str, float] = {}
     finish: dict[str, float] = {}
     for node in workflow.topological():
@@ -49,7 +49,7 @@ def schedule(workflow: Workflow) -> Schedule:
 
 
 def known_schedule(workflow: Workflow) -> tuple[dict[str, float | None], dict[str, float | None]]:
-    """Start and finish of every node, as `schedule` tells them; None from the first step of unknown duration on."""
+    """Returns start and finish of every node as `schedule` does; None from the first step of unknown duration on."""
     start: dict[str, float | None] = {}
     finish: dict[str, float | None] = {}
     for node in workflow.topological():
@@ -63,10 +63,10 @@ def known_schedule(workflow: Workflow) -> tuple[dict[str, float | None], dict[st
 
 
 def peaks(workflow: Workflow, times: Schedule | None = None) -> Peaks:
-    """The componentwise maximum of EVAL (3) over the active sets (18), in O(n log n) with a heap of finishes.
+    """Returns the componentwise maximum of EVAL (3) over the active sets (18), in O(n log n) with a heap of finishes.
 
-    Intervals are half open: what finishes at t is released before what starts at t is held, and a task without duration
-    holds nothing.
+    Intervals are half open: a task that finishes at t releases its resources before a task that starts at t holds its
+    own, and a task without duration holds nothing.
     """
     times = schedule(workflow) if times is None else times
     start, finish = times.start_ms, times.finish_ms

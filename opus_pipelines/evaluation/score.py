@@ -1,6 +1,4 @@
-"""Everything EVAL says about a workflow, part by part with the formula's number, and several workflows ranked against
-each other.
-"""
+"""Scores a workflow by every part of EVAL, each with the number of its formula, and ranks several workflows."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -20,8 +18,8 @@ from opus_pipelines.workflow.model import Workflow
 class Score:
     """One workflow with its parts; `penalties` is None where scores are missing.
 
-    `differences`: where (4) and exact inference disagree; `uncompared`: why that is not known, where it would take too
-    much.
+    `differences`: where (4) and exact inference differ. `uncompared`: why the differences are unknown, where exact
+    inference would take too long.
     """
 
     title: str
@@ -33,14 +31,15 @@ class Score:
 
     @property
     def penalty(self) -> float | None:
-        """EVAL (10)."""
+        """EVAL (10); None where scores are missing."""
         return self.penalties.penalty if self.penalties else None
 
 
 @dataclass(frozen=True)
 class RankedScore:
-    """A place in the ranking by EVAL (13); `distance_usd` is (14) to the next rank, None for the last and where no
-    gain is stated.
+    """A rank by EVAL (13).
+
+    `distance_usd` is (14) to the next rank, None for the last one and where no gain is stated.
     """
 
     rank: int
@@ -49,9 +48,7 @@ class RankedScore:
 
 
 def score(title: str, workflow: Workflow, scores: Mapping[str, Scores], cost: Cost, reward: Reward) -> Score:
-    """EVAL (1)-(10) of one workflow; `scores` by node. A Penalty needs every task's scores: with some missing there is
-    none.
-    """
+    """Returns EVAL (1)-(10) of one workflow; `scores` are by node, and a Penalty needs the scores of every task."""
     complete = all(task.id in scores for task in workflow.tasks) and bool(workflow.tasks)
     found = penalties(workflow, scores, reward) if complete else None
     parts = evaluate(workflow, cost, reward)
@@ -64,17 +61,17 @@ def score(title: str, workflow: Workflow, scores: Mapping[str, Scores], cost: Co
 
 
 def score_file(title: str, file: WorkflowFile, cost: Cost, reward: Reward) -> Score:
-    """The same of a workflow file, with the scores that its tasks state; its own weights win over the settings'."""
+    """Scores a workflow file with the scores that its tasks state; its own weights override the settings."""
     cost, reward = file.weights.over(cost, reward) if file.weights else (cost, reward)
     stated = {task.id: Scores.of(**task.scores.model_dump()) for task in file.tasks if task.scores is not None}
     return score(title, file.workflow(), stated, cost, reward)
 
 
 def ranked(scores: Sequence[Score], quantum_usd: float, success_step: float) -> list[RankedScore]:
-    """EVAL (13) on Rewards in steps of the quantum, an unmeasured Penalty last, then by title. Rewards of one step are
-    0 apart. Where no gain is stated, on the chances of success in steps of `success_step`.
+    """Ranks by EVAL (13) on Rewards in steps of the quantum, an unmeasured Penalty last, then by title.
 
-    Raises WorkflowError where `reasons` finds any.
+    Rewards within one step are 0 apart. Where no gain is stated, it ranks by success probability in steps of
+    `success_step`. Raises WorkflowError where `incomparability_reasons` finds any.
     """
     if why := incomparability_reasons(scores):
         raise WorkflowError("these workflows cannot be ranked against each other: " + "; ".join(why))
@@ -94,8 +91,9 @@ def ranked(scores: Sequence[Score], quantum_usd: float, success_step: float) -> 
 
 
 def incomparability_reasons(scores: Sequence[Score]) -> list[str]:
-    """Why these workflows must not be ranked: their inputs or outputs differ, or one task done in one way carries
-    different parameters.
+    """Returns why these workflows must not be ranked against each other.
+
+    Their inputs or outputs differ, or the same task in the same execution mode has different parameters.
     """
     found = []
     for name in ("inputs", "outputs"):
@@ -118,25 +116,25 @@ def _ends(workflow: Workflow, name: str) -> dict[tuple[str, str | None], float |
 def _only(
     mine: Mapping[tuple[str, str | None], float | None], other: Mapping[tuple[str, str | None], float | None]
 ) -> str:
-    said = (
+    named = (
         title if value is None else f"{title} ({value:g})"
         for (title, kind), value in mine.items()
         if (title, kind) not in other or other[title, kind] != value
     )
-    return ", ".join(said) or "nothing more"
+    return ", ".join(named) or "nothing more"
 
 
-_WAY = ("task_id", "actor_kind", "model", "instructions")
+_MODE = ("task_id", "actor_kind", "model", "instructions")
 _PARAMETERS = ("p", "q", "cost_usd", "duration_ms", "memory_gb", "threads")
 
 
 def _inconsistent(scores: Sequence[Score]) -> list[str]:
-    """The same task done in the same way must be the same chance, cost and time wherever it stands."""
+    """Returns the tasks that have different parameters in the same execution mode."""
     seen: dict[tuple[object, ...], tuple[str, tuple[float, ...]]] = {}
     found = []
     for s in scores:
         for task in s.workflow.tasks:
-            way = tuple(getattr(task, name) for name in _WAY)
+            way = tuple(getattr(task, name) for name in _MODE)
             figures = tuple(getattr(task, name) for name in _PARAMETERS)
             title, first = seen.setdefault(way, (s.title, figures))
             off = [f"{n} {a:g} and {b:g}" for n, a, b in zip(_PARAMETERS, first, figures, strict=True) if a != b]

@@ -1,5 +1,6 @@
-"""Success probabilities of EVAL A2 in the paper's product form, and the forks above each node, which tell where that
-form is not exact.
+"""Computes success probabilities of EVAL A2 in the paper's product form.
+
+It also finds the forks above each node, which show where the product form is not exact.
 """
 
 import math
@@ -18,7 +19,7 @@ class Success(NamedTuple):
 
 
 def success_probabilities(workflow: Workflow) -> dict[str, float]:
-    """P(S_v) of every node, parents taken as independent: assumption (i) of EVAL A2."""
+    """Returns P(S_v) of every node with independent parents: assumption (i) of EVAL A2."""
     success: dict[str, float] = {}
     for node in workflow.topological():
         parents = math.prod(success[u] for u in workflow.predecessors(node))
@@ -34,46 +35,46 @@ def success_probabilities(workflow: Workflow) -> dict[str, float]:
 
 
 def workflow_success(workflow: Workflow, success: dict[str, float] | None = None) -> float:
-    """P_succ(W), EVAL (4): the product over its outputs."""
+    """Returns P_succ(W), EVAL (4): the product over its outputs."""
     known = success_probabilities(workflow) if success is None else success
     return math.prod(known[n.id] for n in workflow.outputs)
 
 
 def product_success(workflow: Workflow) -> Success:
-    """Both at once, in the product form."""
+    """Returns P(S_v) of every node and P_succ(W) in the product form."""
     nodes = success_probabilities(workflow)
     return Success(nodes, workflow_success(workflow, nodes))
 
 
 class Forks:
-    """Of every node the forks at or above it that hang on something uncertain; a fork is a node that leads to two or
-    more.
+    """For every node, the forks at or above it that depend on an uncertain node; a fork has two or more successors.
 
-    Two nodes share an uncertain ancestor exactly where they share such a fork: where their ways from it part. Without
-    forks nothing is kept, so that a long chain costs no more than its length.
+    Two nodes share an uncertain ancestor exactly where they share such a fork, at which their paths separate. Without
+    forks nothing is stored, so a long chain costs no more than its length. Raises WorkflowError where the sets become
+    too large.
     """
 
     MOST = 20_000_000  # entries kept together, some gigabytes: beyond them no answer is to be had here
 
     def __init__(self, workflow: Workflow) -> None:
         self._above: dict[str, frozenset[str]] = {}
-        self._spent, shaky = 0, dict[str, bool]()
+        self._spent, uncertain = 0, dict[str, bool]()
         for node in workflow.topological():
             parents = workflow.predecessors(node)
-            shaky[node] = is_uncertain(workflow, node) or any(shaky[u] for u in parents)
+            uncertain[node] = is_uncertain(workflow, node) or any(uncertain[u] for u in parents)
             sets = {id(s): s for s in (self._above[u] for u in parents) if s}
-            if shaky[node] and workflow.has_fork(node):
+            if uncertain[node] and workflow.has_fork(node):
                 sets[0] = frozenset({node})
             self._above[node] = next(iter(sets.values())) if len(sets) == 1 else frozenset().union(*sets.values())
             self.spend(len(self._above[node]) if len(sets) > 1 else 0, self.MOST)
         self._spent = 0
 
     def above(self, node: str) -> frozenset[str]:
-        """The forks at or above a node."""
+        """Returns the forks at or above a node."""
         return self._above[node]
 
     def spend(self, steps: int, most: int) -> None:
-        """Count work on one workflow; raises WorkflowError where it comes to more than `most`."""
+        """Counts work on one workflow; raises WorkflowError where the sum exceeds `most`."""
         self._spent += steps
         if self._spent > most:
             raise WorkflowError(
@@ -82,12 +83,12 @@ class Forks:
 
 
 def is_uncertain(workflow: Workflow, node: str) -> bool:
-    """Whether chance of its own decides the node; where π, p and q are all 0 or 1, its parents alone do."""
+    """Returns whether the node has a chance of its own; where π, p and q are 0 or 1, its parents alone decide."""
     data = workflow.by_id[node]
     shares = (data.prior,) if isinstance(data, InputNode) else () if isinstance(data, OutputNode) else (data.p, data.q)
     return any(0 < share < 1 for share in shares)
 
 
 def disjoint(sets: Sequence[frozenset[str]]) -> bool:
-    """Whether no two of the sets share an element."""
+    """Returns whether no two of the sets share an element."""
     return len(frozenset().union(*sets)) == sum(len(s) for s in sets)

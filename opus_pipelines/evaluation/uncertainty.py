@@ -1,9 +1,7 @@
-"""How sure a Reward is: drawn from what is believed of p, q, cost and time of each task, seeded, many draws in one
-pass.
+"""Draws the uncertainty of a Reward from the posteriors of p, q, cost and time of each task, seeded and in one pass.
 
-What two workflows do alike they do alike in every draw: a task done in one way has one draw for all of them, so that
-the probability that one beats the other rests on their differences alone. The rule is this project's own; the formulas
-are EVAL's.
+A task in one execution mode has the same draws in all workflows, so the probability that one workflow is better than
+another depends on their differences alone. The rule is this project's own; the formulas are EVAL's.
 """
 
 import math
@@ -27,8 +25,9 @@ KEPT = 1_024  # tasks' draws kept: many intakes ask for the same ones
 
 @dataclass(frozen=True)
 class Share:
-    """A probability believed to be Beta(value·strength, (1 - value)·strength): `strength` counts, of evidence and
-    prior; inf: sure.
+    """A probability with the distribution Beta(value·strength, (1 - value)·strength).
+
+    `strength` counts cases of evidence and prior; inf means certain.
     """
 
     value: float
@@ -36,8 +35,10 @@ class Share:
 
     @classmethod
     def within(cls, value: float, lower: float, upper: float, z: float = Z) -> "Share":
-        """Of this mean, with the standard deviation of a normal distribution of which so much lies in lower..upper as
-        in -z..z: 95 %.
+        """Returns the distribution with this mean and the spread of an interval.
+
+        Its standard deviation is that of a normal distribution whose quantiles at -z and z are `lower` and `upper`; the
+        default z is that of a 95 % interval.
         """
         deviation = (upper - lower) / (2 * z)
         if deviation <= 0:
@@ -46,11 +47,11 @@ class Share:
 
     @property
     def is_certain(self) -> bool:
-        """Every draw is the value: 0 and 1 stay, for a Beta has no other of that mean."""
+        """Whether every draw is the value; this holds for 0 and 1 too, because no other Beta has that mean."""
         return not 0 < self.value < 1 or math.isinf(self.strength)
 
     def draws(self, random: np.random.Generator, n: int) -> Floats:
-        """(n,)."""
+        """Returns (n,) draws."""
         if self.is_certain:
             return np.full(n, self.value)
         return random.beta(self.value * self.strength, (1 - self.value) * self.strength, n)
@@ -58,8 +59,10 @@ class Share:
 
 @dataclass(frozen=True)
 class Posterior:
-    """What is believed of one task done in one way. The deviations are standard deviations of its *mean* cost and
-    *mean* time, 0 where they are sure; `paid_by_time`: its cost is its time at a price, so that both are one draw.
+    """The posterior of one task in one execution mode.
+
+    The deviations are standard deviations of its *mean* cost and *mean* time, 0 where they are certain. `paid_by_time`:
+    its cost is its time at a price, so that both are one draw.
     """
 
     p: Share
@@ -78,8 +81,9 @@ class Interval:
 
 
 def worth_draws(workflow: Workflow, beliefs: Mapping[str, Posterior], cost: Cost, seed: int, n: int = DRAWS) -> Floats:
-    """What the workflow is worth (`Batch.worth`) in n draws: Rewards, EVAL (7), or without a stated gain chances of
-    success; in the product form. `beliefs` by node, a node without one is taken as sure. Costs and times are
+    """Returns (n,) draws of `Batch.worth`: Rewards, EVAL (7), or success probabilities without a stated gain.
+
+    Success is in the product form. `beliefs` are by node; a node without one is certain. Costs and times are
     log-normal.
     """
     figures = Figures.of(workflow, cost)
@@ -97,14 +101,16 @@ def worth_draws(workflow: Workflow, beliefs: Mapping[str, Posterior], cost: Cost
 
 
 def interval(draws: Floats) -> Interval:
-    """The central 90 %."""
+    """Returns the central 90 % of the draws."""
     low, high = np.quantile(draws, [0.05, 0.95])
     return Interval(float(low), float(high))
 
 
 def beats(first: Floats, second: Floats, quantum: float = 0.0, in_a_tie: float = 0.5) -> float:
-    """The share of draws in which the first earns more. Draws in which both earn the same count `in_a_tie`: the same
-    to the last bit, or in one step of the quantum, as EVAL (13) compares them.
+    """Returns the share of draws in which the first workflow earns more.
+
+    A draw in which both earn the same counts `in_a_tie`. Two Rewards are the same where they are equal to the last bit,
+    or in one step of the quantum, as EVAL (13) compares them.
     """
     if quantum:
         first, second = np.rint(first / quantum), np.rint(second / quantum)
@@ -113,7 +119,7 @@ def beats(first: Floats, second: Floats, quantum: float = 0.0, in_a_tie: float =
 
 @dataclass(frozen=True)
 class _Drawn:
-    """Of a task, all that its draws depend on beside the belief; what stands for an unknown cost is in the cost."""
+    """All that the draws of a task depend on except its posterior; the cost includes the imputed dollars."""
 
     way: tuple[str | None, ...]
     p: float
@@ -129,7 +135,7 @@ class _Drawn:
 
 @lru_cache(KEPT)
 def _drawn(task: _Drawn, belief: Posterior | None, seed: int, n: int) -> tuple[Floats, Floats, Floats, Floats]:
-    """p, q, cost and time, each (n,), not to be written to."""
+    """Returns p, q, cost and time, each (n,) and read-only."""
     if belief is None:
         found = tuple(np.full(n, value) for value in (task.p, task.q, task.cost_usd, task.duration_ms))
     else:

@@ -65,12 +65,12 @@ def best_paths(problem: Problem, k: int = 1, effort: int = EFFORT, front: int = 
     gives the gap. Raises WorkflowError for figures that are not valid probabilities or amounts.
     """
     net = SearchNet(problem)
-    found, exact, gap = _solved(net, DiversityConstraint.of(problem, net), k, effort, front)
+    found, exact, gap = _solve(net, DiversityConstraint.of(problem, net), k, effort, front)
     return BestPaths([_chosen(problem, net, a) for a in found], exact, gap)
 
 
 @lru_cache(KEPT)
-def _solved(
+def _solve(
     net: SearchNet, diversity: DiversityConstraint, k: int, effort: int, front: int
 ) -> tuple[tuple[CompletePath, ...], bool, float | None]:
     """Returns the paths, whether they are exact, and the gap. Many intakes of a contract share one net."""
@@ -79,8 +79,8 @@ def _solved(
     states = _states(net)
     carried = Limits()
     while True:
-        labels = _searched(net, states, carried, diversity, k, effort, front)
-        broken = _broken(labels.found[:k], net.limits, carried)
+        labels = _search(net, states, carried, diversity, k, effort, front)
+        broken = _broken_limits(labels.found[:k], net.limits, carried)
         if broken == carried:
             return _result(labels, k)
         carried = broken
@@ -91,7 +91,7 @@ def _states(net: SearchNet) -> SearchStates:
     return SearchStates(net)
 
 
-def _searched(
+def _search(
     net: SearchNet,
     states: SearchStates,
     limits: Limits,
@@ -104,14 +104,14 @@ def _searched(
     if labels.run(min(PATIENCE, effort)):
         return labels
     if limits != Limits():
-        relaxed = _priced(net, states, limits)
+        relaxed = _lagrange_bound(net, states, limits)
         labels = ParetoLabels(net, states, limits, k, front, relaxed, diversity)
     if not labels.run(effort):
         labels.dive(effort)
     return labels
 
 
-def _broken(found: list[CompletePath], limits: Limits, carried: Limits) -> Limits:
+def _broken_limits(found: list[CompletePath], limits: Limits, carried: Limits) -> Limits:
     """Returns the carried limits together with the limits that a found path breaks."""
     points = [a.point for a in found]
     return Limits(
@@ -121,7 +121,7 @@ def _broken(found: list[CompletePath], limits: Limits, carried: Limits) -> Limit
     )
 
 
-def _priced(net: SearchNet, states: SearchStates, limits: Limits) -> LagrangeBound:
+def _lagrange_bound(net: SearchNet, states: SearchStates, limits: Limits) -> LagrangeBound:
     """Returns the Lagrange multipliers of the tightest upper bound, searched one after the other, and their lines."""
     best: list[float] = [0.0, 0.0, 0.0]
     scale = [1.0, max(net.gain, 1.0) / limits.duration, max(net.gain, 1.0)]
@@ -138,8 +138,10 @@ def _priced(net: SearchNet, states: SearchStates, limits: Limits) -> LagrangeBou
         return envelope_height(lines(m)[0], net.prior) + slack
 
     for which in [i for i in range(3) if active[i]]:
-        tried = [[*best[:which], x, *best[which + 1 :]] for x in (0.0, *(scale[which] * 10.0**e for e in _EXPONENTS))]
-        best = tried[_lowest(lambda i, tried=tried: root(tried[i]), len(tried))]  # type: ignore[misc]
+        candidates = [
+            [*best[:which], x, *best[which + 1 :]] for x in (0.0, *(scale[which] * 10.0**e for e in _EXPONENTS))
+        ]
+        best = candidates[_lowest(lambda i, candidates=candidates: root(candidates[i]), len(candidates))]  # type: ignore[misc]
     return lines(best), (best[0], best[1], best[2])
 
 

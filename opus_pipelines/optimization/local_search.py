@@ -169,14 +169,14 @@ class LocalSearch:
 
     def moved(self, now: RefinedPlan, moves: Sequence[PlanMove]) -> RefinedPlan:
         """Applies all moves as one step."""
-        draft, said = now.draft, []
+        draft, descriptions = now.draft, []
         for move in moves:
-            said.append(self.space.describe(move, draft))
+            descriptions.append(self.space.describe(move, draft))
             draft = self.space.apply(move, draft)
         found = self.start(draft)
         known = (found.worth + found.imputed) - (now.worth + now.imputed)
         step = PlanStep(
-            tuple(moves), "; ".join(said), known if found.imputed != now.imputed else found.worth - now.worth
+            tuple(moves), "; ".join(descriptions), known if found.imputed != now.imputed else found.worth - now.worth
         )
         return replace(found, steps=(*now.steps, step))
 

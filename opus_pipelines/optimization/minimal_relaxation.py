@@ -33,32 +33,32 @@ class Infeasible:
     @property
     def sentences(self) -> list[str]:
         """The conflicts as text, then each relaxation by itself, limits first."""
-        said = [
+        sentences = [
             f"conflict: {_together(c)}" + ("" if self.proven else " (as far as the search went)")
             for c in self.conflicts
         ]
-        said += [f"relax: {_moved(limit, value)}, all else kept" for limit, value in self.limits]
-        said += (
+        sentences += [f"relax: {_moved(limit, value)}, all else kept" for limit, value in self.limits]
+        sentences += (
             [f"relax: {' and '.join(_moved(*moved) for moved in self.together)}, all else kept"]
             if self.together
             else []
         )
-        said += [f"relax: without {demand.name}, all else kept" for demand in self.droppable]
-        return said if len(said) > len(self.conflicts) else [*said, "relax: no single demand mends it"]
+        sentences += [f"relax: without {demand.name}, all else kept" for demand in self.droppable]
+        return sentences if len(sentences) > len(self.conflicts) else [*sentences, "relax: no single demand mends it"]
 
 
 def infeasible(problem: Problem, effort: int = EFFORT) -> Infeasible | None:
     """Returns why no path of the problem keeps all its demands; None where a path does."""
-    tries = _Tries(problem, effort)
-    if tries.fits(problem.demands):
+    tests = _FeasibilityTests(problem, effort)
+    if tests.fits(problem.demands):
         return None
-    conflicts, smallest = _conflicts(tries)
-    limits = [(d, value) for d in problem.demands if isinstance(d, Limit) and (value := tries.nearest(d)) is not None]
+    conflicts, smallest = _conflicts(tests)
+    limits = [(d, value) for d in problem.demands if isinstance(d, Limit) and (value := tests.nearest(d)) is not None]
     limits.sort(key=lambda found: (abs(found[1] - found[0].value) / max(abs(found[0].value), 1e-9), found[0].name))
     others = [d for conflict in conflicts for d in conflict if not isinstance(d, Limit)]
-    droppable = [d for d in others if tries.fits([other for other in problem.demands if other is not d])]
-    together = [] if limits else tries.together()
-    return Infeasible(tuple(conflicts), smallest, tuple(limits), tuple(together), tuple(droppable), tries.proven)
+    droppable = [d for d in others if tests.fits([other for other in problem.demands if other is not d])]
+    together = [] if limits else tests.together()
+    return Infeasible(tuple(conflicts), smallest, tuple(limits), tuple(together), tuple(droppable), tests.proven)
 
 
 def relaxation_costs(
@@ -77,7 +77,7 @@ def relaxation_costs(
     return sorted(found, key=lambda f: (-f[1], f[0].name))
 
 
-class _Tries:
+class _FeasibilityTests:
     """Tests whether sets of demands are feasible; each set is searched once."""
 
     def __init__(self, problem: Problem, effort: int) -> None:
@@ -124,11 +124,11 @@ def _figure(path: ChosenPath, limit: Limit) -> float:
     return {"cost_usd": path.cost_usd, "duration_ms": path.duration_ms, "success": path.success}[limit.figure]
 
 
-def _conflicts(tries: _Tries) -> tuple[list[tuple[Demand, ...]], bool]:
+def _conflicts(tests: _FeasibilityTests) -> tuple[list[tuple[Demand, ...]], bool]:
     """Returns conflicts, each among the demands that the earlier ones leave, until the rest is feasible."""
-    left, found, smallest = list(tries.problem.demands), list[tuple[Demand, ...]](), True
-    while not tries.fits(left):
-        conflicts, is_smallest = _next_conflicts(tries, left)
+    left, found, smallest = list(tests.problem.demands), list[tuple[Demand, ...]](), True
+    while not tests.fits(left):
+        conflicts, is_smallest = _next_conflicts(tests, left)
         smallest = is_smallest if not found else smallest
         found += conflicts
         taken = {id(d) for conflict in conflicts for d in conflict}
@@ -138,25 +138,25 @@ def _conflicts(tries: _Tries) -> tuple[list[tuple[Demand, ...]], bool]:
     return found, smallest
 
 
-def _next_conflicts(tries: _Tries, demands: list[Demand]) -> tuple[list[tuple[Demand, ...]], bool]:
+def _next_conflicts(tests: _FeasibilityTests, demands: list[Demand]) -> tuple[list[tuple[Demand, ...]], bool]:
     """Returns single infeasible demands, else an infeasible pair, else an irreducible conflict.
 
     The second value is whether no smaller conflict exists.
     """
-    if not tries.fits([]):
+    if not tests.fits([]):
         return [()], True
-    if alone := [(d,) for d in demands if not tries.fits([d])]:
+    if alone := [(d,) for d in demands if not tests.fits([d])]:
         return list(alone), True
     kept = list(demands)
     for demand in demands:
         rest = [d for d in kept if d is not demand]
-        if not tries.fits(rest):
+        if not tests.fits(rest):
             kept = rest
     if len(kept) == 2:
         return [tuple(kept)], True
     pairs = list(combinations(demands, 2))
     for pair in pairs[:MAX_PAIRS]:
-        if not tries.fits(pair):
+        if not tests.fits(pair):
             return [pair], True
     return [tuple(kept)], len(kept) == 3 and len(pairs) <= MAX_PAIRS
 

@@ -63,22 +63,22 @@ def _all(sizes: Sequence[int]) -> Picks:
 def _greedy(table: PlanTable, allowed: Allowed | None) -> Picks | None:
     """Applies the best change of one node, or of two where no single one helps, until none helps."""
     sizes = table.sizes
-    now = _best_of(table, np.zeros((1, len(sizes)), np.int64), allowed)
+    current = _best_of(table, np.zeros((1, len(sizes)), np.int64), allowed)
     if (
-        now is None
+        current is None
     ):  # the start breaks a constraint: look for one that does not among single changes from every uniform choice
         uniform = [np.minimum(level, np.array(sizes) - 1) for level in range(max(sizes))]
-        now = _best_of(table, np.stack([*uniform, *(c for u in uniform for c in _changes(u, sizes, 1))]), allowed)
-        if now is None:
+        current = _best_of(table, np.stack([*uniform, *(c for u in uniform for c in _changes(u, sizes, 1))]), allowed)
+        if current is None:
             return None
     while True:
         for width in (1, 2):
-            best = _best_of(table, np.stack([now, *_changes(now, sizes, width)]), allowed)
-            if best is not None and not (best == now).all():
-                now = best
+            best = _best_of(table, np.stack([current, *_changes(current, sizes, width)]), allowed)
+            if best is not None and not (best == current).all():
+                current = best
                 break
         else:
-            return now
+            return current
 
 
 def _changes(picks: Picks, sizes: Sequence[int], width: int) -> list[Picks]:

@@ -148,12 +148,12 @@ class ParetoLabels:
             return None
         if not self.diversity.is_open((*label.nodes, node), left):
             return None
-        made = [
+        extended = [
             point.after(option, number, weight)
             for point in label.points
             for number, option in enumerate(self.net.options[node])
         ]
-        points = [point for point in made if self.bounds.fits(point, state)]
+        points = [point for point in extended if self.bounds.fits(point, state)]
         return (
             ParetoLabel((*label.nodes, node), closed, met, seen, label.transitions + transitions, points)
             if points

@@ -73,7 +73,7 @@ class SearchNet:
         self._steps(problem)
         self.groups = [self._mask(d.nodes) for d in problem.demands if isinstance(d, Contains)]
         self._filter()
-        self.groups = self._telling()
+        self.groups = self._informative_groups()
 
     @cached_property
     def _content(self) -> tuple[object, ...]:
@@ -186,11 +186,11 @@ class SearchNet:
     def _meets_all(self, nodes: int) -> bool:
         return all(group & nodes for group in self.groups)
 
-    def _telling(self) -> list[int]:
+    def _informative_groups(self) -> list[int]:
         """Returns the groups that some path leaves out, smallest first, without those that contain another."""
-        told = [g for g in set(self.groups) if self._passable(g)]
-        told = [g for g in told if not any(other != g and other & g == other for other in told)]
-        return sorted(told, key=lambda g: (g.bit_count(), g))
+        informative = [g for g in set(self.groups) if self._passable(g)]
+        informative = [g for g in informative if not any(other != g and other & g == other for other in informative)]
+        return sorted(informative, key=lambda g: (g.bit_count(), g))
 
     def _passable(self, without: int) -> bool:
         seen, frontier = without | 1 << self.start, [self.start]

@@ -1,7 +1,6 @@
-"""What a client may demand of a workflow: the `[constraints]` table of contract.toml and intake.toml, EVAL (12).
+"""Defines the constraints on a workflow: the `[constraints]` table of contract.toml and intake.toml, EVAL (12).
 
-It stands here so that the readers of those files can name it; how a workflow is held against it:
-`optimization.constraints`.
+The readers of those files use this module; `optimization.constraints` tests a workflow against the constraints.
 """
 
 import unicodedata
@@ -47,7 +46,8 @@ class Constraints(Section):
     )
     max_lead_time_hours: _Amount | None = Field(
         None,
-        description="lead time at most: from the start of the first step to the end of the last one, waiting included; a deadline",
+        description="lead time at most: from the start of the first step to the end of the last one, "
+        "waiting included; a deadline",
     )
     min_p_deadline: _Share | None = Field(
         None,
@@ -68,12 +68,12 @@ class Constraints(Section):
 
 
 def merged(contract: Constraints, intake: Constraints) -> Constraints:
-    """The contract's constraints, with every key that the intake itself states in the contract's place."""
+    """Returns the contract's constraints, with every key that the intake itself states in place of the contract's."""
     return contract.model_copy(update={name: getattr(intake, name) for name in intake.model_fields_set})
 
 
 @lru_cache(1 << 14)
 def folded(title: str) -> str:
-    """A title as titles are compared: case, width, `_`, `-` and all other punctuation mean nothing."""
+    """Returns a title in the form that is compared: case, width, `_`, `-` and all other punctuation are ignored."""
     text = unicodedata.normalize("NFKC", title).casefold()
     return " ".join("".join(c if c.isalnum() or unicodedata.combining(c) else " " for c in text).split())

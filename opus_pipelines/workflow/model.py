@@ -1,6 +1,6 @@
-"""The Workflow object: input, task and output nodes, the edges between them, and the checks that make it well formed.
+"""Defines the Workflow: input, task and output nodes, the edges between them, and the checks of its form.
 
-What it is worth stands in `evaluation`; how one is found, in `optimization`.
+`evaluation` computes its worth; `optimization` finds the best one.
 """
 
 import heapq
@@ -18,7 +18,7 @@ UNKNOWN = "unknown"  # the basis of a cost or a time that nobody knows
 
 @dataclass(frozen=True)
 class InputNode:
-    """What the client gives; `prior` is π, the probability that it is right."""
+    """An input from the client; `prior` is π, the probability that it is right."""
 
     id: str
     title: str
@@ -29,15 +29,15 @@ class InputNode:
 
 @dataclass(frozen=True)
 class TaskNode:
-    """One task, done in one way. The defaults are those of a deterministic task (EVAL A1).
+    """One task in one execution mode. The defaults are those of a deterministic task (EVAL A1).
 
     `p` and `q` are P(it succeeds) given that all its parents did, and that at least one did not. The three parts of
-    `cost_usd` may be unknown (None): `evaluation.cost.split_cost` tells what they count as then. `consumes` and
-    `holds`: further cumulative and releasable resources by name, r^(g) and r^(r), beside dollars, memory and threads.
+    `cost_usd` may be unknown (None); `evaluation.cost.split_cost` then splits the cost. `consumes` and `holds`: other
+    cumulative and releasable resources by name, r^(g) and r^(r), except dollars, memory and threads.
 
-    A cost or a duration with the basis `unknown` is 0 here, so that totals are sums of what is known; read it by
-    `known_cost_usd` and `known_duration_ms`. `imputed_usd` stands for the unknown ones where workflows are compared
-    (`optimization.imputed_figures`), never in a total.
+    A cost or a duration with the basis `unknown` is 0 here, so that totals are sums of known figures; `known_cost_usd`
+    and `known_duration_ms` read it. `imputed_usd` stands for the unknown figures where workflows are compared
+    (`optimization.imputed_figures`), and is never part of a total.
     """
 
     id: str
@@ -71,34 +71,35 @@ class TaskNode:
 
     @property
     def known_cost_usd(self) -> float | None:
-        """Its cost in dollars; None where it is unknown."""
+        """The cost in dollars; None where it is unknown."""
         return None if self.cost_basis == UNKNOWN else self.cost_usd
 
     @property
     def known_duration_ms(self) -> float | None:
-        """Its working time in ms; None where it is unknown."""
+        """The working time in ms; None where it is unknown."""
         return None if self.duration_basis == UNKNOWN else self.duration_ms
 
     @property
     def is_review(self) -> bool:
-        """Whether it looks at what the step before it left, instead of being a task of its own."""
+        """Whether the node checks the result of the step before it instead of being a task of its own."""
         return self.kind == REVIEW
 
     @property
     def bases(self) -> tuple[str, str, str, str]:
-        """What its figures p, q, cost and duration rest on."""
+        """The bases of its p, q, cost and duration."""
         return self.p_basis, self.q_basis, self.cost_basis, self.duration_basis
 
     @property
     def held(self) -> dict[str, float]:
-        """r^(r): every releasable resource by name, memory in GB and threads among them."""
+        """r^(r): the amount of every releasable resource by name, memory in GB and threads included."""
         return {"memory_gb": self.memory_gb, "threads": self.threads, **self.holds}
 
 
 @dataclass(frozen=True)
 class OutputNode:
-    """What the client receives; `gain_usd` is g, earned if it is right. None: nobody states it, and there is no
-    Reward.
+    """An output to the client; `gain_usd` is g, earned if it is right.
+
+    None means that no gain is stated; then there is no Reward.
     """
 
     id: str
@@ -114,14 +115,14 @@ _ORDER = (InputNode, TaskNode, OutputNode)
 
 @dataclass(frozen=True)
 class Workflow:
-    """W = (G, Φ). Made by `Workflow.of`, which refuses what is not well formed."""
+    """W = (G, Φ). `Workflow.of` creates it and rejects a graph that is not well formed."""
 
     nodes: tuple[Node, ...]
     edges: tuple[tuple[str, str], ...]
 
     @classmethod
     def of(cls, nodes: Iterable[Node], edges: Iterable[tuple[str, str]]) -> "Workflow":
-        """A checked workflow, its edges sorted and each once; raises WorkflowError with every defect."""
+        """Returns a checked workflow, its edges sorted and each once; raises WorkflowError with every defect."""
         workflow = cls(tuple(nodes), tuple(sorted(set(edges))))
         if defects := validate(workflow):
             raise WorkflowError("not a workflow: " + "; ".join(defects))
@@ -129,27 +130,27 @@ class Workflow:
 
     @cached_property
     def by_id(self) -> dict[str, Node]:
-        """Each node under its id."""
+        """Each node by its id."""
         return {n.id: n for n in self.nodes}
 
     @property
     def inputs(self) -> list[InputNode]:
-        """V_in, as given."""
+        """V_in, in the given order."""
         return [n for n in self.nodes if isinstance(n, InputNode)]
 
     @property
     def tasks(self) -> list[TaskNode]:
-        """V_task, as given."""
+        """V_task, in the given order."""
         return [n for n in self.nodes if isinstance(n, TaskNode)]
 
     @property
     def outputs(self) -> list[OutputNode]:
-        """V_out, as given."""
+        """V_out, in the given order."""
         return [n for n in self.nodes if isinstance(n, OutputNode)]
 
     @property
     def states_gain(self) -> bool:
-        """Whether it is known what a right output is worth: without that there is no Reward."""
+        """Whether every output states its gain; otherwise there is no Reward."""
         return all(n.gain_usd is not None for n in self.outputs)
 
     @cached_property
@@ -167,15 +168,15 @@ class Workflow:
         return children
 
     def predecessors(self, node: str) -> list[str]:
-        """pa(v), sorted by id."""
+        """Returns pa(v), sorted by id."""
         return list(self._parents.get(node, ()))
 
     def successors(self, node: str) -> list[str]:
-        """The nodes that v leads to, sorted by id."""
+        """Returns the nodes that v leads to, sorted by id."""
         return list(self._children.get(node, ()))
 
     def before(self, nodes: Iterable[str]) -> frozenset[str]:
-        """These nodes and all from which one of them can be reached."""
+        """Returns these nodes and all nodes from which one of them can be reached."""
         found, left = set(nodes), list(nodes)
         while left:
             new = [n for n in self.predecessors(left.pop()) if n not in found]
@@ -184,7 +185,7 @@ class Workflow:
         return frozenset(found)
 
     def has_fork(self, node: str) -> bool:
-        """Whether it leads to two nodes or more."""
+        """Returns whether the node leads to two nodes or more."""
         return len(self._children.get(node, ())) > 1
 
     @cached_property
@@ -203,15 +204,15 @@ class Workflow:
         return tuple(order)
 
     def topological(self) -> list[str]:
-        """Every node's id, parents first; among those that are ready inputs come first, outputs last, then by id.
+        """Returns the id of every node, parents first; of those that are ready, inputs first, outputs last, then by id.
 
-        What lies on a cycle or behind one is left out: `validate` refuses it.
+        Nodes on a cycle or behind one are left out; `validate` rejects them.
         """
         return list(self._order)
 
 
 def validate(workflow: Workflow) -> list[str]:
-    """Every defect of the workflow, each a sentence that names node or edge; none means well formed."""
+    """Returns every defect of the workflow, each a sentence that names node or edge; an empty list means none."""
     defects = [f"node {i!r} occurs {n} times" for i, n in Counter(n.id for n in workflow.nodes).items() if n > 1]
     for node in workflow.nodes:
         defects += _figures(node)
@@ -232,7 +233,7 @@ def validate(workflow: Workflow) -> list[str]:
 
 
 def _figures(node: Node) -> list[str]:
-    """Defects of the node's own numbers."""
+    """Returns the defects of the node's own numbers."""
     if isinstance(node, OutputNode):
         if node.gain_usd is None or math.isfinite(node.gain_usd):
             return []
@@ -267,8 +268,9 @@ _AMOUNTS = (
 
 
 def _cycle(workflow: Workflow) -> list[str]:
-    """One cycle from its first id on, if there is any: from a node that no order can place, back over parents that
-    none can either.
+    """Returns one cycle from its smallest id on, if there is any.
+
+    It walks back from a node outside the topological order over parents outside it.
     """
     stuck = set(workflow.by_id).difference(workflow.topological())
     if not stuck:

@@ -1,6 +1,4 @@
-"""Which tasks of a workflow wait for which, as a strict partial order that its sequence of tasks keeps; and the ids of
-its review nodes.
-"""
+"""Represents which tasks of a workflow wait for which, as a strict partial order, and names its review nodes."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,8 +11,9 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class TaskOrder:
-    """A strict partial order: bit j of `after[i]` says that task j waits for task i, directly or not; j stands behind
-    i in `tasks`.
+    """A strict partial order of tasks that their sequence keeps.
+
+    Bit j of `after[i]` is set where task j waits for task i, directly or not; then j stands behind i in `tasks`.
     """
 
     tasks: tuple[str, ...]
@@ -22,13 +21,13 @@ class TaskOrder:
 
     @classmethod
     def chain(cls, tasks: Sequence[str]) -> "TaskOrder":
-        """Each task waits for all before it."""
+        """Returns the order in which each task waits for all before it."""
         n = len(tasks)
         return cls(tuple(tasks), tuple((1 << n) - (2 << i) for i in range(n)))
 
     @classmethod
     def of(cls, tasks: Sequence[str], pairs: Iterable[Pair]) -> "TaskOrder":
-        """The transitive closure of pairs, each of which the sequence keeps."""
+        """Returns the transitive closure of pairs, each of which the sequence keeps."""
         place = {t: i for i, t in enumerate(tasks)}
         after = [0] * len(tasks)
         for a, b in pairs:
@@ -37,34 +36,34 @@ class TaskOrder:
 
     @property
     def is_chain(self) -> bool:
-        """Does every task wait for the one before it."""
+        """Whether every task waits for the one before it."""
         return all(mask >> (i + 1) & 1 for i, mask in enumerate(self.after[:-1]))
 
     def pairs(self) -> list[Pair]:
-        """Every pair of which the second waits."""
+        """Returns every pair of which the second task waits for the first."""
         return [(self.tasks[i], self.tasks[j]) for i, mask in enumerate(self.after) for j in _bits(mask)]
 
     def covers(self) -> list[Pair]:
-        """The transitive reduction: what waits directly."""
+        """Returns the transitive reduction: the direct waits."""
         return [(self.tasks[i], self.tasks[j]) for i in range(len(self.tasks)) for j in _bits(self._direct(i))]
 
     def unordered_pairs(self) -> list[Pair]:
-        """Pairs, as the sequence has them, of which neither waits for the other."""
+        """Returns the pairs, in the order of the sequence, of which neither task waits for the other."""
         n = len(self.tasks)
         return [(self.tasks[i], self.tasks[j]) for i in range(n) for j in range(i + 1, n) if not self.after[i] >> j & 1]
 
     def has_pairs(self, pairs: Iterable[Pair]) -> bool:
-        """Whether the second of every pair waits for the first."""
+        """Returns whether the second task of every pair waits for the first."""
         place = {t: i for i, t in enumerate(self.tasks)}
         return all(self.after[place[a]] >> place[b] & 1 for a, b in pairs)
 
     def without_wait(self, a: str, b: str) -> "TaskOrder":
-        """Without one pair that waits directly: all else stays."""
+        """Returns the order without one direct wait; all other waits stay."""
         i, j = self.tasks.index(a), self.tasks.index(b)
         return TaskOrder(self.tasks, tuple(mask & ~(1 << j) if k == i else mask for k, mask in enumerate(self.after)))
 
     def with_wait(self, a: str, b: str) -> "TaskOrder":
-        """With one pair more, and what follows from it."""
+        """Returns the order with one more wait, and with the waits that follow from it."""
         i, j = self.tasks.index(a), self.tasks.index(b)
         more = 1 << j | self.after[j]
         return TaskOrder(
@@ -72,7 +71,10 @@ class TaskOrder:
         )
 
     def edges(self) -> list[Pair]:
-        """The direct waits, with the input before what waits for nothing and the output behind what nothing waits for."""
+        """Returns the direct waits with input and output.
+
+        The input comes before the tasks that wait for nothing, the output behind those that nothing waits for.
+        """
         direct = self.covers()
         waiting, waited_for = {b for _, b in direct}, {a for a, _ in direct}
         return [
@@ -89,7 +91,7 @@ class TaskOrder:
 
 
 def review_id(task: str) -> str:
-    """The node of the review behind a task's node."""
+    """Returns the node id of the review behind a task's node."""
     return f"{task}_{REVIEW}"
 
 
@@ -101,7 +103,7 @@ def _bits(mask: int) -> Iterable[int]:
 
 
 def _closed(after: list[int]) -> tuple[int, ...]:
-    """Tasks stand behind those they wait for, so one pass from the last on closes the relation."""
+    """Returns the transitive closure; tasks stand behind those they wait for, so one backward pass is enough."""
     for i in reversed(range(len(after))):
         for j in _bits(after[i]):
             after[i] |= after[j]

@@ -1,8 +1,7 @@
-"""The customer-support case of EVAL: three workflows for one request, the printed Table 1 beside ours, and where the
-order turns.
+"""Reproduces the customer-support case of EVAL: three workflows for one request, and Table 1 next to our figures.
 
-Labels as in the specification (A6): *reproduced* follows from printed numbers alone, *fitted input* was chosen so that
-the table comes out, *not published* stands nowhere in the paper's text at hand.
+The labels follow the specification (A6): *reproduced* follows from printed numbers alone, *fitted input* was chosen so
+that the table results, and *not published* is missing in the available text of the paper.
 """
 
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ GAINS_USD = {
 
 @dataclass(frozen=True)
 class Row:
-    """One line of Table 1: what is printed for the three workflows (None: not published), and how far ours is its own."""
+    """One line of Table 1: the printed figures of the three workflows (None: not published), and the label of ours."""
 
     name: str
     formula: str
@@ -43,7 +42,7 @@ TABLE_1 = (
 
 
 def case_study(gain_usd: float = GAINS_USD["small"]) -> list[Score]:
-    """The three workflows scored at a gain."""
+    """Returns the scores of the three workflows at a gain in dollars."""
     found = []
     for name in NAMES:
         with as_file(files(__package__) / f"{name.lower()}.yaml") as path:
@@ -55,14 +54,15 @@ def case_study(gain_usd: float = GAINS_USD["small"]) -> list[Score]:
 
 
 def figure(found: Score, name: str) -> float:
-    """A figure of Table 1 by its row's name."""
+    """Returns a figure of Table 1 by the name of its row."""
     where = found.penalties if name in ("cip", "sip", "penalty") else found.parts
     return float(getattr(where, name))
 
 
 def turning_gain_usd(first: Score, second: Score) -> float:
-    """The gain of the one output at which two workflows earn the same: the difference of their costs by that of their
-    success.
+    """Returns the gain of the one output at which two workflows earn the same.
+
+    It is the difference of their costs divided by the difference of their success probabilities.
     """
     return (first.parts.cost_usd - second.parts.cost_usd) / (
         first.parts.success_probability - second.parts.success_probability

@@ -1,6 +1,4 @@
-"""A workflow with what its faces say beside its figures: where it stands in time, what its figures rest on, what
-flows, and what is expected to happen between its steps.
-"""
+"""Adds to a workflow the facts that its exported formats state: times, evidence, data types and expected waits."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,8 +14,9 @@ _KINDS = {"human": "People", "model": "AI model", "code": "Software"}
 
 @dataclass(frozen=True)
 class AnnotatedWorkflow:
-    """`file` holds nodes, edges, scores and weights. The maps are by node, or by edge; what is not known is absent
-    from them.
+    """A workflow file with annotations; `file` holds nodes, edges, scores and weights.
+
+    The maps are by node, or by edge; an unknown value is absent.
     """
 
     file: WorkflowFile
@@ -31,7 +30,7 @@ class AnnotatedWorkflow:
 
     @property
     def title(self) -> str:
-        """What it does, in words."""
+        """The title of the workflow, else its id."""
         return self.file.title or self.id or "Workflow"
 
     @cached_property
@@ -45,11 +44,14 @@ class AnnotatedWorkflow:
         return {entry.id: entry for entry in self.file.tasks}
 
     def title_of(self, node: str) -> str:
-        """A node's name."""
+        """Returns the title of a node."""
         return self.workflow.by_id[node].title
 
     def lane_of(self, node: str) -> str:
-        """Who does it: the group of people, the AI model, software, or the client for inputs and outputs."""
+        """Returns the lane of a node: its group of people, AI model or software, or the client for inputs and outputs.
+
+        A person without a stated group belongs to the lane of people.
+        """
         entry = self.tasks.get(node)
         if entry is None:
             return CLIENT
@@ -58,6 +60,6 @@ class AnnotatedWorkflow:
         return entry.actor_group or _KINDS.get(entry.actor_kind or "", entry.actor_kind or NOBODY)
 
     def lanes(self) -> Sequence[str]:
-        """Every lane: the client's first, then as the workflow first comes to each."""
+        """Returns every lane, the client's first, then in topological order of their first nodes."""
         found = dict.fromkeys(self.lane_of(node) for node in self.workflow.topological())
         return [*([CLIENT] if found.pop(CLIENT, "") is None else []), *found]

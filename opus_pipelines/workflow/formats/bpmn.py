@@ -1,5 +1,6 @@
-"""A workflow as BPMN 2.0: a pool with a lane an actor, typed tasks, data objects, our figures in extensionElements,
-and a layout.
+"""Writes a workflow as BPMN 2.0: one pool with a lane for each actor, typed tasks, data objects and a layout.
+
+The figures of the workflow stand in extensionElements.
 """
 
 from collections.abc import Iterator
@@ -31,7 +32,10 @@ _PREFIXES = {"bpmn": MODEL, "bpmndi": DIAGRAM, "dc": DC, "di": DI, "opus": OPUS}
 
 
 def as_bpmn(described: AnnotatedWorkflow) -> bytes:
-    """The file; equal workflows give equal bytes. Characters that XML cannot hold become U+FFFD."""
+    """Returns the content of the file; equal workflows give equal bytes.
+
+    Characters that XML cannot hold become U+FFFD.
+    """
     flow = flow_of(described)
     uses = data_uses(described)
     root = etree.Element(bpmn("definitions"), nsmap=_PREFIXES, id="definitions", targetNamespace=OPUS, exporter="opus")
@@ -72,7 +76,10 @@ def _lanes(process: Any, described: AnnotatedWorkflow, flow: Flow) -> None:
 
 
 def lanes_of(described: AnnotatedWorkflow, flow: Flow) -> list[str]:
-    """The lanes in their order; BPMN's own start and end may need the client's where the workflow does not."""
+    """Returns the lanes in their order.
+
+    The start and end events of BPMN may need the client's lane where the workflow does not.
+    """
     known = described.lanes()
     return [*sorted({n.lane for n in flow.nodes} - set(known)), *known]
 
@@ -95,7 +102,7 @@ def _flow_node(
 
 
 def _said(entry: TaskEntry) -> Iterator[str]:
-    """What it does, then how, step by step."""
+    """Yields the description of a task, then its instructions step by step."""
     if entry.description:
         yield entry.description
     if len(entry.instructions) == 1:
@@ -113,7 +120,7 @@ def _extensions(described: AnnotatedWorkflow, entry: _Entry) -> Iterator[Any]:
 
 
 def _data(made: Any, node: FlowNode, uses: list[DataUse]) -> None:
-    """What a task reads and writes: BPMN names both inside its ioSpecification and ties them to what is drawn."""
+    """Writes what a task reads and writes; BPMN names both in its ioSpecification and links them to the drawn data."""
     if not uses:
         return
     holder = _child(made, "ioSpecification", id=f"{node.id}_io")

@@ -1,6 +1,4 @@
-"""The layout of a BPMN file (BPMN DI): a pool from left to right, lanes below each other, every element with its
-place.
-"""
+"""Lays out a BPMN file (BPMN DI): a pool from left to right with lanes below each other."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +16,7 @@ DATA, DATA_STEP, DATA_GAP, LABEL = (36.0, 50.0), 88.0, 18.0, 28.0
 
 
 def diagram(described: AnnotatedWorkflow, flow: Flow, uses: Sequence[DataUse], plane: str, pool: str) -> Any:
-    """The BPMNDiagram element."""
+    """Returns the BPMNDiagram element."""
     made = _Diagram(described, flow, uses)
     root = etree.Element(_di("BPMNDiagram"), id="diagram")
     surface = etree.SubElement(root, _di("BPMNPlane"), id="plane", bpmnElement=plane)
@@ -61,7 +59,7 @@ class _Diagram:
         self.pool = (LEFT - HEAD, TOP, self.lanes[0][2] + HEAD, height)
 
     def line(self, use: DataUse) -> list[Point]:
-        """From the data to its node or back, straight."""
+        """Returns the straight line from the data to its node or back."""
         x, y, width, _ = self.boxes[use.reference]
         nx, ny, nwidth, nheight = self.boxes[self._element[use.node]]
         data = x + width / 2, y
@@ -93,7 +91,7 @@ def _size(tag: str, uses: Sequence[DataUse]) -> Size:
 
 
 def _order(flow: Flow) -> list[str]:
-    """The elements, each behind what leads to it."""
+    """Returns the elements, each behind those that lead to it."""
     waiting = {n.id: 0 for n in flow.nodes}
     for _, dst in flow.edges:
         waiting[dst] += 1

@@ -1,10 +1,8 @@
-"""Our own figures in BPMN's extensionElements: a record of `workflow.files` as an XML element and back, to the last
-bit.
+"""Writes a record of `workflow.files` into BPMN's extensionElements and reads it back without a loss.
 
-Single values are attributes; lists are an element an item, tables an element an entry, records in records an element
-each.
+Single values are attributes. Each item of a list, each entry of a table and each record in a record is an element.
 
-BPMN's namespaces, and the names under which data stand in one of our files.
+The module also holds BPMN's namespaces, and the names of data elements in a file of this package.
 """
 
 from collections.abc import Iterator
@@ -24,17 +22,17 @@ _RECORDS = frozenset({"scores", "weights"})
 
 
 def own(name: str) -> str:
-    """An element name of our namespace."""
+    """Returns an element name in the namespace of this package."""
     return f"{{{OPUS}}}{name}"
 
 
 def to_xml(name: str, record: Section) -> Any:
-    """The record as an element; what equals its default is left out."""
+    """Returns the record as an element; a value that equals its default is left out."""
     return _element(name, record.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True))
 
 
 def from_xml(element: Any) -> dict[str, Any]:
-    """What `to_xml` was given, as the record's own validation takes it."""
+    """Returns the values that `to_xml` was given, as the record's own validation takes them."""
     data: dict[str, Any] = dict(element.attrib)
     for child in element:
         name = etree.QName(child).localname if isinstance(child.tag, str) else ""
@@ -48,7 +46,7 @@ def from_xml(element: Any) -> dict[str, Any]:
 
 
 def figures(name: str, values: dict[str, Any]) -> Any:
-    """An element with the values that are known as attributes."""
+    """Returns an element with the known values as attributes."""
     return _element(name, {key: value for key, value in values.items() if value is not None})
 
 
@@ -76,8 +74,9 @@ DI = "http://www.omg.org/spec/DD/20100524/DI"
 
 @dataclass(frozen=True)
 class DataUse:
-    """A task reads or writes some data. Every use is drawn beside its node, so that no line crosses the picture for
-    it.
+    """A task that reads or writes some data.
+
+    Every use is drawn next to its node, so that no line crosses the whole picture.
     """
 
     node: str
@@ -88,27 +87,27 @@ class DataUse:
 
     @property
     def reference(self) -> str:
-        """Id of what is drawn."""
+        """The id of the drawn data object."""
         return f"data_{self.number}"
 
     @property
     def end(self) -> str:
-        """Id of the data inside the task."""
+        """The id of the data inside the task."""
         return f"data_{self.number}_end"
 
     @property
     def association(self) -> str:
-        """Id of the line between the two."""
+        """The id of the line between the two."""
         return f"data_{self.number}_line"
 
 
 def bpmn(name: str) -> str:
-    """An element name of BPMN's model."""
+    """Returns an element name in BPMN's model namespace."""
     return f"{{{MODEL}}}{name}"
 
 
 def data_uses(described: AnnotatedWorkflow) -> list[DataUse]:
-    """Every use, by node in the order of the flow; data of one name are one object."""
+    """Returns every use of data, by node in the order of the flow; data of one name are one object."""
     objects: dict[str, str] = {}
     found: list[DataUse] = []
     for node, name, is_input in _named(described):

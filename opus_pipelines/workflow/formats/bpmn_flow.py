@@ -1,8 +1,7 @@
-"""A workflow as BPMN's flow nodes and sequence flows: events for what comes in and goes out, gateways where branches
-split and join.
+"""Converts a workflow to BPMN's flow nodes and sequence flows.
 
-A node with several parents waits for all of them and one with several children starts all of them: that is what
-parallel gateways say.
+Events stand for inputs and outputs, gateways for places where branches split and join. A node with several parents
+waits for all of them, and a node with several children starts all of them; this is the meaning of parallel gateways.
 """
 
 from collections import Counter
@@ -17,7 +16,7 @@ START, END = "start", "end"
 
 @dataclass(frozen=True)
 class FlowNode:
-    """One element of the flow; `node` is the workflow's own, None for gateways and for events that BPMN alone needs."""
+    """One element of the flow; `node` is the workflow's node, None for gateways and for events that only BPMN needs."""
 
     id: str
     tag: str
@@ -28,15 +27,16 @@ class FlowNode:
 
 @dataclass
 class Flow:
-    """Elements in the order of the workflow's nodes, and the pairs of ids that sequence flows lead from and to."""
+    """The elements in the order of the workflow's nodes, and the sequence flows as pairs of element ids."""
 
     nodes: list[FlowNode] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)
 
 
 def flow_of(described: AnnotatedWorkflow) -> Flow:
-    """The flow of a workflow. One input that leads to everything is the start event itself; each output is an end
-    event.
+    """Returns the flow of a workflow.
+
+    A single input that leads to every first task is the start event; each output is an end event.
     """
     workflow = described.workflow
     ids = {node.id: f"node_{i}" for i, node in enumerate(workflow.nodes, start=1)}

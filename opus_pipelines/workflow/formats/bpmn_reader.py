@@ -1,5 +1,6 @@
-"""A BPMN file of our own back to the workflow that it was written from. Those of others are history:
-`log_formats/bpmn.py`.
+"""Reads a BPMN file that this package wrote, and returns its workflow.
+
+BPMN files of other programs are history; `log_formats/bpmn.py` reads them.
 """
 
 from collections import defaultdict
@@ -25,10 +26,9 @@ _KINDS = {"input": "inputs", "task": "tasks", "output": "outputs"}
 
 
 def read_bpmn(content: bytes, name: str) -> WorkflowFile:
-    """The workflow file, its flows folded back to edges, with what a person drew or renamed in it; `name` is what
-    errors call it.
+    """Reads the workflow of a BPMN file, with the tasks that a person added or renamed in it.
 
-    Raises InputError or SettingsError.
+    Flows become edges again. `name` is the name of the file in error messages. Raises InputError or SettingsError.
     """
     root = _root(content, name)
     process = root.find(bpmn("process"))
@@ -58,13 +58,13 @@ def _is_activity(element: Any) -> bool:
 
 
 def _drawn(element: Any) -> dict[str, Any]:
-    """A task that a person drew into the file: it has a name and its kind says who does it; all else is unknown."""
+    """Returns a task that a person drew: it has a title, its element kind gives the actor, and all else is unknown."""
     ident, actor = element.get("id", ""), _ACTORS[etree.QName(element).localname]
     return {"id": ident, "title": element.get("name") or ident} | ({"actor_kind": actor} if actor else {})
 
 
 def _renamed(record: dict[str, Any], element: Any) -> dict[str, Any]:
-    """A task whose box a person gave another name is another task: our own fields of the old one do not hold for it."""
+    """Returns the record of a renamed task: it is another task, so the fields of the old one are dropped."""
     name, title = element.get("name"), record.get("title") or record.get("id", "")
     if name is None or clean(name) == clean(title) or record.get("kind") == "review":
         return record
@@ -72,7 +72,7 @@ def _renamed(record: dict[str, Any], element: Any) -> dict[str, Any]:
 
 
 def _edges(process: Any, nodes: dict[str, str]) -> list[tuple[str, str]]:
-    """From each node to those that flows lead to past nothing but gateways and events without a node."""
+    """Returns edges from each node to the next nodes; gateways and events without a node are skipped."""
     after = defaultdict(list)
     for flow in process.iter(bpmn("sequenceFlow")):
         after[flow.get("sourceRef")].append(flow.get("targetRef"))

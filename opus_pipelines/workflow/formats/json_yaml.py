@@ -1,6 +1,4 @@
-"""A workflow as the JSON or YAML file that `opus score` reads. Floats are written so that they are read back to the
-last bit.
-"""
+"""Writes a workflow as the JSON or YAML file that `opus score` reads; floats are read back to the last bit."""
 
 import json
 from typing import Any
@@ -11,17 +9,17 @@ from opus_pipelines.workflow.files import WorkflowFile
 
 
 def as_json(file: WorkflowFile) -> str:
-    """The file's text; equal workflows give equal text."""
+    """Returns the JSON text of the file; equal workflows give equal text."""
     return json.dumps(_data(file), indent=2, ensure_ascii=False) + "\n"
 
 
 def as_yaml(file: WorkflowFile) -> str:
-    """Likewise as YAML; no aliases, which the reader refuses."""
+    """Returns the YAML text of the file; it has no aliases, which the reader rejects."""
     return yaml.dump(_data(file), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
 def _data(file: WorkflowFile) -> dict[str, Any]:
-    """What differs from the defaults: an absent key and its default mean the same."""
+    """Returns the values that differ from the defaults, because an absent key means its default."""
     return file.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True)
 
 

@@ -1,4 +1,4 @@
-"""A workflow as a Mermaid flowchart: a box an actor, a node a step, for places that draw it themselves."""
+"""Writes a workflow as a Mermaid flowchart, with a box for each actor and a node for each step."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
 
 
 def as_mermaid(described: AnnotatedWorkflow) -> str:
-    """The text; equal workflows give equal text. Whatever could be syntax in a title is spelled as a character code."""
+    """Returns the text; equal workflows give equal text. Characters of titles that could be syntax are escaped."""
     return "\n".join(_lines(described)) + "\n"
 
 

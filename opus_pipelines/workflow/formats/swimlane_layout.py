@@ -1,7 +1,7 @@
-"""A directed acyclic graph in swimlanes: how far along the flow each vertex stands, in which lane and track, and where
-long edges pass.
+"""Lays out a directed acyclic graph in swimlanes: the rank, lane and track of each vertex, and the paths of long edges.
 
-Along is the way of time, across the way from lane to lane: a picture may run from left to right or from top to bottom.
+*Along* is the direction of time, *across* the direction from lane to lane. A picture may run from left to right or from
+top to bottom.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ THIN, BETWEEN, LANE_PADDING = 14.0, 16.0, 14.0
 
 @dataclass(frozen=True)
 class Size:
-    """Of a vertex in pixels: along the flow, across it, and what is kept free behind it, across."""
+    """The size of a vertex in pixels, along and across, and the space that stays free behind it, across."""
 
     along: float
     across: float
@@ -29,7 +29,7 @@ class Size:
 
 @dataclass
 class Grid:
-    """Rank and track of every vertex; `passing`: the track in which an edge that skips ranks runs."""
+    """The rank and track of every vertex; `passing` is the track of an edge that skips ranks."""
 
     rank: dict[Vertex, int]
     track: dict[Vertex, Track] = field(default_factory=dict)
@@ -38,18 +38,18 @@ class Grid:
     _busy: set[tuple[Track, int]] = field(default_factory=set)
 
     def free(self, track: Track, ranks: range) -> bool:
-        """Is nothing in the track at these ranks?"""
+        """Returns whether nothing is in the track at these ranks."""
         return all((track, rank) not in self._busy for rank in ranks)
 
     def take(self, track: Track, ranks: range) -> None:
-        """Occupy the track at these ranks."""
+        """Occupies the track at these ranks."""
         self._busy.update((track, rank) for rank in ranks)
         self.tracks[track[0]] = max(self.tracks.get(track[0], 0), track[1] + 1)
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Middles of vertices, ways of edges and extents of lanes, in (along, across); all begins at 0."""
+    """The centres of vertices, the points of edges and the extents of lanes, as (along, across) from 0."""
 
     middle: dict[Vertex, Bend]
     ways: dict[Edge, list[Bend]]
@@ -59,7 +59,7 @@ class Geometry:
 
 
 def grid(order: Sequence[Vertex], edges: Sequence[Edge], lane_of: Callable[[Vertex], int], lanes: int) -> Grid:
-    """Places for vertices in topological `order`; deterministic, nothing shares a place."""
+    """Returns the places of vertices in topological `order`; deterministic, and no two share a place."""
     parents: dict[Vertex, list[Vertex]] = {v: [] for v in order}
     for src, dst in edges:
         parents[dst].append(src)
@@ -83,8 +83,9 @@ def grid(order: Sequence[Vertex], edges: Sequence[Edge], lane_of: Callable[[Vert
 def geometry(
     found: Grid, edges: Sequence[Edge], size: Mapping[Vertex, Size], above: Mapping[Vertex, float] | None = None
 ) -> Geometry:
-    """The grid in pixels: as wide as what stands in it, bends of edges side by side between two ranks. `above`: what a
-    vertex needs between the last bend and itself, for words at the end of its edges.
+    """Returns the grid in pixels: each rank as wide as its content, and edge bends side by side between two ranks.
+
+    `above`: the space that a vertex needs between the last bend and itself, for text at the end of its edges.
     """
     slots = _slots(found, edges)
     wanted = above or {}
@@ -107,9 +108,7 @@ def _all_tracks(lane: int) -> Iterator[Track]:
 
 
 def _passage(made: Grid, edge: Edge) -> Track:
-    """A track that is free all the way between the edge's ends: its own, one of its lanes, or a new one in the lane it
-    leads to.
-    """
+    """Returns a track that is free between the edge's ends: one of its own, one of its lanes, or a new one."""
     between = range(made.rank[edge[0]] + 1, made.rank[edge[1]])
     own = [made.track[v] for v in edge]
     known = [(lane, place) for lane in dict.fromkeys(t[0] for t in reversed(own)) for place in range(made.tracks[lane])]
@@ -119,7 +118,7 @@ def _passage(made: Grid, edge: Edge) -> Track:
 
 
 def _slots(found: Grid, edges: Sequence[Edge]) -> dict[int, dict[Hashable, int]]:
-    """Which edges bend behind each rank; those that leave one vertex there bend together."""
+    """Returns the edges that bend behind each rank; those that leave one vertex there bend together."""
     slots: dict[int, dict[Hashable, int]] = {}
     for src, dst in sorted(edges, key=lambda e: (found.rank[e[0]], found.track[e[1]], e)):
         bends = [(found.rank[src], ("from", src))]
@@ -134,7 +133,7 @@ def _slots(found: Grid, edges: Sequence[Edge]) -> dict[int, dict[Hashable, int]]
 def _along(
     found: Grid, size: Mapping[Vertex, Size], slots: Mapping[int, Mapping[Hashable, int]], room: Mapping[int, float]
 ) -> tuple[list[float], list[float]]:
-    """The middle of each rank, and where it ends."""
+    """Returns the centre of each rank, and where it ends."""
     at, middles, ends = 0.0, [], []
     for rank in range(max(found.rank.values(), default=-1) + 1):
         extent = max(max(s.along, s.room) for v, s in size.items() if found.rank[v] == rank)
@@ -186,7 +185,7 @@ def _way(
 
 
 def _plain(points: Sequence[Bend]) -> list[Bend]:
-    """Without points that the line passes straight through; the ends stay."""
+    """Returns the points without those on a straight line; the ends stay."""
     kept = [points[0]]
     for here, after in pairwise(points[1:]):
         straight = kept[-1][0] == here[0] == after[0] or kept[-1][1] == here[1] == after[1]
