@@ -113,12 +113,12 @@ class _Incidence:
         return np.asarray(found / max(1.0, float(found.sum())))
 
     def due(self, times: Floats) -> Floats:
-        """The cumulated hazard at these times, of all next activities together."""
+        """Returns the cumulative hazard of all next activities together at these times."""
         return np.append(0.0, self._hazard)[np.searchsorted(self._steps, times, side="right")]
 
 
 def _ending(went: Codes, stayed: Codes, due_went: Floats, due_stayed: Floats) -> list[tuple[int, int]]:
-    """The groups (attribute, group) of cases of which next to none goes on."""
+    """Returns the groups (attribute, group) of cases of which almost none goes on."""
     found = []
     for attribute in range(went.shape[1]):
         seen = np.bincount(went[:, attribute], minlength=1)
@@ -147,8 +147,8 @@ def groups_of(cases: Sequence[dict[str, str]]) -> Codes:
     An attribute that is the same for all cases, or different for each, has no column.
     """
     columns = [_groups([one.get(key) or "" for one in cases]) for key in sorted({key for one in cases for key in one})]
-    told = [column for column in columns if (np.bincount(column)[1:] >= LEAST_GROUP).sum() > 1]
-    return np.stack(told, axis=1) if told else np.zeros((len(cases), 0), np.int64)
+    informative = [column for column in columns if (np.bincount(column)[1:] >= LEAST_GROUP).sum() > 1]
+    return np.stack(informative, axis=1) if informative else np.zeros((len(cases), 0), np.int64)
 
 
 def _groups(values: Sequence[str]) -> np.ndarray:

@@ -32,8 +32,10 @@ Floats = np.ndarray
 
 @dataclass(frozen=True)
 class Continuation:
-    """Of one case: the chance that it has ended, and the activities that are expected to follow; none where it has
-    ended.
+    """The expected continuation of one case.
+
+    `p_ended` is the probability that it has ended, `rest` the activities that are expected to follow (none if it
+    ended).
     """
 
     p_ended: float

@@ -1,4 +1,7 @@
-"""What history says of the time of a plan's step: waiting by edge, way, task and resource, and working time by way."""
+"""Estimates waiting and working times of planned steps from history.
+
+Waiting times are known by edge, execution mode, task and resource; working times by execution mode and task.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -109,26 +112,24 @@ class StepTimes:
 
     def _of_kind(self, kind: str | None) -> tuple[str, DurationQuantiles] | None:
         """Of the resource of this kind that was waited for most often."""
-        alike = [
+        candidates = [
             (times.n, key, times)
             for (level, key), times in self.waits.items()
             if level == "resource" and key[0] == kind
         ]
-        return ("resource", max(alike, key=lambda one: (one[0], str(one[1])))[2]) if alike else None
+        return ("resource", max(candidates, key=lambda one: (one[0], str(one[1])))[2]) if candidates else None
 
 
 def is_person(actor_kind: str | None) -> bool:
-    """Whether the working hours of people hold for a step: every actor that is not known to be a program or an AI
-    model.
-    """
+    """Tells whether working hours apply to an actor: to all but programs and AI models."""
     return actor_kind not in MACHINES
 
 
 def correlations(cases: pa.Table, passive: Collection[str] = ()) -> dict[str | None, float]:
-    """By industry, how much of the normal score of a wait its case explains: the intraclass correlation of the scores,
-    -0.9 to 0.9.
+    """Returns by industry how similar the waits of one case are: the intraclass correlation, -0.9 to 0.9.
 
-    A wait's normal score is its rank among the waits of its edge. 0 where no case has two scored waits.
+    It is computed over normal scores: the rank of a wait among the waits of its edge. It is 0 when no case has two
+    scored waits.
     """
     if not cases.num_rows:
         return {}
@@ -250,7 +251,7 @@ def _numbers(values: pa.Array, size: int) -> tuple[Floats, np.ndarray]:
 
 
 def _in_working_time(calendar: Calendar, steps: _Steps) -> tuple[Floats, Floats]:
-    """Waiting and working times, those of people in working time."""
+    """Returns waiting and working times; those of people count working hours only."""
     people = np.array([is_person(kind) for kind in steps.columns["actor_kind"]], dtype=bool)
     counts = people & steps.has_wait & calendar.is_working(steps.start)
     at = calendar.working_ms(steps.start)

@@ -1,4 +1,4 @@
-"""Implementations as task ids (wkg/cases), a source at a time, streamed through Arrow."""
+"""Translates implementations into task ids (wkg/cases), one source at a time, streamed through Arrow."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -43,7 +43,7 @@ _STEP = [
 
 
 def cases_of(folder: Path, lookup: Lookup) -> pa.Table:
-    """The implementations in `folder` in the form of wkg/cases."""
+    """Returns the implementations in `folder` as rows of wkg/cases."""
     columns = [*_PLAIN, _KIND, _END, *(f"tasks.list.element.{name}" for name in (*_STEP, "attributes"))]
     parts = [
         _cases(batch, lookup)
@@ -57,7 +57,7 @@ def cases_of(folder: Path, lookup: Lookup) -> pa.Table:
 
 
 def task_ids(industries: pa.Array, keys: pa.ListArray, lookup: Lookup) -> pa.ListArray:
-    """Lists of raw keys as lists of task ids, by the industry of each row."""
+    """Translates lists of raw keys into lists of task ids, by the industry of each row."""
     flat = pc.list_flatten(keys).dictionary_encode()
     owner = industries.take(pc.list_parent_indices(keys)).dictionary_encode()
     ids = pa.nulls(len(flat), pa.string())
@@ -73,7 +73,7 @@ def task_ids(industries: pa.Array, keys: pa.ListArray, lookup: Lookup) -> pa.Lis
 
 
 def _cases(batch: pa.RecordBatch, lookup: Lookup) -> tuple[pa.Table, pa.ListArray]:
-    """The cases of a batch, and when each of their tasks took place; no times of process models, which do not run."""
+    """Returns the cases of a batch, and the times of their tasks; process models have no times."""
     steps = batch["tasks"]
     flat = pc.list_flatten(steps)
     of = {name: _nested(steps, pc.struct_field(flat, name)) for name in _STEP}
@@ -101,8 +101,9 @@ def _cases(batch: pa.RecordBatch, lookup: Lookup) -> tuple[pa.Table, pa.ListArra
 
 
 def _with_continuations(cases: pa.Table, times: pa.ListArray) -> pa.Table:
-    """The cases with the chance that each has ended, and what is expected to follow; unknown where a case has no
-    times.
+    """Adds the probability that each case has ended, and its expected continuation.
+
+    Both are unknown when a case has no times.
     """
     column = cases["tasks"].combine_chunks()
     flat = pc.list_flatten(column).dictionary_encode()
@@ -139,7 +140,10 @@ def _milliseconds(start: pa.Array, end: pa.Array) -> pa.Array:
 
 
 def _groups(steps: pa.StructArray) -> pa.Array:
-    """The role or group of who did each step, as in wkg/task_implementations (`aggregates.ACTOR_GROUP`)."""
+    """Returns the role or group of the actor of each step, as in wkg/task_implementations.
+
+    `aggregates.ACTOR_GROUP` is the same rule in SQL.
+    """
     attributes = pc.struct_field(steps, "attributes")
     offsets = attributes.offsets.to_numpy()
     keys = attributes.keys.slice(offsets[0], offsets[-1] - offsets[0])

@@ -1,9 +1,8 @@
-"""wkg/changes: what differs between a snapshot and the one that was current before it, and the rows of history behind
-each difference.
+"""Makes wkg/changes: what differs between a snapshot and its predecessor, with the rows of history behind it.
 
-A pair of snapshots always gives the same rows. They lie beside the snapshots
-(`wkg/changes/snapshot=…/part-<before>.parquet`), because which snapshot came before is no part of a snapshot's inputs:
-after a rollback the same snapshot follows another one.
+A pair of snapshots always gives the same rows. They are stored beside the snapshots
+(`wkg/changes/snapshot=…/part-<before>.parquet`), because the predecessor is no input of a snapshot: after a rollback
+the same snapshot has another predecessor.
 """
 
 from collections.abc import Iterable
@@ -27,8 +26,9 @@ _COLUMNS = {
 
 
 def write_changes(lake: Lake, before: str | None, after: str) -> None:
-    """Write what changed from the published snapshot `before` to `after`, unless it is there; nothing where one of
-    them is not in the lake. The lake's lock must be held.
+    """Writes what changed from the published snapshot `before` to `after`, unless the file exists.
+
+    It writes nothing when one of them is not in the lake. The caller must hold the lock of the lake.
     """
     if (
         before is None
@@ -48,7 +48,7 @@ def write_changes(lake: Lake, before: str | None, after: str) -> None:
 
 
 def changes(lake: Lake, before: str, after: str) -> pa.Table:
-    """Rows of wkg/changes from one published snapshot to another."""
+    """Returns the rows of wkg/changes from one published snapshot to another."""
     tables = {
         f"{side}_{dataset.name.removeprefix('wkg/')}": read_table(
             dataset, place(lake.snapshot_folder(snapshot), dataset), columns=columns
@@ -63,8 +63,10 @@ def changes(lake: Lake, before: str, after: str) -> pa.Table:
 
 
 def touched(lake: Lake, before: str, after: str) -> pa.Table:
-    """The cases that came, went or changed between two published snapshots: source, implementation_id, change (added,
-    removed, changed), tasks_before and tasks_after (task ids). Only the sources whose content changed are read.
+    """Returns the cases that came, went or changed between two published snapshots.
+
+    The columns are source, implementation_id, change (added, removed, changed), tasks_before and tasks_after (task
+    ids). Only the sources whose content changed are read.
     """
     contents = [{s["source"]: s for s in lake.manifest(snapshot)["inputs"]["sources"]} for snapshot in (before, after)]
     changed = {
@@ -80,7 +82,7 @@ def touched(lake: Lake, before: str, after: str) -> pa.Table:
 
 
 def run_sql(name: str, tables: dict[str, pa.Table], **parameters: Any) -> pa.Table:
-    """The rows of `sql/changes/<name>.sql` over Arrow tables, which stand in it as views."""
+    """Returns the rows of `sql/changes/<name>.sql` over Arrow tables, which are its views."""
     import duckdb
 
     with duckdb.connect() as connection:
@@ -91,7 +93,7 @@ def run_sql(name: str, tables: dict[str, pa.Table], **parameters: Any) -> pa.Tab
 
 
 def prune_changes(lake: Lake, gone: Iterable[str], forget: bool = False) -> None:
-    """Remove the changes of snapshots that are gone; with `forget` also those of kept snapshots from one that is gone."""
+    """Removes the changes of removed snapshots; with `forget` also those from a removed to a kept one."""
     names = set(gone)
     for folder in sorted((lake.root / WKG_CHANGES.name).glob("snapshot=*")):
         if folder.name.removeprefix("snapshot=") in names:
@@ -107,8 +109,9 @@ def _content(sources: dict[str, dict[str, Any]], name: str) -> str | None:
 
 
 def _cases(lake: Lake, snapshot: str, folders: list[Path], sources: set[str]) -> pa.Table:
-    """The cases of these sources: source, implementation_id, tasks of the snapshot; content_hash of the history that
-    it was made from.
+    """Returns the cases of these sources.
+
+    The columns are source, implementation_id, the tasks in the snapshot, and the content_hash of the history behind it.
     """
     cases = read_table(
         CASES, place(lake.snapshot_folder(snapshot), CASES), columns=["source", "implementation_id", "tasks"]
@@ -120,7 +123,7 @@ def _cases(lake: Lake, snapshot: str, folders: list[Path], sources: set[str]) ->
 
 
 def _reason_without_cases(before: dict[str, Any], after: dict[str, Any]) -> str:
-    """Why a figure changed though no case with the task or edge did."""
+    """Returns why a figure changed although no case with the task or edge did."""
     causes = [
         name
         for name, differs in (

@@ -1,6 +1,7 @@
-"""What changed between two snapshots: tasks, edges, and the shares of what follows a task, which λ does not touch.
+"""Measures the drift between two snapshots, and checks the drift of a new snapshot from the last one.
 
-Checks of a snapshot's drift from the last one: they warn, or block, beyond the shares of the settings.
+Drift is what changed in tasks, edges, and the transition shares out of each task. λ does not affect it. The checks
+warn, or block, when a share of the settings is exceeded.
 """
 
 import math
@@ -24,8 +25,9 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Move:
-    """An edge whose share of what follows `src` changed; `effect` is the change times the share of all transitions
-    that leave `src`.
+    """An edge whose share of the transitions out of `src` changed.
+
+    `effect` is that change times the share of all transitions that leave `src`.
     """
 
     src: str
@@ -38,8 +40,9 @@ class Move:
 
 @dataclass(frozen=True)
 class Drift:
-    """The difference of two snapshots; ids and pairs sorted. `industries` and `sources` are those that hold no task
-    any more.
+    """The difference of two snapshots; ids and pairs are sorted.
+
+    `industries` and `sources` are those that have no task any more.
     """
 
     tasks: tuple[int, int]
@@ -58,12 +61,12 @@ class Drift:
 
     @property
     def task_share(self) -> float:
-        """Tasks that came or went, of all that either snapshot has."""
+        """The share of tasks that came or went among all tasks of both snapshots."""
         changed = len(self.tasks_added) + len(self.tasks_removed)
         return changed / (self.tasks[0] + len(self.tasks_added)) if changed else 0.0
 
     def figures(self) -> dict[str, Any]:
-        """For the manifest: counts and shares, the movers, no long lists."""
+        """Returns the counts, shares and largest moves for the manifest, without long lists."""
         return {
             "tasks_added": len(self.tasks_added),
             "tasks_removed": len(self.tasks_removed),
@@ -82,11 +85,11 @@ class Drift:
 
 
 def compare(before: Path, after: Path, movers: int = MOVERS) -> Drift:
-    """What changed from the snapshot in folder `before` to that in `after`.
+    """Returns what changed from the snapshot in folder `before` to the one in `after`.
 
-    `edge_share`: transitions on edges that only one of the two has, of the transitions of both. `moved`: the total
-    variation distance ½ Σ_dst |share' - share| of what follows a task, averaged over the tasks with edges out of them
-    in both, by their transitions in both.
+    `edge_share` is the share of transitions on edges that only one of the two has. `moved` is the total variation
+    distance ½ Σ_dst |share' - share| of the transition shares out of a task, averaged over the tasks with outgoing
+    edges in both snapshots, weighted by their transitions in both.
     """
     old, new = _tasks(before), _tasks(after)
     joined = _joined(before, after)
@@ -120,7 +123,10 @@ def _tasks(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _joined(before: Path, after: Path) -> pa.Table:
-    """Every edge of either, sorted: src, dst, then transitions and probability before and after, NULL where it is not."""
+    """Returns every edge of either snapshot, sorted by src and dst.
+
+    The other columns are transitions and probability before and after, NULL where the edge does not exist.
+    """
     columns = ["src", "dst", "transitions", "probability"]
     sides = [read_table(EDGES, place(folder, EDGES), columns=columns) for folder in (before, after)]
     keys = ["src", "dst"]
@@ -133,7 +139,7 @@ def _joined(before: Path, after: Path) -> pa.Table:
 def _moves(
     joined: pa.Table, pairs: list[Pair], counts: list[list[int]], titles: Mapping[str, str | None]
 ) -> tuple[float, tuple[Move, ...]]:
-    """The mean distance, and every edge whose share moved: the farthest first, by its effect on the mean."""
+    """Returns the mean distance and every edge whose share changed, the largest effect first."""
     leaving: tuple[dict[str, int], dict[str, int]] = {}, {}
     for side, out in zip(counts, leaving, strict=True):
         for (src, _), n in zip(pairs, side, strict=True):
@@ -151,7 +157,7 @@ def _moves(
 
 
 def _gone(old: Mapping[str, dict[str, Any]], new: Mapping[str, dict[str, Any]], column: str) -> tuple[str, ...]:
-    """What some task had before and none has now."""
+    """Returns the values that some task had before and none has now."""
     names = [{name for row in tasks.values() for name in row[column] or ()} for tasks in (old, new)]
     return tuple(sorted(names[0] - names[1]))
 
@@ -172,7 +178,10 @@ MEANINGS = {  # what must hold, by check; `checks.drift` says whether a failure 
 
 
 def check_drift(drift: Drift | None, settings: Checks) -> list[CheckResult]:
-    """One result a check; all pass where there is nothing to compare with, or where the settings turn drift off."""
+    """Returns one result for each check.
+
+    All pass when there is no snapshot to compare with, or when the settings turn drift off.
+    """
     if settings.drift == "off" or drift is None:
         said = "off by settings" if settings.drift == "off" else "no other snapshot to compare with"
         return [CheckResult(name, True, said, dataset.name, blocking=False) for name, dataset in DRIFT_CHECKS.items()]

@@ -1,4 +1,7 @@
-"""The procedures of history, cut into parts, each with the cases that asked for it; a distinct text is kept once."""
+"""Cuts the procedures of history into parts, and assigns each case to the part that it followed.
+
+Each distinct text is stored once.
+"""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -26,7 +29,7 @@ REQUESTS = 24  # of a part: enough to know its like
 
 @dataclass
 class _Procedure:
-    """One distinct text: its parts, and who asked for it, as (title, description) → cases."""
+    """One distinct text: its parts, and the cases by (title, description)."""
 
     parts: list[Part]
     asked: dict[tuple[str, str], list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -35,8 +38,9 @@ class _Procedure:
 def write_procedures(
     sources: Iterable[Path], folder: Path, encoder: TextEncoder, progress: Progress | None = None
 ) -> dict[str, int]:
-    """Write `procedures` and `procedure_vectors` of the implementations in `sources`; empty where history names no
-    procedure.
+    """Writes `procedures` and `procedure_vectors` of the implementations in `sources`.
+
+    Both are empty when history has no procedure.
     """
     found = _read(sources)
     titles = (
@@ -72,7 +76,7 @@ def _read(sources: Iterable[Path]) -> dict[str, _Procedure]:
 
 
 def _texts(found: dict[str, _Procedure], titles: list[str]) -> list[str]:
-    """Everything whose vector is wanted."""
+    """Returns the texts that need a vector."""
     texts = {plain(title) for title in titles}
     for procedure in found.values():
         texts.update(request for _, request in procedure.asked)
@@ -104,8 +108,9 @@ def _rows(text: str, procedure: _Procedure, vectors: Vectors) -> list[dict[str, 
 
 
 def followed(found: list[Part], title: str, request: str, vectors: Vectors) -> int:
-    """Which part a case asked for: the one of the case's title, else the one that speaks most of its request; the
-    first among equals.
+    """Returns the number of the part that a case followed.
+
+    It is the part with the title of the case, else the one most similar to its request; ties go to the first.
     """
     headed = [n for n, part in enumerate(found) if part.name]
     if not headed:

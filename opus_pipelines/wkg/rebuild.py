@@ -46,7 +46,7 @@ from opus_pipelines.wkg.rebuild_records import (
     ResolvedHistory,
     StagedSnapshot,
 )
-from opus_pipelines.wkg.retention import plan_with_room, prune
+from opus_pipelines.wkg.retention import plan_within_disk_space, prune
 from opus_pipelines.wkg.tables import write_metrics, write_tables
 from opus_pipelines.wkg.vectors import Progress, write_case_vectors, write_task_vectors
 
@@ -77,7 +77,7 @@ def read(
         now,
         full,
         progress,
-        plan_with_room(context.work, context.home, settings),
+        plan_within_disk_space(context.work, context.home, settings),
         settings.currency.usd_per_unit,
         settings.history.processes,
         settings.history.max_quarantined_share,

@@ -1,16 +1,15 @@
-"""Pruning: snapshots past the retention settings, and the history and aggregates that no kept snapshot was made from.
+"""Retention, rollback and the disk estimate of a rebuild.
 
-What a pointer, a kept result or a rollback names always stays. What goes, goes in one step, after a grace time for
-readers: counted from when it was superseded, for until then a reader may have resolved the pointer to it.
+Retention removes snapshots past its settings, and the history and aggregates that no kept snapshot was made from. What
+a pointer, a kept result or a rollback names is never removed. Each removal is one step, and happens after a grace time
+that is counted from when the snapshot was superseded: until then a reader may have followed the pointer to it.
 
-Back to an earlier snapshot: one pointer replaced, nothing made or removed.
+A rollback makes an earlier snapshot current by replacing one pointer; nothing is made or removed. The pointer then
+names the snapshots that were rolled back from, and these are kept. A rebuild that would make one of them again (the
+same history, settings and code) leaves it alone, reports this, and exits with 0, because it must not silently undo the
+decision of a person. Any other snapshot is published as usual, and `opus rebuild --publish` publishes in any case.
 
-The pointer then says what it was rolled back from. A rebuild that would make one of those again (the same history,
-settings and code) leaves it be, says so, and exits 0, for a night must not undo silently what a person decided;
-anything new is published as ever, and `opus rebuild --publish` publishes all the same. What is rolled back from is
-kept.
-
-How much disk a rebuild will need, from what lies in history and what the lake has of it already.
+The disk estimate follows from the files of history and from what the lake already has of them.
 """
 
 import re
@@ -37,7 +36,7 @@ Manifests = Mapping[str, dict[str, Any]]
 
 
 def prune(lake: Lake, retention: Retention, now: datetime) -> list[str]:
-    """Remove what is past retention; returns the snapshots removed."""
+    """Removes what is past retention; returns the snapshots removed."""
     manifests = manifests_of(lake)
     pointer = read_json(lake.root / "wkg" / "current.json") or {}
     gone = expired(manifests, retention, now, named_snapshots(lake), pointer.get("published_at"))
@@ -52,9 +51,11 @@ def prune(lake: Lake, retention: Retention, now: datetime) -> list[str]:
 def expired(
     manifests: Manifests, retention: Retention, now: datetime, named: set[str], published_at: str | None = None
 ) -> list[str]:
-    """Snapshots beyond the newest `snapshots` that are older than `days`, were superseded longer ago than the readers'
-    grace, and that nothing names. `published_at`: when the current pointer was written, which superseded what has
-    no newer snapshot.
+    """Returns the snapshots that retention removes.
+
+    They are beyond the newest `snapshots`, older than `days`, superseded longer ago than the grace time, and nothing
+    names them. `published_at` is the time when the current pointer was written: it superseded the snapshots that have
+    no newer one.
     """
     published = {snapshot: datetime.fromisoformat(manifest["published_at"]) for snapshot, manifest in manifests.items()}
     newest_first = sorted(published, key=lambda s: (published[s], s), reverse=True)
@@ -70,7 +71,7 @@ def expired(
 
 
 def named_snapshots(lake: Lake) -> set[str]:
-    """Snapshots that a pointer, a rollback or a kept result names."""
+    """Returns the snapshots that a pointer, a rollback or a kept result names."""
     named = {lake.current_snapshot(), *lake.rolled_back_from(), *(p.get("snapshot") for p in lake.results())}
     for folder in (lake.root / RUNS.name).glob("*/*/*"):
         named |= _snapshots_of(RUNS.name, folder) or _snapshots_of(
@@ -80,13 +81,13 @@ def named_snapshots(lake: Lake) -> set[str]:
 
 
 def manifests_of(lake: Lake) -> dict[str, dict[str, Any]]:
-    """The manifest of every published snapshot."""
+    """Returns the manifest of every published snapshot."""
     files = sorted((lake.root / "wkg").glob("*/manifest.json"))
     return {file.parent.name: manifest for file in files if (manifest := read_json(file))}
 
 
 def _snapshots_of(name: str, folder: Path) -> set[str]:
-    """The snapshots that the rows of one result's table say they were made from."""
+    """Returns the snapshots that the rows of one table of a result were made from."""
     dataset = {RUNS.name: RUNS, OPTIMIZED.name: OPTIMIZED}[name]
     return {
         snapshot for snapshot in read_table(dataset, folder, columns=["snapshot"])["snapshot"].to_pylist() if snapshot
@@ -116,14 +117,17 @@ def _prune_parts(lake: Lake, manifests: Iterable[dict[str, Any]], before: dateti
 
 
 def _sources_there(lake: Lake) -> set[str]:
-    """The partition names of the sources that lie in the history folder."""
+    """Returns the partition names of the sources in the history folder."""
     rows = read_table(SOURCES, lake.folder(SOURCES), columns=["source", "status"])
     pairs = zip(rows["source"].to_pylist(), rows["status"].to_pylist(), strict=True)
     return {f"source_key={slug(source)}" for source, status in pairs if status != "gone"}
 
 
 def _latest(tree: Path, sources: set[str]) -> set[tuple[str, ...]]:
-    """The content of each of these sources that was read last: where every record was rejected, no snapshot names it."""
+    """Returns for each of these sources the content that was read last.
+
+    No snapshot names it when all its records were rejected.
+    """
     found = {source: [f for f in (tree / source).glob("content=*") if f.is_dir()] for source in sources}
     return {
         max(folders, key=lambda f: (f.stat().st_mtime_ns, f.name)).parts[-2:] for folders in found.values() if folders
@@ -138,8 +142,9 @@ def _remove(lake: Lake, folders: Iterable[Path], before: datetime) -> None:
 
 @dataclass(frozen=True)
 class RollbackChoice:
-    """A snapshot that can be made current: when it was published, the rows of its datasets, and the contracts whose
-    results rest on it.
+    """A snapshot that can be made current.
+
+    It has the time of its publication, the rows of its datasets, and the contracts whose results were made from it.
     """
 
     snapshot: str
@@ -150,7 +155,7 @@ class RollbackChoice:
 
 
 def choices(lake: Lake) -> list[RollbackChoice]:
-    """Every snapshot of the lake, the newest first."""
+    """Returns every snapshot of the lake, the newest first."""
     current, results = lake.current_snapshot(), lake.results()
     found = [
         RollbackChoice(
@@ -166,7 +171,7 @@ def choices(lake: Lake) -> list[RollbackChoice]:
 
 
 def chosen(lake: Lake, prefix: str) -> RollbackChoice:
-    """The snapshot whose id begins with `prefix`; LakeError where none or several do."""
+    """Returns the snapshot whose id begins with `prefix`; raises LakeError when none or several do."""
     known = choices(lake)
     fitting = [choice for choice in known if choice.snapshot.startswith(prefix)] if prefix else []
     if len(fitting) == 1:
@@ -177,8 +182,9 @@ def chosen(lake: Lake, prefix: str) -> RollbackChoice:
 
 
 def roll_back(lake: Lake, prefix: str, now: datetime) -> tuple[str | None, RollbackChoice]:
-    """Make the snapshot that `prefix` names the current one; returns the one that was, and the chosen one. The lake's
-    lock must be held.
+    """Makes the snapshot that `prefix` names the current one; returns the previous one and the chosen one.
+
+    The caller must hold the lock of the lake.
     """
     choice = chosen(lake, prefix)
     before = lake.current_snapshot()
@@ -189,7 +195,7 @@ def roll_back(lake: Lake, prefix: str, now: datetime) -> tuple[str | None, Rollb
 
 
 def stale(lake: Lake) -> list[str]:
-    """The contracts whose current result was made from another snapshot than the current one."""
+    """Returns the contracts whose current result was made from another snapshot than the current one."""
     current = lake.current_snapshot()
     return [_name(result) for result in lake.results() if result["snapshot"] != current]
 
@@ -211,9 +217,10 @@ OF_COMPRESSED, OF_TEXT = 4.0, 2.0
 _COMPRESSED = (".gz", ".parquet")
 
 
-def plan_with_room(work: Lake, home: Lake, settings: Settings) -> list[SourcePlan]:
-    """What lies in the history folder; raises LakeError where the disk has no room for what a rebuild makes of it.
-    `work`: where parts are made, the lake `home` itself or an empty one.
+def plan_within_disk_space(work: Lake, home: Lake, settings: Settings) -> list[SourcePlan]:
+    """Returns the plans of the history folder; raises LakeError when the disk is too small for the rebuild.
+
+    `work` is the lake in which the parts are made: `home` itself or an empty one.
     """
     private_key(work)  # a plan's hashes are of it
     plans = plan_history(settings.paths.history, settings.currency.usd_per_unit, work)
@@ -222,7 +229,10 @@ def plan_with_room(work: Lake, home: Lake, settings: Settings) -> list[SourcePla
 
 
 def needed_for_rebuild(work: Lake, home: Lake, plans: Iterable[SourcePlan]) -> int:
-    """Bytes: what the sources that `work` lacks turn into, and a snapshot as large as the last one."""
+    """Returns the bytes that a rebuild needs.
+
+    These are the size of the changed sources in the lake, plus a snapshot as large as the last one.
+    """
     changed = (plan for plan in plans if not _is_there(work, plan))
     snapshot = home.current_snapshot()
     return int(sum(_in_lake(f) for plan in changed for f in plan.files)) + (

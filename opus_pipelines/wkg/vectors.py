@@ -1,4 +1,4 @@
-"""Vectors of a snapshot: its tasks', with their FAISS index, and its cases'."""
+"""Writes the vectors of the tasks with their FAISS index, and the vectors of the cases."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -24,7 +24,10 @@ RECALL_QUERIES = 200
 
 
 def write_task_vectors(folder: Path, encoder: TextEncoder, progress: Progress | None = None) -> dict[str, float]:
-    """Write `embeddings` and `index` of the tasks in `folder`; returns rows and recall@10 against exact search."""
+    """Writes `embeddings` and `index` of the tasks in `folder`.
+
+    Returns the number of rows, and recall@10 against exact search.
+    """
     tasks = read_table(
         TASKS, place(folder, TASKS), columns=["task_id", "title", "description", "industries", "instructions"]
     ).to_pylist()
@@ -45,7 +48,10 @@ def write_task_vectors(folder: Path, encoder: TextEncoder, progress: Progress | 
 def write_case_vectors(
     sources: Iterable[Path], folder: Path, encoder: TextEncoder, progress: Progress | None = None
 ) -> dict[str, int]:
-    """Write `implementation_vectors` of the implementations in `sources`; a case without any text has no row."""
+    """Writes `implementation_vectors` of the implementations in `sources`.
+
+    A case without any text has no row.
+    """
     cases = [
         (case, _request(title, description), context or "") for case, title, description, context in _texts(sources)
     ]
@@ -60,7 +66,7 @@ def write_case_vectors(
 
 
 def case_passages(sources: Iterable[Path], max_tokens: int) -> set[str]:
-    """Every passage that the cases' vectors are made of."""
+    """Returns every passage that the vectors of cases are made of."""
     words = words_of(max_tokens)
     found: set[str] = set()
     for _, title, description, context in _texts(sources):
@@ -72,14 +78,15 @@ def case_passages(sources: Iterable[Path], max_tokens: int) -> set[str]:
 def task_text(
     title: str, description: str | None, industries: Sequence[str] | None, instructions: Sequence[str] | None
 ) -> str:
-    """The text of a task that is embedded."""
+    """Returns the text of a task that is embedded."""
     parts = [title, description, ", ".join(industries or ()), *(instructions or ())]
     return "\n".join(part for part in parts if part and part.strip())
 
 
 def recall(index: VectorIndex, vectors: "np.ndarray", k: int = 10) -> float:
-    """Share of the exact k nearest (by similarity, so that ties count) that the index finds, over at most 200 rows
-    spread evenly.
+    """Returns the share of the exact k nearest vectors that the index finds, over at most 200 evenly spaced rows.
+
+    A vector as near as the k-th nearest counts as found.
     """
     import numpy as np
 
@@ -101,15 +108,16 @@ def _texts(sources: Iterable[Path]) -> Iterable[tuple[str, str | None, str | Non
 
 
 def _request(title: str | None, description: str | None) -> str:
-    """What a case was asked to do, as one text; empty where history does not tell."""
+    """Returns the request of a case as one text; it is empty when history has none."""
     return ". ".join(part.strip() for part in (title, description) if part and part.strip())
 
 
 def _vectors(
     pairs: list[tuple[str, str]], encoder: TextEncoder, progress: Progress | None
 ) -> "dict[tuple[str, str], np.ndarray]":
-    """The vector of every distinct (request, context), each distinct passage encoded once. A context without a request
-    stands alone.
+    """Returns the vector of every distinct (request, context); each distinct passage is encoded once.
+
+    Without a request, the vector is that of the context.
     """
     import numpy as np
 

@@ -22,7 +22,7 @@ from opus_pipelines.generation.results.retention import needed_for_contracts
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake import atomic_files, disk_space
 from opus_pipelines.lake.layout import Lake, read_json, read_table, table_of, write_json, write_table
-from opus_pipelines.wkg.retention import plan_with_room
+from opus_pipelines.wkg.retention import plan_within_disk_space
 
 Usage = namedtuple("Usage", "total used free")
 
@@ -55,10 +55,10 @@ def test_a_rebuild_needs_what_changed_and_room_for_a_snapshot(tmp_path: Path, fr
     write_json(lake.root / "wkg/current.json", {"snapshot": "w1"})
     settings = Settings(paths=Paths(lake=lake.root, history=tmp_path / "history"), disk=Disk(reserve_mb=1))
     free(10_000_000)
-    plans = plan_with_room(lake, lake, settings)
+    plans = plan_within_disk_space(lake, lake, settings)
     free(9_999_999)
     with pytest.raises(LakeError, match="this rebuild needs about 9 MB"):
-        plan_with_room(lake, lake, settings)
+        plan_within_disk_space(lake, lake, settings)
     gzipped = plans[1]
     write_table(
         IMPLEMENTATIONS,
@@ -66,7 +66,7 @@ def test_a_rebuild_needs_what_changed_and_room_for_a_snapshot(tmp_path: Path, fr
         lake.folder(IMPLEMENTATIONS, source_key="b", content=gzipped.content),
     )
     free(6_000_000)
-    assert [plan.name for plan in plan_with_room(lake, lake, settings)] == ["a", "b"]
+    assert [plan.name for plan in plan_within_disk_space(lake, lake, settings)] == ["a", "b"]
 
 
 def test_a_generation_needs_room_for_its_intakes(tmp_path: Path) -> None:
