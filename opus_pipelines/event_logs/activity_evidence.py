@@ -136,11 +136,12 @@ def _counted(batch: pa.RecordBatch) -> pa.Table:
         "task_key": names.take(pa.array(code % max(len(names), 1))),
     }
     every_case = {"industry": batch["industry"], "task_key": pa.nulls(len(batch), _TEXT)}
+    cases = _cases(batch, executed, weight)
     return add_up(
         [
             _table(keys, rows),
-            _table(every_case, _cases(batch, executed, weight)),
-            _case_counts(batch, case, key, names, executed, weight),
+            _table(every_case, cases),
+            _case_counts(batch["industry"], case, key, names, cases),
         ]
     )
 
@@ -199,14 +200,13 @@ def _who(steps: pa.StructArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _case_counts(
-    batch: pa.RecordBatch, case: np.ndarray, key: np.ndarray, names: pa.Array, executed: np.ndarray, weight: np.ndarray
+    industry: pa.Array, case: np.ndarray, key: np.ndarray, names: pa.Array, counts: dict[str, np.ndarray]
 ) -> pa.Table:
-    """Counts how many executed cases contain each activity, and how many of them succeeded."""
+    """Counts how many executed cases contain each activity, and how many of them succeeded, from the counts per case."""
     size = max(len(names), 1)
     pairs = np.unique(case * size + key)
     of_case, of_key = pairs // size, pairs % size
-    counts = _cases(batch, executed, weight)
-    columns = {"industry": batch["industry"].take(pa.array(of_case)), "task_key": names.take(pa.array(of_key))}
+    columns = {"industry": industry.take(pa.array(of_case)), "task_key": names.take(pa.array(of_key))}
     return _table(columns, {name: values[of_case] for name, values in counts.items()})
 
 

@@ -27,11 +27,11 @@ MOST = 0.5  # a share from which something holds "mostly"
 CLEARLY = 0.9
 RARELY = 0.2
 FEW_CASES = 20  # fewer cases with a known outcome say nothing about success
-UNSURE = 0.5  # confidence of a step whose name says something else, but not clearly enough
+UNSURE = 0.5  # confidence of a step whose name suggests another kind, but not clearly enough
 STATED = "stated in source.toml"
 _CLEAR_WITHOUT_TIMES = (NameMeaning.REFUSED, NameMeaning.PASSED, NameMeaning.OUTSIDE)
 _VAGUE = (NameMeaning.REFUSAL, NameMeaning.BEGINS)
-# How many observations must support what the name says; a name that is clear by itself needs none.
+# The number of observations that must support each meaning of a name.
 _REQUIRED_SUPPORT = {
     NameMeaning.REFUSED: 0,
     NameMeaning.PASSED: 0,

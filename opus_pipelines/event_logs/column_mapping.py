@@ -53,7 +53,7 @@ class EventPlan(NamedTuple):
     amounts: list[tuple[str, str, str]]
     currency: str | None
     times: TimeParser
-    combines: bool  # are several attributes of an event made into one value?
+    combines: bool  # several attributes of an event are combined into one value
 
 
 def _parsers(decimal: str | None) -> dict[str, tuple[str, Parse]]:

@@ -22,7 +22,7 @@ from opus_pipelines.lake.layout import Lake, read_json, write_atomically, write_
 
 WITHHELD = "(withheld: the source holds cases of a client who is forgotten)"
 _KEY_BYTES = 32
-_PARTS = re.compile(r"""[^"'\n,;\t|=]+""")  # of a record that cannot be taken apart
+_PARTS = re.compile(r"""[^"'\n,;\t|=]+""")  # the values in a record that cannot be parsed
 
 
 @dataclass(frozen=True)

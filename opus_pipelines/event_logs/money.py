@@ -28,7 +28,7 @@ CURRENCIES = frozenset(
     USD UYU UZS VES VND VUV WST XAF XCD XOF XPF YER ZAR ZMW
 """,
     )
-)  # ISO 4217; one that is missing counts all the same where the settings have its rate
+)  # ISO 4217; the settings may have rates of other currencies
 _OWN_SIGNS = {
     "$": DOLLAR,
     "US$": DOLLAR,

@@ -77,7 +77,7 @@ _EMAIL = re.compile(r"(?<!\w)\w[\w.+%&'~-]{0,63}(?:@|%40)[\w-]{1,64}(?:\.[\w-]{1
 _FOUR_BY_FOUR = re.compile(r"(?:\d{4}[ .-]){3}\d{4}")  # nothing else is written so, right or mistyped
 _MAYBE_IBAN = re.compile(rf"{_BEFORE}[A-Za-z]{{2}}\d\d(?=[ .-]?[A-Za-z0-9])")
 _GROUPS = re.compile(r"(?:[ .-]?[A-Za-z0-9]){11,30}")
-POSSIBLE = (  # for RE2, which is fast: a text in which this is not found is not private
+POSSIBLE = (  # a fast prefilter for RE2: a text without a match is not private
     r"@|%40|(?:\d\D{0,6}){8}|(?i:tel|tél|phone|mob|m[oó]vil|cell|gsm|handy|fax|call|bel|whatsapp|sms|msisdn|acc|rek"
     r"|konto|cuenta|compte|iban"
     r"|rout|aba|card|karte|ssn|social|bsn|sofi|dni|nif|pass|paspoort|pasaporte)\D{0,24}\d(?:\D{0,3}\d){5}"

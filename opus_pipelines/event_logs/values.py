@@ -12,7 +12,7 @@ ACTOR_KINDS = {
     **dict.fromkeys(("model", "ai", "llm", "ai model", "agent"), "model"),
     **dict.fromkeys(("code", "program", "system", "software", "service", "script", "bot", "automatic"), "code"),
 }
-_REASON = 1_000  # characters of a sentence that quotes what stands in a file
+_REASON = 1_000  # characters of a reason, which may quote a file
 LONGEST_TEXT, LONGEST_NAME = (
     1 << 20,
     10_000,

@@ -114,7 +114,7 @@ class Workers:
     def _start(self, key: Key) -> None:
         connection, process = self._idle.pop() if self._idle else _started()
         self._busy[connection] = (process, key)
-        with suppress(OSError):  # where it is dead already, hearing it says so
+        with suppress(OSError):  # if the process died already, receiving from it shows that
             connection.send(self._jobs[key])
 
 

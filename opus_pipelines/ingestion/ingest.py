@@ -92,7 +92,7 @@ def read_history(
     A file that is rejected whole adds a message to `failed`, and the run continues. Raises InputError if there is no
     history folder.
     """
-    private_key(lake)  # made by the first rebuild
+    private_key(lake)  # the first rebuild creates it
     plans = plan_history(history, usd_per_unit, lake) if plans is None else plans
     before = {(row["source"], row["path"]): row for row in _rows_before(lake)}
     run = _HistoryRun(lake, home or lake, before, now, SourceVersions.of(lake), max_quarantined_share, progress)

@@ -14,9 +14,9 @@ from opus_pipelines.ingestion.file_workers import Answer, Job, Workers
 from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
 from opus_pipelines.ingestion.read_file import FileResult, Progress, read_file
 
-_UNPACKED = 15  # times its size, about, that a packed log has
-_LARGE = 4 << 20  # unpacked bytes from which a file is worth handing out
-_MUCH = 48 << 20  # and of all such files together, from which processes are worth starting
+_UNPACKED = 15  # estimated ratio of the unpacked size of a log to its compressed size
+_LARGE = 4 << 20  # unpacked bytes from which a worker process reads a file
+_MUCH = 48 << 20  # unpacked bytes of all such files from which worker processes are started
 
 
 class FileReadPool:
@@ -43,7 +43,7 @@ class FileReadPool:
 
     @property
     def folder(self) -> Path:
-        """Returns a new path for rows."""
+        """Returns the folder in which rows are stored."""
         return self._folder
 
     def again(self, plan: SourcePlan, file: FilePlan, seen: Seen) -> FileResult:
@@ -57,8 +57,6 @@ class FileReadPool:
 
         The task names in `seen` apply to the file, and its own are added to them.
         """
-        if plan.settings is None:
-            return FileResult(reason=plan.refused)
         key = (plan.name, file.path)
         if self._workers is not None and key in self._workers:
             answer = self._workers.answer(key)
@@ -67,7 +65,7 @@ class FileReadPool:
                 seen.left_out |= answer.left_out
                 return answer.result
             answer.result.drop()
-        return read_file(plan.name, plan.settings, file, seen, self._folder, self._progress)
+        return self.again(plan, file, seen)
 
 
 def _is_independent(answer: Answer, seen: Seen) -> bool:

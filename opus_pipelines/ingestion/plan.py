@@ -47,7 +47,7 @@ class SourcePlan:
     files: tuple[FilePlan, ...]
     content: str
     without_rates: str = ""
-    of_all: str = ""  # the hash where no client is left out
+    of_all: str = ""  # the hash if no client is left out
 
     def leaving_out(self, forgotten: Forgotten) -> "SourcePlan":
         """Returns the plan without the cases of the forgotten clients that the source is known to contain."""

@@ -21,9 +21,7 @@ from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
 from opus_pipelines.ingestion.read_file import FileResult, RejectRows
 from opus_pipelines.ingestion.spool import Spool
 
-ONE_FILE_EACH = frozenset(
-    {"ocel"}
-)  # formats whose cases are not put together: an event of theirs may stand in several cases
+ONE_FILE_EACH = frozenset({"ocel"})  # formats whose cases are not joined, because an event may belong to several cases
 
 
 @dataclass

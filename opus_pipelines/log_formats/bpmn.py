@@ -34,7 +34,9 @@ class _BpmnReader:
         pools = [p for c in children(root, "collaboration") for p in children(c, "participant")]
         self._pools = {p.get("processRef", "").rpartition(":")[2]: plain(p.get("name")) for p in pools}
         self._texts, self._notes = _annotations(root)
-        self._free = self._free_texts(e for c in children(root, "collaboration") for e in c)  # of all processes alike
+        self._free = self._free_texts(
+            e for c in children(root, "collaboration") for e in c
+        )  # they belong to every process
         self._model = ModelMap(settings, sink.money)
         self._sink = sink
 

@@ -93,7 +93,7 @@ def _is_utf8(text: str, encoding: str) -> bool:
 
 
 FIELD_BYTES = 1 << 22
-_LOOKED_AT = 1_000  # rows by which it is told whether the file's dates are of a form whose meaning the column must show
+_LOOKED_AT = 1_000  # rows that are searched for dates such as 03/04/2020
 
 
 @dataclass(slots=True)

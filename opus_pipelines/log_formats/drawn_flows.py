@@ -67,7 +67,7 @@ def _back_links(after: list[list[int]]) -> set[tuple[int, int]]:
     """
     entered = {dst for ends in after for dst in ends}
     roots = [n for n in range(len(after)) if n not in entered]
-    state = [0] * len(after)  # 0 unseen, 1 on the way from its root, 2 done
+    state = [0] * len(after)  # 0 unvisited, 1 on the current path, 2 finished
     back = set()
     for root in (*roots, *range(len(after))):
         path = [] if state[root] else [(root, iter(after[root]))]

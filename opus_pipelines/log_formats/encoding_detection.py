@@ -100,7 +100,7 @@ class Encoding:
     first_utf8: Place | None = None
     first_other: Place | None = None
     mixed: bool = False
-    legacy: str | None = None  # what the lines that are not UTF-8 are read as, where there are any
+    legacy: str | None = None  # the encoding of the lines that are not UTF-8
 
     def remark(self) -> str | None:
         """Returns a message for the person who sent the file if its encodings are mixed."""

@@ -22,7 +22,7 @@ from opus_pipelines.log_formats.csv_columns import USUAL
 LINE_BYTES = 1 << 26
 # of telling what a task follows: a second or two, and no process that people work by needs a thousandth of them
 STEPS = 5_000_000
-PATIENCE = 100  # records that may pass before the names must be told
+PATIENCE = 100  # records that may wait until the paths are determined
 _CASE_USUAL = ("case_id", "case", "id", "trace_id")
 _TASKS_USUAL = ("tasks", "steps", "events", "activities")
 _TASK_USUAL = {**USUAL, "activity": ("activity", "task", "name", "tool", "task_key")}

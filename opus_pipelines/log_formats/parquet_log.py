@@ -52,9 +52,7 @@ def _read(file: BinaryIO, settings: SourceSettings, sink: Assembler) -> None:
     file.seek(0)
     parquet = pq.ParquetFile(file)
     texts = [field.name for field in parquet.schema_arrow if pa.types.is_string(field.type)]
-    parquet = pq.ParquetFile(
-        file, metadata=parquet.metadata, read_dictionary=texts
-    )  # so that what repeats lies there once
+    parquet = pq.ParquetFile(file, metadata=parquet.metadata, read_dictionary=texts)  # repeated values are stored once
     if parquet.metadata.num_rows > max(BOMB_ROWS, BOMB_RATIO * size):
         raise InputError(
             f"it claims {parquet.metadata.num_rows:,} rows in {size:,} bytes, as no log does; write it anew if "
@@ -108,7 +106,7 @@ def _values(column: pa.Array) -> list[Any]:
     if pa.types.is_dictionary(kind):
         words = _values(column.dictionary)
         return [None if place is None else words[place] for place in column.indices.to_pylist()]
-    if pa.types.is_timestamp(kind):  # by numbers: Arrow's own way imports pandas and fails on years that Python has not
+    if pa.types.is_timestamp(kind):  # as numbers: Arrow's conversion imports pandas and fails outside Python's years
         micros = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).to_pylist()
         return [None if m is None else _moment(m, "" if kind.tz is None else "+00:00") for m in micros]
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_string(kind) or pa.types.is_floating(kind):

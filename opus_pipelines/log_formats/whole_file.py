@@ -45,7 +45,10 @@ def read_json(open_file: Callable[[], BinaryIO], limit: int, advice: str) -> Any
 
 @contextmanager
 def not_too_deep() -> Iterator[None]:
-    """Raises InputError for nesting that the JSON parser can follow, but not the code that processes the result."""
+    """Raises InputError if the code in this context fails on the nesting of a document.
+
+    The JSON parser follows nesting that is too deep for the code that processes the result.
+    """
     try:
         yield
     except RecursionError:
@@ -63,7 +66,7 @@ def read_xml(open_file: Callable[[], BinaryIO], root_name: str, advice: str) -> 
         for (
             _,
             element,
-        ) in parsed:  # the first is the root, and a document type stands before it: nothing of it is expanded yet
+        ) in parsed:  # the first is the root; a document type comes before it and is not expanded yet
             refuse_doctype(element)
     except etree.XMLSyntaxError as error:
         raise broken_xml(error) from None

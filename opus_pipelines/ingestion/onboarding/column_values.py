@@ -15,7 +15,7 @@ LOOKED_AT = 5_000  # distinct values of a column
 FIRST_LOOK = 50
 MOSTLY = 0.9
 _CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p", "T%H:%M:%S")
-# Dates that the readers do not take without being told: years of two digits, months in words, the clock first.
+# Dates that the readers accept only with a stated format: two-digit years, months in words, time before date.
 _DAY_FIRST = ("%d.%m.%y", "%d/%m/%y", "%d-%m-%y")
 _MONTH_FIRST = ("%m/%d/%y", "%m-%d-%y")
 _NEUTRAL = ("%d-%b-%y", "%d %B %Y", "%B %d, %Y", "%b %d, %Y", "%Y%m%d", "%y-%m-%d")
@@ -70,7 +70,7 @@ def _times_of(values: Sequence[str], day_first_usual: bool) -> TimeValues:
 
 
 def _two_digit_years(values: Sequence[str], day_first: bool) -> tuple[str, ...]:
-    """Returns which comes first in dates such as 3/25/17, as the values show it, else as it is usual."""
+    """Returns the formats of dates such as 3/25/17: with day or month first, as the values show, else as is usual."""
     shown = set()
     for value in values:
         match = re.match(r"(\d{1,2})[/.-](\d{1,2})[/.-]\d{2}\b", value)

@@ -55,7 +55,7 @@ _UNITS = frozenset(
     {"usd", "eur", "gbp", "chf", "total", "gesamt", "in", "amount", "per", "value", "wert", "sum", "summe", "totaal"}
 )
 GOOD, BAD = frozenset(_GOOD.split()), frozenset(_BAD.split())
-# A word of a column's name → the zone where clocks of that language mostly stand. A guess that is shown as one.
+# A word of a column's name → the most frequent time zone of its language. It is shown as a guess.
 _ZONES = {
     "Europe/Berlin": "aktivität aktivitaet tätigkeit vorgang vorgangsnummer fall fallnummer bearbeiter benutzer "
     "zeitstempel zeitpunkt"

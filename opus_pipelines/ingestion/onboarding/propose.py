@@ -148,7 +148,7 @@ def _of_table(draft: Draft, sample: TableSample, stated: Stated) -> Draft:
         columns["description"] = description
     if title := _title(table_columns, description):
         columns["title"] = title
-    # What is called an outcome is not known when a case starts, even where every row of the case repeats it.
+    # An outcome is not known when a case starts, even if every row of the case repeats it.
     others = {description, title, outcome.name if outcome else None}
     attributes = [name for name in table_columns.attributes if name not in others and not tells_outcome(name)]
     if outcome is not None and outcome.is_boolean:
@@ -189,7 +189,7 @@ def _second_draft(draft: Draft, files: Sequence[Path], kind: str, trial: Trial) 
     if outcome is not None and findings.succeeded + findings.failed:
         outcome = None  # the source tells it already
     if outcome is not None and kind == "jsonl" and "." in outcome.name:
-        # What stands beside an outcome was found out with it: it is not known when a case starts.
+        # Attributes next to an outcome became known with it, and not when the case started.
         siblings = outcome.name.rpartition(".")[0] + "."
         named = {value for value in tables.get("record", {}).values() if isinstance(value, str)}
         names = sorted(name for name in findings.case_attributes if not name.startswith(siblings) and name not in named)

@@ -43,7 +43,7 @@ class Scanned:
     trace: Ints  # of each attribute
     event: Ints
     _texts: pa.Array  # four an attribute: key, what follows it, value, what follows it
-    _values: pa.Array | None = field(default=None)  # where some of them are not as they are written
+    _values: pa.Array | None = field(default=None)  # set if some values differ from the text as written
 
     def keys(self) -> pa.Array:
         """Returns the key of every attribute."""
@@ -100,13 +100,13 @@ def scan(padded: bytes) -> Scanned | None:
 
 
 def _marks(text: npt.NDArray[np.uint8]) -> tuple[Ints, int]:
-    """Where every `<` and `\"` stands, and how many control characters there are."""
-    found, low = [], 0
+    """Returns the positions of every `<` and quotation mark, and the number of control characters."""
+    positions, low = [], 0
     for start in range(0, len(text), _STRIDE):
         part = text[start : start + _STRIDE]
         low += int(np.count_nonzero(part < 32))
-        found.append(np.flatnonzero((part == ord("<")) | (part == ord('"'))).astype(np.int32) + np.int32(start))
-    return np.concatenate(found) if found else np.empty(0, np.int32), low
+        positions.append(np.flatnonzero((part == ord("<")) | (part == ord('"'))).astype(np.int32) + np.int32(start))
+    return np.concatenate(positions) if positions else np.empty(0, np.int32), low
 
 
 def _words(padded: bytes, kind: str) -> npt.NDArray[Any]:

@@ -76,7 +76,7 @@ def _place(open_file: Callable[[], BinaryIO]) -> etree.XMLSyntaxError | None:
     except etree.XMLSyntaxError as error:
         return error
     except InputError:
-        pass  # it is no log either, but what is said of it is that it is broken
+        pass  # it is no log either, but the error to report is the syntax error
     return None
 
 
