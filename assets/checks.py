@@ -30,9 +30,9 @@ from opus_pipelines.core.schemas import (
 from opus_pipelines.generation.contract import TABLES
 from opus_pipelines.generation.results import checks as result_checks
 from opus_pipelines.wkg import checks, drift, figure_checks
-from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, RECALL, CheckResult
+from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, RECALL
 from opus_pipelines.wkg.drift import DRIFT_CHECKS
-from opus_pipelines.wkg.figure_checks import FIGURE_CHECKS
+from opus_pipelines.wkg.figure_checks import FIGURE_CHECKS, CheckResult
 
 
 def check_name(text: str) -> str:

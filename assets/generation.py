@@ -28,7 +28,7 @@ from opus_pipelines.generation.run import BulkRun
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake import disk_space, input_folders
 from opus_pipelines.reporting.contract_tables import report_tables
-from opus_pipelines.wkg.checks import CheckResult
+from opus_pipelines.wkg.figure_checks import CheckResult
 from opus_pipelines.wkg.snapshot import Snapshot
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun
@@ -97,7 +97,7 @@ def generate(
     run: LakeRun,
     encoder: EncoderResource,
     spark: SparkResource,
-) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult | dg.AssetMaterialization]:
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult | dg.AssetMaterialization]:
     """Generates, checks and publishes every contract of the run whose result is not up to date."""
     input_folders.record(run.lake.root, "intakes", run.typed.paths.intakes)
     contracts = {contract.key: contract for contract in contracts_of(run.lake, run.typed.paths.intakes)}

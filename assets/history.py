@@ -31,7 +31,7 @@ class ReadHistory(dg.Config):
     check_specs=[*HISTORY_CHECKS, REJECTED_WHOLE, HELD_BACK],
 )
 @reason_first
-def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult | dg.AssetCheckResult]:
+def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """Reads the sources whose files changed."""
     run.lake.ensure_empty()
     write_views_sql(run.lake)

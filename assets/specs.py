@@ -42,7 +42,7 @@ def column_schema(dataset: Dataset) -> dg.TableSchema:
     return dg.TableSchema([dg.TableColumn(c.name, type=c.type_name, description=c.meaning) for c in dataset.columns])
 
 
-def made(name: str, version: str, rows: int | None = None, **metadata: Any) -> dg.MaterializeResult:
+def made(name: str, version: str, rows: int | None = None, **metadata: Any) -> dg.MaterializeResult[None]:
     """Reports that a dataset was made, or was unchanged.
 
     Its version is a hash of its inputs.

@@ -38,7 +38,9 @@ class Mine(dg.Config):
     specs=[spec(f"wkg/{name}", GROUP, ["history/implementations"], kinds=("spark", "parquet")) for name in MINED],
 )
 @reason_first
-def mine(config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResource) -> Iterator[dg.MaterializeResult]:
+def mine(
+    config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResource
+) -> Iterator[dg.MaterializeResult[None]]:
     """Resolves tasks, then aggregates the sources that changed and merges all aggregates."""
     context = earlier(run.state.context)
     resolved = rebuild.resolve(
@@ -72,7 +74,7 @@ def mine(config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResou
     ],
 )
 @reason_first
-def embed(run: LakeRun, encoder: EncoderResource) -> Iterator[dg.MaterializeResult]:
+def embed(run: LakeRun, encoder: EncoderResource) -> Iterator[dg.MaterializeResult[None]]:
     """Embeds tasks and cases; only texts that are new reach the encoder."""
     context, graph = earlier(run.state.context), earlier(run.state.graph)
     progress = Ticker("embedded passages", logger.info)
@@ -112,7 +114,7 @@ def check_embedded(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
     ],
 )
 @reason_first
-def snapshot(run: LakeRun) -> Iterator[dg.MaterializeResult]:
+def snapshot(run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
     """Publishes: manifest, rename, and the one pointer that readers follow."""
     pictures: dict[str, str] = {}
     checked = earlier(run.state.checked)

@@ -10,7 +10,7 @@ from opus_pipelines.embedding.encoder import TextEncoder, encoder_of
 from opus_pipelines.lake.layout import Lake
 
 
-class EncoderResource(dg.ConfigurableResource):
+class EncoderResource(dg.ConfigurableResource[None]):
     """The settings' [encoder] section, and the lake that keeps the embeddings."""
 
     lake: str

@@ -49,7 +49,7 @@ class RunState:
     checked: CheckedSnapshot | None = None
 
 
-class LakeRun(dg.ConfigurableResource):
+class LakeRun(dg.ConfigurableResource[None]):
     """One run's right to write, its settings, and the state of its steps so far."""
 
     settings: dict[str, Any]

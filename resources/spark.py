@@ -29,7 +29,7 @@ CONF = {
 }
 
 
-class SparkResource(dg.ConfigurableResource):
+class SparkResource(dg.ConfigurableResource[None]):
     """The settings' [spark] section.
 
     Nothing is started before a session is requested. `log` receives the output of the JVM.

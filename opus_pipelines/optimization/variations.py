@@ -14,9 +14,8 @@ from opus_pipelines.optimization.diversity import Step, Steps, step_of
 from opus_pipelines.optimization.local_search import LocalSearch, RefinedPlan
 from opus_pipelines.optimization.plan_states import PlanMove, kind_of, row
 from opus_pipelines.optimization.plan_table import EXACT_ROWS, Picks, PlanTable
-from opus_pipelines.optimization.reviews import REVIEW
 from opus_pipelines.optimization.search_limits import within_limits
-from opus_pipelines.workflow.model import TaskNode
+from opus_pipelines.workflow.model import REVIEW, TaskNode
 
 # variations that are varied once more; with no more than that many single changes, every pair of them is looked at
 BEAM = 64

@@ -210,7 +210,7 @@ def evidence_of(connection: duckdb.DuckDBPyConnection, workflow: str, task: str,
     )
 
 
-def _placed(step: dict) -> str:
+def _placed(step: dict[str, Any]) -> str:
     """Describes the figures of a step that no case of history has, and their sources."""
     figures = (
         ("cost", usd(step["cost_usd"]), step["cost_basis"]),

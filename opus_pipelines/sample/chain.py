@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain as flatten
+from typing import Any
 
 import numpy as np
 
@@ -128,7 +129,7 @@ def _steps(chain: Chain, tasks: Mapping[str, Task]) -> list[tuple[int, int, int,
 
 
 def _by_task(chain: Chain, tasks: Mapping[str, Task], visits: np.ndarray) -> Expected:
-    sums: dict[str, dict] = {
+    sums: dict[str, dict[Any, Any]] = {
         name: defaultdict(float) for name in ("visits", "after_wrong", "starts", "ends", "transitions")
     }
     right = 0.0
@@ -151,7 +152,7 @@ def _by_task(chain: Chain, tasks: Mapping[str, Task], visits: np.ndarray) -> Exp
 def mixed(parts: list[tuple[float, Expected]]) -> Expected:
     """Returns the weighted sum of expectations. `right` is meaningful only where the weights add up to 1."""
 
-    def total(name: str) -> dict:
+    def total(name: str) -> dict[Any, Any]:
         keys = dict.fromkeys(flatten.from_iterable(getattr(e, name) for _, e in parts))
         return {key: sum(w * getattr(e, name).get(key, 0.0) for w, e in parts) for key in keys}
 

@@ -16,6 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from math import sqrt
+from typing import Any
 
 import pyarrow as pa
 
@@ -36,7 +37,10 @@ class TaskNeighbours:
     """
 
     def __init__(
-        self, rows: Iterable[tuple[str, dict]], number: Mapping[tuple[str, str | None, str], int], twins: Sequence[int]
+        self,
+        rows: Iterable[tuple[str, dict[str, Any]]],
+        number: Mapping[tuple[str, str | None, str], int],
+        twins: Sequence[int],
     ) -> None:
         self._twins = twins
         self._near: dict[str, list[Counter[int]]] = {end: [Counter() for _ in twins] for end in ENDS}
@@ -118,7 +122,9 @@ class TaskTexts:
 
 
 def task_texts(
-    rows: Iterable[tuple[str, dict]], number: Mapping[tuple[str, str | None, str], int], sources: Sequence[set[str]]
+    rows: Iterable[tuple[str, dict[str, Any]]],
+    number: Mapping[tuple[str, str | None, str], int],
+    sources: Sequence[set[str]],
 ) -> TaskTexts:
     """Makes the texts of the sources' `said` tables; `number` maps each raw key to the number of its name."""
     counts: dict[tuple[int, str], Counter[str]] = defaultdict(Counter)
@@ -127,7 +133,7 @@ def task_texts(
     return TaskTexts(counts, sources)
 
 
-def rows_of(evidence: Mapping[str, Mapping[str, pa.Table]], table: str) -> Iterable[tuple[str, dict]]:
+def rows_of(evidence: Mapping[str, Mapping[str, pa.Table]], table: str) -> Iterable[tuple[str, dict[str, Any]]]:
     """Yields (source, row) for one table of evidence of all sources, in a fixed order."""
     for source, tables in sorted(evidence.items()):
         for row in tables[table].to_pylist():

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from opus_pipelines.core.schemas import EDGES, TASKS, Dataset
 from opus_pipelines.core.settings import Checks
 from opus_pipelines.lake.layout import read_table
-from opus_pipelines.wkg.checks import CheckResult
+from opus_pipelines.wkg.figure_checks import CheckResult
 from opus_pipelines.wkg.tables import place
 
 MOVERS = 10

@@ -7,7 +7,7 @@ them.
 import re
 import unicodedata
 
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.safe_text import clean as clean
 
 ELLIPSIS = "…"
 _WIDTHS = {  # in em, by DejaVu Sans
