@@ -70,8 +70,8 @@ class Seen:
     @property
     def sure(self) -> Confidence:
         """Every ranked workflow has one."""
-        assert self.candidate.sureness is not None
-        return self.candidate.sureness
+        assert self.candidate.confidence is not None
+        return self.candidate.confidence
 
     @property
     def side(self) -> int:

@@ -601,7 +601,7 @@ def test_the_intervals_of_rewards_hold_what_the_truth_earns(results, truth, kind
             for rank, candidate in made.ranked:
                 kind, starts = kinds[made.request.intention_id], candidate.evaluation.start_ms
                 earned = expected_reward(truth, intake.industry, candidate.workflow, kind, starts)
-                sure = candidate.sureness
+                sure = candidate.confidence
                 assert sure.reward_usd_p05 <= candidate.worth <= sure.reward_usd_p95
                 held.append(sure.reward_usd_p05 <= earned <= sure.reward_usd_p95)
                 first += held[-1:] if rank == 1 else []

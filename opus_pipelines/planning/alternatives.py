@@ -77,5 +77,5 @@ def _pools(planner: Planner, ranked: Sequence[Candidate]) -> list[_Pool]:
     settings = planner.context.settings
     step, most = planner.context.ranking.step, settings.generation.least_swaps
     first = quantised(ranked[0].worth, step)
-    found = [(c.plan, planner.shop.variations(c.plan.found, most)) for c in bases if c.plan.found is not None]
+    found = [(c.plan, planner.cache.variations(c.plan.found, most)) for c in bases if c.plan.found is not None]
     return [_Pool(plan, v, np.rint(v.worth / step) < first) for plan, v in found]

@@ -1,6 +1,4 @@
-"""From the Workflow Graph to ranked candidates: proposals, each worked out, evaluated, scored, held against what is
-demanded, ranked.
-"""
+"""From the Workflow Graph to ranked workflows: paths become plans, plans are evaluated, refined, compared and ranked."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,11 +18,12 @@ from opus_pipelines.planning.plans import Planner
 from opus_pipelines.planning.proposals import Proposals, propose
 from opus_pipelines.planning.ranking_context import Candidate, Plan, RankingContext, either
 from opus_pipelines.planning.search_constraints import binding
-from opus_pipelines.planning.standing_decisions import with_decisions, with_room
+from opus_pipelines.planning.standing_decisions import with_decisions, with_ranks_for_rejected
 from opus_pipelines.retrieval.requested_steps import required_reason
 from opus_pipelines.workflow.model import TaskNode
 
-NEEDED = "needed: "  # how a violation begins that says which critical task is left out
+# The violation that names a critical task which a workflow lacks begins with this word.
+NEEDED = "needed: "
 
 
 @dataclass(frozen=True)
@@ -50,23 +49,22 @@ def plan_candidates(context: RankingContext) -> PlannedCandidates:
     `generation.k` of them are: the first is then the best plan, however much the others must differ from it. Plans that
     differ enough from better ones are added.
     """
-    search = with_room(context)
-    asked = propose(search)
-    planner = Planner(search, asked.proposals)
-    found = [evaluated(search, planner.plan(proposal), proposal.notes) for proposal in asked.proposals]
-    if (
-        context.evidence.completeness.consensus_tasks
-    ):  # no outcomes: conformity ranks, and no edit may trade it for a Reward that rests on priors
-        found = [replace(c, plan=replace(c.plan, is_refined=True)) for c in found]
-    while rough := [c for c in _of_different_tasks(search, found) if not c.plan.is_refined]:
-        done = {c.id: _refined(search, c, planner.refined(c.plan)) for c in rough}
-        found = [done.get(c.id, c) for c in found]
+    search = with_ranks_for_rejected(context)
+    proposals = propose(search)
+    planner = Planner(search, proposals.proposals)
+    candidates = [evaluated(search, planner.plan(proposal), proposal.notes) for proposal in proposals.proposals]
+    # Without outcomes conformity ranks, and no edit may trade it for a Reward that rests on priors.
     if context.evidence.completeness.consensus_tasks:
-        kept, is_all = _kept(search, found), True
+        candidates = [replace(c, plan=replace(c.plan, is_refined=True)) for c in candidates]
+    while unrefined := [c for c in _of_different_tasks(search, candidates) if not c.plan.is_refined]:
+        refined = {c.id: _refined(search, c, planner.refined(c.plan)) for c in unrefined}
+        candidates = [refined.get(c.id, c) for c in candidates]
+    if context.evidence.completeness.consensus_tasks:
+        kept, is_all = _kept(search, candidates), True
     else:
-        found += [evaluated(search, made, made.notes) for made in varied(planner, _ordered(search, found))]
-        kept, is_all = _filled(search, planner, asked, found)
-    return PlannedCandidates(tuple(_all_refined(search, planner, kept)), is_all, planner.shop.question)
+        candidates += [evaluated(search, plan, plan.notes) for plan in varied(planner, _ordered(search, candidates))]
+        kept, is_all = _filled(search, planner, proposals, candidates)
+    return PlannedCandidates(tuple(_all_refined(search, planner, kept)), is_all, planner.cache.key)
 
 
 def rank_candidates(context: RankingContext, planned: PlannedCandidates) -> list[tuple[int, Candidate]]:
@@ -76,8 +74,8 @@ def rank_candidates(context: RankingContext, planned: PlannedCandidates) -> list
     """
     planner = Planner(context, (), planned.key)
     decided = with_decisions(context, planned.candidates, lambda content: _decided(context, planner, content))
-    compared = _told_apart(context, decided, planned.is_exhaustive)
-    ranked = with_confidence(context, compared, planner.shop.draws)
+    compared = _with_distances(context, decided, planned.is_exhaustive)
+    ranked = with_confidence(context, compared, planner.cache.draws)
     bound = [replace(c, plan=replace(c.plan, binding=(*c.plan.binding, *binding(context)))) for c in ranked[:1]]
     return list(enumerate([*bound, *ranked[1:]], start=1))
 
@@ -88,102 +86,106 @@ def ranked_candidates(context: RankingContext) -> list[tuple[int, Candidate]]:
 
 
 def _filled(
-    context: RankingContext, planner: Planner, asked: Proposals, found: list[Candidate]
+    context: RankingContext, planner: Planner, proposals: Proposals, candidates: list[Candidate]
 ) -> tuple[list[Candidate], bool]:
-    """The best `k` that differ enough, of these and of all paths; and whether no better ones were missed.
+    """Returns the best `k` candidates that differ enough, and whether no better ones were missed.
 
-    What earns less than the search has looked down to gives way to the best path that differs enough from all that earn
-    more.
+    The search knows all paths down to a worth. A candidate below that worth is replaced by the best path that differs
+    enough from all candidates above it.
     """
-    knobs, known_worth, is_all = context.settings.generation, asked.known_worth, True
-    kept = _kept(context, found)
-    for _ in range(2 * knobs.k):
+    settings, known_worth, is_all = context.settings.generation, proposals.known_worth, True
+    kept = _kept(context, candidates)
+    for _ in range(2 * settings.k):
         sure = next((place for place, c in enumerate(kept) if place and c.worth < known_worth), len(kept))
-        if sure == knobs.k or not sure or known_worth == -math.inf:
+        if sure == settings.k or not sure or known_worth == -math.inf:
             break
-        proposal, known_worth, exact = asked.further([c.tasks for c in kept[:sure]], knobs.least_swaps)
+        proposal, known_worth, exact = proposals.further([c.tasks for c in kept[:sure]], settings.least_swaps)
         is_all &= exact
         if proposal is not None:
             more = evaluated(context, planner.plan(proposal), proposal.notes)
-            now = _kept(context, [*found, more])
-            found, kept = ([*found, more], now) if now[0] is kept[0] else (found, kept)
+            now = _kept(context, [*candidates, more])
+            candidates, kept = ([*candidates, more], now) if now[0] is kept[0] else (candidates, kept)
     return kept, is_all
 
 
 def _all_refined(context: RankingContext, planner: Planner, kept: Sequence[Candidate]) -> list[Candidate]:
-    """The kept ones, each refined where it then still differs enough from all others and does not overtake the first."""
-    found = list(kept)
-    for place, rough in enumerate(kept):
-        if not rough.plan.is_refined:
-            made = _refined(context, rough, planner.refined(rough.plan))
-            ordered = _kept(context, [*found[:place], made, *found[place + 1 :]])
-            found[place] = made if len(ordered) == len(kept) and ordered[0] is found[0] else rough
-    return _kept(context, found)
+    """Refines each candidate, unless it then differs too little from another one or overtakes the first."""
+    candidates = list(kept)
+    for place, unrefined in enumerate(kept):
+        if not unrefined.plan.is_refined:
+            refined = _refined(context, unrefined, planner.refined(unrefined.plan))
+            ordered = _kept(context, [*candidates[:place], refined, *candidates[place + 1 :]])
+            candidates[place] = refined if len(ordered) == len(kept) and ordered[0] is candidates[0] else unrefined
+    return _kept(context, candidates)
 
 
-def _refined(context: RankingContext, candidate: Candidate, made: Plan) -> Candidate:
-    """The candidate with its plan refined; where that changed nothing in the workflow, everything that is said of it
-    stays.
-    """
-    if made.workflow == candidate.workflow:
-        return replace(candidate, plan=made)
-    return evaluated(context, made, made.notes)
+def _refined(context: RankingContext, candidate: Candidate, plan: Plan) -> Candidate:
+    """Returns the candidate with its refined plan; it is evaluated anew only where the workflow changed."""
+    if plan.workflow == candidate.workflow:
+        return replace(candidate, plan=plan)
+    return evaluated(context, plan, plan.notes)
 
 
 def _decided(context: RankingContext, planner: Planner, content: Content) -> tuple[Candidate, tuple[str, ...]]:
-    """The workflow that a person chose, by the same figures as any other, and what had to be changed in it."""
-    made, changed = planner.decided(content)
-    return evaluated(context, made), changed
+    """Returns the workflow that a person chose, evaluated like any other, and what had to be changed in it."""
+    plan, changed = planner.decided(content)
+    return evaluated(context, plan), changed
 
 
-def _ordered(context: RankingContext, found: Sequence[Candidate]) -> list[Candidate]:
-    return [candidate for _, candidate in context.ranking.rank(found)]
+def _ordered(context: RankingContext, candidates: Sequence[Candidate]) -> list[Candidate]:
+    return [candidate for _, candidate in context.ranking.rank(candidates)]
 
 
-def _of_different_tasks(context: RankingContext, found: Sequence[Candidate]) -> list[Candidate]:
-    return of_different_tasks(_ordered(context, found))[: context.settings.generation.k]
+def _of_different_tasks(context: RankingContext, candidates: Sequence[Candidate]) -> list[Candidate]:
+    return of_different_tasks(_ordered(context, candidates))[: context.settings.generation.k]
 
 
-def _told_apart(context: RankingContext, kept: Sequence[Candidate], is_all: bool) -> list[Candidate]:
-    """Each with how far it lies from the nearest better one, and where they are fewer than `k`, why."""
-    knobs = context.settings.generation
+def _with_distances(context: RankingContext, kept: Sequence[Candidate], is_all: bool) -> list[Candidate]:
+    """Adds the distance in swaps from the nearest better candidate, and why there are fewer than `k` candidates."""
+    settings = context.settings.generation
     fewer = None
-    if len(kept) < knobs.k:
-        found = "no other was found" if is_all else "the search ended before another was found"
-        plural = "s" if knobs.least_swaps > 1 else ""
-        share = f" and by {knobs.diversity:g} of its tasks" if knobs.diversity else ""
-        fewer = f"{found} that keeps what these keep and differs from each of them in {knobs.least_swaps} step{plural}{share}"
+    if len(kept) < settings.k:
+        reason = "no other was found" if is_all else "the search ended before another was found"
+        plural = "s" if settings.least_swaps > 1 else ""
+        share = f" and by {settings.diversity:g} of its tasks" if settings.diversity else ""
+        fewer = (
+            f"{reason} that keeps what these keep and differs from each of them in "
+            f"{settings.least_swaps} step{plural}{share}"
+        )
     return [
         replace(c, differs_by=min((swaps(c.steps, better.steps) for better in kept[:place]), default=None), fewer=fewer)
         for place, c in enumerate(kept)
     ]
 
 
-def _kept(context: RankingContext, found: Sequence[Candidate]) -> list[Candidate]:
-    knobs = context.settings.generation
-    return select_diverse(_ordered(context, found), knobs.least_swaps, knobs.diversity)[: knobs.k]
+def _kept(context: RankingContext, candidates: Sequence[Candidate]) -> list[Candidate]:
+    settings = context.settings.generation
+    return select_diverse(_ordered(context, candidates), settings.least_swaps, settings.diversity)[: settings.k]
 
 
-def evaluated(context: RankingContext, made: Plan, notes: Sequence[str] = ()) -> Candidate:
-    """A plan with everything that is said of it; `notes` join its violations where it has any."""
-    assert made.worth is not None
-    assert made.measured is not None
-    worth, (scores, penalties) = made.worth, made.measured
+def evaluated(context: RankingContext, plan: Plan, notes: Sequence[str] = ()) -> Candidate:
+    """Evaluates a plan: Reward, scores and Penalty, violations, lead time in ms and conformity.
+
+    `notes` are added to the violations where there are any.
+    """
+    assert plan.worth is not None
+    assert plan.measured is not None
+    worth, (scores, penalties) = plan.worth, plan.measured
     lacking = [
         f"{NEEDED}{either(group, context.draft.graph)} is left out, and {_because(group, context)}"
         for group in context.requirements.critical
-        if not group & set(made.tasks)
+        if not group & set(plan.tasks)
     ]
-    titles = [context.draft.graph.tasks[t].title for t in made.tasks]
+    titles = [context.draft.graph.tasks[t].title for t in plan.tasks]
     times = context.draft.lead_times
-    lead_time = times.of(made.workflow) if times else None
+    lead_time = times.of(plan.workflow) if times else None
     compared_ms = (
-        times.compared_ms(made.workflow, lead_time)
+        times.compared_ms(plan.workflow, lead_time)
         if times and lead_time and LEAD_TIME in context.ranking.criteria
         else 0.0
     )
     dues = (
-        times.dues(made.workflow, context.requirements.constraints.deadlines, context.requirements.names)
+        times.dues(plan.workflow, context.requirements.constraints.deadlines, context.requirements.names)
         if times
         else ()
     )
@@ -191,45 +193,45 @@ def evaluated(context: RankingContext, made: Plan, notes: Sequence[str] = ()) ->
         context.requirements.constraints, worth, titles, context.requirements.names.titles, lead_time, dues
     )
     broken = [context.requirements.rules.with_source(violation) for violation in broken]
-    conformity, order_conformity = context.evidence.completeness.conformity(made.tasks)
+    conformity, order_conformity = context.evidence.completeness.conformity(plan.tasks)
     return Candidate(
-        _id(context, made),
-        made,
+        _id(context, plan),
+        plan,
         worth,
-        path_cost_usd=sum(_path_cost_usd(context, node) for node in made.workflow.tasks),
-        transitions=_transitions(context, made.tasks),
+        path_cost_usd=sum(_path_cost_usd(context, node) for node in plan.workflow.tasks),
+        transitions=_transitions(context, plan.tasks),
         violations=(*lacking, *broken, *notes) if lacking or broken else (),
-        sequence_ids=_behind(made.tasks, context.draft.sequences),
+        sequence_ids=_behind(plan.tasks, context.draft.sequences),
         scores=scores,
         penalties=penalties,
         conformity=conformity,
         order_conformity=order_conformity,
         lead_time=lead_time,
         dues=dues,
-        has_optional=not context.optional.isdisjoint(made.tasks),
+        has_optional=not context.optional.isdisjoint(plan.tasks),
         compared_lead_ms=compared_ms,
     )
 
 
 def _because(group: frozenset[str], context: RankingContext) -> str:
-    """Why a group of tasks is critical, in words."""
-    expected, asked = (
+    """Says why a group of tasks is critical."""
+    expected, is_requested = (
         context.evidence.completeness.consensus,
         context.evidence.procedure and group & set(context.evidence.procedure.tasks),
     )
-    if not context.evidence.completeness.consensus_tasks or expected is None or asked:
+    if not context.evidence.completeness.consensus_tasks or expected is None or is_requested:
         return required_reason(group, context.evidence.procedure)
     return f"{max(expected.support.get(t, 0.0) for t in group):.0%} of the similar cases did it"
 
 
-def _id(context: RankingContext, made: Plan) -> str:
-    """By its tasks, who does each, its reviews and which step waits for which."""
+def _id(context: RankingContext, plan: Plan) -> str:
+    """Returns an id made of the tasks, their actors, the reviews and the edges."""
     steps = [
         (t.id, t.actor_kind, t.model, t.actor_group)
-        for n in made.nodes
-        if isinstance(t := made.workflow.by_id[n], TaskNode)
+        for n in plan.nodes
+        if isinstance(t := plan.workflow.by_id[n], TaskNode)
     ]
-    return make_id("f", context.intention_id, steps, made.workflow.edges)
+    return make_id("f", context.intention_id, steps, plan.workflow.edges)
 
 
 def _path_cost_usd(context: RankingContext, node: TaskNode) -> float:
@@ -242,7 +244,7 @@ def _transitions(context: RankingContext, tasks: Sequence[str]) -> int:
 
 
 def _behind(tasks: tuple[str, ...], sequences: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """The sequences that are this very workflow; where none is, those that brought its edges."""
+    """Returns the sequences with the same tasks in the same order; without one, those that share an edge."""
     same = [s for s, t in sequences.items() if t == tasks]
     pairs = set(pairwise(tasks))
     return tuple(sorted(same or [s for s, t in sequences.items() if pairs & set(pairwise(t))]))

@@ -90,7 +90,7 @@ def with_confidence(
     drawn = [_as_inferred(context, candidate, draws(candidate.workflow)) for candidate in ranked]
     best = _best_shares(context, ranked, drawn)
     return [
-        replace(candidate, sureness=_sureness(context, ranked, drawn, place, best[place]))
+        replace(candidate, confidence=_confidence(context, ranked, drawn, place, best[place]))
         for place, candidate in enumerate(ranked)
     ]
 
@@ -145,7 +145,7 @@ def _best_shares(context: RankingContext, ranked: Sequence[Candidate], drawn: Se
     return [float(x) for x in (top / top.sum(axis=0)).mean(axis=1)]
 
 
-def _sureness(
+def _confidence(
     context: RankingContext, ranked: Sequence[Candidate], drawn: Sequence[Floats], place: int, best: float
 ) -> Confidence:
     ends: tuple[float | None, float | None] = (None, None)

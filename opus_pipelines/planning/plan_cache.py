@@ -1,8 +1,7 @@
-"""What is worked out of the tasks of a Workflow Graph, and kept: many intakes of a contract ask the same of the same
-tasks.
+"""A cache of plans: many intakes of a contract have the same tasks and the same requirements.
 
-Everything here follows from a `Question` alone, so that what comes of an intake does not depend on those that were
-worked on before it.
+Everything in it follows from a `PlanCacheKey` alone, so that the result of an intake does not depend on the intakes
+before it.
 """
 
 from dataclasses import dataclass, field, replace
@@ -37,12 +36,24 @@ Group = frozenset[str]
 
 @dataclass(frozen=True)
 class PlanCacheKey:
-    """All that decides how the tasks of a Workflow Graph are carried out best; two with the same content are equal.
+    """All that decides which plans are best for the tasks of a Workflow Graph; keys with the same content are equal.
 
-    `ways`: every task's, in order of their ids; `known`: what the WKG knows of these; `weights`: cost, Reward, scores
-    and priors, as text.
-    `free`: pairs that history shows independent; `edges`: those that it has next to each other; `is_needed`: whether
-    anything is known to be needed; `wkg`: tells one WKG's edges from another's.
+    Attributes:
+        ways: the execution modes of each task, in order of the tasks' ids.
+        known: what the WKG knows of these tasks, in the same order.
+        gain_usd: the stated gain in USD; None where none is stated.
+        weights: cost, Reward, scores and priors, as JSON.
+        seed: seed of the draws.
+        reviewers: who may review.
+        limits: name and value of each limit on a whole workflow.
+        required: groups of tasks; a plan must have one task of each.
+        forbidden: tasks that no plan may have.
+        exclusive: groups of options; a plan may have tasks of one option of a group.
+        settled: pairs (a, b) of tasks such that a must come before b.
+        free: pairs of tasks that history shows independent.
+        edges: pairs of tasks that follow each other in the Workflow Graph.
+        is_needed: whether any critical task is known.
+        wkg: identity of the WKG's edges.
     """
 
     ways: tuple[tuple[TaskNode, ...], ...]
@@ -67,7 +78,7 @@ class PlanCacheKey:
 
     @classmethod
     def of(cls, context: RankingContext) -> "PlanCacheKey":
-        """What an Intention asks."""
+        """Returns the key of one Intention."""
         graph, settings, names, nodes = (
             context.draft.graph,
             context.settings,
@@ -100,21 +111,19 @@ class PlanCacheKey:
 
 
 class PlanCache:
-    """Answers a Question, each part of it once. `refined` is told the sets of tasks that other proposals have: no edit
-    leads to one.
-    """
+    """Plans, evaluations and draws for one key, each computed once."""
 
-    def __init__(self, question: PlanCacheKey) -> None:
-        self.question, self._book = question, TaskFactIndex(question.graph)
+    def __init__(self, key: PlanCacheKey) -> None:
+        self.key, self._book = key, TaskFactIndex(key.graph)
         self.refiner = LocalSearch(
             PlanSpace(
-                (InputNode(INPUT, INPUT_TITLE), OutputNode(OUTPUT, "Client output", question.gain_usd)),
-                {found[0].task_id: found for found in question.ways},
-                _facts(question),
-                question.cost,
-                question.settings.reward,
-                question.reviewers,
-                dict(question.limits),
+                (InputNode(INPUT, INPUT_TITLE), OutputNode(OUTPUT, "Client output", key.gain_usd)),
+                {found[0].task_id: found for found in key.ways},
+                _facts(key),
+                key.cost,
+                key.settings.reward,
+                key.reviewers,
+                dict(key.limits),
                 self._permitted,
                 self._follows,
                 self._joins,
@@ -129,52 +138,55 @@ class PlanCache:
         self.choices = keep(lambda found: explain_choices(self.refiner, found))
         self.binding = keep(lambda found: binding(self.refiner, found))
         self.variations = keep(lambda found, most: Variations.of(self.refiner, found, most))
-        self.draws = keep(lambda workflow: reward_draws(workflow, question.prices, question.cost, question.settings))
+        self.draws = keep(lambda workflow: reward_draws(workflow, key.prices, key.cost, key.settings))
         self.worth = keep(self._worth)
         self.measured = keep(self._measured)
 
     def _refined(self, found: RefinedPlan, taken: frozenset[Group]) -> RefinedPlan:
-        """After every small edit that helps; no edit leads to tasks that are `taken`."""
+        """Refines a plan by every small edit that helps; no edit leads to a set of tasks that is `taken`."""
         space = self.refiner.space
         free = replace(space, permitted=lambda tasks: frozenset(tasks) not in taken and self._permitted(tasks))
         return replace(self.refiner, space=free).refined(found)
 
     def _worth(self, workflow: Workflow) -> Evaluation:
-        return evaluate(workflow, self.question.cost, self.question.settings.reward)
+        return evaluate(workflow, self.key.cost, self.key.settings.reward)
 
     def _measured(self, workflow: Workflow) -> tuple[dict[str, Scores], Penalties]:
-        return penalty_scores(workflow, self._book, self.question.settings)
+        return penalty_scores(workflow, self._book, self.key.settings)
 
     def _follows(self, before: str, behind: str) -> bool:
-        """Where history tells of no needed task, nothing tells which ones are not: none is dropped."""
-        return self.question.is_needed and (before, behind) in self.question.edges
+        """Tells whether `behind` may follow `before` where a task between them is dropped.
+
+        Where no critical task is known, none is dropped: nothing tells which tasks are not critical.
+        """
+        return self.key.is_needed and (before, behind) in self.key.edges
 
     def _joins(self, before: str, new: str) -> bool:
-        """What history did next, or what is needed or demanded, may be added."""
-        return (before, new) in self.question.edges or any(new in group for group in self.question.required)
+        """Tells whether `new` may be added behind `before`: history did so, or the task is required."""
+        return (before, new) in self.key.edges or any(new in group for group in self.key.required)
 
     def _permitted(self, tasks: tuple[str, ...]) -> bool:
-        have, asked = frozenset(tasks), self.question
+        present, key = frozenset(tasks), self.key
         return (
-            bool(have)
-            and not have & asked.forbidden
-            and all(group & have for group in asked.required)
-            and not violates(tasks, asked.settled)
-            and all(sum(not option.isdisjoint(have) for option in group) < 2 for group in asked.exclusive)
+            bool(present)
+            and not present & key.forbidden
+            and all(group & present for group in key.required)
+            and not violates(tasks, key.settled)
+            and all(sum(not option.isdisjoint(present) for option in group) < 2 for group in key.exclusive)
         )
 
 
 @lru_cache(PLAN_CACHES)
-def plan_cache_of(question: PlanCacheKey) -> PlanCache:
-    """The one where this is worked out."""
-    return PlanCache(question)
+def plan_cache_of(key: PlanCacheKey) -> PlanCache:
+    """Returns the cache of a key; the least used caches are dropped."""
+    return PlanCache(key)
 
 
-def _facts(question: PlanCacheKey) -> OrderFacts:
-    both = dict.fromkeys(question.free, (1.0, 1.0))
+def _facts(key: PlanCacheKey) -> OrderFacts:
+    both = dict.fromkeys(key.free, (1.0, 1.0))
     return OrderFacts(
         lambda pair: both.get(pair, (1.0, 0.0)),
-        {t.task_id: frozenset(t.inputs) for t in question.known},
-        {t.task_id: frozenset(t.outputs) for t in question.known},
-        question.settled,
+        {t.task_id: frozenset(t.inputs) for t in key.known},
+        {t.task_id: frozenset(t.outputs) for t in key.known},
+        key.settled,
     )

@@ -1,6 +1,4 @@
-"""A proposal worked out into a Workflow: which steps wait for which, how each is carried out, where reviews stand,
-what small edits add.
-"""
+"""Makes plans of paths: the shape, the execution modes and the reviews that are worth most, and small edits."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,74 +14,79 @@ SWAP = "swap"  # the kind of an edit that only sets a workflow apart from a bett
 
 
 class Planner:
-    """Works out the proposals of one Intention, in a workshop that it shares with all who ask the same.
+    """Makes the plans of one Intention, with a cache that Intentions with the same key share.
 
-    `taken`: sets of tasks that other proposals have: no edit leads to one of them, so that the ranked workflows stay
-    different.
+    Attributes:
+        taken: sets of tasks of other proposals; no edit leads to one of them, so that ranked workflows stay different.
     """
 
     def __init__(self, context: RankingContext, proposals: Sequence[Proposal], key: PlanCacheKey | None = None) -> None:
         self.context = context
         self.taken = {frozenset(p.tasks) for p in proposals}
-        self.shop = plan_cache_of(key or PlanCacheKey.of(context))
+        self.cache = plan_cache_of(key or PlanCacheKey.of(context))
 
     def plan(self, proposal: Proposal) -> Plan:
-        """The best shape, ways and reviews for the proposal's tasks; `edits` say what each change of the chain that it
-        is earned.
-        """
+        """Returns the best shape, execution modes and reviews for the tasks of a proposal."""
         nodes = self.context.draft.prices.nodes
         picks = tuple((t, nodes[t].index(node)) for t, node in proposal.nodes.items())
-        return self._plan(self.shop.chosen(proposal.tasks, picks), proposal.gap, proposal.notes)
+        return self._plan(self.cache.chosen(proposal.tasks, picks), proposal.gap, proposal.notes)
 
     def decided(self, content: Content) -> tuple[Plan, tuple[str, ...]]:
-        """The workflow that a person chose, as it is: nothing is refined. Beside it what had to be changed because
-        history no longer knows that actor for the step, or nobody may review any more.
+        """Returns the workflow that a person chose, without refinement, and what had to be changed in it.
+
+        An execution mode or a reviewer that history no longer knows is replaced or left out.
         """
-        picks, changed = dict[str, int](), list[str]()
+        picks, changes = dict[str, int](), list[str]()
         for task in content.tasks:
             options, who = self.context.draft.prices.nodes[task], content.who[task]
             known = [(n.actor_kind, n.model, n.actor_group) for n in options]
             picks[task] = known.index(who) if who in known else 0
             if who not in known:
                 usual = in_words(known[0])
-                changed.append(
-                    f"{options[0].title!r} is done by {usual}: history does not know it done by {in_words(who)}, who was chosen"
+                changes.append(
+                    f"{options[0].title!r} is done by {usual}: "
+                    f"history does not know it done by {in_words(who)}, who was chosen"
                 )
-        reviewers = [(n.actor_kind, n.model, n.actor_group) for n in self.shop.question.reviewers]
+        reviewers = [(n.actor_kind, n.model, n.actor_group) for n in self.cache.key.reviewers]
         for task, who in content.reviews.items():
             if who in reviewers:
                 picks[review_id(task)] = reviewers.index(who) + 1
             else:
-                changed.append(
-                    f"the review of {self.context.draft.prices.nodes[task][0].title!r} is left out: {in_words(who)} reviews no more"
+                changes.append(
+                    f"the review of {self.context.draft.prices.nodes[task][0].title!r} is left out: "
+                    f"{in_words(who)} reviews no more"
                 )
-        made = self._plan(self.shop.refiner.start(PlanState(content.order, picks)), None, ())
-        return replace(made, is_refined=True), tuple(changed)
+        made = self._plan(self.cache.refiner.start(PlanState(content.order, picks)), None, ())
+        return replace(made, is_refined=True), tuple(changes)
 
     def refined(self, plan: Plan) -> Plan:
-        """The plan after every small edit that helps, and why it is as it is; the Reward, in its steps, never falls."""
+        """Returns the plan after every small edit that helps, with the reasons for its choices.
+
+        No edit lowers the Reward.
+        """
         if plan.found is None:
             return plan
-        found = self.shop.refined(plan.found, frozenset(self.taken))
+        found = self.cache.refined(plan.found, frozenset(self.taken))
         self.taken.add(frozenset(found.draft.tasks))
         made = self._plan(found, plan.gap, plan.notes)
-        return replace(made, is_refined=True, choices=self.shop.choices(found), binding=self.shop.binding(found))
+        return replace(made, is_refined=True, choices=self.cache.choices(found), binding=self.cache.binding(found))
 
     def varied(self, plan: Plan, moves: Sequence[PlanMove]) -> Plan:
-        """The plan with these changes of ways and reviews, made so that it differs from a better one: one edit, which
-        costs Reward.
+        """Returns the plan with other execution modes and reviews, so that it differs from a better plan.
+
+        The changes count as one edit, which lowers the Reward.
         """
         assert plan.found is not None
-        found = self.shop.moved(plan.found, tuple(moves))
+        found = self.cache.moved(plan.found, tuple(moves))
         made = self._plan(replace(found, exact=False), plan.gap, plan.notes)
         last = replace(made.edits[-1], kind=SWAP)
-        worth_it = tuple(choice for choice in self.shop.choices(found) if choice.earned > 0)
+        worth_it = tuple(choice for choice in self.cache.choices(found) if choice.earned > 0)
         return replace(made, edits=(*made.edits[:-1], last), choices=worth_it, is_refined=True)
 
     def _plan(self, found: RefinedPlan, gap: float | None, notes: tuple[str, ...]) -> Plan:
         edits = tuple(Edit(step.kind, step.what, step.earned) for step in found.steps)
-        workflow = self.shop.workflow(found)
-        worth, measured = self.shop.worth(workflow), self.shop.measured(workflow)
+        workflow = self.cache.workflow(found)
+        worth, measured = self.cache.worth(workflow), self.cache.measured(workflow)
         return Plan(
             workflow,
             found.draft.tasks,

@@ -1,9 +1,8 @@
-"""Which tasks a candidate has, in which order and in which ways: the paths of the Workflow Graph that earn most, and
-history's own.
+"""Proposes the tasks, order and execution modes of plans: the paths that are worth most, and those of history.
 
-The cheapest path is a trap (DESIGN 5): what is needed, demanded and forbidden, the order and the limits hold inside the
-search. Where nothing keeps them all, less is asked: limits go first, then order, then what is forbidden, and what is
-needed last of all; the candidates say which demands conflict and what would mend it.
+Optimising cost alone drops required controls (DESIGN 5): critical, demanded and forbidden tasks, the order and the
+limits hold inside the search. Where no path meets all requirements, they are relaxed: first limits, then order, then
+forbidden tasks, and critical tasks last; the candidates say which requirements conflict and what would solve it.
 """
 
 import math
@@ -26,7 +25,7 @@ _KINDS = ((Limit,), (Before,), (Avoids,), (Limit, Before), (Limit, Avoids), (Bef
 
 @dataclass(frozen=True)
 class _Level:
-    """What is asked, and what was found with it."""
+    """The requirements that hold at one level of relaxation, and the best paths under them."""
 
     problem: Problem
     found: BestPaths
@@ -34,10 +33,14 @@ class _Level:
 
 @dataclass(frozen=True)
 class Proposals:
-    """`proposals` in the order of their tasks' ids. `problem`: what was asked of them.
+    """The proposed paths of one Intention.
 
-    `known_worth`: every path that keeps it and is worth more is among them; minus infinity where all are. `idle`: tasks
-    that nothing asks for and that no near case which did not fail has done.
+    Attributes:
+        proposals: the paths, in the order of their tasks' ids.
+        problem: the requirements that they meet.
+        known_worth: every path that meets the requirements and is worth more is among the proposals; minus infinity
+            where all paths are.
+        idle: tasks that nothing asks for and that no similar case without failure has.
     """
 
     proposals: list[Proposal]
@@ -46,11 +49,10 @@ class Proposals:
     idle: frozenset[str] = frozenset()
 
     def further(self, kept: Sequence[Sequence[str]], least: int) -> tuple[Proposal | None, float, bool]:
-        """The best path that differs from each of these by at least so many swaps of tasks, what it is worth, whether
-        none is worth more.
+        """Returns the best path that differs from each path in `kept` by `least` swaps of tasks or more.
 
-        Without idle steps where that is possible: the success model takes whatever has a q above 0 for a repair of what
-        went wrong before.
+        Its worth, and whether the search was exact, come with it. It has no idle steps where that is possible: the
+        success model takes whatever has a q above 0 for a repair of what went wrong before.
         """
         others = [Differs(f"unlike {n}", frozenset(tasks), least) for n, tasks in enumerate(kept, start=1)]
         like = self.proposals[0]
@@ -63,7 +65,7 @@ class Proposals:
 
 
 def propose(context: RankingContext) -> Proposals:
-    """The best paths and what history did of all that keeps what is asked, and how to ask for more."""
+    """Proposes the best paths, and those sequences of history that meet the requirements."""
     asked = problem_of(context)
     most = context.settings.generation.k * PATHS_PER_RANK
     level, kept_all = _found(asked, most)

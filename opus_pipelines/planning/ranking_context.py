@@ -1,4 +1,4 @@
-"""What one Intention's candidates are made from, and what comes of them."""
+"""The records of planning and ranking: what they read of one Intention, and plans and candidates."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -165,12 +165,14 @@ class RankingContext:
 
 @dataclass(frozen=True)
 class Proposal:
-    """Tasks in an order that the WFG allows. `nodes`: the way the search chose for a task, the usual one where it
-    chose none.
+    """A path of the WFG.
 
-    `gap`: how much more another path may be worth, 0 where the search was exact, None where it cannot tell. `notes`:
-    where no path keeps all that is demanded, which demands conflict and what would mend it; they join the violations of
-    what comes of it.
+    Attributes:
+        tasks: the tasks in their order.
+        nodes: the execution mode that the search chose for a task; a task without one has its most frequent mode.
+        gap: how much more another path may be worth; 0 where the search was exact, None where it is unknown.
+        notes: where no path meets all requirements, which of them conflict and what would solve the conflict. They are
+            added to the violations of the workflow.
     """
 
     tasks: tuple[str, ...]
@@ -181,8 +183,13 @@ class Proposal:
 
 @dataclass(frozen=True)
 class Edit:
-    """One accepted change of a workflow, in words, and what it earned (0 where it lowered the Penalty): dollars of
-    Reward, or chance of success where no gain is stated.
+    """One accepted change of a workflow.
+
+    Attributes:
+        kind: the kind of change.
+        what: the change in words.
+        earned: Reward in USD that it adds, or probability of success where no gain is stated; 0 where it only lowers
+            the Penalty.
     """
 
     kind: str
@@ -192,13 +199,21 @@ class Edit:
 
 @dataclass(frozen=True)
 class Plan:
-    """A proposal worked out: shape, ways, reviews. `tasks` are its tasks in one topological order, reviews not among
-    them.
+    """A path with its shape, execution modes and reviews.
 
-    `edits`: what turned the proposed chain into it; their earnings add up to the Reward gained. `exact`: no other ways
-    and reviews on its tasks in its shape earn more. `choices`: what each review and each dearer way earns. `binding`:
-    the limits that cost Reward.
-    `notes`: the proposal's. `worth`, `measured`: EVAL (1)-(7) of it; scores by node and EVAL (8)-(10).
+    Attributes:
+        workflow: W = (G, Φ).
+        tasks: its tasks in one topological order, without reviews.
+        edits: the changes of the proposed chain; their earnings add up to the Reward gained.
+        exact: whether no other execution modes and reviews of these tasks in this shape earn more.
+        gap: that of the proposal.
+        choices: what each review and each more expensive execution mode earns.
+        binding: the limits that cost Reward.
+        notes: those of the proposal.
+        found: the plan as the local search knows it; None where the search did not make it.
+        is_refined: whether every small edit that helps was made.
+        worth: EVAL (1)-(7).
+        measured: scores by node, and EVAL (8)-(10).
     """
 
     workflow: Workflow
@@ -216,7 +231,7 @@ class Plan:
 
     @property
     def nodes(self) -> list[str]:
-        """Its nodes in the order of its tasks, each review behind its task."""
+        """Ids of the nodes in the order of the tasks; each review follows its task."""
         reviews = {n.id for n in self.workflow.tasks if n.is_review}
         inside = [n for t in self.tasks for n in (t, review_id(t)) if n == t or n in reviews]
         return [*(n.id for n in self.workflow.inputs), *inside, *(n.id for n in self.workflow.outputs)]
@@ -224,9 +239,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class Confidence:
-    """How sure a candidate's Reward (None where no gain is stated) and its place are; the last rank beats nobody.
-    `best_share`: P(it is the best of the ranked). `verdict_reason`: why the verdict is not clear although the ranks
-    are told apart.
+    """How certain the Reward and the rank of a candidate are.
+
+    Attributes:
+        reward_usd_p05: 5 % quantile of the Reward in USD; None where no gain is stated.
+        reward_usd_p95: 95 % quantile of the Reward in USD; None where no gain is stated.
+        beats_next: probability that it ranks before the next candidate; None for the last rank.
+        verdict: clear or undecided; None for the last of several ranks.
+        best_share: probability that it is the best of the ranked candidates.
+        verdict_reason: why the verdict is undecided although the probability is high enough.
     """
 
     reward_usd_p05: float | None
@@ -239,15 +260,28 @@ class Confidence:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One evaluated workflow. `transitions`: how often history went along its edges; `scores` by node.
+    """One evaluated workflow.
 
-    `differs_by`: swaps that it lies from the nearest better ranked one; `fewer`: why fewer than `generation.k` are
-    ranked.
-    `decision`: what a person's decision did to it. `conformity`: expected F1 of its steps against those of similar
-    cases, `order_conformity`: of their consecutive pairs; None where they rank nothing. `has_optional`: nothing asks
-    for some step of it (`RankingContext.optional`). `compared_lead_ms`: see `LeadTimes.compared_ms`; 0 where lead times rank
-    nothing.
-    `dues`: the deadlines of its steps, held against the lead time up to each.
+    Attributes:
+        id: id of the workflow.
+        plan: the plan that was evaluated.
+        evaluation: EVAL (1)-(7).
+        path_cost_usd: cost of the path in USD, LWM (12).
+        transitions: how often history went along its edges.
+        violations: the requirements that it breaks; none where it is feasible.
+        sequence_ids: the LWM sequences that it comes from.
+        scores: the four scores of each step, by node.
+        penalties: EVAL (8)-(10).
+        confidence: how certain Reward and rank are; None before the ranking.
+        differs_by: swaps between it and the nearest better ranked workflow.
+        fewer: why fewer than `generation.k` workflows are ranked.
+        lead_time: lead time in ms with its quantiles.
+        dues: the deadlines of its steps, compared with the lead time up to each step.
+        decision: the effect of a person's decision on it.
+        conformity: expected F1 of its steps against those of similar cases; None where conformity does not rank.
+        order_conformity: the same for pairs of consecutive steps.
+        has_optional: whether it has a step that nothing asks for (`RankingContext.optional`).
+        compared_lead_ms: see `LeadTimes.compared_ms`; 0 where lead times do not rank.
     """
 
     id: str
@@ -259,7 +293,7 @@ class Candidate:
     sequence_ids: tuple[str, ...]
     scores: Mapping[str, Scores] = field(default_factory=dict)
     penalties: Penalties | None = None
-    sureness: Confidence | None = None
+    confidence: Confidence | None = None
     differs_by: int | None = None
     fewer: str | None = None
     lead_time: LeadTime | None = None
@@ -287,7 +321,7 @@ class Candidate:
 
     @property
     def worth(self) -> float:
-        """By this candidates are compared, and it is never shown: see `Evaluation.worth`."""
+        """The figure by which candidates are compared; it is never shown (`Evaluation.worth`)."""
         return self.evaluation.worth
 
     @property
@@ -302,5 +336,5 @@ class Candidate:
 
 
 def either(group: Collection[str], graph: WorkGraph) -> str:
-    """Any one of these tasks, in words."""
+    """Names the tasks of a group, any one of which will do."""
     return " or ".join(repr(graph.tasks[t].title) for t in sorted(group))

@@ -113,7 +113,7 @@ def all_rejected(decided: StandingDecisions) -> str:
     )
 
 
-def with_room(context: "RankingContext") -> "RankingContext":
+def with_ranks_for_rejected(context: "RankingContext") -> "RankingContext":
     """The context with as many ranks more as workflows are rejected: these are found like any other, then taken out,
     so that what is offered in their place differs from them as much as ranked workflows must differ from each
     other.

@@ -97,7 +97,7 @@ def candidate(
 
 
 def sure(ranked: list[Candidate], **reward: Any) -> list[Confidence]:
-    return [c.sureness for c in with_confidence(situation(**reward), ranked) if c.sureness is not None]
+    return [c.confidence for c in with_confidence(situation(**reward), ranked) if c.confidence is not None]
 
 
 A, B, C = (PRICES.nodes[t][0] for t in "abc")
@@ -237,5 +237,5 @@ def test_intervals_are_in_order_and_shares_add_up(picks: list[tuple[str, bool]],
     ranked = [candidate(*(PRICES.nodes[t][way] for t, way in picks)), candidate(CHEAP), candidate(C)]
     found = with_confidence(made, ranked)
     assert found == with_confidence(made, ranked)
-    assert all(c.sureness and c.sureness.reward_usd_p05 <= c.sureness.reward_usd_p95 for c in found)
-    assert sum(c.sureness.best_share for c in found if c.sureness) == pytest.approx(1)
+    assert all(c.confidence and c.confidence.reward_usd_p05 <= c.confidence.reward_usd_p95 for c in found)
+    assert sum(c.confidence.best_share for c in found if c.confidence) == pytest.approx(1)

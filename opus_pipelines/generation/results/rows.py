@@ -46,17 +46,17 @@ def broken_row(intake_id: str, folder: str, reason: str) -> Row:
     return {"intake_id": intake_id, "folder": folder, "title": folder, "status": "failed", "reason": reason}
 
 
-def generation_rows(made: Ranked, context: GenerationContext) -> Rows:
+def generation_rows(result: Ranked, context: GenerationContext) -> Rows:
     """Yields every row of generation/* but the intake's own, without client, contract and result."""
-    ids = {"intake_id": made.request.intake.intake_id, "intention_id": made.request.intention_id}
-    yield INTENTIONS, ids | _intention(made)
-    for case in made.evidence.cases:
+    ids = {"intake_id": result.request.intake.intake_id, "intention_id": result.request.intention_id}
+    yield INTENTIONS, ids | _intention(result)
+    for case in result.evidence.cases:
         yield NEIGHBOURS, ids | {"implementation_id": case.implementation_id, "similarity": case.similarity}
-    for dataset, row in _subgraphs(made):
+    for dataset, row in _subgraphs(result):
         yield dataset, ids | row
-    for row in _sequences(made, context):
+    for row in _sequences(result, context):
         yield SEQUENCES, ids | row
-    for node in made.drafted.wfg.nodes.values():
+    for node in result.drafted.wfg.nodes.values():
         yield (
             WFG_NODES,
             ids
@@ -64,10 +64,10 @@ def generation_rows(made: Ranked, context: GenerationContext) -> Rows:
                 "node": node.node,
                 "task_id": node.task_id,
                 "sequence_ids": list(node.sequence_ids),
-                "origin": node_origin(made, node.node),
+                "origin": node_origin(result, node.node),
             },
         )
-    for edge in made.drafted.wfg.edges.values():
+    for edge in result.drafted.wfg.edges.values():
         yield (
             WFG_EDGES,
             ids
@@ -76,12 +76,12 @@ def generation_rows(made: Ranked, context: GenerationContext) -> Rows:
                 "dst": edge.dst,
                 "gamma": edge.gamma,
                 "sequence_ids": list(edge.sequence_ids),
-                "origin": edge_origin(made, edge),
+                "origin": edge_origin(result, edge),
             },
         )
 
 
-def node_origin(made: Ranked, node: str) -> str | None:
+def node_origin(result: Ranked, node: str) -> str | None:
     """Where a node of the WFG came from; None for input and output.
 
     history: a near case did it; connector: only a walk did, through a task that the SWKG added; lwm: only a walk did,
@@ -89,36 +89,36 @@ def node_origin(made: Ranked, node: str) -> str | None:
     it joins what else falls apart; new: the procedure asks for it, and nobody in history did it; decision: only the
     workflow that a person chose has it.
     """
-    found = made.drafted.wfg.nodes[node]
+    found = result.drafted.wfg.nodes[node]
     if found.task_id is None:
         return None
     if found.origin in ("new", "algorithm2"):
         return found.origin
-    origin = _written_by(made, found.sequence_ids)
-    roles = {s.tasks.get(found.task_id) for _, s in made.retrieved.subgraphs}
+    origin = _written_by(result, found.sequence_ids)
+    roles = {s.tasks.get(found.task_id) for _, s in result.retrieved.subgraphs}
     return "connector" if origin == "lwm" and "connector" in roles else origin
 
 
-def edge_origin(made: Ranked, edge: WfgEdge) -> str:
+def edge_origin(result: Ranked, edge: WfgEdge) -> str:
     """Where an edge of the WFG came from: the sequences that have its tasks next to each other, or what joined them."""
-    return _written_by(made, edge.sequence_ids) if edge.sequence_ids else edge.origin
+    return _written_by(result, edge.sequence_ids) if edge.sequence_ids else edge.origin
 
 
-def _written_by(made: Ranked, sequence_ids: tuple[str, ...]) -> str:
+def _written_by(result: Ranked, sequence_ids: tuple[str, ...]) -> str:
     """history, where one of the sequences is a near case's; decision, where a person's choice is the only one; else
     lwm.
     """
-    sources = {made.drafted.sequences[s].source for s in sequence_ids}
+    sources = {result.drafted.sequences[s].source for s in sequence_ids}
     return "history" if "history" in sources else "decision" if sources == {"decision"} else "lwm"
 
 
-def _intention(made: Ranked) -> Row:
-    found = made.request.intention
+def _intention(result: Ranked) -> Row:
+    found = result.request.intention
     return {
         "kind": found.kind,
         "vector": found.vector.tolist(),
         "goal": found.goal,
-        "routed": [{"task_id": r.id, "similarity": r.similarity} for r in made.retrieved.routed],
+        "routed": [{"task_id": r.id, "similarity": r.similarity} for r in result.retrieved.routed],
         "attention": [{"element_id": e, "weight": w} for e, w in found.attention.items()],
         "inputs": [{**vars(s)} for s in found.decoded.inputs],
         "outputs": [{**vars(s)} for s in found.decoded.outputs],
@@ -138,35 +138,35 @@ def _intention(made: Ranked) -> Row:
                 "asks": d.unclear_phrase,
                 "nearest": list(d.nearest) if d.unclear_phrase else None,
             }
-            for d in made.context.requirements.rules.rules
+            for d in result.context.requirements.rules.rules
         ],
-        "rules_not_applied": made.context.requirements.rules.not_applied,
+        "rules_not_applied": result.context.requirements.rules.not_applied,
         "resolved": {"part": found.resolved[0], "implementation_ids": list(found.resolved[1:])}
         if found.resolved
         else None,
     }
 
 
-def _subgraphs(made: Ranked) -> Rows:
-    for subgraph_id, subgraph in made.retrieved.subgraphs:
+def _subgraphs(result: Ranked) -> Rows:
+    for subgraph_id, subgraph in result.retrieved.subgraphs:
         for task, role in subgraph.tasks.items():
             yield SUBGRAPH_TASKS, {"subgraph_id": subgraph_id, "task_id": task, "role": role}
         for edge in subgraph.edges:
             yield SUBGRAPH_EDGES, {"subgraph_id": subgraph_id, "src": edge.src, "dst": edge.dst, "gamma": edge.gamma}
 
 
-def _sequences(made: Ranked, context: GenerationContext) -> Iterator[Row]:
-    said = {s.task_id: s.sentence for s in made.evidence.procedure.steps} if made.evidence.procedure else {}
-    for sequence_id, sequence in made.drafted.sequences.items():
+def _sequences(result: Ranked, context: GenerationContext) -> Iterator[Row]:
+    said = {s.task_id: s.sentence for s in result.evidence.procedure.steps} if result.evidence.procedure else {}
+    for sequence_id, sequence in result.drafted.sequences.items():
         for position, task in enumerate(sequence.tasks):
             yield {
                 "sequence_id": sequence_id,
-                "subgraph_id": made.retrieved.subgraphs[sequence.subgraph][0],
+                "subgraph_id": result.retrieved.subgraphs[sequence.subgraph][0],
                 "position": position,
                 "task_id": task,
-                "predecessors": made.planned.predecessors[sequence_id][position],
-                "title": made.drafted.graph.tasks[task].title,
-                "instructions": list(made.drafted.graph.tasks[task].instructions),
+                "predecessors": result.planned.predecessors[sequence_id][position],
+                "title": result.drafted.graph.tasks[task].title,
+                "instructions": list(result.drafted.graph.tasks[task].instructions),
                 "score": sequence.score,
                 "sentence": said.get(task) if sequence.source == "procedure" else None,
                 "is_new": task not in context.index.graph.tasks,

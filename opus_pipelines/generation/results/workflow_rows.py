@@ -20,15 +20,15 @@ from opus_pipelines.workflow.model import REVIEW, InputNode, OutputNode, TaskNod
 _INSTRUCTION_KINDS = {"model": "model inference", "code": "code", "human": "human"}
 
 
-def workflow_rows(made: Ranked, context: GenerationContext) -> Rows:
+def workflow_rows(result: Ranked, context: GenerationContext) -> Rows:
     """Yields every row of workflows/* for one Intention, without client, contract and result."""
-    intake, knowledge = made.request.intake, context.index
-    ids = {"intake_id": intake.intake_id, "intention_id": made.request.intention_id}
-    keys = _task_keys(made)
-    for rank, candidate in made.ranked:
+    intake, knowledge = result.request.intake, context.index
+    ids = {"intake_id": intake.intake_id, "intention_id": result.request.intention_id}
+    keys = _task_keys(result)
+    for rank, candidate in result.ranked:
         yield (
             OPTIMIZED,
-            ids | _optimized(rank, candidate, made, context) | _ranked_by(rank, candidate, made),
+            ids | _optimized(rank, candidate, result, context) | _ranked_by(rank, candidate, result),
         )
         starts, finishes = known_schedule(candidate.workflow)
         for position, node in enumerate(candidate.plan.nodes):
@@ -41,11 +41,11 @@ def workflow_rows(made: Ranked, context: GenerationContext) -> Rows:
             }
             yield (
                 WORKFLOW_TASKS,
-                ids | row | _node(node, candidate, made, knowledge, keys) | _own_title(node, candidate, intake),
+                ids | row | _node(node, candidate, result, knowledge, keys) | _own_title(node, candidate, intake),
             )
-        for row in _edges(candidate, made):
+        for row in _edges(candidate, result):
             yield WORKFLOW_EDGES, ids | row
-        for row in expected_flow(candidate, made, knowledge):
+        for row in expected_flow(candidate, result, knowledge):
             yield EXPECTED_FLOW, ids | row
 
 
@@ -58,11 +58,11 @@ def observed_share(tasks: Iterable[TaskNode]) -> float:
 def _optimized(
     rank: int,
     candidate: Candidate,
-    made: Ranked,
+    result: Ranked,
     context: GenerationContext,
 ) -> Row:
     knowledge, model = context.index, context.model
-    worth, base = candidate.evaluation, made.baseline
+    worth, base = candidate.evaluation, result.baseline
     figures = (
         "reward_usd",
         "gain_usd",
@@ -90,7 +90,7 @@ def _optimized(
         | assumed(steps).row()
         | {
             "workflow_id": candidate.id,
-            "title": _title(candidate, made.request.intake),
+            "title": _title(candidate, result.request.intake),
             "rank": rank,
             "backend": model.name,
             "sequence_ids": list(candidate.sequence_ids),
@@ -102,38 +102,40 @@ def _optimized(
             "new_tasks": sum(t not in knowledge.graph.tasks for t in candidate.tasks),
             "observed_share": observed_share(candidate.workflow.tasks),
             "in_history": knowledge.is_known_variant(candidate.tasks),
-            **_saving(steps, made.paid),
+            **_saving(steps, result.paid),
             "case_cost_usd": base.cost_usd,
             "baseline_duration_ms": base.duration_ms,
             "baseline_success": base.success,
-            "weights": made.weights.model_dump_json(exclude_none=True, by_alias=True),
+            "weights": result.weights.model_dump_json(exclude_none=True, by_alias=True),
             "snapshot": knowledge.snapshot.id,
             "model_version": model.version,
-            **_sureness(candidate),
+            **_confidence(candidate),
             **(asdict(candidate.penalties) if candidate.penalties else {}),
             **_why(candidate),
             **_decision(candidate),
-            **_evidence(candidate, made, knowledge),
-            **_lead_time(candidate, made),
+            **_evidence(candidate, result, knowledge),
+            **_lead_time(candidate, result),
         }
     )
 
 
-def _ranked_by(rank: int, candidate: Candidate, made: Ranked) -> Row:
+def _ranked_by(rank: int, candidate: Candidate, result: Ranked) -> Row:
     """The criteria of the ranking, and which of them puts it ahead of the next rank."""
-    behind = next((c for place, c in made.ranked if place == rank + 1), None)
+    behind = next((c for place, c in result.ranked if place == rank + 1), None)
     is_chosen = candidate.decision is not None and candidate.decision.kind is not None
-    ahead_by = None if behind is None else "decision" if is_chosen else made.context.ranking.told_by(candidate, behind)
-    return {"ranked_by": list(made.context.ranking.criteria), "ahead_by": ahead_by}
+    ahead_by = (
+        None if behind is None else "decision" if is_chosen else result.context.ranking.told_by(candidate, behind)
+    )
+    return {"ranked_by": list(result.context.ranking.criteria), "ahead_by": ahead_by}
 
 
-def _evidence(candidate: Candidate, made: Ranked, knowledge: SnapshotIndex) -> Row:
-    expected = made.evidence.completeness.consensus
-    weights = [case.weight for case in made.evidence.cases]
+def _evidence(candidate: Candidate, result: Ranked, knowledge: SnapshotIndex) -> Row:
+    expected = result.evidence.completeness.consensus
+    weights = [case.weight for case in result.evidence.cases]
     effective = sum(weights) ** 2 / sum(w * w for w in weights) if weights else 0.0
-    events = [t for t in expected_order(candidate, made, knowledge) if t in knowledge.passive]
+    events = [t for t in expected_order(candidate, result, knowledge) if t in knowledge.passive]
     return {
-        "completeness": made.evidence.completeness.rule,
+        "completeness": result.evidence.completeness.rule,
         "conformity": candidate.conformity,
         "order_conformity": candidate.order_conformity,
         "has_optional": candidate.has_optional,
@@ -142,13 +144,13 @@ def _evidence(candidate: Candidate, made: Ranked, knowledge: SnapshotIndex) -> R
     }
 
 
-def _lead_time(candidate: Candidate, made: Ranked) -> Row:
+def _lead_time(candidate: Candidate, result: Ranked) -> Row:
     """Lead time beside the touch time, and the probability that it keeps the deadline; NULL where there is no
     deadline.
     """
-    found, deadline = candidate.lead_time, made.context.requirements.rules.constraints.max_lead_time_hours
+    found, deadline = candidate.lead_time, result.context.requirements.rules.constraints.max_lead_time_hours
     row: Row = {
-        "baseline_lead_time_ms": made.baseline_lead_time_ms,
+        "baseline_lead_time_ms": result.baseline_lead_time_ms,
         "deadline_hours": deadline,
         "step_deadlines": [due.words for due in candidate.dues],
     }
@@ -210,8 +212,8 @@ def _reviews(candidate: Candidate) -> int:
     return sum(task.is_review for task in candidate.workflow.tasks)
 
 
-def _sureness(candidate: Candidate) -> Row:
-    return asdict(candidate.sureness) if candidate.sureness else {}
+def _confidence(candidate: Candidate) -> Row:
+    return asdict(candidate.confidence) if candidate.confidence else {}
 
 
 def _title(candidate: Candidate, intake: Intake) -> str:
@@ -221,7 +223,7 @@ def _title(candidate: Candidate, intake: Intake) -> str:
 
 
 def _node(
-    node: str, candidate: Candidate, made: Ranked, knowledge: SnapshotIndex, keys: dict[str, list[str]]
+    node: str, candidate: Candidate, result: Ranked, knowledge: SnapshotIndex, keys: dict[str, list[str]]
 ) -> dict[str, Any]:
     data, worth = candidate.workflow.by_id[node], candidate.evaluation
     is_observed = known_success(candidate.workflow.tasks, worth.success_probability) is not None
@@ -235,7 +237,7 @@ def _node(
     scores = vars(candidate.scores[node]) if node in candidate.scores else {}
     waited = candidate.lead_time.steps.get(node) if candidate.lead_time else None
     common |= vars(waited) if waited else {}
-    return common | scores | _task(data, made, knowledge, keys) if isinstance(data, TaskNode) else common
+    return common | scores | _task(data, result, knowledge, keys) if isinstance(data, TaskNode) else common
 
 
 def _own_title(node: str, candidate: Candidate, intake: Intake) -> dict[str, Any]:
@@ -243,7 +245,7 @@ def _own_title(node: str, candidate: Candidate, intake: Intake) -> dict[str, Any
     return {"title": intake.title} if intake.title and isinstance(candidate.workflow.by_id[node], InputNode) else {}
 
 
-def _task(data: TaskNode, made: Ranked, knowledge: SnapshotIndex, keys: dict[str, list[str]]) -> dict[str, Any]:
+def _task(data: TaskNode, result: Ranked, knowledge: SnapshotIndex, keys: dict[str, list[str]]) -> dict[str, Any]:
     kind = _INSTRUCTION_KINDS.get(data.actor_kind or "")
     figures = (
         "actor_kind",
@@ -272,19 +274,19 @@ def _task(data: TaskNode, made: Ranked, knowledge: SnapshotIndex, keys: dict[str
         }
         | _unknown(data)
     )
-    paid = made.paid.of(None if data.is_review else data.task_id)
+    paid = result.paid.of(None if data.is_review else data.task_id)
     row |= {"baseline_cost_usd": paid, "saving_usd": saving_usd(paid, data.known_cost_usd)}
     if data.is_review:
         return row | {"origin": REVIEW}
-    task, way = made.drafted.graph.tasks[data.task_id], made.context.draft.prices.known_way(data)
+    task, way = result.drafted.graph.tasks[data.task_id], result.context.draft.prices.known_way(data)
     assert way is not None  # it was chosen among the ways of its task
     return row | {
         "task_id": data.task_id,
         "task_keys": keys.get(data.task_id) or knowledge.raw_keys.get(data.task_id, []),
         "description": task.description,
-        "origin": node_origin(made, data.id),
+        "origin": node_origin(result, data.id),
         "evidence": way.implementations or task.implementations,
-        "nearest_task_id": made.drafted.nearest.get(data.task_id),
+        "nearest_task_id": result.drafted.nearest.get(data.task_id),
     }
 
 
@@ -299,11 +301,11 @@ def _unknown(data: TaskNode) -> Row:
     return dict.fromkeys((*cost, *time))
 
 
-def _edges(candidate: Candidate, made: Ranked) -> Iterator[Row]:
+def _edges(candidate: Candidate, result: Ranked) -> Iterator[Row]:
     """Every edge with what flows along it, where data that the one leaves is taken by the other."""
     workflow = candidate.workflow
     for src, dst in workflow.edges:
-        known, edge = made.drafted.wfg.edges.get((src, dst)), made.drafted.graph.edges.get((src, dst))
+        known, edge = result.drafted.wfg.edges.get((src, dst)), result.drafted.graph.edges.get((src, dst))
         reviewed = any(isinstance(n, TaskNode) and n.is_review for n in (workflow.by_id[src], workflow.by_id[dst]))
         yield {
             "workflow_id": candidate.id,
@@ -311,34 +313,34 @@ def _edges(candidate: Candidate, made: Ranked) -> Iterator[Row]:
             "dst": dst,
             "data_type": _flows(workflow, src, dst),
             "gamma": known.gamma if known else edge.gamma if edge else None,
-            "origin": edge_origin(made, known) if known else REVIEW if reviewed else "dependency",
+            "origin": edge_origin(result, known) if known else REVIEW if reviewed else "dependency",
         }
 
 
-def expected_order(candidate: Candidate, made: Ranked, knowledge: SnapshotIndex) -> list[str]:
+def expected_order(candidate: Candidate, result: Ranked, knowledge: SnapshotIndex) -> list[str]:
     """The workflow's steps, and the events and outcomes that similar cases agree on, each behind what it follows in
     their order.
     """
     found = list(candidate.tasks)
-    agreed = made.evidence.completeness.consensus.tasks if made.evidence.completeness.consensus else ()
+    agreed = result.evidence.completeness.consensus.tasks if result.evidence.completeness.consensus else ()
     for n, event in enumerate(agreed):
         if event in knowledge.passive:
             found.insert(max((found.index(t) + 1 for t in agreed[:n] if t in found), default=0), event)
     return found
 
 
-def expected_flow(candidate: Candidate, made: Ranked, knowledge: SnapshotIndex) -> Iterator[Row]:
+def expected_flow(candidate: Candidate, result: Ranked, knowledge: SnapshotIndex) -> Iterator[Row]:
     """The consecutive pairs to be expected of a workflow's steps and events: those with the highest expected F1
     against the pairs of similar cases; its own order where these do not tell.
     """
-    order = expected_order(candidate, made, knowledge)
+    order = expected_order(candidate, result, knowledge)
     place = {task: n for n, task in enumerate(order)}
-    expected = made.evidence.completeness.consensus
+    expected = result.evidence.completeness.consensus
     pairs: dict[tuple[str, str], float | None] = dict(expected.pairs_among(order)) if expected else {}
     pairs = pairs or dict.fromkeys(pairwise(order))
-    keys = _task_keys(made)
+    keys = _task_keys(result)
     key = lambda task: next(
-        iter(keys.get(task) or knowledge.raw_keys.get(task, [])), made.drafted.graph.tasks[task].title
+        iter(keys.get(task) or knowledge.raw_keys.get(task, [])), result.drafted.graph.tasks[task].title
     )
     for (a, b), support in sorted(pairs.items()):
         yield {
@@ -347,8 +349,8 @@ def expected_flow(candidate: Candidate, made: Ranked, knowledge: SnapshotIndex) 
             "dst": b,
             "src_task_key": key(a),
             "dst_task_key": key(b),
-            "src_kind": made.drafted.graph.tasks[a].activity_kind,
-            "dst_kind": made.drafted.graph.tasks[b].activity_kind,
+            "src_kind": result.drafted.graph.tasks[a].activity_kind,
+            "dst_kind": result.drafted.graph.tasks[b].activity_kind,
             "src_place": place[a],
             "dst_place": place[b],
             "support": support,
@@ -370,9 +372,9 @@ def _flows(workflow: Workflow, src: str, dst: str) -> str | None:
     return ", ".join(sorted(a.outputs if b.is_review else set(a.outputs) & set(b.inputs))) or None
 
 
-def _task_keys(made: Ranked) -> dict[str, list[str]]:
+def _task_keys(result: Ranked) -> dict[str, list[str]]:
     """Raw keys of every task in the near cases, most frequent first, then by name."""
-    counts = Counter(pair for case in made.evidence.cases for pair in zip(case.tasks, case.task_keys, strict=True))
+    counts = Counter(pair for case in result.evidence.cases for pair in zip(case.tasks, case.task_keys, strict=True))
     found: dict[str, list[str]] = {}
     for (task, key), _ in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         found.setdefault(task, []).append(key)
