@@ -119,13 +119,13 @@ class Decisions:
 
         A result records the last hash, which states the decisions that it was generated with.
         """
-        found, last = [], ""
+        hashes, last = [], ""
         for one in self.made:
             last = digest(
                 last, one.decision_id, one.decision, one.intention_id, one.why, one.decided_by, one.content.signature
             )
-            found.append(last)
-        return found
+            hashes.append(last)
+        return hashes
 
     def chosen(self, intention_id: str) -> Decision | None:
         """Returns the decision that holds for this Intention; None where there is none.
@@ -155,7 +155,7 @@ class Decisions:
     def chosen_elsewhere(self, intention_id: str) -> list[Decision]:
         """Returns the decisions that hold for the contract's other Intentions."""
         others = dict.fromkeys(d.intention_id for d in self.made if d.intention_id != intention_id)
-        return [found for other in others if (found := self.chosen(other))]
+        return [decision for other in others if (decision := self.chosen(other))]
 
 
 NO_DECISIONS = Decisions()
@@ -182,26 +182,26 @@ def content_of(steps: Iterable[DecidedStep]) -> Content:
 def steps_of(content: Content, titles: Mapping[str, str]) -> tuple[DecidedStep, ...]:
     """Returns the rows of a workflow, each review directly behind its task."""
     places: dict[str, int] = {}  # of the step that those wait for which wait for the task
-    found: list[DecidedStep] = []
+    rows: list[DecidedStep] = []
     before = defaultdict(list)
     for src, dst in content.order.covers():
         before[dst].append(src)
     for task in content.tasks:
-        found.append(
+        rows.append(
             DecidedStep(task, titles[task], False, *content.who[task], tuple(sorted(places[t] for t in before[task])))
         )
         if task in content.reviews:
-            found.append(DecidedStep(task, titles[task], True, *content.reviews[task], (len(found) - 1,)))
-        places[task] = len(found) - 1
-    return tuple(found)
+            rows.append(DecidedStep(task, titles[task], True, *content.reviews[task], (len(rows) - 1,)))
+        places[task] = len(rows) - 1
+    return tuple(rows)
 
 
 def decisions_of(lake: Lake, client: str, contract: str) -> Decisions:
     """Returns the decisions on a contract, and the present ids of task ids that changed since."""
     table = read_table(DECISIONS, lake.folder(DECISIONS, client_key=client, contract_key=contract))
-    made = tuple(sorted((_decision(row) for row in table.to_pylist()), key=lambda d: d.number))
-    wanted = {step.task_id for one in made for step in one.steps}
-    return Decisions(made, _followers(lake, wanted) if wanted else {})
+    decisions = tuple(sorted((_decision(row) for row in table.to_pylist()), key=lambda d: d.number))
+    wanted = {step.task_id for one in decisions for step in one.steps}
+    return Decisions(decisions, _followers(lake, wanted) if wanted else {})
 
 
 def add(lake: Lake, decision: Decision) -> Decision:
@@ -218,11 +218,11 @@ def add(lake: Lake, decision: Decision) -> Decision:
 
 
 def _followers(lake: Lake, wanted: set[str]) -> dict[str, tuple[str, ...]]:
-    found: dict[str, set[str]] = defaultdict(set)
+    followers: dict[str, set[str]] = defaultdict(set)
     for entry in read_ledger(lake.kept / "ids.parquet").values():
         for former in wanted.intersection(entry.former):
-            found[former].add(entry.task_id)
-    return {former: tuple(sorted(now)) for former, now in sorted(found.items())}
+            followers[former].add(entry.task_id)
+    return {former: tuple(sorted(now)) for former, now in sorted(followers.items())}
 
 
 _COLUMNS = (

@@ -31,9 +31,9 @@ class AssumedShares:
 
 def assumed(tasks: Iterable[TaskNode]) -> AssumedShares:
     """Returns the assumed shares of the steps of a workflow, reviews included."""
-    found = list(tasks)
+    steps = list(tasks)
     return assumed_of(
-        ((t.known_cost_usd, t.cost_basis) for t in found), ((t.known_duration_ms, t.duration_basis) for t in found)
+        ((t.known_cost_usd, t.cost_basis) for t in steps), ((t.known_duration_ms, t.duration_basis) for t in steps)
     )
 
 
@@ -46,14 +46,14 @@ def assumed_of(
 
 def total_usd(tasks: Iterable[TaskNode], total: float) -> float | None:
     """Returns the total; None where no step has a known cost and nothing else was added, because unknown is not 0."""
-    found = list(tasks)
-    return None if found and not total and all(t.cost_basis == UNKNOWN for t in found) else total
+    steps = list(tasks)
+    return None if steps and not total and all(t.cost_basis == UNKNOWN for t in steps) else total
 
 
 def total_ms(tasks: Iterable[TaskNode], total: float) -> float | None:
     """Returns the total duration; None where no step has a known duration and nothing else was added."""
-    found = list(tasks)
-    return None if found and not total and all(t.duration_basis == UNKNOWN for t in found) else total
+    steps = list(tasks)
+    return None if steps and not total and all(t.duration_basis == UNKNOWN for t in steps) else total
 
 
 def known_success(tasks: Iterable[TaskNode], success: float) -> float | None:
@@ -61,8 +61,8 @@ def known_success(tasks: Iterable[TaskNode], success: float) -> float | None:
 
     Returns None where the p of every step is a prior, because a product of priors is not an estimate.
     """
-    found = list(tasks)
-    return None if found and success_unknown_steps(found) == len(found) else success
+    steps = list(tasks)
+    return None if steps and success_unknown_steps(steps) == len(steps) else success
 
 
 def success_unknown_steps(tasks: Iterable[TaskNode]) -> int:
@@ -75,11 +75,11 @@ def _share(figures: Iterable[tuple[float | None, str | None]]) -> tuple[float | 
 
     Where the known total is 0, the share is that of the steps.
     """
-    found = list(figures)
-    known = [(value, basis in ASSUMED) for value, basis in found if value is not None]
+    entries = list(figures)
+    known = [(value, basis in ASSUMED) for value, basis in entries if value is not None]
     if not known:
-        return None, len(found)
+        return None, len(entries)
     total = math.fsum(value for value, _ in known)
     part = math.fsum(value for value, is_assumed in known if is_assumed)
     share = min(1.0, part / total) if total > 0 else sum(is_assumed for _, is_assumed in known) / len(known)
-    return share, len(found) - len(known)
+    return share, len(entries) - len(known)

@@ -159,7 +159,7 @@ def _held_usd(figures: Figures, start_of: Mapping[int, Floats], rows: int, cost:
     Resources without a weight are skipped.
     """
     weights = weights_held(cost)
-    found = np.zeros(rows)
+    total = np.zeros(rows)
     took = figures.duration_ms
     for name, amounts in figures.held.items():
         weight = weights.get(name, 0.0)
@@ -172,5 +172,5 @@ def _held_usd(figures: Figures, start_of: Mapping[int, Floats], rows: int, cost:
             for i, begin in start_of.items():
                 held = held + amounts[:, i] * ((begin <= at) & (at < begin + took[:, i]))
             peak = np.maximum(peak, np.where(took[:, j] > 0, held, 0.0))
-        found = found + weight * peak
-    return found
+        total = total + weight * peak
+    return total

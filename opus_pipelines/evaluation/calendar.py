@@ -124,10 +124,10 @@ class Calendar:
 
 
 def _minutes(text: str) -> tuple[int, int]:
-    found = _HOURS.fullmatch(text.replace(" ", ""))
-    if not found or int(found[2]) > 59 or int(found[4]) > 59:
+    match = _HOURS.fullmatch(text.replace(" ", ""))
+    if not match or int(match[2]) > 59 or int(match[4]) > 59:
         raise ValueError(f'{text!r} are no working hours; write them as "09:00-17:00"')
-    return int(found[1]) * 60 + int(found[2]), int(found[3]) * 60 + int(found[4])
+    return int(match[1]) * 60 + int(match[2]), int(match[3]) * 60 + int(match[4])
 
 
 def _of_country(code: str, year: int) -> set[date]:

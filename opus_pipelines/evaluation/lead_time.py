@@ -134,13 +134,13 @@ def time_until(
     unknown. `in_working_time`: working time between the two moments counts, where there is a calendar. A negative time
     counts as 0, because the node was done before the period began.
     """
-    asked = workflow.before({node} if since is None else {node, since})
-    tasks = [task for task in workflow.tasks if task.id in asked]
+    needed_nodes = workflow.before({node} if since is None else {node, since})
+    tasks = [task for task in workflow.tasks if task.id in needed_nodes]
     if unknown := _unknown(workflow, tasks, times):
         return LeadTime(unknown)
     start = _starts(draws, seed, calendar)
     finish = _finishes(
-        workflow, [n for n in workflow.topological() if n in asked], times, start, correlation, seed, calendar
+        workflow, [n for n in workflow.topological() if n in needed_nodes], times, start, correlation, seed, calendar
     )
     first, last = start if since is None else finish[since], finish[node]
     if calendar is not None and in_working_time:
@@ -200,10 +200,10 @@ def _tasks_before(workflow: Workflow, task: TaskNode) -> list[str]:
 
 def _step(workflow: Workflow, task: TaskNode, time: StepTime) -> StepLead:
     """Returns the waiting time of a step; of several possible waits, the one with the longest median."""
-    found = [time.waits[b] for b in _tasks_before(workflow, task) if b in time.waits]
-    if not found:
+    waits = [time.waits[b] for b in _tasks_before(workflow, task) if b in time.waits]
+    if not waits:
         return StepLead()
-    wait = max(found, key=lambda w: w.times.p50)
+    wait = max(waits, key=lambda w: w.times.p50)
     return StepLead(wait.times.p50, wait.times.p90, wait.level, wait.times.n)
 
 
@@ -239,22 +239,22 @@ def _shares(node: str, correlation: float, seed: int, draws: int) -> tuple[Float
     common = np.random.default_rng(int(digest("case", seed)[:12], 16)).standard_normal(draws)
     random = np.random.default_rng(int(digest("lead time", seed, node)[:12], 16))
     own = random.standard_normal(draws)
-    found = (
+    shares = (
         ndtr(np.sqrt(correlation) * common + np.sqrt(1 - correlation) * own),
         random.random(draws),
         random.random(draws),
     )
-    for values in found:
+    for values in shares:
         values.setflags(write=False)
-    return found
+    return shares
 
 
 def _basis(times: Iterable[StepTime]) -> str:
-    found = set[str]()
+    parts = set[str]()
     for time in times:
         if time.assumed:
-            found.add(ASSUMED)
+            parts.add(ASSUMED)
         for wait in time.waits.values():
             share = wait.times.with_work_share
-            found.add(TOGETHER if share == 1 else APART if share == 0 else MIXED)
-    return ", ".join(sorted(found)) or APART
+            parts.add(TOGETHER if share == 1 else APART if share == 0 else MIXED)
+    return ", ".join(sorted(parts)) or APART

@@ -50,14 +50,14 @@ class RankedScore:
 def score(title: str, workflow: Workflow, scores: Mapping[str, Scores], cost: Cost, reward: Reward) -> Score:
     """Returns EVAL (1)-(10) of one workflow; `scores` are by node, and a Penalty needs the scores of every task."""
     complete = all(task.id in scores for task in workflow.tasks) and bool(workflow.tasks)
-    found = penalties(workflow, scores, reward) if complete else None
+    penalty = penalties(workflow, scores, reward) if complete else None
     parts = evaluate(workflow, cost, reward)
     try:
-        return Score(title, workflow, parts, found, tuple(differences(workflow)))
+        return Score(title, workflow, parts, penalty, tuple(differences(workflow)))
     except (
         WorkflowError
     ) as error:  # in the product form, as the settings have it, the workflow has its Reward all the same
-        return Score(title, workflow, parts, found, (), str(error))
+        return Score(title, workflow, parts, penalty, (), str(error))
 
 
 def score_file(title: str, file: WorkflowFile, cost: Cost, reward: Reward) -> Score:
@@ -85,8 +85,8 @@ def ranked(scores: Sequence[Score], quantum_usd: float, success_step: float) -> 
     if not has_gain:
         gaps = [None] * len(gaps)
     return [
-        RankedScore(place, found, gap)
-        for place, (found, gap) in enumerate(zip(ordered, [*gaps, None], strict=True), start=1)
+        RankedScore(place, entry, gap)
+        for place, (entry, gap) in enumerate(zip(ordered, [*gaps, None], strict=True), start=1)
     ]
 
 
@@ -95,16 +95,16 @@ def incomparability_reasons(scores: Sequence[Score]) -> list[str]:
 
     Their inputs or outputs differ, or the same task in the same execution mode has different parameters.
     """
-    found = []
+    reasons = []
     for name in ("inputs", "outputs"):
         ends = {s.title: _ends(s.workflow, name) for s in scores}
         first_title, first = next(iter(ends.items()))
-        found += [
+        reasons += [
             f"{first_title} and {title} have different {name} ({_only(first, own)} against {_only(own, first)})"
             for title, own in ends.items()
             if own != first
         ]
-    return found + _inconsistent(scores)
+    return reasons + _inconsistent(scores)
 
 
 def _ends(workflow: Workflow, name: str) -> dict[tuple[str, str | None], float | None]:
@@ -131,15 +131,15 @@ _PARAMETERS = ("p", "q", "cost_usd", "duration_ms", "memory_gb", "threads")
 def _inconsistent(scores: Sequence[Score]) -> list[str]:
     """Returns the tasks that have different parameters in the same execution mode."""
     seen: dict[tuple[object, ...], tuple[str, tuple[float, ...]]] = {}
-    found = []
+    lines = []
     for s in scores:
         for task in s.workflow.tasks:
-            way = tuple(getattr(task, name) for name in _MODE)
+            mode = tuple(getattr(task, name) for name in _MODE)
             figures = tuple(getattr(task, name) for name in _PARAMETERS)
-            title, first = seen.setdefault(way, (s.title, figures))
+            title, first = seen.setdefault(mode, (s.title, figures))
             off = [f"{n} {a:g} and {b:g}" for n, a, b in zip(_PARAMETERS, first, figures, strict=True) if a != b]
             if off:
-                found.append(
+                lines.append(
                     f"task {task.title!r} is done in one way but carries, in {title} and {s.title}, {', '.join(off)}"
                 )
-    return found
+    return lines

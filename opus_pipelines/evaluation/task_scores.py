@@ -57,12 +57,12 @@ def statements(names: Iterable[str], texts: Iterable[str | None]) -> tuple[str, 
 
 
 @lru_cache(1 << 14)
-def mean_dissimilarity(said: tuple[str, ...]) -> float | None:
+def mean_dissimilarity(texts: tuple[str, ...]) -> float | None:
     """Returns 1 - the mean similarity of all pairs of statements, in [0, 1], independent of their order.
 
     Returns None where there is no pair.
     """
-    sets = [found for text in said if (found := _stems(text))]
+    sets = [stems for text in texts if (stems := _stems(text))]
     pairs = [word_similarity(a, b) for a, b in itertools.combinations(sets, 2)]
     return max(0.0, 1 - math.fsum(pairs) / len(pairs)) if pairs else None
 
@@ -148,10 +148,10 @@ def detection_probability(facts: TaskFacts, node: str, context: WorkflowContext)
     watchers = context.children[node]
     for name in facts.outputs:
         watchers |= context.takers.get(name, 0) & context.below[node]
-    found = [context.facts[other] for other in context.each(watchers)]
-    if any(other.is_review for other in found):
+    later = [context.facts[other] for other in context.each(watchers)]
+    if any(other.is_review for other in later):
         return 1.0
-    return 1 - math.prod(sorted(1 - other.mends for other in found))
+    return 1 - math.prod(sorted(1 - other.mends for other in later))
 
 
 Rule = Callable[[TaskFacts, str, WorkflowContext], float | None]
@@ -165,24 +165,27 @@ PAIRS = (("cohesion", "coupling"), ("observability", "hygiene"))
 def measure(workflow: Workflow, facts: Mapping[str, TaskFacts], rules: ScoreRules) -> dict[str, Scores]:
     """Returns the scores by node; `facts` are by node, of every task. The order of nodes and edges does not count."""
     context = WorkflowContext(workflow, facts)
-    ways = [(name, getattr(rules, name)) for pair in PAIRS for name in pair]
+    score_rules = [(name, getattr(rules, name)) for pair in PAIRS for name in pair]
     stated = {folded(title): scores for title, scores in rules.tasks.items()}
-    return {node: _scores(node, context, ways, stated) for node in context.tasks}
+    return {node: _scores(node, context, score_rules, stated) for node in context.tasks}
 
 
 def _scores(
-    node: str, context: WorkflowContext, ways: Sequence[tuple[str, str | float]], stated: Mapping[str, TaskScores]
+    node: str,
+    context: WorkflowContext,
+    score_rules: Sequence[tuple[str, str | float]],
+    stated: Mapping[str, TaskScores],
 ) -> Scores:
     facts = context.facts[node]
-    found: dict[str, float | None] = {}
-    for name, way in ways:
-        if isinstance(way, str):
-            found[name] = None if way == COMPLEMENT else RULES[way](facts, node, context)
+    scores: dict[str, float | None] = {}
+    for name, rule in score_rules:
+        if isinstance(rule, str):
+            scores[name] = None if rule == COMPLEMENT else RULES[rule](facts, node, context)
         else:
-            found[name] = way
+            scores[name] = rule
     own = stated.get(folded(context.workflow.by_id[node].title)) if stated else None
-    found |= own.model_dump(exclude_none=True) if own else {}
+    scores |= own.model_dump(exclude_none=True) if own else {}
     for first, second in PAIRS:
-        if found[first] is None and found[second] is None:
-            found[first] = NEUTRAL
-    return Scores.of(**found)
+        if scores[first] is None and scores[second] is None:
+            scores[first] = NEUTRAL
+    return Scores.of(**scores)

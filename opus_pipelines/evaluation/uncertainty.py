@@ -129,26 +129,26 @@ class _Drawn:
 
     @classmethod
     def of(cls, task: TaskNode) -> "_Drawn":
-        way = task.task_id, task.actor_kind, task.model, task.actor_group
-        return cls(way, task.p, task.q, task.cost_usd + task.imputed_usd, task.duration_ms)
+        mode = task.task_id, task.actor_kind, task.model, task.actor_group
+        return cls(mode, task.p, task.q, task.cost_usd + task.imputed_usd, task.duration_ms)
 
 
 @lru_cache(KEPT)
 def _drawn(task: _Drawn, belief: Posterior | None, seed: int, n: int) -> tuple[Floats, Floats, Floats, Floats]:
     """Returns p, q, cost and time, each (n,) and read-only."""
     if belief is None:
-        found = tuple(np.full(n, value) for value in (task.p, task.q, task.cost_usd, task.duration_ms))
+        columns = tuple(np.full(n, value) for value in (task.p, task.q, task.cost_usd, task.duration_ms))
     else:
         random = np.random.default_rng(int(digest("reward", seed, task.way)[:12], 16))
         p, q = belief.p.draws(random, n), belief.q.draws(random, n)
         took = _log_normal(task.duration_ms, belief.duration_deviation_ms, random, n)
         if belief.paid_by_time and task.duration_ms > 0:
-            found = p, q, took * (task.cost_usd / task.duration_ms), took
+            columns = p, q, took * (task.cost_usd / task.duration_ms), took
         else:
-            found = p, q, _log_normal(task.cost_usd, belief.cost_deviation_usd, random, n), took
-    for values in found:
+            columns = p, q, _log_normal(task.cost_usd, belief.cost_deviation_usd, random, n), took
+    for values in columns:
         values.setflags(write=False)
-    return found  # type: ignore[return-value]
+    return columns  # type: ignore[return-value]
 
 
 def _log_normal(mean: float, deviation: float, random: np.random.Generator, n: int) -> Floats:

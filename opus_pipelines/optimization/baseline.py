@@ -47,11 +47,11 @@ def baseline(cases: Iterable[Mapping[str, Any]], settings: Cost) -> Baseline:
     prices = [_prices(row, settings) for row in rows]
     times = [
         sum(known)
-        for found in prices
-        if len(known := [p.duration_ms for p in found if p.duration_ms is not None]) == len(found)
+        for case_prices in prices
+        if len(known := [p.duration_ms for p in case_prices if p.duration_ms is not None]) == len(case_prices)
     ]
     known_outcomes = [bool(row["success"]) for row in rows if row["success"] is not None]
-    costs = [cost for found in prices if (cost := _case_usd(found, settings)) is not None]
+    costs = [cost for case_prices in prices if (cost := _case_usd(case_prices, settings)) is not None]
     return Baseline(
         statistics.median(costs) if costs else None,
         statistics.median(times) if times else None,
@@ -89,7 +89,7 @@ def paid(cases: Collection[Mapping[str, Any]], settings: Cost | None = None) -> 
     for case in cases:
         for task, price in zip(case["tasks"], _prices(case, settings or Cost()), strict=True):
             done.setdefault(task, []).append(price.cost_usd)
-    return Paid({task: _mean(found, len(cases)) for task, found in done.items()}, len(cases))
+    return Paid({task: _mean(costs, len(cases)) for task, costs in done.items()}, len(cases))
 
 
 def saving_usd(baseline_usd: float | None, cost_usd: float | None) -> float | None:
@@ -103,9 +103,9 @@ def total(figures: Iterable[float | None]) -> float | None:
     return math.fsum(known) if known else None
 
 
-def _mean(found: list[float | None], cases: int) -> float | None:
-    known = [x for x in found if x is not None]
-    return math.fsum(known) * (len(found) / len(known)) / cases if known else None
+def _mean(costs: list[float | None], cases: int) -> float | None:
+    known = [x for x in costs if x is not None]
+    return math.fsum(known) * (len(costs) / len(known)) / cases if known else None
 
 
 def _prices(row: Mapping[str, Any], settings: Cost) -> list[Price]:
@@ -118,10 +118,10 @@ def _prices(row: Mapping[str, Any], settings: Cost) -> list[Price]:
     ]
 
 
-def _case_usd(found: list[Price], settings: Cost) -> float | None:
+def _case_usd(prices: list[Price], settings: Cost) -> float | None:
     """Returns the cost of a whole case; None where a part of it is unknown."""
-    costs = [p.cost_usd for p in found if p.cost_usd is not None]
-    times = [p.duration_ms for p in found if p.duration_ms is not None]
-    if len(costs) < len(found) or (settings.usd_per_hour_of_duration and len(times) < len(found)):
+    costs = [p.cost_usd for p in prices if p.cost_usd is not None]
+    times = [p.duration_ms for p in prices if p.duration_ms is not None]
+    if len(costs) < len(prices) or (settings.usd_per_hour_of_duration and len(times) < len(prices)):
         return None
     return sum(costs) + time_usd(sum(times), settings)

@@ -125,17 +125,17 @@ def _late(constraints: Constraints, dues: Sequence[Due]) -> list[str]:
 
 def _choices(constraints: Constraints, occurrences: Callable[[str], list[int]]) -> list[str]:
     """Returns the groups of which no task is present, or more than the one that is allowed."""
-    found = []
+    broken = []
     for kind, groups in (("one_of", constraints.one_of), ("exactly_one_of", constraints.exactly_one_of)):
         for group in groups:
             there, names = [name for name in group if occurrences(name)], " or ".join(map(repr, group))
             if not there:
-                found.append(
+                broken.append(
                     f"{kind}: neither {names} is there" if len(group) == 2 else f"{kind}: none of {names} is there"
                 )
             elif kind == "exactly_one_of" and len(there) > 1:
-                found.append(f"{kind}: {' and '.join(map(repr, there))} are there, and only one of {names} may be")
-    return found
+                broken.append(f"{kind}: {' and '.join(map(repr, there))} are there, and only one of {names} may be")
+    return broken
 
 
 def _exceeded(name: str, value: float, limit: float, sign: int) -> str:
@@ -149,9 +149,9 @@ def _exceeded(name: str, value: float, limit: float, sign: int) -> str:
 
 def _order(constraints: Constraints, occurrences: Callable[[str], list[int]]) -> list[str]:
     """Returns the pairs of which both tasks occur and the first does not come before the second."""
-    found = []
+    broken = []
     for first, second in constraints.before:
         a, b = occurrences(first), occurrences(second)
         if a and b and a[0] >= b[0]:
-            found.append(f"before: {first!r} is task {a[0] + 1}, {second!r} comes earlier as task {b[0] + 1}")
-    return found
+            broken.append(f"before: {first!r} is task {a[0] + 1}, {second!r} comes earlier as task {b[0] + 1}")
+    return broken

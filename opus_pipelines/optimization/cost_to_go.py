@@ -13,10 +13,10 @@ from opus_pipelines.optimization.pareto_points import ParetoPoint
 from opus_pipelines.optimization.search_net import Limits, Option, SearchNet, postorder
 from opus_pipelines.optimization.upper_envelope import upper_envelope
 
-Line = tuple[float, float]  # worth to go as a function of success: slope, envelope_height at 0
+Line = tuple[float, float]  # worth to go as a function of success: slope, height at 0
 Weigh = Callable[[Option], float]
 LagrangeBound = tuple[list[list[Line]], tuple[float, float, float]]
-MAX_STEPS = 50_000  # between states, up to which groups are told apart
+MAX_STEPS = 50_000  # most transitions between states with which the states distinguish groups
 MAX_GUIDING = 16
 _SAME = 1e-10
 

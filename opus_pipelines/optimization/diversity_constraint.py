@@ -25,8 +25,10 @@ class DiversityConstraint(NamedTuple):
     @classmethod
     def of(cls, problem: Problem, net: SearchNet) -> "DiversityConstraint":
         """Returns the diversity constraint of a problem for paths through its net."""
-        asked = [d for d in problem.demands if isinstance(d, Differs)]
-        others = ((sum(1 << net.number[n] for n in d.nodes if n in net.number), len(d.nodes), d.least) for d in asked)
+        constraints = [d for d in problem.demands if isinstance(d, Differs)]
+        others = (
+            (sum(1 << net.number[n] for n in d.nodes if n in net.number), len(d.nodes), d.least) for d in constraints
+        )
         return cls(tuple(others), 1 << net.start | 1 << net.goal, net.goal)
 
     def so_far(self, nodes: tuple[int, ...]) -> Common:
@@ -35,11 +37,11 @@ class DiversityConstraint(NamedTuple):
         Added nodes count at once. Omitted nodes count only at the output, because a partial path may still visit them.
         """
         mask, is_whole = self._tasks(nodes), nodes[-1] == self.goal
-        found: list[tuple[int, int] | None] = []
+        counts: list[tuple[int, int] | None] = []
         for own, size, least in self.others:
             extra, common = (mask & ~own).bit_count(), (mask & own).bit_count()
-            found.append(None if extra >= least or (is_whole and size - common >= least) else (extra, common))
-        return tuple(found)
+            counts.append(None if extra >= least or (is_whole and size - common >= least) else (extra, common))
+        return tuple(counts)
 
     def is_reached(self, nodes: tuple[int, ...]) -> bool:
         """Returns whether a complete path differs enough from all others."""

@@ -27,10 +27,10 @@ def imputed_usd(costs: Mapping[str, Sequence[NodeCost]], settings: Cost) -> dict
 
     The amount is 0.0 where cost and time of the mode are known.
     """
-    spent = _stand_ins({task: [c.cost_usd for c in found] for task, found in costs.items()})
+    spent = _stand_ins({task: [c.cost_usd for c in modes] for task, modes in costs.items()})
     if not settings.usd_per_hour_of_duration:
         return spent
-    took = _stand_ins({task: [c.duration_ms for c in found] for task, found in costs.items()})
+    took = _stand_ins({task: [c.duration_ms for c in modes] for task, modes in costs.items()})
     return {
         task: tuple(usd + time_usd(ms, settings) for usd, ms in zip(spent[task], took[task], strict=True))
         for task in spent
@@ -41,20 +41,20 @@ def of_another(
     costs: Mapping[str, Sequence[NodeCost]], unknown_cost: bool, unknown_time: bool, settings: Cost
 ) -> float:
     """Returns the imputed dollars of a step that is not among these tasks: a review that a plan adds."""
-    spent = _usual([[c.cost_usd for c in found] for _, found in sorted(costs.items())]) if unknown_cost else 0.0
-    took = _usual([[c.duration_ms for c in found] for _, found in sorted(costs.items())]) if unknown_time else 0.0
+    spent = _usual([[c.cost_usd for c in modes] for _, modes in sorted(costs.items())]) if unknown_cost else 0.0
+    took = _usual([[c.duration_ms for c in modes] for _, modes in sorted(costs.items())]) if unknown_time else 0.0
     return spent + time_usd(took, settings)
 
 
 def _stand_ins(figures: Mapping[str, Sequence[float | None]]) -> dict[str, tuple[float, ...]]:
     """Returns the imputed value of each figure that is None, and 0.0 for a known one."""
-    other = _usual([found for _, found in sorted(figures.items())])
-    dearest = {task: max((x for x in found if x is not None), default=other) for task, found in figures.items()}
-    return {task: tuple(dearest[task] if x is None else 0.0 for x in found) for task, found in figures.items()}
+    other = _usual([values for _, values in sorted(figures.items())])
+    dearest = {task: max((x for x in values if x is not None), default=other) for task, values in figures.items()}
+    return {task: tuple(dearest[task] if x is None else 0.0 for x in values) for task, values in figures.items()}
 
 
 def _usual(figures: Sequence[Sequence[float | None]]) -> float:
     """Returns the mean of the first known figure of each task; 0.0 where no task has one."""
-    first = [next((x for x in found if x is not None), None) for found in figures]
+    first = [next((x for x in values if x is not None), None) for values in figures]
     known = [x for x in first if x is not None]
     return math.fsum(known) / len(known) if known else 0.0

@@ -65,8 +65,8 @@ def best_paths(problem: Problem, k: int = 1, effort: int = EFFORT, front: int = 
     gives the gap. Raises WorkflowError for figures that are not valid probabilities or amounts.
     """
     net = SearchNet(problem)
-    found, exact, gap = _solve(net, DiversityConstraint.of(problem, net), k, effort, front)
-    return BestPaths([_chosen(problem, net, a) for a in found], exact, gap)
+    paths, exact, gap = _solve(net, DiversityConstraint.of(problem, net), k, effort, front)
+    return BestPaths([_chosen(problem, net, a) for a in paths], exact, gap)
 
 
 @lru_cache(KEPT)
@@ -111,9 +111,9 @@ def _search(
     return labels
 
 
-def _broken_limits(found: list[CompletePath], limits: Limits, carried: Limits) -> Limits:
+def _broken_limits(paths: list[CompletePath], limits: Limits, carried: Limits) -> Limits:
     """Returns the carried limits together with the limits that a found path breaks."""
-    points = [a.point for a in found]
+    points = [a.point for a in paths]
     return Limits(
         limits.cost if any(p.cost_usd > limits.cost for p in points) else carried.cost,
         limits.duration if any(p.duration > limits.duration for p in points) else carried.duration,
@@ -165,17 +165,17 @@ def _lowest(value: Callable[[int], float], n: int) -> int:
 
 
 def _result(labels: ParetoLabels, k: int) -> tuple[tuple[CompletePath, ...], bool, float | None]:
-    found = tuple(labels.found[:k])
+    paths = tuple(labels.found[:k])
     missed = labels.ahead
     exact = missed <= labels.cutoff + EPS
     gap = (
-        (max(0.0, missed - found[0].worth) if missed > found[0].worth + EPS else 0.0)
-        if found
+        (max(0.0, missed - paths[0].worth) if missed > paths[0].worth + EPS else 0.0)
+        if paths
         else 0.0
         if exact
         else None
     )
-    return found, exact, gap
+    return paths, exact, gap
 
 
 def _chosen(problem: Problem, net: SearchNet, arrived: CompletePath) -> ChosenPath:

@@ -27,7 +27,7 @@ from opus_pipelines.optimization.search_limits import is_within_limits, within_l
 from opus_pipelines.workflow.model import Workflow
 from opus_pipelines.workflow.task_order import INPUT, OUTPUT, TaskOrder
 
-EDITS = 8  # that one workflow may undergo beside the first choice of ways and reviews
+EDITS = 8  # most edits of one workflow after the first choice of modes and reviews
 SHAPES = 40  # changes of shape that are looked at for one of them
 LEVEL = 4  # swaps, and edits that leave the Reward as it is, that are looked at
 
@@ -77,16 +77,16 @@ class LocalSearch:
             self._tables[order] = self.space.table(order)
         return self._tables[order]
 
-    def workflow(self, draft: PlanState) -> Workflow:
+    def workflow(self, state: PlanState) -> Workflow:
         """Returns the plan state as a checked workflow; raises WorkflowError where it is not a valid one."""
-        drawn = self.space.to_workflow(draft)
+        drawn = self.space.to_workflow(state)
         return Workflow.of(drawn.nodes, drawn.edges)
 
-    def start(self, draft: PlanState) -> RefinedPlan:
+    def start(self, state: PlanState) -> RefinedPlan:
         """Returns the plan state evaluated, without a change."""
-        worth = evaluate(self.space.to_workflow(draft), self.space.cost, self.space.reward)
+        worth = evaluate(self.space.to_workflow(state), self.space.cost, self.space.reward)
         return RefinedPlan(
-            draft, worth.worth, is_within_limits(self.space.limits, worth), exact=False, imputed=worth.imputed_worth
+            state, worth.worth, is_within_limits(self.space.limits, worth), exact=False, imputed=worth.imputed_worth
         )
 
     def chosen(self, tasks: Tasks, picks: dict[str, int]) -> RefinedPlan:
@@ -100,65 +100,65 @@ class LocalSearch:
             best = min(best, self.with_best_modes(self.moved(begin, frees)), key=self._merit)
         return best
 
-    def with_best_modes(self, now: RefinedPlan) -> RefinedPlan:
+    def with_best_modes(self, plan: RefinedPlan) -> RefinedPlan:
         """Returns the best execution modes and reviews on the plan's shape; within the limits where any choice is."""
-        table = self.table(now.draft.order)
+        table = self.table(plan.draft.order)
         picks, exact = self.best(table, self.space.limits)
         target = dict(zip(table.options, picks.tolist(), strict=True))
-        done = self._stepwise(now, target)
-        return replace(done, exact=exact) if self._merit(done) <= self._merit(now) else now
+        done = self._stepwise(plan, target)
+        return replace(done, exact=exact) if self._merit(done) <= self._merit(plan) else plan
 
-    def refined(self, now: RefinedPlan) -> RefinedPlan:
+    def refined(self, plan: RefinedPlan) -> RefinedPlan:
         """Returns a local optimum that is never worse than the plan and at most EDITS edits away."""
         for _ in range(EDITS):
-            better = self._next(now)
+            better = self._next(plan)
             if better is None:
-                return now
-            now = better
-        return now
+                return plan
+            plan = better
+        return plan
 
-    def _next(self, now: RefinedPlan) -> RefinedPlan | None:
+    def _next(self, plan: RefinedPlan) -> RefinedPlan | None:
         """Returns the best of the edits that help.
 
         Where no edit raises the Reward, it is the edit that lowers the Penalty most at the same Reward.
         """
-        tried = [self._tried(now, move) for move in self._edits(now)]
-        best = min(tried, key=self._merit, default=now)
-        if self._merit(best)[:2] < self._merit(now)[:2]:
+        candidates = [self._tried(plan, move) for move in self._edits(plan)]
+        best = min(candidates, key=self._merit, default=plan)
+        if self._merit(best)[:2] < self._merit(plan)[:2]:
             return self.with_best_modes(best)
         measure = self.space.penalty
-        level = [found for found in tried if self._merit(found)[:2] == self._merit(now)[:2]][:LEVEL]
+        level = [candidate for candidate in candidates if self._merit(candidate)[:2] == self._merit(plan)[:2]][:LEVEL]
         if measure is None or not level:
             return None
-        found, penalty = min(((f, measure(self.workflow(f.draft))) for f in level), key=lambda pair: pair[1])
-        return found if penalty < measure(self.workflow(now.draft)) else None
+        candidate, penalty = min(((f, measure(self.workflow(f.draft))) for f in level), key=lambda pair: pair[1])
+        return candidate if penalty < measure(self.workflow(plan.draft)) else None
 
-    def _tried(self, now: RefinedPlan, move: PlanMove) -> RefinedPlan:
+    def _tried(self, plan: RefinedPlan, move: PlanMove) -> RefinedPlan:
         """Applies the edit; where it changes the tasks, it also chooses the modes and reviews anew."""
-        found = self.moved(now, [move])
-        return self.with_best_modes(found) if found.draft.tasks != now.draft.tasks else found
+        changed = self.moved(plan, [move])
+        return self.with_best_modes(changed) if changed.draft.tasks != plan.draft.tasks else changed
 
-    def _edits(self, now: RefinedPlan) -> list[PlanMove]:
-        draft, space = now.draft, self.space
-        found = [*self._swaps(now), *_drops(draft, space), *_merges(draft, space), *_splits(draft, space)]
-        return found + (_shapes(draft, space)[:SHAPES] if self._time_counts(now) else [])
+    def _edits(self, plan: RefinedPlan) -> list[PlanMove]:
+        state, space = plan.draft, self.space
+        moves = [*self._swaps(plan), *_drops(state, space), *_merges(state, space), *_splits(state, space)]
+        return moves + (_shapes(state, space)[:SHAPES] if self._time_counts(plan) else [])
 
-    def _swaps(self, now: RefinedPlan) -> list[PlanMove]:
+    def _swaps(self, plan: RefinedPlan) -> list[PlanMove]:
         """Returns single changes of mode or review that raise the Reward, scored in one pass.
 
         Where a Penalty is measured, changes that keep the Reward within its quantum are included.
         """
-        table = self.table(now.draft.order)
-        mine = row(table, now.draft.picks)
+        table = self.table(plan.draft.order)
+        current = row(table, plan.draft.picks)
         moves = [
             (i, PlanMove(kind_of(node, self.space), (node,), to))
             for i, (node, options) in enumerate(table.options.items())
             for to in range(len(options))
-            if to != mine[i]
+            if to != current[i]
         ]
         if not moves:
             return []
-        rows = np.repeat(mine[None, :], len(moves) + 1, axis=0)
+        rows = np.repeat(current[None, :], len(moves) + 1, axis=0)
         for n, (i, move) in enumerate(moves):
             rows[n, i] = move.to
         rewards = table.by_product_form(rows).worth
@@ -167,54 +167,56 @@ class LocalSearch:
         likely = np.argsort(-rewards[:-1], kind="stable")[:LEVEL]
         return [moves[n][1] for n in likely if rewards[n] > least]
 
-    def moved(self, now: RefinedPlan, moves: Sequence[PlanMove]) -> RefinedPlan:
+    def moved(self, plan: RefinedPlan, moves: Sequence[PlanMove]) -> RefinedPlan:
         """Applies all moves as one step."""
-        draft, descriptions = now.draft, []
+        state, descriptions = plan.draft, []
         for move in moves:
-            descriptions.append(self.space.describe(move, draft))
-            draft = self.space.apply(move, draft)
-        found = self.start(draft)
-        known = (found.worth + found.imputed) - (now.worth + now.imputed)
+            descriptions.append(self.space.describe(move, state))
+            state = self.space.apply(move, state)
+        changed = self.start(state)
+        known = (changed.worth + changed.imputed) - (plan.worth + plan.imputed)
         step = PlanStep(
-            tuple(moves), "; ".join(descriptions), known if found.imputed != now.imputed else found.worth - now.worth
+            tuple(moves),
+            "; ".join(descriptions),
+            known if changed.imputed != plan.imputed else changed.worth - plan.worth,
         )
-        return replace(found, steps=(*now.steps, step))
+        return replace(changed, steps=(*plan.steps, step))
 
-    def _stepwise(self, now: RefinedPlan, target: dict[str, int]) -> RefinedPlan:
+    def _stepwise(self, plan: RefinedPlan, target: dict[str, int]) -> RefinedPlan:
         """Applies the target options on the same shape, the change that earns most first.
 
         Changes that earn nothing by themselves are applied together in one step.
         """
-        table = self.table(now.draft.order)
+        table = self.table(plan.draft.order)
         place = {node: i for i, node in enumerate(table.options)}
-        left = [n for n, to in target.items() if to != now.draft.picks.get(n, 0)]
+        left = [n for n, to in target.items() if to != plan.draft.picks.get(n, 0)]
         while left:
-            mine = row(table, now.draft.picks)
-            rows = np.repeat(mine[None, :], len(left), axis=0)
+            current = row(table, plan.draft.picks)
+            rows = np.repeat(current[None, :], len(left), axis=0)
             for n, node in enumerate(left):
                 rows[n, place[node]] = target[node]
             rewards = table.scored(rows).worth
             top = int(np.argmax(rewards))
-            these = [left[top]] if rewards[top] > now.worth else left
-            now = self.moved(now, [PlanMove(kind_of(node, self.space), (node,), target[node]) for node in these])
+            these = [left[top]] if rewards[top] > plan.worth else left
+            plan = self.moved(plan, [PlanMove(kind_of(node, self.space), (node,), target[node]) for node in these])
             left = [node for node in left if node not in these]
-        return now
+        return plan
 
     def best(self, table: PlanTable, limits: Mapping[str, float]) -> tuple[Picks, bool]:
         """Returns the best options, and whether they are optimal; without the limits where no options keep them."""
-        found = best_mode_choice(
+        choice = best_mode_choice(
             table, (lambda batch: within_limits(limits, batch)) if limits else None
         ) or best_mode_choice(table)
-        assert found is not None
-        return found
+        assert choice is not None
+        return choice
 
-    def _time_counts(self, now: RefinedPlan) -> bool:
-        too_long = not now.keeps and "max_duration_hours" in self.space.limits
-        return self.space.cost.usd_per_hour_of_duration > 0 or too_long or not now.draft.order.is_chain
+    def _time_counts(self, plan: RefinedPlan) -> bool:
+        too_long = not plan.keeps and "max_duration_hours" in self.space.limits
+        return self.space.cost.usd_per_hour_of_duration > 0 or too_long or not plan.draft.order.is_chain
 
-    def _merit(self, found: RefinedPlan) -> tuple[bool, int, float]:
+    def _merit(self, plan: RefinedPlan) -> tuple[bool, int, float]:
         """Returns the sort key, least first: within the limits, then the Reward in steps, then the Reward."""
-        return not found.keeps, -quantised(found.worth, self.space.reward.quantum_usd), -found.worth
+        return not plan.keeps, -quantised(plan.worth, self.space.reward.quantum_usd), -plan.worth
 
 
 def _freeing(order: TaskOrder, target: TaskOrder) -> list[PlanMove]:
@@ -230,20 +232,20 @@ def _freeing(order: TaskOrder, target: TaskOrder) -> list[PlanMove]:
     return moves
 
 
-def _shapes(draft: PlanState, space: PlanSpace) -> list[PlanMove]:
-    waits = [PlanMove("parallel", pair) for pair in draft.order.covers() if not space.facts.waits(*pair)]
-    return waits + [PlanMove("wait", pair) for pair in draft.order.unordered_pairs()]
+def _shapes(state: PlanState, space: PlanSpace) -> list[PlanMove]:
+    waits = [PlanMove("parallel", pair) for pair in state.order.covers() if not space.facts.waits(*pair)]
+    return waits + [PlanMove("wait", pair) for pair in state.order.unordered_pairs()]
 
 
-def _drops(draft: PlanState, space: PlanSpace) -> list[PlanMove]:
+def _drops(state: PlanState, space: PlanSpace) -> list[PlanMove]:
     """Returns the drops that are permitted, that history has at this place, and that leave each task its data."""
-    around = [INPUT, *draft.tasks, OUTPUT]
+    around = [INPUT, *state.tasks, OUTPUT]
     return [
         PlanMove("drop", (task,))
         for before, task, behind in zip(around, around[1:], around[2:], strict=False)
         if space.follows(before, behind)
-        and space.permitted(rest := tuple(t for t in draft.tasks if t != task))
-        and _supplied(task, rest, draft.tasks, space)
+        and space.permitted(rest := tuple(t for t in state.tasks if t != task))
+        and _supplied(task, rest, state.tasks, space)
     ]
 
 
@@ -257,29 +259,29 @@ def _supplied(task: str, rest: Tasks, tasks: Tasks, space: PlanSpace) -> bool:
     return True
 
 
-def _merges(draft: PlanState, space: PlanSpace) -> list[PlanMove]:
+def _merges(state: PlanState, space: PlanSpace) -> list[PlanMove]:
     leaves = space.facts.leaves
-    found = []
-    for before, a, b in zip((INPUT, *draft.tasks), draft.tasks, draft.tasks[1:], strict=False):
+    moves = []
+    for before, a, b in zip((INPUT, *state.tasks), state.tasks, state.tasks[1:], strict=False):
         both = leaves.get(a, frozenset()) | leaves.get(b, frozenset())
         if leaves.get(a) and leaves.get(b):
-            found += [
+            moves += [
                 PlanMove("merge", (a, b, c))
                 for c in space.ways
-                if c not in draft.tasks
+                if c not in state.tasks
                 and both <= leaves.get(c, frozenset())
                 and space.may_insert(before, c)
-                and space.permitted(tuple(dict.fromkeys(c if t in (a, b) else t for t in draft.tasks)))
+                and space.permitted(tuple(dict.fromkeys(c if t in (a, b) else t for t in state.tasks)))
             ]
-    return found
+    return moves
 
 
-def _splits(draft: PlanState, space: PlanSpace) -> list[PlanMove]:
+def _splits(state: PlanState, space: PlanSpace) -> list[PlanMove]:
     leaves = space.facts.leaves
-    found = []
-    for before, c in pairwise((INPUT, *draft.tasks)):
+    moves = []
+    for before, c in pairwise((INPUT, *state.tasks)):
         parts = [
-            t for t in space.ways if t not in draft.tasks and leaves.get(t) and leaves[t] < leaves.get(c, frozenset())
+            t for t in space.ways if t not in state.tasks and leaves.get(t) and leaves[t] < leaves.get(c, frozenset())
         ]
         for a, b in ((x, y) for pair in combinations(parts, 2) for x, y in (pair, pair[::-1])):
             if (
@@ -288,6 +290,6 @@ def _splits(draft: PlanState, space: PlanSpace) -> list[PlanMove]:
                 and space.may_insert(before, a)
                 and space.may_insert(a, b)
             ):
-                tasks = tuple(new for t in draft.tasks for new in ((a, b) if t == c else (t,)))
-                found += [PlanMove("split", (c, a, b))] if space.permitted(tasks) else []
-    return found
+                tasks = tuple(new for t in state.tasks for new in ((a, b) if t == c else (t,)))
+                moves += [PlanMove("split", (c, a, b))] if space.permitted(tasks) else []
+    return moves

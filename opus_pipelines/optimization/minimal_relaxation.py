@@ -54,7 +54,7 @@ def infeasible(problem: Problem, effort: int = EFFORT) -> Infeasible | None:
         return None
     conflicts, smallest = _conflicts(tests)
     limits = [(d, value) for d in problem.demands if isinstance(d, Limit) and (value := tests.nearest(d)) is not None]
-    limits.sort(key=lambda found: (abs(found[1] - found[0].value) / max(abs(found[0].value), 1e-9), found[0].name))
+    limits.sort(key=lambda entry: (abs(entry[1] - entry[0].value) / max(abs(entry[0].value), 1e-9), entry[0].name))
     others = [d for conflict in conflicts for d in conflict if not isinstance(d, Limit)]
     droppable = [d for d in others if tests.fits([other for other in problem.demands if other is not d])]
     together = [] if limits else tests.together()
@@ -69,12 +69,12 @@ def relaxation_costs(
     `worth` is the worth of the best path with all demands. The amounts are in units of the objective, the largest
     first; demands that cost nothing are left out.
     """
-    found = []
+    costs = []
     for demand in demands:
         best = best_paths(problem.without(demand), 1, effort).paths
         if best and best[0].worth - worth > 1e-9:
-            found.append((demand, best[0].worth - worth))
-    return sorted(found, key=lambda f: (-f[1], f[0].name))
+            costs.append((demand, best[0].worth - worth))
+    return sorted(costs, key=lambda f: (-f[1], f[0].name))
 
 
 class _FeasibilityTests:
@@ -91,9 +91,9 @@ class _FeasibilityTests:
             figure = (
                 limits[0] if limits else "cost_usd"
             )  # the best of a figure tells at once whether its limit can be kept
-            found = best_paths(replace(self.problem, demands=tuple(demands), objective=figure), 1, self.effort)
-            self._known[key] = bool(found.paths)
-            self.proven &= bool(found.paths) or found.exact
+            best = best_paths(replace(self.problem, demands=tuple(demands), objective=figure), 1, self.effort)
+            self._known[key] = bool(best.paths)
+            self.proven &= bool(best.paths) or best.exact
         return self._known[key]
 
     def nearest(self, limit: Limit) -> float | None:
@@ -126,16 +126,16 @@ def _figure(path: ChosenPath, limit: Limit) -> float:
 
 def _conflicts(tests: _FeasibilityTests) -> tuple[list[tuple[Demand, ...]], bool]:
     """Returns conflicts, each among the demands that the earlier ones leave, until the rest is feasible."""
-    left, found, smallest = list(tests.problem.demands), list[tuple[Demand, ...]](), True
+    left, all_conflicts, smallest = list(tests.problem.demands), list[tuple[Demand, ...]](), True
     while not tests.fits(left):
         conflicts, is_smallest = _next_conflicts(tests, left)
-        smallest = is_smallest if not found else smallest
-        found += conflicts
+        smallest = is_smallest if not all_conflicts else smallest
+        all_conflicts += conflicts
         taken = {id(d) for conflict in conflicts for d in conflict}
         if not taken:
             break
         left = [d for d in left if id(d) not in taken]
-    return found, smallest
+    return all_conflicts, smallest
 
 
 def _next_conflicts(tests: _FeasibilityTests, demands: list[Demand]) -> tuple[list[tuple[Demand, ...]], bool]:

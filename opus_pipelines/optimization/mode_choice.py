@@ -49,8 +49,8 @@ def _best_of(table: PlanTable, picks: Picks, allowed: Allowed | None) -> Picks |
     top = rewards.max()
     if top == -np.inf:
         return None
-    found: Picks = picks[int(np.argmax(rewards >= top - 1e-12 * max(1.0, abs(top))))]
-    return found
+    best: Picks = picks[int(np.argmax(rewards >= top - 1e-12 * max(1.0, abs(top))))]
+    return best
 
 
 def _all(sizes: Sequence[int]) -> Picks:
@@ -83,14 +83,14 @@ def _greedy(table: PlanTable, allowed: Allowed | None) -> Picks | None:
 
 def _changes(picks: Picks, sizes: Sequence[int], width: int) -> list[Picks]:
     """Returns every choice that differs from `picks` in `width` nodes."""
-    found = []
+    changes = []
     for places in combinations(range(len(sizes)), width):
         for levels in _all([sizes[i] for i in places]):
             if all(level != picks[i] for i, level in zip(places, levels, strict=True)):
                 other = picks.copy()
                 other[list(places)] = levels
-                found.append(other)
-    return found
+                changes.append(other)
+    return changes
 
 
 def _on_chain(table: PlanTable) -> Picks:
@@ -103,7 +103,7 @@ def _on_chain(table: PlanTable) -> Picks:
     steps = [n for node in workflow.topological() if isinstance(n := workflow.by_id[node], TaskNode)]
     choices = [table.options.get(step.id, [step]) for step in steps]
     spent = (lambda o: 0.0) if gain is None else (lambda o: weighed_usd(o, cost) + time_usd(o.duration_ms, cost))
-    lines = [[(o.p, o.q, spent(o)) for o in found] for found in choices]
+    lines = [[(o.p, o.q, spent(o)) for o in modes] for modes in choices]
     picked = best_on_chain(lines, workflow.inputs[0].prior, 1.0 if gain is None else gain)
     by_id = {step.id: pick for step, pick in zip(steps, picked, strict=True)}
     return np.array([by_id[name] for name in table.options], np.int64)

@@ -84,24 +84,24 @@ def price_of(
     return Price(stated, UNKNOWN if stated is None else "prior", duration, duration_basis)
 
 
-def node_cost(task: Task, way: Way, cost: Cost, priors: Priors) -> NodeCost:
-    """Returns the cost of `task` in execution mode `way`, LWM (12), and its success probabilities (EVAL p and q).
+def node_cost(task: Task, mode: Way, cost: Cost, priors: Priors) -> NodeCost:
+    """Returns the cost of `task` in execution mode `mode`, LWM (12), and its success probabilities (EVAL p and q).
 
     p and q are those of the mode where they were counted for it, else those of the task, else the priors of the
     settings with basis `prior`.
     """
-    price = price_of(way.actor_kind, way.model, _observed_cost(way), way.duration_ms_mean, cost, way.actor_group)
-    parts = _parts(way, price.cost_usd)
-    p, p_basis = _share(way.p if way.p_n > 0 else None, way.basis, task.p, task.p_basis, priors.p)
-    q, q_basis = _share(way.q if way.q_n > 0 else None, way.basis, task.q, task.q_basis, priors.q)
+    price = price_of(mode.actor_kind, mode.model, _observed_cost(mode), mode.duration_ms_mean, cost, mode.actor_group)
+    parts = _parts(mode, price.cost_usd)
+    p, p_basis = _share(mode.p if mode.p_n > 0 else None, mode.basis, task.p, task.p_basis, priors.p)
+    q, q_basis = _share(mode.q if mode.q_n > 0 else None, mode.basis, task.q, task.q_basis, priors.q)
     return NodeCost(
         cost_usd=price.cost_usd,
         cost_compute_usd=parts.compute_usd if parts else None,
         cost_model_usd=parts.model_usd if parts else None,
         cost_human_usd=parts.human_usd if parts else None,
-        cost_basis=(way.cost_basis or price.cost_basis) if price.cost_basis == "observed" else price.cost_basis,
+        cost_basis=(mode.cost_basis or price.cost_basis) if price.cost_basis == "observed" else price.cost_basis,
         duration_ms=price.duration_ms,
-        duration_basis=(way.duration_basis or price.duration_basis)
+        duration_basis=(mode.duration_basis or price.duration_basis)
         if price.duration_basis == "observed"
         else price.duration_basis,
         time_usd=time_usd(price.duration_ms or 0.0, cost),
@@ -112,19 +112,19 @@ def node_cost(task: Task, way: Way, cost: Cost, priors: Priors) -> NodeCost:
     )
 
 
-def _observed_cost(way: Way) -> float | None:
+def _observed_cost(mode: Way) -> float | None:
     """Returns the cost of the mode; where only parts of it are known, their sum."""
-    if way.cost_usd_mean is not None:
-        return way.cost_usd_mean
-    known = [part for part in (way.cost_compute_usd, way.cost_model_usd, way.cost_human_usd) if part is not None]
+    if mode.cost_usd_mean is not None:
+        return mode.cost_usd_mean
+    known = [part for part in (mode.cost_compute_usd, mode.cost_model_usd, mode.cost_human_usd) if part is not None]
     return sum(known) if known else None
 
 
-def _parts(way: Way, cost_usd: float | None) -> Parts | None:
+def _parts(mode: Way, cost_usd: float | None) -> Parts | None:
     if cost_usd is None:
         return None
     return split_cost(
-        cost_usd, way.cost_compute_usd, way.cost_model_usd, way.cost_human_usd, way.actor_kind or UNKNOWN_ACTOR
+        cost_usd, mode.cost_compute_usd, mode.cost_model_usd, mode.cost_human_usd, mode.actor_kind or UNKNOWN_ACTOR
     )
 
 

@@ -73,39 +73,39 @@ class PlanSpace:
         whole, reviews = with_places(Workflow(nodes, tuple(sorted(order.edges()))), self.reviewers)
         return PlanTable.of(whole, {**tasks, **reviews}, self.cost, self.reward)
 
-    def to_workflow(self, draft: PlanState) -> Workflow:
+    def to_workflow(self, state: PlanState) -> Workflow:
         """Returns the plan state as a workflow, not checked."""
-        chosen = [self.ways[t][draft.picks.get(t, 0)] for t in draft.tasks]
-        plain = Workflow((self.ends[0], *chosen, self.ends[1]), tuple(sorted(draft.order.edges())))
-        who = {t.id: draft.picks.get(review_id(t.id), 0) for t in chosen}
+        chosen = [self.ways[t][state.picks.get(t, 0)] for t in state.tasks]
+        plain = Workflow((self.ends[0], *chosen, self.ends[1]), tuple(sorted(state.order.edges())))
+        who = {t.id: state.picks.get(review_id(t.id), 0) for t in chosen}
         return with_reviews(
             plain, {t.id: review_by(self.reviewers[who[t.id] - 1], t.id, t.title) for t in chosen if who[t.id]}
         )
 
-    def apply(self, move: PlanMove, draft: PlanState) -> PlanState:
+    def apply(self, move: PlanMove, state: PlanState) -> PlanState:
         """Returns the plan state after one change."""
         first, *rest = move.nodes
         match move.kind:
             case "way" | "review":
-                return replace(draft, picks={**draft.picks, first: move.to})
+                return replace(state, picks={**state.picks, first: move.to})
             case "parallel":
-                return replace(draft, order=draft.order.without_wait(first, rest[0]))
+                return replace(state, order=state.order.without_wait(first, rest[0]))
             case "wait":
-                return replace(draft, order=draft.order.with_wait(first, rest[0]))
+                return replace(state, order=state.order.with_wait(first, rest[0]))
             case "drop":
-                return self._rebuilt(draft, {first: ()})
+                return self._rebuilt(state, {first: ()})
             case "merge":
-                return self._rebuilt(draft, {first: (rest[1],), rest[0]: (rest[1],)})
+                return self._rebuilt(state, {first: (rest[1],), rest[0]: (rest[1],)})
             case "split":
-                return self._rebuilt(draft, {first: (rest[0], rest[1])})
+                return self._rebuilt(state, {first: (rest[0], rest[1])})
 
-    def describe(self, move: PlanMove, draft: PlanState) -> str:
+    def describe(self, move: PlanMove, state: PlanState) -> str:
         """Returns the change of this plan state as text."""
         first, *rest = (self._title(n) for n in move.nodes)
         match move.kind:
             case "way":
-                ways = self.ways[move.nodes[0]]
-                return f"{first}: {who(ways[move.to])} instead of {who(ways[draft.picks.get(move.nodes[0], 0)])}"
+                modes = self.ways[move.nodes[0]]
+                return f"{first}: {who(modes[move.to])} instead of {who(modes[state.picks.get(move.nodes[0], 0)])}"
             case "review":
                 return f"{first} by {who(self.reviewers[move.to - 1])}" if move.to else f"{first}: left out"
             case "parallel":
@@ -124,7 +124,7 @@ class PlanSpace:
             return repr(self.ways[node][0].title)
         return f"review of {self.ways[node.removesuffix(review_id(''))][0].title!r}"
 
-    def _rebuilt(self, draft: PlanState, instead: Mapping[str, Tasks]) -> PlanState:
+    def _rebuilt(self, state: PlanState, instead: Mapping[str, Tasks]) -> PlanState:
         """Replaces tasks by others in their place.
 
         Existing waits stay, and the required waits of the new tasks are added.
@@ -133,11 +133,11 @@ class PlanSpace:
         def becomes(task: str) -> Tasks:
             return instead.get(task, (task,))
 
-        tasks = tuple(dict.fromkeys(new for t in draft.tasks for new in becomes(t)))
-        pairs = [(x, y) for a, b in draft.order.pairs() for x in becomes(a) for y in becomes(b) if x != y]
+        tasks = tuple(dict.fromkeys(new for t in state.tasks for new in becomes(t)))
+        pairs = [(x, y) for a, b in state.order.pairs() for x in becomes(a) for y in becomes(b) if x != y]
         pairs += [(new[0], new[1]) for new in instead.values() if len(new) > 1]
         keep = {n for t in tasks for n in (t, review_id(t))}
-        picks = {n: p for n, p in draft.picks.items() if n in keep}
+        picks = {n: p for n, p in state.picks.items() if n in keep}
         return PlanState(TaskOrder.of(tasks, [*pairs, *self.facts.required(tasks)]), picks)
 
 

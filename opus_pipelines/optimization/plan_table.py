@@ -59,8 +59,8 @@ class PlanTable:
 
     def scored(self, picks: Picks) -> Batch:
         """Evaluates n workflows from picks (n, nodes with options), success inferred as the settings state."""
-        found = self.by_product_form(picks)
-        return found if self.by_product else self._exactly(picks, found)
+        batch = self.by_product_form(picks)
+        return batch if self.by_product else self._exactly(picks, batch)
 
     def by_product_form(self, picks: Picks) -> Batch:
         """Evaluates the same with success in the product form, whatever the settings state."""
@@ -79,10 +79,10 @@ class PlanTable:
         tasks = [nodes.get(t.id, t) for t in self.workflow.tasks]
         return Workflow((*self.workflow.inputs, *tasks, *self.workflow.outputs), self.workflow.edges)
 
-    def _exactly(self, picks: Picks, found: Batch) -> Batch:
+    def _exactly(self, picks: Picks, batch: Batch) -> Batch:
         worth = [evaluate(self.taken(row), self.cost, self.reward) for row in picks]
         return replace(
-            found,
+            batch,
             worth=np.array([w.worth for w in worth]),
             success_probability=np.array([w.success_probability for w in worth]),
         )

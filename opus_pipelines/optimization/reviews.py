@@ -17,7 +17,7 @@ from opus_pipelines.workflow.task_order import review_id
 
 INSTRUCTION = "Check what the step before this one left, and put right what is wrong before the next step begins."
 REVIEW_WORDS = frozenset({"review", "reviews", "audit", "audits", "inspect", "proofread", "recheck"})
-LEAST_CORRECTIONS = 10  # times that a way of history was seen behind something wrong, below which its q tells nothing
+LEAST_CORRECTIONS = 10  # least count of a mode behind something wrong: below it, its q is not used
 
 
 def review_place(task: str, title: str) -> TaskNode:
@@ -75,29 +75,29 @@ def history_reviewers(
     """
     groups: dict[tuple[str, str | None], list[tuple[Way, NodeCost]]] = {}
     for task in tasks:
-        for way in task.ways if is_review(task) else ():
+        for mode in task.ways if is_review(task) else ():
             if (
-                way.actor_kind is None
-                or way.q_n < least
-                or actor_kind not in (None, way.actor_kind)
-                or model not in (None, way.model)
+                mode.actor_kind is None
+                or mode.q_n < least
+                or actor_kind not in (None, mode.actor_kind)
+                or model not in (None, mode.model)
             ):
                 continue
-            groups.setdefault((way.actor_kind, way.model), []).append((way, node_cost(task, way, cost, priors)))
+            groups.setdefault((mode.actor_kind, mode.model), []).append((mode, node_cost(task, mode, cost, priors)))
     return [
-        _reviewer(kind, name, found)
-        for (kind, name), found in sorted(groups.items(), key=lambda g: (g[0][0], g[0][1] or ""))
+        _reviewer(kind, name, reviews)
+        for (kind, name), reviews in sorted(groups.items(), key=lambda g: (g[0][0], g[0][1] or ""))
     ]
 
 
-def _reviewer(kind: str, model: str | None, found: Sequence[tuple[Way, NodeCost]]) -> TaskNode:
-    weights = [way.implementations for way, _ in found]
+def _reviewer(kind: str, model: str | None, reviews: Sequence[tuple[Way, NodeCost]]) -> TaskNode:
+    weights = [mode.implementations for mode, _ in reviews]
 
     def mean(figure: str) -> float | None:
         """Over the ways that know it."""
         known = [
             (w, float(value))
-            for w, (_, c) in zip(weights, found, strict=True)
+            for w, (_, c) in zip(weights, reviews, strict=True)
             if (value := getattr(c, figure)) is not None
         ]
         return sum(w * value for w, value in known) / sum(w for w, _ in known) if known else None

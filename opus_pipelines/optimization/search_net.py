@@ -106,14 +106,14 @@ class SearchNet:
         for i, after in enumerate(self.steps):
             for step in after:
                 back[step.node].append(i)
-        found = [len(self.names) + 1] * len(self.names)
+        distances = [len(self.names) + 1] * len(self.names)
         frontier, distance = list(bits(goal)), 0
         while frontier:
             for i in frontier:
-                found[i] = distance
+                distances[i] = distance
             distance += 1
-            frontier = sorted({j for i in frontier for j in back[i] if found[j] > distance})
-        return found
+            frontier = sorted({j for i in frontier for j in back[i] if distances[j] > distance})
+        return distances
 
     def _mask(self, nodes: Iterable[str]) -> int:
         mask = 0
@@ -214,18 +214,18 @@ def bits(mask: int) -> Iterator[int]:
 
 def reachable(after: list[list[int]]) -> list[int]:
     """Returns for every node the mask of itself and the nodes that a walk from it reaches."""
-    found = [1 << i for i in range(len(after))]
+    reached = [1 << i for i in range(len(after))]
     order = postorder(after)
     changed = True
     while changed:
         changed = False
         for i in order:
-            mask = found[i]
+            mask = reached[i]
             for j in after[i]:
-                mask |= found[j]
-            if mask != found[i]:
-                found[i], changed = mask, True
-    return found
+                mask |= reached[j]
+            if mask != reached[i]:
+                reached[i], changed = mask, True
+    return reached
 
 
 def postorder(after: list[list[int]]) -> list[int]:

@@ -34,38 +34,38 @@ class Variations:
     worth: NDArray[np.float64]
 
     @classmethod
-    def of(cls, refiner: LocalSearch, found: RefinedPlan, most: int) -> "Variations":
+    def of(cls, refiner: LocalSearch, plan: RefinedPlan, most: int) -> "Variations":
         """Returns the variations with up to `most` changes of mode or review, each of another node.
 
         Only the variations that earn most are changed once more.
         """
-        table = refiner.table(found.draft.order)
-        mine = row(table, found.draft.picks)
+        table = refiner.table(plan.draft.order)
+        base = row(table, plan.draft.picks)
         changes = [
             (i, to)
             for i, options in enumerate(table.options.values())
             for to in range(len(options))
-            if to != mine[i] and (mine[i] or options[0].kind != REVIEW)
+            if to != base[i] and (base[i] or options[0].kind != REVIEW)
         ]
-        layers = [mine[None, :]]
+        layers = [base[None, :]]
         for _ in range(most):
-            layers.append(_once_more(_likely(table, layers[-1], BEAM), mine, changes))
+            layers.append(_once_more(_likely(table, layers[-1], BEAM), base, changes))
         every = np.concatenate(layers[1:])
         if not table.by_product:
             every = _likely(table, every, EXACT_ROWS)
         batch = table.scored(every)
         kept = within_limits(refiner.space.limits, batch)
-        return cls(refiner, found, every[kept], batch.worth[kept])
+        return cls(refiner, plan, every[kept], batch.worth[kept])
 
     def swaps_from(self, other: Steps) -> NDArray[np.int64]:
         """Returns (n,) the number of swaps from each variation to these steps, as `diversity.swaps`."""
         flat, start = self._options
         places = self.picks + start
         common = np.array([step in other for step in flat])[places].sum(axis=1)
-        found: NDArray[np.int64] = (
+        distances: NDArray[np.int64] = (
             np.maximum(np.array([step is not None for step in flat])[places].sum(axis=1), len(other)) - common
         )
-        return found
+        return distances
 
     def steps(self, number: int) -> Steps:
         """Returns the steps of one variation."""
@@ -75,12 +75,12 @@ class Variations:
     def moves(self, number: int) -> list[PlanMove]:
         """Returns the changes that lead to one variation."""
         table = self.refiner.table(self.found.draft.order)
-        mine = row(table, self.found.draft.picks)
+        base = row(table, self.found.draft.picks)
         chosen = self.picks[number]
         return [
             PlanMove(kind_of(n, self.refiner.space), (n,), int(chosen[i]))
             for i, n in enumerate(table.options)
-            if chosen[i] != mine[i]
+            if chosen[i] != base[i]
         ]
 
     @cached_property
@@ -92,26 +92,26 @@ class Variations:
         options: Sequence[Sequence[TaskNode]] = list(self.refiner.table(self.found.draft.order).options.values())
         flat = [
             None if number == 0 and node.kind == REVIEW else step_of(node)
-            for found in options
-            for number, node in enumerate(found)
+            for nodes in options
+            for number, node in enumerate(nodes)
         ]
         return flat, np.cumsum([0, *map(len, options)])[:-1]
 
 
-def _once_more(rows: Picks, mine: Picks, changes: Sequence[tuple[int, int]]) -> Picks:
+def _once_more(rows: Picks, base: Picks, changes: Sequence[tuple[int, int]]) -> Picks:
     """Returns every change of one further node of every row, each once."""
     nodes, options = np.array(changes or np.zeros((0, 2)), np.int64).T
     of_row, change = (grid.ravel() for grid in np.indices((len(rows), len(nodes))))
-    is_further = rows[of_row, nodes[change]] == mine[nodes[change]]
+    is_further = rows[of_row, nodes[change]] == base[nodes[change]]
     of_row, change = of_row[is_further], change[is_further]
-    made = rows[of_row]
-    made[np.arange(len(made)), nodes[change]] = options[change]
-    return np.unique(made, axis=0)
+    changed = rows[of_row]
+    changed[np.arange(len(changed)), nodes[change]] = options[change]
+    return np.unique(changed, axis=0)
 
 
 def _likely(table: PlanTable, rows: Picks, most: int) -> Picks:
     """Returns the rows that earn most in the product form."""
     if len(rows) <= most:
         return rows
-    found: Picks = rows[np.argsort(-table.by_product_form(rows).worth, kind="stable")[:most]]
-    return found
+    best: Picks = rows[np.argsort(-table.by_product_form(rows).worth, kind="stable")[:most]]
+    return best

@@ -37,13 +37,13 @@ _AMOUNT = re.compile(r"\s*([$€£¥])?\s*[-+]?\d[\d.,_]*(?:e[-+]?\d+)?\s*([^\W\
 
 def foreign_units(data: Mapping[str, Any]) -> list[str]:
     """A sentence for each figure of the file's nodes whose key or value names a unit that is not read."""
-    found: list[str] = []
+    lines: list[str] = []
     for kind in ("inputs", "tasks", "outputs"):
         nodes = data.get(kind)
         for place, node in enumerate(nodes if isinstance(nodes, list) else ()):
             if isinstance(node, dict):
-                found += [f"{kind}.{place}.{complaint}" for complaint in _complaints(node)]
-    return found
+                lines += [f"{kind}.{place}.{complaint}" for complaint in _complaints(node)]
+    return lines
 
 
 def _complaints(node: Mapping[str, Any]) -> Iterator[str]:
@@ -60,8 +60,8 @@ def _complaints(node: Mapping[str, Any]) -> Iterator[str]:
         elif (
             base in READ
             and isinstance(value, str)
-            and (said := _AMOUNT.fullmatch(value))
-            and (unit := said[1] or said[2])
+            and (match := _AMOUNT.fullmatch(value))
+            and (unit := match[1] or match[2])
         ):
             yield f"{key}: {value!r} comes with the unit {unit!r}; write a plain number of {READ[base][1]}"
 
@@ -170,14 +170,14 @@ class Weights(Section):
     @classmethod
     def of(cls, cost: Cost, reward: Reward) -> "Weights":
         """Those of the settings in force; tables without an entry are left out."""
-        found = cost.model_dump(include=set(_COST)) | reward.model_dump(include=set(_REWARD))
-        return cls(**{name: value for name, value in found.items() if value != {}})
+        weights = cost.model_dump(include=set(_COST)) | reward.model_dump(include=set(_REWARD))
+        return cls(**{name: value for name, value in weights.items() if value != {}})
 
     def over(self, cost: Cost, reward: Reward) -> tuple[Cost, Reward]:
         """The settings with what stands here in the place of theirs."""
         stated = self.model_dump(exclude_none=True)
-        mine = {name: stated[name] for name in _COST if name in stated}
-        return cost.model_copy(update=mine), reward.model_copy(
+        own = {name: stated[name] for name in _COST if name in stated}
+        return cost.model_copy(update=own), reward.model_copy(
             update={name: stated[name] for name in _REWARD if name in stated}
         )
 

@@ -177,12 +177,12 @@ class Workflow:
 
     def before(self, nodes: Iterable[str]) -> frozenset[str]:
         """Returns these nodes and all nodes from which one of them can be reached."""
-        found, left = set(nodes), list(nodes)
+        ancestors, left = set(nodes), list(nodes)
         while left:
-            new = [n for n in self.predecessors(left.pop()) if n not in found]
-            found.update(new)
+            new = [n for n in self.predecessors(left.pop()) if n not in ancestors]
+            ancestors.update(new)
             left += new
-        return frozenset(found)
+        return frozenset(ancestors)
 
     def has_fork(self, node: str) -> bool:
         """Returns whether the node leads to two nodes or more."""

@@ -43,20 +43,20 @@ TABLE_1 = (
 
 def case_study(gain_usd: float = GAINS_USD["small"]) -> list[Score]:
     """Returns the scores of the three workflows at a gain in dollars."""
-    found = []
+    scores = []
     for name in NAMES:
         with as_file(files(__package__) / f"{name.lower()}.yaml") as path:
             file = read_file(path)
         outputs = tuple(output.model_copy(update={"gain_usd": gain_usd}) for output in file.outputs)
         file = file.model_copy(update={"outputs": outputs})
-        found.append(score_file(name, file, Cost(), Reward()))
-    return found
+        scores.append(score_file(name, file, Cost(), Reward()))
+    return scores
 
 
-def figure(found: Score, name: str) -> float:
+def figure(entry: Score, name: str) -> float:
     """Returns a figure of Table 1 by the name of its row."""
-    where = found.penalties if name in ("cip", "sip", "penalty") else found.parts
-    return float(getattr(where, name))
+    record = entry.penalties if name in ("cip", "sip", "penalty") else entry.parts
+    return float(getattr(record, name))
 
 
 def turning_gain_usd(first: Score, second: Score) -> float:

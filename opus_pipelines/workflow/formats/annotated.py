@@ -61,5 +61,5 @@ class AnnotatedWorkflow:
 
     def lanes(self) -> Sequence[str]:
         """Returns every lane, the client's first, then in topological order of their first nodes."""
-        found = dict.fromkeys(self.lane_of(node) for node in self.workflow.topological())
-        return [*([CLIENT] if found.pop(CLIENT, "") is None else []), *found]
+        lanes_seen = dict.fromkeys(self.lane_of(node) for node in self.workflow.topological())
+        return [*([CLIENT] if lanes_seen.pop(CLIENT, "") is None else []), *lanes_seen]

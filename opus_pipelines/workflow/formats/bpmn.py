@@ -44,8 +44,8 @@ def as_bpmn(described: AnnotatedWorkflow) -> bytes:
     process = _child(root, "process", id=PROCESS, name=clean(described.title), isExecutable="false")
     file = described.file
     head = WorkflowFile(title=file.title, weights=file.weights)
-    said = [to_xml("workflow", head)] + ([figures("made", {"id": described.id})] if described.id else [])
-    _child(process, "extensionElements").extend(said)
+    extensions = [to_xml("workflow", head)] + ([figures("made", {"id": described.id})] if described.id else [])
+    _child(process, "extensionElements").extend(extensions)
     _lanes(process, described, flow)
     entries: dict[str, _Entry] = {entry.id: entry for entry in file.inputs}
     entries |= {entry.id: entry for entry in file.tasks} | {entry.id: entry for entry in file.outputs}
@@ -87,18 +87,18 @@ def lanes_of(described: AnnotatedWorkflow, flow: Flow) -> list[str]:
 def _flow_node(
     process: Any, node: FlowNode, flow: Flow, described: AnnotatedWorkflow, entry: _Entry | None, uses: list[DataUse]
 ) -> None:
-    made = _child(process, node.tag, id=node.id, **({"name": clean(node.title)} if node.title else {}))
+    element = _child(process, node.tag, id=node.id, **({"name": clean(node.title)} if node.title else {}))
     if entry is not None:
-        if isinstance(entry, TaskEntry) and (said := "\n".join(_said(entry))):
-            _child(made, "documentation").text = xml_text(said)
-        _child(made, "extensionElements").extend(_extensions(described, entry))
+        if isinstance(entry, TaskEntry) and (extensions := "\n".join(_said(entry))):
+            _child(element, "documentation").text = xml_text(extensions)
+        _child(element, "extensionElements").extend(_extensions(described, entry))
     for i, (_, dst) in enumerate(flow.edges, start=1):
         if dst == node.id:
-            _child(made, "incoming").text = f"flow_{i}"
+            _child(element, "incoming").text = f"flow_{i}"
     for i, (src, _) in enumerate(flow.edges, start=1):
         if src == node.id:
-            _child(made, "outgoing").text = f"flow_{i}"
-    _data(made, node, uses)
+            _child(element, "outgoing").text = f"flow_{i}"
+    _data(element, node, uses)
 
 
 def _said(entry: TaskEntry) -> Iterator[str]:
@@ -119,17 +119,17 @@ def _extensions(described: AnnotatedWorkflow, entry: _Entry) -> Iterator[Any]:
         yield figures("found", maps | {"origin": described.origins.get(entry.id)})
 
 
-def _data(made: Any, node: FlowNode, uses: list[DataUse]) -> None:
+def _data(element: Any, node: FlowNode, uses: list[DataUse]) -> None:
     """Writes what a task reads and writes; BPMN names both in its ioSpecification and links them to the drawn data."""
     if not uses:
         return
-    holder = _child(made, "ioSpecification", id=f"{node.id}_io")
+    holder = _child(element, "ioSpecification", id=f"{node.id}_io")
     reads, writes = [u for u in uses if u.is_input], [u for u in uses if not u.is_input]
     _ends(holder, "dataInput", reads)
     _ends(holder, "dataOutput", writes)
     _set(holder, "inputSet", "dataInputRefs", reads)
     _set(holder, "outputSet", "dataOutputRefs", writes)
-    _associations(made, reads, writes)
+    _associations(element, reads, writes)
 
 
 def _ends(holder: Any, name: str, uses: list[DataUse]) -> None:
@@ -138,14 +138,14 @@ def _ends(holder: Any, name: str, uses: list[DataUse]) -> None:
 
 
 def _set(holder: Any, name: str, refs: str, uses: list[DataUse]) -> None:
-    made = _child(holder, name)
+    element = _child(holder, name)
     for use in uses:
-        _child(made, refs).text = use.end
+        _child(element, refs).text = use.end
 
 
-def _associations(made: Any, reads: list[DataUse], writes: list[DataUse]) -> None:
+def _associations(element: Any, reads: list[DataUse], writes: list[DataUse]) -> None:
     for name, uses in (("dataInputAssociation", reads), ("dataOutputAssociation", writes)):
         for use in uses:
-            association = _child(made, name, id=use.association)
+            association = _child(element, name, id=use.association)
             _child(association, "sourceRef").text = use.reference if use.is_input else use.end
             _child(association, "targetRef").text = use.end if use.is_input else use.reference

@@ -51,19 +51,19 @@ def figures(name: str, values: dict[str, Any]) -> Any:
 
 
 def _element(name: str, data: dict[str, Any]) -> Any:
-    made = etree.Element(own(name), nsmap={"opus": OPUS})
+    element = etree.Element(own(name), nsmap={"opus": OPUS})
     for key, value in data.items():
         if key in _LISTS:
             for item in value:
-                etree.SubElement(made, own(key)).text = xml_text(item)
+                etree.SubElement(element, own(key)).text = xml_text(item)
         elif key in _TABLES:
             for entry, amount in value.items():
-                etree.SubElement(made, own(key), name=xml_text(entry)).text = repr(amount)
+                etree.SubElement(element, own(key), name=xml_text(entry)).text = repr(amount)
         elif key in _RECORDS:
-            made.append(_element(key, value))
+            element.append(_element(key, value))
         else:
-            made.set(key, xml_text(value) if isinstance(value, str) else repr(value))
-    return made
+            element.set(key, xml_text(value) if isinstance(value, str) else repr(value))
+    return element
 
 
 MODEL = "http://www.omg.org/spec/BPMN/20100524/MODEL"
@@ -109,11 +109,11 @@ def bpmn(name: str) -> str:
 def data_uses(described: AnnotatedWorkflow) -> list[DataUse]:
     """Returns every use of data, by node in the order of the flow; data of one name are one object."""
     objects: dict[str, str] = {}
-    found: list[DataUse] = []
+    uses: list[DataUse] = []
     for node, name, is_input in _named(described):
         ident = objects.setdefault(name, f"object_{len(objects) + 1}")
-        found.append(DataUse(node, name, is_input, ident, len(found) + 1))
-    return found
+        uses.append(DataUse(node, name, is_input, ident, len(uses) + 1))
+    return uses
 
 
 def _named(described: AnnotatedWorkflow) -> Iterator[tuple[str, str, bool]]:

@@ -66,38 +66,38 @@ def grid(order: Sequence[Vertex], edges: Sequence[Edge], lane_of: Callable[[Vert
     rank: dict[Vertex, int] = {}
     for v in order:
         rank[v] = max((rank[u] + 1 for u in parents[v]), default=0)
-    made = Grid(rank, tracks=dict.fromkeys(range(lanes), 1))
+    placed = Grid(rank, tracks=dict.fromkeys(range(lanes), 1))
     for v in sorted(order, key=lambda v: rank[v]):
         lane = lane_of(v)
-        wanted = [made.track[u] for u in parents[v] if made.track[u][0] == lane]
+        wanted = [placed.track[u] for u in parents[v] if placed.track[u][0] == lane]
         at = range(rank[v], rank[v] + 1)
-        made.track[v] = next(t for t in chain(wanted, _all_tracks(lane)) if made.free(t, at))
-        made.take(made.track[v], at)
+        placed.track[v] = next(t for t in chain(wanted, _all_tracks(lane)) if placed.free(t, at))
+        placed.take(placed.track[v], at)
     for edge in sorted(
         (e for e in edges if rank[e[1]] - rank[e[0]] > 1), key=lambda e: (rank[e[1]] - rank[e[0]], rank[e[0]], e)
     ):
-        made.passing[edge] = _passage(made, edge)
-    return made
+        placed.passing[edge] = _passage(placed, edge)
+    return placed
 
 
 def geometry(
-    found: Grid, edges: Sequence[Edge], size: Mapping[Vertex, Size], above: Mapping[Vertex, float] | None = None
+    placed: Grid, edges: Sequence[Edge], size: Mapping[Vertex, Size], above: Mapping[Vertex, float] | None = None
 ) -> Geometry:
     """Returns the grid in pixels: each rank as wide as its content, and edge bends side by side between two ranks.
 
     `above`: the space that a vertex needs between the last bend and itself, for text at the end of its edges.
     """
-    slots = _slots(found, edges)
+    slots = _slots(placed, edges)
     wanted = above or {}
-    room: dict[int, float] = {}
-    for v, rank in found.rank.items():
-        room[rank] = max(room.get(rank, 0.0), wanted.get(v, 0.0) - GAP / 2)
-    along, ends = _along(found, size, slots, room)
-    across, lanes = _across(found, size)
-    middle = {v: (along[found.rank[v]], across[t]) for v, t in found.track.items()}
+    extra: dict[int, float] = {}
+    for v, rank in placed.rank.items():
+        extra[rank] = max(extra.get(rank, 0.0), wanted.get(v, 0.0) - GAP / 2)
+    along, ends = _along(placed, size, slots, extra)
+    across, lanes = _across(placed, size)
+    middle = {v: (along[placed.rank[v]], across[t]) for v, t in placed.track.items()}
     turns = {(rank, key): ends[rank] + GAP / 2 + SLOT * i for rank, here in slots.items() for key, i in here.items()}
-    ways = {e: _way(e, found, middle, size, across, turns) for e in edges}
-    return Geometry(middle, ways, lanes, ends[-1] if ends else 0.0, along)
+    paths = {e: _way(e, placed, middle, size, across, turns) for e in edges}
+    return Geometry(middle, paths, lanes, ends[-1] if ends else 0.0, along)
 
 
 def _all_tracks(lane: int) -> Iterator[Track]:
@@ -107,23 +107,25 @@ def _all_tracks(lane: int) -> Iterator[Track]:
         place += 1
 
 
-def _passage(made: Grid, edge: Edge) -> Track:
+def _passage(placed: Grid, edge: Edge) -> Track:
     """Returns a track that is free between the edge's ends: one of its own, one of its lanes, or a new one."""
-    between = range(made.rank[edge[0]] + 1, made.rank[edge[1]])
-    own = [made.track[v] for v in edge]
-    known = [(lane, place) for lane in dict.fromkeys(t[0] for t in reversed(own)) for place in range(made.tracks[lane])]
-    track = next(t for t in chain(own, known, _all_tracks(own[1][0])) if made.free(t, between))
-    made.take(track, between)
+    between = range(placed.rank[edge[0]] + 1, placed.rank[edge[1]])
+    own = [placed.track[v] for v in edge]
+    known = [
+        (lane, place) for lane in dict.fromkeys(t[0] for t in reversed(own)) for place in range(placed.tracks[lane])
+    ]
+    track = next(t for t in chain(own, known, _all_tracks(own[1][0])) if placed.free(t, between))
+    placed.take(track, between)
     return track
 
 
-def _slots(found: Grid, edges: Sequence[Edge]) -> dict[int, dict[Hashable, int]]:
+def _slots(placed: Grid, edges: Sequence[Edge]) -> dict[int, dict[Hashable, int]]:
     """Returns the edges that bend behind each rank; those that leave one vertex there bend together."""
     slots: dict[int, dict[Hashable, int]] = {}
-    for src, dst in sorted(edges, key=lambda e: (found.rank[e[0]], found.track[e[1]], e)):
-        bends = [(found.rank[src], ("from", src))]
-        if (src, dst) in found.passing:
-            bends.append((found.rank[dst] - 1, ("to", dst)))
+    for src, dst in sorted(edges, key=lambda e: (placed.rank[e[0]], placed.track[e[1]], e)):
+        bends = [(placed.rank[src], ("from", src))]
+        if (src, dst) in placed.passing:
+            bends.append((placed.rank[dst] - 1, ("to", dst)))
         for rank, key in bends:
             here = slots.setdefault(rank, {})
             here.setdefault(key, len(here))
@@ -131,26 +133,26 @@ def _slots(found: Grid, edges: Sequence[Edge]) -> dict[int, dict[Hashable, int]]
 
 
 def _along(
-    found: Grid, size: Mapping[Vertex, Size], slots: Mapping[int, Mapping[Hashable, int]], room: Mapping[int, float]
+    placed: Grid, size: Mapping[Vertex, Size], slots: Mapping[int, Mapping[Hashable, int]], extra: Mapping[int, float]
 ) -> tuple[list[float], list[float]]:
     """Returns the centre of each rank, and where it ends."""
     at, middles, ends = 0.0, [], []
-    for rank in range(max(found.rank.values(), default=-1) + 1):
-        extent = max(max(s.along, s.room) for v, s in size.items() if found.rank[v] == rank)
+    for rank in range(max(placed.rank.values(), default=-1) + 1):
+        extent = max(max(s.along, s.room) for v, s in size.items() if placed.rank[v] == rank)
         middles.append(at + extent / 2)
         ends.append(at + extent)
-        at += extent + GAP + SLOT * max(0, len(slots.get(rank, ())) - 1) + room.get(rank + 1, 0.0)
+        at += extent + GAP + SLOT * max(0, len(slots.get(rank, ())) - 1) + extra.get(rank + 1, 0.0)
     return middles, ends
 
 
-def _across(found: Grid, size: Mapping[Vertex, Size]) -> tuple[dict[Track, float], list[tuple[float, float]]]:
+def _across(placed: Grid, size: Mapping[Vertex, Size]) -> tuple[dict[Track, float], list[tuple[float, float]]]:
     inside: dict[Track, list[Size]] = {}
-    for v, track in found.track.items():
+    for v, track in placed.track.items():
         inside.setdefault(track, []).append(size[v])
     at = 0.0
     middle: dict[Track, float] = {}
     lanes = []
-    for lane, count in sorted(found.tracks.items()):
+    for lane, count in sorted(placed.tracks.items()):
         begins = at
         at += LANE_PADDING
         for place in range(count):
@@ -165,7 +167,7 @@ def _across(found: Grid, size: Mapping[Vertex, Size]) -> tuple[dict[Track, float
 
 def _way(
     edge: Edge,
-    found: Grid,
+    placed: Grid,
     middle: Mapping[Vertex, Bend],
     size: Mapping[Vertex, Size],
     across: Mapping[Track, float],
@@ -174,12 +176,12 @@ def _way(
     src, dst = edge
     (a0, c0), (a1, c1) = middle[src], middle[dst]
     points = [(a0 + size[src].along / 2, c0)]
-    if edge in found.passing:
-        through = across[found.passing[edge]]
-        first, last = turns[found.rank[src], ("from", src)], turns[found.rank[dst] - 1, ("to", dst)]
+    if edge in placed.passing:
+        through = across[placed.passing[edge]]
+        first, last = turns[placed.rank[src], ("from", src)], turns[placed.rank[dst] - 1, ("to", dst)]
         points += [(first, c0), (first, through), (last, through), (last, c1)]
     elif c0 != c1:
-        first = turns[found.rank[src], ("from", src)]
+        first = turns[placed.rank[src], ("from", src)]
         points += [(first, c0), (first, c1)]
     return _plain([*points, (a1 - size[dst].along / 2, c1)])
 
