@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Does every part matter? The whole against it with one part spoilt (DESIGN 5), beside look-ups, each with a bootstrap
-95 % interval.
+"""Measures whether every part matters, by spoiling one part at a time (DESIGN 5).
+
+The whole pipeline is compared with each variant and with look-ups, each with a bootstrap 95 % interval.
 
     PYTHONPATH=. .venv/bin/python benchmarks/ablations.py sopbench WORK INTAKES.jsonl SCORER.py DATA
         [--by key] [--fold 0] [--every N]

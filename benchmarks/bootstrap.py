@@ -1,5 +1,6 @@
-"""Bootstrap intervals for the benchmarks: of a mean, and of paired differences, drawn over groups of intakes that are
-alike.
+"""Computes bootstrap intervals for the benchmarks: of a mean, and of paired differences.
+
+Samples are drawn over groups of similar intakes.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -10,8 +11,9 @@ DRAWS = 2_000
 
 
 def interval(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[float, float]:
-    """95 % of the mean, bootstrap over the groups: goals, or intakes each by itself. The same values give the same
-    interval.
+    """Returns the 95 % interval of the mean.
+
+    The bootstrap draws groups: goals, or single intakes. The same values give the same interval.
     """
     place = {group: n for n, group in enumerate(dict.fromkeys(groups))}
     of = np.array([place[group] for group in groups])
@@ -24,7 +26,10 @@ def interval(values: Sequence[float], groups: Sequence[Hashable]) -> tuple[float
 def print_differences(
     found: Mapping[str, Sequence[float]], against: Mapping[str, str], measure: str, groups: Sequence[Hashable]
 ) -> None:
-    """Of each row named in `against` the other row less it, intake by intake; an interval that holds 0 shows nothing."""
+    """Prints for each row named in `against` the other row minus it, intake by intake.
+
+    An interval that contains 0 shows nothing.
+    """
     print(f"\n{measure}, paired differences")
     for name, base in against.items():
         less = np.array(found[base]) - np.array(found[name])

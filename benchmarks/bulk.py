@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Intakes a second in bulk: 100, 1,000 and 10,000 intakes like the sample's under one contract, through the processes
-of a real run.
+"""Measures intakes per second in bulk: 100, 1,000 and 10,000 intakes under one contract.
+
+The intakes are similar to the sample's, and the processes are those of a real run.
 
     PYTHONPATH=. .venv/bin/python benchmarks/bulk.py [--counts 100 1000 10000] [--own-gains]
         [--lake LAKE --intakes DIR] [--work DIR]

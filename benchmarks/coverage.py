@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Do the 95 % intervals of p and q hold the truth, and does wkg/needs find what is needed: measured on the sample,
-whose truth is known.
+"""Measures whether the 95 % intervals of p and q contain the truth, and whether wkg/needs has the needed tasks.
+
+It uses the sample, whose truth is known.
 
     PYTHONPATH=. .venv/bin/python benchmarks/coverage.py [--work DIR] [--seed N]
 
@@ -118,8 +119,9 @@ def show(found: Iterable[Measured]) -> None:
 
 
 def show_needs(rows: list[Row], names: dict[str, str], truth: Row) -> None:
-    """Needed tasks of every kind of case and client against the truth, and the check that a share of its cases skipped
-    by itself.
+    """Compares the needed tasks of every kind of case and client with the truth.
+
+    It also reports separately the check that a share of its cases skipped.
     """
     counts: dict[str, list[int]] = {"every regular task": [0, 0, 0], "the skipped check": [0, 0, 0]}
     for industry, of in truth["industries"].items():

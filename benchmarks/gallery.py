@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The first plans of every shared log, of n8n, BPMN and an ugly export on one page: pictures, figures, and what must
-hold of each.
+"""Shows the first plans of every shared log, of n8n, BPMN and an ugly export on one page.
+
+The page has pictures, figures, and the results of checks on each.
 
     .venv/bin/python benchmarks/gallery.py DATA_DIR OUT_DIR [--bench DIR] [--scores DIR]
         [--only NAME ...] [--requests 3] [--cases 1500]
@@ -71,8 +72,9 @@ class Ran:
 
 
 def run(source: Source, work: Path, shows_only: bool) -> Ran:
-    """History, intakes, lake and plans of one source below `work`, which is made anew; with `shows_only` looked at as
-    it lies there.
+    """Makes history, intakes, lake and plans of one source below `work`.
+
+    With `shows_only` the folder is read as it is; otherwise it is made again.
     """
     kept = work / "ran.json"
     if not shows_only:

@@ -1,5 +1,6 @@
-"""What must hold for every first plan of the gallery, told from the rows of the lake alone: no code of generation is
-asked.
+"""Checks what must hold for every first plan of the gallery, from the rows of the lake alone.
+
+It calls no code of generation.
 """
 
 import re
@@ -33,8 +34,9 @@ class Check:
 
 @dataclass(frozen=True)
 class Case:
-    """A case of history. `before`: of each task the positions that it directly follows, for a flow or a model need be
-    no sequence.
+    """A case of history.
+
+    `before`: the positions that each task directly follows, because a flow or a model need not be a sequence.
     """
 
     tasks: Sequence[str]
@@ -85,9 +87,11 @@ class Case:
 
 @dataclass(frozen=True)
 class Plan:
-    """A rank-1 workflow. `head`, `steps`, `links`, `flow`: its rows of workflows/optimized, tasks, edges and
-    expected_flow; `kinds`: the activity kind by task id; `history`: every case; `near`: the near ones; `printed`:
-    what `opus best` and `opus explain` say of it.
+    """A rank-1 workflow.
+
+    `head`, `steps`, `links`, `flow`: its rows of workflows/optimized, tasks, edges and expected_flow; `kinds`: the
+    activity kind by task id; `history`: every case; `near`: the similar cases; `printed`: the output of `opus best` and
+    `opus explain`.
     """
 
     head: Mapping[str, Any]
@@ -161,8 +165,9 @@ def checks(plan: Plan) -> list[Check]:
 
 
 def _ends(name: str, plan: Plan, ends: Callable[[Case], set[str]], side: int) -> Check:
-    """The steps at one end, and the event or step at that end of all that is expected, each against the cases that
-    have it. A step from which a return to earlier work is expected is no end.
+    """Checks that similar cases begin and end with the steps at the two ends, and with the events expected there.
+
+    A step from which a return to earlier work is expected is no end.
     """
     cases = [case for case in plan.similar if case.has_ended]
     steps = set(plan.titles) - {pair[1 - side] for pair in plan.work}
@@ -198,8 +203,10 @@ def _share(task: str, cases: Iterable[Case], ends: Callable[[Case], set[str]]) -
 
 
 def _pairs(plan: Plan) -> Check:
-    """Every pair of steps was seen, with or without events between, or a person, a new step or a majority of cases
-    explains it; and what is expected to happen was seen, events included.
+    """Checks that every pair of steps was observed, or is explained otherwise.
+
+    Events may lie between. A person, a new step or a majority of cases explains a pair. What is expected to happen must
+    have been observed, events included.
     """
     name = "consecutive pairs seen or explained"
     whole = {pair for case in plan.history for pair in case.pairs}
@@ -246,8 +253,10 @@ def _no_outcome(plan: Plan) -> Check:
 
 
 def _no_idle(plan: Plan) -> Check:
-    """Every step was done by enough of the similar cases of which it is known whether they do it: an open case that
-    has not done it yet may still do it. Where these are few, it cannot be told.
+    """Checks that enough of the similar cases executed every step.
+
+    Only cases count of which this is known: an open case may still execute it. Where these are few, the check has no
+    result.
     """
     name, cases = "no idle step", [case for case in plan.similar if case.success is not False]
     known = {step["task_id"] for step in plan.tasks if step["origin"] not in ("new", "decision")}
@@ -281,9 +290,7 @@ def _evidence(plan: Plan) -> Check:
 
 
 def _assumed(plan: Plan) -> Check:
-    """Beside each total stands what of it is assumed, and of how many steps nothing is known, wherever a person reads
-    it.
-    """
+    """Checks that each total states its assumed share and its number of unknown steps, wherever a person reads it."""
     name, head = "assumed share shown", plan.head
     wanted = [
         f"{100 * head[c]:.1f} % assumed"
@@ -310,8 +317,9 @@ def _assumed(plan: Plan) -> Check:
 
 
 def _unfounded(plan: Plan) -> Check:
-    """No figure where nothing was observed or stated: neither a success of priors, nor a cost or time of unknown
-    steps, nor a Reward without a stated gain.
+    """Checks that no figure is shown where nothing was observed or stated.
+
+    That is a success of priors, a cost or time of unknown steps, or a Reward without a stated gain.
     """
     work, head = [step for step in plan.steps if step["kind"] in ("task", "review")], plan.head
     wrong = []
@@ -338,8 +346,9 @@ def _names(plan: Plan) -> dict[str, str]:
 
 
 def node_f1(plan: Plan, done: Sequence[str], names: Callable[[str], Iterable[str]]) -> float | None:
-    """F1 of the sets of activities, events included, against all that really happened; `names`: the raw names of a
-    task. None where that is not known.
+    """Returns the F1 of the predicted activities, events included, against what really happened.
+
+    `names`: the raw names of a task. Returns None where it is not known what happened.
     """
     if not done:
         return None

@@ -1,5 +1,6 @@
-"""Predictions for a whole log, scored by the shared plans.py beside its controls: everything that happened, and work
-steps alone.
+"""Scores predictions for a whole log with the shared plans.py, next to its controls.
+
+All that happened is scored, and work steps alone.
 """
 
 import gzip
@@ -21,8 +22,10 @@ _DIFFERENCE = re.compile(rf"^  minus (nearest request|most frequent plan) +node 
 
 @dataclass(frozen=True)
 class Score:
-    """Of one way of scoring: the number of requests, F1 of nodes and links, and each less the better control with its
-    95 % interval.
+    """The result of one kind of scoring.
+
+    It has the number of requests, the F1 of nodes and links, and the difference of each from the better control with
+    its 95 % interval.
     """
 
     what: str
@@ -42,9 +45,10 @@ class Scores:
 
 
 def scored(place: Path, bench: Path) -> Scores:
-    """`place` holds gold/train.jsonl.gz, gold/test.jsonl.gz and predictions.jsonl, and for work steps alone
-    steps.jsonl and events.json, as benchmarks/logplans.py writes them. Only what was predicted is asked. Empty
-    where there are no predictions.
+    """Scores the predictions in `place`; empty where there are none.
+
+    `place` holds gold/train.jsonl.gz, gold/test.jsonl.gz and predictions.jsonl, and for work steps alone steps.jsonl
+    and events.json, as benchmarks/logplans.py writes them. Only predicted requests count.
     """
     if not (place / "predictions.jsonl").exists():
         return Scores()
@@ -76,8 +80,9 @@ def scored(place: Path, bench: Path) -> Scores:
 
 
 def read_scores(what: str, printed: str) -> Score:
-    """The first part of what plans.py prints, which is of all requests; the better control is the one with the higher
-    F1, of nodes and of links each.
+    """Reads the first part of the output of plans.py, which covers all requests.
+
+    The better control is the one with the higher F1, of nodes and of links each.
     """
     part = printed.split("\nnew, ")[0]
     means = {m[1]: (float(m[2]), float(m[5])) for m in _MEAN.finditer(part)}

@@ -1,5 +1,6 @@
-"""What the gallery runs: each shared log, the n8n flows, the BPMN models and an ugly export, as files of history and a
-few requests.
+"""Defines the sources of the gallery: shared logs, n8n flows, BPMN models and an ugly export.
+
+Each gives files of history and a few requests.
 """
 
 import csv
@@ -43,8 +44,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Source:
-    """One thing to run. `write` puts its files of history into a folder; `is_table`: `opus init` reads them;
-    `activity`: what the requests' plans call an activity of which history has this raw name.
+    """One source to run.
+
+    `write` puts its files of history into a folder; `is_table`: `opus init` reads them; `activity`: the name that the
+    requests' plans use for a raw name of history.
     """
 
     name: str
@@ -109,7 +112,10 @@ def _of_log(log: Path, bench: Path, work: Path, most: int, cases: int) -> Source
 
 
 def _some_cases(train: Path, to: Path, cases: int) -> Path:
-    """The events of some cases of a log, drawn with a fixed seed (the last ones are those that history has cut short)."""
+    """Returns the events of some cases of a log, drawn with a fixed seed.
+
+    The last cases are those that history has cut short.
+    """
     with train.open(newline="") as file:
         rows = list(csv.DictReader(file))
     begun = list(dict.fromkeys(row["case_id"] for row in rows))
@@ -122,8 +128,9 @@ def _some_cases(train: Path, to: Path, cases: int) -> Path:
 
 
 def _ugly(source: Source) -> Source:
-    """The same log as a German office would export it: semicolons, cp1252, three forms of dates, decimal commas with a
-    euro sign.
+    """Writes the same log as a German office would export it.
+
+    It has semicolons, cp1252, three forms of dates, and decimal commas with a euro sign.
     """
 
     def write(folder: Path) -> list[Path]:

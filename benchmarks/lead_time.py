@@ -40,8 +40,9 @@ MS_PER_HOUR = 3.6e6
 
 @dataclass(frozen=True)
 class Scores:
-    """Shares of cases within the predicted median and 90th percentile, and the median and mean absolute error in
-    hours.
+    """Shares of cases within the predicted median and 90th percentile.
+
+    It also has the median and the mean absolute error in hours.
     """
 
     within_p50: float
@@ -89,8 +90,9 @@ def main() -> int:
 
 
 def cases(folder: Path) -> pa.Table:
-    """A source's cases in the form of wkg/cases, each task under its own name, in the order of their starts; those
-    with a lead time.
+    """Returns a source's cases with a lead time in the form of wkg/cases, in the order of their starts.
+
+    Each task has its own name.
     """
     found = cases_of(folder, _Names())
     starts = np.array(

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Predict what will be done for cases of which only the attributes are known, with the real pipeline, in a lake of its
-own.
+"""Predicts plans for cases of which only the attributes are known, with the real pipeline in a lake of its own.
 
     .venv/bin/python benchmarks/logplans.py DIR PREDICTIONS.jsonl [--work DIR] [--steps STEPS.jsonl] [--most N]
 

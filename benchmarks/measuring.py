@@ -22,7 +22,9 @@ PAGE = 4096
 
 @dataclass(frozen=True)
 class Measured:
-    """One child: wall seconds, CPU seconds of it and its children, peak resident bytes of all of them together (four
+    """The cost of one child process.
+
+    It has wall seconds, CPU seconds of it and its children, and the peak resident bytes of all of them together (four
     samples a second).
     """
 
@@ -46,7 +48,10 @@ def lay_out(file: Path, history: Path, name: str | None = None) -> Path:
 
 
 def opus(work: Path, *arguments: str) -> Measured:
-    """Run `opus --lake lake ...` in `work`; exit code 1 (a file was rejected whole) is a result, any other a failure."""
+    """Runs `opus --lake lake ...` in `work`.
+
+    Exit code 1 (a file was rejected whole) is a result, any other a failure.
+    """
     command = [sys.executable, "-m", "opus_pipelines.cli.main", "--lake", "lake", *arguments]
     started, peak, cpu = time.monotonic(), 0, 0.0
     process = subprocess.Popen(command, cwd=work, stderr=(work / "log.txt").open("ab"))
@@ -76,8 +81,9 @@ def query(work: Path, sql: str) -> list[dict[str, Any]]:
 
 
 class Family:
-    """This process and all its descendants while the context lasts, looked at four times a second; those that ended
-    count, killed or not.
+    """Measures this process and all its descendants while the context lasts, four times a second.
+
+    Descendants that ended count too, killed or not.
 
     `cpu_seconds`: spent since the start; `largest_bytes`: the most that a descendant had resident, the JVM left out.
     """

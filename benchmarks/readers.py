@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Reading speed of XES beside the fastest reader that pm4py uses (rustxes): one file, and eight on all cores, in turn
-in the same run.
+"""Compares the reading speed of XES with the fastest reader that pm4py uses (rustxes).
+
+One file, and eight on all cores, are read in turn in the same run.
 
     .venv/bin/python benchmarks/readers.py EVENT_LOGS --peer PYTHON [--log bpic2012.xes.gz] [--rounds 3]
         [--files 8] [--processes 2]

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Time and peak memory of `opus rebuild` over real history: all of it together, and with --each every source in a lake
-of its own.
+"""Measures time and peak memory of `opus rebuild` over real history: all together, or with --each one by one.
 
     .venv/bin/python benchmarks/rebuild.py FILE... [--each] [--work DIR]
 

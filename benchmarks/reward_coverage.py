@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Do the 90 % intervals of Rewards hold the Reward that the truth earns: measured on every ranked workflow of the
-sample.
+"""Measures whether the 90 % intervals of Rewards contain the true Reward, on every ranked workflow of the sample.
 
     PYTHONPATH=. .venv/bin/python benchmarks/reward_coverage.py [--seeds N] [--first SEED] [--runs R] [--work DIR]
 
@@ -49,8 +48,9 @@ Truth = dict[str, Any]
 
 @dataclass(frozen=True)
 class Seen:
-    """One ranked workflow: its Reward with interval, what the truth earns with it, and what product form and exact
-    inference say.
+    """One ranked workflow: its Reward with interval, and its true Reward.
+
+    It also has the results of product form and of exact inference.
     """
 
     intention: tuple[int, str]  # seed, id
@@ -128,8 +128,9 @@ def generated(work: Path, seed: int, encoder: Encoder) -> tuple[Truth, list[Reco
 
 
 def seen(seed: int, truth: Truth, results: Sequence[RecordedResult], runs: int) -> Iterator[Seen]:
-    """Every ranked workflow; one that the truth cannot carry out is named and left out. Intentions come as the kinds
-    do.
+    """Returns every ranked workflow, in the order of the kinds.
+
+    A workflow that the truth cannot carry out is named and left out.
     """
     kinds = {(i["client"], i["contract"], i["intake"]): iter(i["kinds"]) for i in truth["intakes"]}
     for result in results:

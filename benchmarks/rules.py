@@ -34,8 +34,9 @@ Label = dict[str, Any]
 
 @dataclass
 class Score:
-    """Counts over sentences, and the errors as text. `found`: labelled rules that were read; `right`: read rules with
-    a label.
+    """Counts over sentences, and the errors as text.
+
+    `found`: labelled rules that were read; `right`: read rules with a label.
     """
 
     labelled: int = 0
@@ -61,8 +62,9 @@ def rows_of(part: str) -> list[dict[str, Any]]:
 
 
 def read_procedure(sentences: Sequence[str], style: str) -> list[list[ProcedureStatement]]:
-    """What the reader reads of a procedure, by sentence. The sentences are one document: headings and tables are told
-    as in real work.
+    """Returns the statements that the reader reads in a procedure, by sentence.
+
+    The sentences form one document, so that headings and tables are recognised as in real work.
     """
     gap = "\n" if style in TIGHT else "\n\n"
     step = len(gap)

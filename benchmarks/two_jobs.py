@@ -1,6 +1,4 @@
-"""What the benchmarks share that predict with the real pipeline: a folder to work in, both jobs in it, and the rows
-that come of them.
-"""
+"""Gives the benchmarks of predictions a folder to work in, both jobs in it, and the rows of their results."""
 
 import json
 import shutil

@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def package_of(file: str) -> str:
-    """Returns the first package below opus_pipelines, or the top folder elsewhere; a root module counts as its folder."""
+    """Returns the first package below opus_pipelines, or else the top folder; a root module counts as its folder."""
     parts = Path(file).parts
     depth = 2 if parts[0] == "opus_pipelines" and len(parts) > 2 else 1
     return "/".join(parts[:depth])

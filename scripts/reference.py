@@ -1,5 +1,6 @@
-"""Writes the pages of docs/reference that are made from code: settings, datasets, commands and checks; and the table
-of packages in docs/architecture.md. `make docs` runs it.
+"""Writes the pages of docs/reference that are made from code: settings, datasets, commands and checks.
+
+It also writes the table of packages in docs/architecture.md. `make docs` runs it.
 
 With --check it changes nothing and exits 1 when a page is out of date.
 """
@@ -66,7 +67,7 @@ def _default(value: Any) -> str:
 
 
 def data_dictionary() -> str:
-    """Return one table for each dataset: every column, its type, its meaning; then the tasks inside an implementation."""
+    """Return one table for each dataset: its columns, their types and meanings; then the tasks of an implementation."""
     parts = [
         f"## {d.name}\n\n{d.about}; view `{d.view}`, rows by {', '.join(f'`{k}`' for k in d.key)}"
         + (f", partitions {', '.join(f'`{p}`' for p in d.partitions)}" if d.partitions else "")
@@ -103,8 +104,9 @@ def _command(name: str, command: click.Command) -> str:
 
 
 def _about_and_examples(command: click.Command) -> tuple[str, list[str]]:
-    """Return the paragraphs of a command's help and its examples: the paragraph that begins with 'Example:', a line
-    each.
+    """Return the paragraphs of a command's help, and its examples.
+
+    The examples are the lines of the paragraph that begins with 'Example:'.
     """
     paragraphs = inspect.cleandoc(command.help or "").split("\n\n")
     kept = [p.removeprefix("\b\n") for p in paragraphs]

@@ -234,8 +234,9 @@ class NameMap:
 
 
 def environment(code: Path) -> dict[str, str]:
-    """The variables that the pipeline runs with: those of this process without OPUS_*, nothing from a model hub, and a
-    Java.
+    """Returns the variables that the pipeline runs with.
+
+    They are those of this process without OPUS_*, with a Java, and without access to a model hub.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OPUS_")}
     java = subprocess.run(

@@ -47,8 +47,8 @@ def _declared(group: str, _path: tuple[str, ...]) -> Mapping[str, "EntryPoint"]:
 class Registry(Generic[T]):
     """The entries of one kind, by name.
 
-    `built_in` maps a name to the entry, or to `module:attribute`, which is imported when the entry is used. `misfit` returns the reason
-    why a loaded entry does not follow its protocol, or an empty text when it does.
+    `built_in` maps a name to the entry, or to `module:attribute`, which is imported when the entry is used.
+    `misfit` returns the reason why a loaded entry does not follow its protocol, or an empty text when it does.
     """
 
     def __init__(self, group: str, built_in: Mapping[str, T | str], misfit: Callable[[str, Any], str]) -> None:

@@ -106,7 +106,7 @@ class Lake:
         return pointer["snapshot"] if pointer else None
 
     def rolled_back_from(self) -> list[str]:
-        """Returns the snapshots that a person rolled back from. The list is empty where the newest snapshot is current."""
+        """Returns the snapshots that a person rolled back from; none where the newest is current."""
         pointer = read_json(self.root / "wkg" / "current.json") or {}
         return list(pointer.get("rolled_back_from", ()))
 

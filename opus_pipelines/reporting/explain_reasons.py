@@ -10,9 +10,7 @@ Row = dict[str, Any]
 
 
 def why_lines(row: Row) -> list[str]:
-    """What turned the proposal into this workflow, what its reviews and dearer ways earn, and what keeps it from
-    earning more.
-    """
+    """Describes the edits of the proposal, what its reviews and more expensive execution modes earn, and its limits."""
     lines = ["Why done so"]
     for words, edits in (("changed", row["edits"]), ("worth it", row["choices"])):
         lines += [f"  {_changed(edit) or words}: {edit['what']}: {_earned(edit)}" for edit in edits or []]

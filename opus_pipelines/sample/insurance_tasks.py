@@ -16,9 +16,11 @@ TASKS = by_name(
         ("claim notice",),
         ("claim file",),
         {
-            "code": "Run intake_register: create the claim file from the notice, set the reference, the line of business and the date of "
+            "code": "Run intake_register: create the claim file from the notice, set the reference, the line of "
+            "business and the date of "
             "loss.",
-            "human": "Open a claim file by hand, copy the notice into it and set reference, line of business and date of loss.",
+            "human": "Open a claim file by hand, copy the notice into it and set reference, line of business and "
+            "date of loss.",
         },
         (code(0.75, 0.993, 0.02, 2.4), human(0.25, 0.985, 0.03, 5)),
     ),
@@ -28,10 +30,12 @@ TASKS = by_name(
         ("claim file", "policy schedule"),
         ("coverage decision",),
         {
-            "model": "Read the policy schedule and endorsements. State whether the policy was in force on the date of loss, which section "
+            "model": "Read the policy schedule and endorsements. State whether the policy was in force on the date "
+            "of loss, which section "
             "answers the loss, "
             "the excess, and any limit or exclusion that applies. Quote the clause.",
-            "human": "Open the policy, compare its period, sections, excess and endorsements with the loss, and record the coverage "
+            "human": "Open the policy, compare its period, sections, excess and endorsements with the loss, and "
+            "record the coverage "
             "decision.",
         },
         (large(0.5, 0.985, 0.10, 5200, 420), small(0.3, 0.93, 0.04, 5200, 380), human(0.2, 0.98, 0.15, 11)),
@@ -42,7 +46,8 @@ TASKS = by_name(
         ("claim file", "claim notice"),
         ("claim facts",),
         {
-            "model": "List the facts of the loss as fields: what happened, where, when, what is damaged, who else was there. "
+            "model": "List the facts of the loss as fields: what happened, where, when, what is damaged, who else "
+            "was there. "
             "Leave a field empty where the notice is silent; never guess."
         },
         (small(0.6, 0.955, 0.05, 2600, 520), large(0.4, 0.985, 0.12, 2600, 560)),
@@ -53,7 +58,8 @@ TASKS = by_name(
         ("claim facts",),
         ("document request",),
         {
-            "code": "Run chase_documents: send the standard request for the items on the missing list and set a reminder for seven days.",
+            "code": "Run chase_documents: send the standard request for the items on the missing list and set a "
+            "reminder for seven days.",
             "human": "Telephone or write to the policyholder, name the missing items and agree a date for them.",
         },
         (code(0.65, 0.995, 0.03, 3.0), human(0.35, 0.99, 0.08, 9)),
@@ -64,9 +70,11 @@ TASKS = by_name(
         ("photographs", "claim facts"),
         ("glass decision",),
         {
-            "model": "Look at the photographs of the glass. A chip below 25 mm outside the driver's view is repaired; everything else is "
+            "model": "Look at the photographs of the glass. A chip below 25 mm outside the driver's view is "
+            "repaired; everything else is "
             "replaced. State which, and why.",
-            "human": "Measure the damage on the photographs and decide between repair and replacement by the glass rule.",
+            "human": "Measure the damage on the photographs and decide between repair and replacement by the glass "
+            "rule.",
         },
         (large(0.65, 0.95, 0.3, 3800, 260), human(0.35, 0.965, 0.35, 8)),
     ),
@@ -76,7 +84,8 @@ TASKS = by_name(
         ("glass decision",),
         ("fitter booking",),
         {
-            "code": "Run fitter_booking: offer the three nearest slots of the network and book the one that the driver takes.",
+            "code": "Run fitter_booking: offer the three nearest slots of the network and book the one that the "
+            "driver takes.",
             "human": "Call a fitter of the network and the driver, and agree a time and a place.",
         },
         (code(0.7, 0.988, 0.02, 4.5), human(0.3, 0.985, 0.04, 10)),
@@ -87,8 +96,10 @@ TASKS = by_name(
         ("claim facts", "statements"),
         ("liability split",),
         {
-            "human": "Read both statements and the sketch, apply the liability table and record the split with its reason.",
-            "model": "Compare both statements with the liability table. Give the split in per cent, the row of the table, and what speaks "
+            "human": "Read both statements and the sketch, apply the liability table and record the split with its "
+            "reason.",
+            "model": "Compare both statements with the liability table. Give the split in per cent, the row of the "
+            "table, and what speaks "
             "against it.",
         },
         (human(0.6, 0.975, 0.12, 22), large(0.4, 0.96, 0.10, 6100, 640)),
@@ -99,9 +110,11 @@ TASKS = by_name(
         ("claim facts", "claims history"),
         ("fraud score",),
         {
-            "code": "Run fraud_screen over claims history, telephone numbers and repairers, and attach the score with its three strongest "
+            "code": "Run fraud_screen over claims history, telephone numbers and repairers, and attach the score "
+            "with its three strongest "
             "indicators.",
-            "model": "Compare the claim with the list of indicators. Name each one that is met, with the sentence of the file that meets "
+            "model": "Compare the claim with the list of indicators. Name each one that is met, with the sentence of "
+            "the file that meets "
             "it.",
         },
         (code(0.7, 0.99, 0.03, 6.0), small(0.3, 0.96, 0.04, 3400, 300)),
@@ -112,7 +125,8 @@ TASKS = by_name(
         ("claim facts", "vehicle"),
         ("engineer report",),
         {
-            "human": "Inspect the vehicle at the garage. Confirm that the damage fits the account, note earlier damage, and state "
+            "human": "Inspect the vehicle at the garage. Confirm that the damage fits the account, note earlier "
+            "damage, and state "
             "repairable or total loss with the market value."
         },
         (human(1.0, 0.99, 0.5, 65),),
@@ -123,7 +137,8 @@ TASKS = by_name(
         ("claim facts", "property"),
         ("adjuster report",),
         {
-            "human": "Visit the home. Find the cause, take moisture readings or measurements room by room, photograph everything and list "
+            "human": "Visit the home. Find the cause, take moisture readings or measurements room by room, "
+            "photograph everything and list "
             "what is beyond repair."
         },
         (human(1.0, 0.99, 0.5, 95),),
@@ -134,7 +149,8 @@ TASKS = by_name(
         ("claim facts",),
         ("drying order",),
         {
-            "human": "Order the drying contractor, agree the number of dehumidifiers and the date of the first reading.",
+            "human": "Order the drying contractor, agree the number of dehumidifiers and the date of the first "
+            "reading.",
             "code": "Run drying_order: send the room list to the contractor on duty and store the confirmation.",
         },
         (human(0.6, 0.985, 0.05, 14), code(0.4, 0.98, 0.02, 5.0)),
@@ -145,7 +161,8 @@ TASKS = by_name(
         ("claim facts",),
         ("emergency works order",),
         {
-            "human": "Send the emergency contractor for a tarpaulin or boarding, and note the cost limit that was agreed."
+            "human": "Send the emergency contractor for a tarpaulin or boarding, and note the cost limit that was "
+            "agreed."
         },
         (human(1.0, 0.99, 0.05, 18),),
     ),
@@ -155,7 +172,8 @@ TASKS = by_name(
         ("claim facts", "weather record"),
         ("storm confirmation",),
         {
-            "code": "Run weather_lookup for postcode and date of loss; a gust of 55 mph or more within ten miles confirms a storm."
+            "code": "Run weather_lookup for postcode and date of loss; a gust of 55 mph or more within ten miles "
+            "confirms a storm."
         },
         (code(1.0, 0.992, 0.02, 3.5),),
     ),
@@ -165,7 +183,8 @@ TASKS = by_name(
         ("claim facts",),
         ("police report",),
         {
-            "human": "Ask the police station for the report by crime reference, and compare date, place and listed items with the claim.",
+            "human": "Ask the police station for the report by crime reference, and compare date, place and listed "
+            "items with the claim.",
             "code": "Run police_portal with the crime reference and attach the report when it comes.",
         },
         (human(0.6, 0.985, 0.10, 16), code(0.4, 0.98, 0.03, 8.0)),
@@ -177,7 +196,8 @@ TASKS = by_name(
         ("claim facts", "police report"),
         ("signed statement",),
         {
-            "human": "Interview the policyholder about the break-in and each item: when bought, for how much, where kept, what proves it. "
+            "human": "Interview the policyholder about the break-in and each item: when bought, for how much, where "
+            "kept, what proves it. "
             "Have the statement signed."
         },
         (human(1.0, 0.99, 0.5, 80),),
@@ -188,9 +208,11 @@ TASKS = by_name(
         ("item list",),
         ("valuation",),
         {
-            "model": "For each item find a current replacement of like kind and quality and its price; mark items above the single "
+            "model": "For each item find a current replacement of like kind and quality and its price; mark items "
+            "above the single "
             "article limit.",
-            "human": "Price each item from current catalogues, apply wear where the policy says so, and mark items above the single "
+            "human": "Price each item from current catalogues, apply wear where the policy says so, and mark items "
+            "above the single "
             "article limit.",
         },
         (large(0.6, 0.94, 0.15, 4700, 900), human(0.4, 0.955, 0.2, 34)),
@@ -201,7 +223,8 @@ TASKS = by_name(
         ("engineer report", "adjuster report"),
         ("repair estimate",),
         {
-            "human": "Price each item of the report by the schedule of rates, add labour and materials, and state the total before and "
+            "human": "Price each item of the report by the schedule of rates, add labour and materials, and state "
+            "the total before and "
             "after excess.",
             "code": "Run rate_card over the items of the report and return the total before and after excess.",
         },
@@ -213,9 +236,11 @@ TASKS = by_name(
         ("claim file",),
         ("review note",),
         {
-            "human": "Go through coverage, liability, report and figures as if for the first time. Send the file back where a figure has "
+            "human": "Go through coverage, liability, report and figures as if for the first time. Send the file "
+            "back where a figure has "
             "no support.",
-            "model": "Check each figure of the settlement against the documents of the file. List every figure without support; answer "
+            "model": "Check each figure of the settlement against the documents of the file. List every figure "
+            "without support; answer "
             "PASS only when there is none.",
         },
         (human(0.65, 0.985, 0.5, 24), large(0.35, 0.97, 0.35, 9800, 700)),
@@ -234,7 +259,8 @@ TASKS = by_name(
         ("approval",),
         ("payment",),
         {
-            "code": "Run pay_out: pay the approved amount less excess to the checked account and store the payment reference."
+            "code": "Run pay_out: pay the approved amount less excess to the checked account and store the payment "
+            "reference."
         },
         (code(1.0, 0.995, 0.01, 2.8),),
     ),
@@ -244,7 +270,8 @@ TASKS = by_name(
         ("payment",),
         ("outcome letter",),
         {
-            "model": "Write a letter of at most 150 words: what was decided, the amount, when it arrives, and whom to ask. No jargon.",
+            "model": "Write a letter of at most 150 words: what was decided, the amount, when it arrives, and whom "
+            "to ask. No jargon.",
             "code": "Run letter_outcome with the standard text for this kind of claim.",
         },
         (small(0.65, 0.985, 0.02, 1500, 260), code(0.35, 0.99, 0.02, 1.8)),
