@@ -19,6 +19,9 @@ from opus_pipelines.lwm.markov import beam
 from opus_pipelines.wkg.steiner_tree import SubWKG
 
 Tasks = tuple[str, ...]
+PER_SUBGRAPH = 8  # sequences of similar cases
+BEAMS_PER_SUBGRAPH = 4  # new walks
+_PRIOR_WEIGHT = 0.2  # of the prior success rate 1/2, and of a walk relative to a sequence of history
 
 
 def combined_sequence(demands: Sequence[ProcessDemand], best: Sequence[Sequence[Tasks]]) -> Tasks | None:
@@ -28,7 +31,7 @@ def combined_sequence(demands: Sequence[ProcessDemand], best: Sequence[Sequence[
     that holds all its critical tasks. Of the models after the first, only the tasks count that are critical or that
     are already in the sequence. Returns None where there are fewer than two processes, or one of them has no model.
     """
-    best_models = [_best_model(demand, found) for demand, found in zip(demands, best, strict=True)]
+    best_models = [_best_model(demand, sequences) for demand, sequences in zip(demands, best, strict=True)]
     if len(demands) < 2 or not all(best_models):
         return None
     first, *others = best_models
@@ -50,11 +53,6 @@ def merge_sequences(first: Tasks, second: Tasks) -> Tasks:
 
 def _best_model(demand: ProcessDemand, sequences: Sequence[Tasks]) -> Tasks:
     return next((tasks for tasks in sequences if all(group & set(tasks) for group in demand.critical)), ())
-
-
-PER_SUBGRAPH = 8
-BEAMS_PER_SUBGRAPH = 4
-_PRIOR_WEIGHT = 0.2
 
 
 class HistoryBackend:

@@ -124,7 +124,9 @@ class LargeWorkModel(Protocol):
 class BackendFactory(Protocol):
     """Makes a backend, which loads what it needs with its first request."""
 
-    def __call__(self) -> LargeWorkModel: ...
+    def __call__(self) -> LargeWorkModel:
+        """Return a new backend."""
+        ...
 
 
 LWM_BACKENDS: Registry[BackendFactory] = Registry(  # by the name that `generation.lwm_backend` states

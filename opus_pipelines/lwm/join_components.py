@@ -14,23 +14,23 @@ from opus_pipelines.workflow.task_order import INPUT, OUTPUT
 
 Similarity = Callable[[str, str], float]
 STEP = 0.05  # Δα
-LEAST = 0.3  # α below which nothing is alike: the guard without which a WKG that is itself in parts would never end it
+LEAST = 0.3  # α below which no tasks are similar; it ends the search where the WKG itself is not connected
 MOST_ADDED = 60
 
 
 def join_components(
-    wfg: WFG, graph: WorkGraph, similarity: Similarity, step: float = STEP, least: float = LEAST, most: int = MOST_ADDED
+    wfg: WFG, graph: WorkGraph, similarity: Similarity, least: float = LEAST, most: int = MOST_ADDED
 ) -> WFG:
     """Add tasks and edges, with origin `algorithm2`, until the WFG is connected.
 
-    Each round lowers the threshold α by `step`. It adds every task of the WKG that is a neighbour of a task of the
+    Each round lowers the threshold α by `STEP`. It adds every task of the WKG that is a neighbour of a task of the
     WFG with a similarity of at least α, with the edges of the WKG between the two (paper: GAT_WKG), and the edges
     of the WKG between tasks of the WFG with such a similarity. Returns the WFG unchanged where α falls below
     `least`, or more than `most` tasks are added, before it is connected.
     """
     joined, alpha = wfg, 1.0
     while len(connected_components(joined)) > 1:
-        alpha = round(alpha - step, 9)
+        alpha = round(alpha - STEP, 9)
         joined = _enhanced(joined, graph, similarity, alpha)
         if alpha < least or len(joined.nodes) > len(wfg.nodes) + most:
             return wfg

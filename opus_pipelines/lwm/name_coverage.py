@@ -10,7 +10,7 @@ import numpy as np
 
 from opus_pipelines.embedding.text_parts import plain
 
-WORDS_WEIGHT = 0.6  # shared words beside a cosine of 1
+WORDS_WEIGHT = 0.6  # weight of the shared words, relative to that of the cosine
 FIT = 0.3  # where a name fits as likely as not (tuned on folds that are not reported)
 SOFTNESS = 0.06
 
@@ -67,8 +67,8 @@ _STOP = frozenset(
     re.findall(
         r"\w+",
         """
-    a all an and any as at be been by can do doe for from had has have if in is it its may must no not of on one or shall
-    should than that the their them then this to was were when which will with
+    a all an and any as at be been by can do doe for from had has have if in is it its may must no not of on one or
+    shall should than that the their them then this to was were when which will with
 """,
     )
 )

@@ -34,7 +34,7 @@ class ProcedureIndex:
         self._models: dict[str | None, SentenceTaskModel | None] = {}
 
     def __bool__(self) -> bool:
-        return self._rows.num_rows > 0
+        return bool(self._rows.num_rows)
 
     def model(self, industry: str | None) -> SentenceTaskModel | None:
         """Return the sentence-task model of an industry (None: of all industries).
@@ -58,7 +58,7 @@ class ProcedureIndex:
             parts_by_procedure[row["procedure_id"]].append(
                 (row, [c for c in cases if industry is None or c["industry"] == industry])
             )
-        rows = [found for parts in parts_by_procedure.values() if any(cases for _, cases in parts) for found in parts]
+        rows = [part for parts in parts_by_procedure.values() if any(cases for _, cases in parts) for part in parts]
         if not rows:
             return None
         parts_with_cases = [(_part(row), cases) for row, cases in rows]

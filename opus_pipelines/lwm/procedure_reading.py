@@ -5,7 +5,7 @@ for the task whose name fits it. A step that has a part of its own in the proced
 rules and their figures are this project's own.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -86,8 +86,8 @@ def parse_procedure(
         return None
     reader = _Reader(parts, industry, model, encode)
     part = reader.relevant_part(request)
-    steps, known, alike = reader.steps(part)
-    return ParsedProcedure(part.head or "", tuple(steps), known, alike) if steps else None
+    steps, explained_share, similar_share = reader.steps(part)
+    return ParsedProcedure(part.head or "", tuple(steps), explained_share, similar_share) if steps else None
 
 
 class _Reader:
@@ -181,14 +181,10 @@ class _Reader:
                 steps_by_task.setdefault(step.task_id, step)
                 probability[step.task_id] = 1 - (1 - probability.get(step.task_id, 0.0)) * (1 - step.probability)
         steps = [s for s in steps_by_task.values() if probability[s.task_id] >= LIKELY]
-        explained = [(known, alike) for _, known, alike in by_cause[len(causes) - len(part.sentences) :]] or [
-            (True, True)
-        ]
-        return (
-            steps,
-            sum(known for known, _ in explained) / len(explained),
-            sum(alike for _, alike in explained) / len(explained),
-        )
+        of_sentences = by_cause[len(causes) - len(part.sentences) :] or [([], True, True)]
+        explained = sum(is_explained for _, is_explained, _ in of_sentences) / len(of_sentences)
+        similar = sum(is_similar for *_, is_similar in of_sentences) / len(of_sentences)
+        return steps, explained, similar
 
     def _steps_of(self, cause: Sentence, without: Collection[str | None]) -> tuple[list[ProcedureStep], bool, bool]:
         """Return the steps that one sentence asks for.
@@ -256,8 +252,11 @@ class _Reader:
 
     def _ordered(self, steps: list[ProcedureStep]) -> list[ProcedureStep]:
         """Return the steps in the order of history where it is consistent, else in that of the procedure."""
-        before: Mapping[tuple[str, str], float] = self.model.order_weights
-        lead = lambda a, b: before.get((a.task_id, b.task_id), 0.0) - before.get((b.task_id, a.task_id), 0.0)
+        before = self.model.order_weights
+
+        def lead(a: ProcedureStep, b: ProcedureStep) -> float:
+            return before.get((a.task_id, b.task_id), 0.0) - before.get((b.task_id, a.task_id), 0.0)
+
         remaining, ordered = [*steps], []
         while remaining:
             first = next((a for a in remaining if all(lead(a, b) >= 0 for b in remaining if b is not a)), None)

@@ -47,7 +47,7 @@ def fit_noisy_or(
     return weights
 
 
-REFUSAL_WEIGHT = 0.2  # of a rightly refused case, beside one that succeeded
+REFUSAL_WEIGHT = 0.2  # of a rightly refused case, relative to one that succeeded
 REFUSAL_WITHOUT = 0.2  # of that, for the tasks it did not do
 ENOUGH = 8.0  # cases of one part beyond which more say no more
 MEANS_SHARE = 0.5  # a task that ends more cases than this share of those that do it is an end, not a means

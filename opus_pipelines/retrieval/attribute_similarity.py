@@ -20,22 +20,22 @@ from typing import Any
 import numpy as np
 
 TREES = 40
-LEAST_LEAF = 25  # cases a leaf; a leaf of few cases repeats them
+LEAST_LEAF = 25  # cases in a leaf; a leaf with few cases overfits
 MOST_FIT = 6_000  # cases that each tree is grown from
 FEATURES_TRIED = 0.5  # share of the features looked at for each cut, where they are many
 FEW_FEATURES = 8  # up to which all of them are looked at: the one that matters must not be missed
-CATEGORIES = 30  # values of one attribute that are told apart, the most frequent ones
+CATEGORIES = 30  # values of one attribute that get a column of their own, the most frequent ones
 LEAST_CATEGORY = 5  # cases that hold such a value
 NUMBER_SHARE = 0.95  # of an attribute's values that must be numbers, or times, for it to be one
 FEW_VALUES = 8  # distinct numbers up to which they are taken for names
-TARGETS = 60  # consecutive pairs that are predicted, beside the tasks
+TARGETS = 60  # consecutive pairs that are predicted, in addition to the tasks
 MOSTLY_ENDED = 0.8  # mean chance to have ended of consecutive cases, below which they mostly still run
 WINDOW_SHARE = 0.05  # of the cases, that many consecutive ones
 LEAST_WINDOW = 25  # cases
 LEAST_BEFORE = 0.3  # share of the cases that must lie before, or the forest learns from all of them
 LEAST_WEIGHT = 1e-3  # of a case that surely still runs
 USUAL = 0.99  # share of the cases from which a task or pair tells nothing
-_UNKNOWN = -1e12  # of an attribute that is not there: a cut tells it apart from every value
+_UNKNOWN = -1e12  # value of a missing attribute: a split separates it from every other value
 
 Attributes = Mapping[str, str]
 

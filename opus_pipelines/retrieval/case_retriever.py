@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.retrieval.routing import nearest_cases
 
-# A case `sharpness` less similar than the nearest model weighs 1/e of it; models are cases that did not fail. The
-# sharpness is
-# the distance to the ENOUGH-th model, within these bounds: one good text decides alone, many alike decide together.
+# A case whose cosine is lower by `sharpness` than that of the nearest model has 1/e of its weight; models are cases
+# that did not fail. The sharpness is the distance to the model number ENOUGH, within these bounds: one near case
+# decides alone, many equally near ones decide together.
 ENOUGH = 10
 SHARPEST, BLUNTEST = 0.005, 0.015
 _IN_STEP = ("tasks", "task_keys", "task_cost_usd", "task_duration_ms", "actor_kinds", "models", "actor_groups")
@@ -40,8 +40,8 @@ class CaseRetriever:
         self._refusal = np.array([x is False for x in self._cases["expected_outcome"].to_pylist()], dtype=bool)
 
     def __len__(self) -> int:
-        """How many have a vector."""
-        return self._cases.num_rows
+        """Return the number of cases with a vector."""
+        return len(self._place)
 
     def near(self, vector: np.ndarray, industry: str | None, top: int) -> list[SimilarCase]:
         """Return the `top` most similar cases of the industry, nearest first.
@@ -124,7 +124,8 @@ class CaseRetriever:
         )
         did_task = np.zeros(self._cases.num_rows, dtype=bool)
         did_task[done.to_numpy()] = True
-        return did_task & pc.fill_null(self._cases["success"], True).to_numpy()
+        did_task &= pc.fill_null(self._cases["success"], True).to_numpy()
+        return did_task
 
 
 def _weights(cosines: Sequence[float], is_model: Sequence[bool]) -> list[float]:

@@ -96,9 +96,12 @@ class ConstraintResolution:
     def resolve(self, rules: Sequence[Rule]) -> list[ResolvedRule]:
         """Return every demand of the rules in their order; the strong ones are resolved first."""
         listed = [(rule, demand) for rule in rules for demand in rule.demands]
-        last = lambda demand: (demand.kind in CHOICES, not demand.strong, demand.kind == "must_not_contain")
-        order = sorted(range(len(listed)), key=lambda n: (*last(listed[n][1]), n))
-        resolved = {n: self._resolve_demand(*listed[n]) for n in order}
+
+        def rank(place: int) -> tuple[bool, bool, bool]:
+            demand = listed[place][1]
+            return demand.kind in CHOICES, not demand.strong, demand.kind == "must_not_contain"
+
+        resolved = {n: self._resolve_demand(*listed[n]) for n in sorted(range(len(listed)), key=rank)}
         return list(dict.fromkeys(resolved[n] for n in range(len(listed))))
 
     def task_demanded(self, demand: RuleDemand, heading: str | None) -> str | None:
@@ -114,7 +117,7 @@ class ConstraintResolution:
 
     def _resolve_demand(self, rule: Rule, demand: RuleDemand) -> ResolvedRule:
         tasks, effect = self._resolved(demand, rule.sentence)
-        titles = [self.context.matcher.graph.tasks[t].title for t in tasks]
+        titles = list(map(self._title, tasks))
         value = demand.shown or _in_words(demand, titles or demand.clauses)
         place = self.context.elements.get(rule.sentence.element_id, rule.sentence.role)
         question = (
@@ -241,8 +244,7 @@ class ConstraintResolution:
             if ((then, task) if demand.after else (task, then)) not in self.pairs:
                 return "the order that it goes with has no effect"
             if demand.after and not self._is_required(then):
-                title = self.context.matcher.graph.tasks[then].title
-                return f"it holds where {title!r} is done, and not every way does that"
+                return f"it holds where {self._title(then)!r} is done, and not every way does that"
         if task in self.must_not_contain:
             return f"{STATED} or another rule demands the contrary"
         if not any(process.supports(task) for process in self.context.demands) or (
@@ -268,8 +270,7 @@ class ConstraintResolution:
             return "two of its options name the same step"
         if all(task in self.must_not_contain for task in tasks):
             return f"{STATED} or another rule demands the contrary"
-        title = lambda task: self.context.matcher.graph.tasks[task].title
-        required = [title(task) for task in tasks if self._is_required(task)]
+        required = [self._title(task) for task in tasks if self._is_required(task)]
         if demand.kind == "exactly_one_of" and len(required) > 1:
             both = " and ".join(map(repr, required))
             return f"history or another rule needs both {both}; state exactly_one_of if only one may be"
@@ -285,8 +286,11 @@ class ConstraintResolution:
         """
         if len(set(tasks)) < len(tasks):
             return "the step and what its time is counted from are the same step"
-        title = self.context.matcher.graph.tasks[tasks[0]].title
-        return None if self.context.is_timed(tasks[0]) else f"history tells no waiting and no working time of {title!r}"
+        return (
+            None
+            if self.context.is_timed(tasks[0])
+            else f"history tells no waiting and no working time of {self._title(tasks[0])!r}"
+        )
 
     def _must_not_contain(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
         (task,) = tasks
@@ -311,6 +315,9 @@ class ConstraintResolution:
             return "no way in which history did this work goes in this order"
         self.pairs.add((first, then))
         return None
+
+    def _title(self, task: str) -> str:
+        return self.context.matcher.graph.tasks[task].title
 
     def _share(self, task: str) -> float:
         successes = [c for c in self.context.demands[0].cases if c.success is not False]

@@ -40,8 +40,8 @@ class RuleConstraints:
     @property
     def not_applied(self) -> int:
         """Return the number of sentences that may concern this intake and have no constraint in force."""
-        held = {(d.sentence, d.place) for d in self.rules if d.is_in_force}
-        return len({(d.sentence, d.place) for d in self.rules if d.sentence and d.status == "not applied"} - held)
+        in_force = {(d.sentence, d.place) for d in self.rules if d.is_in_force}
+        return len({(d.sentence, d.place) for d in self.rules if d.sentence and d.status == "not applied"} - in_force)
 
     def with_source(self, violation: str) -> str:
         """Return a violation with the place of the sentence that it violates, where one was read."""
@@ -67,8 +67,11 @@ def _names(rule: ResolvedRule, text: str) -> bool:
 def _merged(context: ResolutionContext, read: Sequence[ResolvedRule]) -> Constraints:
     """Return the stated constraints and the read ones in force; of several limits, the tightest."""
     stated = context.stated
-    title = lambda task: context.matcher.graph.tasks[task].title
     new: dict[str, object] = {}
+
+    def title(task: str) -> str:
+        return context.matcher.graph.tasks[task].title
+
     for kind, tightest in LIMITS.items():
         values = [float(d.value) for d in read if d.is_in_force and d.kind == kind]
         if values:

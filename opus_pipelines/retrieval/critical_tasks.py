@@ -14,7 +14,7 @@ from opus_pipelines.core.statistics import lift, rate_of
 from opus_pipelines.lwm.interface import SimilarCase
 
 MIN_SUCCESSES = 0.5  # weight of near successes from which the near cases decide
-MIN_WITHOUT = 1.0  # weight of near cases without a task below which there is no contrast
+MIN_WITHOUT = 1.0  # weight of near cases without a task below which their success rates are not compared
 ALTERNATIVE_MARGIN = 0.1  # success that an alternative may give up against the task it stands in for
 
 
@@ -55,9 +55,9 @@ class _TaskCounts:
         self.tasks = sorted({task for case in cases for task in case.tasks})
         self.place = {task: n for n, task in enumerate(self.tasks)}
         places = [[self.place[task] for task in set(case.tasks)] for case in cases]
-        each = np.array([n for found in places for n in found], np.int64)
-        weights = np.repeat([case.weight for case in cases], [len(found) for found in places])
-        is_right = np.repeat([bool(case.success) for case in cases], [len(found) for found in places]).astype(bool)
+        each = np.array([n for one in places for n in one], np.int64)
+        weights = np.repeat([case.weight for case in cases], [len(one) for one in places])
+        is_right = np.repeat([bool(case.success) for case in cases], [len(one) for one in places]).astype(bool)
         self.done = np.bincount(each, weights, len(self.tasks))  # adds up in the order of the cases
         self.right = np.bincount(each[is_right], weights[is_right], len(self.tasks))
 

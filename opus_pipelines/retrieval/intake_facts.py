@@ -45,7 +45,7 @@ class IntakeFacts:
 
         The reason is None where all conditions are met.
         """
-        return next((found for c in conditions if (found := self._unmet(c))[0]), (None, False))
+        return next((unmet for c in conditions if (unmet := self._unmet(c))[0]), (None, False))
 
     def _unmet(self, condition: Condition) -> tuple[str | None, bool]:
         text = condition.text

@@ -126,7 +126,8 @@ class Scope:
     def _may_be_followed(self) -> np.ndarray:
         """Return, for each case [cases], whether it has tasks and did not fail."""
         failed = pc.equal(self._cases["success"], False).fill_null(False).to_numpy()[self._rows]
-        return np.array([bool(course.tasks) for course in self._courses]) & ~failed
+        has_tasks = np.array([bool(course.tasks) for course in self._courses])
+        return np.asarray(has_tasks & ~failed)
 
     @cached_property
     def _text(self) -> np.ndarray | None:
