@@ -60,7 +60,7 @@ class Source:
 def sources(
     data: Path, bench: Path, work: Path, most: int, cases: int, is_wanted: Callable[[str], bool]
 ) -> Iterator[Source]:
-    """Every source that is wanted (by its name) and for which there are data below `data`; `bench` holds logplans.py."""
+    """Yields every wanted source (by its name) with data below `data`; `bench` holds logplans.py."""
     for log in sorted((data / "event_logs").glob("*.gz")):
         if is_wanted(_name(log)):
             yield _of_log(log, bench, work, most, cases)

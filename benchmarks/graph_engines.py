@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Both graph engines on one random graph: seconds, CPU seconds, the ratio between them, and how far their answers lie
-apart.
+"""Compares both graph engines on one random graph: seconds, CPU seconds, their ratio, and differences of results.
 
     .venv/bin/python benchmarks/graph_engines.py [--tasks 20000] [--edges 200000] [--rounds 50]
 

@@ -106,6 +106,7 @@ class Family:
 
     @property
     def cpu_seconds(self) -> float:
+        """The CPU seconds of the family since the start of the context."""
         self._look(os.getpid())
         return (sum(self._ticks.values()) - self._before) / os.sysconf("SC_CLK_TCK")
 

@@ -49,10 +49,12 @@ class Score:
 
     @property
     def precision(self) -> float:
+        """The share of read rules that have a label; 1 where no rule was read."""
         return self.right / self.read if self.read else 1.0
 
     @property
     def recall(self) -> float:
+        """The share of labelled rules that were read; 1 where there are no labels."""
         return self.found / self.labelled if self.labelled else 1.0
 
 
@@ -176,6 +178,7 @@ def _count(row: dict[str, Any], said: list[ProcedureStatement], scores: dict[str
 
 
 def main() -> None:
+    """Prints precision and recall of the chosen parts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=("heldout", "second", "tuning", "sample"))
     parser.add_argument("--errors", action="store_true")
