@@ -48,11 +48,6 @@ class NodeCost:
     q: float
     q_basis: str
 
-    @property
-    def path_cost_usd(self) -> float:
-        """C(t) of LWM (12): known compute, time, model and human cost, each in dollars, so with weight 1."""
-        return (self.cost_usd or 0.0) + self.time_usd
-
 
 def price_of(
     actor_kind: str | None,

@@ -88,7 +88,7 @@ def test_observed_figures_keep_their_basis():
     found = node_cost(Task("t", "T", p=0.5, p_n=50), way, COST, PRIORS)
     assert (found.cost_usd, found.cost_compute_usd, found.cost_model_usd, found.cost_human_usd) == (10.0, 1.0, 0.0, 9.0)
     assert (found.cost_basis, found.duration_basis) == ("rate", "observed")
-    assert (found.time_usd, found.path_cost_usd) == (3.6, 13.6)
+    assert (found.time_usd, found.cost_usd) == (3.6, 10.0)
     assert (found.p, found.p_basis, found.q, found.q_basis) == (0.8, "estimated", 0.3, "estimated")
 
 
