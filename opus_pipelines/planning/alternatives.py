@@ -37,10 +37,10 @@ class _Pool:
 
 
 def varied(planner: Planner, ranked: Sequence[Candidate]) -> list[Plan]:
-    """Plans that beside the `ranked`, best first, make up the best `generation.k` that differ enough; all earn less
-    than the first.
+    """Returns plans that complete the `ranked` candidates to the best `generation.k` that differ enough.
 
-    Taken one after the other: the best of what is left, ranked or varied, that differs enough from all before it.
+    They are chosen one after the other: the best of what is left, ranked or varied, that differs enough from all before
+    it. All earn less than the first candidate.
     """
     knobs = planner.context.settings.generation
     left = [c for c in ranked if c.feasible]

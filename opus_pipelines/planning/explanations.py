@@ -1,4 +1,4 @@
-"""Why a workflow is as it is: what each review and each dearer way earns, and which limits keep it from earning more."""
+"""Explains a workflow: what each review and each more expensive execution mode earns, and which limits cost Reward."""
 
 from collections.abc import Mapping
 
@@ -16,9 +16,7 @@ TIGHT = 0.01  # share of a limit that is left, below which it is called tight
 
 
 def explain_choices(refiner: LocalSearch, found: RefinedPlan) -> tuple[Edit, ...]:
-    """What a workflow's worth would lose without each review, and with each task done in its cheapest way instead of a
-    dearer one.
-    """
+    """Returns what each review adds to the worth, and each execution mode that is not the cheapest of its task."""
     table = refiner.table(found.draft.order)
     mine = row(table, found.draft.picks)
     instead: list[tuple[str, int, int]] = []
@@ -46,9 +44,7 @@ def explain_choices(refiner: LocalSearch, found: RefinedPlan) -> tuple[Edit, ...
 
 
 def binding(refiner: LocalSearch, found: RefinedPlan) -> tuple[str, ...]:
-    """The limits without which these tasks in this shape would earn more, by how much; and those that leave next to
-    nothing.
-    """
+    """Names the limits without which these tasks in this shape would earn more, and limits that are nearly reached."""
     space, table = refiner.space, refiner.table(found.draft.order)
     if not space.limits or not found.keeps:
         return ()

@@ -1,6 +1,4 @@
-"""The four scores of every step of a workflow, and the Penalty that they make, EVAL (8)-(10), from what the WKG knows
-of its tasks.
-"""
+"""The four scores of every step of a workflow and its Penalty, EVAL (8)-(10), from facts of the WKG."""
 
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.evaluation.penalty import Penalties, Scores, penalties
@@ -33,9 +31,7 @@ class TaskFactIndex:
 
 
 def penalty_scores(workflow: Workflow, book: TaskFactIndex, settings: Settings) -> tuple[dict[str, Scores], Penalties]:
-    """Scores by node, reviews among them, and what they come to. Deterministic; the order of nodes and edges means
-    nothing.
-    """
+    """Returns the scores by node, reviews included, and the Penalty; the order of nodes and edges plays no part."""
     scores = measure(workflow, {task.id: book.of(task) for task in workflow.tasks}, settings.scores)
     return scores, penalties(workflow, scores, settings.reward)
 

@@ -14,8 +14,9 @@ from opus_pipelines.workflow.model import TaskNode
 
 
 def ways_of(task: Task) -> tuple[Way, ...]:
-    """Most frequent first; ties by actor kind, model and group. A task never carried out has one way, of which nothing
-    is known.
+    """Returns the execution modes of a task, most frequent first; ties by actor kind, model and group.
+
+    A task that was never carried out has one mode of which nothing is known.
     """
     return tuple(sorted(task.ways, key=_order)) or (Way(),)
 
@@ -26,9 +27,7 @@ def _order(way: Way) -> tuple[int, str, str, str]:
 
 @dataclass(frozen=True)
 class Prices:
-    """Per task its ways, most frequent first, with the cost of each and the node that does the task so. The three run
-    in step.
-    """
+    """The execution modes of each task, most frequent first, with cost and node; the three lists run in parallel."""
 
     ways: dict[str, tuple[Way, ...]]
     costs: dict[str, tuple[NodeCost, ...]]
@@ -49,9 +48,7 @@ class Prices:
         return cls(ways, costs, nodes)
 
     def known_way(self, node: TaskNode) -> Way | None:
-        """The way of history in which a node does its task; None where the task, or the way, was made up for this
-        workflow.
-        """
+        """Returns the execution mode of history that a node has; None where history does not know it."""
         ways = self.ways.get(node.task_id, ())
         return next((way for way in ways if _key(way) == _key(node)), None)
 

@@ -1,6 +1,4 @@
-"""What is asked of tasks and their order, as demands of the search: what the intake demands and what history needs;
-and what they cost.
-"""
+"""The requirements on tasks and their order as demands of the path search, and what each of them costs."""
 
 from opus_pipelines.evaluation.cost import MS_PER_HOUR
 from opus_pipelines.optimization.label_search import ChosenPath, best_paths
@@ -14,9 +12,7 @@ HISTORY = "the order of history"
 
 
 def problem_of(context: RankingContext) -> Problem:
-    """What is asked of a path: Reward, success where no gain is stated, within everything that history needs and the
-    intake demands.
-    """
+    """Returns the search problem: Reward, or success without a stated gain, under all requirements."""
     gain = context.intake.gain_usd
     return Problem(
         context.draft.wfg,
@@ -43,11 +39,10 @@ def keeps_limits(path: ChosenPath, problem: Problem) -> bool:
 
 
 def binding(context: RankingContext) -> tuple[str, ...]:
-    """Of each demand of the intake on tasks and order that binds: what the best chain would earn more without it, in
-    words.
+    """Says for each demand on tasks and order that binds how much more the best chain would earn without it.
 
-    Time and success are left out of it, as for `proposals`; what the limits cost a workflow is said of its own steps
-    (`why`).
+    Limits on time and success are left out, as they are in `proposals`; what limits cost a workflow is computed on its
+    own steps (`explanations.binding`).
     """
     problem = problem_of(context)
     problem = problem.without(*(d for d in problem.demands if is_mendable(d)))
@@ -60,12 +55,12 @@ def binding(context: RankingContext) -> tuple[str, ...]:
 
 
 def more(worth: float, gain_usd: float | None) -> str:
-    """So much more worth, in words."""
+    """Says how much more a plan would be worth."""
     return f"earn {worth:.2f} USD more" if gain_usd is not None else f"succeed in {worth:.1%} more of the cases"
 
 
 def why_not(problem: Problem) -> tuple[str, ...]:
-    """Which demands conflict, and what would mend it, in sentences; none where something keeps them all."""
+    """Says which demands conflict and what would solve the conflict; empty where a path meets all demands."""
     why = infeasible(problem, EFFORT)
     if why is None:
         return ()
@@ -95,7 +90,7 @@ def _limits(context: RankingContext) -> list[Demand]:
 
 
 def _named(context: RankingContext) -> list[Demand]:
-    """What the constraints say of tasks."""
+    """Returns the demands of the constraints that name tasks."""
     limits, tasks = context.requirements.constraints, context.requirements.names.tasks
     return [
         *(Contains(f"must_contain {name!r}", tasks(name)) for name in limits.must_contain),

@@ -17,9 +17,14 @@ WORDS = {"accept": "accepted", "edit": "edited", "reject": "rejected"}
 
 @dataclass(frozen=True)
 class StandingDecisions:
-    """`chosen`: the decision whose workflow ranks first, and `content` that workflow by today's task ids; where it can
-    no longer be built that is None, and `gone` says why. `rejected`: signatures of the workflows that are not
-    offered.
+    """The decisions of people that hold for one Intention.
+
+    Attributes:
+        chosen: the decision whose workflow ranks first; None where there is none.
+        content: that workflow by the task ids of today; None where it can no longer be built.
+        gone: why it can no longer be built.
+        rejected: signatures of the workflows that are not offered.
+        rejected_ids: ids of these workflows.
     """
 
     chosen: Decision | None = None
@@ -34,11 +39,16 @@ NOTHING_DECIDED = StandingDecisions()
 
 @dataclass(frozen=True)
 class Applied:
-    """What a decision did to a ranked workflow. `kind`: accepted or edited; None where `note` alone is to be told
-    beside it.
+    """The effect of a decision on a ranked workflow.
 
-    `better_id`, `better_usd`: a workflow that ranks higher by its figures, and how much more Reward it has (None
-    without a stated gain).
+    Attributes:
+        kind: accepted or edited; None where only `note` is to be shown.
+        number: number of the decision.
+        why: the reason that the person gave.
+        decided_by: the person who decided.
+        note: what had to be changed in the chosen workflow, or why it can no longer be built.
+        better_id: a workflow whose figures rank higher than those of the chosen one.
+        better_usd: how much more Reward in USD that workflow has; None without a stated gain.
     """
 
     kind: str | None
@@ -51,7 +61,7 @@ class Applied:
 
 
 def standing_decisions(decisions: Decisions, intention_id: str, known: Collection[str]) -> StandingDecisions:
-    """What stands for an Intention, where `known` are the task ids of today."""
+    """Returns the decisions that hold for an Intention; `known` are the task ids of today."""
     rejected = [
         (d, found)
         for d in decisions.rejected(intention_id)
@@ -69,8 +79,9 @@ def standing_decisions(decisions: Decisions, intention_id: str, known: Collectio
 
 
 def as_of_today(decision: Decision, decisions: Decisions, known: Collection[str]) -> Content | str:
-    """The decided workflow by today's task ids: what was merged is one task, done where its first part was, by who did
-    that. Where a task is gone, why it cannot be built.
+    """Returns the decided workflow by the task ids of today, or the reason why it can no longer be built.
+
+    Tasks that were merged since are one task, at the place and with the actor of the first of them.
     """
     before, now = decision.content, dict[str, str]()
     for task in before.tasks:
@@ -97,7 +108,7 @@ def as_of_today(decision: Decision, decisions: Decisions, known: Collection[str]
 def with_chosen(
     written: Sequence[TaskSequence], decided: StandingDecisions, subgraphs: Sequence[SubWKG]
 ) -> list[TaskSequence]:
-    """The sequences with the chosen workflow's tasks among them, so that the Workflow Graph has its tasks and edges."""
+    """Adds the tasks of the chosen workflow to the sequences, so that the Workflow Graph has its tasks and edges."""
     if decided.content is None or any(s.tasks == decided.content.tasks for s in written):
         return list(written)
     tasks = decided.content.tasks
@@ -106,7 +117,7 @@ def with_chosen(
 
 
 def all_rejected(decided: StandingDecisions) -> str:
-    """Why an Intention has no workflow when decisions have taken out all that were found."""
+    """Says why an Intention has no workflow where people rejected all of them."""
     return (
         f"every workflow that was found for this intake was rejected ({', '.join(decided.rejected_ids)}); "
         "`opus decide WORKFLOW accept` takes a rejection back"
@@ -114,9 +125,10 @@ def all_rejected(decided: StandingDecisions) -> str:
 
 
 def with_ranks_for_rejected(context: "RankingContext") -> "RankingContext":
-    """The context with as many ranks more as workflows are rejected: these are found like any other, then taken out,
-    so that what is offered in their place differs from them as much as ranked workflows must differ from each
-    other.
+    """Returns the context with one more rank for each rejected workflow.
+
+    Rejected workflows are planned like any other and then taken out. So the workflows in their place differ from them
+    as much as ranked workflows must differ from each other.
     """
     more = len(context.evidence.decided.rejected)
     if not more:
@@ -131,10 +143,9 @@ def with_decisions(
     found: Sequence["Candidate"],
     build: Callable[[Content], "tuple[Candidate, tuple[str, ...]]"],
 ) -> list["Candidate"]:
-    """The best candidates, best first, without the rejected ones, and with the workflow that a person chose in the
-    first place.
+    """Returns the best candidates without the rejected ones; the workflow that a person chose comes first.
 
-    `build` works out a workflow and says what had to be changed in it.
+    `build` evaluates a workflow and says what had to be changed in it.
     """
     decided, knobs = context.evidence.decided, context.settings
     left = [c for c in found if signature_of(c) not in decided.rejected][: knobs.generation.k]
@@ -157,7 +168,7 @@ def with_decisions(
 
 
 def signature_of(candidate: "Candidate") -> tuple[Any, ...]:
-    """As `Content.signature`."""
+    """Returns the signature of a candidate, which compares with `Content.signature`."""
     steps = candidate.steps
     if candidate.plan.found is not None:
         return steps, frozenset(candidate.plan.found.draft.order.pairs())
@@ -165,7 +176,7 @@ def signature_of(candidate: "Candidate") -> tuple[Any, ...]:
 
 
 def _waits(candidate: "Candidate") -> frozenset[tuple[str, str]]:
-    """Which task directly waits for which, past the reviews."""
+    """Returns the pairs (a, b) of tasks such that b directly waits for a, with reviews left out."""
     behind = {review_id(task): task for task in candidate.tasks}
     pairs = ((behind.get(a, a), behind.get(b, b)) for a, b in candidate.workflow.edges)
     return frozenset((a, b) for a, b in pairs if a != b and a in candidate.tasks and b in candidate.tasks)
