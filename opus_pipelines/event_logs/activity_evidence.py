@@ -236,4 +236,5 @@ def _table(columns: dict[str, pa.Array], counts: dict[str, np.ndarray]) -> pa.Ta
 
 
 def _known(values: pa.Array) -> np.ndarray:
-    return pc.is_valid(values).to_numpy(zero_copy_only=False)
+    known: np.ndarray = pc.is_valid(values).to_numpy(zero_copy_only=False)
+    return known

@@ -35,4 +35,4 @@ def _equals(value: Any, wanted: Any) -> bool:
             return values.number(value) == wanted
     except BadValueError:
         return False
-    return values.text(value).strip() == wanted.strip()
+    return bool(values.text(value).strip() == wanted.strip())

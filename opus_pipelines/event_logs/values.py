@@ -88,12 +88,12 @@ def number(value: Any, decimal: str | None = None) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadValueError("bad_number", f"{shown(value)} is no number")
     try:
-        value = float(value)
+        result = float(value)
     except OverflowError:
-        value = math.inf
-    if not math.isfinite(value):
+        result = math.inf
+    if not math.isfinite(result):
         raise BadValueError("not_finite", "the number is not finite")
-    return value
+    return result
 
 
 def _ungrouped(plain: str, decimal: str) -> str:

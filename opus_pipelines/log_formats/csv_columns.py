@@ -47,7 +47,7 @@ def tell_columns(header: list[str], stated: Columns) -> dict[str, str]:
     names = {k: v for k, v in stated.model_dump(exclude_none=True).items() if isinstance(v, str)}
     missing = [column for column in names.values() if column not in header]
     if missing:
-        raise InputError(f"it has no column {', '.join(missing)} as source.toml says; {_found(header)}")
+        raise InputError(f"it has no column {', '.join(missing)} as source.toml says; {_column_list(header)}")
     plain = {_plain(name): name for name in reversed(header)}
     taken = set(names.values()) | set(stated.attributes or ())
     for field, usual in USUAL.items():
@@ -74,7 +74,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[\s_:.-]+", "_", name.strip().lower())
 
 
-def _found(header: list[str]) -> str:
+def _column_list(header: list[str]) -> str:
     return "the columns found are " + ", ".join(map(_cut, header[:40])) + (", ..." if len(header) > 40 else "")
 
 
@@ -88,7 +88,7 @@ def _refusal(header: list[str], names: dict[str, str]) -> str:
     lines = "\n".join(f'{field} = "{_cut(column)}"' for field, column in guess.items())
     lacking = " and ".join(field for field in ("case", "activity") if field not in names)
     return (
-        f"it cannot be told which column is the {lacking}; {_found(header)}; under [columns] in source.toml say, "
+        f"it cannot be told which column is the {lacking}; {_column_list(header)}; under [columns] in source.toml say, "
         f"corrected:\n{lines}"
     )
 

@@ -110,7 +110,7 @@ def _values(column: pa.Array) -> list[Any]:
         micros = column.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).to_pylist()
         return [None if m is None else _moment(m, "" if kind.tz is None else "+00:00") for m in micros]
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_string(kind) or pa.types.is_floating(kind):
-        return column.to_pylist()
+        return list(column.to_pylist())
     try:
         return [_plain(value) for value in column.to_pylist()]
     except OverflowError:  # dates and durations that Python has not

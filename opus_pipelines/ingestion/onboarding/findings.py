@@ -73,19 +73,17 @@ def findings_of(trial: Trial) -> Findings:
     nothing = pa.array([], IMPLEMENTATIONS.schema.field("tasks").type)
     tasks = pa.concat_arrays(table["tasks"].chunks) if table["tasks"].num_chunks else nothing
     steps = pc.list_flatten(tasks)
-    of = lambda name: pc.struct_field(steps, name)
-    known = lambda values: int(pc.sum(pc.is_valid(values)).as_py() or 0)
     success = Counter(table["success"].to_pylist())
     return Findings(
         cases=table.num_rows,
         tasks=len(steps),
         first=pc.min(table["started_at"]).as_py(),
         last=pc.max(table["ended_at"]).as_py(),
-        priced=known(of("cost_usd")),
-        timed=known(of("duration_ms")),
-        waited=known(of("wait_ms")),
+        priced=_known_count(pc.struct_field(steps, "cost_usd")),
+        timed=_known_count(pc.struct_field(steps, "duration_ms")),
+        waited=_known_count(pc.struct_field(steps, "wait_ms")),
         named=sum(evidence.named for evidence in trial.evidence.values()),
-        with_text=known(pc.coalesce(table["title"], table["description"])),
+        with_text=_known_count(pc.coalesce(table["title"], table["description"])),
         succeeded=success[True],
         failed=success[False],
         case_attributes=Counter(_keys(table["attributes"])),
@@ -104,6 +102,10 @@ _COLUMNS = [
     "attributes",
     *(f"tasks.list.element.{name}" for name in _STEP),
 ]
+
+
+def _known_count(values: pa.Array) -> int:
+    return len(values) - int(values.null_count)
 
 
 def constant_attributes(tasks: pa.ListArray) -> tuple[str, ...]:

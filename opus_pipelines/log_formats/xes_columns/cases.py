@@ -75,18 +75,18 @@ class CaseColumns:
         `done` is the activity of each task, and `offsets` the position where the tasks of each case begin.
         """
         rows, scanned = traces.rows, traces.scanned
-        own = {name: self._stated(name, traces, events) for name in (*self._keys, *self._own_keys)}
+        own = {name: self._value_places(name, traces, events) for name in (*self._keys, *self._own_keys)}
         none = np.full(rows, -1, np.int32)
-        found = {name: scanned.values(own.get(name, none)) for name in _TEXTS}
+        texts = {name: scanned.values(own.get(name, none)) for name in _TEXTS}
         for name in _SETTLED:
             constant = self._settings.constant(name)
-            found[name] = repeated(constant, pa.string(), rows) if constant else scanned.values(own.get(name, none))
-        if any(self._sink.is_forgotten(client) for client in found["client"].unique().to_pylist()):
+            texts[name] = repeated(constant, pa.string(), rows) if constant else scanned.values(own.get(name, none))
+        if any(self._sink.is_forgotten(client) for client in texts["client"].unique().to_pylist()):
             raise UnusualError
         moment = pa.timestamp("us", "UTC")
         started, ended = _least(tasks.started, offsets), _most(tasks.ended, offsets)
         expected = parsed(coded(scanned, own.get("expected_outcome", none)), values.boolean, pa.bool_())
-        return found | {
+        return texts | {
             "expected_outcome": expected.array(),
             "attributes": self._attributes(traces, events),
             "started_at": array(started, moment, started != NO_TIME),
@@ -96,7 +96,7 @@ class CaseColumns:
             "cost_usd": self._cost(traces, events, own["case_cost"], cost, offsets),
         }
 
-    def _stated(self, name: str, traces: Level, events: Level) -> Ints:
+    def _value_places(self, name: str, traces: Level, events: Level) -> Ints:
         """Returns the positions of a case value.
 
         They are in the trace, else in the first event that has the value (for an outcome, in the last).

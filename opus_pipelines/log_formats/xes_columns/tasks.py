@@ -34,7 +34,8 @@ class Tasks:
 
     def first_of_case(self) -> Bools:
         """Returns which tasks are the first of their case."""
-        return np.diff(self.case, prepend=-1) != 0
+        first: Bools = np.diff(self.case, prepend=-1) != 0
+        return first
 
     def position(self) -> Ints:
         """Returns the position of each task in its case."""

@@ -69,7 +69,7 @@ def _iso(written: npt.NDArray[np.uint8], form: str) -> tuple[Longs, Bools]:
             good &= written[place] == ord(kind)
 
     def number(start: int, end: int) -> Longs:
-        total = digits[start].astype(np.int64)
+        total: Longs = digits[start].astype(np.int64)
         for place in range(start + 1, end):
             total = total * 10 + digits[place]
         return total
