@@ -202,7 +202,7 @@ def _who(steps: pa.StructArray) -> tuple[np.ndarray, np.ndarray]:
 def _case_counts(
     industry: pa.Array, case: np.ndarray, key: np.ndarray, names: pa.Array, counts: dict[str, np.ndarray]
 ) -> pa.Table:
-    """Counts how many executed cases contain each activity, and how many of them succeeded, from the counts per case."""
+    """Counts the executed cases that contain each activity, and how many succeeded, from the counts per case."""
     size = max(len(names), 1)
     pairs = np.unique(case * size + key)
     of_case, of_key = pairs // size, pairs % size
