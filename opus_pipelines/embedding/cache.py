@@ -56,8 +56,9 @@ def tokens_of(folder: Path) -> int:
 
 
 class CachedEncoder:
-    """An Encoder that encodes only texts it has not seen; the vectors lie in `<folder>/<model,
-    tokens>-whole/*.parquet`.
+    """An encoder that encodes only new texts.
+
+    The vectors are stored in `<folder>/<model, tokens>-whole/*.parquet`.
     """
 
     def __init__(self, encoder: TextEncoder, folder: Path) -> None:

@@ -53,8 +53,9 @@ class VectorIndex:
         return len(self.ids)
 
     def search(self, vectors: "np.ndarray", k: int) -> list[list[tuple[str, float]]]:
-        """For each row of `vectors` the k most similar (id, similarity), best first, ties by id; fewer where there are
-        fewer.
+        """Returns for each row of `vectors` the k most similar (id, similarity), best first, ties by id.
+
+        There are fewer when the index has fewer.
         """
         import numpy as np
 

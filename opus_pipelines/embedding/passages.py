@@ -1,9 +1,7 @@
-"""How long texts are cut into passages, and how one vector is made of them: for a case of history and an Intention
-alike.
+"""Cuts long texts into passages and makes one vector of them, for cases of history and for Intentions.
 
-The request asks, the passages of the process context answer: what a procedure says about this request outweighs what it
-says to everyone (measured on SOPBench's held-out keys, fold 0: clean .41 against .36 for the plain mean of the
-passages).
+The request weights the passages of the process context: what a procedure says about this request counts more than what
+it says to everyone (measured on the held-out keys of SOPBench, fold 0: clean .41 against .36 for the plain mean).
 """
 
 import re
@@ -31,9 +29,10 @@ def passages(text: str | None, max_words: int) -> list[str]:
 
 
 def stretches(text: str | None, max_words: int) -> list[str]:
-    """A text in stretches of `max_words` words, paragraphs or not: for what is asked, which is read as a whole.
+    """Cuts a text into stretches of `max_words` words, regardless of paragraphs.
 
-    A word of more than LONG_WORD characters counts as one a character, and is cut where it alone is too long.
+    It is used for requests, which are read as a whole. A word of more than LONG_WORD characters counts one word per
+    character, and is cut when it alone is too long.
     """
     found: list[list[str]] = []
     room = 0
@@ -50,8 +49,9 @@ def stretches(text: str | None, max_words: int) -> list[str]:
 
 
 def attention(query: "np.ndarray", keys: "np.ndarray", temperature: float = TEMPERATURE) -> "np.ndarray":
-    """Weights of the rows of `keys` [n, d] for a unit `query` [d]: softmax of the cosines over `temperature`; they sum
-    to 1.
+    """Returns weights for the rows of `keys` [n, d] and a unit `query` [d]; they sum to 1.
+
+    They are the softmax of the cosines over `temperature`.
     """
     import numpy as np
 
@@ -71,8 +71,9 @@ def unit(vector: "np.ndarray") -> "np.ndarray":
 def compose(
     request: "np.ndarray", context: "np.ndarray | None" = None, output: "np.ndarray | None" = None
 ) -> "np.ndarray":
-    """Unit vector of a request [d], the passages [n, d] of its context and those [m, d] of its output; missing parts
-    are left out.
+    """Returns the unit vector of a request [d], the passages [n, d] of its context and those [m, d] of its output.
+
+    Missing parts are left out.
     """
     total = REQUEST_WEIGHT * unit(request)
     if context is not None and len(context):

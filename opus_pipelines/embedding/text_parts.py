@@ -1,8 +1,8 @@
-"""A procedure cut into parts, each with its heading and sentences: what of it speaks of what, by its layout alone.
+"""Cuts a procedure into parts, each with its heading and sentences, by its layout alone.
 
 A part begins at a paragraph that opens with a heading: a Markdown heading, a short line that ends in a colon, or a
-short line that stands alone. A text without headings is one part. "Any of these" groups are kept: of such sentences one
-has to hold. This project's own rule.
+short line that stands alone. A text without headings is one part. Groups such as "any of these" are kept: one of their
+sentences has to hold. This is the project's own rule.
 """
 
 import re
@@ -23,8 +23,9 @@ _ENDS = re.compile(r"(?<=[.!?;])\s+(?=[A-Z])")
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence or list item, without its bullet; of the sentences of one `either` group (numbers from 0) one has
-    to hold.
+    """One sentence or list item, without its bullet.
+
+    One of the sentences with the same `either` number (from 0) has to hold.
     """
 
     text: str
@@ -33,8 +34,9 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Part:
-    """What stands under one heading; `is_title` where the heading is a Markdown one, which heads a section rather than
-    a step.
+    """The text under one heading.
+
+    `is_title` is True for a Markdown heading, which heads a section rather than a step.
     """
 
     head: str | None
@@ -57,8 +59,9 @@ WEIGHT_OF_TEXT = 0.5  # what a part says counts half of what its heading says: p
 
 
 def spoken_of(request: "np.ndarray", heads: "np.ndarray", texts: "np.ndarray") -> "np.ndarray":
-    """How much each part speaks of a request: unit vectors of the request [d], of the parts' names [n, d] and of their
-    texts [n, d].
+    """Returns how similar each part is to a request.
+
+    The arguments are unit vectors: of the request [d], of the names [n, d] and of the texts [n, d] of the parts.
     """
     found: np.ndarray = heads @ request + WEIGHT_OF_TEXT * (texts @ request)
     return found

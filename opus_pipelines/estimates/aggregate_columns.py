@@ -1,5 +1,6 @@
-"""The columns of the aggregates that merge, one Arrow schema each: sums are exact integers, so that any order of
-adding gives the same.
+"""The columns of the mergeable aggregates, one Arrow schema each.
+
+Sums are exact integers, so the order of adding does not matter.
 """
 
 import pyarrow as pa
@@ -96,8 +97,9 @@ KEYS = {
 
 
 def summed(table: pa.Table, keys: tuple[str, ...]) -> pa.Table:
-    """Rows of equal keys as one, sorted: `first_*` and `*_min` by minimum, `last_*` and `*_max` by maximum, everything
-    else added.
+    """Adds up rows with equal keys and sorts the result.
+
+    `first_*` and `*_min` become the minimum, `last_*` and `*_max` the maximum, all other columns the sum.
     """
     rest = [name for name in table.schema.names if name not in keys]
     grouped = table.group_by(list(keys)).aggregate([(name, _how(name)) for name in rest])

@@ -1,6 +1,4 @@
-"""Distinct task sequences in numbers: the variants of all sources as index arrays, and what follows from them for
-edges and cases.
-"""
+"""Distinct task sequences as index arrays: the variants of all sources, and figures of edges and cases from them."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,52 +16,53 @@ from opus_pipelines.estimates.two_state_hmm import Paths
 
 @dataclass(frozen=True)
 class Sequences:
-    """Rows of the `variants` aggregate, as arrays; `rows` may hold the same sequence several times (sources, clients,
-    kinds of case).
+    """The rows of the `variants` aggregate as arrays.
+
+    `rows` may hold the same sequence several times, for several sources, clients or kinds of case.
     """
 
     rows: pa.Table
 
     @cached_property
     def industry(self) -> list[str | None]:
-        """Of each row."""
+        """The industry of each row."""
         return self.rows["industry"].to_pylist()
 
     @cached_property
     def client(self) -> list[str | None]:
-        """Of each row."""
+        """The client of each row."""
         return self.rows["client"].to_pylist()
 
     @cached_property
     def kind(self) -> list[str | None]:
-        """Kind of case of each row."""
+        """The kind of case of each row."""
         return self.rows["kind_of_case"].to_pylist()
 
     @cached_property
     def known(self) -> np.ndarray:
-        """Implementations of each row whose outcome is known, and was to be success."""
+        """The implementations of each row with a known outcome whose expected outcome was success."""
         return self.rows["success_known"].to_numpy()
 
     @cached_property
     def successes(self) -> np.ndarray:
-        """Of `known`, those that succeeded."""
+        """The number of successes among `known`."""
         return self.rows["successes"].to_numpy()
 
     @cached_property
     def lengths(self) -> np.ndarray:
-        """Task Implementations of each row's sequence."""
+        """The number of steps in the sequence of each row."""
         return pc.list_value_length(self.rows["tasks"]).to_numpy().astype(np.int64)
 
     @cached_property
     def tasks(self) -> tuple[list[str], np.ndarray]:
-        """Task ids by number, in order, and the numbers of all sequences, one after the other."""
+        """The sorted task ids, and the task numbers of all sequences, one sequence after the other."""
         flat = pc.list_flatten(self.rows["tasks"]).combine_chunks()
         names = sorted(pc.unique(flat).to_pylist())
         return names, pc.index_in(flat, pa.array(names, pa.string())).to_numpy()
 
     @cached_property
     def row_of_step(self) -> np.ndarray:
-        """The row of each of those numbers."""
+        """The row of each of those task numbers."""
         return np.repeat(np.arange(len(self.lengths)), self.lengths)
 
     @cached_property
@@ -84,8 +83,9 @@ class Sequences:
         return [frozenset(tasks) for tasks in self.rows["tasks"].to_pylist()]
 
     def paths(self, rows: np.ndarray) -> Paths:
-        """The distinct sequences of these rows (a truth value each) in order of their ids, with their known cases and
-        successes.
+        """Returns the distinct sequences of the masked rows in order of their ids.
+
+        Each has its known cases and their successes.
         """
         chosen = np.flatnonzero(rows)
         ids, first, place = np.unique(np.array(self.variant_ids)[chosen], return_index=True, return_inverse=True)
@@ -97,7 +97,7 @@ class Sequences:
         return Paths.of(self.tasks[1][at], lengths, known, successes, len(self.tasks[0]))
 
     def edge_variants(self) -> dict[tuple[str, str], int]:
-        """For every edge the number of distinct task sequences with it."""
+        """Returns for every edge the number of distinct task sequences with it."""
         found: set[tuple[str, str, str]] = set()
         seen: set[tuple[str, str]] = set()
         columns = (self.rows["tasks"].to_pylist(), self.rows["predecessors"].to_pylist(), self.variant_ids)

@@ -1,10 +1,9 @@
-"""Quantiles from histograms that merge: fixed logarithmic bins of integers, and the value that stands at a share of
-their counts.
+"""Quantiles from mergeable histograms with fixed logarithmic bins of integers.
 
-A measure is mined as integers (microseconds, millionths of a dollar); bin k holds the integers v with 2^(k/32) <= v <
-2^((k+1)/32), so 32 bins an octave, each 2.19 % wide, and the bin below zero what is 0 or less. A bin keeps the smallest
-and the largest value it saw: inside it values are taken to lie evenly between the two, so a quantile is off by less
-than a bin's width.
+A measure is mined as integers (microseconds, millionths of a dollar). Bin k holds the integers v with 2^(k/32) <= v <
+2^((k+1)/32): 32 bins per octave, each 2.19 % wide. The bin below zero holds 0 and negative values. A bin stores the
+smallest and the largest of its values; the values inside are taken as evenly spaced between the two, so a quantile is
+off by less than the width of a bin.
 """
 
 from collections import defaultdict
@@ -26,9 +25,7 @@ QUANTILES = {"p50": (1, 2), "p90": (9, 10)}
 
 @dataclass(frozen=True)
 class Figures:
-    """What is known of one measure, in its integer unit: how many values, their exact sum, and quantiles (None: not
-    binned).
-    """
+    """The number of values of a measure, their exact sum in its integer unit, and quantiles (None: not binned)."""
 
     n: int
     total: Decimal
@@ -69,8 +66,9 @@ def figures(histograms: pa.Table, keys: tuple[str, ...]) -> dict[tuple[str | Non
 
 
 def grids(histograms: pa.Table, keys: tuple[str, ...]) -> dict[tuple[str | None, ...], tuple[float, ...]]:
-    """Quantiles at LEVELS, in the measure's integer unit, by what `keys` tell apart: rows of histograms of one
-    measure, all with bins.
+    """Returns the quantiles at LEVELS, in the integer unit of the measure, for each value of `keys`.
+
+    The rows are histograms of one measure, all with bins.
     """
     rows = summed(histograms.select([*keys, "bin", "count", "value_min", "value_max"]), (*keys, "bin"))
     sizes = summed(rows.drop_columns(["bin", "value_min", "value_max"]), keys)
@@ -80,10 +78,10 @@ def grids(histograms: pa.Table, keys: tuple[str, ...]) -> dict[tuple[str | None,
 
 
 def _quantiles(rows: pa.Table, sizes: np.ndarray, shares: Iterable[tuple[int, int]]) -> list[np.ndarray]:
-    """Per group of rows (its counts add up to `sizes`, its bins ascend) the quantiles; NaN where the measure has no
-    bins.
+    """Returns the quantiles of each group of rows; NaN when the measure has no bins.
 
-    The quantile at share s of n values lies at place (n - 1)·s, between the values at the places before and after it.
+    The counts of a group add up to `sizes`, its bins ascend. The quantile at share s of n values lies at position (n -
+    1)·s, between the values at the positions before and after it.
     """
     ends = np.cumsum(rows["count"].to_numpy())
     first = np.cumsum(sizes) - sizes

@@ -1,8 +1,7 @@
-"""Figures that cannot be told: they are published as NULL with a reason beside them, so that one of them never stops a
-rebuild.
+"""Unknown figures: they are published as NULL with a reason, so that one of them never stops a rebuild.
 
-The estimators are meant to give finite figures for every log. This module is the last step before a figure is written:
-what is not a number, lies outside its range or outside its own interval becomes NULL, and the row says why.
+The estimators should give finite figures for every log. This module is the last step before a figure is written: a
+value that is not a number, outside its range or outside its own interval becomes NULL, and the row has the reason.
 """
 
 import math

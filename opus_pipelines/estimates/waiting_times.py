@@ -1,4 +1,4 @@
-"""Waiting times of edges, ways, tasks and resources: rows of wkg/waits from the `waits` aggregate of all sources."""
+"""Waiting times of edges, execution modes, tasks and resources: the rows of wkg/waits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -47,8 +47,9 @@ class WaitFigures:
 
 
 def wait_figures(waits: pa.Table, keys: tuple[str, ...]) -> dict[tuple[str | None, ...], WaitFigures]:
-    """The distributions by what `keys` tell apart. `waits`: rows of the aggregate of any number of sources, not added
-    up yet.
+    """Returns the distribution of waiting times for each value of `keys`.
+
+    `waits` are rows of the aggregate of any number of sources, not added up yet.
     """
     whole = summed(waits.select([*keys, "count", "sum"]), keys)
     with_work = waits.filter(pc.equal(waits["with_work"], True))
@@ -66,7 +67,7 @@ def wait_figures(waits: pa.Table, keys: tuple[str, ...]) -> dict[tuple[str | Non
 
 
 def wait_rows(waits: pa.Table) -> list[Row]:
-    """wkg/waits, sorted by key."""
+    """Returns the rows of wkg/waits, sorted by key."""
     none = dict.fromkeys(("src", "dst", *WAY))
     rows = [
         none
@@ -80,7 +81,7 @@ def wait_rows(waits: pa.Table) -> list[Row]:
 
 
 def edge_waits(waits: pa.Table) -> Mapping[tuple[str | None, ...], WaitFigures]:
-    """By (src, dst)."""
+    """Returns the distributions by (src, dst)."""
     return wait_figures(waits, LEVEL_KEYS["edge"])
 
 

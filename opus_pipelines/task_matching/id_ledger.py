@@ -1,6 +1,6 @@
-"""The id ledger: which id an identity has, and had. An id once published stays with its task, whatever comes and goes.
+"""The id ledger: the current and the former ids of each identity. A published id stays with its task.
 
-Two identities stand for every raw key: its normalised name in its industry, shared by all who call the task so, and
+Two identities stand for every raw key: its normalised name in its industry, shared by all sources with that name, and
 `source//key` itself.
 """
 
@@ -29,8 +29,9 @@ Strength = tuple[int, int, int, int]
 
 @dataclass(frozen=True)
 class Entry:
-    """The id of an identity, the ids that it had before a merge or a split, sorted, and whether the last snapshot had
-    the identity.
+    """The id of an identity, and its history.
+
+    `former` are the ids before a merge or a split, sorted. `in_use` tells whether the last snapshot had the identity.
     """
 
     task_id: str
@@ -38,7 +39,7 @@ class Entry:
     in_use: bool = True
 
     def now(self, task_id: str) -> "Entry":
-        """The entry with this id; what it was is kept."""
+        """Returns the entry with this id; the present id joins the former ones."""
         return Entry(task_id, tuple(sorted({*self.former, self.task_id} - {task_id})))
 
 
@@ -47,7 +48,7 @@ Ledger = dict[Identity, Entry]
 
 @dataclass(frozen=True)
 class Claim:
-    """A raw key's part in a task: its two identities and how often it was carried out."""
+    """The part of a raw key in a task: its two identities and how often it was carried out."""
 
     name: Identity
     raw: Identity
@@ -55,12 +56,12 @@ class Claim:
 
 
 def assign(tasks: Sequence[Sequence[Claim]], ledger: Mapping[Identity, Entry]) -> tuple[list[str], Ledger]:
-    """An id for each task, and the entries of all identities in use. The same again with these entries added changes
-    nothing.
+    """Returns an id for each task, and the entries of all identities in use.
 
     An id goes to the task with the strongest claim: the weight of its raw keys that had it in the last snapshot and
-    keep their name, then of those that had it then, then of those that ever had it. A task that wins several keeps its
-    strongest; one that wins none gets a new id, named by the first of its identities.
+    keep their name, then of those that had it then, then of those that ever had it. A task that wins several ids keeps
+    its strongest; one that wins none gets a new id, derived from the first of its identities. A second call with these
+    entries added changes nothing.
     """
     claims = [_claims(task, ledger) for task in tasks]
     first = [min(order(c.name) for c in task) for task in tasks]
@@ -84,8 +85,9 @@ def assign(tasks: Sequence[Sequence[Claim]], ledger: Mapping[Identity, Entry]) -
 
 
 def _claims(task: Iterable[Claim], ledger: Mapping[Identity, Entry]) -> dict[str, Strength]:
-    """Per id that the task's identities hold, the weight of the raw keys that hold it: now and by name, now, by name,
-    at all.
+    """Returns, for each id that the identities of a task hold, the weight of the raw keys that hold it.
+
+    The four weights are: now and by name, now, by name, ever.
     """
     weights: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for claim in task:
@@ -112,8 +114,9 @@ def _new(identity: Identity, taken: set[str]) -> str:
 
 
 def read_ledger(path: Path) -> Ledger:
-    """The id ledger; empty before the first rebuild. One of an older version knows no former ids. Raises LakeError
-    where it is broken.
+    """Returns the id ledger; it is empty before the first rebuild.
+
+    A ledger of an older version has no former ids. Raises LakeError when the file is broken.
     """
     if not path.exists():
         return {}

@@ -1,6 +1,5 @@
-"""The Work Knowledge Graph: aggregates of sources, their sum, graph metrics, vectors, checks, drift, and the published
-snapshot.
+"""The Work Knowledge Graph: its rebuild, its checks, its drift, its retention, and its readers.
 
-In: implementations of every source. Out: `wkg/<snapshot>`. Doors: `rebuild` for a rebuild, `snapshot.Snapshot` for
-readers.
+In: the history folder. Out: `wkg/<snapshot>`. Doors: `rebuild` (the chain of stages that publishes a snapshot) and
+`snapshot.Snapshot` for readers.
 """

@@ -1,8 +1,7 @@
-"""What the WKG and its history have of a client, and words to look for when it is taken out (`wkg.take_out`).
+"""Erases a client from the WKG and its history, once a snapshot without the client is published.
 
-A client taken out of the WKG and its history, once a snapshot without it is published.
-
-Whatever a kill leaves undone, the next call does.
+It first lists what the lake has of the client, and words with which its erasure can be verified. When it is killed, the
+next call does the rest.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,8 +38,10 @@ _WORDS = {
 
 @dataclass
 class ClientTraces:
-    """What the lake has of a client: cases by id, the folders and snapshots that hold them, tasks that nobody else
-    carried out, and names that nobody else has for a task.
+    """What the lake has of a client.
+
+    These are its cases by id, the folders and snapshots that hold them, the tasks that nobody else carried out, and the
+    names of tasks that nobody else uses.
     """
 
     client: str
@@ -100,8 +101,9 @@ def find(lake: Lake, client: str, own: Iterable[str] = ()) -> ClientTraces:
 
 
 def words_of(lake: Lake, traces: ClientTraces) -> list[Word]:
-    """Words that only this client's cases have - ids, titles, descriptions, attributes, names of tasks - at most
-    SAMPLE of each kind.
+    """Returns words that only the cases of this client have, at most SAMPLE of each kind.
+
+    The kinds are ids, titles, descriptions, attributes and names of tasks.
     """
     theirs, others = _rows(lake, traces, True), _rows(lake, traces, False)
     found: dict[str, set[str]] = {}
@@ -177,8 +179,9 @@ def _first(count: int, words: Iterable[Word]) -> list[Word]:
 
 
 def take_out(lake: Lake, traces: ClientTraces) -> list[tuple[str, int]]:
-    """Remove what there is of the client, once the current snapshot is without it; what was removed, and how much of
-    it.
+    """Removes what the lake has of the client, once the current snapshot is without it.
+
+    Returns what was removed, and how much of it.
     """
     for snapshot in traces.snapshots:
         lake.remove(lake.snapshot_folder(snapshot))
@@ -195,8 +198,9 @@ def take_out(lake: Lake, traces: ClientTraces) -> list[tuple[str, int]]:
 
 
 def _forget_drift(lake: Lake, gone: set[str]) -> None:
-    """What tells how a snapshot differs from one with the client, in its manifest and as a picture, tells what the
-    client had.
+    """Removes the drift from a snapshot with the client to one without, in the manifest and as a picture.
+
+    The difference of the two would show what the client had.
     """
     for snapshot, manifest in manifests_of(lake).items():
         if (manifest.get("drift") or {}).get("from") in gone:
@@ -206,9 +210,7 @@ def _forget_drift(lake: Lake, gone: set[str]) -> None:
 
 
 def _remove_parts(lake: Lake, traces: ClientTraces, manifests: Manifests) -> int:
-    """The history that holds the client's cases, all rejects but those of what was read since, and aggregates that no
-    snapshot rests on.
-    """
+    """Removes the history with cases of the client, older rejects, and aggregates that no snapshot uses."""
     named = {
         str(value)
         for manifest in manifests.values()
@@ -257,8 +259,9 @@ def _known_tasks(lake: Lake, manifests: Iterable[str]) -> set[str]:
 
 
 def _forget_tasks(lake: Lake, traces: ClientTraces, tasks: set[str]) -> int:
-    """Take out of the id ledger what only this client's cases were called, and their tasks. What is in use is somebody
-    else's too.
+    """Removes from the id ledger the names that only this client used, and their tasks.
+
+    Entries in use belong to others too and stay.
     """
     file = lake.kept / "ids.parquet"
     if not file.exists():
@@ -280,8 +283,9 @@ def _is_named(identity: str, traces: ClientTraces, names: set[str]) -> bool:
 
 
 def _forget_vectors(lake: Lake, manifests: Manifests) -> int:
-    """Of the embedding cache, keep what the snapshots left are made of; what intakes had is encoded again when it is
-    asked for.
+    """Keeps of the embedding cache only the texts of the remaining snapshots.
+
+    The texts of intakes are encoded again when they are needed.
     """
     removed = 0
     for model in sorted(f for f in (lake.kept / "embeddings").glob("*") if f.is_dir()):

@@ -1,7 +1,6 @@
-"""Checks of a snapshot's figures. What is corrupt blocks; a figure that could not be told (NULL with its reason) only
-warns.
+"""Checks the figures of a snapshot.
 
-The outcome of one check of staged data: what was looked at and, where it failed, the first offenders.
+A corrupt figure blocks; a figure that is unknown (NULL with its reason) only warns.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,8 +17,10 @@ from opus_pipelines.estimates.unknown_figures import NO_INTERVAL, NOT_COMPUTED, 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """One check: what it is called, whether it passed, what was seen, of which dataset; one that does not block only
-    warns.
+    """The result of one check of staged data.
+
+    It has the name of the check, whether it passed, what was seen (with the first offenders when it failed), and the
+    dataset. A check that is not `blocking` only warns.
     """
 
     name: str

@@ -1,8 +1,7 @@
-"""Graph metrics on Spark: GraphFrames for degrees, components and PageRank, Spark SQL for the rounds of label
-propagation.
+"""Graph metrics on Spark: GraphFrames, and Spark SQL for the rounds of label propagation.
 
-GraphFrames' own label propagation has no weights and, when all move at once, no end; so the rounds are ours
-(sql/wkg/labels.sql).
+GraphFrames computes degrees, components and PageRank. Its own label propagation has no weights and does not end when
+all vertices move at once, so the rounds are ours (sql/wkg/labels.sql).
 """
 
 from importlib.resources import files

@@ -1,4 +1,4 @@
-"""Neighbourhoods N of LWM (7): routed tasks that hang together in the part of the WKG around them."""
+"""Neighbourhoods N of LWM (7): groups of routed tasks that are connected in the WKG around them."""
 
 import heapq
 from collections.abc import Sequence
@@ -13,8 +13,9 @@ Reach = tuple[int, float, float]
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """Routed tasks with their similarity, nearest first, and the tasks of the local subgraph around them (the seeds
-    included).
+    """Routed tasks with their similarity, nearest first, and the tasks of the local subgraph around them.
+
+    The subgraph includes the routed tasks.
     """
 
     seeds: tuple[Seed, ...]
@@ -46,11 +47,11 @@ def undirected(graph: WorkGraph, task: str) -> dict[str, tuple[float, float]]:
 def neighbourhoods(
     graph: WorkGraph, seeds: Sequence[Seed], hops: int = 1, max_tasks: int = 200, limit: int = 8
 ) -> list[Neighbourhood]:
-    """Groups the routed tasks: those that are connected within the local graph belong together.
+    """Groups the routed tasks by the connected components of the local graph.
 
-    The local graph is what lies within `hops` edges (of either direction) of a seed, nearest tasks first, `max_tasks`
-    in all besides the seeds. At most `limit` neighbourhoods come back, that of the most similar seed first. Raises
-    LakeError for a seed that the graph lacks.
+    The local graph has the tasks within `hops` edges (of either direction) of a seed, nearest tasks first, at most
+    `max_tasks` besides the seeds. At most `limit` neighbourhoods are returned, that of the most similar seed first.
+    Raises LakeError for a seed that the graph lacks.
     """
     similarity: dict[str, float] = {}
     for task, value in seeds:
@@ -74,25 +75,26 @@ def _nearest(seed: Seed) -> tuple[float, str]:
 
 
 def _local(graph: WorkGraph, seeds: dict[str, float], hops: int, max_tasks: int) -> set[str]:
-    """Tasks in reach of a seed, by edges, then by cost, then by id; a task comes in only behind one that is in
-    already.
+    """Returns the tasks in reach of a seed, by number of edges, then by cost, then by id.
+
+    A task is reached only from a task that was reached before.
     """
     heap: list[tuple[Reach, str]] = [((0, 0.0, 0.0), task) for task in sorted(seeds)]
-    settled: set[str] = set()
-    while heap and len(settled) < len(seeds) + max_tasks:
+    reached: set[str] = set()
+    while heap and len(reached) < len(seeds) + max_tasks:
         (steps, cost, rarity), task = heapq.heappop(heap)
-        if task in settled:
+        if task in reached:
             continue
-        settled.add(task)
+        reached.add(task)
         if steps < hops:
             for other, (more, rarer) in undirected(graph, task).items():
-                if other not in settled:
+                if other not in reached:
                     heapq.heappush(heap, ((steps + 1, cost + more, rarity + rarer), other))
-    return settled
+    return reached
 
 
 def _components(graph: WorkGraph, tasks: set[str]) -> list[set[str]]:
-    """The connected parts of what lies among `tasks`."""
+    """Returns the connected components of the graph on `tasks`."""
     left, parts = set(tasks), []
     while left:
         part, frontier = set[str](), [min(left)]

@@ -1,10 +1,9 @@
-"""The SWKG of LWM (8): a Steiner tree on a neighbourhood's routed tasks chooses the tasks, the WKG's own edges join
-them.
+"""The SWKG of LWM (8): a Steiner tree on the routed tasks of a neighbourhood, with all WKG edges between its tasks.
 
-The tree is the approximation of Kou, Markowsky and Berman (1981): metric closure of the terminals, its minimum spanning
-tree, the paths behind it, their spanning tree, leaves pruned. Its weight is at most twice the optimum. The WKG counts
-as undirected with 1 - γ an edge (this project's choice, spec B); where sums tie, larger counts win. The tree itself is
-no graph that a sequence can be walked in, so a SWKG holds every directed edge of the WKG between the chosen tasks.
+The tree is the approximation of Kou, Markowsky and Berman (1981): the metric closure of the terminals, its minimum
+spanning tree, the paths behind it, their spanning tree, and the leaves pruned. Its weight is at most twice the optimum.
+The WKG counts as undirected with weight 1 - γ (this project's choice, spec B); where sums are equal, larger counts win.
+Sequences cannot be walked in the tree alone, so a SWKG holds every directed edge of the WKG between the chosen tasks.
 """
 
 import heapq
@@ -22,8 +21,10 @@ Near = dict[str, dict[str, Cost]]
 
 @dataclass(frozen=True)
 class SubWKG:
-    """`tasks`: id → role, terminal or connector, sorted; `edges`: the WKG's between them; `tree`: the links (u < v)
-    that chose them.
+    """A subgraph of the WKG.
+
+    `tasks` maps each id to its role, terminal or connector, sorted. `edges` are those of the WKG between them. `tree`
+    has the links (u < v) of the Steiner tree.
     """
 
     tasks: dict[str, str]
@@ -36,9 +37,9 @@ class SubWKG:
 
 
 def steiner(graph: WorkGraph, terminals: Collection[str], within: Collection[str]) -> SubWKG:
-    """The SWKG on `terminals`, its connectors taken from `within`.
+    """Returns the SWKG on `terminals`, with connectors from `within`.
 
-    Terminals that nothing there connects yield a forest. Raises LakeError for a terminal that the graph lacks.
+    Terminals that are not connected there give a forest. Raises LakeError for a terminal that the graph lacks.
     """
     ends = sorted(set(terminals))
     if strangers := [t for t in ends if t not in graph.tasks]:
