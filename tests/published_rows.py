@@ -103,11 +103,15 @@ def problem(recorded: Mapping[str, Any], found: Mapping[str, Figures], command: 
         if list(ALGORITHM_VERSIONS).index(stage) < first_raised:
             return (
                 f"{stage} publishes other rows than before in {len(columns)} columns, and its version is still "
-                f"{ALGORITHM_VERSIONS[stage]}: {'; '.join(columns[:5])}. If this is intended, raise ALGORITHM_VERSIONS[{stage!r}] in "
+                f"{ALGORITHM_VERSIONS[stage]}: {'; '.join(columns[:5])}. If this is intended, raise "
+                f"ALGORITHM_VERSIONS[{stage!r}] in "
                 f"opus_pipelines/core/versions.py (or that of the earlier stage which caused it), then run {command}"
             )
     if raised or recorded.keys() - ALGORITHM_VERSIONS.keys():
-        return f"{FILE.name} is not of the versions in opus_pipelines/core/versions.py ({', '.join(raised) or 'a stage is gone'}): run {command}"
+        return (
+            f"{FILE.name} is not of the versions in opus_pipelines/core/versions.py "
+            f"({', '.join(raised) or 'a stage is gone'}): run {command}"
+        )
     return None
 
 

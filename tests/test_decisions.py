@@ -51,7 +51,8 @@ class Desk:
 
     def ranked(self) -> dict[tuple[str, int], dict[str, Any]]:
         found = connect(self.lake).execute(
-            "SELECT i.folder, o.* FROM workflows_optimized AS o JOIN generation_intakes AS i USING (client, contract, intake_id) "
+            "SELECT i.folder, o.* FROM workflows_optimized AS o JOIN generation_intakes AS i USING "
+            "(client, contract, intake_id) "
             f"WHERE client = '{CLIENT}'"
         )
         names = [column[0] for column in found.description]
@@ -120,7 +121,8 @@ def test_decisions_stand_beside_the_ranking_and_over_the_nights(desk: Desk, tmp_
     assert "decision: accepted by Ines: the clerks know it; a better one exists: " in told
     assert "it was accepted by a person" in told
     counted = connection.sql(
-        "SELECT DISTINCT d.workflow_id FROM generation_neighbours AS n JOIN decisions AS d ON d.decision_id = n.implementation_id"
+        "SELECT DISTINCT d.workflow_id FROM generation_neighbours AS n JOIN decisions AS d ON "
+        "d.decision_id = n.implementation_id"
     ).fetchall()
     assert (
         changed["workflow_id"],

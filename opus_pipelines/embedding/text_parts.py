@@ -98,7 +98,9 @@ def _is_heading(line: str, alone: bool) -> bool:
 
 
 def _sentences(lines: list[str], before: list[Sentence]) -> list[Sentence]:
-    """The sentences of a paragraph's lines; a line that ends in a colon says how the deeper ones below it are joined."""
+    """The sentences of a paragraph's lines; a line that ends in a colon says how the deeper ones below it
+    are joined.
+    """
     found: list[Sentence] = []
     number = max((s.either for s in before if s.either is not None), default=-1)
     open_at: int | None = None  # the indent of the line that opened an either-group

@@ -194,7 +194,9 @@ class _Steps:
 
     @classmethod
     def of(cls, cases: pa.Table, passive: Collection[str] = ()) -> "_Steps":
-        """`passive`: tasks that are left out; the waiting behind them begins at the end of the last step that is kept."""
+        """`passive`: tasks that are left out; the waiting behind them begins at the end of the last step
+        that is kept.
+        """
         flat = {
             name: pc.list_flatten(cases[name]).combine_chunks()
             for name in ("tasks", "actor_kinds", "models", "actor_groups")

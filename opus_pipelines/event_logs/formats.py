@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 class FormatReader(Protocol):
     """What a format's module must have."""
 
-    def __call__(self, open_file: Callable[[], BinaryIO], settings: "SourceSettings", sink: "Assembler") -> None: ...
+    def __call__(self, open_file: Callable[[], BinaryIO], settings: "SourceSettings", sink: "Assembler") -> None:
+        """Reads one file and hands every case and every reject to `sink`."""
+        ...
 
 
 @dataclass(frozen=True)

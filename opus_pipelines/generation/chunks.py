@@ -141,9 +141,7 @@ def with_inherited(intake: Intake, inherited: Elements) -> Intake:
 
 
 def peak_mb() -> float:
-    """The most memory that this process has had resident. (getrusage would count what the process that started it
-    had.)
-    """
+    """Returns the peak resident memory of this process in MB; getrusage would count the parent process's too."""
     status = Path("/proc/self/status").read_text("ascii")
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
 
@@ -157,7 +155,9 @@ class ReadChunk:
     into: Path
 
     def done_at(self, bench: WorkerState, tell: Tell) -> list[str]:
-        """The distinct passages of these intakes. Raises OpusError where the contract's own documents cannot be read."""
+        """The distinct passages of these intakes. Raises OpusError where the contract's own documents cannot
+        be read.
+        """
         bench.knowledge.procedures.load()  # here, so that children share it
         try:
             inherited = bench.inherited(self.contract)
@@ -239,7 +239,8 @@ class WorkChunk:
             if outcome.status != "generated":
                 worked.lines.append((outcome.status, name, outcome.summary.split(": ", 1)[1]))
             tell(
-                f"{self.contract.client} / {self.contract.contract}: intake {number} of {self.count_of}, {name}: {outcome.summary}"
+                f"{self.contract.client} / {self.contract.contract}: intake {number} of {self.count_of}, "
+                f"{name}: {outcome.summary}"
             )
         worked.rows = write_part(self.heading, rows, self.into, self.part)
         worked.memory_mb += peak_mb()

@@ -49,8 +49,8 @@ class Encoding:
 
 
 class SparkEncoder:
-    """The encoder of the settings, which hands many texts to Spark. A row's last digits depend on the batch it is in, as everywhere
-    (DESIGN 4).
+    """The encoder of the settings, which hands many texts to Spark. A row's last digits depend on the batch it is in,
+    as everywhere (DESIGN 4).
     """
 
     def __init__(self, settings: EncoderSettings, session: "Callable[[], SparkSession]", scratch: Path) -> None:

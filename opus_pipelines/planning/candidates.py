@@ -1,4 +1,6 @@
-"""From the Workflow Graph to ranked workflows: paths become plans, plans are evaluated, refined, compared and ranked."""
+"""From the Workflow Graph to ranked workflows: paths become plans, plans are evaluated, refined, compared
+and ranked.
+"""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -62,7 +62,7 @@ def posterior_of(node: TaskNode, way: Way, priors: Priors) -> Posterior:
 
 
 def share(value: float, n: int, lower: float | None, upper: float | None, priors: Priors) -> Share:
-    """p or q with its posterior; `n`: the steps that were judged, `lower` and `upper`: 95 % of what the estimator
+    """P or q with its posterior; `n`: the steps that were judged, `lower` and `upper`: 95 % of what the estimator
     believes.
     """
     if lower is not None and upper is not None:
@@ -85,7 +85,9 @@ CLEAR, UNDECIDED = "clear", "undecided"
 def with_confidence(
     context: RankingContext, ranked: Sequence[Candidate], draws: Callable[[Workflow], Floats] | None = None
 ) -> list[Candidate]:
-    """The candidates, best first, each with its Sureness. `draws`: `draws_of` these, where somebody has them already."""
+    """The candidates, best first, each with its Sureness. `draws`: `draws_of` these, where somebody has them
+    already.
+    """
     draws = draws or (lambda workflow: reward_draws(workflow, context.draft.prices, context.cost, context.settings))
     drawn = [_as_inferred(context, candidate, draws(candidate.workflow)) for candidate in ranked]
     best = _best_shares(context, ranked, drawn)

@@ -29,7 +29,9 @@ def reviewers_of(context: RankingContext) -> tuple[TaskNode, ...]:
 
 
 def _imputed(node: TaskNode, context: RankingContext) -> TaskNode:
-    """A reviewer of unknown cost or time is compared as any step of unknown cost is (`optimization.imputed_figures`)."""
+    """A reviewer of unknown cost or time is compared as any step of unknown cost is
+    (`optimization.imputed_figures`).
+    """
     unknown = node.known_cost_usd is None, node.known_duration_ms is None
     return replace(node, imputed_usd=of_another(context.draft.prices.costs, *unknown, context.cost))
 

@@ -154,7 +154,10 @@ def with_decisions(
         return left
     kind = WORDS[chosen.decision]
     if decided.content is None:
-        note = f"the workflow that was {kind} ({chosen.workflow_id}, decision {chosen.number}) can no longer be built: {decided.gone}"
+        note = (
+            f"the workflow that was {kind} ({chosen.workflow_id}, decision {chosen.number}) can no "
+            f"longer be built: {decided.gone}"
+        )
         return [replace(c, decision=Applied(None, chosen.number, note=note)) if c is left[0] else c for c in left]
     made, changed = build(decided.content)
     others = [c for c in left if c.id != made.id and signature_of(c) != signature_of(made)]

@@ -39,7 +39,8 @@ EMBEDDED_DATASETS = (EMBEDDINGS, IMPLEMENTATION_VECTORS, PROCEDURES, PROCEDURE_V
 RECALL = "recall at 10 against exact search"
 SNAPSHOT_DATASETS = (*MINED_DATASETS, *EMBEDDED_DATASETS)
 MEANINGS = {  # what must hold, by check; the reference of the checks and Dagster show it
-    "records add up": "In every source file, the records used, the records that are no work and the rejected records add up to "
+    "records add up": "In every source file, the records used, the records that are no work and the rejected "
+    "records add up to "
     "the records read.",
     "implementations as counted": "The stored history of every source has as many cases as its reader counted.",
     "schema": "Every Parquet file has exactly the columns and types of the data dictionary.",
@@ -54,7 +55,8 @@ MEANINGS = {  # what must hold, by check; the reference of the checks and Dagste
     "probabilities out of a task add up to 1": "The transition probabilities of the edges out of a task add up to 1.",
     "successes are among the cases": "In the statistics of critical tasks, no group has more successes than cases.",
     "every task has a vector": "The number of task vectors equals the number of tasks.",
-    RECALL: "The FAISS index finds at least the share `checks.min_recall` of the ten nearest neighbours that exact search finds.",
+    RECALL: "The FAISS index finds at least the share `checks.min_recall` of the ten nearest neighbours "
+    "that exact search finds.",
     "the index holds every vector": "The ids of the FAISS index are the ids of the task vectors.",
 }
 

@@ -172,7 +172,8 @@ DRIFT_CHECKS: dict[str, Dataset] = {TASK_DRIFT: TASKS, GONE: TASKS, EDGE_DRIFT: 
 MEANINGS = {  # what must hold, by check; `checks.drift` says whether a failure warns, blocks, or is not looked for
     TASK_DRIFT: "The share of tasks that came or went since the last snapshot is at most `checks.drift_tasks`.",
     GONE: "Every industry and every source of the last snapshot is still there.",
-    EDGE_DRIFT: "The edges that came or went since the last snapshot have at most the share `checks.drift_edges` of the transitions.",
+    EDGE_DRIFT: "The edges that came or went since the last snapshot have at most the share "
+    "`checks.drift_edges` of the transitions.",
     SHARE_DRIFT: "The transition shares moved by at most `checks.drift_transitions` since the last snapshot.",
 }
 

@@ -98,7 +98,8 @@ FIGURE_CHECKS: dict[str, tuple[Dataset, ...]] = {
 }
 MEANINGS = {  # what must hold, by check
     FINITE: "No figure is infinite or not a number.",
-    ORDERED: "A lower bound is at most its estimate, an estimate at most its upper bound, and a median at most its 90th percentile.",
+    ORDERED: "A lower bound is at most its estimate, an estimate at most its upper bound, and a median "
+    "at most its 90th percentile.",
     RISING: "The quantiles of a distribution never decrease.",
     WHOLE: "A row that was counted has all its figures.",
     EXPLAINED: "A figure that is NULL has its reason in the column beside it.",

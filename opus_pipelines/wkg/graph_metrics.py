@@ -93,7 +93,9 @@ class Engine(Protocol):
 class EngineFactory(Protocol):
     """Makes an engine. `session` starts Spark when it is called: an engine that needs no Spark does not call it."""
 
-    def __call__(self, session: "Callable[[], SparkSession]") -> Engine: ...
+    def __call__(self, session: "Callable[[], SparkSession]") -> Engine:
+        """Returns the engine."""
+        ...
 
 
 def choose(edges: int, rules: settings.Graph, session: "Callable[[], SparkSession]") -> Engine:

@@ -48,7 +48,8 @@ class GraphFrames:
         """The edges between vertices of one label."""
         labels = propagated(vertices, edges, rounds)
         return self.spark.sql(
-            "SELECT src, dst FROM {edges} JOIN {labels} AS a ON a.id = src JOIN {labels} AS b ON b.id = dst WHERE a.label = b.label",
+            "SELECT src, dst FROM {edges} JOIN {labels} AS a ON a.id = src JOIN {labels} AS b ON b.id = "
+            "dst WHERE a.label = b.label",
             edges=edges,
             labels=labels,
         ).localCheckpoint()
@@ -66,7 +67,7 @@ def has_jvm_half(spark: "SparkSession") -> bool:
 
 
 def propagated(vertices: "DataFrame", edges: "DataFrame", rounds: int) -> "DataFrame":
-    """id and label after label propagation; needs nothing of GraphFrames."""
+    """Id and label after label propagation; needs nothing of GraphFrames."""
     spark = vertices.sparkSession
     query = (files("sql") / "wkg" / "labels.sql").read_text("utf-8")
     heard = (

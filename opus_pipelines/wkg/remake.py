@@ -48,7 +48,8 @@ def compare(scratch: Lake, home: Lake, snapshot: str, staged: Path) -> None:
     ):
         raise CheckFailed(
             f"the same inputs gave other content than what is published in {len(different)} files: "
-            f"{', '.join(different[:5])}. Nothing was changed: compare them with a backup; without one, remove the folders named and run `opus rebuild`"
+            f"{', '.join(different[:5])}. Nothing was changed: compare them with a backup; without one, "
+            f"remove the folders named and run `opus rebuild`"
         )
     published = sum(place.exists() for _, place in pairs)
     logger.info(

@@ -1,4 +1,6 @@
-"""`opus forget` where no rebuild is needed: who is unknown, who has results only, who is forgotten twice, and undoing."""
+"""`opus forget` where no rebuild is needed: who is unknown, who has results only, who is forgotten twice,
+and undoing.
+"""
 
 from pathlib import Path
 

@@ -94,7 +94,8 @@ def test_without_a_snapshot(
 @pytest.mark.long
 def test_it_loads_nothing_heavy(lake: Lake) -> None:
     code = (
-        "import sys, json; from opus_pipelines.cli.main import main; main(['graph', '--around', 'Pay', '-o', 'x.svg']); "
+        "import sys, json; from opus_pipelines.cli.main import main; main(['graph', '--around', "
+        "'Pay', '-o', 'x.svg']); "
         f"print(json.dumps([m for m in {HEAVY!r} if m in sys.modules]))"
     )
     done = subprocess.run(

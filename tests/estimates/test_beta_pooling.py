@@ -1,4 +1,6 @@
-"""Pools: each draw counts once, what is alike draws closer, kinds of actor apart, ways of one task beside one another."""
+"""Pools: each draw counts once, what is alike draws closer, kinds of actor apart, ways of one task beside
+one another.
+"""
 
 import math
 

@@ -1,4 +1,6 @@
-"""Every published figure is finite, in range and inside its interval, whatever a log looks like; NULL has its reason."""
+"""Every published figure is finite, in range and inside its interval, whatever a log looks like; NULL has
+its reason.
+"""
 
 import math
 from decimal import Decimal

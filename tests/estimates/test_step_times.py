@@ -1,4 +1,6 @@
-"""Times of a plan's steps: the most specific level that history knows, the calendar, and the dependence between waits."""
+"""Times of a plan's steps: the most specific level that history knows, the calendar, and the dependence
+between waits.
+"""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise

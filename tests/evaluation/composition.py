@@ -1,4 +1,6 @@
-"""Workflows put side by side and one after the other, EVAL A5. Ids that clash are renamed; the parts stay as they are."""
+"""Workflows put side by side and one after the other, EVAL A5. Ids that clash are renamed; the parts stay as
+they are.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -64,7 +66,8 @@ def matching(first: Workflow, second: Workflow) -> dict[str, str]:
             pairs |= {given[title]: taken[title] for title in given}
         else:
             defects.append(
-                f"{_typed(data_type)}: which of {_named(outputs)} becomes which of {_named(entries)}? say so in `interface`"
+                f"{_typed(data_type)}: which of {_named(outputs)} becomes which of {_named(entries)}? say so "
+                f"in `interface`"
             )
     if defects:
         raise WorkflowError("these workflows do not fit: " + "; ".join(defects))
@@ -87,7 +90,9 @@ def second_renamed(first: Workflow, second: Workflow) -> tuple[Workflow, dict[st
 
 
 def _misfits(first: Workflow, second: Workflow, interface: Mapping[str, str]) -> list[str]:
-    """Every reason why the interface is no type-preserving bijection from the first's outputs to the second's inputs."""
+    """Every reason why the interface is no type-preserving bijection from the first's outputs to the
+    second's inputs.
+    """
     outputs, entries = {n.id: n for n in first.outputs}, {n.id: n for n in second.inputs}
     defects = [f"output {o!r} of the first goes nowhere" for o in outputs if o not in interface]
     defects += [f"input {e!r} of the second comes from nowhere" for e in entries if e not in interface.values()]

@@ -30,7 +30,9 @@ def cost(workflow: Workflow, price: Cost) -> float:
 
 @st.composite
 def pieces(draw, lanes_in: int = 1, lanes_out: int = 1, steady: bool = False) -> Workflow:
-    """A workflow with that many typed inputs and outputs, every task below an input; `steady`: every task with p >= q."""
+    """A workflow with that many typed inputs and outputs, every task below an input; `steady`: every task
+    with p >= q.
+    """
     above = [f"i{k}" for k in range(lanes_in)]
     nodes = [InputNode(i, i, draw(share), f"lane {k}") for k, i in enumerate(above)]
     edges = []

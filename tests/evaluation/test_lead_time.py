@@ -88,7 +88,9 @@ def test_a_step_of_unknown_time_makes_the_lead_time_unknown_and_says_which(secon
 
 
 def test_quantiles_of_a_sum_are_those_of_the_convolution() -> None:
-    """Two waits of 0 to 10 hours, evenly: the sum has its median at 10 and its 90th percentile at 20 - sqrt(20) hours."""
+    """Two waits of 0 to 10 hours, evenly: the sum has its median at 10 and its 90th percentile at 20 -
+    sqrt(20) hours.
+    """
     even = Wait(DurationQuantiles.of(np.linspace(0, 10 * HOUR, 10_001)), "edge")
     times = {"a": StepTime({}, work(0)), "b": StepTime({"a": even}, work(0)), "c": StepTime({"b": even}, work(0))}
     found = lead_time(chain("a", "b", "c"), times, draws=20_000)

@@ -74,7 +74,8 @@ def test_a_bare_refusal_needs_two_observations() -> None:
     rare = replace(goes_back, cases=15)
     assert kind("STORNO", rare) == "outcome"
     assert classify("STORNO", rare, TOTAL, WHOLE).reason == (
-        "its name says that something is refused or cancelled, but not whether this is work or its result ('storno'); after 66.7 % of its "
+        "its name says that something is refused or cancelled, but not whether this is work or its "
+        "result ('storno'); after 66.7 % of its "
         "occurrences the case ends or goes back to an activity that it had done; only 15.0 % of the cases contain it"
     )
 

@@ -52,7 +52,8 @@ def test_names_and_texts_have_a_length_that_people_write(bench) -> None:
     assert cases.keys() == {"3"}
     assert [r["reason_code"] for r in rejects] == ["too_long"] * 3
     assert rejects[2]["reason"] == (
-        "note: the text has 1,048,577 characters, and at most 1,048,576 are read; drop under [redact] in source.toml leaves it out"
+        "note: the text has 1,048,577 characters, and at most 1,048,576 are read; drop under "
+        "[redact] in source.toml leaves it out"
     )
 
 

@@ -84,7 +84,8 @@ def test_a_line_says_once_what_lacks_a_rate() -> None:
     settings = SourceSettings(usd_per_unit={"EUR": 1.25})
     assert remark(["EUR"], settings) is None
     assert remark(["SEK", "EUR", "NOK"], settings) == (
-        "no rate for NOK, SEK, so costs in it are unknown; usd_per_unit = { NOK = ... }, under [currency] in opus.toml or at the top of "
+        "no rate for NOK, SEK, so costs in it are unknown; usd_per_unit = { NOK = ... }, under "
+        "[currency] in opus.toml or at the top of "
         "source.toml, says how many dollars one is worth"
     )
 

@@ -6,7 +6,10 @@ from opus_pipelines.event_logs.costing import price
 from opus_pipelines.event_logs.records import Task
 
 HOUR = 3_600_000.0
-CSV = "case_id;activity;start_time;end_time;Wer;Abteilung\n1;Approve;2026-01-05 08:00:00;2026-01-05 10:00:00;Ann;SUPERVISOR\n"
+CSV = (
+    "case_id;activity;start_time;end_time;Wer;Abteilung\n1;Approve;2026-01-05 08:00:00;"
+    "2026-01-05 10:00:00;Ann;SUPERVISOR\n"
+)
 SETTINGS = 'timezone = "UTC"\n[rates]\nSUPERVISOR = 60\n[columns]\n'
 EVENT = """<event><string key="concept:name" value="Approve"/><string key="org:resource" value="{who}"/>
 <string key="org:role" value="{role}"/><date key="time:timestamp" value="2026-01-05T{hour}:00:00Z"/>
@@ -68,7 +71,8 @@ def test_a_rate_of_nobody_is_told_with_the_nearest_names(bench):
     bench.put("s/source.toml", misspelt + 'actor = "Wer"\nactor_group = "Abteilung"\n')
     (line,) = bench.read().failed
     assert line == (
-        "s/source.toml: [rates] states 'SUPERVISER', and no person, role, AI model or kind of actor of the source is called so; "
+        "s/source.toml: [rates] states 'SUPERVISER', and no person, role, AI model or kind of actor "
+        "of the source is called so; "
         "the nearest: 'SUPERVISOR'"
     )
     bench.put("s/source.toml", SETTINGS + 'actor = "Wer"\nactor_group = "Abteilung"\n')

@@ -1,4 +1,6 @@
-"""A source that grows: cases over several files, events that come twice, corrections. The same cases as from one file."""
+"""A source that grows: cases over several files, events that come twice, corrections. The same cases as from
+one file.
+"""
 
 import gzip
 import json
@@ -145,7 +147,10 @@ def test_the_later_record_of_a_whole_case_wins(bench, keys) -> None:
 
 def xes(*traces: tuple[str, list[tuple[str, int]]]) -> str:
     def event(name: str, day: int) -> str:
-        return f'<event><string key="concept:name" value="{name}"/><date key="time:timestamp" value="2020-01-{day:02}T00:00:00Z"/></event>'
+        return (
+            f'<event><string key="concept:name" value="{name}"/><date key="time:timestamp" '
+            f'value="2020-01-{day:02}T00:00:00Z"/></event>'
+        )
 
     def trace(case: str, events: list[tuple[str, int]]) -> str:
         return f'<trace><string key="concept:name" value="{case}"/>{"".join(event(*e) for e in events)}</trace>'

@@ -207,7 +207,8 @@ def test_an_unchanged_night_loads_no_parser(bench) -> None:
     code = (
         "import sys, datetime; from pathlib import Path; from opus_pipelines.ingestion.ingest import read_history\n"
         "from opus_pipelines.lake.layout import Lake\n"
-        f"state = read_history(Lake({str(bench.lake.root)!r}), Path({str(bench.history)!r}), datetime.datetime.now(datetime.UTC))\n"
+        f"state = read_history(Lake({str(bench.lake.root)!r}), Path({str(bench.history)!r}), "
+        f"datetime.datetime.now(datetime.UTC))\n"
         "heavy = {'lxml', 'pandas', 'pyspark', 'torch', 'opus_pipelines.log_formats.csv_log'}\n"
         "print(state.changed, sorted(heavy & sys.modules.keys()))"
     )

@@ -13,7 +13,9 @@ HEADER = "case_id,activity,timestamp\n"
 
 
 def log(cases: int, bad: int = 0) -> str:
-    """A log of so many cases of two events, in the first `bad` of which the second event has no time that can be read."""
+    """A log of so many cases of two events, in the first `bad` of which the second event has no time that
+    can be read.
+    """
     rows = [
         f"{n},A,2020-01-01T00:00:00Z\n{n},B,{'soon' if n < bad else '2020-01-02T00:00:00Z'}\n" for n in range(cases)
     ]

@@ -102,7 +102,10 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
 
 
 def test_one_writer_at_a_time_and_a_dead_one_holds_nothing(tmp_path):
-    code = f"from opus_pipelines.lake.layout import Lake\nimport os\nlock = Lake({str(tmp_path)!r}).lock()\nlock.__enter__()\nos._exit(9)"
+    code = (
+        f"from opus_pipelines.lake.layout import Lake\nimport os\nlock = "
+        f"Lake({str(tmp_path)!r}).lock()\nlock.__enter__()\nos._exit(9)"
+    )
     with Lake(tmp_path).lock(), pytest.raises(LakeError, match="another run"), Lake(tmp_path).lock():
         pass
     (tmp_path / ".staging" / "left").mkdir(parents=True)

@@ -125,7 +125,10 @@ def test_a_lake_of_a_newer_version_is_refused_in_one_line(
     monkeypatch.chdir(lake.root.parent)
     write_json(lake.root / "lake.json", {"format": 3})
     assert main(arguments) == 1
-    expected = f"opus: {lake.root} is a lake of format 3; this version reads up to 2: install the newer version that wrote it\n"
+    expected = (
+        f"opus: {lake.root} is a lake of format 3; this version reads up to 2: install the newer "
+        f"version that wrote it\n"
+    )
     assert capsys.readouterr().err == expected
     with pytest.raises(LakeError, match="format 3"), lake.lock():
         pass

@@ -8,14 +8,17 @@ NS = "http://www.omg.org/spec/BPMN/20100524/MODEL"
 
 
 def definitions(*content, prefix=""):
-    """A model as bpmn-js (prefixed) or Camunda (default namespace) writes it: the content is written without a prefix."""
+    """A model as bpmn-js (prefixed) or Camunda (default namespace) writes it: the content is written without
+    a prefix.
+    """
     text = "".join(content)
     if prefix:
         text = re.sub(r"<(/?)(?=\w+[ />])(?!\w+:)", rf"<\1{prefix}:", text)
     declared = f"xmlns:{prefix}" if prefix else "xmlns"
     name = f"{prefix}:definitions" if prefix else "definitions"
     return (
-        f'<?xml version="1.0" encoding="UTF-8"?><{name} {declared}="{NS}" xmlns:camunda="http://camunda.org/schema/1.0/bpmn" '
+        f'<?xml version="1.0" encoding="UTF-8"?><{name} {declared}="{NS}" xmlns:camunda="http://'
+        f'camunda.org/schema/1.0/bpmn" '
         f'xmlns:bpmndi="http://www.omg.org/spec/BPMN/20100524/DI">{text}<bpmndi:BPMNDiagram id="d"/></{name}>'
     )
 
@@ -116,7 +119,8 @@ def test_sub_processes_are_inlined_with_their_loops_and_notes(bench) -> None:
         node("boundaryEvent", "late", more='attachedToRef="sub"'),
         node("callActivity", "esc", "Escalate", more='calledElement="other"'),
         flows("late>esc"),
-        '<textAnnotation id="n"><text>for file in files</text></textAnnotation><association sourceRef="n" targetRef="sub"/>',
+        '<textAnnotation id="n"><text>for file in files</text></textAnnotation><association '
+        'sourceRef="n" targetRef="sub"/>',
     )
     case = bench.one("a.bpmn", definitions(content))[0]["a.bpmn#P"]
     assert drawn(case) == {
@@ -136,7 +140,8 @@ def test_sub_processes_are_inlined_with_their_loops_and_notes(bench) -> None:
 
 def test_what_is_written_beside_is_the_description(bench) -> None:
     content = (
-        '<collaboration id="c"><participant id="p1" name="Shop" processRef="P"/><textAnnotation id="n0"><text>All of it</text>'
+        '<collaboration id="c"><participant id="p1" name="Shop" processRef="P"/><textAnnotation '
+        'id="n0"><text>All of it</text>'
         "</textAnnotation></collaboration>"
     ) + process(
         "<documentation>How we ship.</documentation>",
@@ -144,7 +149,8 @@ def test_what_is_written_beside_is_the_description(bench) -> None:
         node("task", "a", "Pack", "<documentation>In a box.</documentation>"),
         node("exclusiveGateway", "g"),
         flows("a>g"),
-        '<textAnnotation id="n1"><text>Mind the glass</text></textAnnotation><association sourceRef="a" targetRef="n1"/>'
+        '<textAnnotation id="n1"><text>Mind the glass</text></textAnnotation><association '
+        'sourceRef="a" targetRef="n1"/>'
         '<textAnnotation id="n2"><text>Large?</text></textAnnotation><association sourceRef="n2" targetRef="g"/>'
         '<textAnnotation id="n3"><text>Free</text></textAnnotation>',
     )

@@ -49,7 +49,8 @@ def test_a_table_of_any_names_by_settings(bench) -> None:
         "7;Zahlen;01.02.2020 10:00;;Eva;Person;;;;gut;\n"
     )
     settings = ZONE + (
-        'decimal = ","\nindustry = "payables"\nclient = { column = "Kunde" }\n[columns]\ncase = "Vorgang"\nactivity = "Schritt"\n'
+        'decimal = ","\nindustry = "payables"\nclient = { column = "Kunde" }\n[columns]\ncase = '
+        '"Vorgang"\nactivity = "Schritt"\n'
         'start = "Von"\n'
         'end = "Bis"\nactor = "Wer"\nactor_kind = "Art"\ncost = "Kosten"\ntitle = "Anlass"\nattributes = ["Auftrag"]\n'
         '[success]\ncolumn = "Ergebnis"\nequals = ["gut", "sehr gut"]\n'

@@ -27,7 +27,8 @@ JSONL = b"".join(
 XES = (
     b"<log>"
     + b"".join(
-        b'<trace><string key="concept:name" value="c%d"/><event><string key="concept:name" value="A"/><date key="time:timestamp" '
+        b'<trace><string key="concept:name" value="c%d"/><event><string key="concept:name" value="A"/'
+        b'><date key="time:timestamp" '
         b'value="2020-01-01T00:00:00Z"/></event></trace>' % n
         for n in range(4)
     )
@@ -37,9 +38,11 @@ _PACKED = io.BytesIO()
 pq.write_table(pa.table({"case_id": ["1", "1", "2"], "activity": ["A", "B", None], "cost": [1.5, None, 2.0]}), _PACKED)
 PARQUET = _PACKED.getvalue()
 BPMN = (
-    b'<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"><process id="P"><task id="a" name="A"/><exclusiveGateway id="g"/>'
+    b'<definitions xmlns="http://www.omg.org/spec/BPMN/20100524/MODEL"><process id="P"><task '
+    b'id="a" name="A"/><exclusiveGateway id="g"/>'
     b'<subProcess id="s"><userTask id="b" name="B"/></subProcess><sequenceFlow sourceRef="a" targetRef="g"/>'
-    b'<sequenceFlow sourceRef="g" targetRef="s"/><sequenceFlow sourceRef="s" targetRef="a"/></process><process id="Q"/></definitions>'
+    b'<sequenceFlow sourceRef="g" targetRef="s"/><sequenceFlow sourceRef="s" targetRef="a"/></'
+    b'process><process id="Q"/></definitions>'
 )
 N8N = json.dumps(
     {

@@ -116,7 +116,8 @@ def test_times_are_read_without_pandas(tmp_path) -> None:
         packed(case_id=["1"], activity=["A"], timestamp=pa.array([AT], pa.timestamp("ns", "UTC")))
     )
     code = (
-        "import sys; from pathlib import Path; import pyarrow.parquet as pq; from opus_pipelines.history.readers import parquet_log as p\n"
+        "import sys; from pathlib import Path; import pyarrow.parquet as pq; from "
+        "opus_pipelines.history.readers import parquet_log as p\n"
         f"file = pq.ParquetFile({str(tmp_path / 'log.parquet')!r})\n"
         "print(list(p._rows(file, file.schema_arrow.names, 1 << 20))[0]['timestamp'], 'pandas' in sys.modules)"
     )

@@ -25,7 +25,10 @@ def trace(name, *events, attributes=""):
 
 
 def test_a_trace_is_a_case(bench) -> None:
-    attributes = '<string key="AMOUNT" value="20"/><string key="title" value="A loan"/><string key="concept:description" value="Please"/>'
+    attributes = (
+        '<string key="AMOUNT" value="20"/><string key="title" value="A loan"/><string '
+        'key="concept:description" value="Please"/>'
+    )
     first = event(
         "A",
         2,

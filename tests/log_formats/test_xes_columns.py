@@ -116,7 +116,8 @@ def test_a_plain_log_is_read_by_columns() -> None:
         '<event><string value="A" key="concept:name"/></event>',
         '<event><string key="concept:name" value="A"></string></event>',
         '<event><string key="concept:name" value="A"><int key="n" value="1"/></string></event>',
-        '<event><list key="l"><values><int key="n" value="1"/></values></list><string key="concept:name" value="A"/></event>',
+        '<event><list key="l"><values><int key="n" value="1"/></values></list><string '
+        'key="concept:name" value="A"/></event>',
         '<event id="1"><string key="concept:name" value="A"/></event>',
         '<event><string key="concept:name" value="A"/><string key="concept:name" value="B"/></event>',
         '<event><string key="concept:name" value="A\n"/></event>',
@@ -129,7 +130,8 @@ def test_a_plain_log_is_read_by_columns() -> None:
         '<event><string key="concept:name" value="A"/><date key="time:timestamp" value="soon"/></event>',
         '<event><string key="concept:name" value=" "/></event>',
         '<event><string key="concept:name" value="A"/><float key="cost:total" value="-1"/></event>',
-        '<event><string key="concept:name" value="A"/><float key="cost:total" value="1"/><string key="cost:currency" value="EUR"/></event>',
+        '<event><string key="concept:name" value="A"/><float key="cost:total" value="1"/><string '
+        'key="cost:currency" value="EUR"/></event>',
     ],
 )
 def test_what_is_unusual_is_read_by_the_parser(part: str) -> None:

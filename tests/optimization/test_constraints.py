@@ -124,5 +124,6 @@ def test_a_deadline_of_which_nobody_can_tell_whether_it_is_kept_is_not_applied_a
     )
     assert violations(Constraints(deadlines=(due.deadline,)), evaluation(), TITLES, dues=[due]) == []
     assert due.words == (
-        "'Pay' within 1 working day of 'Ask': rule not applied, because the time up to the step is unknown: no time of 'Check'"
+        "'Pay' within 1 working day of 'Ask': rule not applied, because the time up to the step is "
+        "unknown: no time of 'Check'"
     )

@@ -106,7 +106,9 @@ def test_the_same_steps_done_by_others_where_there_are_no_others() -> None:
 
 
 def test_a_near_copy_gives_way_to_what_differs_enough_and_costs_least() -> None:
-    """One more step alone is too near; with one other way it is far enough, and dearer than two other ways are cheap."""
+    """One more step alone is too near; with one other way it is far enough, and dearer than two other ways
+    are cheap.
+    """
     ways = {**TWO_WAYS, "note": [way("code", 0.999, 0.1)]}
     ranked = [
         c

@@ -177,7 +177,8 @@ def test_a_workflow_one_of_whose_tasks_is_gone_is_not_ranked_and_rank_1_says_so(
     assert [c.id for c in found] == [c.id for c in before]
     assert found[0].decision.kind is None
     assert found[0].decision.note == (
-        "the workflow that was accepted (f0, decision 1) can no longer be built: the task 'Fax the form' is no longer known"
+        "the workflow that was accepted (f0, decision 1) can no longer be built: the task 'Fax the "
+        "form' is no longer known"
     )
 
 

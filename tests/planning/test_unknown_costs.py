@@ -262,6 +262,7 @@ def test_a_deadline_of_a_step_makes_a_workflow_infeasible_and_an_unknown_one_is_
     assert (unknown["feasible"], unknown["step_deadlines"]) == (
         True,
         [
-            "'Pay' within 1 working day of the start: rule not applied, because the time up to the step is unknown: no time of 'Check'",
+            "'Pay' within 1 working day of the start: rule not applied, because the time up to the step "
+            "is unknown: no time of 'Check'",
         ],
     )

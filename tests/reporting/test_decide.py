@@ -116,7 +116,8 @@ HOSTILE = {
     "entity.bpmn": '<!DOCTYPE d [<!ENTITY e SYSTEM "file:///etc/passwd">]><d>&e;</d>',
     "list.yaml": "- 1\n- 2\n",
     "unknown.yaml": (
-        "inputs: [{id: i}]\ntasks: [{id: a, title: Fly to the moon}]\noutputs: [{id: o, gain_usd: 1}]\nedges: [[i, a], [a, o]]\n"
+        "inputs: [{id: i}]\ntasks: [{id: a, title: Fly to the moon}]\noutputs: [{id: o, gain_usd: "
+        "1}]\nedges: [[i, a], [a, o]]\n"
     ),
     "cycle.yaml": (
         "inputs: [{id: i}]\ntasks: [{id: a, title: Check}, {id: b, title: Pay}]\noutputs: [{id: o, gain_usd: 1}]\n"

@@ -353,7 +353,10 @@ def test_ranks_that_unknown_costs_decided_say_so(lake: Lake) -> None:
         workflow("fa1", 1, 8.0, cost_unknown_steps=0),
         workflow("fa2", 2, 9.0, cost_unknown_steps=2),
     )
-    said = "ahead of rank 2 (fa2): the costs of 0 steps here and 2 there are unknown: each was compared as if it cost what other steps cost"
+    said = (
+        "ahead of rank 2 (fa2): the costs of 0 steps here and 2 there are unknown: each was "
+        "compared as if it cost what other steps cost"
+    )
     assert said in explanation(connect(lake), "fa1")
 
 
@@ -365,7 +368,8 @@ def test_best_and_explain_show_touch_time_and_lead_time(lake: Lake) -> None:
     text = explanation(connect(lake), "fa1")
     for line in (
         "touch time  1.0 h of work",
-        "lead time   3.0 d, p90 5.0 d, waiting included (measured: waiting and work); a whole similar case: 3.1 d (median)",
+        "lead time   3.0 d, p90 5.0 d, waiting included (measured: waiting and work); a whole "
+        "similar case: 3.1 d (median)",
         "deadline    a lead time of at most 96.00 hours is kept with probability 0.750",
     ):
         assert line in text

@@ -46,7 +46,8 @@ def test_a_procedure_in_another_language_is_named_and_not_read(tmp_path):
     assert request.text is not None
     assert (procedure.text, procedure.left_out) == (
         None,
-        "it is written in German, and procedures are read in English only; translate it, or state its rules in contract.toml",
+        "it is written in German, and procedures are read in English only; translate it, or state "
+        "its rules in contract.toml",
     )
     assert rules_of([request, procedure]) == []
 

@@ -292,7 +292,10 @@ def test_orders_are_read_in_more_words(text, expected):
 
 
 def test_amounts_are_found_as_people_write_them():
-    said = "Total $1,240.50, of which 40 USD tax; usd: 84.00; 7 boxes; USD 3k; 9,17 €; EUR 1.200,00; CHF 2'500; 10 thousand pounds"
+    said = (
+        "Total $1,240.50, of which 40 USD tax; usd: 84.00; 7 boxes; USD 3k; 9,17 €; EUR 1.200,00; "
+        "CHF 2'500; 10 thousand pounds"
+    )
     assert [(f.amount, f.unit) for f in money_in(said)] == [
         (1240.5, "USD"),
         (40.0, "USD"),

@@ -120,7 +120,8 @@ def test_a_rule_becomes_a_constraint(text, expected):
         ("Collision claims are settled within 2 hours.", "it is about 'collision', which this intake does not mention"),
         (
             "If in doubt, fraud indicators must be checked.",
-            "not understood for sure (the condition 'in doubt' does not say when it is met); say it in a plain sentence of its own, or state it in"
+            "not understood for sure (the condition 'in doubt' does not say when it is met); say it in "
+            "a plain sentence of its own, or state it in"
             " contract.toml",
         ),
         (
@@ -159,7 +160,10 @@ def test_stated_constraints_win_over_read_ones():
 
 
 def test_rules_that_contradict_each_other_do_not_both_hold():
-    text = "Fraud indicators must be checked. Fraud indicators must not be checked. Coverage is verified before repair costs are estimated."
+    text = (
+        "Fraud indicators must be checked. Fraud indicators must not be checked. Coverage is "
+        "verified before repair costs are estimated."
+    )
     first = ("must_contain", "Check Fraud Indicators")
     assert in_force(settled(text)) == [first, ("before", "Verify Coverage before Estimate Repair Cost")]
 
@@ -184,7 +188,10 @@ def test_a_contracts_demand_on_other_work_is_left_alone():
 
 
 def test_a_rule_under_the_name_of_a_step_is_about_that_step_only():
-    text = "* Obtain Police Report:\nFraud indicators must be checked.\n\n* Approve Settlement:\nThe settlement must be approved."
+    text = (
+        "* Obtain Police Report:\nFraud indicators must be checked.\n\n* Approve Settlement:\nThe "
+        "settlement must be approved."
+    )
     assert in_force(settled(text)) == [("must_contain", "Approve Settlement")]
 
 
@@ -333,7 +340,8 @@ def test_a_person_answers_which_activity_a_phrase_means():
         ),
         (
             "Obtain Police Report",
-            "a person answered that 'the final sign-off given' means 'Obtain Police Report', and no way in which history did this work has it",
+            "a person answered that 'the final sign-off given' means 'Obtain Police Report', and no way "
+            "in which history did this work has it",
         ),
     ],
 )
@@ -351,7 +359,10 @@ def test_who_does_it_tells_activities_apart_that_are_called_by_it():
     }
     edges = [Edge(a, b, 9, 3, 0.9, 0.1, 0.5) for a, b in ("as", "sp")]
     graph = WorkGraph.of([Task(i, title) for i, title in titles.items()], edges)
-    text = "Declarations must be approved by the supervisor. The administration must approve the declaration before the payment is handled."
+    text = (
+        "Declarations must be approved by the supervisor. The administration must approve the "
+        "declaration before the payment is handled."
+    )
     element = Element("e1", "process", "text", "sop.md", "text/markdown", text, len(text), "", None)
     wfg = workflow_graph({"q0": chain(tuple("asp"))}, graph)
     meaning = TaskMatcher(TaskNames(graph, []), graph, sorted(titles), {}, {})
@@ -401,7 +412,8 @@ def test_choices_and_deadlines_of_steps_are_applied(text, expected):
 
 def test_choices_and_deadlines_are_constraints_of_the_search():
     found = settled(
-        "Either check the fraud indicators or send the satisfaction survey. The payment must be issued within 5 business hours of receipt."
+        "Either check the fraud indicators or send the satisfaction survey. The payment must be "
+        "issued within 5 business hours of receipt."
     ).constraints
     assert found.exactly_one_of == (("Check Fraud Indicators", "Send Satisfaction Survey"),)
     assert found.deadlines == (StepDeadline(step="Issue Payment", within=5, unit="working_hours"),)
@@ -413,7 +425,8 @@ def test_choices_and_deadlines_are_constraints_of_the_search():
         (
             "Either check the fraud indicators or verify the coverage.",
             {"needed": ["f", "v"]},
-            "history or another rule needs both 'Check Fraud Indicators' and 'Verify Coverage'; state exactly_one_of if only one may be",
+            "history or another rule needs both 'Check Fraud Indicators' and 'Verify Coverage'; state "
+            "exactly_one_of if only one may be",
         ),
         (
             "Either check the fraud indicators or call the broker.",

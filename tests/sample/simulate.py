@@ -153,7 +153,9 @@ def _means(truth: dict[str, Any], industry: str, node: TaskNode) -> tuple[float,
 
 
 def _known_way(truth: dict[str, Any], industry: str, node: TaskNode) -> dict[str, Any] | None:
-    """The truth's way of doing a node's task, None of a review that it does not know; raises InputError of any other."""
+    """The truth's way of doing a node's task, None of a review that it does not know; raises InputError of
+    any other.
+    """
     try:
         return way_of(truth, industry, step_of(truth, industry, node.title), str(node.actor_kind), node.model)
     except InputError:

@@ -122,7 +122,8 @@ def test_an_unchanged_night_loads_no_model(lake: Lake, history: Any, tmp_path: P
     NightlyResolution(lake, Settings(), sources).resolution(Letters)
     states = [(s.source, s.content, str(s.folder)) for s in sources]
     code = (
-        "import sys; from pathlib import Path; from types import SimpleNamespace as N; from opus_pipelines.lake.layout import Lake\n"
+        "import sys; from pathlib import Path; from types import SimpleNamespace as N; from "
+        "opus_pipelines.lake.layout import Lake\n"
         "from opus_pipelines.core.settings import Settings; from opus_pipelines.wkg.rebuild import begin, resolve\n"
         "from opus_pipelines.wkg.rebuild_records import HistoryRead\n"
         f"sources = [N(source=s, content=c, folder=Path(f), merge=True, stated={{}}) for s, c, f in {states!r}]\n"

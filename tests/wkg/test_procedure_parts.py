@@ -9,7 +9,10 @@ from opus_pipelines.lake.layout import read_table, write_table
 from opus_pipelines.wkg.procedure_parts import write_procedures
 from opus_pipelines.wkg.tables import place
 
-TEXT = "* pay_invoice:\n- The invoice is approved by someone.\n\n* close_file:\n- Either of these:\n  - The file is empty of letters.\n"
+TEXT = (
+    "* pay_invoice:\n- The invoice is approved by someone.\n\n* close_file:\n- Either of these:\n "
+    " - The file is empty of letters.\n"
+)
 
 
 class Letters:

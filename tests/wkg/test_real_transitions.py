@@ -75,7 +75,8 @@ def independent_counts():
     """(log, src, dst) -> transitions, by DuckDB over flat events."""
     con = duckdb.connect()
     con.execute(
-        "create table events (log text, case_id text, position bigint, activity text, transition text, time timestamptz)"
+        "create table events (log text, case_id text, position bigint, activity text, transition "
+        "text, time timestamptz)"
     )
     for log, name in XES.items():
         con.register("flat", xes_events(log, DATA / name))

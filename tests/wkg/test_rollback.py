@@ -109,7 +109,8 @@ def test_the_same_inputs_do_not_undo_a_rollback_and_new_ones_do(lake: Lake, hist
     held = night.snapshot
     assert (held.snapshot_id, held.is_held, held.is_new, held.is_current) == (new, True, False, True)
     assert held.nothing_new == (
-        f"nothing new: history gives snapshot {new}, which was rolled back from; {old} stays. `opus rebuild --publish` publishes it again"
+        f"nothing new: history gives snapshot {new}, which was rolled back from; {old} stays. `opus "
+        f"rebuild --publish` publishes it again"
     )
     assert lake.current_snapshot() == old
     context = stages.begin(Settings(), lake)

@@ -78,7 +78,9 @@ FORMATS |= {s: Format(s, "other", None, refusal=f"it is {advice}") for s, advice
 class DocumentReader(Protocol):
     """Reads a document of one suffix; it may raise whatever its library raises, which costs that document only."""
 
-    def __call__(self, document: Document) -> DocumentText: ...
+    def __call__(self, document: Document) -> DocumentText:
+        """Returns the text of the document and what was left out of it."""
+        ...
 
 
 DOCUMENT_READERS: Registry[DocumentReader] = Registry(  # by suffix, without the dot
@@ -150,7 +152,10 @@ _ENCRYPTED = Format(".ole", "other", None, refusal="it is encrypted; ask for a c
 
 
 def _unknown(suffix: str) -> str:
-    return f"no reader for {suffix or 'files without a suffix'}; known: {', '.join(sorted(f'.{name}' for name in DOCUMENT_READERS.names()))}"
+    return (
+        f"no reader for {suffix or 'files without a suffix'}; known: "
+        f"{', '.join(sorted(f'.{name}' for name in DOCUMENT_READERS.names()))}"
+    )
 
 
 def _by_content(document: Document) -> str | None:

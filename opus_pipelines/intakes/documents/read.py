@@ -18,7 +18,9 @@ _NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
 class Preprocessing(Protocol):
     """f_m of one modality; raises whatever its library raises."""
 
-    def __call__(self, document: Document, kind: Format) -> DocumentText: ...
+    def __call__(self, document: Document, kind: Format) -> DocumentText:
+        """Returns the text of the document and what was left out of it."""
+        ...
 
 
 def read_text(document: Document, kind: Format) -> DocumentText:

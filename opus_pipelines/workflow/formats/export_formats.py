@@ -14,7 +14,9 @@ class ExportFormat(Protocol):
     """Writes a workflow for another program. `suffixes`: the endings of its files, each with its dot, in lower case."""
 
     @property
-    def suffixes(self) -> tuple[str, ...]: ...
+    def suffixes(self) -> tuple[str, ...]:
+        """The endings of its files, each with its dot, in lower case."""
+        ...
 
     def write(self, workflow: AnnotatedWorkflow) -> bytes:
         """Returns the content of the file; equal workflows give equal bytes."""

@@ -1,4 +1,6 @@
-"""The proposal for each shared log reads all of it untouched, and so does the one for a German export of one of them."""
+"""The proposal for each shared log reads all of it untouched, and so does the one for a German export of one
+of them.
+"""
 
 import os
 from pathlib import Path

@@ -32,7 +32,8 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(64)
         (
             "a.txt",
             b"\x1f\x8b\x08",
-            "named .txt, but its content is gz: taken as that; it is an archive; put the documents in it into the folder",
+            "named .txt, but its content is gz: taken as that; it is an archive; put the documents in "
+            "it into the folder",
         ),
         ("a.msg", OLE, "it is an Outlook message; save it as .eml"),
     ],

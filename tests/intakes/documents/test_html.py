@@ -9,7 +9,8 @@ PAGE = """<!DOCTYPE html><html><head><title>Glass &amp; more</title><style>p { c
 
 def test_a_page_reads_as_it_is_seen(read):
     assert read("a.html", PAGE) == (
-        "# Glass & more\n\n## How it is done\n\nCheck the cover.\nThen pay.\n\n- one\n- two\n\nitem | usd\nglass | 12\n\nName Ann",
+        "# Glass & more\n\n## How it is done\n\nCheck the cover.\nThen pay.\n\n- one\n- two\n\nitem "
+        "| usd\nglass | 12\n\nName Ann",
         "1 comment; 2 hidden elements; 1 picture; 1 script; 1 style sheet; 1 text for browsers without scripts",
     )
 

@@ -3,7 +3,10 @@ from datetime import date, datetime, time
 import openpyxl
 import pytest
 
-SHEET = b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>%s</sheetData></worksheet>'
+SHEET = (
+    b'<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>'
+    b"%s</sheetData></worksheet>"
+)
 
 
 @pytest.fixture
@@ -25,7 +28,8 @@ def test_sheets_read_row_by_row_and_what_is_hidden_is_named(read, saved, repacke
     lists.sheet_state = "hidden"
     lists["A1"] = 1
     text = (
-        "# Prices\n\nPrice list\n\nitem; usd; from\n\nitem: glass; usd: 12.5; from: 2026-01-31\nitem: door; usd: 3\nitem: sum\n\n"
+        "# Prices\n\nPrice list\n\nitem; usd; from\n\nitem: glass; usd: 12.5; from: "
+        "2026-01-31\nitem: door; usd: 3\nitem: sum\n\n"
         "# Times\n\n2026-01-31 09:30:00; 08:00:00; True"
     )
     left_out = "sheet 'Prices': 1 formula without a saved value; the hidden sheet 'Lists'"

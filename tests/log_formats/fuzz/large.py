@@ -146,7 +146,8 @@ def widths() -> Cases:
     )
     yield "long BPMN chain", lambda: Seed("a.bpmn", f"{BPMN_HEAD}{tasks}{BPMN_END}".encode())
     flows = "".join(
-        f'<task id="a{i}"/><task id="b{i}"/><sequenceFlow sourceRef="a{i}" targetRef="g"/><sequenceFlow sourceRef="g" targetRef="b{i}"/>'
+        f'<task id="a{i}"/><task id="b{i}"/><sequenceFlow sourceRef="a{i}" targetRef="g"/>'
+        f'<sequenceFlow sourceRef="g" targetRef="b{i}"/>'
         for i in range(3000)
     )
     yield "n x m gateway", lambda: Seed("a.bpmn", f'{BPMN_HEAD}<exclusiveGateway id="g"/>{flows}{BPMN_END}'.encode())

@@ -58,8 +58,14 @@ def xes() -> bytes:
         own = _attribute("string", "concept:name", f"case {n}") + _attribute("float", "AMOUNT", 100 * n)
         listed = '<list key="l"><values>' + _attribute("string", "é", "ü") + "</values></list>"
         traces.append(f"<trace>{own}{listed}{events}</trace>")
-    head = '<extension name="Cost" prefix="cost" uri="http://x"/><global scope="event"><string key="concept:name" value="?"/></global>'
-    text = f'<?xml version="1.0" encoding="UTF-8"?><log xes.version="1.0" xmlns="http://www.xes-standard.org/">{head}{"".join(traces)}'
+    head = (
+        '<extension name="Cost" prefix="cost" uri="http://x"/><global scope="event"><string '
+        'key="concept:name" value="?"/></global>'
+    )
+    text = (
+        f'<?xml version="1.0" encoding="UTF-8"?><log xes.version="1.0" xmlns="http://'
+        f'www.xes-standard.org/">{head}{"".join(traces)}'
+    )
     return f"{text}<event>{_attribute('string', 'concept:name', 'stray')}</event></log>".encode()
 
 

@@ -75,7 +75,8 @@ def test_the_policy_forbids_all_but_its_own_style_and_script(parsed: Parsed) -> 
         for name, text in parsed.inside.items()
     }
     assert policy == (
-        f"default-src 'none'; style-src '{hashes['style']}'; script-src '{hashes['script']}'; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src '{hashes['style']}'; script-src '{hashes['script']}'; "
+        f"base-uri 'none'; form-action 'none'"
     )
 
 

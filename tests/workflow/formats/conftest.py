@@ -1,4 +1,6 @@
-"""Workflows of every shape: chains, branches, several inputs and outputs, reviews, titles that a file must not trust."""
+"""Workflows of every shape: chains, branches, several inputs and outputs, reviews, titles that a file must
+not trust.
+"""
 
 import itertools
 from types import SimpleNamespace
