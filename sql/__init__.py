@@ -1,0 +1,1 @@
+"""SQL of the project: `wkg/` is run by Spark, `views/`, `queries/`, `explain/` and `changes/` by DuckDB."""
