@@ -27,7 +27,7 @@ LONGEST = 2_000  # characters of a reason, which stands in tables and on pages
 def decide(
     options: Options, workflow: str, decision: str, file: Path | None, why: str | None, decided_by: str | None
 ) -> None:
-    r"""Accept a ranked workflow, reject it, or replace it by a changed one (FILE).
+    """Accept a ranked workflow, reject it, or replace it by a changed one (FILE).
 
     The next `opus generate` follows the decision. WORKFLOW is an id that `opus best` shows, or the beginning of one.
     An accepted workflow stays rank 1 for its intake; where another workflow earns more, the reports name that one too.

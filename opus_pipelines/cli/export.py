@@ -31,7 +31,7 @@ class _FormatName(click.Choice[str]):
 )
 @click.pass_obj
 def export(options: Options, workflow: str, form: str | None, out: Path | None) -> None:
-    r"""Write a ranked workflow as BPMN 2.0, Mermaid, or the JSON or YAML that `opus score` reads.
+    """Write a ranked workflow as BPMN 2.0, Mermaid, or the JSON or YAML that `opus score` reads.
 
     WORKFLOW is an id that `opus best` shows, or the beginning of one.
 

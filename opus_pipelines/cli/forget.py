@@ -32,7 +32,7 @@ from opus_pipelines.lake.layout import Lake
 def forget(
     options: Options, client: str, history: Path | None, intakes: Path | None, dry_run: bool, yes: bool, undo: bool
 ) -> None:
-    r"""Remove a client from everything that the lake keeps, and prove it by a search.
+    """Remove a client from everything that the lake keeps, and prove it by a search.
 
     History, results and older snapshots are cleaned. The files in history and intakes are yours and stay; the lake
     leaves out their cases of this client from now on. Where a run was interrupted, run the command again to finish.

@@ -38,7 +38,7 @@ def graph(
     form: str | None,
     output: Path | None,
 ) -> None:
-    r"""Draw a picture of the Work Knowledge Graph: its strongest edges, from left to right.
+    """Draw a picture of the Work Knowledge Graph: its strongest edges, from left to right.
 
     The width of an edge shows its gamma, the colour of a task its community. Without -o the picture goes to stdout,
     or to wkg-SNAPSHOT.svg where stdout is a terminal.

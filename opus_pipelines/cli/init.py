@@ -54,7 +54,7 @@ def init(
     request: str | None,
     output: str | None,
 ) -> None:
-    r"""Read a client's export, propose its source.toml, show what was understood, and write both on yes.
+    """Read a client's export, propose its source.toml, show what was understood, and write both on yes.
 
     \b
     Example:
@@ -91,7 +91,7 @@ def init(
 )
 @click.pass_obj
 def check(options: Options, source: str, history: Path | None) -> None:
-    r"""Show what a rebuild would read from a source (its folder, or its name in the history folder), in seconds.
+    """Show what a rebuild would read from a source (its folder, or its name in the history folder), in seconds.
 
     \b
     Example:

@@ -35,7 +35,7 @@ DONE, FAILED, USAGE = 0, 1, 2
 @click.version_option(package_name="opus-pipelines")
 @click.pass_context
 def opus(context: click.Context, lake: Path | None, settings: Path | None) -> None:
-    r"""From a company's history of work to the workflows it should run next.
+    """From a company's history of work to the workflows it should run next.
 
     \b
     Example:

@@ -35,7 +35,7 @@ def scoped(command: Command) -> Command:
 @show.format_option
 @click.pass_obj
 def best(options: Options, client: str | None, contract: str | None, intake: str | None, top: int, form: str) -> None:
-    r"""Show the ranked workflows of every intake.
+    """Show the ranked workflows of every intake.
 
     \b
     Example:
@@ -69,7 +69,7 @@ def best(options: Options, client: str | None, contract: str | None, intake: str
 def explain(
     options: Options, workflow: str, evidence: str | None, limit: int, svg: Path | None, mermaid: Path | None
 ) -> None:
-    r"""Explain one workflow: its steps, the reasons for its rank, and the source of each figure.
+    """Explain one workflow: its steps, the reasons for its rank, and the source of each figure.
 
     WORKFLOW is an id that `opus best` shows, or the beginning of one.
 
@@ -114,7 +114,7 @@ def _pictures(connection: "duckdb.DuckDBPyConnection", workflow: str, svg: Path 
 @show.format_option
 @click.pass_obj
 def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...], form: str) -> None:
-    r"""Run a shipped query by name, or SQL over the views. Without either, list the shipped queries and the views.
+    """Run a shipped query by name, or SQL over the views. Without either, list the shipped queries and the views.
 
     \b
     Example:
@@ -151,7 +151,7 @@ def _pair(text: str) -> tuple[str, str]:
 @show.format_option
 @click.pass_obj
 def status(options: Options, intakes: Path | None, form: str) -> None:
-    r"""Show the snapshot, the sources, the contracts, which results are stale and why, and what failed.
+    """Show the snapshot, the sources, the contracts, which results are stale and why, and what failed.
 
     \b
     Example:
@@ -193,7 +193,7 @@ def status(options: Options, intakes: Path | None, form: str) -> None:
 )
 @click.pass_obj
 def report(options: Options, client: str | None, contract: str | None, out: Path) -> None:
-    r"""Write one self-contained HTML page for each contract.
+    """Write one self-contained HTML page for each contract.
 
     A page shows what to run, what it costs, how confident the ranking is, and what was refused and why. The command
     prints the files that it wrote, with an index.html where there are several pages.
@@ -231,7 +231,7 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
 @show.format_option
 @click.pass_obj
 def tasks(options: Options, merged: bool, industry: str | None, like: str | None, form: str) -> None:
-    r"""List the tasks of the Work Knowledge Graph: how often each was carried out, in which sources, under which names.
+    """List the tasks of the Work Knowledge Graph: how often each was carried out, in which sources, under which names.
 
     --merged shows which names task resolution merged, for a person to judge; pins.toml next to the history folder
     overrules it.

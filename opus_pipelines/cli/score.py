@@ -39,7 +39,7 @@ PENALTIES = (("penalty", "(10)"), ("cip", "(8)"), ("sip", "(9)"))
 @click.option("--case-study", is_flag=True, help="The customer-support case: the paper's Table 1 and our figures.")
 @click.pass_obj
 def score(options: Options, files: tuple[Path, ...], as_json: bool, show_schema: bool, case_study: bool) -> None:
-    r"""Score the workflows in FILES (YAML or JSON): Reward, Penalty and every part of EVAL. Several are ranked.
+    """Score the workflows in FILES (YAML or JSON): Reward, Penalty and every part of EVAL. Several are ranked.
 
     \b
     Example:

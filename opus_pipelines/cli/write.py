@@ -28,7 +28,7 @@ def note(text: str) -> None:
     "--seed", type=int, default=0, show_default=True, help="Another seed gives other cases of the same processes."
 )
 def sample(directory: Path, seed: int) -> None:
-    r"""Write the sample into DIRECTORY: history in several formats, intakes of several clients, truth.json.
+    """Write the sample into DIRECTORY: history in several formats, intakes of several clients, truth.json.
 
     \b
     Example:
@@ -57,7 +57,7 @@ def sample(directory: Path, seed: int) -> None:
 @click.option("--publish", is_flag=True, help="Publish also a snapshot that was rolled back from.")
 @click.pass_obj
 def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bool, publish: bool) -> None:
-    r"""Run the nightly job: read what changed, mine, embed, check, and publish a snapshot of the Work Knowledge Graph.
+    """Run the nightly job: read what changed, mine, embed, check, and publish a snapshot of the Work Knowledge Graph.
 
     \b
     Example:
@@ -105,7 +105,7 @@ def generate(
     intake: str | None,
     retry_failed: bool,
 ) -> None:
-    r"""Generate ranked workflows for the named contracts, or for all, where the current result is not up to date.
+    """Generate ranked workflows for the named contracts, or for all, where the current result is not up to date.
 
     \b
     Example:
@@ -132,7 +132,7 @@ def generate(
 @click.argument("snapshot", required=False)
 @click.pass_obj
 def rollback(options: Options, snapshot: str | None) -> None:
-    r"""Make an earlier snapshot the current one again. Without SNAPSHOT, list the snapshots.
+    """Make an earlier snapshot the current one again. Without SNAPSHOT, list the snapshots.
 
     SNAPSHOT is an id that the list shows, or the beginning of one. Nothing is removed. A rebuild publishes again only
     when history, settings or code have changed (`opus rebuild --publish` does so at once).
@@ -170,7 +170,7 @@ def rollback(options: Options, snapshot: str | None) -> None:
 @click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True, help="Port of the web server.")
 @click.pass_obj
 def ui(options: Options, port: int) -> None:
-    r"""Start the Dagster UI with its daemon, on this lake's runs, until it is stopped.
+    """Start the Dagster UI with its daemon, on this lake's runs, until it is stopped.
 
     Its jobs read the folders that the lake was made from last, unless settings or OPUS_HISTORY and OPUS_INTAKES state
     others.
