@@ -224,7 +224,7 @@ def _placed(step: dict[str, Any]) -> str:
     return "\n".join([head, *grid([[name, value, basis or "-"] for name, value, basis in figures])])
 
 
-def _table(cases: list[dict]) -> list[str]:
+def _table(cases: list[dict[str, Any]]) -> list[str]:
     head = ["near", "source", "case", "step", "as", "who", "took", "cost", "step done", "case succeeded", "file"]
     words = {True: "yes", False: "no", None: "-"}
     return grid(

@@ -8,7 +8,7 @@ hours) or c (time by the calendar). Numbers are read in the notations of all cou
 import re
 from dataclasses import dataclass
 
-from price_parser.parser import CURRENCY_CODES, parse_number
+from price_parser.parser import CURRENCY_CODES, parse_number  # type: ignore[attr-defined]  # imported there itself
 
 _NAMED = (
     "one",

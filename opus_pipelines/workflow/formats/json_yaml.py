@@ -23,7 +23,7 @@ def _data(file: WorkflowFile) -> dict[str, Any]:
     return file.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude_none=True)
 
 
-class _Dumper(yaml.CSafeDumper):
+class _Dumper(yaml.CSafeDumper):  # type: ignore[misc]  # the C half has no types
     """Writes every value out, and a float so that YAML 1.1 readers take it for one."""
 
     def ignore_aliases(self, data: Any) -> bool:
