@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.lake import input_folders
 from opus_pipelines.lake.layout import Lake, write_atomically
 from opus_pipelines.lake.lock import this_process
 from opus_pipelines.reporting.status import has_unfinished_runs, reason_of
@@ -130,6 +131,15 @@ def clean_up_dead_runs(settings: Settings) -> None:
 
         with dg.DagsterInstance.get() as instance:
             fail_dead_runs(instance, "")
+
+
+def record_intakes_folder(settings: Settings) -> None:
+    """Keeps in the lake which intakes folder was named, where no run does it because every result is up to date."""
+    lake = Lake(settings.paths.lake)
+    if input_folders.recorded(lake.root).get("intakes") == settings.paths.intakes.absolute():
+        return
+    with contextlib.suppress(LakeError), lake.lock():  # a live run has the lake: it records the folder of its own
+        input_folders.record(lake.root, "intakes", settings.paths.intakes)
 
 
 def _raise_problems(problems: list[str]) -> None:

@@ -124,6 +124,7 @@ def generate(
         runs.generate(settings, wanted, retry_failed)
     else:
         runs.clean_up_dead_runs(settings)
+        runs.record_intakes_folder(settings)
     if lines := still_failed(Lake(settings.paths.lake), current):
         raise InputError("\nopus: ".join(lines))
 

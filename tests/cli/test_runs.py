@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from jobs.spans import ranges
-from opus_pipelines.cli.runs import _reason, record_unchanged
+from opus_pipelines.cli.runs import _reason, record_intakes_folder, record_unchanged
 from opus_pipelines.core.settings import Paths, Settings
+from opus_pipelines.lake.input_folders import recorded
 
 
 @pytest.mark.parametrize(
@@ -54,3 +55,10 @@ def test_why_a_run_failed_is_told_a_line_each_thing(name: str, message: str, sai
     error = SimpleNamespace(cls_name=name, message=message, cause=None)
     event = SimpleNamespace(is_failure=True, event_specific_data=SimpleNamespace(error=error))
     assert _reason(SimpleNamespace(all_events=[event])) == said  # type: ignore[arg-type]
+
+
+def test_a_named_intakes_folder_is_kept_though_every_result_is_up_to_date(tmp_path: Path) -> None:
+    settings = Settings(paths=Paths(lake=tmp_path / "lake", intakes=tmp_path / "intakes"))
+    settings.paths.intakes.mkdir()
+    record_intakes_folder(settings)
+    assert recorded(settings.paths.lake) == {"intakes": settings.paths.intakes}
