@@ -112,8 +112,12 @@ def takes(value: object, *arguments: str) -> str:
 
 
 def lacks(value: object, *attributes: str) -> str:
-    """Returns which of these attributes `value` lacks as a sentence part, or an empty text when it has all."""
-    missing = [name for name in attributes if not hasattr(value, name)]
+    """Returns which of these attributes `value` lacks as a sentence part, or an empty text when it has all.
+
+    No property is evaluated: that of an encoder's dimension would load its model.
+    """
+    absent = object()
+    missing = [name for name in attributes if inspect.getattr_static(value, name, absent) is absent]
     return f"it lacks {', '.join(missing)}" if missing else ""
 
 

@@ -11,7 +11,7 @@ import pytest
 from opus_pipelines.core.errors import LakeError, SettingsError
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.embedding.cache import MAX_FILES, CachedEncoder, tokens_of
-from opus_pipelines.embedding.encoder import Encoder, locate
+from opus_pipelines.embedding.encoder import Encoder, encoder_of, locate
 from opus_pipelines.embedding.index import VectorIndex
 
 SENTENCES = [
@@ -117,3 +117,9 @@ def test_an_index_of_nothing_finds_nothing_and_a_missing_one_says_so(tmp_path: P
 @pytest.mark.parametrize("name", ["all-MiniLM-256", "all-MiniLM-256-whole"])
 def test_a_cache_s_folder_tells_its_tokens(name, tmp_path):
     assert tokens_of(tmp_path / name) == 256
+
+
+def test_choosing_an_encoder_does_not_load_its_model() -> None:
+    """A generation's child process chooses its encoder under a memory limit that leaves no room for the model."""
+    encoder = encoder_of(EncoderSettings())
+    assert "_loaded" not in vars(encoder)
