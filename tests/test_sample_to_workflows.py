@@ -218,7 +218,8 @@ def test_the_shortcut_is_the_cheapest_path_and_does_not_win(results, truth, kind
     trapped = 0
     for _, intake, made, best in every_best(results):
         needed = {n["task"] for n in kind_of(truth, intake.industry, kinds[made.request.intention_id])["needed"]}
-        cost = {t: min(way.path_cost_usd for way in ways) for t, ways in made.context.draft.prices.costs.items()}
+        prices = made.context.draft.prices.costs
+        cost = {t: min((mode.cost_usd or 0.0) + mode.time_usd for mode in modes) for t, modes in prices.items()}
         cheapest = cheapest_tasks(made.drafted.wfg, cost, SETTINGS.cost.kappa_usd)
         titles = {step_of(truth, intake.industry, knowledge.graph.tasks[t].title) for t in cheapest}
         assert sum(cost[t] for t in cheapest) <= best.path_cost_usd
