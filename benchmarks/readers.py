@@ -49,7 +49,7 @@ from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
 from opus_pipelines.ingestion.parallel_files import Reading
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.log_formats.xes_columns.scan import scan
-from opus_pipelines.history import columnar
+from opus_pipelines.log_formats.xes_columns import traces as columnar
 
 def spent():
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]

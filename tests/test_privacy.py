@@ -310,7 +310,9 @@ def test_a_client_that_is_forgotten_is_found_nowhere(
     assert len(list(Path(lake, "wkg").glob("w*"))) == before == 2
 
     with monkeypatch.context() as killed:
-        killed.setattr("opus_pipelines.cli.forget_work.take_out", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        killed.setattr(
+            "opus_pipelines.cli.forget_work._take_out_of_record", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         assert opus("forget", "--client", Z, "--history", history, "--yes") == 1
     assert found(Path(lake), (Z,)) != []
     capsys.readouterr()

@@ -91,7 +91,8 @@ def test_a_failed_check_publishes_nothing(built: Any, monkeypatch: pytest.Monkey
     changed = settings.model_copy(update={"priors": settings.priors.model_copy(update={"strength": 9.0})})
     before = Lake(settings.paths.lake).current_snapshot()
     monkeypatch.setattr(
-        "assets.wkg.check_snapshot", lambda folder, datasets: [CheckResult("schema", False, "column lost", "wkg/tasks")]
+        "opus_pipelines.wkg.rebuild.check_snapshot",
+        lambda folder, datasets: [CheckResult("schema", False, "column lost", "wkg/tasks")],
     )
     result = run(changed, "rebuild", instance)
     assert not result.success

@@ -117,7 +117,7 @@ def test_times_are_read_without_pandas(tmp_path) -> None:
     )
     code = (
         "import sys; from pathlib import Path; import pyarrow.parquet as pq; from "
-        "opus_pipelines.history.readers import parquet_log as p\n"
+        "opus_pipelines.log_formats import parquet_log as p\n"
         f"file = pq.ParquetFile({str(tmp_path / 'log.parquet')!r})\n"
         "print(list(p._rows(file, file.schema_arrow.names, 1 << 20))[0]['timestamp'], 'pandas' in sys.modules)"
     )
