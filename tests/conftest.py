@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 # The settings of whoever runs the tests must not change what the tests see. Subprocesses and the workers of
-# pytest-xdist
-# inherit the cleared environment; GraphFrames' jars are kept under another name, for the shared Spark session alone.
+# pytest-xdist inherit the cleared environment; GraphFrames' jars are kept under another name, for the shared Spark
+# session alone.
 KEPT = {"OPUS_TEST_DATA"}
 JARS = "TEST_GRAPHFRAMES_JARS"
 if "OPUS_GRAPHFRAMES_JARS" in os.environ:

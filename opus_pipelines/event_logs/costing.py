@@ -61,8 +61,8 @@ PARTS = {"human": "cost_human_usd", "model": "cost_model_usd", "code": "cost_com
 MS_PER_HOUR = 3_600_000
 
 # Where the role or group of a task's people stands among its attributes, the first that has one: `[columns]
-# actor_group`, the standard
-# names of XES, and the headings of exports; and the words by which logs say that there is none.
+# actor_group`, the standard names of XES, and the headings of exports; and the words by which logs say that there is
+# none.
 GROUP_ATTRIBUTES = ("actor_group", "org:group", "org:role", "role", "Role", "ROLE", "rolle", "Rolle")
 NO_GROUP = ("", "-", "empty", "missing", "n/a", "none", "null", "undefined", "unknown")
 

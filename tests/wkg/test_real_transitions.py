@@ -28,8 +28,8 @@ XES = {"helpdesk": "helpdesk.xes.gz", "bpic2012": "bpic2012.xes.gz", "bpic2013":
 CSV = {"bpic2017w": "real_start_end_BPIC_2017_W.csv.gz"}
 
 # A task is a start, or a complete with no start open: in the running sum of +1 a start and -1 a complete of one
-# activity of
-# one case, a complete that makes a new low below 0 found none. Logs without start and complete: every event is a task.
+# activity of one case, a complete that makes a new low below 0 found none. Logs without start and complete: every event
+# is a task.
 PAIRS = """
 with marked as (
     select *, case transition when 'start' then 1 when 'complete' then -1 else 0 end as step,

@@ -62,8 +62,8 @@ def _made_at(lake: Lake, client: str, contract: str, result: str) -> datetime | 
 
 
 # Measured on the sample: 49 kB a result whatever it holds (15 datasets' files), and 30 kB an intake with its ranked
-# workflows; until the
-# result is published also its text and the vectors of its passages, some 20 kB. Three times that is a margin.
+# workflows; until the result is published also its text and the vectors of its passages, some 20 kB. Three times that
+# is a margin.
 OF_A_RESULT = 150_000
 OF_AN_INTAKE = 150_000
 
