@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import dagster as dg
 
 from assets.specs import key
+from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.schemas import (
     ALIASES,
     CASES,
@@ -32,7 +33,7 @@ from opus_pipelines.generation.results import checks as result_checks
 from opus_pipelines.wkg import checks, drift, figure_checks
 from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, RECALL
 from opus_pipelines.wkg.drift import DRIFT_CHECKS
-from opus_pipelines.wkg.figure_checks import FIGURE_CHECKS, CheckResult
+from opus_pipelines.wkg.figure_checks import FIGURE_CHECKS
 
 
 def check_name(text: str) -> str:

@@ -16,6 +16,7 @@ from assets.checks import FAILED_INTAKES, RESULT_CHECKS, reported, warning
 from assets.failing import reason_first
 from assets.partitions import CONTRACTS
 from assets.specs import key, made, spec
+from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.errors import CheckFailed, InputError, OpusError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.generation.contract import ContractResult, publish_contract
@@ -28,7 +29,6 @@ from opus_pipelines.generation.run import BulkRun
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake import disk_space, input_folders
 from opus_pipelines.reporting.contract_tables import report_tables
-from opus_pipelines.wkg.figure_checks import CheckResult
 from opus_pipelines.wkg.snapshot import Snapshot
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun

@@ -10,11 +10,11 @@ from assets.checks import EMBEDDED_CHECKS, MINED_CHECKS, reported
 from assets.failing import reason_first
 from assets.specs import made, spec
 from assets.summary import shown, summary
+from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.progress import Ticker
 from opus_pipelines.lake.layout import read_json
 from opus_pipelines.reporting.wkg_graph import snapshot_pictures
 from opus_pipelines.wkg import rebuild
-from opus_pipelines.wkg.figure_checks import CheckResult
 from opus_pipelines.wkg.rebuild_records import StagedSnapshot
 from resources.encoder import EncoderResource
 from resources.lake import LakeRun, earlier

@@ -19,6 +19,9 @@ for _name in [name for name in os.environ if name.startswith("OPUS_") and name n
     del os.environ[_name]
 
 
+pytest_plugins = ["tests.history_fixtures", "tests.intention_fixtures", "tests.wkg_fixtures"]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The file that takes longest goes first, so that no worker is left alone with it at the end."""
     items.sort(key=lambda item: item.path.name != "test_kill.py")

@@ -16,7 +16,7 @@ from opus_pipelines.core.formatting import grid, hours, number, usd
 from opus_pipelines.reporting.tasks import rows
 from opus_pipelines.workflow.files import InputEntry, OutputEntry, Penalties, TaskEntry, Weights, WorkflowFile
 from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
-from opus_pipelines.workflow.model import UNKNOWN
+from opus_pipelines.workflow.model import TASK_FIGURES, UNKNOWN
 
 FlowRow = Mapping[str, Any]
 Edge = tuple[str, str]
@@ -60,30 +60,7 @@ def _share(supports: Iterable[float | None]) -> str:
 
 Row = dict[str, Any]
 _SCORES = ("cohesion", "coupling", "observability", "hygiene")
-_FIGURES = (
-    "kind",
-    "task_id",
-    "title",
-    "description",
-    "inputs",
-    "outputs",
-    "actor_kind",
-    "model",
-    "actor_group",
-    "p",
-    "p_basis",
-    "q",
-    "q_basis",
-    "cost_usd",
-    "cost_compute_usd",
-    "cost_model_usd",
-    "cost_human_usd",
-    "cost_basis",
-    "duration_ms",
-    "duration_basis",
-    "memory_gb",
-    "threads",
-)
+_FIGURES = ("kind", "task_id", "title", "description", "inputs", "outputs", *TASK_FIGURES)
 
 
 def read_workflow(connection: duckdb.DuckDBPyConnection, workflow: str) -> AnnotatedWorkflow:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from opus_pipelines.core.check_results import CheckResult, equal, result
 from opus_pipelines.core.registry import Registry, takes
 from opus_pipelines.core.schemas import (
     ALIASES,
@@ -28,7 +29,7 @@ from opus_pipelines.core.schemas import (
     Dataset,
 )
 from opus_pipelines.lake.layout import Lake, read_json, read_table
-from opus_pipelines.wkg.figure_checks import CheckResult, check_figures, equal, result
+from opus_pipelines.wkg.figure_checks import check_figures
 from opus_pipelines.wkg.tables import place
 
 if TYPE_CHECKING:

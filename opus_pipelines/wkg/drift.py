@@ -13,10 +13,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.schemas import EDGES, TASKS, Dataset
 from opus_pipelines.core.settings import Checks
 from opus_pipelines.lake.layout import read_table
-from opus_pipelines.wkg.figure_checks import CheckResult
 from opus_pipelines.wkg.tables import place
 
 MOVERS = 10

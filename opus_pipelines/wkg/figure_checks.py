@@ -3,48 +3,15 @@
 A corrupt figure blocks; a figure that is unknown (NULL with its reason) only warns.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from opus_pipelines.core.check_results import CheckResult, result
 from opus_pipelines.core.schemas import CASES, EDGES, NEEDS, TASKS, WAITS, WAYS, Dataset
 from opus_pipelines.estimates.unknown_figures import NO_INTERVAL, NOT_COMPUTED, ROUNDING
-
-
-@dataclass(frozen=True)
-class CheckResult:
-    """The result of one check of staged data.
-
-    It has the name of the check, whether it passed, what was seen (with the first offenders when it failed), and the
-    dataset. A check that is not `blocking` only warns.
-    """
-
-    name: str
-    passed: bool
-    detail: str
-    dataset: str
-    blocking: bool = True
-
-    def as_dict(self) -> dict[str, Any]:
-        """For the manifest."""
-        return asdict(self)
-
-
-def result(name: str, dataset: Dataset, offenders: Iterable[Any], good: str, blocking: bool = True) -> CheckResult:
-    """Passed where there are no offenders; `good` is then the detail."""
-    off = list(offenders)
-    detail = f"{len(off)} wrong: {', '.join(map(str, off[:5]))}" if off else good
-    return CheckResult(name, not off, detail, dataset.name, blocking)
-
-
-def equal(name: str, dataset: Dataset, found: int, expected: int) -> CheckResult:
-    """Passed where two counts agree."""
-    return result(name, dataset, [] if found == expected else [f"{found} instead of {expected}"], str(expected))
-
 
 FINITE, ORDERED, RISING, WHOLE, EXPLAINED, TOLD = (
     "figures are finite",

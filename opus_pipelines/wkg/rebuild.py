@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.errors import CheckFailed
 from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.core.settings import Settings
@@ -32,7 +33,6 @@ from opus_pipelines.wkg.checks import (
     check_snapshot,
 )
 from opus_pipelines.wkg.drift import check_drift, compare
-from opus_pipelines.wkg.figure_checks import CheckResult
 from opus_pipelines.wkg.gamma import lambda_rule
 from opus_pipelines.wkg.procedure_parts import write_procedures
 from opus_pipelines.wkg.rebuild_records import (

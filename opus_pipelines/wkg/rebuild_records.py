@@ -15,9 +15,9 @@ from opus_pipelines.wkg.aggregates import SourcePart
 from opus_pipelines.wkg.gamma import LambdaRule
 
 if TYPE_CHECKING:
+    from opus_pipelines.core.check_results import CheckResult
     from opus_pipelines.ingestion.ingest import HistoryState
     from opus_pipelines.wkg.drift import Drift
-    from opus_pipelines.wkg.figure_checks import CheckResult
 
 
 @dataclass(frozen=True)

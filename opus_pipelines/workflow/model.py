@@ -27,6 +27,27 @@ class InputNode:
     kind = "input"
 
 
+# The fields of a TaskNode that a row of workflows/tasks and a workflow file have under the same names.
+TASK_FIGURES = (
+    "actor_kind",
+    "model",
+    "actor_group",
+    "p",
+    "p_basis",
+    "q",
+    "q_basis",
+    "cost_usd",
+    "cost_compute_usd",
+    "cost_model_usd",
+    "cost_human_usd",
+    "cost_basis",
+    "duration_ms",
+    "duration_basis",
+    "memory_gb",
+    "threads",
+)
+
+
 @dataclass(frozen=True)
 class TaskNode:
     """One task in one execution mode. The defaults are those of a deterministic task (EVAL A1).

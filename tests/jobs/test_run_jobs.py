@@ -10,10 +10,10 @@ from typing import Any
 import dagster as dg
 import pytest
 
+from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect
-from opus_pipelines.wkg.checks import CheckResult
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.errors import CheckFailed
 from opus_pipelines.core.ids import file_hash
 from opus_pipelines.core.schemas import ALIASES, CASES, EDGES, EMBEDDINGS, NEEDS, TASKS, VARIANTS, WAYS
@@ -25,7 +26,7 @@ from opus_pipelines.task_matching.name_nodes import SourceNames
 from opus_pipelines.task_matching.resolve import Resolution
 from opus_pipelines.task_matching.source_names import count_names
 from opus_pipelines.wkg.aggregates import SourcePart, mine_missing, read_aggregate
-from opus_pipelines.wkg.checks import CheckResult, check_snapshot
+from opus_pipelines.wkg.checks import check_snapshot
 from opus_pipelines.wkg.gamma import LambdaRule
 from opus_pipelines.wkg.rebuild import begin, publish
 from opus_pipelines.wkg.rebuild import resolve as resolve_history

@@ -15,7 +15,7 @@ from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.optimization.baseline import Paid, saving_usd, total
 from opus_pipelines.planning.ranking_context import Candidate, Edit
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.workflow.model import REVIEW, InputNode, OutputNode, TaskNode, Workflow
+from opus_pipelines.workflow.model import REVIEW, TASK_FIGURES, InputNode, OutputNode, TaskNode, Workflow
 
 _INSTRUCTION_KINDS = {"model": "model inference", "code": "code", "human": "human"}
 
@@ -247,26 +247,8 @@ def _own_title(node: str, candidate: Candidate, intake: Intake) -> dict[str, Any
 
 def _task(data: TaskNode, result: Ranked, knowledge: SnapshotIndex, keys: dict[str, list[str]]) -> dict[str, Any]:
     kind = _INSTRUCTION_KINDS.get(data.actor_kind or "")
-    figures = (
-        "actor_kind",
-        "model",
-        "actor_group",
-        "p",
-        "p_basis",
-        "q",
-        "q_basis",
-        "cost_usd",
-        "cost_compute_usd",
-        "cost_model_usd",
-        "cost_human_usd",
-        "cost_basis",
-        "duration_ms",
-        "duration_basis",
-        "memory_gb",
-        "threads",
-    )
     row = (
-        {name: getattr(data, name) for name in figures}
+        {name: getattr(data, name) for name in TASK_FIGURES}
         | {
             "instructions": [{"kind": kind, "text": text} for text in data.instructions],
             "inputs": list(data.inputs),
