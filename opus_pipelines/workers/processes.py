@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 
-_PACKAGE_ROOT = str(Path(__file__).resolve().parents[1])
+_SOURCE_ROOT = str(Path(__file__).resolve().parents[2])  # the folder that holds `opus_pipelines`
 Process = subprocess.Popen[bytes]
 
 
@@ -18,7 +18,7 @@ def started(module: str, *arguments: str, environment: Mapping[str, str] | None 
     pipe closes when the process ends.
     """
     ours, theirs = Pipe()
-    paths = os.pathsep.join(filter(None, (_PACKAGE_ROOT, os.environ.get("PYTHONPATH"))))
+    paths = os.pathsep.join(filter(None, (_SOURCE_ROOT, os.environ.get("PYTHONPATH"))))
     process = subprocess.Popen(
         [sys.executable, "-m", module, str(theirs.fileno()), *arguments],
         stdin=subprocess.DEVNULL,

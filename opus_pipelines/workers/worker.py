@@ -43,9 +43,7 @@ class Worker:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_EXIT_SECONDS)  # the pipe closes a moment before the exit code is known
             self.end()
-            raise OpusError(
-                f"the process that worked on {job} ended with {process.returncode}: too little memory, perhaps"
-            ) from None
+            raise OpusError(f"the process that worked on {job} {_how_it_ended(process.returncode)}") from None
         succeeded, result = answer
         if not succeeded:
             raise OpusError(result)
@@ -64,3 +62,11 @@ class Worker:
         ours, process = started("opus_pipelines.workers.worker_main", str(os.getpid()), environment=_ONE_THREAD)
         ours.send_bytes(pickle.dumps(self.setup))
         return process, ours
+
+
+def _how_it_ended(code: int | None) -> str:
+    if code is None:
+        return "closed its connection and did not end"
+    if code < 0:  # the kernel sends SIGKILL to a process when the machine has no memory left
+        return f"was ended by signal {-code}: too little memory, perhaps"
+    return f"ended with exit code {code}; its error stands in the log of this run"

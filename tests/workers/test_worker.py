@@ -4,6 +4,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -46,6 +50,8 @@ class Saying:
             raise InputError("contract.toml: no such price")
         if self.text == "dies":
             os._exit(7)
+        if self.text == "is killed":
+            os.kill(os.getpid(), 9)
         return self.text * 2
 """
 RUN = """
@@ -90,7 +96,33 @@ def test_what_a_job_says_and_what_it_comes_to(workplace):
         assert server.do(workplace.Saying("a")) == "aa"
         with pytest.raises(OpusError, match=r"^contract\.toml: no such price$"):
             server.do(workplace.Saying("wrong"))
-        with pytest.raises(OpusError, match="ended with 7: too little memory, perhaps"):
+        with pytest.raises(OpusError, match="ended with exit code 7"):
             server.do(workplace.Saying("dies"))
+        with pytest.raises(OpusError, match="ended by signal 9: too little memory"):
+            server.do(workplace.Saying("is killed"))
         assert server.do(workplace.Saying("b")) == "bb", "the next job starts another"
-    assert said == ["begun"] * 4
+    assert said == ["begun"] * 5
+
+
+def test_a_worker_finds_the_code_beside_the_package_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    with Worker(ThisFolder()) as server:
+        assert server.do(FolderOfWorker()) == str(tmp_path)
+
+
+@dataclass
+class ThisFolder:
+    """A setup that stands in this test module, which no installed distribution holds."""
+
+    @contextmanager
+    def bench(self) -> Iterator[Path]:
+        yield Path.cwd()
+
+
+@dataclass
+class FolderOfWorker:
+    def done_at(self, folder: Path, _tell: Callable[[str], None]) -> str:
+        return str(folder)

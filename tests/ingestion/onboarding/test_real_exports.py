@@ -11,7 +11,7 @@ from opus_pipelines.ingestion.onboarding.draft import Stated
 from opus_pipelines.ingestion.onboarding.propose import propose_settings
 from tests import ugly
 
-DATA = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "event_logs"
+DATA = Path(os.environ.get("OPUS_TEST_DATA", Path(__file__).parents[4] / "shared" / "data")) / "event_logs"
 pytestmark = [
     pytest.mark.data,
     pytest.mark.skipif(not DATA.is_dir(), reason=f"no real data in {DATA}; OPUS_TEST_DATA says where it is"),
