@@ -94,56 +94,71 @@ class LeadTime:
         return None if self.draws is None else float(np.quantile(self.draws, share))
 
 
-def lead_time(
-    workflow: Workflow,
-    times: Mapping[str, StepTime],
-    correlation: float = 0.0,
-    seed: int = 0,
-    calendar: Calendar | None = None,
-    draws: int = DRAWS,
-) -> LeadTime:
-    """Returns the lead time of a workflow; `times` is by node.
+@dataclass(frozen=True)
+class Sampling:
+    """How the draws of lead times are made.
 
-    The same arguments give the same draws, and workflows that share a step share its draws. `correlation`: 0
-    (independent waits) to below 1. `calendar`: waiting and work of people pass in its working hours, and requests
+    The same values give the same draws, and workflows that share a step share its draws. `correlation`: of the waits of
+    one case, 0 (independent) to below 1. `calendar`: waiting and work of people pass in its working hours, and requests
     arrive during them.
     """
+
+    correlation: float = 0.0
+    seed: int = 0
+    calendar: Calendar | None = None
+    draws: int = DRAWS
+
+    def arrivals(self) -> Floats:
+        """Returns the arrival of the request in each draw, in ms."""
+        if self.calendar is None:
+            return np.zeros(self.draws)
+        shares = (np.random.default_rng(self.seed).permutation(self.draws) + 0.5) / self.draws
+        return self.calendar.arrivals(shares, ARRIVAL_YEAR)
+
+
+@dataclass(frozen=True)
+class Period:
+    """The period up to the end of the node `until`.
+
+    It begins at the start of the first step, or at the end of the node `since`. `in_working_time`: only working time
+    counts, where there is a calendar.
+    """
+
+    until: str
+    since: str | None = None
+    in_working_time: bool = False
+
+
+INDEPENDENT_WAITS = Sampling()
+
+
+def lead_time(workflow: Workflow, times: Mapping[str, StepTime], sampling: Sampling = INDEPENDENT_WAITS) -> LeadTime:
+    """Returns the lead time of a workflow; `times` is by node."""
     steps = {task.id: _step(workflow, task, times.get(task.id, StepTime())) for task in workflow.tasks}
     if unknown := _unknown(workflow, workflow.tasks, times):
         return LeadTime(unknown, None, steps)
-    start = _starts(draws, seed, calendar)
-    finish = _finishes(workflow, workflow.topological(), times, start, correlation, seed, calendar)
+    simulation = _Simulation(workflow, times, sampling)
+    finish = simulation.finishes(workflow.topological())
     last = np.max(list(finish.values()), axis=0)
-    return LeadTime(_basis(times[task.id] for task in workflow.tasks), last - start, steps)
+    return LeadTime(_basis(times[task.id] for task in workflow.tasks), last - simulation.start, steps)
 
 
 def time_until(
-    workflow: Workflow,
-    times: Mapping[str, StepTime],
-    node: str,
-    since: str | None = None,
-    in_working_time: bool = False,
-    correlation: float = 0.0,
-    seed: int = 0,
-    calendar: Calendar | None = None,
-    draws: int = DRAWS,
+    workflow: Workflow, times: Mapping[str, StepTime], period: Period, sampling: Sampling = INDEPENDENT_WAITS
 ) -> LeadTime:
-    """Returns the time up to the end of one node, from the start of the first step or the end of the node `since`.
+    """Returns the length of a period of a workflow; `times` is by node.
 
-    The draws are those of `lead_time`. Only the nodes up to these two are used, so the times of later nodes may be
-    unknown. `in_working_time`: working time between the two moments counts, where there is a calendar. A negative time
-    counts as 0, because the node was done before the period began.
+    The draws are those of `lead_time`. Only the nodes up to both ends of the period are used, so the times of later
+    nodes may be unknown. A negative time counts as 0, because the node was done before the period began.
     """
-    needed_nodes = workflow.before({node} if since is None else {node, since})
+    needed_nodes = workflow.before({period.until} if period.since is None else {period.until, period.since})
     tasks = [task for task in workflow.tasks if task.id in needed_nodes]
     if unknown := _unknown(workflow, tasks, times):
         return LeadTime(unknown)
-    start = _starts(draws, seed, calendar)
-    finish = _finishes(
-        workflow, [n for n in workflow.topological() if n in needed_nodes], times, start, correlation, seed, calendar
-    )
-    first, last = start if since is None else finish[since], finish[node]
-    if calendar is not None and in_working_time:
+    simulation, calendar = _Simulation(workflow, times, sampling), sampling.calendar
+    finish = simulation.finishes(n for n in workflow.topological() if n in needed_nodes)
+    first, last = simulation.start if period.since is None else finish[period.since], finish[period.until]
+    if calendar is not None and period.in_working_time:
         first, last = calendar.working_ms(first), calendar.working_ms(last)
     return LeadTime(_basis(times[task.id] for task in tasks), np.maximum(last - first, 0.0))
 
@@ -158,32 +173,42 @@ def _unknown(workflow: Workflow, tasks: Iterable[TaskNode], times: Mapping[str, 
     )
 
 
-def _starts(draws: int, seed: int, calendar: Calendar | None) -> Floats:
-    """Returns the arrival of the request in each draw."""
-    if calendar is None:
-        return np.zeros(draws)
-    return calendar.arrivals((np.random.default_rng(seed).permutation(draws) + 0.5) / draws, ARRIVAL_YEAR)
+class _Simulation:
+    """The times at which the nodes of one workflow end, in ms, in each draw; `start` is the arrival of the request."""
 
+    def __init__(self, workflow: Workflow, times: Mapping[str, StepTime], sampling: Sampling) -> None:
+        self.workflow, self.times, self.sampling = workflow, times, sampling
+        self.start = sampling.arrivals()
 
-def _finishes(
-    workflow: Workflow,
-    nodes: Iterable[str],
-    times: Mapping[str, StepTime],
-    start: Floats,
-    correlation: float,
-    seed: int,
-    calendar: Calendar | None,
-) -> dict[str, Floats]:
-    """Returns the end of each of these nodes, parents first, in each draw."""
-    finish: dict[str, Floats] = {}
-    for node in nodes:
-        before = workflow.predecessors(node)
-        ready = np.max([finish[b] for b in before], axis=0) if before else start
-        task = workflow.by_id[node]
-        finish[node] = ready
-        if isinstance(task, TaskNode):
-            finish[node] = _after(ready, task, before, finish, times[node], correlation, seed, calendar)
-    return finish
+    def finishes(self, nodes: Iterable[str]) -> dict[str, Floats]:
+        """Returns the end of each of these nodes, parents first, in each draw."""
+        finish: dict[str, Floats] = {}
+        for node in nodes:
+            before = self.workflow.predecessors(node)
+            ready = np.max([finish[b] for b in before], axis=0) if before else self.start
+            is_task = isinstance(self.workflow.by_id[node], TaskNode)
+            finish[node] = self._end(node, ready, {b: finish[b] for b in before}) if is_task else ready
+        return finish
+
+    def _end(self, task: str, ready: Floats, before: Mapping[str, Floats]) -> Floats:
+        """Returns the end of a step in each draw: it waits for the last of its predecessors, then it is worked on.
+
+        `ready` is the end of the last predecessor, `before` the end of each of them.
+        """
+        time, sampling = self.times[task], self.sampling
+        waited, worked, alone = _shares(task, sampling.correlation, sampling.seed, len(ready))
+        wait, work_share = np.zeros(len(ready)), np.ones(len(ready))
+        known = [b for b in before if b in time.waits]
+        if known:
+            last = np.argmax([before[b] for b in known], axis=0)
+            rows = np.arange(len(ready))
+            wait = np.array([time.waits[b].times.at(waited) for b in known])[last, rows]
+            work_share = 1.0 - np.array([time.waits[b].times.with_work_share for b in known])[last]
+        work = time.work.at(worked) if time.work is not None else np.zeros(len(ready))
+        # Where the waiting contains the work, the work is not counted again.
+        spent = wait + np.where(alone < work_share, work, 0.0)
+        calendar = sampling.calendar
+        return calendar.after(ready, spent) if calendar is not None and time.in_working_time else ready + spent
 
 
 def _is_known(workflow: Workflow, task: TaskNode, time: StepTime) -> bool:
@@ -205,32 +230,6 @@ def _step(workflow: Workflow, task: TaskNode, time: StepTime) -> StepLead:
         return StepLead()
     wait = max(waits, key=lambda w: w.times.p50)
     return StepLead(wait.times.p50, wait.times.p90, wait.level, wait.times.n)
-
-
-def _after(
-    ready: Floats,
-    task: TaskNode,
-    before: list[str],
-    finish: Mapping[str, Floats],
-    time: StepTime,
-    correlation: float,
-    seed: int,
-    calendar: Calendar | None,
-) -> Floats:
-    """Returns the end of the step in each draw: it waits for the last of its predecessors, then it is worked on."""
-    waited, worked, alone = _shares(task.id, correlation, seed, len(ready))
-    wait, work_share = np.zeros(len(ready)), np.ones(len(ready))
-    known = [b for b in before if b in time.waits]
-    if known:
-        last = np.argmax([finish[b] for b in known], axis=0)
-        rows = np.arange(len(ready))
-        wait = np.array([time.waits[b].times.at(waited) for b in known])[last, rows]
-        work_share = 1.0 - np.array([time.waits[b].times.with_work_share for b in known])[last]
-    work = time.work.at(worked) if time.work is not None else np.zeros(len(ready))
-    spent = wait + np.where(
-        alone < work_share, work, 0.0
-    )  # where the waiting contains the work, it is not counted again
-    return calendar.after(ready, spent) if calendar is not None and time.in_working_time else ready + spent
 
 
 @lru_cache(KEPT)

@@ -11,7 +11,7 @@ from itertools import pairwise
 from opus_pipelines.estimates.step_times import DEPENDENT, StepTimes, Way, is_person
 from opus_pipelines.evaluation.calendar import Calendar
 from opus_pipelines.evaluation.duration_quantiles import DurationQuantiles
-from opus_pipelines.evaluation.lead_time import DRAWS, LeadTime, StepTime, Wait, lead_time, time_until
+from opus_pipelines.evaluation.lead_time import DRAWS, LeadTime, Period, Sampling, StepTime, Wait, lead_time, time_until
 from opus_pipelines.optimization.constraints import Due
 from opus_pipelines.requirements.stated_limits import DAYS_A_WORKING_DAY
 from opus_pipelines.retrieval.task_names import TaskNames
@@ -37,7 +37,7 @@ class LeadTimes:
 
     def of(self, workflow: Workflow) -> LeadTime:
         """The lead time of a workflow; unknown where history does not tell a step's time."""
-        found = lead_time(workflow, self._steps(workflow), max(self.correlation, 0.0), self.seed, self.calendar)
+        found = lead_time(workflow, self._steps(workflow), self._sampling)
         whole = self._whole(workflow) if abs(self.correlation) >= DEPENDENT else None
         return (
             found
@@ -52,6 +52,11 @@ class LeadTimes:
         times = self._steps(workflow)
         return tuple(due for deadline in deadlines if (due := self._due(workflow, times, deadline, names)) is not None)
 
+    @property
+    def _sampling(self) -> Sampling:
+        """How lead times are drawn. One common factor cannot express a negative correlation, which counts as 0."""
+        return Sampling(max(self.correlation, 0.0), self.seed, self.calendar)
+
     def _steps(self, workflow: Workflow) -> dict[str, StepTime]:
         return {task.id: self._step(workflow, task) for task in workflow.tasks}
 
@@ -65,10 +70,8 @@ class LeadTimes:
         limit = self._limit_hours(deadline)
         if deadline.after is not None and since is None:
             return Due(deadline, LeadTime(f"unknown: the workflow does not have {deadline.after!r}"), limit)
-        in_working_time = deadline.unit.startswith("working")
-        taken = time_until(
-            workflow, times, node, since, in_working_time, max(self.correlation, 0.0), self.seed, self.calendar
-        )
+        period = Period(node, since, in_working_time=deadline.unit.startswith("working"))
+        taken = time_until(workflow, times, period, self._sampling)
         return Due(deadline, taken, limit)
 
     def _limit_hours(self, deadline: StepDeadline) -> float:
@@ -96,7 +99,7 @@ class LeadTimes:
         if found.p50_ms is not None:
             return found.p50_ms
         times = {task.id: self._filled(workflow, task) for task in workflow.tasks}
-        return lead_time(workflow, times, max(self.correlation, 0.0), self.seed, self.calendar).p50_ms or 0.0
+        return lead_time(workflow, times, self._sampling).p50_ms or 0.0
 
     def _filled(self, workflow: Workflow, task: TaskNode) -> StepTime:
         wait, work = self._usual

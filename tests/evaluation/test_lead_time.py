@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from opus_pipelines.evaluation.calendar import Calendar, CalendarSettings
 from opus_pipelines.evaluation.duration_quantiles import DurationQuantiles
-from opus_pipelines.evaluation.lead_time import StepTime, Wait, lead_time, time_until
+from opus_pipelines.evaluation.lead_time import Period, Sampling, StepTime, Wait, lead_time, time_until
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 HOUR = 3.6e6
@@ -93,7 +93,7 @@ def test_quantiles_of_a_sum_are_those_of_the_convolution() -> None:
     """
     even = Wait(DurationQuantiles.of(np.linspace(0, 10 * HOUR, 10_001)), "edge")
     times = {"a": StepTime({}, work(0)), "b": StepTime({"a": even}, work(0)), "c": StepTime({"b": even}, work(0))}
-    found = lead_time(chain("a", "b", "c"), times, draws=20_000)
+    found = lead_time(chain("a", "b", "c"), times, Sampling(draws=20_000))
     assert found.p50_ms == pytest.approx(10 * HOUR, rel=0.02)
     assert found.p90_ms == pytest.approx((20 - 20**0.5) * HOUR, rel=0.02)
 
@@ -101,7 +101,7 @@ def test_quantiles_of_a_sum_are_those_of_the_convolution() -> None:
 def test_waits_that_depend_on_each_other_spread_the_sum() -> None:
     even = Wait(DurationQuantiles.of(np.linspace(0, 10 * HOUR, 10_001)), "edge")
     times = {"a": StepTime({}, work(0)), "b": StepTime({"a": even}, work(0)), "c": StepTime({"b": even}, work(0))}
-    alone, together = (lead_time(chain("a", "b", "c"), times, correlation) for correlation in (0.0, 0.8))
+    alone, together = (lead_time(chain("a", "b", "c"), times, Sampling(correlation)) for correlation in (0.0, 0.8))
     assert alone.draws is not None
     assert together.draws is not None
     assert np.std(together.draws) > 1.2 * np.std(alone.draws)
@@ -111,17 +111,17 @@ def test_waits_that_depend_on_each_other_spread_the_sum() -> None:
 def test_the_same_arguments_give_the_same_draws() -> None:
     even = Wait(DurationQuantiles.of(np.linspace(0, 10 * HOUR, 101)), "edge")
     times = {"a": StepTime({}, work(0)), "b": StepTime({"a": even}, work(0))}
-    one, two = (lead_time(chain("a", "b"), times, 0.3, 7) for _ in range(2))
+    one, two = (lead_time(chain("a", "b"), times, Sampling(0.3, 7)) for _ in range(2))
     assert np.array_equal(one.draws, two.draws)  # type: ignore[arg-type]
-    assert not np.array_equal(one.draws, lead_time(chain("a", "b"), times, 0.3, 8).draws)  # type: ignore[arg-type]
+    assert not np.array_equal(one.draws, lead_time(chain("a", "b"), times, Sampling(0.3, 8)).draws)  # type: ignore[arg-type]
 
 
 def test_people_work_in_the_hours_of_the_calendar_and_programs_around_the_clock() -> None:
     office = Calendar.of(CalendarSettings(timezone="UTC"))
     times = {"a": StepTime({}, work(0)), "b": StepTime({"a": known(16)}, work(0))}
     people = {name: StepTime(t.waits, t.work, in_working_time=True) for name, t in times.items()}
-    assert lead_time(chain("a", "b"), times, calendar=office).p50_ms == pytest.approx(16 * HOUR)
-    found = lead_time(chain("a", "b"), people, calendar=office)
+    assert lead_time(chain("a", "b"), times, Sampling(calendar=office)).p50_ms == pytest.approx(16 * HOUR)
+    found = lead_time(chain("a", "b"), people, Sampling(calendar=office))
     # 16 working hours are two working days: two days later, or four over a weekend
     assert found.p50_ms == pytest.approx(2 * DAY)
     assert found.p90_ms == pytest.approx(4 * DAY)
@@ -137,7 +137,7 @@ def test_a_longer_wait_never_makes_a_shorter_lead_time(waits: list[float], corre
     def median(of: list[DurationQuantiles]) -> float:
         times = {names[0]: StepTime({}, work(0))}
         times |= {name: StepTime({names[i]: Wait(of[i], "edge")}, work(0)) for i, name in enumerate(names[1:])}
-        found = lead_time(chain(*names), times, correlation, seed, draws=200).p50_ms
+        found = lead_time(chain(*names), times, Sampling(correlation, seed, draws=200)).p50_ms
         assert found is not None
         return found
 
@@ -158,10 +158,10 @@ def test_the_time_up_to_a_step_counts_what_comes_before_it_alone() -> None:
         "c": StepTime({"a": known(20)}, work(2)),
         "d": StepTime(),
     }
-    assert time_until(fork(), times, "c").p50_ms == pytest.approx((1 + 20 + 2) * HOUR)
-    assert time_until(fork(), times, "c", since="a").p50_ms == pytest.approx(22 * HOUR)
-    assert time_until(fork(), times, "b", since="c").p50_ms == 0.0
-    assert (time_until(fork(), times, "d").p50_ms, time_until(fork(), times, "d").basis) == (
+    assert time_until(fork(), times, Period("c")).p50_ms == pytest.approx((1 + 20 + 2) * HOUR)
+    assert time_until(fork(), times, Period("c", since="a")).p50_ms == pytest.approx(22 * HOUR)
+    assert time_until(fork(), times, Period("b", since="c")).p50_ms == 0.0
+    assert (time_until(fork(), times, Period("d")).p50_ms, time_until(fork(), times, Period("d")).basis) == (
         None,
         "unknown: no time of 'd'",
     )
@@ -170,9 +170,9 @@ def test_the_time_up_to_a_step_counts_what_comes_before_it_alone() -> None:
 def test_working_days_are_counted_in_the_working_time_of_the_calendar() -> None:
     calendar = Calendar.of(CalendarSettings())
     times = {"a": StepTime({}, work(1), True), "b": StepTime({"a": known(20)}, work(3), True)}
-    found = time_until(chain("a", "b"), times, "b", in_working_time=True, calendar=calendar)
+    found = time_until(chain("a", "b"), times, Period("b", in_working_time=True), Sampling(calendar=calendar))
     assert calendar.day_hours == 8.0
     assert found.p50_ms == pytest.approx(24 * HOUR)  # three working days
     assert (
-        time_until(chain("a", "b"), times, "b", calendar=calendar).p50_ms > 72 * HOUR
+        time_until(chain("a", "b"), times, Period("b"), Sampling(calendar=calendar)).p50_ms > 72 * HOUR
     )  # weekends and nights are in it
