@@ -6,6 +6,7 @@ It loads neither Dagster nor Spark nor torch.
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import cast
 
 import click
 
@@ -46,14 +47,15 @@ def decide(
         )
     from opus_pipelines.decisions import record
     from opus_pipelines.decisions.edited import read_edited_workflow
-    from opus_pipelines.reporting.decide import known_tasks, to_decide
+    from opus_pipelines.reporting.decide import WorkflowLookup, known_tasks
     from opus_pipelines.reporting.views import connect
     from opus_pipelines.workflow.files import read_file
 
     settings = options.settings()
     lake = options.lake()
     connection = connect(lake)
-    decision_row = to_decide(lake, connection, workflow, decision, datetime.now(UTC), settings.encoder.model)  # type: ignore[arg-type]
+    lookup, kind = WorkflowLookup(lake, connection), cast("record.Kind", decision)
+    decision_row = lookup.decision(workflow, kind, datetime.now(UTC), settings.encoder.model)
     decision_row = replace(decision_row, why=_text(why, "--why"), decided_by=_text(decided_by, "--by"))
     if file is not None:
         content, titles = read_edited_workflow(

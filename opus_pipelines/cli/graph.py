@@ -52,7 +52,7 @@ def graph(
     from opus_pipelines.reporting.graphs.svg import svg
     from opus_pipelines.reporting.tasks import find_industry, find_task
     from opus_pipelines.reporting.views import connect
-    from opus_pipelines.reporting.wkg_graph import Scale, strongest
+    from opus_pipelines.reporting.wkg_graph import GraphPart, Scale, strongest
 
     settings = options.settings()
     lake = options.lake()
@@ -63,7 +63,8 @@ def graph(
     industry = find_industry(connection, industry) if industry else None
     task = find_task(connection, around, industry) if around else None
     scale = Scale.of(lake.manifest(snapshot))
-    picture = strongest(connection, snapshot, scale, edges or settings.graph.picture_edges, industry, task, hops)
+    part = GraphPart(edges or settings.graph.picture_edges, industry, task, hops)
+    picture = strongest(connection, snapshot, scale, part)
     form = form or _form(output)
     _write(svg(picture) if form == "svg" else mermaid(picture), output, f"wkg-{snapshot}{PICTURE_FORMATS[form]}")
 

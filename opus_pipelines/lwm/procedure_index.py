@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from opus_pipelines.embedding.text_parts import Part, Sentence
-from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel, requests_of, units_of
+from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel, TaskCatalogue, requests_of, units_of
 from opus_pipelines.wkg.graph import WorkGraph
 
 Row = dict[str, Any]
@@ -78,8 +78,7 @@ class ProcedureIndex:
             [part for part, _ in parts_with_cases],
             requests,
             self._vectors,
-            titles,
-            lambda head: self._task(head, industry),
+            TaskCatalogue(titles, lambda head: self._task(head, industry)),
         )
 
     def _task(self, head: str, industry: str | None) -> str | None:

@@ -21,28 +21,24 @@ from opus_pipelines.lwm.name_coverage import NameCoverage, fit_probability
 
 ROUNDS = 60
 CEILING = 0.999
+PRIOR_OBSERVATIONS = 1.0
 
 
 def fit_noisy_or(
-    holds: np.ndarray,
-    did: np.ndarray,
-    weight: np.ndarray,
-    prior: np.ndarray,
-    strength: float = 1.0,
-    most_last: float = CEILING,
+    holds: np.ndarray, did: np.ndarray, weight: np.ndarray, prior: np.ndarray, most_last: float = CEILING
 ) -> np.ndarray:
     """Return w [causes, tasks] in ]0, 1[, fitted to units of cases.
 
     `holds` [units, causes] is 0 or 1; `did` [units, tasks] is the share of a unit's cases that did the task;
     `weight` [units, tasks] is the amount of evidence (0: none); `prior` [causes, tasks] in [0, 1] counts as
-    `strength` further observations. The last cause stands for chance; its weights never exceed `most_last`.
+    `PRIOR_OBSERVATIONS` further observations. The last cause stands for chance; its weights never exceed `most_last`.
     """
     weights = np.clip(0.2 + 0.5 * prior, 0.02, 0.9)
     evidence = holds.T @ weight
     for _ in range(ROUNDS):
         chance = np.maximum(1 - np.exp(holds @ np.log1p(-np.minimum(weights, CEILING))), 1e-6)
         credit = weights * (holds.T @ (did / chance * weight))
-        weights = np.clip((credit + strength * prior) / (evidence + strength), 1e-4, CEILING)
+        weights = np.clip((credit + PRIOR_OBSERVATIONS * prior) / (evidence + PRIOR_OBSERVATIONS), 1e-4, CEILING)
         weights[-1] = np.minimum(weights[-1], most_last)
     return weights
 
@@ -69,12 +65,16 @@ class Unit:
     refused: list[tuple[str, ...]] = field(default_factory=list)
 
 
-class SentenceTaskModel:
-    """The model of one industry, fitted to units of cases.
+@dataclass(frozen=True)
+class TaskCatalogue:
+    """The known tasks of an industry: `title_of` has their titles, `named` returns the task that a heading names."""
 
-    `title_of` has the names of the catalogue's tasks; `named` returns the task that a heading names; `requests` has
-    earlier requests by heading.
-    """
+    title_of: Mapping[str, str]
+    named: Callable[[str], str | None]
+
+
+class SentenceTaskModel:
+    """The model of one industry, fitted to units of cases; `requests` has earlier requests by heading."""
 
     def __init__(
         self,
@@ -82,10 +82,9 @@ class SentenceTaskModel:
         all_parts: Iterable[Part],
         requests: Mapping[str, Sequence[str]],
         vectors: Vectors,
-        title_of: Mapping[str, str],
-        named: Callable[[str], str | None],
+        catalogue: TaskCatalogue,
     ) -> None:
-        self.units, self.vectors, self.title_of, self.task_named = units, vectors, title_of, named
+        self.units, self.vectors, self.title_of, self.task_named = units, vectors, catalogue.title_of, catalogue.named
         self.requests = {head: np.stack([vectors[r] for r in texts]) for head, texts in requests.items() if texts}
         sentences = sorted({s.text for part in all_parts for s in part.sentences})
         self.name_coverage = NameCoverage(

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from opus_pipelines.optimization.cost_to_go import LagrangeBound, Line, SearchStates, envelope_height
 from opus_pipelines.optimization.diversity_constraint import DiversityConstraint
-from opus_pipelines.optimization.pareto_labels import CompletePath, ParetoLabels
+from opus_pipelines.optimization.pareto_labels import CompletePath, ParetoLabels, SearchSpace
 from opus_pipelines.optimization.pareto_points import EPS
 from opus_pipelines.optimization.problem import Problem
 from opus_pipelines.optimization.search_net import Limits, SearchNet
@@ -79,7 +79,7 @@ def _solve(
     states = _states(net)
     carried = Limits()
     while True:
-        labels = _search(net, states, carried, diversity, k, effort, front)
+        labels = _search(SearchSpace(states, carried, diversity), k, effort, front)
         broken = _broken_limits(labels.found[:k], net.limits, carried)
         if broken == carried:
             return _result(labels, k)
@@ -91,21 +91,12 @@ def _states(net: SearchNet) -> SearchStates:
     return SearchStates(net)
 
 
-def _search(
-    net: SearchNet,
-    states: SearchStates,
-    limits: Limits,
-    diversity: DiversityConstraint,
-    k: int,
-    effort: int,
-    front: int,
-) -> ParetoLabels:
-    labels = ParetoLabels(net, states, limits, k, front, diversity=diversity)
+def _search(space: SearchSpace, k: int, effort: int, front: int) -> ParetoLabels:
+    labels = ParetoLabels(space, k, front)
     if labels.run(min(PATIENCE, effort)):
         return labels
-    if limits != Limits():
-        relaxed = _lagrange_bound(net, states, limits)
-        labels = ParetoLabels(net, states, limits, k, front, relaxed, diversity)
+    if space.limits != Limits():
+        labels = ParetoLabels(space, k, front, _lagrange_bound(space))
     if not labels.run(effort):
         labels.dive(effort)
     return labels
@@ -121,14 +112,15 @@ def _broken_limits(paths: list[CompletePath], limits: Limits, carried: Limits) -
     )
 
 
-def _lagrange_bound(net: SearchNet, states: SearchStates, limits: Limits) -> LagrangeBound:
+def _lagrange_bound(space: SearchSpace) -> LagrangeBound:
     """Returns the Lagrange multipliers of the tightest upper bound, searched one after the other, and their lines."""
+    net, limits = space.net, space.limits
     best: list[float] = [0.0, 0.0, 0.0]
     scale = [1.0, max(net.gain, 1.0) / limits.duration, max(net.gain, 1.0)]
     active = [limits.cost < math.inf, limits.duration < math.inf, limits.success > 0]
 
     def lines(m: list[float]) -> list[list[Line]]:
-        return states.best_to_go(net.gain + m[2], lambda o: o.weight + m[0] * o.cost + m[1] * o.duration)
+        return space.states.best_to_go(net.gain + m[2], lambda o: o.weight + m[0] * o.cost + m[1] * o.duration)
 
     def root(m: list[float]) -> float:
         slack = (

@@ -15,14 +15,13 @@ without a loss.
 import heapq
 import math
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from opus_pipelines.optimization.cost_to_go import CostToGoBounds, LagrangeBound, SearchStates
 from opus_pipelines.optimization.diversity_constraint import Common, DiversityConstraint
 from opus_pipelines.optimization.pareto_points import EPS, Dominance, ParetoPoint
 from opus_pipelines.optimization.search_net import Limits, SearchNet, bits
-
-_ANY = DiversityConstraint()
 
 
 class ParetoLabel(NamedTuple):
@@ -52,25 +51,34 @@ class CompletePath(NamedTuple):
     point: ParetoPoint
 
 
-class ParetoLabels:
-    """One search over a net that carries `limits`; `run` continues where it stopped.
+@dataclass(frozen=True)
+class SearchSpace:
+    """The paths that a search looks at: those of the net that keep the limits and differ enough from earlier paths.
 
-    `relaxed`: a further bound, with a price on the limits. `diversity`: the paths that each found path differs from.
+    `limits`: those that the search carries; the net may have more.
     """
 
-    def __init__(
-        self,
-        net: SearchNet,
-        states: SearchStates,
-        limits: Limits,
-        k: int,
-        max_front: int,
-        relaxed: LagrangeBound | None = None,
-        diversity: DiversityConstraint = _ANY,
-    ) -> None:
-        self.net, self.states, self.k, self.max_front, self.diversity = net, states, k, max_front, diversity
-        self.bounds = CostToGoBounds(net, states, limits, relaxed)
-        self.dominance = Dominance(net, limits)
+    states: SearchStates
+    limits: Limits
+    diversity: DiversityConstraint
+
+    @property
+    def net(self) -> SearchNet:
+        """The net whose states these are."""
+        return self.states.net
+
+
+class ParetoLabels:
+    """One search for the k best paths of a space; `run` continues where it stopped.
+
+    `max_front`: the points that a label keeps. `relaxed`: a further bound, with a price on the limits.
+    """
+
+    def __init__(self, space: SearchSpace, k: int, max_front: int, relaxed: LagrangeBound | None = None) -> None:
+        net, states = space.net, space.states
+        self.net, self.states, self.k, self.max_front, self.diversity = net, states, k, max_front, space.diversity
+        self.bounds = CostToGoBounds(net, states, space.limits, relaxed)
+        self.dominance = Dominance(net, space.limits)
         self.found: list[CompletePath] = []
         self.lost = -math.inf  # the most that a point which was left out for lack of room might have been worth
         self.heap: list[Entry] = []

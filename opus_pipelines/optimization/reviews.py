@@ -61,24 +61,19 @@ def is_review(task: Task) -> bool:
 
 
 def history_reviewers(
-    tasks: Iterable[Task],
-    actor_kind: str | None,
-    model: str | None,
-    cost: Cost,
-    priors: Priors,
-    least: int = LEAST_CORRECTIONS,
+    tasks: Iterable[Task], actor_kind: str | None, model: str | None, cost: Cost, priors: Priors
 ) -> list[TaskNode]:
     """Returns one reviewer for each actor kind and model, with the mean figures of history's reviews.
 
-    The means are weighted by how often each review was done. Only execution modes whose q was counted at least `least`
-    times are used. Their basis is `estimated`, because those reviews were of other work.
+    The means are weighted by how often each review was done. Only execution modes whose q was counted at least
+    `LEAST_CORRECTIONS` times are used. Their basis is `estimated`, because those reviews were of other work.
     """
     groups: dict[tuple[str, str | None], list[tuple[Way, NodeCost]]] = {}
     for task in tasks:
         for mode in task.ways if is_review(task) else ():
             if (
                 mode.actor_kind is None
-                or mode.q_n < least
+                or mode.q_n < LEAST_CORRECTIONS
                 or actor_kind not in (None, mode.actor_kind)
                 or model not in (None, mode.model)
             ):

@@ -1,6 +1,7 @@
 """Looks up for `opus decide` the workflow that is meant, and the tasks that an edited workflow may contain."""
 
 from collections import defaultdict
+from dataclasses import dataclass
 from datetime import datetime
 
 import duckdb
@@ -16,40 +17,91 @@ from opus_pipelines.reporting.tasks import rows
 from opus_pipelines.workflow.constraints import folded
 
 
-def to_decide(
-    lake: Lake, connection: duckdb.DuckDBPyConnection, text: str, kind: Kind, now: datetime, encoder: str
-) -> Decision:
-    """Returns a decision, without reason and number, on the workflow whose id is or begins with `text`.
+@dataclass(frozen=True)
+class WorkflowLookup:
+    """Looks up workflows of a lake that can be decided on; `connection` has the lake's views."""
 
-    A workflow that is no longer ranked but was decided on can be decided on again, which takes a rejection back. Raises
-    InputError where no workflow or several match, and where it is in an older result only.
-    """
-    try:
-        workflow = find_workflow(connection, text)
-    except InputError as error:
-        return _decided_before(lake, connection, text, kind, now) or _refuse(lake, text, error)
-    (head,) = rows(connection, "workflow", workflow=workflow)
-    goals = connection.execute(
-        "SELECT vector FROM generation_intentions WHERE intake_id = $1 AND intention_id = $2",
-        [head["intake_id"], head["intention_id"]],
-    ).fetchall()
-    goal = goals[0][0] if goals else None
-    content, titles = _content(connection, workflow)
-    return Decision(
-        head["client"],
-        head["contract"],
-        kind,
-        head["intake_id"],
-        head["intake"],
-        head["intention_id"],
-        workflow,
-        head["result"],
-        head["rank"],
-        steps_of(content, titles),
-        now,
-        vector=tuple(goal) if goal else None,
-        encoder=encoder if goal else None,
-    )
+    lake: Lake
+    connection: duckdb.DuckDBPyConnection
+
+    def decision(self, text: str, kind: Kind, now: datetime, encoder: str) -> Decision:
+        """Returns a decision, without reason and number, on the workflow whose id is or begins with `text`.
+
+        A workflow that is no longer ranked but was decided on can be decided on again, which takes a rejection back.
+        Raises InputError where no workflow or several match, and where it is in an older result only.
+        """
+        try:
+            workflow = find_workflow(self.connection, text)
+        except InputError as error:
+            return self._decided_before(text, kind, now) or self._refuse(text, error)
+        (head,) = rows(self.connection, "workflow", workflow=workflow)
+        goals = self.connection.execute(
+            "SELECT vector FROM generation_intentions WHERE intake_id = $1 AND intention_id = $2",
+            [head["intake_id"], head["intention_id"]],
+        ).fetchall()
+        goal = goals[0][0] if goals else None
+        content, titles = _content(self.connection, workflow)
+        return Decision(
+            head["client"],
+            head["contract"],
+            kind,
+            head["intake_id"],
+            head["intake"],
+            head["intention_id"],
+            workflow,
+            head["result"],
+            head["rank"],
+            steps_of(content, titles),
+            now,
+            vector=tuple(goal) if goal else None,
+            encoder=encoder if goal else None,
+        )
+
+    def _decided_before(self, text: str, kind: Kind, now: datetime) -> Decision | None:
+        """Returns a new decision on a workflow that an earlier decision kept, or None where there is none."""
+        matches = self.connection.execute(
+            "SELECT DISTINCT client, contract, workflow_id FROM decisions WHERE starts_with(workflow_id, $1) AND "
+            "decision <> 'edit'",
+            [text],
+        ).fetchall()
+        if kind == "edit" or len(matches) != 1:
+            return None
+        client, contract, workflow = matches[0]
+        earlier = [
+            d
+            for d in decisions_of(self.lake, client, contract).made
+            if d.workflow_id == workflow and d.decision != "edit"
+        ]
+        last = earlier[-1]
+        return Decision(
+            client,
+            contract,
+            kind,
+            last.intake_id,
+            last.intake,
+            last.intention_id,
+            workflow,
+            last.result,
+            last.rank,
+            last.steps,
+            now,
+            vector=last.vector,
+            encoder=last.encoder,
+        )
+
+    def _refuse(self, text: str, error: InputError) -> Decision:
+        """Raises InputError that names the older result with the workflow, or else `error`."""
+        current = {pointer["result"] for pointer in self.lake.results()}
+        for one in results_of(self.lake):
+            folder = self.lake.folder(OPTIMIZED, client_key=one.client, contract_key=one.contract, result=one.result)
+            for workflow in read_table(OPTIMIZED, folder, columns=["workflow_id"])["workflow_id"].to_pylist():
+                if one.result not in current and workflow.startswith(text):
+                    raise InputError(
+                        f"{workflow} stands in result {one.result} of {one.client} / {one.contract}, which is not the "
+                        f"current one; "
+                        "decide on a workflow that `opus best` shows"
+                    ) from None
+        raise error
 
 
 def known_tasks(connection: duckdb.DuckDBPyConnection, workflow: str) -> KnownTasks:
@@ -95,51 +147,3 @@ def _content(connection: duckdb.DuckDBPyConnection, workflow: str) -> tuple[Cont
         {tasks[task]["task_id"]: who[review] for review, task in behind.items() if task in tasks},
     )
     return content, {node["task_id"]: node["title"] or node["task_id"] for node in tasks.values()}
-
-
-def _decided_before(
-    lake: Lake, connection: duckdb.DuckDBPyConnection, text: str, kind: Kind, now: datetime
-) -> Decision | None:
-    """Returns a new decision on a workflow that an earlier decision kept, or None where there is none."""
-    matches = connection.execute(
-        "SELECT DISTINCT client, contract, workflow_id FROM decisions WHERE starts_with(workflow_id, $1) AND "
-        "decision <> 'edit'",
-        [text],
-    ).fetchall()
-    if kind == "edit" or len(matches) != 1:
-        return None
-    client, contract, workflow = matches[0]
-    earlier = [
-        d for d in decisions_of(lake, client, contract).made if d.workflow_id == workflow and d.decision != "edit"
-    ]
-    last = earlier[-1]
-    return Decision(
-        client,
-        contract,
-        kind,
-        last.intake_id,
-        last.intake,
-        last.intention_id,
-        workflow,
-        last.result,
-        last.rank,
-        last.steps,
-        now,
-        vector=last.vector,
-        encoder=last.encoder,
-    )
-
-
-def _refuse(lake: Lake, text: str, error: InputError) -> Decision:
-    """Raises InputError that names the older result with the workflow, or else `error`."""
-    current = {pointer["result"] for pointer in lake.results()}
-    for one in results_of(lake):
-        folder = lake.folder(OPTIMIZED, client_key=one.client, contract_key=one.contract, result=one.result)
-        for workflow in read_table(OPTIMIZED, folder, columns=["workflow_id"])["workflow_id"].to_pylist():
-            if one.result not in current and workflow.startswith(text):
-                raise InputError(
-                    f"{workflow} stands in result {one.result} of {one.client} / {one.contract}, which is not the "
-                    f"current one; "
-                    "decide on a workflow that `opus best` shows"
-                ) from None
-    raise error

@@ -42,22 +42,25 @@ class Scale:
         return cls(manifest["lambda"] or 1.0, "transitions" if manifest["gamma_unit"] == "transition" else "variants")
 
 
-def strongest(
-    connection: duckdb.DuckDBPyConnection,
-    snapshot: str,
-    scale: Scale,
-    edges: int,
-    industry: str | None = None,
-    around: str | None = None,
-    hops: int = 1,
-) -> Picture:
-    """Returns a picture of the `edges` strongest edges by γ, then by transitions.
+@dataclass(frozen=True)
+class GraphPart:
+    """The part of the WKG that a picture shows: at most so many edges, of one industry, around one task.
 
-    Around a task, the edges nearest to it come first, and none is farther than `hops`.
+    Around a task, the edges nearest to it come first, and none is farther than `hops` steps.
     """
-    edge_rows = rows(connection, "graph_edges", industry=industry, around=around, hops=hops, edges=edges)
+
+    edges: int
+    industry: str | None = None
+    around: str | None = None
+    hops: int = 1
+
+
+def strongest(connection: duckdb.DuckDBPyConnection, snapshot: str, scale: Scale, part: GraphPart) -> Picture:
+    """Returns a picture of the strongest edges of a part of the WKG by γ, then by transitions."""
+    industry, around = part.industry, part.around
+    edge_rows = rows(connection, "graph_edges", industry=industry, around=around, hops=part.hops, edges=part.edges)
     ends = {row[end] for row in edge_rows for end in ("src", "dst")} | ({around} if around else set())
-    most = rows(connection, "graph_most", industry=industry, most=edges)
+    most = rows(connection, "graph_most", industry=industry, most=part.edges)
     tasks = rows(connection, "graph_tasks", tasks=sorted(ends) or [row["task_id"] for row in most])
     titles = {task["task_id"]: task["title"] or task["task_id"] for task in tasks}
     group_of, groups = grouped(tasks)
@@ -69,7 +72,7 @@ def strongest(
                 *([f"around {titles[around]}"] if around else []),
             ]
         ),
-        f"{_scope(edge_rows, len(tasks), most[0]['of_tasks'] if most else 0, around, hops)}\nsnapshot {snapshot}",
+        f"{_scope(edge_rows, len(tasks), most[0]['of_tasks'] if most else 0, part)}\nsnapshot {snapshot}",
         tuple(node(task, group_of[task["task_id"]], task["task_id"] == around) for task in tasks),
         tuple(edge(row, titles, scale) for row in edge_rows),
         groups,
@@ -140,18 +143,18 @@ def _group(value: Any) -> str | None:
     return (" / ".join(value) or None) if isinstance(value, list) else None if value is None else str(value)
 
 
-def _scope(edge_rows: Sequence[Row], tasks: int, of_tasks: int, around: str | None, hops: int) -> str:
+def _scope(edge_rows: Sequence[Row], tasks: int, of_tasks: int, part: GraphPart) -> str:
     """Describes what the picture shows, and what it leaves out."""
     if not edge_rows:
         return f"no edges here; {tasks:,} of {many(of_tasks, 'task')}"
     of_edges, carried = edge_rows[0]["of_edges"], sum(row["transitions"] for row in edge_rows)
-    within = f" within {many(hops, 'step')}" if around else ""
+    within = f" within {many(part.hops, 'step')}" if part.around else ""
     if len(edge_rows) == of_edges:
         return f"all {many(of_edges, 'edge')}{within}, {tasks:,} of {many(of_tasks, 'task')}"
-    which = "nearest and strongest" if around else "strongest"
-    part = carried / edge_rows[0]["of_transitions"] if edge_rows[0]["of_transitions"] else None
+    which = "nearest and strongest" if part.around else "strongest"
+    carried_share = carried / edge_rows[0]["of_transitions"] if edge_rows[0]["of_transitions"] else None
     shown = f"the {len(edge_rows):,} {which} of {of_edges:,} edges{within}"
-    return f"{shown}, with {share(part)} of their transitions; {tasks:,} of {many(of_tasks, 'task')}"
+    return f"{shown}, with {share(carried_share)} of their transitions; {tasks:,} of {many(of_tasks, 'task')}"
 
 
 def _tooltip_lines(task: Row) -> list[str]:
@@ -180,10 +183,9 @@ def snapshot_pictures(graph: CheckedGraph, settings: Graph) -> dict[str, str]:
     unit = "transitions" if resolved.rule.unit == "transition" else "variants"
     published = {} if snapshot.is_new else read_json(snapshot.place / "manifest.json") or {}
     lambda_ = graph.estimated.lambda_ if snapshot.is_new else published.get("lambda")
+    scale = Scale(lambda_ or 1.0, unit)
     with opened(snapshot.place, snapshot.last) as connection:
-        drawn = {
-            GRAPH: bounded(lambda n: strongest(connection, snapshot.snapshot_id, Scale(lambda_ or 1.0, unit), n), most)
-        }
+        drawn = {GRAPH: bounded(lambda n: strongest(connection, snapshot.snapshot_id, scale, GraphPart(n)), most)}
         if snapshot.last and graph.drift:
             drift, before = graph.drift, snapshot.last.name
             drawn[CHANGES] = bounded(lambda n: changes(connection, before, snapshot.snapshot_id, drift, n), most)

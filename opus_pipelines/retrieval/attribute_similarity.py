@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 TREES = 40
+SEED = 0  # of the forest: the same cases give the same one
 LEAST_LEAF = 25  # cases in a leaf; a leaf with few cases overfits
 MOST_FIT = 6_000  # cases that each tree is grown from
 FEATURES_TRIED = 0.5  # share of the features looked at for each cut, where they are many
@@ -109,7 +110,6 @@ class Proximity:
         done: Sequence[frozenset[Any]],
         features: Features,
         p_ended: np.ndarray | None = None,
-        seed: int = 0,
     ) -> None:
         """Fit the forest.
 
@@ -129,7 +129,7 @@ class Proximity:
             min_samples_leaf=min(LEAST_LEAF, max(1, len(training) // 4)),
             max_features=1.0 if matrix.shape[1] <= FEW_FEATURES else FEATURES_TRIED,
             max_samples=min(MOST_FIT, len(training)),
-            random_state=seed,
+            random_state=SEED,
             n_jobs=1,
         ).fit(matrix[training], targets, sample_weight=weights[training])
         self._leaves = self._forest.apply(matrix)

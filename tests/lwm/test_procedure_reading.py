@@ -8,7 +8,7 @@ import pytest
 from opus_pipelines.embedding.text_parts import Part, Sentence, parts, plain
 from opus_pipelines.lwm.name_coverage import NameCoverage, fit_probability, words
 from opus_pipelines.lwm.procedure_reading import parse_procedure, texts_to_embed
-from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel, requests_of, units_of
+from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel, TaskCatalogue, requests_of, units_of
 
 APPROVED, KNOWN, SMALL = (
     "The invoice is approved by the controller.",
@@ -61,8 +61,7 @@ def lessons(more=()):
         [pay, close, bare],
         requests_of([("pay invoice", ["please pay"])]),
         Vectors(),
-        TITLES,
-        named,
+        TaskCatalogue(TITLES, named),
     )
 
 

@@ -12,7 +12,16 @@ from opus_pipelines.core.schemas import EDGES, TASKS
 from opus_pipelines.lake.layout import table_of, write_table
 from opus_pipelines.reporting.graphs.model import Change, Picture
 from opus_pipelines.reporting.tasks import find_industry, find_task
-from opus_pipelines.reporting.wkg_graph import MOST_BYTES, Scale, bounded, changes, data_uri, opened, strongest
+from opus_pipelines.reporting.wkg_graph import (
+    MOST_BYTES,
+    GraphPart,
+    Scale,
+    bounded,
+    changes,
+    data_uri,
+    opened,
+    strongest,
+)
 from opus_pipelines.wkg.drift import compare
 
 COUNTS = {("a", "b"): 8, ("b", "c"): 4, ("c", "d"): 2, ("b", "a"): 1, ("x", "y"): 16}
@@ -68,14 +77,14 @@ def pairs(picture: Picture) -> list[str]:
 def test_the_strongest_edges(
     wkg: duckdb.DuckDBPyConnection, arguments: dict[str, Any], edges: list[str], says: str
 ) -> None:
-    picture = strongest(wkg, "w1", SCALE, **arguments)
+    picture = strongest(wkg, "w1", SCALE, GraphPart(**arguments))
     assert pairs(picture) == edges
     assert picture.subtitle.startswith(says)
     assert picture.subtitle.endswith("\nsnapshot w1")
 
 
 def test_what_a_node_and_an_edge_say(wkg: duckdb.DuckDBPyConnection) -> None:
-    picture = strongest(wkg, "w1", SCALE, 9, around="b")
+    picture = strongest(wkg, "w1", SCALE, GraphPart(9, around="b"))
     node = next(node for node in picture.nodes if node.key == "b")
     assert (node.title, node.figures, node.focus) == ("Check invoice", "13 · p 0.997 prior", True)
     assert "p 0.997 (- to -), prior, n 0" in node.tooltip.splitlines()
@@ -97,7 +106,7 @@ def test_what_a_node_and_an_edge_say(wkg: duckdb.DuckDBPyConnection) -> None:
 def test_colour_is_by_community_else_industry_else_component(
     tmp_path: Path, columns: dict[str, Any], groups: Any
 ) -> None:
-    assert strongest(opened(snapshot(tmp_path / "w1", COUNTS, **columns)), "w1", SCALE, 9).groups == groups
+    assert strongest(opened(snapshot(tmp_path / "w1", COUNTS, **columns)), "w1", SCALE, GraphPart(9)).groups == groups
 
 
 def test_a_wkg_without_edges_shows_its_tasks(tmp_path: Path) -> None:
@@ -107,7 +116,7 @@ def test_a_wkg_without_edges_shows_its_tasks(tmp_path: Path) -> None:
         tmp_path / "w1" / "tasks",
     )
     write_table(EDGES, table_of(EDGES, []), tmp_path / "w1" / "edges")
-    picture = strongest(opened(tmp_path / "w1"), "w1", SCALE, 3)
+    picture = strongest(opened(tmp_path / "w1"), "w1", SCALE, GraphPart(3))
     assert [node.key for node in picture.nodes] == ["t4", "t3", "t2"]
     assert picture.subtitle == "no edges here; 3 of 5 tasks\nsnapshot w1"
 
@@ -174,7 +183,7 @@ def test_only_the_largest_changes_are_drawn(tmp_path: Path) -> None:
 def test_a_picture_is_bounded_in_bytes(tmp_path: Path) -> None:
     many = {(f"t{i}", f"t{j}"): 100 * i + j + 1 for i in range(30) for j in range(14)}
     connection = opened(snapshot(tmp_path / "w1", many, title="請求書を確認してください" * 50))
-    text = bounded(lambda n: strongest(connection, "w1", SCALE, n), 400)
+    text = bounded(lambda n: strongest(connection, "w1", SCALE, GraphPart(n)), 400)
     assert len(text.encode()) <= MOST_BYTES
     assert text.count('class="edge"') in (50, 100, 200)
     assert data_uri(text).startswith("data:image/svg+xml;base64,PHN2Zy")

@@ -120,7 +120,7 @@ class _Drawing:
 
     def edges(self) -> Iterator[str]:
         """Yields right-angled lines with an arrow at their end."""
-        for route in self._placed.ways.values():
+        for route in self._placed.routes.values():
             points = [self._point(p) for p in route]
             (x, y) = points[-1]
             line = "L".join(f"{_n(px)} {_n(py)}" for px, py in [*points[:-1], (x, y - 6)])
@@ -156,7 +156,7 @@ class _Drawing:
 
     def _labels(self) -> Iterator[tuple[float, float, str, str]]:
         """Yields the lines at the end of the edges, the last line lowest: x, y, the shortened and the whole line."""
-        ends = {dst: self._point(route[-1]) for (_, dst), route in self._placed.ways.items()}
+        ends = {dst: self._point(route[-1]) for (_, dst), route in self._placed.routes.items()}
         for node, lines in self._texts.items():
             x, y = ends[node]
             for place, (shown, whole) in enumerate(reversed(lines)):

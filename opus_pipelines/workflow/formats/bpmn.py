@@ -51,7 +51,12 @@ def as_bpmn(described: AnnotatedWorkflow) -> bytes:
     entries |= {entry.id: entry for entry in file.tasks} | {entry.id: entry for entry in file.outputs}
     used = {node: [use for use in uses if use.node == node] for node in entries}
     for node in flow.nodes:
-        _flow_node(process, node, flow, described, entries.get(node.node or ""), used.get(node.node or "", []))
+        # BPMN's schema prescribes the order of the children: annotations, sequence flows, data.
+        element = _child(process, node.tag, id=node.id, **({"name": clean(node.title)} if node.title else {}))
+        if (entry := entries.get(node.node or "")) is not None:
+            _annotations(element, described, entry)
+        _sequence_flows(element, node, flow)
+        _data(element, node, used.get(node.node or "", []))
     for name, ident in {use.name: use.object for use in uses}.items():
         _child(process, "dataObject", id=ident, name=clean(name))
     for use in uses:
@@ -84,24 +89,24 @@ def lanes_of(described: AnnotatedWorkflow, flow: Flow) -> list[str]:
     return [*sorted({n.lane for n in flow.nodes} - set(known)), *known]
 
 
-def _flow_node(
-    process: Any, node: FlowNode, flow: Flow, described: AnnotatedWorkflow, entry: _Entry | None, uses: list[DataUse]
-) -> None:
-    element = _child(process, node.tag, id=node.id, **({"name": clean(node.title)} if node.title else {}))
-    if entry is not None:
-        if isinstance(entry, TaskEntry) and (extensions := "\n".join(_said(entry))):
-            _child(element, "documentation").text = xml_text(extensions)
-        _child(element, "extensionElements").extend(_extensions(described, entry))
+def _annotations(element: Any, described: AnnotatedWorkflow, entry: _Entry) -> None:
+    """Writes what a task is told to do as documentation, and all its figures as extension elements."""
+    if isinstance(entry, TaskEntry) and (text := "\n".join(_instructions(entry))):
+        _child(element, "documentation").text = xml_text(text)
+    _child(element, "extensionElements").extend(_extensions(described, entry))
+
+
+def _sequence_flows(element: Any, node: FlowNode, flow: Flow) -> None:
+    """Writes the sequence flows that enter and leave a node."""
     for i, (_, dst) in enumerate(flow.edges, start=1):
         if dst == node.id:
             _child(element, "incoming").text = f"flow_{i}"
     for i, (src, _) in enumerate(flow.edges, start=1):
         if src == node.id:
             _child(element, "outgoing").text = f"flow_{i}"
-    _data(element, node, uses)
 
 
-def _said(entry: TaskEntry) -> Iterator[str]:
+def _instructions(entry: TaskEntry) -> Iterator[str]:
     """Yields the description of a task, then its instructions step by step."""
     if entry.description:
         yield entry.description

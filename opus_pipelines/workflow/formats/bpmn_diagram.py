@@ -26,7 +26,7 @@ def diagram(described: AnnotatedWorkflow, flow: Flow, uses: Sequence[DataUse], p
     for ident, box in made.boxes.items():
         _shape(surface, ident, box, label=made.labels.get(ident))
     for i, edge in enumerate(flow.edges, start=1):
-        _edge(surface, f"flow_{i}", made.ways[edge])
+        _edge(surface, f"flow_{i}", made.routes[edge])
     for use in uses:
         _edge(surface, use.association, made.line(use))
     return root
@@ -53,7 +53,7 @@ class _Diagram:
         self.labels = {n.id: _below(self.boxes[n.id]) for n in flow.nodes if n.title and n.tag.endswith("Event")}
         for element, mine in self._uses.items():
             self._put_data(element, mine)
-        self.ways = {edge: [self._point(p) for p in way] for edge, way in self._placed.ways.items()}
+        self.routes = {edge: [self._point(p) for p in route] for edge, route in self._placed.routes.items()}
         self.lanes = _lanes(self._placed)
         height = self.lanes[-1][1] + self.lanes[-1][3] - TOP
         self.pool = (LEFT - HEAD, TOP, self.lanes[0][2] + HEAD, height)

@@ -52,7 +52,7 @@ class Geometry:
     """The centres of vertices, the points of edges and the extents of lanes, as (along, across) from 0."""
 
     middle: dict[Vertex, Bend]
-    ways: dict[Edge, list[Bend]]
+    routes: dict[Edge, list[Bend]]
     lanes: list[tuple[float, float]]  # where each begins and ends, across
     length: float
     ranks: list[float]  # the middle of each rank, along
@@ -96,7 +96,8 @@ def geometry(
     across, lanes = _across(placed, size)
     middle = {v: (along[placed.rank[v]], across[t]) for v, t in placed.track.items()}
     turns = {(rank, key): ends[rank] + GAP / 2 + SLOT * i for rank, here in slots.items() for key, i in here.items()}
-    paths = {e: _way(e, placed, middle, size, across, turns) for e in edges}
+    coordinates = _Coordinates(middle, size, across, turns)
+    paths = {e: coordinates.points(e, placed) for e in edges}
     return Geometry(middle, paths, lanes, ends[-1] if ends else 0.0, along)
 
 
@@ -165,25 +166,29 @@ def _across(placed: Grid, size: Mapping[Vertex, Size]) -> tuple[dict[Track, floa
     return middle, lanes
 
 
-def _way(
-    edge: Edge,
-    placed: Grid,
-    middle: Mapping[Vertex, Bend],
-    size: Mapping[Vertex, Size],
-    across: Mapping[Track, float],
-    turns: Mapping[tuple[int, Hashable], float],
-) -> list[Bend]:
-    src, dst = edge
-    (a0, c0), (a1, c1) = middle[src], middle[dst]
-    points = [(a0 + size[src].along / 2, c0)]
-    if edge in placed.passing:
-        through = across[placed.passing[edge]]
-        first, last = turns[placed.rank[src], ("from", src)], turns[placed.rank[dst] - 1, ("to", dst)]
-        points += [(first, c0), (first, through), (last, through), (last, c1)]
-    elif c0 != c1:
-        first = turns[placed.rank[src], ("from", src)]
-        points += [(first, c0), (first, c1)]
-    return _plain([*points, (a1 - size[dst].along / 2, c1)])
+@dataclass(frozen=True)
+class _Coordinates:
+    """What the points of an edge are made of: centres and sizes of vertices, centres of tracks, and bend positions."""
+
+    middle: Mapping[Vertex, Bend]
+    size: Mapping[Vertex, Size]
+    across: Mapping[Track, float]
+    turns: Mapping[tuple[int, Hashable], float]
+
+    def points(self, edge: Edge, placed: Grid) -> list[Bend]:
+        """Returns the points of an edge from the border of its source to the border of its target."""
+        src, dst = edge
+        (a0, c0), (a1, c1) = self.middle[src], self.middle[dst]
+        points = [(a0 + self.size[src].along / 2, c0)]
+        if edge in placed.passing:
+            through = self.across[placed.passing[edge]]
+            first = self.turns[placed.rank[src], ("from", src)]
+            last = self.turns[placed.rank[dst] - 1, ("to", dst)]
+            points += [(first, c0), (first, through), (last, through), (last, c1)]
+        elif c0 != c1:
+            first = self.turns[placed.rank[src], ("from", src)]
+            points += [(first, c0), (first, c1)]
+        return _plain([*points, (a1 - self.size[dst].along / 2, c1)])
 
 
 def _plain(points: Sequence[Bend]) -> list[Bend]:

@@ -34,7 +34,7 @@ def test_nothing_covers_anything(graph: tuple[list[str], list[tuple[str, str]], 
         assert begins <= c0 < c1 <= ends
         assert 0 <= a0 < a1 <= made.length
     assert all(a[1] <= b[0] for a, b in pairwise(made.lanes))
-    for (src, dst), way in made.ways.items():
+    for (src, dst), way in made.routes.items():
         assert way[0] == (boxes[src][2], made.middle[src][1])
         assert way[-1] == (boxes[dst][0], made.middle[dst][1])
         for (x0, y0), (x1, y1) in pairwise(way):
@@ -50,7 +50,7 @@ def test_a_chain_stays_on_one_line() -> None:
         [("a", "b"), ("b", "c")],
         dict.fromkeys("abc", Size(100, 40)),
     )
-    assert made.ways == {("a", "b"): [(100, 34), (136, 34)], ("b", "c"): [(236, 34), (272, 34)]}
+    assert made.routes == {("a", "b"): [(100, 34), (136, 34)], ("b", "c"): [(236, 34), (272, 34)]}
     assert (made.length, made.lanes) == (372, [(0.0, 68.0)])
 
 
@@ -62,7 +62,7 @@ def test_words_at_the_end_of_an_edge_have_room_behind_its_last_bend() -> None:
         dict.fromkeys("abc", Size(100, 40)),
         {"b": 46, "c": 18},
     )
-    assert made.ways == {
+    assert made.routes == {
         ("a", "b"): [(100, 34), (118, 34), (118, 102), (164, 102)],
         ("b", "c"): [(264, 102), (300, 102)],
     }
