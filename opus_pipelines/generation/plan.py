@@ -9,10 +9,11 @@ from opus_pipelines.planning.candidates import plan_candidates
 from opus_pipelines.planning.lead_times import LeadTimes
 from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.ranking_context import Draft, RankingContext, Requirements
-from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints
-from opus_pipelines.retrieval.intentions import resolve_constraints
+from opus_pipelines.retrieval.constraint_resolution import IntakeStatements, ProcessHistory, ResolutionContext
+from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints, rule_constraints
 from opus_pipelines.retrieval.precedence import predecessors
 from opus_pipelines.retrieval.requested_steps import required_groups, required_precedence
+from opus_pipelines.retrieval.task_matcher import TaskMatcher
 
 
 def plan(drafted: Drafted, context: GenerationContext) -> Planned:
@@ -48,17 +49,15 @@ def _rules(
     """
     retrieved = drafted.retrieved
     request, (first, *others) = retrieved.request, retrieved.processes
-    return resolve_constraints(
-        request.intake,
-        request.intention,
-        request.is_only,
-        context.index,
-        drafted.graph,
-        drafted.wfg,
-        [replace(first, critical=required_groups(retrieved.evidence.procedure, first.critical)), *others],
-        order,
-        lead_times.is_timed,
+    intention, index = request.intention, context.index
+    tasks = sorted(node.task_id for node in drafted.wfg.nodes.values() if node.task_id)
+    matcher = TaskMatcher(index.names, drafted.graph, tasks, index.task_vectors, intention.texts)
+    statements = IntakeStatements.of(
+        request.intake, None if request.is_only else [sentence.text for sentence in intention.decoded.inputs]
     )
+    critical = required_groups(retrieved.evidence.procedure, first.critical)
+    history = ProcessHistory([replace(first, critical=critical), *others], order, lead_times.is_timed)
+    return rule_constraints(intention.decoded.rules, ResolutionContext(statements, matcher, drafted.wfg, history))
 
 
 def _lead_times(drafted: Drafted, context: GenerationContext, tasks: tuple[str, ...]) -> LeadTimes:

@@ -18,7 +18,7 @@ from opus_pipelines.retrieval.consensus import Course, consensus
 from opus_pipelines.retrieval.critical_tasks import critical_tasks
 from opus_pipelines.retrieval.intentions import with_missing_part
 from opus_pipelines.retrieval.requested_steps import requested_steps
-from opus_pipelines.retrieval.routing import Routed, route
+from opus_pipelines.retrieval.routing import Routed, Router
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.stated_names import refuse_unknown_tasks
 from opus_pipelines.wkg.neighbourhoods import neighbourhoods
@@ -41,14 +41,8 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     accepted = accepted_elsewhere(decisions, request.intention_id, tasks.keys())
     cases = with_accepted_workflows(cases, accepted, request.intention.vector, context.settings)
     completeness = agreed_with(completeness, cases)
-    routed = route(
-        context.index.index,
-        context.index.graph,
-        request.intention.vector,
-        intake.industry,
-        settings.routing_top_k,
-        settings.routing_threshold,
-    )
+    router = Router(context.index.index, context.index.graph, intake.industry)
+    routed = router.route(request.intention.vector, settings.routing_top_k, settings.routing_threshold)
     subgraphs = _subgraphs(request.intention_id, context.index, routed, cases)
     if not subgraphs:
         raise Refused("nothing in the Work Knowledge Graph is near this intake: neither a task nor a case of history")
@@ -137,16 +131,7 @@ def _processes(
     """
     if not request.is_only or (procedure and procedure.has_goal):
         return [first]
-    intention = request.intention
-    return combined_processes(
-        first,
-        intention.decoded.rules,
-        intention.texts,
-        request.intake,
-        intention.vector,
-        context.index,
-        context.settings.generation,
-    )
+    return combined_processes(first, request.intention, request.intake, context.index, context.settings.generation)
 
 
 def _subgraphs(

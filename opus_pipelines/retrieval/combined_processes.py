@@ -5,16 +5,19 @@ where history did it. Where it is a critical task of those cases, the whole proc
 is. This is the project's own rule.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-import numpy as np
+from collections.abc import Iterable, Iterator, Sequence
 
 from opus_pipelines.core.settings import Generation
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.interface import ProcessDemand
 from opus_pipelines.lwm.workflow_graph import WFG
-from opus_pipelines.requirements.rules import Rule
-from opus_pipelines.retrieval.constraint_resolution import ConstraintResolution, ResolutionContext
+from opus_pipelines.requirements.encode import Intention
+from opus_pipelines.retrieval.constraint_resolution import (
+    ConstraintResolution,
+    IntakeStatements,
+    ProcessHistory,
+    ResolutionContext,
+)
 from opus_pipelines.retrieval.critical_tasks import critical_tasks
 from opus_pipelines.retrieval.precedence import stable_precedence
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
@@ -25,23 +28,14 @@ MOST = 3  # kinds of work of one Intention, beyond which documents are taken to 
 
 
 def combined_processes(
-    first: ProcessDemand,
-    rules: Sequence[Rule],
-    texts: Mapping[str, np.ndarray],
-    intake: Intake,
-    vector: np.ndarray,
-    knowledge: SnapshotIndex,
-    settings: Generation,
+    first: ProcessDemand, intention: Intention, intake: Intake, index: SnapshotIndex, settings: Generation
 ) -> list[ProcessDemand]:
-    """Return the process of the similar cases first, then each further process that a demanded step belongs to.
-
-    `texts` has the unit vectors [d] of the clauses of the rules.
-    """
+    """Return the process of the similar cases first, then each further process that a demanded step belongs to."""
     demands = [first]
-    for task in dict.fromkeys(_demanded(rules, texts, intake, knowledge)):
+    for task in dict.fromkeys(_demanded(intention, intake, index)):
         if len(demands) < MOST and not any(demand.supports(task) for demand in demands):
-            cases = knowledge.cases.near_case_with(task, vector, intake.industry, settings.near_cases)
-            critical = critical_tasks(cases, knowledge.critical_task_rows(intake.industry), intake.client, settings)
+            cases = index.cases.near_case_with(task, intention.vector, intake.industry, settings.near_cases)
+            critical = critical_tasks(cases, index.critical_task_rows(intake.industry), intake.client, settings)
             belongs = any(task in group for group in critical)
             if cases:
                 demands.append(ProcessDemand(cases, critical if belongs else [frozenset({task})]))
@@ -61,20 +55,16 @@ def combined_precedence(demands: Sequence[ProcessDemand], share: float) -> froze
     return frozenset(pairs)
 
 
-def _demanded(
-    rules: Sequence[Rule], texts: Mapping[str, np.ndarray], intake: Intake, knowledge: SnapshotIndex
-) -> Iterator[str]:
+def _demanded(intention: Intention, intake: Intake, index: SnapshotIndex) -> Iterator[str]:
     """Yield the tasks of the industry that the intake's settings and process documents certainly demand, in order."""
-    graph, names = knowledge.graph, knowledge.names
+    graph, names = index.graph, index.names
     tasks = [t for t, task in graph.tasks.items() if intake.industry is None or intake.industry in task.industries]
     for name in intake.constraints.must_contain:
         yield from sorted(names.tasks(name) & set(tasks))[:1]
-    matcher = TaskMatcher(names, graph, tasks, knowledge.task_vectors, texts)
-    request_text = "\n".join([intake.title or "", *(e.text or "" for e in intake.elements if e.role == "input")])
-    resolution = ConstraintResolution(
-        ResolutionContext(request_text, matcher, WFG(), (), frozenset(), intake.constraints, {}, intake.answers)
-    )
-    for rule in rules:
+    matcher = TaskMatcher(names, graph, tasks, index.task_vectors, intention.texts)
+    context = ResolutionContext(IntakeStatements.of(intake), matcher, WFG(), ProcessHistory())
+    resolution = ConstraintResolution(context)
+    for rule in intention.decoded.rules:
         if rule.sentence.role == "process":
             yield from filter(
                 None, (resolution.task_demanded(demand, rule.sentence.heading) for demand in rule.demands)

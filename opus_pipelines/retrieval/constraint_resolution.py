@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from opus_pipelines.core.word_stems import same, stems, within
+from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.interface import ProcessDemand
 from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.requirements.grammar.figures import Figure, hours
@@ -60,24 +61,48 @@ class ResolvedRule:
 
 
 @dataclass(frozen=True)
-class ResolutionContext:
-    """What a demand is resolved against.
+class IntakeStatements:
+    """What an intake states itself.
 
-    `request_text`: title and client input. `wfg`: the Workflow Graph of this Intention. `demands`: its processes,
-    that of the similar cases first. `precedence`: the stable precedence of history. `stated`: the stated
-    constraints. `elements`: name of each document by id. `answers`: the activity that a person gave for a phrase.
-    `is_timed`: whether history has times of a task.
+    `request_text`: title and client input. `constraints`: those of contract.toml and intake.toml. `documents`: the
+    name of each document by element id. `answers`: the activity that a person gave for a phrase.
     """
 
     request_text: str
+    constraints: Constraints
+    documents: Mapping[str, str]
+    answers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, intake: Intake, inputs: Sequence[str] | None = None) -> "IntakeStatements":
+        """Return the statements of an intake; `inputs` has the client input of one Intention, None: that of all."""
+        if inputs is None:
+            inputs = [e.text or "" for e in intake.elements if e.role == "input"]
+        documents = {e.element_id: f"{e.role}/{e.name}" for e in intake.elements}
+        return cls("\n".join([intake.title or "", *inputs]), intake.constraints, documents, intake.answers)
+
+
+@dataclass(frozen=True)
+class ProcessHistory:
+    """What history knows about the processes of an Intention.
+
+    `demands`: the processes, that of the similar cases first. `precedence`: their stable precedence. `is_timed`:
+    whether history has times of a task.
+    """
+
+    demands: Sequence[ProcessDemand] = ()
+    precedence: frozenset[Pair] = frozenset()
+    is_timed: Callable[[str], bool] = lambda task: True
+
+
+@dataclass(frozen=True)
+class ResolutionContext:
+    """What a demand is resolved against; `wfg` is the Workflow Graph of this Intention."""
+
+    intake: IntakeStatements
     matcher: TaskMatcher
     wfg: WFG
-    demands: Sequence[ProcessDemand]
-    precedence: frozenset[Pair]
-    stated: Constraints
-    elements: Mapping[str, str]
-    answers: Mapping[str, str] = field(default_factory=dict)
-    is_timed: Callable[[str], bool] = lambda task: True
+    history: ProcessHistory
 
 
 class ConstraintResolution:
@@ -85,13 +110,15 @@ class ConstraintResolution:
 
     def __init__(self, context: ResolutionContext) -> None:
         self.context = context
-        self.facts = IntakeFacts(context.request_text)
-        self.answers = {stems(phrase.casefold()): name for phrase, name in context.answers.items()}
+        self.facts = IntakeFacts(context.intake.request_text)
+        self.answers = {stems(phrase.casefold()): name for phrase, name in context.intake.answers.items()}
         names = context.matcher.names
-        self.stated_pairs = {(a, b) for x, y in context.stated.before for a in names.tasks(x) for b in names.tasks(y)}
+        self.stated_pairs = {
+            (a, b) for x, y in context.intake.constraints.before for a in names.tasks(x) for b in names.tasks(y)
+        }
         self.pairs: set[Pair] = set(self.stated_pairs)
-        self.must_contain = {t for name in context.stated.must_contain for t in names.tasks(name)}
-        self.must_not_contain = {t for name in context.stated.must_not_contain for t in names.tasks(name)}
+        self.must_contain = {t for name in context.intake.constraints.must_contain for t in names.tasks(name)}
+        self.must_not_contain = {t for name in context.intake.constraints.must_not_contain for t in names.tasks(name)}
 
     def resolve(self, rules: Sequence[Rule]) -> list[ResolvedRule]:
         """Return every demand of the rules in their order; the strong ones are resolved first."""
@@ -119,7 +146,7 @@ class ConstraintResolution:
         tasks, effect = self._resolved(demand, rule.sentence)
         titles = list(map(self._title, tasks))
         value = demand.shown or _in_words(demand, titles or demand.clauses)
-        place = self.context.elements.get(rule.sentence.element_id, rule.sentence.role)
+        place = self.context.intake.documents.get(rule.sentence.element_id, rule.sentence.role)
         question = (
             None
             if demand.no_effect_reason or effect == IN_FORCE or self._not_applicable(demand)[0]
@@ -190,7 +217,7 @@ class ConstraintResolution:
         if reason := demand.no_effect_reason or self._not_applicable(demand)[0]:
             return (), reason
         if demand.kind in LIMITS:
-            stated = getattr(self.context.stated, demand.kind)
+            stated = getattr(self.context.intake.constraints, demand.kind)
             return (), IN_FORCE if stated is None else f"{STATED} states {stated:g}"
         tasks = tuple(filter(None, (self._task(c, v) for c, v in zip(demand.clauses, demand.verbs, strict=True))))
         if len(tasks) < len(demand.clauses):
@@ -247,7 +274,7 @@ class ConstraintResolution:
                 return f"it holds where {self._title(then)!r} is done, and not every way does that"
         if task in self.must_not_contain:
             return f"{STATED} or another rule demands the contrary"
-        if not any(process.supports(task) for process in self.context.demands) or (
+        if not any(process.supports(task) for process in self.context.history.demands) or (
             role == "contract" and self._share(task) < LEAST_SHARE
         ):
             return "the near cases that succeeded hardly ever did it: it is taken to be about other work"
@@ -257,7 +284,7 @@ class ConstraintResolution:
     def _is_required(self, task: str) -> bool:
         """Return whether every workflow for this intake does the task."""
         return task in self.must_contain or any(
-            group == {task} for process in self.context.demands for group in process.critical
+            group == {task} for process in self.context.history.demands for group in process.critical
         )
 
     def _choice(self, demand: RuleDemand, tasks: tuple[str, ...], role: str) -> str | None:
@@ -274,7 +301,7 @@ class ConstraintResolution:
         if demand.kind == "exactly_one_of" and len(required) > 1:
             both = " and ".join(map(repr, required))
             return f"history or another rule needs both {both}; state exactly_one_of if only one may be"
-        supported = [task for task in tasks if any(process.supports(task) for process in self.context.demands)]
+        supported = [task for task in tasks if any(process.supports(task) for process in self.context.history.demands)]
         if not supported or (role == "contract" and all(self._share(task) < LEAST_SHARE for task in tasks)):
             return "the near cases that succeeded hardly ever did any of them: it is taken to be about other work"
         return None
@@ -288,7 +315,7 @@ class ConstraintResolution:
             return "the step and what its time is counted from are the same step"
         return (
             None
-            if self.context.is_timed(tasks[0])
+            if self.context.history.is_timed(tasks[0])
             else f"history tells no waiting and no working time of {self._title(tasks[0])!r}"
         )
 
@@ -297,7 +324,9 @@ class ConstraintResolution:
         if task in self.must_contain:
             return f"{STATED} or another rule demands the contrary"
         if any(
-            group <= self.must_not_contain | {task} for process in self.context.demands for group in process.critical
+            group <= self.must_not_contain | {task}
+            for process in self.context.history.demands
+            for group in process.critical
         ):
             return "history failed or hardly ever succeeded without it; state it as must_not_contain if it is meant"
         self.must_not_contain.add(task)
@@ -309,7 +338,7 @@ class ConstraintResolution:
             return "both of its clauses name the same step"
         if _reaches(self.pairs, then, first):
             return f"{STATED} or another rule demands the contrary"
-        if not demand.strong and (then, first) in self.context.precedence:
+        if not demand.strong and (then, first) in self.context.history.precedence:
             return "history does it the other way round, and the sentence does not say must"
         if not _reaches(self.context.wfg.edges, first, then):
             return "no way in which history did this work goes in this order"
@@ -320,7 +349,7 @@ class ConstraintResolution:
         return self.context.matcher.graph.tasks[task].title
 
     def _share(self, task: str) -> float:
-        successes = [c for c in self.context.demands[0].cases if c.success is not False]
+        successes = [c for c in self.context.history.demands[0].cases if c.success is not False]
         total = sum(c.weight for c in successes)
         return sum(c.weight for c in successes if task in c.tasks) / total if total else 0.0
 

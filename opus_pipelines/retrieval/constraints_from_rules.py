@@ -66,7 +66,7 @@ def _names(rule: ResolvedRule, text: str) -> bool:
 
 def _merged(context: ResolutionContext, read: Sequence[ResolvedRule]) -> Constraints:
     """Return the stated constraints and the read ones in force; of several limits, the tightest."""
-    stated = context.stated
+    stated = context.intake.constraints
     new: dict[str, object] = {}
 
     def title(task: str) -> str:
@@ -91,7 +91,7 @@ def _merged(context: ResolutionContext, read: Sequence[ResolvedRule]) -> Constra
 
 def _stated(context: ResolutionContext) -> list[ResolvedRule]:
     """Return the constraints of contract.toml and intake.toml as resolved rules."""
-    stated, names = context.stated, context.matcher.names
+    stated, names = context.intake.constraints, context.matcher.names
     rules = [
         ResolvedRule(k, f"{getattr(stated, k):g}", IN_FORCE, STATED) for k in LIMITS if getattr(stated, k) is not None
     ]

@@ -16,7 +16,7 @@ from opus_pipelines.embedding.text_parts import Part, parts, plain
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.lwm.procedure_index import ProcedureIndex
 from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep, parse_procedure, texts_to_embed
-from opus_pipelines.retrieval.routing import route
+from opus_pipelines.retrieval.routing import Router
 from opus_pipelines.wkg.graph import Task, Way, WorkGraph
 
 EXPLAINED_SHARE = 0.3  # of the part's sentences that must be understood for it to decide
@@ -116,7 +116,8 @@ def nearest_tasks(
     """Return, for every new step, the known task of the industry whose text is nearest to the name of the step."""
     new = [s for s in steps if s.is_new]
     vectors = encoder.encode([plain(s.name) for s in new]) if new else ()
-    routed = {s.task_id: route(index, graph, vector, industry, 1, -1.0) for s, vector in zip(new, vectors, strict=True)}
+    router = Router(index, graph, industry)
+    routed = {s.task_id: router.route(vector, 1, -1.0) for s, vector in zip(new, vectors, strict=True)}
     return {task: near[0].id for task, near in routed.items() if near}
 
 

@@ -18,16 +18,26 @@ class Routed:
     similarity: float
 
 
-def route(
-    index: VectorIndex, graph: WorkGraph, vector: np.ndarray, industry: str | None, top: int, threshold: float
-) -> list[Routed]:
-    """Return V of LWM: the `top` work steps of the industry with cos(emb(v), Γ) >= threshold.
+@dataclass(frozen=True)
+class Router:
+    """Routes vectors to the work steps of an industry (None: of all)."""
 
-    They are ordered by cosine, nearest first, then by id. `vector` is Γ [d].
-    """
-    hits = index.search(vector[None, :], min(len(graph.tasks), top * _SPARE))[0]
-    near = [Routed(i, s) for i, s in hits if s >= threshold and _belongs(graph, i, industry)]
-    return sorted(near, key=lambda r: (-r.similarity, r.id))[:top]
+    index: VectorIndex
+    graph: WorkGraph
+    industry: str | None
+
+    def route(self, vector: np.ndarray, top: int, threshold: float) -> list[Routed]:
+        """Return V of LWM: the `top` work steps with cos(emb(v), Γ) >= threshold.
+
+        They are ordered by cosine, nearest first, then by id. `vector` is Γ [d].
+        """
+        hits = self.index.search(vector[None, :], min(len(self.graph.tasks), top * _SPARE))[0]
+        near = [Routed(i, s) for i, s in hits if s >= threshold and self._is_work_step(i)]
+        return sorted(near, key=lambda r: (-r.similarity, r.id))[:top]
+
+    def _is_work_step(self, task_id: str) -> bool:
+        task = self.graph.tasks[task_id]
+        return task.activity_kind == "step" and (self.industry is None or self.industry in task.industries)
 
 
 def nearest_cases(vectors: np.ndarray, vector: np.ndarray, allowed: np.ndarray, top: int) -> list[tuple[int, float]]:
@@ -44,8 +54,3 @@ def nearest_cases(vectors: np.ndarray, vector: np.ndarray, allowed: np.ndarray, 
     )
     order = near[np.argsort(-similarity[near], kind="stable")][:top]
     return [(int(row), float(similarity[row])) for row in order if np.isfinite(similarity[row])]
-
-
-def _belongs(graph: WorkGraph, task_id: str, industry: str | None) -> bool:
-    task = graph.tasks[task_id]
-    return task.activity_kind == "step" and (industry is None or industry in task.industries)

@@ -86,7 +86,8 @@ def works(text, role="process", must_contain=(), industry="home", history=HISTOR
     near = ProcessDemand(
         found.near(vector, industry, 25), [frozenset("r"), frozenset("w"), frozenset("i"), frozenset("e")]
     )
-    return combined_processes(near, rules_of([element]), {}, intake, vector, knowledge, Generation(near_cases=25))
+    intention = SimpleNamespace(decoded=SimpleNamespace(rules=rules_of([element])), texts={}, vector=vector)
+    return combined_processes(near, intention, intake, knowledge, Generation(near_cases=25))
 
 
 def told(found):

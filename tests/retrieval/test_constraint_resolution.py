@@ -8,7 +8,7 @@ from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.sequence_dag import chain
 from opus_pipelines.lwm.workflow_graph import workflow_graph
 from opus_pipelines.requirements.rules import rules_of
-from opus_pipelines.retrieval.constraint_resolution import IN_FORCE, ResolutionContext
+from opus_pipelines.retrieval.constraint_resolution import IN_FORCE, IntakeStatements, ProcessHistory, ResolutionContext
 from opus_pipelines.retrieval.constraints_from_rules import rule_constraints
 from opus_pipelines.retrieval.task_matcher import TaskMatcher
 from opus_pipelines.retrieval.task_names import TaskNames
@@ -57,16 +57,12 @@ def settled(
     wfg = workflow_graph({f"q{n}": chain(tuple(way)) for n, way in enumerate(WAYS)}, GRAPH)
     tasks = sorted(n.task_id for n in wfg.nodes.values() if n.task_id)
     meaning = TaskMatcher(TaskNames(GRAPH, ALIASES), GRAPH, tasks, vectors or {}, clauses or {})
+    demands = [ProcessDemand([case(w) for w in WAYS], [frozenset(g) for g in needed])]
     ground = ResolutionContext(
-        said,
+        IntakeStatements(said, stated or Constraints(), {"e1": f"{role}/rules.md"}, answers or {}),
         meaning,
         wfg,
-        [ProcessDemand([case(w) for w in WAYS], [frozenset(g) for g in needed])],
-        frozenset(order),
-        stated or Constraints(),
-        {"e1": f"{role}/rules.md"},
-        answers or {},
-        lambda task: task in timed,
+        ProcessHistory(demands, frozenset(order), lambda task: task in timed),
     )
     return rule_constraints(rules_of([element]), ground)
 
@@ -366,9 +362,8 @@ def test_who_does_it_tells_activities_apart_that_are_called_by_it():
     element = Element("e1", "process", "text", "sop.md", "text/markdown", text, len(text), "", None)
     wfg = workflow_graph({"q0": chain(tuple("asp"))}, graph)
     meaning = TaskMatcher(TaskNames(graph, []), graph, sorted(titles), {}, {})
-    ground = ResolutionContext(
-        "A trip", meaning, wfg, [ProcessDemand([case("asp")], [])], frozenset(), Constraints(), {"e1": "process/sop.md"}
-    )
+    statements = IntakeStatements("A trip", Constraints(), {"e1": "process/sop.md"})
+    ground = ResolutionContext(statements, meaning, wfg, ProcessHistory([ProcessDemand([case("asp")], [])]))
     assert in_force(rule_constraints(rules_of([element]), ground)) == [
         ("must_contain", "Declaration APPROVED by SUPERVISOR"),
         ("before", "Declaration APPROVED by ADMINISTRATION before Payment Handled"),

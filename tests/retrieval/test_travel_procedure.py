@@ -8,7 +8,7 @@ from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.sequence_dag import chain
 from opus_pipelines.lwm.workflow_graph import workflow_graph
 from opus_pipelines.requirements.rules import clauses_of, rules_of
-from opus_pipelines.retrieval.constraint_resolution import ResolutionContext
+from opus_pipelines.retrieval.constraint_resolution import IntakeStatements, ProcessHistory, ResolutionContext
 from opus_pipelines.retrieval.constraints_from_rules import rule_constraints
 from opus_pipelines.retrieval.task_matcher import TaskMatcher
 from opus_pipelines.retrieval.task_names import TaskNames
@@ -60,9 +60,8 @@ def test_the_four_sentences_that_failed_are_read(said, decided):
     wfg = workflow_graph({f"q{n}": chain(tuple(way)) for n, way in enumerate(WAYS)}, graph)
     meaning = TaskMatcher(TaskNames(graph, []), graph, sorted(TITLES), tasks, vectors)
     work = ProcessDemand([case(way) for way in WAYS], [])
-    found = rule_constraints(
-        rules, ResolutionContext(said, meaning, wfg, [work], frozenset(), Constraints(), {"e1": "process/sop.md"})
-    )
+    statements = IntakeStatements(said, Constraints(), {"e1": "process/sop.md"})
+    found = rule_constraints(rules, ResolutionContext(statements, meaning, wfg, ProcessHistory([work])))
     budget = TITLES["c"] if decided == "in force" else "Declarations approved by the budget owner".casefold()
     assert [(d.kind, d.value, d.status) for d in found.rules] == [
         ("before", f"{TITLES['b']} before {TITLES['d']}", "in force"),
