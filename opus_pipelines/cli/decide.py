@@ -72,7 +72,7 @@ def decide(
     note(f"{kept.client} / {kept.contract} / {kept.intake}: {kept.workflow_id} is {outcome} (decision {kept.number})")
     for place, step in enumerate(kept.steps if decision == "edit" else (), start=1):
         after = f", after {', '.join(str(n + 1) for n in step.after)}" if step.after else ""
-        note(f"  {place}. {'review of ' if step.is_review else ''}{step.title} by {record.in_words(step.who)}{after}")
+        note(f"  {place}. {'review of ' if step.is_review else ''}{step.title} by {step.actor.label}{after}")
     note(f"`opus generate --client {kept.client!r} --contract {kept.contract!r}` ranks by it")
 
 

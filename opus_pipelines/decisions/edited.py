@@ -10,26 +10,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from opus_pipelines.core.errors import InputError, WorkflowError
-from opus_pipelines.decisions.record import Content, Who, in_words
+from opus_pipelines.decisions.record import WorkflowContent
 from opus_pipelines.workflow.constraints import folded
 from opus_pipelines.workflow.files import TaskEntry, WorkflowFile
-from opus_pipelines.workflow.model import REVIEW, Workflow
+from opus_pipelines.workflow.model import REVIEW, Actor, Workflow
 
 NEAREST = 5
-UNSTATED: Who = (None, None, None)
+UNSTATED = Actor()
 
 
 @dataclass(frozen=True)
 class KnownTasks:
     """The tasks that a workflow may have.
 
-    `titles` is by id. `names` maps each folded name (`folded`) to ids. `ways` maps each id to its actors, most frequent
-    first.
+    `titles` is by id. `names` maps each folded name (`folded`) to ids. `actors` maps each id to its actors, most
+    frequent first.
     """
 
     titles: Mapping[str, str]
     names: Mapping[str, frozenset[str]]
-    ways: Mapping[str, Sequence[Who]]
+    actors: Mapping[str, Sequence[Actor]]
 
     def nearest(self, name: str) -> str:
         """Returns the names with the most similar spelling, as text."""
@@ -46,7 +46,7 @@ class KnownTasks:
         )
 
 
-def read_edited_workflow(file: WorkflowFile, known: KnownTasks, where: str) -> tuple[Content, dict[str, str]]:
+def read_edited_workflow(file: WorkflowFile, known: KnownTasks, where: str) -> tuple[WorkflowContent, dict[str, str]]:
     """Returns the workflow of the file and the titles of its tasks; raises InputError with every defect in it."""
     try:
         workflow = file.workflow()
@@ -67,7 +67,7 @@ def read_edited_workflow(file: WorkflowFile, known: KnownTasks, where: str) -> t
         for node, count in Counter(filter(None, reviews.values())).items()
         if count > 1
     ]
-    who = {entry.id: _who(entry, tasks[entry.id], known, wrong) for entry in file.tasks if entry.id in tasks}
+    actors = {entry.id: _actor(entry, tasks[entry.id], known, wrong) for entry in file.tasks if entry.id in tasks}
     if wrong:
         raise InputError(f"{where}: " + "; ".join(wrong))
     ids = {node: task for node, task in tasks.items() if task is not None}
@@ -75,7 +75,7 @@ def read_edited_workflow(file: WorkflowFile, known: KnownTasks, where: str) -> t
     order = tuple(ids[node] for node in workflow.topological() if node in ids)
     by_id = {entry.id: entry for entry in file.tasks}
     reviewers = {ids[node]: _stated_actor(by_id[review]) for review, node in reviews.items() if node is not None}
-    return Content(order, waits, {ids[node]: found for node, found in who.items()}, reviewers), {
+    return WorkflowContent(order, waits, {ids[node]: found for node, found in actors.items()}, reviewers), {
         t: known.titles[t] for t in order
     }
 
@@ -109,10 +109,10 @@ def _task(entry: TaskEntry, known: KnownTasks, wrong: list[str]) -> str | None:
     return None
 
 
-def _who(entry: TaskEntry, task: str | None, known: KnownTasks, wrong: list[str]) -> Who:
+def _actor(entry: TaskEntry, task: str | None, known: KnownTasks, wrong: list[str]) -> Actor:
     """Returns the actor of a step: the stated one, or the most frequent one where none is stated."""
     stated = _stated_actor(entry)
-    actors = known.ways.get(task or "", (UNSTATED,)) or (UNSTATED,)
+    actors = known.actors.get(task or "", (UNSTATED,)) or (UNSTATED,)
     if stated in actors or task is None:
         return stated
     if stated == UNSTATED:
@@ -121,14 +121,14 @@ def _who(entry: TaskEntry, task: str | None, known: KnownTasks, wrong: list[str]
     if fitting:
         return fitting[0]
     wrong.append(
-        f"step {entry.id!r}: history does not know {known.titles[task]!r} done by {in_words(stated)}, "
-        f"so it has no figures; it is done by {', '.join(in_words(actor) for actor in actors[:NEAREST])}"
+        f"step {entry.id!r}: history does not know {known.titles[task]!r} done by {stated.label}, "
+        f"so it has no figures; it is done by {', '.join(actor.label for actor in actors[:NEAREST])}"
     )
     return stated
 
 
-def _stated_actor(entry: TaskEntry) -> Who:
-    return entry.actor_kind or None, entry.model or None, entry.actor_group or None
+def _stated_actor(entry: TaskEntry) -> Actor:
+    return Actor(entry.actor_kind or None, entry.model or None, entry.actor_group or None)
 
 
 def _reviewed(entry: TaskEntry, workflow: Workflow, tasks: Mapping[str, str | None], wrong: list[str]) -> str | None:

@@ -11,25 +11,25 @@ from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.core.schemas import DECISIONS
 from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
 from opus_pipelines.task_matching.id_ledger import read_ledger
+from opus_pipelines.workflow.model import Actor
 from opus_pipelines.workflow.task_order import TaskOrder, review_id
 
 Kind = Literal["accept", "reject", "edit"]
-Who = tuple[str | None, str | None, str | None]  # actor kind, model, group
 Pair = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Content:
+class WorkflowContent:
     """The identity of a workflow: its tasks, which task waits for which, and who does each.
 
-    `tasks` stand in one order that keeps `waits`. `who` is by task, `reviews` by the task that the review stands
+    `tasks` stand in one order that keeps `waits`. `actors` is by task, `reviews` by the task that the review stands
     behind.
     """
 
     tasks: tuple[str, ...]
     waits: frozenset[Pair]
-    who: Mapping[str, Who]
-    reviews: Mapping[str, Who] = field(default_factory=dict)
+    actors: Mapping[str, Actor]
+    reviews: Mapping[str, Actor] = field(default_factory=dict)
 
     @property
     def order(self) -> TaskOrder:
@@ -39,8 +39,8 @@ class Content:
     @cached_property
     def signature(self) -> tuple[Any, ...]:
         """A value that is equal for equal workflows, in whatever order their steps are listed."""
-        steps = {(task, *self.who[task]) for task in self.tasks} | {
-            (review_id(task), *who) for task, who in self.reviews.items()
+        steps = {(task, *self.actors[task]) for task in self.tasks} | {
+            (review_id(task), *actor) for task, actor in self.reviews.items()
         }
         return frozenset(steps), frozenset(self.order.pairs())
 
@@ -58,9 +58,9 @@ class DecidedStep:
     after: tuple[int, ...]
 
     @property
-    def who(self) -> Who:
+    def actor(self) -> Actor:
         """The actor of the step."""
-        return self.actor_kind, self.model, self.actor_group
+        return Actor(self.actor_kind, self.model, self.actor_group)
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Decision:
         return make_id("d", self.client, self.contract, self.number)
 
     @cached_property
-    def content(self) -> Content:
+    def content(self) -> WorkflowContent:
         """The workflow, with the task ids of the day of the decision."""
         return content_of(self.steps)
 
@@ -107,11 +107,11 @@ class Decisions:
     `followers` maps a former task id of the id ledger to the ids of its present tasks.
     """
 
-    made: tuple[Decision, ...] = ()
+    all: tuple[Decision, ...] = ()
     followers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.made)
+        return bool(self.all)
 
     @property
     def versions(self) -> list[str]:
@@ -120,7 +120,7 @@ class Decisions:
         A result records the last hash, which states the decisions that it was generated with.
         """
         hashes, last = [], ""
-        for one in self.made:
+        for one in self.all:
             last = digest(
                 last, one.decision_id, one.decision, one.intention_id, one.why, one.decided_by, one.content.signature
             )
@@ -133,7 +133,7 @@ class Decisions:
         It is the last one accepted or edited whose workflow was not rejected for the Intention afterwards.
         """
         rejected = set()
-        for one in reversed([d for d in self.made if d.intention_id == intention_id]):
+        for one in reversed([d for d in self.all if d.intention_id == intention_id]):
             if one.decision != "reject":
                 if one.content.signature not in rejected:
                     return one
@@ -148,38 +148,33 @@ class Decisions:
         holds.
         """
         last: dict[Any, Decision] = {}
-        for one in [*self.made, *(d for d in self.made if d.intention_id == intention_id)]:
+        for one in [*self.all, *(d for d in self.all if d.intention_id == intention_id)]:
             last[one.content.signature] = one
         return [one for one in last.values() if one.decision == "reject"]
 
     def chosen_elsewhere(self, intention_id: str) -> list[Decision]:
         """Returns the decisions that hold for the contract's other Intentions."""
-        others = dict.fromkeys(d.intention_id for d in self.made if d.intention_id != intention_id)
+        others = dict.fromkeys(d.intention_id for d in self.all if d.intention_id != intention_id)
         return [decision for other in others if (decision := self.chosen(other))]
 
 
 NO_DECISIONS = Decisions()
 
 
-def in_words(who: Who) -> str:
-    """Returns an actor as text."""
-    return " ".join(filter(None, who)) or "nobody known"
-
-
-def content_of(steps: Iterable[DecidedStep]) -> Content:
+def content_of(steps: Iterable[DecidedStep]) -> WorkflowContent:
     """Returns the workflow of these rows. A step that waits for a review waits for the review's task."""
     steps = list(steps)
     tasks = [s for s in steps if not s.is_review]
     waits = {(steps[place].task_id, s.task_id) for s in tasks for place in s.after if steps[place].task_id != s.task_id}
-    return Content(
+    return WorkflowContent(
         tuple(s.task_id for s in tasks),
         frozenset(waits),
-        {s.task_id: s.who for s in tasks},
-        {s.task_id: s.who for s in steps if s.is_review},
+        {s.task_id: s.actor for s in tasks},
+        {s.task_id: s.actor for s in steps if s.is_review},
     )
 
 
-def steps_of(content: Content, titles: Mapping[str, str]) -> tuple[DecidedStep, ...]:
+def steps_of(content: WorkflowContent, titles: Mapping[str, str]) -> tuple[DecidedStep, ...]:
     """Returns the rows of a workflow, each review directly behind its task."""
     places: dict[str, int] = {}  # of the step that those wait for which wait for the task
     rows: list[DecidedStep] = []
@@ -188,7 +183,9 @@ def steps_of(content: Content, titles: Mapping[str, str]) -> tuple[DecidedStep, 
         before[dst].append(src)
     for task in content.tasks:
         rows.append(
-            DecidedStep(task, titles[task], False, *content.who[task], tuple(sorted(places[t] for t in before[task])))
+            DecidedStep(
+                task, titles[task], False, *content.actors[task], tuple(sorted(places[t] for t in before[task]))
+            )
         )
         if task in content.reviews:
             rows.append(DecidedStep(task, titles[task], True, *content.reviews[task], (len(rows) - 1,)))
@@ -209,7 +206,7 @@ def add(lake: Lake, decision: Decision) -> Decision:
     folder = lake.folder(DECISIONS, client_key=decision.client, contract_key=decision.contract)
     numbered = replace(
         decision,
-        number=1 + max((d.number for d in decisions_of(lake, decision.client, decision.contract).made), default=0),
+        number=1 + max((d.number for d in decisions_of(lake, decision.client, decision.contract).all), default=0),
     )
     name = f"decision-{numbered.number:06}.parquet"
     with lake.staging() as scratch:

@@ -18,6 +18,7 @@ from opus_pipelines.estimates.waiting_times import LEVEL_KEYS
 from opus_pipelines.evaluation.calendar import Calendar
 from opus_pipelines.evaluation.duration_quantiles import DurationQuantiles, Floats
 from opus_pipelines.evaluation.lead_time import Wait
+from opus_pipelines.workflow.model import Actor
 
 LEAST = 20  # waiting times from which a level is believed, where a less specific one knows more
 LEAST_SCORED = 20  # waiting times of an edge from which its ranks say which of them were long
@@ -25,19 +26,18 @@ MOST_CORRELATED = 0.9
 LEAST_WHOLE = 20  # cases of one sequence from which their own lead times tell more than the sum of its waits
 DEPENDENT = 0.08  # correlation, of either sign, from which the sum of waits that are drawn one by one is off
 MACHINES = ("code", "model")
-Way = tuple[str | None, str | None, str | None]
 Sequence = tuple[tuple[str, ...], tuple[str | None, ...]]  # tasks in order, and the kind of actor that did each
 
 
 @dataclass(frozen=True)
 class StepTimes:
-    """`waits`: by level and key; `work`: by task and way, and by task alone (way: None); `correlations`: of the waits
-    of one case, by industry, negative where a long wait is followed by a short one. `whole`: lead times of whole
+    """`waits`: by level and key; `work`: by task and actor, and by task alone (actor: None); `correlations`: of the
+    waits of one case, by industry, negative where a long wait is followed by a short one. `whole`: lead times of whole
     cases by their tasks and who did them.
     """
 
     waits: Mapping[tuple[str, tuple[str | None, ...]], DurationQuantiles]
-    work: Mapping[tuple[str, Way | None], DurationQuantiles]
+    work: Mapping[tuple[str, Actor | None], DurationQuantiles]
     correlations: Mapping[str | None, float] = field(default_factory=dict)
     whole: Mapping[Sequence, DurationQuantiles] = field(default_factory=dict)
 
@@ -50,15 +50,15 @@ class StepTimes:
             )
             for row in waits.to_pylist()
         }
-        work: dict[tuple[str, Way | None], DurationQuantiles] = {}
+        work: dict[tuple[str, Actor | None], DurationQuantiles] = {}
         merged: dict[str, list[tuple[DurationQuantiles, int]]] = defaultdict(list)
         names = ["task_id", "actor_kind", "model", "actor_group", "duration_ms_quantiles", "duration_n"]
         for row in ways.select(names).to_pylist():
             if row["duration_ms_quantiles"]:
                 times = DurationQuantiles(tuple(row["duration_ms_quantiles"]), row["duration_n"])
-                work[row["task_id"], (row["actor_kind"], row["model"], row["actor_group"])] = times
+                work[row["task_id"], Actor(row["actor_kind"], row["model"], row["actor_group"])] = times
                 merged[row["task_id"]].append((times, row["duration_n"]))
-        # Any way of a task: the one that was timed most often stands for the others.
+        # Any actor of a task: the one that was timed most often stands for the others.
         work |= {(task, None): max(of, key=lambda one: one[1])[0] for task, of in merged.items()}
         return cls(found, work, correlations(cases), whole_cases(cases))
 
@@ -79,36 +79,36 @@ class StepTimes:
             groups = _groups([columns[k] for k in keys], steps.has_wait)
             for key, places in groups:
                 found[level, key] = DurationQuantiles.of(wait[places], int(np.sum(~steps.has_work[places])))
-        done: dict[tuple[str, Way | None], DurationQuantiles] = {}
+        done: dict[tuple[str, Actor | None], DurationQuantiles] = {}
         for key, places in _groups([columns[k] for k in LEVEL_KEYS["way"]], steps.has_work):
-            done[str(key[0]), (key[1], key[2], key[3])] = DurationQuantiles.of(work[places])
+            done[str(key[0]), Actor(key[1], key[2], key[3])] = DurationQuantiles.of(work[places])
         for key, places in _groups([columns["dst"]], steps.has_work):
             done[str(key[0]), None] = DurationQuantiles.of(work[places])
         return cls(found, done, correlations(cases, passive), {} if calendar else whole_cases(cases, passive))
 
-    def wait(self, src: str | None, dst: str, way: Way) -> Wait | None:
-        """Waiting between two tasks, the later one done in this way: the most specific level that was seen often
+    def wait(self, src: str | None, dst: str, actor: Actor) -> Wait | None:
+        """Waiting between two tasks, the later one done by this actor: the most specific level that was seen often
         enough, then any.
 
         None where no level tells. An edge that was never seen has the waiting time of its task, a new task that of
         whoever does it.
         """
         keys: list[tuple[str, tuple[str | None, ...]]] = [
-            ("edge_way", (src, dst, *way)),
-            ("way", (dst, *way)),
+            ("edge_way", (src, dst, *actor)),
+            ("way", (dst, *actor)),
             ("edge", (src, dst)),
             ("task", (dst,)),
-            ("resource", way),
+            ("resource", actor),
         ]
         found = [(level, times) for level, key in keys if (times := self.waits.get((level, key)))]
         known = next(((level, times) for level, times in found if times.n >= LEAST), found[0] if found else None)
         if known is None:
-            known = self._of_kind(way[0])
+            known = self._of_kind(actor.kind)
         return Wait(known[1], known[0]) if known else None
 
-    def took(self, task: str, way: Way) -> DurationQuantiles | None:
-        """Working time of a task done in this way, else of the task; None where neither is known."""
-        return self.work.get((task, way)) or self.work.get((task, None))
+    def took(self, task: str, actor: Actor) -> DurationQuantiles | None:
+        """Working time of a task done by this actor, else of the task; None where neither is known."""
+        return self.work.get((task, actor)) or self.work.get((task, None))
 
     def _of_kind(self, kind: str | None) -> tuple[str, DurationQuantiles] | None:
         """Of the resource of this kind that was waited for most often."""

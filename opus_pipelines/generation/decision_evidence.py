@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.decisions.record import Content, Decision, Decisions
+from opus_pipelines.decisions.record import Decision, Decisions, WorkflowContent
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.planning.standing_decisions import as_of_today
 from opus_pipelines.retrieval.completeness import Completeness
@@ -18,17 +18,20 @@ from opus_pipelines.retrieval.consensus import Course, consensus
 
 def accepted_elsewhere(
     decisions: Decisions, intention_id: str, known: Collection[str]
-) -> list[tuple[Decision, Content]]:
+) -> list[tuple[Decision, WorkflowContent]]:
     """Returns the workflows that people accepted or wrote for other Intentions of the contract.
 
     Each has the task ids of today, `known`; a workflow that can no longer be built is left out, as are rejected ones.
     """
     contents = ((d, as_of_today(d, decisions, known)) for d in decisions.chosen_elsewhere(intention_id))
-    return [(decision, content) for decision, content in contents if isinstance(content, Content)]
+    return [(decision, content) for decision, content in contents if isinstance(content, WorkflowContent)]
 
 
 def with_accepted_workflows(
-    cases: Sequence[SimilarCase], accepted: Sequence[tuple[Decision, Content]], vector: np.ndarray, settings: Settings
+    cases: Sequence[SimilarCase],
+    accepted: Sequence[tuple[Decision, WorkflowContent]],
+    vector: np.ndarray,
+    settings: Settings,
 ) -> list[SimilarCase]:
     """Returns the similar cases with the accepted workflows among them, most similar first.
 
@@ -72,7 +75,7 @@ def _similarity(decision: Decision, vector: np.ndarray, settings: Settings) -> f
     return max(-1.0, min(1.0, cosine)) if math.isfinite(cosine) else None
 
 
-def _as_case(decision: Decision, content: Content, similarity: float, weight: float) -> SimilarCase:
+def _as_case(decision: Decision, content: WorkflowContent, similarity: float, weight: float) -> SimilarCase:
     """Costs and times of a case that was not carried out are unknown."""
     nothing = (None,) * len(content.tasks)
     return SimilarCase(
@@ -87,6 +90,6 @@ def _as_case(decision: Decision, content: Content, similarity: float, weight: fl
         task_keys=tuple(decision.titles.get(t, t) for t in content.tasks),
         task_cost_usd=nothing,
         task_duration_ms=nothing,
-        actor_kinds=tuple(content.who[t][0] for t in content.tasks),
+        actor_kinds=tuple(content.actors[t].kind for t in content.tasks),
         is_decision=True,
     )

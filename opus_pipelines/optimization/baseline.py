@@ -22,6 +22,7 @@ from typing import Any
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.evaluation.cost import time_usd
 from opus_pipelines.optimization.node_cost import Price, price_of
+from opus_pipelines.workflow.model import Actor
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def _prices(row: Mapping[str, Any], settings: Cost) -> list[Price]:
     nothing = [None] * len(costs)
     others = [row.get(name) or nothing for name in ("actor_kinds", "models", "task_duration_ms", "actor_groups")]
     return [
-        price_of(kind, model, cost, ms, settings, group)
+        price_of(Actor(kind, model, group), cost, ms, settings)
         for cost, kind, model, ms, group in zip(costs, *others, strict=True)
     ]
 

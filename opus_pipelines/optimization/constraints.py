@@ -9,35 +9,50 @@ from opus_pipelines.evaluation.lead_time import LeadTime
 from opus_pipelines.evaluation.reward import Evaluation
 from opus_pipelines.workflow.constraints import NOT_APPLIED, Constraints, StepDeadline, folded, merged
 
-__all__ = ["Constraints", "Due", "folded", "merged", "violations"]
+__all__ = ["Constraints", "DeadlineCheck", "TimeChecks", "folded", "merged", "violations"]
 
 Resolve = Callable[[str], Collection[str]]
 MIN_P_DEADLINE = 0.9  # a deadline that one case in ten misses is kept, as a 90th percentile says it
 
 
 @dataclass(frozen=True)
-class Due:
+class DeadlineCheck:
     """The result of testing one step deadline against a workflow.
 
-    `taken` is the lead time up to that step; it has no draws where the time is unknown. `limit_hours` is the limit that
+    `lead_time` is the time up to that step; it has no draws where the time is unknown. `limit_hours` is the limit that
     the lead time is compared with, in hours of working time where the deadline and the lead time count those.
     """
 
     deadline: StepDeadline
-    taken: LeadTime
+    lead_time: LeadTime
     limit_hours: float
 
     @property
-    def kept(self) -> float | None:
+    def p_kept(self) -> float | None:
         """The probability that the deadline is kept; None where it is unknown."""
-        return self.taken.within(self.limit_hours)
+        return self.lead_time.within(self.limit_hours)
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The deadline as text, with the probability of keeping it or the reason why the probability is unknown."""
-        if self.kept is None:
-            return f"{self.deadline.words}: {NOT_APPLIED}, because the time up to the step is {self.taken.basis}"
-        return f"{self.deadline.words}: kept with probability {self.kept:.3f}"
+        if self.p_kept is None:
+            return f"{self.deadline.words}: {NOT_APPLIED}, because the time up to the step is {self.lead_time.basis}"
+        return f"{self.deadline.words}: kept with probability {self.p_kept:.3f}"
+
+
+@dataclass(frozen=True)
+class TimeChecks:
+    """What is compared with the deadlines of a workflow.
+
+    `lead_time` is compared with `max_lead_time_hours`; without a lead time that constraint is not tested. `deadlines`
+    are the checks of the deadlines of those steps that the workflow has.
+    """
+
+    lead_time: LeadTime | None = None
+    deadlines: Sequence[DeadlineCheck] = ()
+
+
+NO_TIME_CHECKS = TimeChecks()
 
 
 def violations(
@@ -45,15 +60,12 @@ def violations(
     evaluation: Evaluation,
     titles_in_order: Sequence[str],
     resolve: Resolve = lambda name: (),
-    lead_time: LeadTime | None = None,
-    dues: Sequence[Due] = (),
+    times: TimeChecks = NO_TIME_CHECKS,
 ) -> list[str]:
     """Returns every constraint that the workflow breaks, each with its figures; an empty list means feasible.
 
-    `lead_time` is compared with `max_lead_time_hours`; without a lead time that constraint is not tested. `dues` are
-    the deadlines of the steps that the workflow has; a deadline whose probability is unknown is not applied. A name in
-    a constraint matches every title with the same folded form (`folded`), and every title that `resolve` gives for the
-    name (aliases of other clients).
+    A deadline of a step whose probability is unknown is not applied. A name in a constraint matches every title with
+    the same folded form (`folded`), and every title that `resolve` gives for the name (aliases of other clients).
     """
     places: dict[str, list[int]] = {}
     for place, title in enumerate(titles_in_order):
@@ -64,8 +76,8 @@ def violations(
 
     return [
         *_limits(constraints, evaluation),
-        *(_deadline(constraints, lead_time) if lead_time else ()),
-        *_late(constraints, dues),
+        *(_deadline(constraints, times.lead_time) if times.lead_time else ()),
+        *_late(constraints, times.deadlines),
         *(f"must_contain: {name!r} is missing" for name in constraints.must_contain if not occurrences(name)),
         *(
             f"must_not_contain: {name!r} is task {occurrences(name)[0] + 1}"
@@ -115,11 +127,13 @@ def _least(constraints: Constraints) -> float:
     return MIN_P_DEADLINE if constraints.min_p_deadline is None else constraints.min_p_deadline
 
 
-def _late(constraints: Constraints, dues: Sequence[Due]) -> list[str]:
+def _late(constraints: Constraints, checks: Sequence[DeadlineCheck]) -> list[str]:
     """Returns the deadlines of steps that are missed too often."""
     least = _least(constraints)
     return [
-        f"deadlines: {due.words}, which is below {least:g}" for due in dues if due.kept is not None and due.kept < least
+        f"deadlines: {check.text}, which is below {least:g}"
+        for check in checks
+        if check.p_kept is not None and check.p_kept < least
     ]
 
 

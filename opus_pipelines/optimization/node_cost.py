@@ -10,7 +10,7 @@ from typing import NamedTuple
 from opus_pipelines.core.settings import Cost, Priors
 from opus_pipelines.evaluation.cost import MS_PER_HOUR, Parts, split_cost, time_usd
 from opus_pipelines.wkg.graph import Task, Way
-from opus_pipelines.workflow.model import UNKNOWN
+from opus_pipelines.workflow.model import UNKNOWN, Actor
 
 # whose stated prices hold for work of which nobody knows who does it; the basis is then `prior`
 UNKNOWN_ACTOR = "human"
@@ -49,29 +49,22 @@ class NodeCost:
     q_basis: str
 
 
-def price_of(
-    actor_kind: str | None,
-    model: str | None,
-    cost_usd: float | None,
-    duration_ms: float | None,
-    settings: Cost,
-    group: str | None = None,
-) -> Price:
+def price_of(actor: Actor, cost_usd: float | None, duration_ms: float | None, settings: Cost) -> Price:
     """Returns cost and duration of a task, with stated prices where history has no figure.
 
-    Without a cost, the cost is the observed duration at `usd_per_hour` of the model, else of the role (`group`), else
+    Without a cost, the cost is the observed duration at `usd_per_hour` of the model, else of the role (the group), else
     of the actor kind (`rate`). Without such a price, or without a duration, it is the stated `default_cost_usd`, else
     the stated `default_duration_ms` at `usd_per_hour` (`prior`). Otherwise the cost is unknown. Work of an unknown
     actor kind takes the stated prices of a person, with basis `prior`.
     """
-    names = [name for name in (model, group, actor_kind or UNKNOWN_ACTOR) if name]
+    names = [name for name in (actor.model, actor.group, actor.kind or UNKNOWN_ACTOR) if name]
     duration = _of(names, settings.default_duration_ms) if duration_ms is None else duration_ms
     duration_basis = "observed" if duration_ms is not None else UNKNOWN if duration is None else "prior"
     if cost_usd is not None:
         return Price(cost_usd, "observed", duration, duration_basis)
     rate = _of(names, settings.usd_per_hour)
     if duration_ms is not None and rate is not None:
-        known = actor_kind or any(_of([name], settings.usd_per_hour) is not None for name in (model, group) if name)
+        known = actor.kind or any(_of([name], settings.usd_per_hour) is not None for name in actor[1:] if name)
         return Price(rate * duration_ms / MS_PER_HOUR, "rate" if known else "prior", duration_ms, duration_basis)
     stated = _of(names, settings.default_cost_usd)
     if stated is None and rate is not None and duration is not None:
@@ -85,7 +78,7 @@ def node_cost(task: Task, mode: Way, cost: Cost, priors: Priors) -> NodeCost:
     p and q are those of the mode where they were counted for it, else those of the task, else the priors of the
     settings with basis `prior`.
     """
-    price = price_of(mode.actor_kind, mode.model, _observed_cost(mode), mode.duration_ms_mean, cost, mode.actor_group)
+    price = price_of(mode.actor, _observed_cost(mode), mode.duration_ms_mean, cost)
     parts = _parts(mode, price.cost_usd)
     p, p_basis = _share(mode.p if mode.p_n > 0 else None, mode.basis, task.p, task.p_basis, priors.p)
     q, q_basis = _share(mode.q if mode.q_n > 0 else None, mode.basis, task.q, task.q_basis, priors.q)

@@ -105,9 +105,10 @@ class PlanSpace:
         match move.kind:
             case "way":
                 modes = self.ways[move.nodes[0]]
-                return f"{first}: {who(modes[move.to])} instead of {who(modes[state.picks.get(move.nodes[0], 0)])}"
+                current = modes[state.picks.get(move.nodes[0], 0)]
+                return f"{first}: {modes[move.to].actor.label} instead of {current.actor.label}"
             case "review":
-                return f"{first} by {who(self.reviewers[move.to - 1])}" if move.to else f"{first}: left out"
+                return f"{first} by {self.reviewers[move.to - 1].actor.label}" if move.to else f"{first}: left out"
             case "parallel":
                 return f"{rest[0]} no longer waits for {first}"
             case "wait":
@@ -144,11 +145,6 @@ class PlanSpace:
 def row(table: PlanTable, picks: Mapping[str, int]) -> Picks:
     """Returns picks by node as one row of a table's picks."""
     return np.array([picks.get(name, 0) for name in table.options], np.int64)
-
-
-def who(node: TaskNode) -> str:
-    """Returns the actor of a node as text."""
-    return " ".join(filter(None, (node.actor_kind, node.model, node.actor_group))) or "nobody known"
 
 
 def kind_of(node: str, space: PlanSpace) -> Kind:

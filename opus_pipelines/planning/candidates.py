@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.decisions.record import Content
+from opus_pipelines.decisions.record import WorkflowContent
 from opus_pipelines.evaluation.cost import time_usd
-from opus_pipelines.optimization.constraints import violations
+from opus_pipelines.optimization.constraints import TimeChecks, violations
 from opus_pipelines.optimization.diversity import select_diverse, swaps
 from opus_pipelines.optimization.reward_ranking import LEAD_TIME
 from opus_pipelines.planning.alternatives import of_different_tasks, varied
@@ -128,7 +128,7 @@ def _refined(context: RankingContext, candidate: Candidate, plan: Plan) -> Candi
     return evaluated(context, plan, plan.notes)
 
 
-def _decided(context: RankingContext, planner: Planner, content: Content) -> tuple[Candidate, tuple[str, ...]]:
+def _decided(context: RankingContext, planner: Planner, content: WorkflowContent) -> tuple[Candidate, tuple[str, ...]]:
     """Returns the workflow that a person chose, evaluated like any other, and what had to be changed in it."""
     plan, changed = planner.decided(content)
     return evaluated(context, plan), changed
@@ -186,13 +186,17 @@ def evaluated(context: RankingContext, plan: Plan, notes: Sequence[str] = ()) ->
         if times and lead_time and LEAD_TIME in context.ranking.criteria
         else 0.0
     )
-    dues = (
-        times.dues(plan.workflow, context.requirements.constraints.deadlines, context.requirements.names)
+    deadline_checks = (
+        times.deadline_checks(plan.workflow, context.requirements.constraints.deadlines, context.requirements.names)
         if times
         else ()
     )
     broken = violations(
-        context.requirements.constraints, worth, titles, context.requirements.names.titles, lead_time, dues
+        context.requirements.constraints,
+        worth,
+        titles,
+        context.requirements.names.titles,
+        TimeChecks(lead_time, deadline_checks),
     )
     broken = [context.requirements.rules.with_source(violation) for violation in broken]
     conformity, order_conformity = context.evidence.completeness.conformity(plan.tasks)
@@ -209,7 +213,7 @@ def evaluated(context: RankingContext, plan: Plan, notes: Sequence[str] = ()) ->
         conformity=conformity,
         order_conformity=order_conformity,
         lead_time=lead_time,
-        dues=dues,
+        deadline_checks=deadline_checks,
         has_optional=not context.optional.isdisjoint(plan.tasks),
         compared_lead_ms=compared_ms,
     )

@@ -7,7 +7,7 @@ import numpy as np
 from opus_pipelines.evaluation.batch import Batch
 from opus_pipelines.evaluation.cost import MS_PER_HOUR, time_usd, weighed_usd
 from opus_pipelines.optimization.local_search import LocalSearch, RefinedPlan
-from opus_pipelines.optimization.plan_states import PlanSpace, PlanState, kind_of, row, who
+from opus_pipelines.optimization.plan_states import PlanSpace, PlanState, kind_of, row
 from opus_pipelines.planning.ranking_context import Edit
 from opus_pipelines.planning.search_constraints import more
 from opus_pipelines.workflow.model import TaskNode
@@ -82,6 +82,6 @@ def _said(name: str, draft: PlanState, space: PlanSpace, other: int) -> str:
     pick = draft.picks.get(name, 0)
     if name in space.ways:
         ways = space.ways[name]
-        return f"{ways[0].title!r} by {who(ways[pick])} instead of {who(ways[other])}"
+        return f"{ways[0].title!r} by {ways[pick].actor.label} instead of {ways[other].actor.label}"
     task = next(t for t in draft.tasks if name.startswith(t))
-    return f"review of {space.ways[task][0].title!r} by {who(space.reviewers[pick - 1])}"
+    return f"review of {space.ways[task][0].title!r} by {space.reviewers[pick - 1].actor.label}"

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
-from opus_pipelines.estimates.step_times import DEPENDENT, StepTimes, Way, is_person
+from opus_pipelines.estimates.step_times import DEPENDENT, StepTimes, is_person
 from opus_pipelines.evaluation.calendar import Calendar
 from opus_pipelines.evaluation.duration_quantiles import DurationQuantiles
 from opus_pipelines.evaluation.lead_time import DRAWS, LeadTime, Period, Sampling, StepTime, Wait, lead_time, time_until
-from opus_pipelines.optimization.constraints import Due
+from opus_pipelines.optimization.constraints import DeadlineCheck
 from opus_pipelines.requirements.stated_limits import DAYS_A_WORKING_DAY
 from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.workflow.constraints import StepDeadline, folded
@@ -45,12 +45,15 @@ class LeadTimes:
             else replace(found, basis=f"{whole.n} whole cases of the same steps", draws=whole.draws(DRAWS))
         )
 
-    def dues(self, workflow: Workflow, deadlines: Sequence[StepDeadline], names: TaskNames) -> tuple[Due, ...]:
+    def deadline_checks(
+        self, workflow: Workflow, deadlines: Sequence[StepDeadline], names: TaskNames
+    ) -> tuple[DeadlineCheck, ...]:
         """Each deadline of a step that the workflow has, held against the lead time up to that step."""
         if not deadlines:
             return ()
         times = self._steps(workflow)
-        return tuple(due for deadline in deadlines if (due := self._due(workflow, times, deadline, names)) is not None)
+        checks = (self._deadline_check(workflow, times, deadline, names) for deadline in deadlines)
+        return tuple(check for check in checks if check is not None)
 
     @property
     def _sampling(self) -> Sampling:
@@ -60,19 +63,19 @@ class LeadTimes:
     def _steps(self, workflow: Workflow) -> dict[str, StepTime]:
         return {task.id: self._step(workflow, task) for task in workflow.tasks}
 
-    def _due(
+    def _deadline_check(
         self, workflow: Workflow, times: Mapping[str, StepTime], deadline: StepDeadline, names: TaskNames
-    ) -> Due | None:
+    ) -> DeadlineCheck | None:
         node = _node(workflow, names, deadline.step)
         since = None if deadline.after is None else _node(workflow, names, deadline.after)
         if node is None:
             return None
         limit = self._limit_hours(deadline)
         if deadline.after is not None and since is None:
-            return Due(deadline, LeadTime(f"unknown: the workflow does not have {deadline.after!r}"), limit)
+            return DeadlineCheck(deadline, LeadTime(f"unknown: the workflow does not have {deadline.after!r}"), limit)
         period = Period(node, since, in_working_time=deadline.unit.startswith("working"))
         taken = time_until(workflow, times, period, self._sampling)
-        return Due(deadline, taken, limit)
+        return DeadlineCheck(deadline, taken, limit)
 
     def _limit_hours(self, deadline: StepDeadline) -> float:
         """Hours of the clock; of working time where a calendar tells which those are. Without one, five working days
@@ -135,7 +138,7 @@ class LeadTimes:
 
     def _step(self, workflow: Workflow, task: TaskNode) -> StepTime:
         waits = {b: wait for b in workflow.predecessors(task.id) if (wait := self._wait(workflow, b, task)) is not None}
-        work = None if task.is_review else self.waiting.took(self._known(task), _way(task))
+        work = None if task.is_review else self.waiting.took(self._known(task), task.actor)
         assumed = work is None and task.known_duration_ms is not None and not _is_contained(waits)
         if assumed:
             work = DurationQuantiles.constant(task.duration_ms)
@@ -147,12 +150,12 @@ class LeadTimes:
         if not isinstance(node, TaskNode):
             return None
         if task.is_review:
-            return self.waiting.wait(None, task.task_id, _way(task))
+            return self.waiting.wait(None, task.task_id, task.actor)
         if node.is_review:
             node = next(
                 (n for b in workflow.predecessors(before) if isinstance(n := workflow.by_id[b], TaskNode)), node
             )
-        return self.waiting.wait(self._known(node), self._known(task), _way(task))
+        return self.waiting.wait(self._known(node), self._known(task), task.actor)
 
     def _known(self, task: TaskNode) -> str:
         return self.nearest.get(task.task_id, task.task_id)
@@ -175,7 +178,3 @@ def _node(workflow: Workflow, names: TaskNames, name: str) -> str | None:
 def _is_contained(waits: Mapping[str, Wait]) -> bool:
     """Whether the waiting times contain the work already, as in logs that only record completions."""
     return bool(waits) and all(wait.times.with_work_share == 1 for wait in waits.values())
-
-
-def _way(task: TaskNode) -> Way:
-    return task.actor_kind, task.model, task.actor_group

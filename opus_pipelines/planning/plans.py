@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from opus_pipelines.decisions.record import Content, in_words
+from opus_pipelines.decisions.record import WorkflowContent
 from opus_pipelines.optimization.local_search import RefinedPlan
 from opus_pipelines.optimization.plan_states import PlanMove, PlanState
 from opus_pipelines.planning.plan_cache import PlanCacheKey, plan_cache_of
@@ -31,30 +31,30 @@ class Planner:
         picks = tuple((t, nodes[t].index(node)) for t, node in proposal.nodes.items())
         return self._plan(self.cache.chosen(proposal.tasks, picks), proposal.gap, proposal.notes)
 
-    def decided(self, content: Content) -> tuple[Plan, tuple[str, ...]]:
+    def decided(self, content: WorkflowContent) -> tuple[Plan, tuple[str, ...]]:
         """Returns the workflow that a person chose, without refinement, and what had to be changed in it.
 
         An execution mode or a reviewer that history no longer knows is replaced or left out.
         """
         picks, changes = dict[str, int](), list[str]()
         for task in content.tasks:
-            options, who = self.context.draft.prices.nodes[task], content.who[task]
-            known = [(n.actor_kind, n.model, n.actor_group) for n in options]
-            picks[task] = known.index(who) if who in known else 0
-            if who not in known:
-                usual = in_words(known[0])
+            options, actor = self.context.draft.prices.nodes[task], content.actors[task]
+            known = [node.actor for node in options]
+            picks[task] = known.index(actor) if actor in known else 0
+            if actor not in known:
+                usual = known[0].label
                 changes.append(
                     f"{options[0].title!r} is done by {usual}: "
-                    f"history does not know it done by {in_words(who)}, who was chosen"
+                    f"history does not know it done by {actor.label}, who was chosen"
                 )
-        reviewers = [(n.actor_kind, n.model, n.actor_group) for n in self.cache.key.reviewers]
-        for task, who in content.reviews.items():
-            if who in reviewers:
-                picks[review_id(task)] = reviewers.index(who) + 1
+        reviewers = [node.actor for node in self.cache.key.reviewers]
+        for task, actor in content.reviews.items():
+            if actor in reviewers:
+                picks[review_id(task)] = reviewers.index(actor) + 1
             else:
                 changes.append(
                     f"the review of {self.context.draft.prices.nodes[task][0].title!r} is left out: "
-                    f"{in_words(who)} reviews no more"
+                    f"{actor.label} reviews no more"
                 )
         made = self._plan(self.cache.refiner.start(PlanState(content.order, picks)), None, ())
         return replace(made, is_refined=True), tuple(changes)

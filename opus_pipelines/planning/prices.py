@@ -50,11 +50,7 @@ class Prices:
     def known_way(self, node: TaskNode) -> Way | None:
         """Returns the execution mode of history that a node has; None where history does not know it."""
         ways = self.ways.get(node.task_id, ())
-        return next((way for way in ways if _key(way) == _key(node)), None)
-
-
-def _key(done: TaskNode | Way) -> tuple[str | None, str | None, str | None]:
-    return done.actor_kind, done.model, done.actor_group
+        return next((way for way in ways if way.actor == node.actor), None)
 
 
 def _node(graph: WorkGraph, task: str, way: Way, figures: NodeCost, instead_usd: float) -> TaskNode:

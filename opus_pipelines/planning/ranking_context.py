@@ -14,7 +14,7 @@ from opus_pipelines.lwm.dependency import precedence_counts
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.lwm.procedure_reading import ParsedProcedure
 from opus_pipelines.lwm.workflow_graph import WFG
-from opus_pipelines.optimization.constraints import Due
+from opus_pipelines.optimization.constraints import DeadlineCheck
 from opus_pipelines.optimization.diversity import Steps, steps_of
 from opus_pipelines.optimization.local_search import RefinedPlan
 from opus_pipelines.optimization.reward_ranking import Ranking
@@ -276,7 +276,7 @@ class Candidate:
         differs_by: swaps between it and the nearest better ranked workflow.
         fewer: why fewer than `generation.k` workflows are ranked.
         lead_time: lead time in ms with its quantiles.
-        dues: the deadlines of its steps, compared with the lead time up to each step.
+        deadline_checks: the deadlines of its steps, compared with the lead time up to each step.
         decision: the effect of a person's decision on it.
         conformity: expected F1 of its steps against those of similar cases; None where conformity does not rank.
         order_conformity: the same for pairs of consecutive steps.
@@ -297,7 +297,7 @@ class Candidate:
     differs_by: int | None = None
     fewer: str | None = None
     lead_time: LeadTime | None = None
-    dues: tuple[Due, ...] = ()
+    deadline_checks: tuple[DeadlineCheck, ...] = ()
     decision: Applied | None = None
     conformity: float | None = None
     order_conformity: float | None = None

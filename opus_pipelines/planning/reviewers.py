@@ -6,7 +6,7 @@ from opus_pipelines.optimization.imputed_figures import of_another
 from opus_pipelines.optimization.node_cost import UNKNOWN_ACTOR, price_of
 from opus_pipelines.optimization.reviews import history_reviewers
 from opus_pipelines.planning.ranking_context import RankingContext
-from opus_pipelines.workflow.model import REVIEW, TaskNode
+from opus_pipelines.workflow.model import REVIEW, Actor, TaskNode
 
 
 def reviewers_of(context: RankingContext) -> tuple[TaskNode, ...]:
@@ -39,7 +39,7 @@ def _imputed(node: TaskNode, context: RankingContext) -> TaskNode:
 def _stated(context: RankingContext) -> TaskNode:
     review = context.review
     kind = review.actor_kind or ("model" if review.model else UNKNOWN_ACTOR)
-    price = price_of(kind, review.model, review.cost_usd, review.duration_ms, context.cost)
+    price = price_of(Actor(kind, review.model), review.cost_usd, review.duration_ms, context.cost)
     stated = review.cost_usd is not None, review.duration_ms is not None
     assert review.p is not None
     assert review.q is not None

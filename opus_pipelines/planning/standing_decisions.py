@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from opus_pipelines.decisions.record import Content, Decision, Decisions
+from opus_pipelines.decisions.record import Decision, Decisions, WorkflowContent
 from opus_pipelines.lwm.interface import TaskSequence
 from opus_pipelines.wkg.steiner_tree import SubWKG
 from opus_pipelines.workflow.task_order import review_id
@@ -28,7 +28,7 @@ class StandingDecisions:
     """
 
     chosen: Decision | None = None
-    content: Content | None = None
+    content: WorkflowContent | None = None
     gone: str | None = None
     rejected: frozenset[Any] = frozenset()
     rejected_ids: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ def standing_decisions(decisions: Decisions, intention_id: str, known: Collectio
     rejected = [
         (d, found)
         for d in decisions.rejected(intention_id)
-        if isinstance(found := as_of_today(d, decisions, known), Content)
+        if isinstance(found := as_of_today(d, decisions, known), WorkflowContent)
     ]
     signatures = frozenset(content.signature for _, content in rejected)
     ids = tuple(d.workflow_id for d, _ in rejected)
@@ -73,12 +73,12 @@ def standing_decisions(decisions: Decisions, intention_id: str, known: Collectio
     if chosen is None:
         return StandingDecisions(rejected=signatures, rejected_ids=ids)
     found = as_of_today(chosen, decisions, known)
-    if isinstance(found, Content):
+    if isinstance(found, WorkflowContent):
         return StandingDecisions(chosen, found, rejected=signatures - {found.signature}, rejected_ids=ids)
     return StandingDecisions(chosen, None, found, signatures, ids)
 
 
-def as_of_today(decision: Decision, decisions: Decisions, known: Collection[str]) -> Content | str:
+def as_of_today(decision: Decision, decisions: Decisions, known: Collection[str]) -> WorkflowContent | str:
     """Returns the decided workflow by the task ids of today, or the reason why it can no longer be built.
 
     Tasks that were merged since are one task, at the place and with the actor of the first of them.
@@ -99,10 +99,10 @@ def as_of_today(decision: Decision, decisions: Decisions, known: Collection[str]
     place = {task: n for n, task in enumerate(tasks)}
     if any(place[a] > place[b] for a, b in waits):
         return "two of its tasks are now one task, and others had to be done between them"
-    who, reviews = (
-        {now[task]: of[task] for task in reversed(before.tasks) if task in of} for of in (before.who, before.reviews)
+    actors, reviews = (
+        {now[task]: of[task] for task in reversed(before.tasks) if task in of} for of in (before.actors, before.reviews)
     )
-    return Content(tasks, frozenset(waits), who, reviews)
+    return WorkflowContent(tasks, frozenset(waits), actors, reviews)
 
 
 def with_chosen(
@@ -141,7 +141,7 @@ def with_ranks_for_rejected(context: "RankingContext") -> "RankingContext":
 def with_decisions(
     context: "RankingContext",
     found: Sequence["Candidate"],
-    build: Callable[[Content], "tuple[Candidate, tuple[str, ...]]"],
+    build: Callable[[WorkflowContent], "tuple[Candidate, tuple[str, ...]]"],
 ) -> list["Candidate"]:
     """Returns the best candidates without the rejected ones; the workflow that a person chose comes first.
 
@@ -171,11 +171,11 @@ def with_decisions(
 
 
 def signature_of(candidate: "Candidate") -> tuple[Any, ...]:
-    """Returns the signature of a candidate, which compares with `Content.signature`."""
+    """Returns the signature of a candidate, which compares with `WorkflowContent.signature`."""
     steps = candidate.steps
     if candidate.plan.found is not None:
         return steps, frozenset(candidate.plan.found.draft.order.pairs())
-    return steps, frozenset(Content(candidate.tasks, _waits(candidate), {}).order.pairs())
+    return steps, frozenset(WorkflowContent(candidate.tasks, _waits(candidate), {}).order.pairs())
 
 
 def _waits(candidate: "Candidate") -> frozenset[tuple[str, str]]:

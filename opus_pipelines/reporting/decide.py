@@ -9,12 +9,13 @@ import duckdb
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import OPTIMIZED
 from opus_pipelines.decisions.edited import KnownTasks
-from opus_pipelines.decisions.record import Content, Decision, Kind, decisions_of, steps_of
+from opus_pipelines.decisions.record import Decision, Kind, WorkflowContent, decisions_of, steps_of
 from opus_pipelines.generation.results.erasure import results_of
 from opus_pipelines.lake.layout import Lake, read_table
 from opus_pipelines.reporting.explain import find_workflow
 from opus_pipelines.reporting.tasks import rows
 from opus_pipelines.workflow.constraints import folded
+from opus_pipelines.workflow.model import Actor
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class WorkflowLookup:
         client, contract, workflow = matches[0]
         earlier = [
             d
-            for d in decisions_of(self.lake, client, contract).made
+            for d in decisions_of(self.lake, client, contract).all
             if d.workflow_id == workflow and d.decision != "edit"
         ]
         last = earlier[-1]
@@ -117,33 +118,33 @@ def known_tasks(connection: duckdb.DuckDBPyConnection, workflow: str) -> KnownTa
         [workflow],
     ).fetchall()
     industry = industries[0][0] if industries else None
-    titles, execution_modes = dict[str, str](), dict[str, list[tuple[str | None, str | None, str | None]]]()
+    titles, execution_modes = dict[str, str](), dict[str, list[Actor]]()
     names: dict[str, set[str]] = defaultdict(set)
     for row in rows(connection, "task_names"):
         titles[row["task_id"]] = row["title"] or row["task_id"]
-        execution_modes[row["task_id"]] = [(w["kind"], w["model"], w["team"]) for w in row["ways"] or ()]
+        execution_modes[row["task_id"]] = [Actor(w["kind"], w["model"], w["team"]) for w in row["ways"] or ()]
         if industry is None or industry in (row["industries"] or ()):
             for name in {titles[row["task_id"]], *(row["names"] or ())}:
                 names[folded(name)].add(row["task_id"])
     for node in rows(connection, "nodes", workflow=workflow):
         if node["kind"] == "task":
             titles.setdefault(node["task_id"], node["title"] or node["task_id"])
-            execution_modes.setdefault(node["task_id"], [(node["actor_kind"], node["model"], node["actor_group"])])
+            execution_modes.setdefault(node["task_id"], [Actor(node["actor_kind"], node["model"], node["actor_group"])])
             names[folded(titles[node["task_id"]])].add(node["task_id"])
     return KnownTasks(titles, {name: frozenset(task_ids) for name, task_ids in names.items()}, execution_modes)
 
 
-def _content(connection: duckdb.DuckDBPyConnection, workflow: str) -> tuple[Content, dict[str, str]]:
+def _content(connection: duckdb.DuckDBPyConnection, workflow: str) -> tuple[WorkflowContent, dict[str, str]]:
     nodes = rows(connection, "nodes", workflow=workflow)
     links = [(row["src"], row["dst"]) for row in rows(connection, "links", workflow=workflow)]
     tasks = {node["node"]: node for node in nodes if node["kind"] == "task"}
     behind = {dst: src for src, dst in links for node in nodes if node["node"] == dst and node["kind"] == "review"}
-    who = {node["node"]: (node["actor_kind"], node["model"], node["actor_group"]) for node in nodes}
+    actors = {node["node"]: Actor(node["actor_kind"], node["model"], node["actor_group"]) for node in nodes}
     pairs = ((behind.get(src, src), dst) for src, dst in links if src in tasks or src in behind)
-    content = Content(
+    content = WorkflowContent(
         tuple(node["task_id"] for node in tasks.values()),
         frozenset((tasks[a]["task_id"], tasks[b]["task_id"]) for a, b in pairs if a in tasks and b in tasks and a != b),
-        {node["task_id"]: who[name] for name, node in tasks.items()},
-        {tasks[task]["task_id"]: who[review] for review, task in behind.items() if task in tasks},
+        {node["task_id"]: actors[name] for name, node in tasks.items()},
+        {tasks[task]["task_id"]: actors[review] for review, task in behind.items() if task in tasks},
     )
     return content, {node["task_id"]: node["title"] or node["task_id"] for node in tasks.values()}

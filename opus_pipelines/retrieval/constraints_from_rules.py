@@ -84,8 +84,8 @@ def _merged(context: ResolutionContext, read: Sequence[ResolvedRule]) -> Constra
     for kind in CHOICES:
         groups = [tuple(map(title, d.tasks)) for d in read if d.is_in_force and d.kind == kind]
         new[kind] = tuple(dict.fromkeys((*getattr(stated, kind), *groups)))
-    dues = [deadline_of(d.figure, *map(title, d.tasks)) for d in read if d.is_in_force and d.figure]
-    new["deadlines"] = tuple(dict.fromkeys((*stated.deadlines, *dues)))
+    deadlines = [deadline_of(d.figure, *map(title, d.tasks)) for d in read if d.is_in_force and d.figure]
+    new["deadlines"] = tuple(dict.fromkeys((*stated.deadlines, *deadlines)))
     return stated.model_copy(update={k: v for k, v in new.items() if v != getattr(stated, k)})
 
 
@@ -103,7 +103,7 @@ def _stated(context: ResolutionContext) -> list[ResolvedRule]:
     rules += [
         ResolvedRule(kind, " or ".join(group), IN_FORCE, STATED) for kind in CHOICES for group in getattr(stated, kind)
     ]
-    rules += [ResolvedRule("deadlines", due.words, IN_FORCE, STATED) for due in stated.deadlines]
+    rules += [ResolvedRule("deadlines", deadline.words, IN_FORCE, STATED) for deadline in stated.deadlines]
     for a, b in stated.before:
         ids = [sorted(names.tasks(n) & context.wfg.nodes.keys()) for n in (a, b)]
         tasks = (ids[0][0], ids[1][0]) if all(len(i) == 1 for i in ids) else ()

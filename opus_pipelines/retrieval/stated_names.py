@@ -29,7 +29,7 @@ def refuse_unknown_tasks(
         "before": [name for pair in constraints.before for name in pair],
         "one_of": [name for group in constraints.one_of for name in group],
         "exactly_one_of": [name for group in constraints.exactly_one_of for name in group],
-        "deadlines": [name for due in constraints.deadlines for name in (due.step, due.after) if name],
+        "deadlines": [name for deadline in constraints.deadlines for name in (deadline.step, deadline.after) if name],
     }
     unknown = [
         f"{kind} names {name!r}, and no task of history is called so; {_near(name, titles)}"
@@ -43,13 +43,7 @@ def refuse_unknown_tasks(
 
 def refuse_unknown_prices(cost: Cost, graph: WorkGraph) -> None:
     """Raise SettingsError where a price names no actor kind, and no role or AI model of history."""
-    known = {
-        name
-        for task in graph.tasks.values()
-        for way in task.ways
-        for name in (way.actor_kind, way.model, way.actor_group)
-        if name
-    }
+    known = {name for task in graph.tasks.values() for way in task.ways for name in way.actor if name}
     folded_names = {name.casefold() for name in known} | set(KINDS)
     unknown = [
         f"{table} states {name!r}, which is no actor kind ({', '.join(KINDS)}) and no role or AI model of history;"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from opus_pipelines.core.schemas import EDGES, TASKS, WAYS
 from opus_pipelines.lake.layout import read_table
+from opus_pipelines.workflow.model import Actor
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,11 @@ class Way:
     cost_basis: str | None = None
     memory_gb: float | None = None
     threads: float | None = None
+
+    @property
+    def actor(self) -> Actor:
+        """Who or what carries out the task in this mode."""
+        return Actor(self.actor_kind, self.model, self.actor_group)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from opus_pipelines.core.errors import WorkflowError
 
@@ -25,6 +26,19 @@ class InputNode:
     prior: float = 1.0
     data_type: str | None = None
     kind = "input"
+
+
+class Actor(NamedTuple):
+    """Who or what carries out a task: kind of actor, model and group (the role of a person); None where unknown."""
+
+    kind: str | None = None
+    model: str | None = None
+    group: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The actor as text."""
+        return " ".join(filter(None, self)) or "nobody known"
 
 
 # The fields of a TaskNode that a row of workflows/tasks and a workflow file have under the same names.
@@ -89,6 +103,11 @@ class TaskNode:
     instructions: tuple[str, ...] = ()
     actor_group: str | None = None
     imputed_usd: float = 0.0
+
+    @property
+    def actor(self) -> Actor:
+        """Who or what carries out the task."""
+        return Actor(self.actor_kind, self.model, self.actor_group)
 
     @property
     def known_cost_usd(self) -> float | None:

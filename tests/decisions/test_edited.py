@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.decisions.edited import KnownTasks, read_edited_workflow
-from opus_pipelines.decisions.record import Content, content_of, steps_of
+from opus_pipelines.decisions.record import WorkflowContent, content_of, steps_of
 from opus_pipelines.workflow.files import WorkflowFile
+from opus_pipelines.workflow.model import Actor
 
-HUMAN, CODE = ("human", None, None), ("code", None, None)
+HUMAN, CODE = Actor("human"), Actor("code")
 KNOWN = KnownTasks(
     {"ta": "Ask", "tc": "Check Policy", "tp": "Pay", "t1": "Call", "t2": "Call"},
     {
@@ -22,7 +23,7 @@ KNOWN = KnownTasks(
         "pay": frozenset({"tp"}),
         "call": frozenset({"t1", "t2"}),
     },
-    {"ta": [HUMAN, CODE], "tc": [("human", None, "SUPERVISOR")], "tp": [CODE], "t1": [HUMAN], "t2": [HUMAN]},
+    {"ta": [HUMAN, CODE], "tc": [Actor("human", None, "SUPERVISOR")], "tp": [CODE], "t1": [HUMAN], "t2": [HUMAN]},
 )
 GOOD = """
 inputs: [{id: i}]
@@ -36,7 +37,7 @@ edges: [[i, a], [i, c], [c, r], [r, p], [a, p], [p, o]]
 """
 
 
-def read(text: str, *changes: tuple[str, str]) -> tuple[Content, dict[str, str]]:
+def read(text: str, *changes: tuple[str, str]) -> tuple[WorkflowContent, dict[str, str]]:
     for old, new in changes:
         assert old in text
         text = text.replace(old, new)
@@ -47,7 +48,7 @@ def test_a_file_becomes_tasks_waits_people_and_reviews() -> None:
     content, titles = read(GOOD)
     assert content.tasks in [("ta", "tc", "tp"), ("tc", "ta", "tp")]
     assert content.waits == {("ta", "tp"), ("tc", "tp")}
-    assert content.who == {"ta": CODE, "tc": ("human", None, "SUPERVISOR"), "tp": CODE}
+    assert content.actors == {"ta": CODE, "tc": Actor("human", None, "SUPERVISOR"), "tp": CODE}
     assert content.reviews == {"tc": HUMAN}
     assert titles == {"ta": "Ask", "tc": "Check Policy", "tp": "Pay"}
 
@@ -96,17 +97,17 @@ def test_everything_wrong_is_named_at_once_and_an_empty_workflow_is_none() -> No
 
 
 @st.composite
-def contents(draw: Any) -> Content:
+def contents(draw: Any) -> WorkflowContent:
     tasks = tuple(f"t{n}" for n in range(draw(st.integers(1, 6))))
     pairs = [(a, b) for i, a in enumerate(tasks) for b in tasks[i + 1 :]]
-    who = st.tuples(st.sampled_from(["human", "code", None]), st.none(), st.sampled_from(["TEAM", None]))
-    reviews = draw(st.dictionaries(st.sampled_from(tasks), who))
+    actor = st.builds(Actor, st.sampled_from(["human", "code", None]), st.none(), st.sampled_from(["TEAM", None]))
+    reviews = draw(st.dictionaries(st.sampled_from(tasks), actor))
     waits = frozenset(draw(st.lists(st.sampled_from(pairs)))) if pairs else frozenset[tuple[str, str]]()
-    return Content(tasks, waits, {t: draw(who) for t in tasks}, reviews)
+    return WorkflowContent(tasks, waits, {t: draw(actor) for t in tasks}, reviews)
 
 
 @given(contents())
-def test_the_rows_of_a_decision_hold_the_whole_workflow(content: Content) -> None:
+def test_the_rows_of_a_decision_hold_the_whole_workflow(content: WorkflowContent) -> None:
     steps = steps_of(content, {t: t.upper() for t in content.tasks})
     assert content_of(steps).signature == content.signature
     assert all(place < n for n, step in enumerate(steps) for place in step.after)

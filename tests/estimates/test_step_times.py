@@ -15,7 +15,7 @@ from opus_pipelines.estimates.step_times import StepTimes, correlations
 from opus_pipelines.evaluation.calendar import Calendar, CalendarSettings
 from opus_pipelines.lake.layout import table_of
 from opus_pipelines.planning.lead_times import LeadTimes
-from opus_pipelines.workflow.model import REVIEW, UNKNOWN, InputNode, OutputNode, TaskNode, Workflow
+from opus_pipelines.workflow.model import REVIEW, UNKNOWN, Actor, InputNode, OutputNode, TaskNode, Workflow
 
 HOUR = 3.6e6
 MONDAY = datetime(2026, 6, 1, 9, tzinfo=UTC)
@@ -60,7 +60,7 @@ def workflow(*steps: tuple[str, str | None]) -> Workflow:
 def test_the_edge_decides_then_the_task_then_whoever_does_it() -> None:
     waiting = StepTimes.of_cases(table(*pairs(9, 5), *pairs(9, 50, src="c"), *pairs(9, 7, dst="d", kind="code")))
     at = lambda src, dst, kind: (
-        (found.level, found.times.p50 / HOUR) if (found := waiting.wait(src, dst, (kind, None, None))) else None
+        (found.level, found.times.p50 / HOUR) if (found := waiting.wait(src, dst, Actor(kind))) else None
     )
     assert at("a", "b", "human") == ("edge_way", 5.0)
     assert at("c", "b", "human") == ("edge_way", 50.0)
@@ -75,7 +75,7 @@ def test_the_edge_decides_then_the_task_then_whoever_does_it() -> None:
 
 def test_a_level_seen_too_seldom_gives_way_to_a_less_specific_one() -> None:
     waiting = StepTimes.of_cases(table(*pairs(4, 5), *pairs(20, 50, src="c")))
-    found = waiting.wait("a", "b", ("human", None, None))
+    found = waiting.wait("a", "b", Actor("human"))
     assert found is not None
     assert (found.level, found.times.n) == ("way", 24)
 
@@ -140,7 +140,7 @@ def test_on_a_calendar_the_nights_of_history_are_no_waiting_and_pass_again() -> 
         for i in range(20)
     ]
     waiting = StepTimes.of_cases(table(*cases), Calendar.of(office))
-    wait = waiting.wait("a", "b", ("human", None, None))
+    wait = waiting.wait("a", "b", Actor("human"))
     assert wait is not None
     assert wait.times.p50 == pytest.approx(1 * HOUR)
     times = LeadTimes(waiting, calendar=Calendar.of(office))
@@ -170,11 +170,11 @@ def test_the_waiting_between_two_steps_holds_the_events_between_them() -> None:
         for i in range(20)
     ]
     waiting = StepTimes.of_cases(table(*cases), passive={"arrived"})
-    wait = waiting.wait("check", "file", ("human", None, None))
+    wait = waiting.wait("check", "file", Actor("human"))
     assert wait is not None
     assert (wait.level, wait.times.p50, wait.times.n) == ("edge_way", 49 * HOUR, 20)
     assert LeadTimes(waiting).of(workflow(("check", "human"), ("file", "human"))).p50_ms == pytest.approx(51 * HOUR)
-    counted = StepTimes.of_cases(table(*cases)).wait("check", "file", ("human", None, None))
+    counted = StepTimes.of_cases(table(*cases)).wait("check", "file", Actor("human"))
     assert counted is not None
     assert counted.times.p50 == 1 * HOUR  # with the event as a step of its own
 

@@ -8,19 +8,20 @@ import numpy as np
 import pytest
 
 from opus_pipelines.core.settings import Settings
-from opus_pipelines.decisions.record import Content, Decision, Decisions, steps_of
+from opus_pipelines.decisions.record import Decision, Decisions, WorkflowContent, steps_of
 from opus_pipelines.generation.decision_evidence import accepted_elsewhere, agreed_with, with_accepted_workflows
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT, Completeness
 from opus_pipelines.retrieval.consensus import Course, consensus
 from opus_pipelines.retrieval.critical_tasks import critical_tasks
+from opus_pipelines.workflow.model import Actor
 from tests.planning.test_proposals import GRAPH, TASKS
 
 SETTINGS = Settings()
 TITLES = {task.task_id: task.title for task in TASKS}
 VECTOR = np.array([1.0, 0.0, 0.0], np.float32)
 DONE = ("ask", "note", "pay")
-OWN = Content(DONE, frozenset({("ask", "note"), ("note", "pay")}), dict.fromkeys(DONE, ("human", None, None)))
+OWN = WorkflowContent(DONE, frozenset({("ask", "note"), ("note", "pay")}), dict.fromkeys(DONE, Actor("human")))
 
 
 def case(name: str, similarity: float, weight: float, *tasks: str) -> SimilarCase:
@@ -95,7 +96,7 @@ def test_an_acceptance_that_was_taken_back_counts_no_more() -> None:
 
 
 def test_a_workflow_with_a_task_that_is_gone_never_counts() -> None:
-    gone = Content(("ask", "fax"), frozenset(), {"ask": ("human", None, None), "fax": ("human", None, None)})
+    gone = WorkflowContent(("ask", "fax"), frozenset(), {"ask": Actor("human"), "fax": Actor("human")})
     assert near(decision(steps=steps_of(gone, {"ask": "Ask", "fax": "Fax"}))) == CASES
 
 

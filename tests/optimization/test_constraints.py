@@ -6,7 +6,7 @@ import pytest
 from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.evaluation.lead_time import LeadTime
 from opus_pipelines.evaluation.reward import evaluate
-from opus_pipelines.optimization.constraints import Constraints, Due, violations
+from opus_pipelines.optimization.constraints import Constraints, DeadlineCheck, TimeChecks, violations
 from opus_pipelines.workflow.constraints import StepDeadline
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
@@ -79,12 +79,15 @@ LATE = "max_lead_time_hours: the lead time, waiting included, keeps"
 )
 def test_a_deadline_is_held_against_the_lead_time(constraints, expected):
     lead_time = LeadTime("waiting and work", np.arange(1, 101) * HOUR)
-    assert violations(Constraints.model_validate(constraints), evaluation(), TITLES, lead_time=lead_time) == expected
+    assert (
+        violations(Constraints.model_validate(constraints), evaluation(), TITLES, times=TimeChecks(lead_time))
+        == expected
+    )
 
 
 def test_a_deadline_that_cannot_be_told_is_not_called_kept():
     unknown = LeadTime("unknown: no time of 'Pay'")
-    assert violations(Constraints(max_lead_time_hours=72), evaluation(), TITLES, lead_time=unknown) == [
+    assert violations(Constraints(max_lead_time_hours=72), evaluation(), TITLES, times=TimeChecks(unknown)) == [
         "max_lead_time_hours: whether 72 hours are kept cannot be told: the lead time is unknown: no time of 'Pay'",
     ]
 
@@ -111,19 +114,22 @@ def test_a_name_stands_for_its_aliases():
 )
 def test_a_deadline_of_a_step_is_held_against_the_time_up_to_it(hours, least, expected):
     deadline = StepDeadline(step="Pay", within=2, unit="days")
-    due = Due(deadline, LeadTime("waiting and work", np.array(hours) * 3.6e6), 48.0)
+    due = DeadlineCheck(deadline, LeadTime("waiting and work", np.array(hours) * 3.6e6), 48.0)
     constraints = Constraints(deadlines=(deadline,), min_p_deadline=least)
-    assert violations(constraints, evaluation(), TITLES, dues=[due]) == expected
+    assert violations(constraints, evaluation(), TITLES, times=TimeChecks(deadlines=[due])) == expected
 
 
 def test_a_deadline_of_which_nobody_can_tell_whether_it_is_kept_is_not_applied_and_says_why():
-    due = Due(
+    due = DeadlineCheck(
         StepDeadline(step="Pay", within=1, unit="working_days", after="Ask"),
         LeadTime("unknown: no time of 'Check'"),
         33.6,
     )
-    assert violations(Constraints(deadlines=(due.deadline,)), evaluation(), TITLES, dues=[due]) == []
-    assert due.words == (
+    assert (
+        violations(Constraints(deadlines=(due.deadline,)), evaluation(), TITLES, times=TimeChecks(deadlines=[due]))
+        == []
+    )
+    assert due.text == (
         "'Pay' within 1 working day of 'Ask': rule not applied, because the time up to the step is "
         "unknown: no time of 'Check'"
     )

@@ -6,6 +6,7 @@ from opus_pipelines.core.settings import Cost, Priors
 from opus_pipelines.optimization.node_cost import node_cost, price_of
 from opus_pipelines.planning.prices import ways_of
 from opus_pipelines.wkg.graph import Task, Way
+from opus_pipelines.workflow.model import Actor
 
 COST = Cost(
     usd_per_hour={"human": 36, "code": 1.8, "model": 7.2, "big-llm": 72},
@@ -38,16 +39,16 @@ PRIORS = Priors(p=0.9, q=0.1)
     ],
 )
 def test_prices(kind, model, cost, ms, expected):
-    found = price_of(kind, model, cost, ms, COST)
+    found = price_of(Actor(kind, model), cost, ms, COST)
     assert found == (pytest.approx(expected[0]), expected[1], expected[2], expected[3])
 
 
 def test_no_price_ships_with_the_program():
     assert (Cost().usd_per_hour, Cost().default_cost_usd, Cost().default_duration_ms) == ({}, {}, {})
     for kind in ("human", "model", "code", None):
-        assert price_of(kind, None, None, None, Cost()) == (None, "unknown", None, "unknown")
-        assert price_of(kind, None, None, 3_600_000.0, Cost()) == (None, "unknown", 3_600_000.0, "observed")
-    assert price_of("human", None, None, 3_600_000.0, Cost(usd_per_hour={"Ann": 50})).cost_usd is None
+        assert price_of(Actor(kind), None, None, Cost()) == (None, "unknown", None, "unknown")
+        assert price_of(Actor(kind), None, 3_600_000.0, Cost()) == (None, "unknown", 3_600_000.0, "observed")
+    assert price_of(Actor("human"), None, 3_600_000.0, Cost(usd_per_hour={"Ann": 50})).cost_usd is None
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_no_price_ships_with_the_program():
 def test_a_model_goes_before_a_role_and_a_role_before_a_kind(who, expected):
     settings = Cost(usd_per_hour={"human": 36, "SUPERVISOR": 60, "big-llm": 72})
     kind, model, group = who
-    assert price_of(kind, model, None, 3_600_000.0, settings, group)[:2] == expected
+    assert price_of(Actor(kind, model, group), None, 3_600_000.0, settings)[:2] == expected
     way = Way(kind, model, actor_group=group, implementations=1, duration_ms_mean=3_600_000.0)
     assert node_cost(Task("t", "T"), way, settings, PRIORS).cost_usd == expected[0]
 

@@ -8,26 +8,31 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.decisions.record import Content, Decision, Decisions, content_of, steps_of
+from opus_pipelines.decisions.record import Decision, Decisions, WorkflowContent, content_of, steps_of
 from opus_pipelines.optimization.diversity import swaps
 from opus_pipelines.planning.candidates import ranked_candidates
 from opus_pipelines.planning.ranking_context import Candidate, RankingContext
 from opus_pipelines.planning.standing_decisions import StandingDecisions, signature_of, standing_decisions
+from opus_pipelines.workflow.model import Actor
 from tests.planning.test_proposals import TASKS, situation
 
 TITLES = {task.task_id: task.title for task in TASKS}
 KNOWN = set(TITLES)
 
 
-def content(candidate: Candidate) -> Content:
+def content(candidate: Candidate) -> WorkflowContent:
     nodes = {n.id: n for n in candidate.workflow.tasks if not n.is_review}
     pairs = {(a, b) for a, b in candidate.workflow.edges if a in nodes and b in nodes}
-    who = {t: (nodes[t].actor_kind, nodes[t].model, nodes[t].actor_group) for t in candidate.tasks}
-    return Content(candidate.tasks, frozenset(pairs), who)
+    return WorkflowContent(candidate.tasks, frozenset(pairs), {t: nodes[t].actor for t in candidate.tasks})
 
 
 def decision(
-    kind: str, decided: Content, number: int = 1, intention: str = "n", titles: dict[str, str] = TITLES, **more: Any
+    kind: str,
+    decided: WorkflowContent,
+    number: int = 1,
+    intention: str = "n",
+    titles: dict[str, str] = TITLES,
+    **more: Any,
 ) -> Decision:
     return Decision(
         "Acme",
@@ -130,14 +135,14 @@ def test_the_last_decision_wins(before):
 
 
 def test_an_edited_workflow_that_history_never_had_is_rank_1_by_the_same_figures(before):
-    own = Content(
+    own = WorkflowContent(
         ("ask", "call", "check", "pay"),
         frozenset({("ask", "call"), ("ask", "check"), ("call", "pay"), ("check", "pay")}),
         {
-            "ask": ("code", None, None),
-            "call": ("human", None, None),
-            "check": ("human", None, None),
-            "pay": ("code", None, None),
+            "ask": Actor("code"),
+            "call": Actor("human"),
+            "check": Actor("human"),
+            "pay": Actor("code"),
         },
     )
     made = decided([decision("edit", own)], sequences={**SEQUENCES_WITH_CALL})
@@ -153,9 +158,7 @@ SEQUENCES_WITH_CALL = {"q1": ("ask", "check", "pay"), "q2": ("ask", "call", "che
 
 
 def test_an_accepted_workflow_that_leaves_out_what_is_needed_stays_rank_1_and_says_so():
-    own = Content(
-        ("ask", "pay"), frozenset({("ask", "pay")}), {"ask": ("human", None, None), "pay": ("code", None, None)}
-    )
+    own = WorkflowContent(("ask", "pay"), frozenset({("ask", "pay")}), {"ask": Actor("human"), "pay": Actor("code")})
     first = ranked([decision("accept", own)])[0]
     assert first.tasks == ("ask", "pay")
     assert any("'Check Policy' is left out" in violation for violation in first.violations)
@@ -164,15 +167,13 @@ def test_an_accepted_workflow_that_leaves_out_what_is_needed_stays_rank_1_and_sa
 
 def test_an_actor_whom_history_no_longer_knows_is_told(before):
     own = content(before[0])
-    changed = Content(own.tasks, own.waits, {**own.who, "check": ("model", "gpt-9", None)})
+    changed = WorkflowContent(own.tasks, own.waits, {**own.actors, "check": Actor("model", "gpt-9")})
     note = ranked([decision("accept", changed)])[0].decision.note
     assert note == "'Check Policy' is done by human: history does not know it done by model gpt-9, who was chosen"
 
 
 def test_a_workflow_one_of_whose_tasks_is_gone_is_not_ranked_and_rank_1_says_so(before):
-    own = Content(
-        ("ask", "old"), frozenset({("ask", "old")}), {"ask": ("human", None, None), "old": ("human", None, None)}
-    )
+    own = WorkflowContent(("ask", "old"), frozenset({("ask", "old")}), {"ask": Actor("human"), "old": Actor("human")})
     found = ranked([decision("accept", own, titles={**TITLES, "old": "Fax the form"})])
     assert [c.id for c in found] == [c.id for c in before]
     assert found[0].decision.kind is None
@@ -186,17 +187,17 @@ def test_merged_tasks_are_followed_through_the_ledger(before):
     first = before[0]
     own = content(first)
     old = {"check": "check_before"}
-    renamed = Content(
+    renamed = WorkflowContent(
         tuple(old.get(t, t) for t in own.tasks),
         frozenset((old.get(a, a), old.get(b, b)) for a, b in own.waits),
-        {old.get(t, t): who for t, who in own.who.items()},
+        {old.get(t, t): actor for t, actor in own.actors.items()},
     )
     made = [decision("accept", renamed, titles={**TITLES, "check_before": "Check"})]
     assert ranked(made, followers={"check_before": ("check",)})[0].decision.kind == "accepted"
     assert ranked(made, followers={"check_before": ("check",)})[0].id == first.id
     assert "several tasks (check, note)" in ranked(made, followers={"check_before": ("check", "note")})[0].decision.note
     chain = frozenset({("ask", "x"), ("x", "check"), ("check", "pay")})
-    two = Content(("ask", "x", "check", "pay"), chain, {**own.who, "x": ("human", None, None)})
+    two = WorkflowContent(("ask", "x", "check", "pay"), chain, {**own.actors, "x": Actor("human")})
     merged = ranked([decision("accept", two, titles={**TITLES, "x": "X"})], followers={"x": ("check",)})[0]
     assert merged.tasks == ("ask", "check", "pay")
 

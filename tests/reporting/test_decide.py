@@ -26,7 +26,7 @@ def test_a_decision_is_kept_with_its_workflow_and_shown_beside_it(
 ) -> None:
     assert run(lake, "decide", "fa2", "accept", "--why", "the team\x1b[31m knows it", "--by", "Ines")[0] == 0
     assert "fa2 is accepted (decision 1)" in capsys.readouterr().err
-    (kept,) = decisions_of(lake, CLIENT, CONTRACT).made
+    (kept,) = decisions_of(lake, CLIENT, CONTRACT).all
     assert (kept.number, kept.decision, kept.workflow_id, kept.intention_id, kept.result, kept.rank) == (
         1,
         "accept",
@@ -36,7 +36,7 @@ def test_a_decision_is_kept_with_its_workflow_and_shown_beside_it(
         2,
     )
     assert (kept.why, kept.decided_by) == ("the team [31m knows it", "Ines")
-    assert [(step.task_id, step.title, step.who) for step in kept.steps] == [("tc", "Check", ("human", None, None))]
+    assert [(step.task_id, step.title, step.actor) for step in kept.steps] == [("tc", "Check", ("human", None, None))]
     files = list((lake.root / "decisions").rglob("*.parquet"))
     assert [f.relative_to(lake.root).parts[1:] for f in files] == [
         (f"client_key={slug(CLIENT)}", f"contract_key={slug(CONTRACT)}", "decision-000001.parquet"),
@@ -61,7 +61,7 @@ def test_two_decisions_on_one_intake_are_both_kept_and_the_last_one_stands(lake:
     for workflow_id in ("fa2", "fa1"):
         assert run(lake, "decide", workflow_id, "accept")[0] == 0
     found = decisions_of(lake, CLIENT, CONTRACT)
-    assert [d.number for d in found.made] == [1, 2]
+    assert [d.number for d in found.all] == [1, 2]
     assert found.chosen("i1").workflow_id == "fa1"
     assert run(lake, "decide", "fa1", "reject")[0] == 0
     assert decisions_of(lake, CLIENT, CONTRACT).chosen("i1").workflow_id == "fa2"
@@ -79,7 +79,7 @@ def test_a_rejection_is_taken_back_when_the_workflow_is_ranked_no_more(
     )
     assert run(lake, "decide", "fa2", "accept")[0] == 0
     found = decisions_of(lake, CLIENT, CONTRACT)
-    assert [d.decision for d in found.made] == ["reject", "accept"]
+    assert [d.decision for d in found.all] == ["reject", "accept"]
     assert found.rejected("i1") == []
 
 
@@ -150,7 +150,7 @@ def test_an_edited_workflow_is_kept_as_the_person_wrote_it(
     )
     assert run(lake, "decide", "fa1", "edit", str(path), "--by", "Ines")[0] == 0
     assert "2. Check by nobody known, after 1" in capsys.readouterr().err
-    (kept,) = decisions_of(lake, CLIENT, CONTRACT).made
+    (kept,) = decisions_of(lake, CLIENT, CONTRACT).all
     assert (kept.decision, kept.content.tasks, kept.content.waits) == ("edit", ("tp", "tc"), {("tp", "tc")})
 
 
@@ -161,7 +161,7 @@ def test_forgetting_the_client_takes_the_decisions(lake: Lake, tmp_path: Path) -
     assert CLIENT in erasure.clients_of(lake)
     erasure.take_out(lake, CLIENT)
     assert not lake.folder(DECISIONS, client_key=CLIENT).exists()
-    assert decisions_of(lake, CLIENT, CONTRACT).made == ()
+    assert decisions_of(lake, CLIENT, CONTRACT).all == ()
 
 
 def test_decisions_of_others_on_tasks_of_the_forgotten_client_alone_go_too(lake: Lake) -> None:
@@ -170,6 +170,6 @@ def test_decisions_of_others_on_tasks_of_the_forgotten_client_alone_go_too(lake:
 
     assert run(lake, "decide", "fa1", "reject")[0] == 0
     assert erasure.remove_decisions(lake, "Other", [Word("task", "t_nobody")]) == []
-    assert len(decisions_of(lake, CLIENT, CONTRACT).made) == 1
+    assert len(decisions_of(lake, CLIENT, CONTRACT).all) == 1
     assert erasure.remove_decisions(lake, "Other", [Word("task", "tp")]) == [(CLIENT, CONTRACT)]
-    assert decisions_of(lake, CLIENT, CONTRACT).made == ()
+    assert decisions_of(lake, CLIENT, CONTRACT).all == ()

@@ -87,12 +87,12 @@ def _changes(
     run: dict[str, Any] = next(iter(read_table(RUNS, lake.folder(RUNS, **where)).to_pylist()), {})
     made = pointer["snapshot"], pointer["model_version"], str(run.get("settings_hash")), str(run.get("code_version"))
     now = snapshot, backend_of(settings.generation).version, settings_hash(settings), versions_of("result")
-    numbers = range(len(contract.decisions.made), -1, -1)
+    numbers = range(len(contract.decisions.all), -1, -1)
     before = next(
         (n for n in numbers if id_of(contract, *made, pointer.get("attempt", 1), n) == pointer["result"]), None
     )
     changed = [word for word, a, b in zip(("snapshot", "model", "settings"), made[:3], now[:3], strict=True) if a != b]
     if (versions := difference(made[3], now[3])) is not None:
         changed.append(f"code: {versions}")
-    decided = before is not None and before < len(contract.decisions.made)
+    decided = before is not None and before < len(contract.decisions.all)
     return (*changed, *(("files",) if before is None else ()), *(("decisions",) if decided else ()))

@@ -152,7 +152,7 @@ def _lead_time(candidate: Candidate, result: Ranked) -> Row:
     row: Row = {
         "baseline_lead_time_ms": result.baseline_lead_time_ms,
         "deadline_hours": deadline,
-        "step_deadlines": [due.words for due in candidate.dues],
+        "step_deadlines": [check.text for check in candidate.deadline_checks],
     }
     if found is None:
         return row
