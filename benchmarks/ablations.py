@@ -54,7 +54,7 @@ from opus_pipelines.lwm.interface import LwmRequest, SimilarCase, TaskSequence
 from opus_pipelines.requirements.encode import Intention
 from opus_pipelines.retrieval.intentions import intentions
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.wkg.graph import Task, Way, WorkGraph
+from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
 from tests.sample.optimum import best_steps
 from tests.sample.simulate import simulate_chain, simulate_workflow
@@ -153,7 +153,9 @@ class Bench:
                     t.title,
                     industries=t.industries,
                     clients=t.clients,
-                    ways=tuple(Way(w.actor_kind, w.model, w.actor_group) for w in t.ways[:1]),
+                    execution_modes=tuple(
+                        ExecutionMode(w.actor_kind, w.model, w.actor_group) for w in t.execution_modes[:1]
+                    ),
                 )
                 for t in self.knowledge.graph.tasks.values()
             ]
@@ -277,7 +279,7 @@ def _looked_up_reward(truth: dict[str, Any], asked: Asked, case: SimilarCase | N
     if case is None:
         return 0.0
     tasks = [bench.knowledge.graph.tasks[t] for t in first_occurrences(case.tasks)]
-    steps = [(t.title, str(t.ways[0].actor_kind), t.ways[0].model) for t in tasks]
+    steps = [(t.title, str(t.execution_modes[0].actor_kind), t.execution_modes[0].model) for t in tasks]
     return simulate_chain(truth, str(asked.intake.industry), steps, asked.intake.gain_usd, kind=asked.kind).mean_reward
 
 

@@ -22,7 +22,7 @@ def plan(drafted: Drafted, context: GenerationContext) -> Planned:
     request, procedure = retrieved.request, retrieved.evidence.procedure
     tasks = {node.task_id for node in drafted.wfg.nodes.values() if node.task_id}
     prices = Prices.of(drafted.graph, tasks, terms.cost, context.settings)
-    order = required_precedence(procedure, retrieved.precedence, prices.ways)
+    order = required_precedence(procedure, retrieved.precedence, prices.execution_modes)
     lead_times = _lead_times(drafted, context, tuple(prices.nodes))
     rules = _rules(drafted, order, lead_times, context)
     sequences = {name: first_occurrences(sequence.tasks) for name, sequence in drafted.sequences.items()}

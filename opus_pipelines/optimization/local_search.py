@@ -51,14 +51,14 @@ class PlanStep:
 class RefinedPlan:
     """A plan state with the changes that led to it.
 
-    `keeps`: it is within the limits. `exact`: no other execution modes and reviews on its shape earn more. `worth` is
-    the value by which plans are compared, as in `Evaluation`. `imputed` is the part of it that stands for unknown
-    costs; no report states it as earned.
+    `keeps_limits`: it is within the limits. `exact`: no other execution modes and reviews on its shape earn more.
+    `worth` is the value by which plans are compared, as in `Evaluation`. `imputed` is the part of it that stands for
+    unknown costs; no report states it as earned.
     """
 
-    draft: PlanState
+    state: PlanState
     worth: float
-    keeps: bool
+    keeps_limits: bool
     exact: bool
     steps: tuple[PlanStep, ...] = ()
     imputed: float = 0.0
@@ -82,33 +82,33 @@ class LocalSearch:
         drawn = self.space.to_workflow(state)
         return Workflow.of(drawn.nodes, drawn.edges)
 
-    def start(self, state: PlanState) -> RefinedPlan:
+    def evaluate_state(self, state: PlanState) -> RefinedPlan:
         """Returns the plan state evaluated, without a change."""
         worth = evaluate(self.space.to_workflow(state), self.space.cost, self.space.reward)
         return RefinedPlan(
             state, worth.worth, is_within_limits(self.space.limits, worth), exact=False, imputed=worth.imputed_worth
         )
 
-    def chosen(self, tasks: Tasks, picks: dict[str, int]) -> RefinedPlan:
+    def initial_plan(self, tasks: Tasks, picks: dict[str, int]) -> RefinedPlan:
         """Returns the best execution modes and reviews for the tasks, beginning at their chain.
 
         The shape is the chain or, where time counts, the order with the fewest waits.
         """
-        begin = self.start(PlanState(TaskOrder.chain(tasks), picks))
+        begin = self.evaluate_state(PlanState(TaskOrder.chain(tasks), picks))
         best = self.with_best_modes(begin)
-        if self._time_counts(best) and (frees := _freeing(begin.draft.order, plan_shape(tasks, self.space.facts))):
-            best = min(best, self.with_best_modes(self.moved(begin, frees)), key=self._merit)
+        if self._time_counts(best) and (frees := _freeing(begin.state.order, plan_shape(tasks, self.space.facts))):
+            best = min(best, self.with_best_modes(self.apply_moves(begin, frees)), key=self._merit)
         return best
 
     def with_best_modes(self, plan: RefinedPlan) -> RefinedPlan:
         """Returns the best execution modes and reviews on the plan's shape; within the limits where any choice is."""
-        table = self.table(plan.draft.order)
-        picks, exact = self.best(table, self.space.limits)
+        table = self.table(plan.state.order)
+        picks, exact = self.best_picks(table, self.space.limits)
         target = dict(zip(table.options, picks.tolist(), strict=True))
         done = self._stepwise(plan, target)
         return replace(done, exact=exact) if self._merit(done) <= self._merit(plan) else plan
 
-    def refined(self, plan: RefinedPlan) -> RefinedPlan:
+    def refine(self, plan: RefinedPlan) -> RefinedPlan:
         """Returns a local optimum that is never worse than the plan and at most EDITS edits away."""
         for _ in range(EDITS):
             better = self._next(plan)
@@ -130,16 +130,16 @@ class LocalSearch:
         level = [candidate for candidate in candidates if self._merit(candidate)[:2] == self._merit(plan)[:2]][:LEVEL]
         if measure is None or not level:
             return None
-        candidate, penalty = min(((f, measure(self.workflow(f.draft))) for f in level), key=lambda pair: pair[1])
-        return candidate if penalty < measure(self.workflow(plan.draft)) else None
+        candidate, penalty = min(((f, measure(self.workflow(f.state))) for f in level), key=lambda pair: pair[1])
+        return candidate if penalty < measure(self.workflow(plan.state)) else None
 
     def _tried(self, plan: RefinedPlan, move: PlanMove) -> RefinedPlan:
         """Applies the edit; where it changes the tasks, it also chooses the modes and reviews anew."""
-        changed = self.moved(plan, [move])
-        return self.with_best_modes(changed) if changed.draft.tasks != plan.draft.tasks else changed
+        changed = self.apply_moves(plan, [move])
+        return self.with_best_modes(changed) if changed.state.tasks != plan.state.tasks else changed
 
     def _edits(self, plan: RefinedPlan) -> list[PlanMove]:
-        state, space = plan.draft, self.space
+        state, space = plan.state, self.space
         moves = [*self._swaps(plan), *_drops(state, space), *_merges(state, space), *_splits(state, space)]
         return moves + (_shapes(state, space)[:SHAPES] if self._time_counts(plan) else [])
 
@@ -148,8 +148,8 @@ class LocalSearch:
 
         Where a Penalty is measured, changes that keep the Reward within its quantum are included.
         """
-        table = self.table(plan.draft.order)
-        current = row(table, plan.draft.picks)
+        table = self.table(plan.state.order)
+        current = row(table, plan.state.picks)
         moves = [
             (i, PlanMove(kind_of(node, self.space), (node,), to))
             for i, (node, options) in enumerate(table.options.items())
@@ -167,13 +167,13 @@ class LocalSearch:
         likely = np.argsort(-rewards[:-1], kind="stable")[:LEVEL]
         return [moves[n][1] for n in likely if rewards[n] > least]
 
-    def moved(self, plan: RefinedPlan, moves: Sequence[PlanMove]) -> RefinedPlan:
+    def apply_moves(self, plan: RefinedPlan, moves: Sequence[PlanMove]) -> RefinedPlan:
         """Applies all moves as one step."""
-        state, descriptions = plan.draft, []
+        state, descriptions = plan.state, []
         for move in moves:
             descriptions.append(self.space.describe(move, state))
             state = self.space.apply(move, state)
-        changed = self.start(state)
+        changed = self.evaluate_state(state)
         known = (changed.worth + changed.imputed) - (plan.worth + plan.imputed)
         step = PlanStep(
             tuple(moves),
@@ -187,22 +187,24 @@ class LocalSearch:
 
         Changes that earn nothing by themselves are applied together in one step.
         """
-        table = self.table(plan.draft.order)
+        table = self.table(plan.state.order)
         place = {node: i for i, node in enumerate(table.options)}
-        left = [n for n, to in target.items() if to != plan.draft.picks.get(n, 0)]
+        left = [n for n, to in target.items() if to != plan.state.picks.get(n, 0)]
         while left:
-            current = row(table, plan.draft.picks)
+            current = row(table, plan.state.picks)
             rows = np.repeat(current[None, :], len(left), axis=0)
             for n, node in enumerate(left):
                 rows[n, place[node]] = target[node]
             rewards = table.scored(rows).worth
             top = int(np.argmax(rewards))
             these = [left[top]] if rewards[top] > plan.worth else left
-            plan = self.moved(plan, [PlanMove(kind_of(node, self.space), (node,), target[node]) for node in these])
+            plan = self.apply_moves(
+                plan, [PlanMove(kind_of(node, self.space), (node,), target[node]) for node in these]
+            )
             left = [node for node in left if node not in these]
         return plan
 
-    def best(self, table: PlanTable, limits: Mapping[str, float]) -> tuple[Picks, bool]:
+    def best_picks(self, table: PlanTable, limits: Mapping[str, float]) -> tuple[Picks, bool]:
         """Returns the best options, and whether they are optimal; without the limits where no options keep them."""
         choice = best_mode_choice(
             table, (lambda batch: within_limits(limits, batch)) if limits else None
@@ -211,12 +213,12 @@ class LocalSearch:
         return choice
 
     def _time_counts(self, plan: RefinedPlan) -> bool:
-        too_long = not plan.keeps and "max_duration_hours" in self.space.limits
-        return self.space.cost.usd_per_hour_of_duration > 0 or too_long or not plan.draft.order.is_chain
+        too_long = not plan.keeps_limits and "max_duration_hours" in self.space.limits
+        return self.space.cost.usd_per_hour_of_duration > 0 or too_long or not plan.state.order.is_chain
 
     def _merit(self, plan: RefinedPlan) -> tuple[bool, int, float]:
         """Returns the sort key, least first: within the limits, then the Reward in steps, then the Reward."""
-        return not plan.keeps, -quantised(plan.worth, self.space.reward.quantum_usd), -plan.worth
+        return not plan.keeps_limits, -quantised(plan.worth, self.space.reward.quantum_usd), -plan.worth
 
 
 def _freeing(order: TaskOrder, target: TaskOrder) -> list[PlanMove]:
@@ -253,23 +255,23 @@ def _supplied(task: str, rest: Tasks, tasks: Tasks, space: PlanSpace) -> bool:
     """Returns whether other earlier tasks supply all data that later tasks take from this one."""
     place = tasks.index(task)
     for i, later in enumerate(rest[place:], start=place):
-        others = frozenset[str]().union(*(space.facts.leaves.get(t, frozenset()) for t in rest[:i]))
+        others = frozenset[str]().union(*(space.facts.outputs.get(t, frozenset()) for t in rest[:i]))
         if space.facts.flows(task, later) - others:
             return False
     return True
 
 
 def _merges(state: PlanState, space: PlanSpace) -> list[PlanMove]:
-    leaves = space.facts.leaves
+    outputs = space.facts.outputs
     moves = []
     for before, a, b in zip((INPUT, *state.tasks), state.tasks, state.tasks[1:], strict=False):
-        both = leaves.get(a, frozenset()) | leaves.get(b, frozenset())
-        if leaves.get(a) and leaves.get(b):
+        both = outputs.get(a, frozenset()) | outputs.get(b, frozenset())
+        if outputs.get(a) and outputs.get(b):
             moves += [
                 PlanMove("merge", (a, b, c))
-                for c in space.ways
+                for c in space.execution_modes
                 if c not in state.tasks
-                and both <= leaves.get(c, frozenset())
+                and both <= outputs.get(c, frozenset())
                 and space.may_insert(before, c)
                 and space.permitted(tuple(dict.fromkeys(c if t in (a, b) else t for t in state.tasks)))
             ]
@@ -277,15 +279,17 @@ def _merges(state: PlanState, space: PlanSpace) -> list[PlanMove]:
 
 
 def _splits(state: PlanState, space: PlanSpace) -> list[PlanMove]:
-    leaves = space.facts.leaves
+    outputs = space.facts.outputs
     moves = []
     for before, c in pairwise((INPUT, *state.tasks)):
         parts = [
-            t for t in space.ways if t not in state.tasks and leaves.get(t) and leaves[t] < leaves.get(c, frozenset())
+            t
+            for t in space.execution_modes
+            if t not in state.tasks and outputs.get(t) and outputs[t] < outputs.get(c, frozenset())
         ]
         for a, b in ((x, y) for pair in combinations(parts, 2) for x, y in (pair, pair[::-1])):
             if (
-                leaves[a] | leaves[b] >= leaves[c]
+                outputs[a] | outputs[b] >= outputs[c]
                 and not space.facts.flows(b, a)
                 and space.may_insert(before, a)
                 and space.may_insert(a, b)

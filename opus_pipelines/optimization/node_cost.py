@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from opus_pipelines.core.settings import Cost, Priors
 from opus_pipelines.evaluation.cost import MS_PER_HOUR, Parts, split_cost, time_usd
-from opus_pipelines.wkg.graph import Task, Way
+from opus_pipelines.wkg.graph import ExecutionMode, Task
 from opus_pipelines.workflow.model import UNKNOWN, Actor
 
 # whose stated prices hold for work of which nobody knows who does it; the basis is then `prior`
@@ -72,7 +72,7 @@ def price_of(actor: Actor, cost_usd: float | None, duration_ms: float | None, se
     return Price(stated, UNKNOWN if stated is None else "prior", duration, duration_basis)
 
 
-def node_cost(task: Task, mode: Way, cost: Cost, priors: Priors) -> NodeCost:
+def node_cost(task: Task, mode: ExecutionMode, cost: Cost, priors: Priors) -> NodeCost:
     """Returns the cost of `task` in execution mode `mode`, LWM (12), and its success probabilities (EVAL p and q).
 
     p and q are those of the mode where they were counted for it, else those of the task, else the priors of the
@@ -100,7 +100,7 @@ def node_cost(task: Task, mode: Way, cost: Cost, priors: Priors) -> NodeCost:
     )
 
 
-def _observed_cost(mode: Way) -> float | None:
+def _observed_cost(mode: ExecutionMode) -> float | None:
     """Returns the cost of the mode; where only parts of it are known, their sum."""
     if mode.cost_usd_mean is not None:
         return mode.cost_usd_mean
@@ -108,7 +108,7 @@ def _observed_cost(mode: Way) -> float | None:
     return sum(known) if known else None
 
 
-def _parts(mode: Way, cost_usd: float | None) -> Parts | None:
+def _parts(mode: ExecutionMode, cost_usd: float | None) -> Parts | None:
     if cost_usd is None:
         return None
     return split_cost(

@@ -12,32 +12,32 @@ from itertools import combinations
 from opus_pipelines.lwm.dependency import Pair, independent
 from opus_pipelines.workflow.task_order import TaskOrder
 
-Told = Callable[[Pair], tuple[float, float]]
+OrderCounts = Callable[[Pair], tuple[float, float]]
 
 
 @dataclass(frozen=True)
 class OrderFacts:
     """The known facts about the order of tasks.
 
-    `told`: how often history has a pair forward and backward. `takes` and `leaves`: the data of each task. `settled`:
-    the pairs with a precedence.
+    `counts`: how often history has a pair forward and backward. `inputs` and `outputs`: the data that each task
+    takes and leaves. `precedence`: the pairs of which the first must come first.
     """
 
-    told: Told
-    takes: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    leaves: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    settled: frozenset[Pair] = frozenset()
+    counts: OrderCounts
+    inputs: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    outputs: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    precedence: frozenset[Pair] = frozenset()
 
     def flows(self, src: str, dst: str) -> frozenset[str]:
         """Returns the data that the first task leaves and the second takes."""
-        return self.leaves.get(src, frozenset()) & self.takes.get(dst, frozenset())
+        return self.outputs.get(src, frozenset()) & self.inputs.get(dst, frozenset())
 
     def waits(self, first: str, second: str) -> bool:
         """Returns whether the second task, done later, waits for the first."""
-        if (first, second) in self.settled or (second, first) in self.settled:
+        if (first, second) in self.precedence or (second, first) in self.precedence:
             return True
         return bool(self.flows(first, second) or self.flows(second, first)) or not independent(
-            *self.told((first, second))
+            *self.counts((first, second))
         )
 
     def required(self, tasks: Sequence[str]) -> list[Pair]:

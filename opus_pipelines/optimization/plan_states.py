@@ -48,14 +48,14 @@ class PlanMove:
 class PlanSpace:
     """All plan states that the search may reach.
 
-    `ways`: the execution modes of every task that may occur. `permitted`: whether a workflow may have these tasks in
+    `execution_modes`: those of every task that may occur. `permitted`: whether a workflow may have these tasks in
     this order. `follows`: whether history has the first task directly before the second. `may_insert`: whether an edit
     may put the second, new task directly behind the first. `limits`: by name, as in `search_limits.stated`. `penalty`:
     EVAL (10), None where it is not measured.
     """
 
     ends: tuple[InputNode, OutputNode]
-    ways: Mapping[str, Sequence[TaskNode]]
+    execution_modes: Mapping[str, Sequence[TaskNode]]
     facts: OrderFacts
     cost: Cost
     reward: Reward
@@ -68,14 +68,14 @@ class PlanSpace:
 
     def table(self, order: TaskOrder) -> PlanTable:
         """Returns every execution mode and every review of the order's tasks."""
-        tasks = {t: self.ways[t] for t in order.tasks}
+        tasks = {t: self.execution_modes[t] for t in order.tasks}
         nodes: tuple[Node, ...] = (self.ends[0], *(options[0] for options in tasks.values()), self.ends[1])
         whole, reviews = with_places(Workflow(nodes, tuple(sorted(order.edges()))), self.reviewers)
         return PlanTable.of(whole, {**tasks, **reviews}, self.cost, self.reward)
 
     def to_workflow(self, state: PlanState) -> Workflow:
         """Returns the plan state as a workflow, not checked."""
-        chosen = [self.ways[t][state.picks.get(t, 0)] for t in state.tasks]
+        chosen = [self.execution_modes[t][state.picks.get(t, 0)] for t in state.tasks]
         plain = Workflow((self.ends[0], *chosen, self.ends[1]), tuple(sorted(state.order.edges())))
         who = {t.id: state.picks.get(review_id(t.id), 0) for t in chosen}
         return with_reviews(
@@ -104,7 +104,7 @@ class PlanSpace:
         first, *rest = (self._title(n) for n in move.nodes)
         match move.kind:
             case "way":
-                modes = self.ways[move.nodes[0]]
+                modes = self.execution_modes[move.nodes[0]]
                 current = modes[state.picks.get(move.nodes[0], 0)]
                 return f"{first}: {modes[move.to].actor.label} instead of {current.actor.label}"
             case "review":
@@ -121,9 +121,9 @@ class PlanSpace:
                 return f"{first} in two: {rest[0]}, then {rest[1]}"
 
     def _title(self, node: str) -> str:
-        if node in self.ways:
-            return repr(self.ways[node][0].title)
-        return f"review of {self.ways[node.removesuffix(review_id(''))][0].title!r}"
+        if node in self.execution_modes:
+            return repr(self.execution_modes[node][0].title)
+        return f"review of {self.execution_modes[node.removesuffix(review_id(''))][0].title!r}"
 
     def _rebuilt(self, state: PlanState, instead: Mapping[str, Tasks]) -> PlanState:
         """Replaces tasks by others in their place.
@@ -149,4 +149,4 @@ def row(table: PlanTable, picks: Mapping[str, int]) -> Picks:
 
 def kind_of(node: str, space: PlanSpace) -> Kind:
     """Returns whether a node with options is a task ("way") or a place for a review ("review")."""
-    return "way" if node in space.ways else "review"
+    return "way" if node in space.execution_modes else "review"

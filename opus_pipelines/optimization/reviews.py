@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from opus_pipelines.core.settings import Cost, Priors
 from opus_pipelines.optimization.node_cost import NodeCost, node_cost
-from opus_pipelines.wkg.graph import Task, Way
+from opus_pipelines.wkg.graph import ExecutionMode, Task
 from opus_pipelines.workflow.constraints import folded
 from opus_pipelines.workflow.model import REVIEW, UNKNOWN, Node, TaskNode, Workflow
 from opus_pipelines.workflow.task_order import review_id
@@ -68,9 +68,9 @@ def history_reviewers(
     The means are weighted by how often each review was done. Only execution modes whose q was counted at least
     `LEAST_CORRECTIONS` times are used. Their basis is `estimated`, because those reviews were of other work.
     """
-    groups: dict[tuple[str, str | None], list[tuple[Way, NodeCost]]] = {}
+    groups: dict[tuple[str, str | None], list[tuple[ExecutionMode, NodeCost]]] = {}
     for task in tasks:
-        for mode in task.ways if is_review(task) else ():
+        for mode in task.execution_modes if is_review(task) else ():
             if (
                 mode.actor_kind is None
                 or mode.q_n < LEAST_CORRECTIONS
@@ -85,11 +85,11 @@ def history_reviewers(
     ]
 
 
-def _reviewer(kind: str, model: str | None, reviews: Sequence[tuple[Way, NodeCost]]) -> TaskNode:
+def _reviewer(kind: str, model: str | None, reviews: Sequence[tuple[ExecutionMode, NodeCost]]) -> TaskNode:
     weights = [mode.implementations for mode, _ in reviews]
 
     def mean(figure: str) -> float | None:
-        """Over the ways that know it."""
+        """Over the modes that know it."""
         known = [
             (w, float(value))
             for w, (_, c) in zip(weights, reviews, strict=True)

@@ -39,8 +39,8 @@ class Variations:
 
         Only the variations that earn most are changed once more.
         """
-        table = refiner.table(plan.draft.order)
-        base = row(table, plan.draft.picks)
+        table = refiner.table(plan.state.order)
+        base = row(table, plan.state.picks)
         changes = [
             (i, to)
             for i, options in enumerate(table.options.values())
@@ -74,8 +74,8 @@ class Variations:
 
     def moves(self, number: int) -> list[PlanMove]:
         """Returns the changes that lead to one variation."""
-        table = self.refiner.table(self.found.draft.order)
-        base = row(table, self.found.draft.picks)
+        table = self.refiner.table(self.found.state.order)
+        base = row(table, self.found.state.picks)
         chosen = self.picks[number]
         return [
             PlanMove(kind_of(n, self.refiner.space), (n,), int(chosen[i]))
@@ -89,7 +89,7 @@ class Variations:
 
         The step is None for a review that is absent.
         """
-        options: Sequence[Sequence[TaskNode]] = list(self.refiner.table(self.found.draft.order).options.values())
+        options: Sequence[Sequence[TaskNode]] = list(self.refiner.table(self.found.state.order).options.values())
         flat = [
             None if number == 0 and node.kind == REVIEW else step_of(node)
             for nodes in options

@@ -12,8 +12,8 @@ What is believed of the figures of a workflow's nodes: Beta posteriors of p and 
 be off.
 
 The rules are this project's own. p and q have the node's figure as their mean, and are as sure as the estimator's
-interval of the way says (wkg/estimates), less what it is too sure by; where a snapshot has no interval, as the way's
-count and `priors.strength` pseudo-counts; without a way, as those alone.
+interval of the mode says (wkg/estimates), less what it is too sure by; where a snapshot has no interval, as the mode's
+count and `priors.strength` pseudo-counts; without a mode, as those alone.
 """
 
 import math
@@ -27,12 +27,12 @@ from opus_pipelines.evaluation.batch import Figures, Floats, evaluate_batch
 from opus_pipelines.evaluation.uncertainty import Posterior, Share, beats, interval, worth_draws
 from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.ranking_context import Candidate, Confidence, RankingContext
-from opus_pipelines.wkg.graph import Way
+from opus_pipelines.wkg.graph import ExecutionMode
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 # An estimate drawn to a pool that was learned from the same counts looks surer than it is (empirical Bayes): of its 95
 # % intervals of p
-# .914 held the truth (models' ways, six samples), so they are taken for what they were. This is the normal quantile of
+# .914 held the truth (models' modes, six samples), so they are taken for what they were. This is the normal quantile of
 # .957.
 LEARNED_Z = 1.717
 GUESSED_DOINGS = 2.0  # pseudo-counts behind a spread: doings that lie as far apart as an exponential's, their mean
@@ -44,20 +44,20 @@ def posteriors_of(workflow: Workflow, prices: Prices, priors: Priors) -> dict[st
     """
     found = {}
     for node in workflow.tasks:
-        way = prices.known_way(node)
-        if way is not None or not node.is_review:
-            found[node.id] = posterior_of(node, way or Way(), priors)
+        mode = prices.known_mode(node)
+        if mode is not None or not node.is_review:
+            found[node.id] = posterior_of(node, mode or ExecutionMode(), priors)
     return found
 
 
-def posterior_of(node: TaskNode, way: Way, priors: Priors) -> Posterior:
-    """A node that does its task in this way. A cost that is a time at a price is as far off as that time."""
+def posterior_of(node: TaskNode, mode: ExecutionMode, priors: Priors) -> Posterior:
+    """A node that does its task in this mode. A cost that is a time at a price is as far off as that time."""
     return Posterior(
-        share(node.p, way.p_n, way.p_lower, way.p_upper, priors),
-        share(node.q, way.q_n, way.q_lower, way.q_upper, priors),
-        of_mean(node.cost_usd + node.imputed_usd, way.cost_usd_deviation, way.cost_n),
-        of_mean(node.duration_ms, way.duration_ms_deviation, way.duration_n),
-        paid_by_time=node.cost_basis in ("rate", "prior") and not way.cost_n,
+        share(node.p, mode.p_n, mode.p_lower, mode.p_upper, priors),
+        share(node.q, mode.q_n, mode.q_lower, mode.q_upper, priors),
+        of_mean(node.cost_usd + node.imputed_usd, mode.cost_usd_deviation, mode.cost_n),
+        of_mean(node.duration_ms, mode.duration_ms_deviation, mode.duration_n),
+        paid_by_time=node.cost_basis in ("rate", "prior") and not mode.cost_n,
     )
 
 

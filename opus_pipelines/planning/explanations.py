@@ -17,11 +17,11 @@ TIGHT = 0.01  # share of a limit that is left, below which it is called tight
 
 def explain_choices(refiner: LocalSearch, found: RefinedPlan) -> tuple[Edit, ...]:
     """Returns what each review adds to the worth, and each execution mode that is not the cheapest of its task."""
-    table = refiner.table(found.draft.order)
-    mine = row(table, found.draft.picks)
+    table = refiner.table(found.state.order)
+    mine = row(table, found.state.picks)
     instead: list[tuple[str, int, int]] = []
     for i, (name, options) in enumerate(table.options.items()):
-        if any(node.imputed_usd for node in options):  # what a way of unknown cost would save is not known
+        if any(node.imputed_usd for node in options):  # what a mode of unknown cost would save is not known
             continue
         costs = [_usd(node, refiner.space) for node in options]
         cheapest = costs.index(min(costs))
@@ -36,7 +36,7 @@ def explain_choices(refiner: LocalSearch, found: RefinedPlan) -> tuple[Edit, ...
     return tuple(
         Edit(
             kind_of(name, refiner.space),
-            _said(name, found.draft, refiner.space, other),
+            _said(name, found.state, refiner.space, other),
             float(rewards[-1] - rewards[n]),
         )
         for n, (name, _, other) in enumerate(instead)
@@ -45,17 +45,17 @@ def explain_choices(refiner: LocalSearch, found: RefinedPlan) -> tuple[Edit, ...
 
 def binding(refiner: LocalSearch, found: RefinedPlan) -> tuple[str, ...]:
     """Names the limits without which these tasks in this shape would earn more, and limits that are nearly reached."""
-    space, table = refiner.space, refiner.table(found.draft.order)
-    if not space.limits or not found.keeps:
+    space, table = refiner.space, refiner.table(found.state.order)
+    if not space.limits or not found.keeps_limits:
         return ()
 
     def lost_usd(limits: Mapping[str, float]) -> float:
-        picks, _ = refiner.best(table, limits)
+        picks, _ = refiner.best_picks(table, limits)
         return float(table.scored(picks[None, :]).worth[0]) - found.worth
 
     said, step = [], space.reward.quantum_usd
     is_bound = lost_usd({}) > step
-    values = _values(table.scored(row(table, found.draft.picks)[None, :]))
+    values = _values(table.scored(row(table, found.state.picks)[None, :]))
     for name, limit in space.limits.items():
         lost = lost_usd({n: x for n, x in space.limits.items() if n != name}) if is_bound else 0.0
         if lost > step:
@@ -80,8 +80,8 @@ def _usd(node: TaskNode, space: PlanSpace) -> float:
 
 def _said(name: str, draft: PlanState, space: PlanSpace, other: int) -> str:
     pick = draft.picks.get(name, 0)
-    if name in space.ways:
-        ways = space.ways[name]
-        return f"{ways[0].title!r} by {ways[pick].actor.label} instead of {ways[other].actor.label}"
+    if name in space.execution_modes:
+        modes = space.execution_modes[name]
+        return f"{modes[0].title!r} by {modes[pick].actor.label} instead of {modes[other].actor.label}"
     task = next(t for t in draft.tasks if name.startswith(t))
-    return f"review of {space.ways[task][0].title!r} by {space.reviewers[pick - 1].actor.label}"
+    return f"review of {space.execution_modes[task][0].title!r} by {space.reviewers[pick - 1].actor.label}"

@@ -39,7 +39,7 @@ class PlanCacheKey:
     """All that decides which plans are best for the tasks of a Workflow Graph; keys with the same content are equal.
 
     Attributes:
-        ways: the execution modes of each task, in order of the tasks' ids.
+        execution_modes: those of each task, in order of the tasks' ids.
         known: what the WKG knows of these tasks, in the same order.
         gain_usd: the stated gain in USD; None where none is stated.
         weights: cost, Reward, scores and priors, as JSON.
@@ -49,14 +49,14 @@ class PlanCacheKey:
         required: groups of tasks; a plan must have one task of each.
         forbidden: tasks that no plan may have.
         exclusive: groups of options; a plan may have tasks of one option of a group.
-        settled: pairs (a, b) of tasks such that a must come before b.
-        free: pairs of tasks that history shows independent.
+        precedence: pairs (a, b) of tasks such that a must come before b.
+        independent: pairs of tasks that history shows independent.
         edges: pairs of tasks that follow each other in the Workflow Graph.
         is_needed: whether any critical task is known.
         wkg: identity of the WKG's edges.
     """
 
-    ways: tuple[tuple[TaskNode, ...], ...]
+    execution_modes: tuple[tuple[TaskNode, ...], ...]
     known: tuple[Task, ...]
     gain_usd: float | None
     weights: tuple[str, ...]
@@ -66,8 +66,8 @@ class PlanCacheKey:
     required: tuple[Group, ...]
     forbidden: Group
     exclusive: tuple[tuple[Group, ...], ...]
-    settled: frozenset[Pair]
-    free: frozenset[Pair]
+    precedence: frozenset[Pair]
+    independent: frozenset[Pair]
     edges: frozenset[Pair]
     is_needed: bool
     wkg: int
@@ -118,7 +118,7 @@ class PlanCache:
         self.refiner = LocalSearch(
             PlanSpace(
                 (InputNode(INPUT, INPUT_TITLE), OutputNode(OUTPUT, "Client output", key.gain_usd)),
-                {found[0].task_id: found for found in key.ways},
+                {found[0].task_id: found for found in key.execution_modes},
                 _facts(key),
                 key.cost,
                 key.settings.reward,
@@ -131,10 +131,10 @@ class PlanCache:
             )
         )
         keep = lru_cache(KEPT)
-        self.chosen = keep(lambda tasks, picks: self.refiner.chosen(tasks, dict(picks)))
-        self.refined = keep(self._refined)
-        self.moved = keep(self.refiner.moved)
-        self.workflow = keep(lambda found: self.refiner.workflow(found.draft))
+        self.initial_plan = keep(lambda tasks, picks: self.refiner.initial_plan(tasks, dict(picks)))
+        self.refine = keep(self._refine)
+        self.apply_moves = keep(self.refiner.apply_moves)
+        self.workflow = keep(lambda found: self.refiner.workflow(found.state))
         self.choices = keep(lambda found: explain_choices(self.refiner, found))
         self.binding = keep(lambda found: binding(self.refiner, found))
         self.variations = keep(lambda found, most: Variations.of(self.refiner, found, most))
@@ -142,11 +142,11 @@ class PlanCache:
         self.worth = keep(self._worth)
         self.measured = keep(self._measured)
 
-    def _refined(self, found: RefinedPlan, taken: frozenset[Group]) -> RefinedPlan:
+    def _refine(self, found: RefinedPlan, taken: frozenset[Group]) -> RefinedPlan:
         """Refines a plan by every small edit that helps; no edit leads to a set of tasks that is `taken`."""
         space = self.refiner.space
         free = replace(space, permitted=lambda tasks: frozenset(tasks) not in taken and self._permitted(tasks))
-        return replace(self.refiner, space=free).refined(found)
+        return replace(self.refiner, space=free).refine(found)
 
     def _worth(self, workflow: Workflow) -> Evaluation:
         return evaluate(workflow, self.key.cost, self.key.settings.reward)
@@ -171,7 +171,7 @@ class PlanCache:
             bool(present)
             and not present & key.forbidden
             and all(group & present for group in key.required)
-            and not violates(tasks, key.settled)
+            and not violates(tasks, key.precedence)
             and all(sum(not option.isdisjoint(present) for option in group) < 2 for group in key.exclusive)
         )
 
@@ -183,10 +183,10 @@ def plan_cache_of(key: PlanCacheKey) -> PlanCache:
 
 
 def _facts(key: PlanCacheKey) -> OrderFacts:
-    both = dict.fromkeys(key.free, (1.0, 1.0))
+    both = dict.fromkeys(key.independent, (1.0, 1.0))
     return OrderFacts(
         lambda pair: both.get(pair, (1.0, 0.0)),
         {t.task_id: frozenset(t.inputs) for t in key.known},
         {t.task_id: frozenset(t.outputs) for t in key.known},
-        key.settled,
+        key.precedence,
     )

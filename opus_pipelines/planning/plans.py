@@ -29,7 +29,7 @@ class Planner:
         """Returns the best shape, execution modes and reviews for the tasks of a proposal."""
         nodes = self.context.draft.prices.nodes
         picks = tuple((t, nodes[t].index(node)) for t, node in proposal.nodes.items())
-        return self._plan(self.cache.chosen(proposal.tasks, picks), proposal.gap, proposal.notes)
+        return self._plan(self.cache.initial_plan(proposal.tasks, picks), proposal.gap, proposal.notes)
 
     def decided(self, content: WorkflowContent) -> tuple[Plan, tuple[str, ...]]:
         """Returns the workflow that a person chose, without refinement, and what had to be changed in it.
@@ -56,7 +56,7 @@ class Planner:
                     f"the review of {self.context.draft.prices.nodes[task][0].title!r} is left out: "
                     f"{actor.label} reviews no more"
                 )
-        made = self._plan(self.cache.refiner.start(PlanState(content.order, picks)), None, ())
+        made = self._plan(self.cache.refiner.evaluate_state(PlanState(content.order, picks)), None, ())
         return replace(made, is_refined=True), tuple(changes)
 
     def refined(self, plan: Plan) -> Plan:
@@ -66,8 +66,8 @@ class Planner:
         """
         if plan.found is None:
             return plan
-        found = self.cache.refined(plan.found, frozenset(self.taken))
-        self.taken.add(frozenset(found.draft.tasks))
+        found = self.cache.refine(plan.found, frozenset(self.taken))
+        self.taken.add(frozenset(found.state.tasks))
         made = self._plan(found, plan.gap, plan.notes)
         return replace(made, is_refined=True, choices=self.cache.choices(found), binding=self.cache.binding(found))
 
@@ -77,7 +77,7 @@ class Planner:
         The changes count as one edit, which lowers the Reward.
         """
         assert plan.found is not None
-        found = self.cache.moved(plan.found, tuple(moves))
+        found = self.cache.apply_moves(plan.found, tuple(moves))
         made = self._plan(replace(found, exact=False), plan.gap, plan.notes)
         last = replace(made.edits[-1], kind=SWAP)
         worth_it = tuple(choice for choice in self.cache.choices(found) if choice.earned > 0)
@@ -89,7 +89,7 @@ class Planner:
         worth, measured = self.cache.worth(workflow), self.cache.measured(workflow)
         return Plan(
             workflow,
-            found.draft.tasks,
+            found.state.tasks,
             edits,
             found.exact,
             gap,

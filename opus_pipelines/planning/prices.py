@@ -1,7 +1,4 @@
-"""The figures of every task of a Workflow Graph in each way it has been done, LWM (12): computed once an intake.
-
-The ways of carrying out a task.
-"""
+"""The figures of every task of a Workflow Graph in each of its execution modes, LWM (12): computed once an intake."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,51 +6,52 @@ from dataclasses import dataclass
 from opus_pipelines.core.settings import Cost, Settings
 from opus_pipelines.optimization.imputed_figures import imputed_usd
 from opus_pipelines.optimization.node_cost import NodeCost, node_cost
-from opus_pipelines.wkg.graph import Task, Way, WorkGraph
+from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.model import TaskNode
 
 
-def ways_of(task: Task) -> tuple[Way, ...]:
+def execution_modes_of(task: Task) -> tuple[ExecutionMode, ...]:
     """Returns the execution modes of a task, most frequent first; ties by actor kind, model and group.
 
     A task that was never carried out has one mode of which nothing is known.
     """
-    return tuple(sorted(task.ways, key=_order)) or (Way(),)
+    return tuple(sorted(task.execution_modes, key=_order)) or (ExecutionMode(),)
 
 
-def _order(way: Way) -> tuple[int, str, str, str]:
-    return -way.implementations, way.actor_kind or "", way.model or "", way.actor_group or ""
+def _order(mode: ExecutionMode) -> tuple[int, str, str, str]:
+    return -mode.implementations, mode.actor_kind or "", mode.model or "", mode.actor_group or ""
 
 
 @dataclass(frozen=True)
 class Prices:
     """The execution modes of each task, most frequent first, with cost and node; the three lists run in parallel."""
 
-    ways: dict[str, tuple[Way, ...]]
+    execution_modes: dict[str, tuple[ExecutionMode, ...]]
     costs: dict[str, tuple[NodeCost, ...]]
     nodes: dict[str, tuple[TaskNode, ...]]
 
     @classmethod
     def of(cls, graph: WorkGraph, tasks: Collection[str], cost: Cost, settings: Settings) -> "Prices":
-        """Every way of these tasks."""
-        ways = {t: ways_of(graph.tasks[t]) for t in sorted(tasks)}
+        """Every execution mode of these tasks."""
+        modes = {t: execution_modes_of(graph.tasks[t]) for t in sorted(tasks)}
         costs = {
-            t: tuple(node_cost(graph.tasks[t], way, cost, settings.priors) for way in found)
-            for t, found in ways.items()
+            t: tuple(node_cost(graph.tasks[t], mode, cost, settings.priors) for mode in found)
+            for t, found in modes.items()
         }
         instead = imputed_usd(costs, cost)
         nodes = {
-            t: tuple(_node(graph, t, *way) for way in zip(ways[t], costs[t], instead[t], strict=True)) for t in ways
+            t: tuple(_node(graph, t, *parts) for parts in zip(modes[t], costs[t], instead[t], strict=True))
+            for t in modes
         }
-        return cls(ways, costs, nodes)
+        return cls(modes, costs, nodes)
 
-    def known_way(self, node: TaskNode) -> Way | None:
+    def known_mode(self, node: TaskNode) -> ExecutionMode | None:
         """Returns the execution mode of history that a node has; None where history does not know it."""
-        ways = self.ways.get(node.task_id, ())
-        return next((way for way in ways if way.actor == node.actor), None)
+        modes = self.execution_modes.get(node.task_id, ())
+        return next((mode for mode in modes if mode.actor == node.actor), None)
 
 
-def _node(graph: WorkGraph, task: str, way: Way, figures: NodeCost, instead_usd: float) -> TaskNode:
+def _node(graph: WorkGraph, task: str, mode: ExecutionMode, figures: NodeCost, instead_usd: float) -> TaskNode:
     known = graph.tasks[task]
     return TaskNode(
         task,
@@ -70,13 +68,13 @@ def _node(graph: WorkGraph, task: str, way: Way, figures: NodeCost, instead_usd:
         figures.cost_basis,
         figures.duration_ms or 0.0,
         figures.duration_basis,
-        way.memory_gb or 0.0,
-        way.threads or 0.0,
-        way.actor_kind,
-        way.model,
-        actor_group=way.actor_group,
+        mode.memory_gb or 0.0,
+        mode.threads or 0.0,
+        mode.actor_kind,
+        mode.model,
+        actor_group=mode.actor_group,
         inputs=known.inputs,
         outputs=known.outputs,
-        instructions=way.instructions or known.instructions,
+        instructions=mode.instructions or known.instructions,
         imputed_usd=instead_usd,
     )

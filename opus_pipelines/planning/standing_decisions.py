@@ -174,7 +174,7 @@ def signature_of(candidate: "Candidate") -> tuple[Any, ...]:
     """Returns the signature of a candidate, which compares with `WorkflowContent.signature`."""
     steps = candidate.steps
     if candidate.plan.found is not None:
-        return steps, frozenset(candidate.plan.found.draft.order.pairs())
+        return steps, frozenset(candidate.plan.found.state.order.pairs())
     return steps, frozenset(WorkflowContent(candidate.tasks, _waits(candidate), {}).order.pairs())
 
 

@@ -17,7 +17,7 @@ from opus_pipelines.intakes.elements import Element
 from opus_pipelines.lwm.procedure_index import ProcedureIndex
 from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep, parse_procedure, texts_to_embed
 from opus_pipelines.retrieval.routing import Router
-from opus_pipelines.wkg.graph import Task, Way, WorkGraph
+from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 
 EXPLAINED_SHARE = 0.3  # of the part's sentences that must be understood for it to decide
 SIMILAR_SHARE = 0.5  # of the sentences of prose that must be like history's for it to count
@@ -136,7 +136,7 @@ def _task(step: ProcedureStep, like: Task | None) -> Task:
         p_n=0,
         q_basis=_as_estimate(like.q, like.q_basis),
         q_n=0,
-        ways=tuple(_way(way) for way in like.ways[:1]),
+        execution_modes=tuple(_as_new_mode(mode) for mode in like.execution_modes[:1]),
     )
 
 
@@ -145,7 +145,7 @@ def _as_estimate(value: float | None, basis: str | None) -> str | None:
     return None if value is None else "prior" if basis == "prior" else "estimated"
 
 
-def _way(like: Way) -> Way:
+def _as_new_mode(like: ExecutionMode) -> ExecutionMode:
     return replace(
         like,
         implementations=0,

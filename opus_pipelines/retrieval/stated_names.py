@@ -43,7 +43,7 @@ def refuse_unknown_tasks(
 
 def refuse_unknown_prices(cost: Cost, graph: WorkGraph) -> None:
     """Raise SettingsError where a price names no actor kind, and no role or AI model of history."""
-    known = {name for task in graph.tasks.values() for way in task.ways for name in way.actor if name}
+    known = {name for task in graph.tasks.values() for mode in task.execution_modes for name in mode.actor if name}
     folded_names = {name.casefold() for name in known} | set(KINDS)
     unknown = [
         f"{table} states {name!r}, which is no actor kind ({', '.join(KINDS)}) and no role or AI model of history;"

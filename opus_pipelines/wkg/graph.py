@@ -1,4 +1,4 @@
-"""The Work Knowledge Graph in memory, as generation and optimisation walk it: tasks, directed edges, ways."""
+"""The Work Knowledge Graph in memory, as generation and planning walk it: tasks, directed edges, execution modes."""
 
 import math
 from collections import defaultdict
@@ -11,8 +11,8 @@ from opus_pipelines.workflow.model import Actor
 
 
 @dataclass(frozen=True)
-class Way:
-    """One way of carrying out a task: who does it, how well, at what cost and time. None means unknown."""
+class ExecutionMode:
+    """One execution mode of a task: who does it, how well, at what cost and time. None means unknown."""
 
     actor_kind: str | None = None
     model: str | None = None
@@ -50,7 +50,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Task:
-    """One node. `ways` come most frequent first."""
+    """One node. `execution_modes` come most frequent first."""
 
     task_id: str
     title: str
@@ -69,7 +69,7 @@ class Task:
     q_basis: str | None = None
     q_n: int = 0
     community: str | None = None
-    ways: tuple[Way, ...] = ()
+    execution_modes: tuple[ExecutionMode, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -114,17 +114,19 @@ class WorkGraph:
 
 def load(folder: Path, lambda_: float, gamma_unit: str = "transition") -> WorkGraph:
     """The graph of one snapshot's folder; lambda and unit are the manifest's."""
-    ways: dict[str, list[Way]] = defaultdict(list)
-    names = {f for f in Way.__dataclass_fields__ if f != "instructions"}
+    modes: dict[str, list[ExecutionMode]] = defaultdict(list)
+    names = {f for f in ExecutionMode.__dataclass_fields__ if f != "instructions"}
     for row in read_table(WAYS, folder / "task_implementations").to_pylist():
-        ways[row["task_id"]].append(Way(instructions=tuple(row["instructions"] or ()), **{n: row[n] for n in names}))
+        modes[row["task_id"]].append(
+            ExecutionMode(instructions=tuple(row["instructions"] or ()), **{n: row[n] for n in names})
+        )
     lists = {"instructions", "inputs", "outputs", "industries", "clients"}
-    names = set(Task.__dataclass_fields__) - lists - {"ways", "activity_kind"}
+    names = set(Task.__dataclass_fields__) - lists - {"execution_modes", "activity_kind"}
     order = lambda w: (-w.implementations, str(w.actor_kind), str(w.model), str(w.actor_group))
     tasks = [
         Task(
             **{n: row[n] for n in names} | {n: tuple(row[n] or ()) for n in lists},
-            ways=tuple(sorted(ways[row["task_id"]], key=order)),
+            execution_modes=tuple(sorted(modes[row["task_id"]], key=order)),
             activity_kind=row["activity_kind"] or "step",  # a snapshot of an older version says nothing
         )
         for row in read_table(TASKS, folder / "tasks").to_pylist()

@@ -52,11 +52,6 @@ class TaskOrder:
         n = len(self.tasks)
         return [(self.tasks[i], self.tasks[j]) for i in range(n) for j in range(i + 1, n) if not self.after[i] >> j & 1]
 
-    def has_pairs(self, pairs: Iterable[Pair]) -> bool:
-        """Returns whether the second task of every pair waits for the first."""
-        place = {t: i for i, t in enumerate(self.tasks)}
-        return all(self.after[place[a]] >> place[b] & 1 for a, b in pairs)
-
     def without_wait(self, a: str, b: str) -> "TaskOrder":
         """Returns the order without one direct wait; all other waits stay."""
         i, j = self.tasks.index(a), self.tasks.index(b)

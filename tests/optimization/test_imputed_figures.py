@@ -17,7 +17,7 @@ from opus_pipelines.optimization.label_search import best_paths
 from opus_pipelines.optimization.node_cost import NodeCost, node_cost
 from opus_pipelines.optimization.problem import Limit, Problem
 from opus_pipelines.planning.prices import Prices
-from opus_pipelines.wkg.graph import Task, Way, WorkGraph
+from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 from opus_pipelines.workflow.task_order import INPUT, OUTPUT
 
@@ -28,7 +28,7 @@ TABLES = st.dictionaries(
 
 
 def cost_of(usd: float | None, ms: float | None = None) -> NodeCost:
-    way = Way("human", implementations=3, cost_usd_mean=usd, duration_ms_mean=ms)
+    way = ExecutionMode("human", implementations=3, cost_usd_mean=usd, duration_ms_mean=ms)
     return node_cost(Task("t", "T"), way, Cost(), Priors())
 
 
@@ -69,7 +69,13 @@ def test_unknown_time_counts_where_time_has_a_price():
 def nodes_of(**costs: float | None) -> dict[str, list[TaskNode]]:
     graph = WorkGraph.of(
         [
-            Task(t, t, ways=(Way("human", implementations=9, cost_usd_mean=x, p=1.0, p_n=9, q=0.0, q_n=9),))
+            Task(
+                t,
+                t,
+                execution_modes=(
+                    ExecutionMode("human", implementations=9, cost_usd_mean=x, p=1.0, p_n=9, q=0.0, q_n=9),
+                ),
+            )
             for t, x in costs.items()
         ],
         [],

@@ -63,25 +63,27 @@ def random_space(
 
 
 def start(space: PlanSpace) -> PlanState:
-    return PlanState(TaskOrder.chain(tuple(space.ways)))
+    return PlanState(TaskOrder.chain(tuple(space.execution_modes)))
 
 
 def refined(space: PlanSpace) -> tuple[LocalSearch, RefinedPlan, RefinedPlan]:
     refiner = LocalSearch(space)
     begin = start(space)
-    return refiner, refiner.start(begin), refiner.refined(refiner.chosen(begin.tasks, {}))
+    return refiner, refiner.evaluate_state(begin), refiner.refine(refiner.initial_plan(begin.tasks, {}))
 
 
 def shapes(space: PlanSpace) -> Iterator[TaskOrder]:
     """Every partial order between what is required and the chain."""
-    seen, waiting = set(), [TaskOrder.chain(tuple(space.ways))]
-    required = space.facts.required(tuple(space.ways))
+    seen, waiting = set(), [TaskOrder.chain(tuple(space.execution_modes))]
+    required = space.facts.required(tuple(space.execution_modes))
     while waiting:
         order = waiting.pop()
         if order not in seen:
             seen.add(order)
             yield order
-            waiting += [freed for pair in order.covers() if (freed := order.without_wait(*pair)).has_pairs(required)]
+            waiting += [
+                freed for pair in order.covers() if set(required) <= set((freed := order.without_wait(*pair)).pairs())
+            ]
 
 
 def brute(space: PlanSpace, orders: list[TaskOrder], limit: float = float("inf")) -> float:
@@ -104,7 +106,7 @@ def test_the_reward_never_falls_and_the_steps_add_up_to_the_gain(
     refiner, begin, end = refined(space)
     assert end.worth >= begin.worth - 1e-9
     assert sum(step.earned for step in end.steps) == pytest.approx(end.worth - begin.worth, abs=1e-9)
-    made = evaluate(refiner.workflow(end.draft), space.cost, space.reward)
+    made = evaluate(refiner.workflow(end.state), space.cost, space.reward)
     assert made.worth == pytest.approx(end.worth, abs=1e-9)
 
 
@@ -113,13 +115,13 @@ def test_the_reward_never_falls_and_the_steps_add_up_to_the_gain(
 def test_the_moves_one_after_the_other_make_the_workflow(seed: int, tasks: int, hourly: float) -> None:
     space = random_space(seed, tasks, hourly)
     refiner, begin, end = refined(space)
-    draft, reward = begin.draft, begin.worth
+    draft, reward = begin.state, begin.worth
     for step in end.steps:
         for move in step.moves:
             draft = space.apply(move, draft)
         reward += step.earned
         assert reward == pytest.approx(evaluate(refiner.workflow(draft), space.cost, space.reward).reward_usd, abs=1e-9)
-    assert refiner.workflow(draft) == refiner.workflow(end.draft)
+    assert refiner.workflow(draft) == refiner.workflow(end.state)
 
 
 @settings(max_examples=40, deadline=None)
@@ -127,12 +129,12 @@ def test_the_moves_one_after_the_other_make_the_workflow(seed: int, tasks: int, 
 def test_what_must_wait_waits_in_a_well_formed_workflow_of_the_same_tasks(seed: int, tasks: int, hourly: float) -> None:
     space = random_space(seed, tasks, hourly)
     refiner, _, end = refined(space)
-    workflow = refiner.workflow(end.draft)
+    workflow = refiner.workflow(end.state)
     assert validate(workflow) == []
-    assert {t.id for t in workflow.tasks if t.kind == "task"} == set(space.ways)
-    assert end.draft.order.has_pairs(space.facts.required(tuple(space.ways)))
+    assert {t.id for t in workflow.tasks if t.kind == "task"} == set(space.execution_modes)
+    assert set(space.facts.required(tuple(space.execution_modes))) <= set(end.state.order.pairs())
     place = {node: i for i, node in enumerate(workflow.topological())}
-    assert all(place[a] < place[b] for a, b in space.facts.required(tuple(space.ways)))
+    assert all(place[a] < place[b] for a, b in space.facts.required(tuple(space.execution_modes)))
 
 
 @settings(max_examples=25, deadline=None)
@@ -140,9 +142,9 @@ def test_what_must_wait_waits_in_a_well_formed_workflow_of_the_same_tasks(seed: 
 def test_exact_means_no_other_ways_and_reviews_earn_more(seed: int, tasks: int, hourly: float, inference: str) -> None:
     space = random_space(seed, tasks, hourly, inference)
     refiner = LocalSearch(space)
-    found = refiner.chosen(tuple(space.ways), {})
+    found = refiner.initial_plan(tuple(space.execution_modes), {})
     if found.exact:
-        assert found.worth == pytest.approx(brute(space, [found.draft.order]), abs=1e-9)
+        assert found.worth == pytest.approx(brute(space, [found.state.order]), abs=1e-9)
 
 
 @pytest.mark.long
@@ -165,17 +167,17 @@ def test_shapes_ways_and_reviews_together_are_near_the_optimum() -> None:
 def test_where_time_is_free_no_shape_earns_more_than_the_chain(seed: int, tasks: int) -> None:
     """The law behind looking at shapes only where time counts: in the product form, with p at least q."""
     space = replace(random_space(seed, tasks), reviewers=())
-    assert brute(space, list(shapes(space))) <= brute(space, [TaskOrder.chain(tuple(space.ways))]) + 1e-9
+    assert brute(space, list(shapes(space))) <= brute(space, [TaskOrder.chain(tuple(space.execution_modes))]) + 1e-9
 
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 4), st.floats(0, 8))
 def test_a_limit_is_kept_wherever_a_choice_keeps_it(seed: int, tasks: int, limit: float) -> None:
     space = random_space(seed, tasks, limit=limit)
-    best = brute(space, [TaskOrder.chain(tuple(space.ways))], limit)
-    found = LocalSearch(space).chosen(tuple(space.ways), {})
-    assert found.keeps == (best > -float("inf"))
-    if found.keeps:
+    best = brute(space, [TaskOrder.chain(tuple(space.execution_modes))], limit)
+    found = LocalSearch(space).initial_plan(tuple(space.execution_modes), {})
+    assert found.keeps_limits == (best > -float("inf"))
+    if found.keeps_limits:
         assert found.worth == pytest.approx(best, abs=1e-9)
 
 
@@ -188,17 +190,17 @@ def task(
 
 
 def space_of(*nodes: TaskNode, facts: OrderFacts = FREE, **more: Any) -> PlanSpace:
-    given_facts = replace(facts, leaves={n.id: frozenset(n.outputs) for n in nodes})
+    given_facts = replace(facts, outputs={n.id: frozenset(n.outputs) for n in nodes})
     return PlanSpace(ENDS, {n.id: (n,) for n in nodes}, given_facts, Cost(), Reward(), **more)
 
 
 def test_steps_go_side_by_side_where_time_is_dear() -> None:
     space = replace(space_of(task("a", 1.0, hours=2), task("b", 1.0, hours=2)), cost=Cost(usd_per_hour_of_duration=1.0))
-    end = LocalSearch(space).chosen(("a", "b"), {})
+    end = LocalSearch(space).initial_plan(("a", "b"), {})
     assert [(s.kind, s.what) for s in end.steps] == [("parallel", "'B' no longer waits for 'A'")]
     chain, side_by_side = 0.955 + 0.1 * 0.045, 0.955 * 0.955
     assert end.steps[0].earned == pytest.approx(30 * (side_by_side - chain) + 2.0)
-    assert LocalSearch(space).workflow(end.draft).edges == (
+    assert LocalSearch(space).workflow(end.state).edges == (
         ("a", "output"),
         ("b", "output"),
         ("input", "a"),
@@ -208,24 +210,24 @@ def test_steps_go_side_by_side_where_time_is_dear() -> None:
 
 def test_steps_go_side_by_side_where_the_chain_takes_too_long() -> None:
     space = space_of(task("a", hours=2), task("b", hours=2), limits={"max_duration_hours": 3.0})
-    end = LocalSearch(space).chosen(("a", "b"), {})
-    assert end.keeps
-    assert end.draft.order.pairs() == []
+    end = LocalSearch(space).initial_plan(("a", "b"), {})
+    assert end.keeps_limits
+    assert end.state.order.pairs() == []
     assert end.steps[0].earned < 0  # what the limit costs
 
 
 def test_a_step_that_history_does_without_is_dropped_unless_it_is_needed() -> None:
     space = space_of(task("a"), task("b", p=0.7), task("c"), follows=lambda a, b: (a, b) == ("a", "c"))
     refiner = LocalSearch(space)
-    end = refiner.refined(refiner.chosen(("a", "b", "c"), {}))
-    assert end.draft.tasks == ("a", "c")
+    end = refiner.refine(refiner.initial_plan(("a", "b", "c"), {}))
+    assert end.state.tasks == ("a", "c")
     assert [(s.kind, s.what) for s in end.steps] == [("drop", "'B': left out")]
     needed = LocalSearch(replace(space, permitted=lambda tasks: "b" in tasks))
-    assert needed.refined(needed.chosen(("a", "b", "c"), {})).draft.tasks == ("a", "b", "c")
+    assert needed.refine(needed.initial_plan(("a", "b", "c"), {})).state.tasks == ("a", "b", "c")
 
 
 def test_a_step_whose_data_others_take_is_not_dropped() -> None:
-    facts = OrderFacts(FREE.told, takes={"c": frozenset({"note"})})
+    facts = OrderFacts(FREE.counts, inputs={"c": frozenset({"note"})})
     space = space_of(
         task("a"),
         task("b", p=0.7, leaves=("note",)),
@@ -235,26 +237,26 @@ def test_a_step_whose_data_others_take_is_not_dropped() -> None:
         permitted=lambda t: "c" in t,
     )
     refiner = LocalSearch(space)
-    assert refiner.refined(refiner.chosen(("a", "b", "c"), {})).draft.tasks == ("b", "c")
+    assert refiner.refine(refiner.initial_plan(("a", "b", "c"), {})).state.tasks == ("b", "c")
 
 
 def test_two_steps_become_one_only_where_history_has_a_task_that_leaves_what_both_leave() -> None:
     a, b, both = task("a", leaves=("x",)), task("b", leaves=("y",)), task("both", p=0.99, leaves=("x", "y", "z"))
     refiner = LocalSearch(space_of(a, b, both))
-    end = refiner.refined(refiner.chosen(("a", "b"), {}))
-    assert end.draft.tasks == ("both",)
+    end = refiner.refine(refiner.initial_plan(("a", "b"), {}))
+    assert end.state.tasks == ("both",)
     assert end.steps[0].kind == "merge"
     assert end.steps[0].what == "'A' and 'B' in one: 'Both'"
     alone = LocalSearch(space_of(a, b))
-    assert alone.refined(alone.chosen(("a", "b"), {})).draft.tasks == ("a", "b")
+    assert alone.refine(alone.initial_plan(("a", "b"), {})).state.tasks == ("a", "b")
 
 
 def test_one_step_becomes_two_where_they_earn_more() -> None:
     both = task("both", p=0.5, cost=5.0, leaves=("x", "y"))
     space = space_of(task("a", 1.0, leaves=("x",)), task("b", 1.0, leaves=("y",)), both, task("c"))
     refiner = LocalSearch(space)
-    end = refiner.refined(refiner.chosen(("both", "c"), {}))
-    assert end.draft.tasks in (("a", "b", "c"), ("b", "a", "c"))
+    end = refiner.refine(refiner.initial_plan(("both", "c"), {}))
+    assert end.state.tasks in (("a", "b", "c"), ("b", "a", "c"))
     assert [s.kind for s in end.steps] == ["split"]
 
 
@@ -268,14 +270,14 @@ def test_no_edit_adds_a_step_that_only_looks_like_a_repair_where_history_does_no
         ({("a", "both"), ("b", "both")}, ("a", "b")),
     ):
         refiner = LocalSearch(space_of(a, b, both, may_insert=lambda before, new, seen=seen: (before, new) in seen))
-        assert refiner.refined(refiner.chosen(("a", "b"), {})).draft.tasks == expected
+        assert refiner.refine(refiner.initial_plan(("a", "b"), {})).state.tasks == expected
     whole = task("whole", 0.5, leaves=("x", "y"))
     parts = task("x", 0.9, q=0.9, cost=0.1, leaves=("x",)), task("y", 0.9, q=0.9, cost=0.1, leaves=("y",))
     for seen, expected in (({("c", "x")}, ("c", "whole")), ({("c", "x"), ("x", "y")}, ("c", "x", "y"))):
         refiner = LocalSearch(
             space_of(whole, *parts, task("c", 1.0), may_insert=lambda before, new, seen=seen: (before, new) in seen)
         )
-        assert refiner.refined(refiner.chosen(("c", "whole"), {})).draft.tasks == expected
+        assert refiner.refine(refiner.initial_plan(("c", "whole"), {})).state.tasks == expected
 
 
 def test_at_the_same_reward_the_lower_penalty_wins_and_stays() -> None:
@@ -286,25 +288,25 @@ def test_at_the_same_reward_the_lower_penalty_wins_and_stays() -> None:
     def measured(workflow: Workflow) -> float:
         return sum(penalty[str(t.actor_kind)] for t in workflow.tasks)
 
-    space = replace(space_of(one), ways={"a": (one, other)}, penalty=measured)
+    space = replace(space_of(one), execution_modes={"a": (one, other)}, penalty=measured)
     refiner = LocalSearch(space)
-    end = refiner.refined(refiner.chosen(("a",), {}))
-    assert end.draft.picks["a"] == 1
+    end = refiner.refine(refiner.initial_plan(("a",), {}))
+    assert end.state.picks["a"] == 1
     assert [(s.kind, s.what, s.earned) for s in end.steps] == [("way", "'A': code instead of human", 0.0)]
     same = LocalSearch(replace(space, penalty=None))
-    assert same.refined(same.chosen(("a",), {})).steps == ()
+    assert same.refine(same.initial_plan(("a",), {})).steps == ()
 
 
 def test_reviews_join_where_they_pay_and_leave_where_they_do_not() -> None:
     space = space_of(task("a", p=0.6), reviewers=(REVIEWER,))
     refiner = LocalSearch(space)
-    end = refiner.chosen(("a",), {})
-    assert end.draft.picks[review_id("a")] == 1
+    end = refiner.initial_plan(("a",), {})
+    assert end.state.picks[review_id("a")] == 1
     assert end.steps[0].what == "review of 'A' by human"
-    back = refiner.with_best_modes(refiner.start(PlanState(TaskOrder.chain(("a",)), {review_id("a"): 1})))
+    back = refiner.with_best_modes(refiner.evaluate_state(PlanState(TaskOrder.chain(("a",)), {review_id("a"): 1})))
     assert back.steps == ()
     dear = LocalSearch(replace(space, reviewers=(replace(REVIEWER, cost_usd=50.0),)))
-    gone = dear.with_best_modes(dear.start(PlanState(TaskOrder.chain(("a",)), {review_id("a"): 1})))
+    gone = dear.with_best_modes(dear.evaluate_state(PlanState(TaskOrder.chain(("a",)), {review_id("a"): 1})))
     assert [(s.kind, s.what) for s in gone.steps] == [("review", "review of 'A': left out")]
 
 
@@ -312,4 +314,4 @@ def test_what_is_refined_stays_as_it_is() -> None:
     space = random_space(11, 5)
     refiner, begin, end = refined(space)
     assert quantised(end.worth, 0.0001) >= quantised(begin.worth, 0.0001)
-    assert refiner.refined(end) == end
+    assert refiner.refine(end) == end

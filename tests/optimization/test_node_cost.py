@@ -4,8 +4,8 @@ import pytest
 
 from opus_pipelines.core.settings import Cost, Priors
 from opus_pipelines.optimization.node_cost import node_cost, price_of
-from opus_pipelines.planning.prices import ways_of
-from opus_pipelines.wkg.graph import Task, Way
+from opus_pipelines.planning.prices import execution_modes_of
+from opus_pipelines.wkg.graph import ExecutionMode, Task
 from opus_pipelines.workflow.model import Actor
 
 COST = Cost(
@@ -66,12 +66,12 @@ def test_a_model_goes_before_a_role_and_a_role_before_a_kind(who, expected):
     settings = Cost(usd_per_hour={"human": 36, "SUPERVISOR": 60, "big-llm": 72})
     kind, model, group = who
     assert price_of(Actor(kind, model, group), None, 3_600_000.0, settings)[:2] == expected
-    way = Way(kind, model, actor_group=group, implementations=1, duration_ms_mean=3_600_000.0)
+    way = ExecutionMode(kind, model, actor_group=group, implementations=1, duration_ms_mean=3_600_000.0)
     assert node_cost(Task("t", "T"), way, settings, PRIORS).cost_usd == expected[0]
 
 
 def test_observed_figures_keep_their_basis():
-    way = Way(
+    way = ExecutionMode(
         "human",
         implementations=9,
         p=0.8,
@@ -94,25 +94,35 @@ def test_observed_figures_keep_their_basis():
 
 
 def test_p_and_q_fall_back_to_the_task_then_to_the_prior():
-    found = node_cost(Task("t", "T", p=0.5, p_basis="observed", p_n=50), Way("code", p=0.99, p_n=0), COST, PRIORS)
+    found = node_cost(
+        Task("t", "T", p=0.5, p_basis="observed", p_n=50), ExecutionMode("code", p=0.99, p_n=0), COST, PRIORS
+    )
     assert (found.p, found.p_basis, found.q, found.q_basis) == (0.5, "observed", 0.1, "prior")
 
 
 def test_nothing_known_is_a_persons_work():
     task = Task("t", "T")
-    found = node_cost(task, ways_of(task)[0], COST, PRIORS)
+    found = node_cost(task, execution_modes_of(task)[0], COST, PRIORS)
     assert (found.cost_usd, found.cost_human_usd, found.cost_basis) == pytest.approx((0.01, 0.01, "prior"))
     assert (found.duration_ms, found.duration_basis, found.p, found.p_basis) == (1000, "prior", 0.9, "prior")
 
 
 def test_only_parts_known():
-    way = Way("model", cost_model_usd=2.0, cost_human_usd=1.0, duration_ms_mean=10.0)
+    way = ExecutionMode("model", cost_model_usd=2.0, cost_human_usd=1.0, duration_ms_mean=10.0)
     assert node_cost(Task("t", "T"), way, COST, PRIORS).cost_usd == 3.0
 
 
 def test_the_most_frequent_way_and_its_ties():
-    small, large = Way("model", "small", implementations=5), Way("model", "large", implementations=5)
-    person = Way("human", implementations=4)
-    assert ways_of(Task("t", "T", ways=(small, large, person)))[0] is large
-    assert ways_of(Task("t", "T", ways=(person, large, small)))[0] is large
-    assert ways_of(Task("t", "T", ways=(small, Way("human", implementations=6))))[0].actor_kind == "human"
+    small, large = (
+        ExecutionMode("model", "small", implementations=5),
+        ExecutionMode("model", "large", implementations=5),
+    )
+    person = ExecutionMode("human", implementations=4)
+    assert execution_modes_of(Task("t", "T", execution_modes=(small, large, person)))[0] is large
+    assert execution_modes_of(Task("t", "T", execution_modes=(person, large, small)))[0] is large
+    assert (
+        execution_modes_of(Task("t", "T", execution_modes=(small, ExecutionMode("human", implementations=6))))[
+            0
+        ].actor_kind
+        == "human"
+    )

@@ -5,7 +5,7 @@ import pytest
 from opus_pipelines.core.settings import Cost, Priors, Reward
 from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.optimization.reviews import history_reviewers, is_review, review_by, with_places, with_reviews
-from opus_pipelines.wkg.graph import Task, Way
+from opus_pipelines.wkg.graph import ExecutionMode, Task
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow, validate
 from opus_pipelines.workflow.task_order import review_id
 
@@ -68,8 +68,8 @@ def test_reviews_of_history_are_known_by_their_titles(title: str, expected: bool
     assert is_review(Task("t", title)) is expected
 
 
-def way(kind: str, model: str | None, n: int, p: float, q: float, cost: float, corrections: int = 20) -> Way:
-    return Way(
+def way(kind: str, model: str | None, n: int, p: float, q: float, cost: float, corrections: int = 20) -> ExecutionMode:
+    return ExecutionMode(
         kind,
         model,
         implementations=n,
@@ -84,13 +84,17 @@ def way(kind: str, model: str | None, n: int, p: float, q: float, cost: float, c
 
 
 HISTORY = [
-    Task("t1", "Review claim", ways=(way("human", None, 30, 0.9, 0.5, 10.0), way("model", "m", 5, 0.8, 0.4, 1.0))),
+    Task(
+        "t1",
+        "Review claim",
+        execution_modes=(way("human", None, 30, 0.9, 0.5, 10.0), way("model", "m", 5, 0.8, 0.4, 1.0)),
+    ),
     Task(
         "t2",
         "Audit code",
-        ways=(way("human", None, 10, 0.98, 0.7, 2.0), way("code", None, 50, 1.0, 0.1, 0.0, corrections=3)),
+        execution_modes=(way("human", None, 10, 0.98, 0.7, 2.0), way("code", None, 50, 1.0, 0.1, 0.0, corrections=3)),
     ),
-    Task("t3", "Pay", ways=(way("human", None, 99, 0.5, 0.5, 5.0),)),
+    Task("t3", "Pay", execution_modes=(way("human", None, 99, 0.5, 0.5, 5.0),)),
 ]
 
 

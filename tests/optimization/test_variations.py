@@ -51,7 +51,9 @@ THREE = {
 
 def varied(of: PlanSpace, most: int) -> tuple[LocalSearch, Variations]:
     refiner = LocalSearch(of)
-    return refiner, Variations.of(refiner, refiner.start(PlanState(TaskOrder.chain(tuple(of.ways)))), most)
+    return refiner, Variations.of(
+        refiner, refiner.evaluate_state(PlanState(TaskOrder.chain(tuple(of.execution_modes)))), most
+    )
 
 
 def test_every_change_of_up_to_two_nodes_and_what_each_earns():
@@ -66,20 +68,20 @@ def test_a_review_may_change_or_go_but_none_is_added():
     of = space({"a": [way("a", "human", 0.5)], "b": [way("b", "human", 0.6), way("b", "code", 0.5)]}, review=True)
     assert varied(of, 2)[1].picks.tolist() == [[0, 0, 1, 0]]
     refiner = LocalSearch(of)
-    begun = refiner.chosen(("a", "b"), {})
+    begun = refiner.initial_plan(("a", "b"), {})
     found = Variations.of(refiner, begun, 2)
-    assert list(refiner.table(begun.draft.order).options) == ["a", "a_review", "b", "b_review"]
-    assert begun.draft.picks == {"a_review": 1, "b_review": 1}
+    assert list(refiner.table(begun.state.order).options) == ["a", "a_review", "b", "b_review"]
+    assert begun.state.picks == {"a_review": 1, "b_review": 1}
     assert found.picks.tolist() == [[0, 0, 0, 1], [0, 1, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0]]
 
 
 def test_moves_lead_there_and_steps_are_those_of_the_workflow():
     refiner, found = varied(space(THREE, review=True), 2)
-    base = steps_of(refiner.workflow(found.found.draft))
+    base = steps_of(refiner.workflow(found.found.state))
     for number in range(len(found.picks)):
-        made = refiner.moved(found.found, found.moves(number))
+        made = refiner.apply_moves(found.found, found.moves(number))
         assert made.worth == pytest.approx(found.worth[number])
-        assert steps_of(refiner.workflow(made.draft)) == found.steps(number)
+        assert steps_of(refiner.workflow(made.state)) == found.steps(number)
     assert found.swaps_from(base).tolist() == [swaps(base, found.steps(n)) for n in range(len(found.picks))]
 
 
@@ -114,7 +116,7 @@ def test_the_best_that_lies_so_far_off_is_the_best_by_brute_force(seed, least, r
     best = -np.inf
     placed = [int(review and draw.random() < 0.5) for _ in ways]
     begun = PlanState(TaskOrder.chain(tuple(ways)), dict(zip(map(review_id, ways), placed, strict=True)))
-    found = Variations.of(refiner, refiner.start(begun), least)
+    found = Variations.of(refiner, refiner.evaluate_state(begun), least)
     base = steps_of(of.to_workflow(begun))
     places = [range(len(options)) for options in ways.values()] + [range(there + 1) for there in placed]
     for picks in product(*places):

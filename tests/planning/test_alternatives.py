@@ -19,14 +19,14 @@ from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.ranking_context import Candidate, Draft, Evidence, RankingContext, Requirements
 from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints
 from opus_pipelines.retrieval.task_names import TaskNames
-from opus_pipelines.wkg.graph import Edge, Task, Way, WorkGraph
+from opus_pipelines.wkg.graph import Edge, ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
 
 HOUR = 3.6e6
 
 
-def way(kind: str, p: float, cost: float, q: float = 0.0) -> Way:
-    return Way(
+def way(kind: str, p: float, cost: float, q: float = 0.0) -> ExecutionMode:
+    return ExecutionMode(
         kind,
         implementations=50,
         p=p,
@@ -40,7 +40,7 @@ def way(kind: str, p: float, cost: float, q: float = 0.0) -> Way:
 
 
 def situation(
-    ways: dict[str, list[Way]],
+    ways: dict[str, list[ExecutionMode]],
     sequences: list[tuple[str, ...]],
     needed: tuple[str, ...] = (),
     constraints: dict[str, Any] | None = None,
@@ -51,7 +51,7 @@ def situation(
     cost, settings = Cost(), Settings(generation={"k": k, **knobs})
     given = {f"q{n}": tasks for n, tasks in enumerate(sequences)}
     pairs = sorted({pair for tasks in sequences for pair in pairwise(tasks)} | set(edges or ()))
-    tasks = [Task(t, t.title(), ways=tuple(found)) for t, found in ways.items()]
+    tasks = [Task(t, t.title(), execution_modes=tuple(found)) for t, found in ways.items()]
     graph = WorkGraph.of(tasks, [Edge(a, b, 9, 1, 0.5, 0.5, 0.5) for a, b in pairs])
     wfg = workflow_graph({i: chain(tasks) for i, tasks in given.items()}, graph)
     empty: tuple[None, ...] = (None,) * 20

@@ -17,11 +17,11 @@ from opus_pipelines.optimization.reward_ranking import Ranking
 from opus_pipelines.planning.confidence import of_mean, posterior_of, posteriors_of, with_confidence
 from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.ranking_context import Candidate, Confidence, Evidence, Plan
-from opus_pipelines.wkg.graph import Task, Way, WorkGraph
+from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 PRIORS = Priors()
-PERSON = Way(
+PERSON = ExecutionMode(
     "human",
     p=0.9,
     p_n=95,
@@ -36,7 +36,7 @@ PERSON = Way(
     duration_n=100,
     implementations=100,
 )
-PROGRAM = Way(
+PROGRAM = ExecutionMode(
     "code",
     p=0.6,
     p_n=45,
@@ -50,7 +50,7 @@ PROGRAM = Way(
     duration_n=50,
     implementations=50,
 )
-GRAPH = WorkGraph.of([Task(t, t.upper(), ways=(PERSON, PROGRAM)) for t in ("a", "b", "c")], [])
+GRAPH = WorkGraph.of([Task(t, t.upper(), execution_modes=(PERSON, PROGRAM)) for t in ("a", "b", "c")], [])
 SETTINGS = Settings()
 PRICES = Prices.of(GRAPH, ["a", "b", "c"], SETTINGS.cost, SETTINGS)
 
@@ -113,13 +113,15 @@ def test_counts_stand_on_the_prior_and_means_are_as_sure_as_they_are_many() -> N
 
 
 def test_an_estimate_has_the_estimators_interval_and_a_guess_the_priors_strength() -> None:
-    judged = Way("human", p=0.9, p_n=95, p_lower=0.8, p_upper=0.95, q=0.0, q_lower=0.0, q_upper=0.6, basis="estimated")
+    judged = ExecutionMode(
+        "human", p=0.9, p_n=95, p_lower=0.8, p_upper=0.95, q=0.0, q_lower=0.0, q_upper=0.6, basis="estimated"
+    )
     found = posterior_of(replace(A, q=0.0), judged, PRIORS)
     assert (found.p, found.q) == (Share.within(0.9, 0.8, 0.95, 1.717), Share(0.0, 2.0))
     assert (
         found.p.strength < Share.within(0.9, 0.8, 0.95).strength
     )  # a pool learned from the same counts looks surer than it is
-    assert posterior_of(A, Way("human"), PRIORS).p == Share(0.9, 5.0)
+    assert posterior_of(A, ExecutionMode("human"), PRIORS).p == Share(0.9, 5.0)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.ranking_context import Draft, Evidence, Plan, Proposal, RankingContext, Requirements
 from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints
 from opus_pipelines.retrieval.task_names import TaskNames
-from opus_pipelines.wkg.graph import Edge, Task, Way, WorkGraph
+from opus_pipelines.wkg.graph import Edge, ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
 from opus_pipelines.workflow.model import validate
 from tests.planning.chains import chain_workflow
@@ -26,8 +26,10 @@ from tests.planning.chains import chain_workflow
 HOUR = 3.6e6
 
 
-def way(kind: str, p: float, q: float, cost: float, hours: float = 0.1, model: str | None = None, n: int = 50) -> Way:
-    return Way(
+def way(
+    kind: str, p: float, q: float, cost: float, hours: float = 0.1, model: str | None = None, n: int = 50
+) -> ExecutionMode:
+    return ExecutionMode(
         kind,
         model,
         implementations=n,
@@ -42,17 +44,27 @@ def way(kind: str, p: float, q: float, cost: float, hours: float = 0.1, model: s
 
 
 TASKS = [
-    Task("take", "Take the order", outputs=("order",), ways=(way("code", 1.0, 0.3, 0.0),)),
+    Task("take", "Take the order", outputs=("order",), execution_modes=(way("code", 1.0, 0.3, 0.0),)),
     Task(
         "stock",
         "Check the stock",
         inputs=("order",),
         outputs=("stock",),
-        ways=(way("human", 0.9, 0.2, 4.0, 2, n=60), way("code", 0.7, 0.1, 0.1, 2)),
+        execution_modes=(way("human", 0.9, 0.2, 4.0, 2, n=60), way("code", 0.7, 0.1, 0.1, 2)),
     ),
-    Task("credit", "Check the credit", inputs=("order",), outputs=("credit",), ways=(way("human", 0.95, 0.2, 3.0, 2),)),
-    Task("send", "Send the goods", inputs=("stock", "credit"), ways=(way("human", 0.97, 0.1, 2.0),)),
-    Task("audit", "Audit the month", ways=(way("human", 0.98, 0.6, 1.5), way("model", 0.9, 0.5, 0.1, model="m"))),
+    Task(
+        "credit",
+        "Check the credit",
+        inputs=("order",),
+        outputs=("credit",),
+        execution_modes=(way("human", 0.95, 0.2, 3.0, 2),),
+    ),
+    Task("send", "Send the goods", inputs=("stock", "credit"), execution_modes=(way("human", 0.97, 0.1, 2.0),)),
+    Task(
+        "audit",
+        "Audit the month",
+        execution_modes=(way("human", 0.98, 0.6, 1.5), way("model", 0.9, 0.5, 0.1, model="m")),
+    ),
 ]
 PROPOSED = "take", "stock", "credit", "send"
 OTHER_WAY_ROUND = "take", "credit", "stock", "send"
@@ -228,7 +240,7 @@ def test_a_limit_on_time_that_a_chain_breaks_is_kept_side_by_side() -> None:
 
 def with_a_short_cut(needed: tuple[str, ...]) -> RankingContext:
     """History also went straight from the stock to sending, and the check of the credit costs more than it earns."""
-    credit = Task("credit", "Check the credit", ways=(way("human", 0.9, 0.1, 9.0),))
+    credit = Task("credit", "Check the credit", execution_modes=(way("human", 0.9, 0.1, 9.0),))
     tasks = [credit if t.task_id == "credit" else t for t in TASKS]
     found = situation(tasks=tasks, needed=[frozenset({t}) for t in needed])
     found.draft.wfg.edges[("stock", "send")] = found.draft.wfg.edges[("stock", "credit")]

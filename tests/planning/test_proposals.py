@@ -16,14 +16,14 @@ from opus_pipelines.planning.ranking_context import Draft, Evidence, Proposal, R
 from opus_pipelines.planning.search_constraints import binding
 from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints
 from opus_pipelines.retrieval.task_names import TaskNames
-from opus_pipelines.wkg.graph import Edge, Task, Way, WorkGraph
+from opus_pipelines.wkg.graph import Edge, ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
 
 HOUR = 3.6e6
 
 
-def way(kind: str, cost: float, p: float, hours: float = 1.0, done: int = 1) -> Way:
-    return Way(
+def way(kind: str, cost: float, p: float, hours: float = 1.0, done: int = 1) -> ExecutionMode:
+    return ExecutionMode(
         actor_kind=kind,
         implementations=done,
         p=p,
@@ -36,11 +36,11 @@ def way(kind: str, cost: float, p: float, hours: float = 1.0, done: int = 1) -> 
 
 
 TASKS = [
-    Task("ask", "Ask", ways=(way("human", 6.0, 0.99, 2.0, done=9), way("code", 1.0, 0.9))),
-    Task("check", "Check Policy", ways=(way("human", 4.0, 0.95, 3.0),)),
-    Task("pay", "Pay", ways=(way("code", 1.0, 0.99),)),
-    Task("note", "Note", ways=(way("human", 2.0, 1.0),)),
-    Task("call", "Call", ways=(way("human", 2.0, 1.0),)),
+    Task("ask", "Ask", execution_modes=(way("human", 6.0, 0.99, 2.0, done=9), way("code", 1.0, 0.9))),
+    Task("check", "Check Policy", execution_modes=(way("human", 4.0, 0.95, 3.0),)),
+    Task("pay", "Pay", execution_modes=(way("code", 1.0, 0.99),)),
+    Task("note", "Note", execution_modes=(way("human", 2.0, 1.0),)),
+    Task("call", "Call", execution_modes=(way("human", 2.0, 1.0),)),
 ]
 SEQUENCES = {
     "q1": ("ask", "check", "pay"),

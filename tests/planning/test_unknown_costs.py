@@ -35,7 +35,7 @@ from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.ranking_context import Draft, Evidence, RankingContext, Requirements
 from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints
 from opus_pipelines.retrieval.task_names import TaskNames
-from opus_pipelines.wkg.graph import Edge, Task, Way, WorkGraph
+from opus_pipelines.wkg.graph import Edge, ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
 from opus_pipelines.workflow.files import Weights
 
@@ -61,8 +61,8 @@ def made(
         Task(
             t,
             t.title(),
-            ways=(
-                Way(
+            execution_modes=(
+                ExecutionMode(
                     "human",
                     implementations=20,
                     p=(p or {}).get(t, 1.0),

@@ -18,10 +18,10 @@ from opus_pipelines.retrieval.requested_steps import (
     required_reason,
     with_new_steps,
 )
-from opus_pipelines.wkg.graph import Task, Way, WorkGraph
+from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 from opus_pipelines.wkg.steiner_tree import SubWKG
 
-WAY = Way(
+WAY = ExecutionMode(
     "human",
     implementations=9,
     p=0.9,
@@ -35,7 +35,9 @@ WAY = Way(
     duration_basis="observed",
     instructions=("By hand.",),
 )
-GRAPH = WorkGraph.of([Task(t, t, p=0.9, p_n=9, q=0.3, q_n=4, implementations=9, ways=(WAY,)) for t in "abc"], [])
+GRAPH = WorkGraph.of(
+    [Task(t, t, p=0.9, p_n=9, q=0.3, q_n=4, implementations=9, execution_modes=(WAY,)) for t in "abc"], []
+)
 STEPS = (
     ProcedureStep("a", "a", "Do a first.", 0.9),
     ProcedureStep("tnew", "do it", "It is done.", 0.8, True, ("Do it well.",)),
@@ -94,7 +96,7 @@ def test_a_new_step_borrows_the_figures_of_the_nearest_known_task_as_estimates()
     made = with_new_steps(GRAPH, READING.steps, {"tnew": "a"})
     task = made.tasks["tnew"]
     assert (task.title, task.instructions, task.implementations, task.p_n) == ("do it", ("Do it well.",), 0, 0)
-    figures = node_cost(task, task.ways[0], Cost(), Priors())
+    figures = node_cost(task, task.execution_modes[0], Cost(), Priors())
     assert (figures.cost_usd, figures.cost_basis, figures.duration_basis) == (4.0, "estimated", "estimated")
     assert (figures.p, figures.p_basis) == (0.9, "estimated")
     assert "tnew" not in GRAPH.tasks
@@ -106,7 +108,7 @@ def test_a_new_step_borrows_the_figures_of_the_nearest_known_task_as_estimates()
 
 def test_a_new_step_like_nothing_has_no_figures():
     task = with_new_steps(GRAPH, READING.steps, {}).tasks["tnew"]
-    assert (task.title, task.ways, task.p) == ("do it", (), None)
+    assert (task.title, task.execution_modes, task.p) == ("do it", (), None)
 
 
 def test_the_history_backend_puts_the_reading_first():

@@ -9,12 +9,15 @@ from opus_pipelines.core.settings import Cost, Settings
 from opus_pipelines.intakes.contract_settings import ContractSettings, prices
 from opus_pipelines.retrieval.stated_names import refuse_unknown_prices, refuse_unknown_tasks
 from opus_pipelines.retrieval.task_names import TaskNames
-from opus_pipelines.wkg.graph import Task, Way, WorkGraph
+from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
 
-WAYS = (Way("human", None, "SUPERVISOR", implementations=9), Way("model", "small-llm", implementations=2))
+WAYS = (
+    ExecutionMode("human", None, "SUPERVISOR", implementations=9),
+    ExecutionMode("model", "small-llm", implementations=2),
+)
 GRAPH = WorkGraph.of(
-    [Task("t1", "Approve declaration", ways=WAYS), Task("t2", "Pay"), Task("t3", "Payment handled")], []
+    [Task("t1", "Approve declaration", execution_modes=WAYS), Task("t2", "Pay"), Task("t3", "Payment handled")], []
 )
 NAMES = TaskNames(GRAPH, [{"title": "Zahlung", "task_key": "zahlen", "task_id": "t2"}])
 TITLES = [task.title for task in GRAPH.tasks.values()]

@@ -260,14 +260,14 @@ def _task(data: TaskNode, result: Ranked, knowledge: SnapshotIndex, keys: dict[s
     row |= {"baseline_cost_usd": paid, "saving_usd": saving_usd(paid, data.known_cost_usd)}
     if data.is_review:
         return row | {"origin": REVIEW}
-    task, way = result.drafted.graph.tasks[data.task_id], result.context.draft.prices.known_way(data)
-    assert way is not None  # it was chosen among the ways of its task
+    task, mode = result.drafted.graph.tasks[data.task_id], result.context.draft.prices.known_mode(data)
+    assert mode is not None  # it was chosen among the execution modes of its task
     return row | {
         "task_id": data.task_id,
         "task_keys": keys.get(data.task_id) or knowledge.raw_keys.get(data.task_id, []),
         "description": task.description,
         "origin": node_origin(result, data.id),
-        "evidence": way.implementations or task.implementations,
+        "evidence": mode.implementations or task.implementations,
         "nearest_task_id": result.drafted.nearest.get(data.task_id),
     }
 
