@@ -82,7 +82,7 @@ class Asked:
 
 
 class Altered(SnapshotIndex):
-    """A snapshot's knowledge with another graph."""
+    """The index of a snapshot with another graph."""
 
     def __init__(self, snapshot: Snapshot, graph: WorkGraph) -> None:
         super().__init__(snapshot)
@@ -111,7 +111,7 @@ class Bench:
         lake = Lake(work / "lake")
         self.snapshot = Snapshot.open(lake)
         self.encoder = CachedEncoder(Encoder(self.settings.encoder), lake.kept / "embeddings")
-        self.knowledge = SnapshotIndex(self.snapshot)
+        self.index = SnapshotIndex(self.snapshot)
         self.asked = [
             Asked(read_intake(c, folder, self.settings), c) for c in discover(work / "intakes") for folder in c.intakes
         ]
@@ -120,14 +120,14 @@ class Bench:
         """What the variant generates for an intake's first Intention."""
         intake = self.strange(asked.intake) if variant == "other's context" else asked.intake
         graphs = {"gamma shuffled": self.shuffled, "walks, gamma sh.": self.shuffled, "no WKG": self.empty}
-        knowledge, model = (
-            graphs.get(variant, lambda: self.knowledge)(),
+        index, model = (
+            graphs.get(variant, lambda: self.index)(),
             Walks() if variant.startswith("walks") else HistoryBackend(),
         )
         cost = prices(self.settings, asked.contract.settings, asked.contract.folder)
         held = self.held_constant() if variant == "Intention const." else contextlib.nullcontext()
         terms = ContractTerms(cost, asked.contract.settings.review)
-        context = GenerationContext(knowledge, self.encoder, model, self.settings, terms)
+        context = GenerationContext(index, self.encoder, model, self.settings, terms)
         with held:
             try:
                 return generate(intake, context)[0]
@@ -137,7 +137,7 @@ class Bench:
     def shuffled(self) -> SnapshotIndex:
         """The figures of all edges change places."""
         if not hasattr(self, "_shuffled"):
-            graph, order = self.knowledge.graph, random.Random(0)
+            graph, order = self.index.graph, random.Random(0)
             edges = list(graph.edges.values())
             mixed = order.sample(edges, len(edges))
             moved = [replace(m, src=e.src, dst=e.dst) for e, m in zip(edges, mixed, strict=True)]
@@ -157,7 +157,7 @@ class Bench:
                         ExecutionMode(w.actor_kind, w.model, w.actor_group) for w in t.execution_modes[:1]
                     ),
                 )
-                for t in self.knowledge.graph.tasks.values()
+                for t in self.index.graph.tasks.values()
             ]
             self._empty = Altered(self.snapshot, WorkGraph.of(bare, []))
         return self._empty
@@ -173,8 +173,8 @@ class Bench:
             )
         vector, request = self._mean
 
-        def same(intake: Intake, knowledge: SnapshotIndex, encoder: Any) -> list[Intention]:
-            first = intentions(intake, knowledge, encoder)[0]
+        def same(intake: Intake, index: SnapshotIndex, encoder: Any) -> list[Intention]:
+            first = intentions(intake, index, encoder)[0]
             return [replace(first, vector=vector, parts={**first.parts, "input": request[None, :]})]
 
         with mock.patch.object(request_stage, "intentions", same):
@@ -182,7 +182,7 @@ class Bench:
 
     def intention(self, intake: Intake) -> Intention:
         """The intake's first Intention."""
-        return intentions(intake, self.knowledge, self.encoder)[0]
+        return intentions(intake, self.index, self.encoder)[0]
 
     def strange(self, intake: Intake) -> Intake:
         """The intake with the process context of another one of its industry."""
@@ -200,7 +200,7 @@ class Bench:
 
     def looked_up(self, name: str, intake: Intake) -> SimilarCase | None:
         """The nearest case that succeeded; or of the ten nearest ones the most frequent sequence's."""
-        near = self.knowledge.cases.near(
+        near = self.index.cases.near(
             self.intention(intake).vector, intake.industry, self.settings.generation.near_cases
         )
         right = [c for c in near if c.success is not False and c.tasks]
@@ -251,7 +251,7 @@ def sample(arguments: argparse.Namespace) -> None:
         rewards[name] = [_reward(truth, a, m) for a, m in zip(asked, made, strict=True)]
         chosen[name] = {a.intake.intake_id: _ids(m) for a, m in zip(asked, made, strict=True)}
         if name == "whole":
-            new = [n for n, m in enumerate(made) if m and not bench.knowledge.is_known_variant(m.ranked[0][1].tasks)]
+            new = [n for n, m in enumerate(made) if m and not bench.index.is_known_variant(m.ranked[0][1].tasks)]
     print(f"\nsample: Reward simulated from the truth, USD an intake, n = {len(asked)}")
     for name, values in rewards.items():
         low, high = interval(values, list(range(len(values))))
@@ -278,7 +278,7 @@ def _looked_up_reward(truth: dict[str, Any], asked: Asked, case: SimilarCase | N
     """Its tasks in their usual way, as history mostly does them."""
     if case is None:
         return 0.0
-    tasks = [bench.knowledge.graph.tasks[t] for t in first_occurrences(case.tasks)]
+    tasks = [bench.index.graph.tasks[t] for t in first_occurrences(case.tasks)]
     steps = [(t.title, str(t.execution_modes[0].actor_kind), t.execution_modes[0].model) for t in tasks]
     return simulate_chain(truth, str(asked.intake.industry), steps, asked.intake.gain_usd, kind=asked.kind).mean_reward
 
@@ -291,7 +291,7 @@ def _actions(bench: Bench, made: Ranked | None) -> list[str]:
     for case in made.evidence.cases:
         for task, key in zip(case.tasks, case.task_keys, strict=True):
             near.setdefault(task, []).append(key)
-    raw = bench.knowledge.raw_keys
+    raw = bench.index.raw_keys
     named = lambda t: (
         max(sorted(set(near[t])), key=near[t].count)
         if t in near

@@ -24,17 +24,17 @@ KEPT = 1_024  # tasks' draws kept: many intakes ask for the same ones
 
 
 @dataclass(frozen=True)
-class Share:
-    """A probability with the distribution Beta(value·strength, (1 - value)·strength).
+class BetaDistribution:
+    """The distribution Beta(mean·strength, (1 - mean)·strength) of a probability.
 
     `strength` counts cases of evidence and prior; inf means certain.
     """
 
-    value: float
+    mean: float
     strength: float = math.inf
 
     @classmethod
-    def within(cls, value: float, lower: float, upper: float, z: float = Z) -> "Share":
+    def within(cls, mean: float, lower: float, upper: float, z: float = Z) -> "BetaDistribution":
         """Returns the distribution with this mean and the spread of an interval.
 
         Its standard deviation is that of a normal distribution whose quantiles at -z and z are `lower` and `upper`; the
@@ -42,19 +42,19 @@ class Share:
         """
         deviation = (upper - lower) / (2 * z)
         if deviation <= 0:
-            return cls(value)
-        return cls(value, max(LEAST_STRENGTH, value * (1 - value) / deviation**2 - 1))
+            return cls(mean)
+        return cls(mean, max(LEAST_STRENGTH, mean * (1 - mean) / deviation**2 - 1))
 
     @property
     def is_certain(self) -> bool:
-        """Whether every draw is the value; this holds for 0 and 1 too, because no other Beta has that mean."""
-        return not 0 < self.value < 1 or math.isinf(self.strength)
+        """Whether every draw is the mean; this holds for 0 and 1 too, because no other Beta has that mean."""
+        return not 0 < self.mean < 1 or math.isinf(self.strength)
 
     def draws(self, random: np.random.Generator, n: int) -> Floats:
         """Returns (n,) draws."""
         if self.is_certain:
-            return np.full(n, self.value)
-        return random.beta(self.value * self.strength, (1 - self.value) * self.strength, n)
+            return np.full(n, self.mean)
+        return random.beta(self.mean * self.strength, (1 - self.mean) * self.strength, n)
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ class Posterior:
     its cost is its time at a price, so that both are one draw.
     """
 
-    p: Share
-    q: Share
+    p: BetaDistribution
+    q: BetaDistribution
     cost_deviation_usd: float = 0.0
     duration_deviation_ms: float = 0.0
     paid_by_time: bool = False
@@ -80,17 +80,19 @@ class Interval:
     p95: float
 
 
-def worth_draws(workflow: Workflow, beliefs: Mapping[str, Posterior], cost: Cost, seed: int, n: int = DRAWS) -> Floats:
+def worth_draws(
+    workflow: Workflow, posteriors: Mapping[str, Posterior], cost: Cost, seed: int, n: int = DRAWS
+) -> Floats:
     """Returns (n,) draws of `Batch.worth`: Rewards, EVAL (7), or success probabilities without a stated gain.
 
-    Success is in the product form. `beliefs` are by node; a node without one is certain. Costs and times are
+    Success is in the product form. `posteriors` are by node; a node without one is certain. Costs and times are
     log-normal.
     """
     figures = Figures.of(workflow, cost)
     tasks = workflow.tasks
-    if not any(task.id in beliefs for task in tasks):
+    if not any(task.id in posteriors for task in tasks):
         return np.full(n, evaluate_batch(workflow, figures, cost).worth[0])
-    drawn = [_drawn(_Drawn.of(task), beliefs.get(task.id), seed, n) for task in tasks]
+    drawn = [_drawn(_Drawn.of(task), posteriors.get(task.id), seed, n) for task in tasks]
     timed = cost.usd_per_hour_of_duration > 0 or any(weights_held(cost).values())
     p, q, spent, *took = (np.stack(column).T for column in zip(*(d if timed else d[:3] for d in drawn), strict=True))
     further = figures.cost_usd - np.array([[t.cost_usd for t in tasks]])
@@ -121,7 +123,7 @@ def beats(first: Floats, second: Floats, quantum: float = 0.0, in_a_tie: float =
 class _Drawn:
     """All that the draws of a task depend on except its posterior; the cost includes the imputed dollars."""
 
-    way: tuple[str | None, ...]
+    mode: tuple[str | None, ...]
     p: float
     q: float
     cost_usd: float
@@ -134,18 +136,18 @@ class _Drawn:
 
 
 @lru_cache(KEPT)
-def _drawn(task: _Drawn, belief: Posterior | None, seed: int, n: int) -> tuple[Floats, Floats, Floats, Floats]:
+def _drawn(task: _Drawn, posterior: Posterior | None, seed: int, n: int) -> tuple[Floats, Floats, Floats, Floats]:
     """Returns p, q, cost and time, each (n,) and read-only."""
-    if belief is None:
+    if posterior is None:
         columns = tuple(np.full(n, value) for value in (task.p, task.q, task.cost_usd, task.duration_ms))
     else:
-        random = np.random.default_rng(int(digest("reward", seed, task.way)[:12], 16))
-        p, q = belief.p.draws(random, n), belief.q.draws(random, n)
-        took = _log_normal(task.duration_ms, belief.duration_deviation_ms, random, n)
-        if belief.paid_by_time and task.duration_ms > 0:
+        random = np.random.default_rng(int(digest("reward", seed, task.mode)[:12], 16))
+        p, q = posterior.p.draws(random, n), posterior.q.draws(random, n)
+        took = _log_normal(task.duration_ms, posterior.duration_deviation_ms, random, n)
+        if posterior.paid_by_time and task.duration_ms > 0:
             columns = p, q, took * (task.cost_usd / task.duration_ms), took
         else:
-            columns = p, q, _log_normal(task.cost_usd, belief.cost_deviation_usd, random, n), took
+            columns = p, q, _log_normal(task.cost_usd, posterior.cost_deviation_usd, random, n), took
     for values in columns:
         values.setflags(write=False)
     return columns  # type: ignore[return-value]

@@ -61,7 +61,7 @@ class GenerationSetup:
 
 
 class WorkerState:
-    """One server's knowledge, loaded when the first chunk needs it, and its two killable children."""
+    """One server's index of the snapshot, loaded when the first chunk needs it, and its two killable children."""
 
     reading: Sandbox[tuple[ContractFolder, Path | None], tuple[Intake | None, Elements, list[str]]]
     working: Sandbox[tuple[Intake, ContractTerms, Path, Path], tuple[IntakeOutcome, int, float]]
@@ -72,11 +72,11 @@ class WorkerState:
         self._inherited: dict[Path, Elements] = {}  # of the contract, or the chunk, that is being worked on
 
     @cached_property
-    def knowledge(self) -> SnapshotIndex:
+    def index(self) -> SnapshotIndex:
         """The snapshot, whole: what is loaded before a child is forked is loaded once."""
-        knowledge = SnapshotIndex(Snapshot.open(Lake(self.setup.lake), self.setup.snapshot))
-        knowledge.load()
-        return knowledge
+        index = SnapshotIndex(Snapshot.open(Lake(self.setup.lake), self.setup.snapshot))
+        index.load()
+        return index
 
     def inherited(self, contract: ContractFolder) -> Elements:
         """What all intakes of the contract inherit. It is read once, in a child, which keeps it as every later one
@@ -102,7 +102,7 @@ class WorkerState:
             texts |= dict.fromkeys(
                 p.text for p in passages_of(intake.elements, words_of(self.setup.settings.encoder.max_tokens))
             )
-            texts |= dict.fromkeys(texts_to_encode(intake.elements, intake.industry, self.knowledge.procedures))
+            texts |= dict.fromkeys(texts_to_encode(intake.elements, intake.industry, self.index.procedures))
         own = [element for element in intake.elements if element.role != INHERITED]
         return replace(intake, elements=own), (), list(texts)
 
@@ -118,7 +118,7 @@ class WorkerState:
         before = encoder.missed
         whole = with_inherited(intake, self._inherited[read])
         context = GenerationContext(
-            self.knowledge, encoder, backend_of(self.setup.settings.generation), self.setup.settings, terms
+            self.index, encoder, backend_of(self.setup.settings.generation), self.setup.settings, terms
         )
         outcome = outcome_of(whole, context)
         return self.passed_on(whole, outcome), encoder.missed - before, peak_mb()
@@ -158,7 +158,7 @@ class ReadChunk:
         """The distinct passages of these intakes. Raises OpusError where the contract's own documents cannot
         be read.
         """
-        bench.knowledge.procedures.load()  # here, so that children share it
+        bench.index.procedures.load()  # here, so that children share it
         try:
             inherited = bench.inherited(self.contract)
         except LostWorker as lost:
@@ -222,7 +222,7 @@ class WorkChunk:
             contract.decisions,
             contract.settings.calendar,
         )
-        bench.knowledge.load_similar(
+        bench.index.load_similar(
             self.contract.settings.industry
         )  # and all else is loaded: here, so that children share it
         worked = ChunkResult()

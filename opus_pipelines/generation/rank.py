@@ -7,7 +7,7 @@ from dataclasses import replace
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.generation.records import GenerationContext, Planned, Ranked, Refused, Retrieved
 from opus_pipelines.lwm.interface import SimilarCase
-from opus_pipelines.optimization.baseline import Baseline, baseline, paid
+from opus_pipelines.optimization.baseline import Baseline, baseline, task_baselines
 from opus_pipelines.planning.candidates import NEEDED, rank_candidates
 from opus_pipelines.planning.ranking_context import Candidate
 from opus_pipelines.planning.standing_decisions import all_rejected
@@ -33,7 +33,7 @@ def rank(planned: Planned, context: GenerationContext) -> Ranked:
         ranked,
         _baseline(compared, retrieved.evidence.cases, cost),
         _median_lead_time_ms(retrieved.processes[0].cases),
-        paid(compared, cost),
+        task_baselines(compared, cost),
         Weights.of(cost, context.settings.reward),
     )
 

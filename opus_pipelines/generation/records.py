@@ -19,7 +19,7 @@ from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand, TaskSequence
 from opus_pipelines.lwm.workflow_graph import WFG
-from opus_pipelines.optimization.baseline import Baseline, Paid
+from opus_pipelines.optimization.baseline import Baseline, TaskBaselines
 from opus_pipelines.planning.candidates import PlannedCandidates
 from opus_pipelines.planning.ranking_context import Candidate, Evidence, RankingContext
 from opus_pipelines.requirements.encode import Intention
@@ -161,7 +161,7 @@ class Ranked:
         ranked: (rank, workflow) from rank 1 on, with Reward, Penalty and confidence.
         baseline: medians over the compared cases: cost in USD, duration in ms, share of successes.
         baseline_lead_time_ms: median lead time of the nearest cases; None where none is known.
-        paid: for each task the mean cost in USD in the compared cases.
+        task_baselines: for each task the mean cost in USD in the compared cases.
         weights: the weights that Reward and Penalty were computed with.
     """
 
@@ -169,7 +169,7 @@ class Ranked:
     ranked: list[tuple[int, Candidate]]
     baseline: Baseline
     baseline_lead_time_ms: float | None
-    paid: Paid
+    task_baselines: TaskBaselines
     weights: Weights
 
     @property

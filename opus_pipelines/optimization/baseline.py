@@ -61,7 +61,7 @@ def baseline(cases: Iterable[Mapping[str, Any]], settings: Cost) -> Baseline:
 
 
 @dataclass(frozen=True)
-class Paid:
+class TaskBaselines:
     """The mean amount in dollars that a compared case paid for each task; `compared` counts the cases."""
 
     usd: Mapping[str, float | None]
@@ -77,7 +77,7 @@ class Paid:
         return self.usd.get(task, 0.0) if task is not None else 0.0
 
 
-def paid(cases: Collection[Mapping[str, Any]], settings: Cost | None = None) -> Paid:
+def task_baselines(cases: Collection[Mapping[str, Any]], settings: Cost | None = None) -> TaskBaselines:
     """Returns what a case paid on average for each task, repetitions included.
 
     The rows have `tasks`, `task_cost_usd` and `task_duration_ms`, and the actors of each task (`actor_kinds`, `models`,
@@ -90,7 +90,7 @@ def paid(cases: Collection[Mapping[str, Any]], settings: Cost | None = None) -> 
     for case in cases:
         for task, price in zip(case["tasks"], _prices(case, settings or Cost()), strict=True):
             done.setdefault(task, []).append(price.cost_usd)
-    return Paid({task: _mean(costs, len(cases)) for task, costs in done.items()}, len(cases))
+    return TaskBaselines({task: _mean(costs, len(cases)) for task, costs in done.items()}, len(cases))
 
 
 def saving_usd(baseline_usd: float | None, cost_usd: float | None) -> float | None:

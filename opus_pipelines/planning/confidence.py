@@ -24,7 +24,7 @@ import numpy as np
 
 from opus_pipelines.core.settings import Cost, Priors, Settings
 from opus_pipelines.evaluation.batch import Figures, Floats, evaluate_batch
-from opus_pipelines.evaluation.uncertainty import Posterior, Share, beats, interval, worth_draws
+from opus_pipelines.evaluation.uncertainty import BetaDistribution, Posterior, beats, interval, worth_draws
 from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.ranking_context import Candidate, Confidence, RankingContext
 from opus_pipelines.wkg.graph import ExecutionMode
@@ -53,21 +53,23 @@ def posteriors_of(workflow: Workflow, prices: Prices, priors: Priors) -> dict[st
 def posterior_of(node: TaskNode, mode: ExecutionMode, priors: Priors) -> Posterior:
     """A node that does its task in this mode. A cost that is a time at a price is as far off as that time."""
     return Posterior(
-        share(node.p, mode.p_n, mode.p_lower, mode.p_upper, priors),
-        share(node.q, mode.q_n, mode.q_lower, mode.q_upper, priors),
+        beta_distribution(node.p, mode.p_n, mode.p_lower, mode.p_upper, priors),
+        beta_distribution(node.q, mode.q_n, mode.q_lower, mode.q_upper, priors),
         of_mean(node.cost_usd + node.imputed_usd, mode.cost_usd_deviation, mode.cost_n),
         of_mean(node.duration_ms, mode.duration_ms_deviation, mode.duration_n),
         paid_by_time=node.cost_basis in ("rate", "prior") and not mode.cost_n,
     )
 
 
-def share(value: float, n: int, lower: float | None, upper: float | None, priors: Priors) -> Share:
+def beta_distribution(
+    mean: float, n: int, lower: float | None, upper: float | None, priors: Priors
+) -> BetaDistribution:
     """P or q with its posterior; `n`: the steps that were judged, `lower` and `upper`: 95 % of what the estimator
     believes.
     """
     if lower is not None and upper is not None:
-        return Share.within(value, lower, upper, LEARNED_Z)
-    return Share(value, priors.strength + n)
+        return BetaDistribution.within(mean, lower, upper, LEARNED_Z)
+    return BetaDistribution(mean, priors.strength + n)
 
 
 def of_mean(mean: float, deviation: float | None, n: int) -> float:

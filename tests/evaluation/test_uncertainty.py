@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.evaluation.reward import evaluate
-from opus_pipelines.evaluation.uncertainty import Posterior, Share, beats, interval, worth_draws
+from opus_pipelines.evaluation.uncertainty import BetaDistribution, Posterior, beats, interval, worth_draws
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 
@@ -26,30 +26,36 @@ def side_by_side(*tasks: TaskNode, gain: float = 100.0) -> Workflow:
     return Workflow.of([InputNode("in", "In"), *tasks, OutputNode("out", "Out", gain)], edges)
 
 
-SURE = Share(1.0)
-ZERO = Share(0.0)
+SURE = BetaDistribution(1.0)
+ZERO = BetaDistribution(0.0)
 TASK = TaskNode("a", "a", "A", p=0.8, cost_usd=10.0, duration_ms=3_600_000.0)
 HOURLY = Cost(usd_per_hour_of_duration=5.0)
 
 
 def test_a_beta_has_the_mean_and_the_strength_of_what_is_believed() -> None:
-    draws = Share(0.8, 99).draws(np.random.default_rng(0), 200_000)
+    draws = BetaDistribution(0.8, 99).draws(np.random.default_rng(0), 200_000)
     assert (draws.mean(), draws.std()) == (pytest.approx(0.8, abs=1e-3), pytest.approx(0.04, rel=0.01))
 
 
 def test_a_beta_from_an_interval_has_its_mean_and_width() -> None:
-    draws = Share.within(0.8, 0.7, 0.88).draws(np.random.default_rng(0), 200_000)
+    draws = BetaDistribution.within(0.8, 0.7, 0.88).draws(np.random.default_rng(0), 200_000)
     assert draws.mean() == pytest.approx(0.8, abs=2e-3)
     assert draws.std() == pytest.approx(0.18 / (2 * 1.96), rel=0.02)
-    assert Share.within(0.5, 0.0, 1.0).strength == pytest.approx(2.8414588)
-    assert Share.within(0.95, 0.0, 1.0).strength == 2.0
+    assert BetaDistribution.within(0.5, 0.0, 1.0).strength == pytest.approx(2.8414588)
+    assert BetaDistribution.within(0.95, 0.0, 1.0).strength == 2.0
 
 
 @pytest.mark.parametrize(
-    "share", [Share.within(0.0, 0.0, 1.0), Share.within(0.3, 0.3, 0.3), Share(1.0, 5.0), Share(0.3)]
+    "share",
+    [
+        BetaDistribution.within(0.0, 0.0, 1.0),
+        BetaDistribution.within(0.3, 0.3, 0.3),
+        BetaDistribution(1.0, 5.0),
+        BetaDistribution(0.3),
+    ],
 )
-def test_what_is_sure_is_always_the_same(share: Share) -> None:
-    assert set(share.draws(np.random.default_rng(0), 3)) == {share.value}
+def test_what_is_sure_is_always_the_same(share: BetaDistribution) -> None:
+    assert set(share.draws(np.random.default_rng(0), 3)) == {share.mean}
 
 
 def test_a_workflow_without_beliefs_has_no_interval() -> None:
@@ -59,7 +65,9 @@ def test_a_workflow_without_beliefs_has_no_interval() -> None:
 
 
 def test_the_interval_is_that_of_the_belief() -> None:
-    draws = worth_draws(chain(TASK), {"a": Posterior(Share.within(0.8, 0.7, 0.9), ZERO)}, Cost(), seed=0, n=100_000)
+    draws = worth_draws(
+        chain(TASK), {"a": Posterior(BetaDistribution.within(0.8, 0.7, 0.9), ZERO)}, Cost(), seed=0, n=100_000
+    )
     found = interval(draws)
     deviation = 100 * 0.2 / (2 * 1.96)
     assert (found.p05, found.p95) == (
@@ -70,14 +78,14 @@ def test_the_interval_is_that_of_the_belief() -> None:
 
 def test_costs_are_drawn_around_their_mean() -> None:
     draws = 80 - worth_draws(
-        chain(TASK), {"a": Posterior(Share(0.8), ZERO, cost_deviation_usd=2.0)}, Cost(), seed=0, n=100_000
+        chain(TASK), {"a": Posterior(BetaDistribution(0.8), ZERO, cost_deviation_usd=2.0)}, Cost(), seed=0, n=100_000
     )
     assert (draws.mean(), draws.std()) == (pytest.approx(10.0, abs=0.05), pytest.approx(2.0, abs=0.05))
     assert (draws > 0).all()
 
 
 def test_time_costs_where_it_has_a_price_and_a_cost_by_time_goes_with_it() -> None:
-    late = Posterior(Share(0.8), ZERO, duration_deviation_ms=360_000.0)
+    late = Posterior(BetaDistribution(0.8), ZERO, duration_deviation_ms=360_000.0)
     free, timed = (80 - worth_draws(chain(TASK), {"a": late}, cost, seed=0, n=50_000) for cost in (Cost(), HOURLY))
     assert free.std() == pytest.approx(0, abs=1e-9)
     assert (timed.mean(), timed.std()) == (pytest.approx(15, abs=0.02), pytest.approx(0.5, rel=0.02))
@@ -87,14 +95,17 @@ def test_time_costs_where_it_has_a_price_and_a_cost_by_time_goes_with_it() -> No
 
 def test_the_mean_of_draws_is_the_reward_of_the_figures_in_any_shape() -> None:
     one, two = replace(TASK, q=0.3), replace(TASK, id="b", task_id="b", p=0.6, q=0.1)
-    beliefs = {"a": Posterior(Share(0.8, 20), Share(0.3, 5), 3.0), "b": Posterior(Share(0.6, 8), Share(0.1, 5), 1.0)}
+    beliefs = {
+        "a": Posterior(BetaDistribution(0.8, 20), BetaDistribution(0.3, 5), 3.0),
+        "b": Posterior(BetaDistribution(0.6, 8), BetaDistribution(0.1, 5), 1.0),
+    }
     for workflow in (chain(one, two), side_by_side(one, two)):
         draws = worth_draws(workflow, beliefs, Cost(), seed=3, n=200_000)
         assert draws.mean() == pytest.approx(evaluate(workflow, Cost(), Reward()).reward_usd, abs=0.2)
 
 
 def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
-    beliefs = {"a": Posterior(Share(0.8, 50), ZERO)}
+    beliefs = {"a": Posterior(BetaDistribution(0.8, 50), ZERO)}
     one, two, other = (worth_draws(chain(TASK), beliefs, Cost(), seed) for seed in (1, 1, 2))
     assert (one == two).all()
     assert not (one == other).any()
@@ -103,7 +114,7 @@ def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
 
 
 def test_what_two_workflows_share_decides_nothing() -> None:
-    wide = Posterior(Share.within(0.5, 0.05, 0.95), ZERO)
+    wide = Posterior(BetaDistribution.within(0.5, 0.05, 0.95), ZERO)
     small, dear = (
         replace(TASK, id="b", task_id="b", cost_usd=cost, actor_kind=kind)
         for cost, kind in ((1.0, "code"), (1.5, "human"))
@@ -123,10 +134,13 @@ def test_rewards_in_one_step_of_the_quantum_are_ties() -> None:
 
 
 def test_workflows_that_differ_in_an_uncertain_task_are_undecided() -> None:
-    belief = {"a": Posterior(Share.within(0.8, 0.6, 0.95), ZERO)}
+    belief = {"a": Posterior(BetaDistribution.within(0.8, 0.6, 0.95), ZERO)}
     one = worth_draws(chain(TASK), belief, Cost(), seed=0)
     two = worth_draws(
-        chain(replace(TASK, task_id="z", p=0.81)), {"a": Posterior(Share.within(0.81, 0.6, 0.95), ZERO)}, Cost(), seed=0
+        chain(replace(TASK, task_id="z", p=0.81)),
+        {"a": Posterior(BetaDistribution.within(0.81, 0.6, 0.95), ZERO)},
+        Cost(),
+        seed=0,
     )
     assert 0.3 < beats(one, two) < 0.6
 

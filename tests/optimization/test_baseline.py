@@ -3,7 +3,7 @@
 import pytest
 
 from opus_pipelines.core.settings import Cost
-from opus_pipelines.optimization.baseline import Baseline, baseline, paid
+from opus_pipelines.optimization.baseline import Baseline, baseline, task_baselines
 
 HOUR = 3_600_000.0
 
@@ -35,7 +35,7 @@ def test_prices_by_role_hold_on_both_sides_of_a_saving():
         "models": (None, None, "big-llm"),
         "actor_groups": ("SUPERVISOR", "clerk", None),
     }
-    found = paid([done], settings)
+    found = task_baselines([done], settings)
     assert [found.of(task) for task in "abc"] == [60.0, 30.0, 5.0]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Priors, Settings
 from opus_pipelines.evaluation.reward import evaluate
-from opus_pipelines.evaluation.uncertainty import Share
+from opus_pipelines.evaluation.uncertainty import BetaDistribution
 from opus_pipelines.optimization.reward_ranking import Ranking
 from opus_pipelines.planning.confidence import of_mean, posterior_of, posteriors_of, with_confidence
 from opus_pipelines.planning.prices import Prices
@@ -106,7 +106,7 @@ CHEAP = PRICES.nodes["a"][1]
 
 def test_counts_stand_on_the_prior_and_means_are_as_sure_as_they_are_many() -> None:
     found = posterior_of(A, PERSON, PRIORS)  # of a snapshot that has no intervals
-    assert (found.p, found.q) == (Share(0.9, 100.0), Share(0.2, 20.0))
+    assert (found.p, found.q) == (BetaDistribution(0.9, 100.0), BetaDistribution(0.2, 20.0))
     assert found.cost_deviation_usd == pytest.approx(math.sqrt((99 * 4 + 2 * 64) / 101 / 100))
     assert found.duration_deviation_ms == pytest.approx(math.sqrt((99 * 3.6e9 + 2 * 3.6e11) / 101 / 100))
     assert not found.paid_by_time
@@ -117,11 +117,11 @@ def test_an_estimate_has_the_estimators_interval_and_a_guess_the_priors_strength
         "human", p=0.9, p_n=95, p_lower=0.8, p_upper=0.95, q=0.0, q_lower=0.0, q_upper=0.6, basis="estimated"
     )
     found = posterior_of(replace(A, q=0.0), judged, PRIORS)
-    assert (found.p, found.q) == (Share.within(0.9, 0.8, 0.95, 1.717), Share(0.0, 2.0))
+    assert (found.p, found.q) == (BetaDistribution.within(0.9, 0.8, 0.95, 1.717), BetaDistribution(0.0, 2.0))
     assert (
-        found.p.strength < Share.within(0.9, 0.8, 0.95).strength
+        found.p.strength < BetaDistribution.within(0.9, 0.8, 0.95).strength
     )  # a pool learned from the same counts looks surer than it is
-    assert posterior_of(A, ExecutionMode("human"), PRIORS).p == Share(0.9, 5.0)
+    assert posterior_of(A, ExecutionMode("human"), PRIORS).p == BetaDistribution(0.9, 5.0)
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ def test_a_stated_review_is_sure_and_one_of_history_is_not() -> None:
     new = TaskNode("n", "n", "New", p=0.95, q=0.2, actor_kind="human")
     other_way = replace(C, model="large")
     assert set(posteriors_of(chain(A, stated), PRICES, PRIORS)) == {"a"}
-    assert posteriors_of(chain(A, known), PRICES, PRIORS)["r"].p == Share(0.9, 100.0)
+    assert posteriors_of(chain(A, known), PRICES, PRIORS)["r"].p == BetaDistribution(0.9, 100.0)
     found = posteriors_of(chain(new, other_way), PRICES, PRIORS)
-    assert (found["n"].p, found["c"].p) == (Share(0.95, 5.0), Share(0.9, 5.0))
+    assert (found["n"].p, found["c"].p) == (BetaDistribution(0.95, 5.0), BetaDistribution(0.9, 5.0))
 
 
 def test_every_rank_but_the_last_is_held_against_the_next() -> None:

@@ -28,7 +28,7 @@ from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.interface import TaskSequence
 from opus_pipelines.lwm.sequence_dag import chain
 from opus_pipelines.lwm.workflow_graph import workflow_graph
-from opus_pipelines.optimization.baseline import Baseline, paid
+from opus_pipelines.optimization.baseline import Baseline, task_baselines
 from opus_pipelines.planning.candidates import plan_candidates, rank_candidates
 from opus_pipelines.planning.lead_times import LeadTimes
 from opus_pipelines.planning.prices import Prices
@@ -123,7 +123,7 @@ def made(
     )
     model: Any = SimpleNamespace(name="history", version="1")
     context = GenerationContext(index, NOTHING, model, settings, ContractTerms(Cost()))
-    rows = list(workflow_rows(Ranked(planned, ranked, Baseline(), None, paid(history), weights), context))
+    rows = list(workflow_rows(Ranked(planned, ranked, Baseline(), None, task_baselines(history), weights), context))
     return [row for d, row in rows if d is OPTIMIZED], [
         row for d, row in rows if d is WORKFLOW_TASKS and row["kind"] == "task"
     ]

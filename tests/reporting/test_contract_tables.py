@@ -1,6 +1,6 @@
 import pytest
 
-from opus_pipelines.optimization.baseline import paid, saving_usd
+from opus_pipelines.optimization.baseline import saving_usd, task_baselines
 from opus_pipelines.reporting.contract_tables import cost_rows, reward_rows
 
 
@@ -55,14 +55,14 @@ def ranked(rank, reward, intention="n1", **more):
 
 
 def test_what_near_cases_paid_counts_repetitions_and_needs_one_stated_cost():
-    found = paid([case("aba", [1.0, 5.0, 2.0]), case("b", [5.0])])
+    found = task_baselines([case("aba", [1.0, 5.0, 2.0]), case("b", [5.0])])
     assert [found.of(task) for task in ("a", "b", "done by none", None)] == [1.5, 5.0, 0.0, 0.0]
-    assert paid([case("a", [None])]).of("a") is None
-    assert paid([]).of("a") is None
+    assert task_baselines([case("a", [None])]).of("a") is None
+    assert task_baselines([]).of("a") is None
 
 
 def test_known_payments_stand_for_the_unknown_ones_of_the_same_task():
-    found = paid([case("a", [4.0]), case("aa", [None, 8.0]), case("b", [1.0]), case("b", [1.0])])
+    found = task_baselines([case("a", [4.0]), case("aa", [None, 8.0]), case("b", [1.0]), case("b", [1.0])])
     assert found.of("a") == pytest.approx(
         6.0 * 3 / 4
     )  # done three times in four cases, for 6 dollars where it is known

@@ -70,7 +70,7 @@ def book(history=HISTORY):
 def works(text, role="process", must_contain=(), industry="home", history=HISTORY):
     element = Element("e1", role, "text", "rules.md", "text/markdown", text, len(text), "", None)
     found = book(history)
-    knowledge = SimpleNamespace(
+    index = SimpleNamespace(
         graph=GRAPH, names=TaskNames(GRAPH, []), task_vectors={}, cases=found, critical_task_rows=lambda industry: []
     )
     intake = SimpleNamespace(
@@ -87,7 +87,7 @@ def works(text, role="process", must_contain=(), industry="home", history=HISTOR
         found.near(vector, industry, 25), [frozenset("r"), frozenset("w"), frozenset("i"), frozenset("e")]
     )
     intention = SimpleNamespace(decoded=SimpleNamespace(rules=rules_of([element])), texts={}, vector=vector)
-    return combined_processes(near, intention, intake, knowledge, Generation(near_cases=25))
+    return combined_processes(near, intention, intake, index, Generation(near_cases=25))
 
 
 def told(found):

@@ -12,7 +12,7 @@ from opus_pipelines.evaluation.schedule import known_schedule
 from opus_pipelines.generation.records import GenerationContext, Ranked
 from opus_pipelines.generation.results.rows import Row, Rows, edge_origin, node_origin
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.optimization.baseline import Paid, saving_usd, total
+from opus_pipelines.optimization.baseline import TaskBaselines, saving_usd, total
 from opus_pipelines.planning.ranking_context import Candidate, Edit
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.workflow.model import REVIEW, TASK_FIGURES, InputNode, OutputNode, TaskNode, Workflow
@@ -22,7 +22,7 @@ _INSTRUCTION_KINDS = {"model": "model inference", "code": "code", "human": "huma
 
 def workflow_rows(result: Ranked, context: GenerationContext) -> Rows:
     """Yields every row of workflows/* for one Intention, without client, contract and result."""
-    intake, knowledge = result.request.intake, context.index
+    intake, index = result.request.intake, context.index
     ids = {"intake_id": intake.intake_id, "intention_id": result.request.intention_id}
     keys = _task_keys(result)
     for rank, candidate in result.ranked:
@@ -41,11 +41,11 @@ def workflow_rows(result: Ranked, context: GenerationContext) -> Rows:
             }
             yield (
                 WORKFLOW_TASKS,
-                ids | row | _node(node, candidate, result, knowledge, keys) | _own_title(node, candidate, intake),
+                ids | row | _node(node, candidate, result, index, keys) | _own_title(node, candidate, intake),
             )
         for row in _edges(candidate, result):
             yield WORKFLOW_EDGES, ids | row
-        for row in expected_flow(candidate, result, knowledge):
+        for row in expected_flow(candidate, result, index):
             yield EXPECTED_FLOW, ids | row
 
 
@@ -61,7 +61,7 @@ def _optimized(
     result: Ranked,
     context: GenerationContext,
 ) -> Row:
-    knowledge, model = context.index, context.model
+    index, model = context.index, context.model
     worth, base = candidate.evaluation, result.baseline
     figures = (
         "reward_usd",
@@ -99,21 +99,21 @@ def _optimized(
             "violations": list(candidate.violations),
             "tasks": len(candidate.tasks),
             "reviews": _reviews(candidate),
-            "new_tasks": sum(t not in knowledge.graph.tasks for t in candidate.tasks),
+            "new_tasks": sum(t not in index.graph.tasks for t in candidate.tasks),
             "observed_share": observed_share(candidate.workflow.tasks),
-            "in_history": knowledge.is_known_variant(candidate.tasks),
-            **_saving(steps, result.paid),
+            "in_history": index.is_known_variant(candidate.tasks),
+            **_saving(steps, result.task_baselines),
             "case_cost_usd": base.cost_usd,
             "baseline_duration_ms": base.duration_ms,
             "baseline_success": base.success,
             "weights": result.weights.model_dump_json(exclude_none=True, by_alias=True),
-            "snapshot": knowledge.snapshot.id,
+            "snapshot": index.snapshot.id,
             "model_version": model.version,
             **_confidence(candidate),
             **(asdict(candidate.penalties) if candidate.penalties else {}),
             **_why(candidate),
             **_decision(candidate),
-            **_evidence(candidate, result, knowledge),
+            **_evidence(candidate, result, index),
             **_lead_time(candidate, result),
         }
     )
@@ -129,18 +129,18 @@ def _ranked_by(rank: int, candidate: Candidate, result: Ranked) -> Row:
     return {"ranked_by": list(result.context.ranking.criteria), "ahead_by": ahead_by}
 
 
-def _evidence(candidate: Candidate, result: Ranked, knowledge: SnapshotIndex) -> Row:
+def _evidence(candidate: Candidate, result: Ranked, index: SnapshotIndex) -> Row:
     expected = result.evidence.completeness.consensus
     weights = [case.weight for case in result.evidence.cases]
     effective = sum(weights) ** 2 / sum(w * w for w in weights) if weights else 0.0
-    events = [t for t in expected_order(candidate, result, knowledge) if t in knowledge.passive]
+    events = [t for t in expected_order(candidate, result, index) if t in index.passive]
     return {
         "completeness": result.evidence.completeness.rule,
         "conformity": candidate.conformity,
         "order_conformity": candidate.order_conformity,
         "has_optional": candidate.has_optional,
         "similar_cases": expected.cases if expected else effective,
-        "expected_events": [knowledge.graph.tasks[t].title for t in events],
+        "expected_events": [index.graph.tasks[t].title for t in events],
     }
 
 
@@ -164,9 +164,9 @@ def _lead_time(candidate: Candidate, result: Ranked) -> Row:
     }
 
 
-def _saving(steps: Sequence[TaskNode], paid: Paid) -> Row:
+def _saving(steps: Sequence[TaskNode], baselines: TaskBaselines) -> Row:
     """Sums over the steps that can be compared (`optimization.baseline`)."""
-    pairs = [(paid.of(None if t.is_review else t.task_id), t.known_cost_usd) for t in steps]
+    pairs = [(baselines.of(None if t.is_review else t.task_id), t.known_cost_usd) for t in steps]
     compared = [(then, now) for then, now in pairs if then is not None and now is not None]
     return {
         "baseline_cost_usd": total(then for then, _ in compared),
@@ -223,7 +223,7 @@ def _title(candidate: Candidate, intake: Intake) -> str:
 
 
 def _node(
-    node: str, candidate: Candidate, result: Ranked, knowledge: SnapshotIndex, keys: dict[str, list[str]]
+    node: str, candidate: Candidate, result: Ranked, index: SnapshotIndex, keys: dict[str, list[str]]
 ) -> dict[str, Any]:
     data, worth = candidate.workflow.by_id[node], candidate.evaluation
     is_observed = known_success(candidate.workflow.tasks, worth.success_probability) is not None
@@ -237,7 +237,7 @@ def _node(
     scores = vars(candidate.scores[node]) if node in candidate.scores else {}
     waited = candidate.lead_time.steps.get(node) if candidate.lead_time else None
     common |= vars(waited) if waited else {}
-    return common | scores | _task(data, result, knowledge, keys) if isinstance(data, TaskNode) else common
+    return common | scores | _task(data, result, index, keys) if isinstance(data, TaskNode) else common
 
 
 def _own_title(node: str, candidate: Candidate, intake: Intake) -> dict[str, Any]:
@@ -245,7 +245,7 @@ def _own_title(node: str, candidate: Candidate, intake: Intake) -> dict[str, Any
     return {"title": intake.title} if intake.title and isinstance(candidate.workflow.by_id[node], InputNode) else {}
 
 
-def _task(data: TaskNode, result: Ranked, knowledge: SnapshotIndex, keys: dict[str, list[str]]) -> dict[str, Any]:
+def _task(data: TaskNode, result: Ranked, index: SnapshotIndex, keys: dict[str, list[str]]) -> dict[str, Any]:
     kind = _INSTRUCTION_KINDS.get(data.actor_kind or "")
     row = (
         {name: getattr(data, name) for name in TASK_FIGURES}
@@ -256,15 +256,15 @@ def _task(data: TaskNode, result: Ranked, knowledge: SnapshotIndex, keys: dict[s
         }
         | _unknown(data)
     )
-    paid = result.paid.of(None if data.is_review else data.task_id)
-    row |= {"baseline_cost_usd": paid, "saving_usd": saving_usd(paid, data.known_cost_usd)}
+    baseline_usd = result.task_baselines.of(None if data.is_review else data.task_id)
+    row |= {"baseline_cost_usd": baseline_usd, "saving_usd": saving_usd(baseline_usd, data.known_cost_usd)}
     if data.is_review:
         return row | {"origin": REVIEW}
     task, mode = result.drafted.graph.tasks[data.task_id], result.context.draft.prices.known_mode(data)
     assert mode is not None  # it was chosen among the execution modes of its task
     return row | {
         "task_id": data.task_id,
-        "task_keys": keys.get(data.task_id) or knowledge.raw_keys.get(data.task_id, []),
+        "task_keys": keys.get(data.task_id) or index.raw_keys.get(data.task_id, []),
         "description": task.description,
         "origin": node_origin(result, data.id),
         "evidence": mode.implementations or task.implementations,
@@ -299,30 +299,30 @@ def _edges(candidate: Candidate, result: Ranked) -> Iterator[Row]:
         }
 
 
-def expected_order(candidate: Candidate, result: Ranked, knowledge: SnapshotIndex) -> list[str]:
+def expected_order(candidate: Candidate, result: Ranked, index: SnapshotIndex) -> list[str]:
     """The workflow's steps, and the events and outcomes that similar cases agree on, each behind what it follows in
     their order.
     """
     found = list(candidate.tasks)
     agreed = result.evidence.completeness.consensus.tasks if result.evidence.completeness.consensus else ()
     for n, event in enumerate(agreed):
-        if event in knowledge.passive:
+        if event in index.passive:
             found.insert(max((found.index(t) + 1 for t in agreed[:n] if t in found), default=0), event)
     return found
 
 
-def expected_flow(candidate: Candidate, result: Ranked, knowledge: SnapshotIndex) -> Iterator[Row]:
+def expected_flow(candidate: Candidate, result: Ranked, index: SnapshotIndex) -> Iterator[Row]:
     """The consecutive pairs to be expected of a workflow's steps and events: those with the highest expected F1
     against the pairs of similar cases; its own order where these do not tell.
     """
-    order = expected_order(candidate, result, knowledge)
+    order = expected_order(candidate, result, index)
     place = {task: n for n, task in enumerate(order)}
     expected = result.evidence.completeness.consensus
     pairs: dict[tuple[str, str], float | None] = dict(expected.pairs_among(order)) if expected else {}
     pairs = pairs or dict.fromkeys(pairwise(order))
     keys = _task_keys(result)
     key = lambda task: next(
-        iter(keys.get(task) or knowledge.raw_keys.get(task, [])), result.drafted.graph.tasks[task].title
+        iter(keys.get(task) or index.raw_keys.get(task, [])), result.drafted.graph.tasks[task].title
     )
     for (a, b), support in sorted(pairs.items()):
         yield {
