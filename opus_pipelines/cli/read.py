@@ -126,7 +126,7 @@ def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...],
     from opus_pipelines.reporting.views import connect
 
     if name_or_sql is None:
-        show.table(("query", "answers"), [(q.name, q.about) for q in views.shipped().values()])
+        show.table(("query", "answers"), [(q.name, q.about) for q in views.shipped_queries().values()])
         show.table(("view", "holds"), [("", ""), *((d.view, d.about) for d in DATASETS.values()), EARLIER])
         return
     rows = views.run(connect(options.lake()), name_or_sql, dict(_pair(v) for v in variables))

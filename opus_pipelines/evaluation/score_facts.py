@@ -13,7 +13,7 @@ class TaskFacts:
     Names of data are folded (`workflow.constraints.folded`), each once. `statements`: its instructions and
     descriptions, one sentence each. `leaving`: the share of its transitions in history that cross the border of its
     community. `outcomes`: the share of its executions with a recorded outcome. `figures`: the share of its cost and
-    time that history recorded. `mends`: P(it is right | something before it was wrong), as history shows it.
+    time that history recorded. `q`: P(it is right | something before it was wrong), as history shows it.
     """
 
     statements: tuple[str, ...] = ()
@@ -24,7 +24,7 @@ class TaskFacts:
     leaving: float | None = None
     outcomes: float = 0.0
     figures: float = 0.0
-    mends: float = 0.0
+    q: float = 0.0
     is_review: bool = False
 
 

@@ -151,7 +151,7 @@ def detection_probability(facts: TaskFacts, node: str, context: WorkflowContext)
     later = [context.facts[other] for other in context.each(watchers)]
     if any(other.is_review for other in later):
         return 1.0
-    return 1 - math.prod(sorted(1 - other.mends for other in later))
+    return 1 - math.prod(sorted(1 - other.q for other in later))
 
 
 Rule = Callable[[TaskFacts, str, WorkflowContext], float | None]

@@ -108,15 +108,15 @@ def interval(draws: Floats) -> Interval:
     return Interval(float(low), float(high))
 
 
-def beats(first: Floats, second: Floats, quantum: float = 0.0, in_a_tie: float = 0.5) -> float:
+def p_better(first: Floats, second: Floats, quantum: float = 0.0, tie_share: float = 0.5) -> float:
     """Returns the share of draws in which the first workflow earns more.
 
-    A draw in which both earn the same counts `in_a_tie`. Two Rewards are the same where they are equal to the last bit,
-    or in one step of the quantum, as EVAL (13) compares them.
+    A draw in which both earn the same counts `tie_share`. Two Rewards are the same where they are equal to the last
+    bit, or in one step of the quantum, as EVAL (13) compares them.
     """
     if quantum:
         first, second = np.rint(first / quantum), np.rint(second / quantum)
-    return float(np.mean(first > second) + np.mean(first == second) * in_a_tie)
+    return float(np.mean(first > second) + np.mean(first == second) * tie_share)
 
 
 @dataclass(frozen=True)

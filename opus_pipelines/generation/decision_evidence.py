@@ -13,7 +13,7 @@ from opus_pipelines.decisions.record import Decision, Decisions, WorkflowContent
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.planning.standing_decisions import as_of_today
 from opus_pipelines.retrieval.completeness import Completeness
-from opus_pipelines.retrieval.consensus import Course, consensus
+from opus_pipelines.retrieval.consensus import Trace, consensus
 
 
 def accepted_elsewhere(
@@ -59,9 +59,9 @@ def agreed_with(complete: Completeness, cases: Sequence[SimilarCase]) -> Complet
     before = complete.consensus
     if not decided or before is None or not (complete.steps or complete.by_support):
         return complete
-    courses = [*(course for course, _ in before.courses), *(Course.of(case.tasks) for case in decided)]
-    weights = [*(weight for _, weight in before.courses), *(case.weight for case in decided)]
-    expected = replace(consensus(courses, np.array(weights)), cases=before.cases)
+    traces = [*(trace for trace, _ in before.traces), *(Trace.of(case.tasks) for case in decided)]
+    weights = [*(weight for _, weight in before.traces), *(case.weight for case in decided)]
+    expected = replace(consensus(traces, np.array(weights)), cases=before.cases)
     return replace(complete, consensus=expected, steps=complete.steps.union(*(case.tasks for case in decided)))
 
 

@@ -14,7 +14,7 @@ from opus_pipelines.planning.ranking_context import Evidence
 from opus_pipelines.planning.standing_decisions import standing_decisions
 from opus_pipelines.retrieval.combined_processes import combined_precedence, combined_processes
 from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT, Completeness, outcomes_decide, undecided_reason
-from opus_pipelines.retrieval.consensus import Course, consensus
+from opus_pipelines.retrieval.consensus import Trace, consensus
 from opus_pipelines.retrieval.critical_tasks import critical_tasks
 from opus_pipelines.retrieval.intentions import with_missing_part
 from opus_pipelines.retrieval.requested_steps import requested_steps
@@ -83,7 +83,7 @@ def _similar_cases(request: Request, context: GenerationContext) -> tuple[list[S
     cases = index.cases.near(request.intention.vector, intake.industry, most)
     if cases and outcomes_decide(cases):
         return cases, _by_outcomes(cases, cases[0].similarity, index, has_gain)
-    similar = index.scope(intake.industry).similar(intake, unit(request.intention.parts["input"].mean(0)))
+    similar = index.cases_of(intake.industry).similar(intake, unit(request.intention.parts["input"].mean(0)))
     if similar is None:
         return cases, Completeness(SUPPORT, undecided_reason(cases, SUPPORT, None))
     cases = index.cases.at(similar.rows[:most].tolist(), similar.weights[:most].tolist(), similar.nearest)
@@ -103,7 +103,7 @@ def _by_outcomes(cases: list[SimilarCase], nearest: float | None, index: Snapsho
     followed = [c for c in cases if c.success is not False and c.activities]
     expected, steps = None, frozenset[str]()
     if followed and (not has_gain or any(index.passive.intersection(c.activities) for c in followed)):
-        expected = consensus([Course.of(c.activities) for c in followed], np.array([c.weight for c in followed]))
+        expected = consensus([Trace.of(c.activities) for c in followed], np.array([c.weight for c in followed]))
     if not has_gain:
         steps = frozenset[str]().union(*(c.activities for c in followed)) - index.passive
     return Completeness(OUTCOMES, undecided_reason(cases, OUTCOMES, nearest), None, expected, steps)

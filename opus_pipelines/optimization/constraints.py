@@ -36,8 +36,8 @@ class DeadlineCheck:
     def text(self) -> str:
         """The deadline as text, with the probability of keeping it or the reason why the probability is unknown."""
         if self.p_kept is None:
-            return f"{self.deadline.words}: {NOT_APPLIED}, because the time up to the step is {self.lead_time.basis}"
-        return f"{self.deadline.words}: kept with probability {self.p_kept:.3f}"
+            return f"{self.deadline.text}: {NOT_APPLIED}, because the time up to the step is {self.lead_time.basis}"
+        return f"{self.deadline.text}: kept with probability {self.p_kept:.3f}"
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ Step = tuple[str, str | None, str | None, str | None]  # node, actor kind, model
 Steps = frozenset[Step]
 
 
-class Differing(Protocol):
+class WithSteps(Protocol):
     """A candidate whose tasks and steps can be compared with those of another."""
 
     @property
@@ -30,7 +30,7 @@ class Differing(Protocol):
         ...
 
 
-D = TypeVar("D", bound=Differing)
+D = TypeVar("D", bound=WithSteps)
 
 
 def step_of(node: TaskNode) -> Step:
@@ -68,7 +68,7 @@ def select_diverse(ranked: Sequence[D], least_swaps: int, least_share: float = 0
     return kept
 
 
-def is_diverse(first: Differing, second: Differing, least_swaps: int, least_share: float = 0.0) -> bool:
+def is_diverse(first: WithSteps, second: WithSteps, least_swaps: int, least_share: float = 0.0) -> bool:
     """Returns whether two candidates differ enough."""
     return (
         swaps(first.steps, second.steps) >= least_swaps and jaccard_distance(first.tasks, second.tasks) >= least_share

@@ -13,7 +13,7 @@ MAX_PAIRS = 400  # pairs of demands looked at for a conflict smaller than the on
 
 
 @dataclass(frozen=True)
-class Infeasible:
+class Infeasibility:
     """The reasons why no path keeps every demand.
 
     `conflicts`: sets of demands that no path keeps together, though some path keeps any proper part of them; without
@@ -47,7 +47,7 @@ class Infeasible:
         return sentences if len(sentences) > len(self.conflicts) else [*sentences, "relax: no single demand mends it"]
 
 
-def infeasible(problem: Problem, effort: int = EFFORT) -> Infeasible | None:
+def infeasibility(problem: Problem, effort: int = EFFORT) -> Infeasibility | None:
     """Returns why no path of the problem keeps all its demands; None where a path does."""
     tests = _FeasibilityTests(problem, effort)
     if tests.fits(problem.demands):
@@ -58,7 +58,7 @@ def infeasible(problem: Problem, effort: int = EFFORT) -> Infeasible | None:
     others = [d for conflict in conflicts for d in conflict if not isinstance(d, Limit)]
     droppable = [d for d in others if tests.fits([other for other in problem.demands if other is not d])]
     together = [] if limits else tests.together()
-    return Infeasible(tuple(conflicts), smallest, tuple(limits), tuple(together), tuple(droppable), tests.proven)
+    return Infeasibility(tuple(conflicts), smallest, tuple(limits), tuple(together), tuple(droppable), tests.proven)
 
 
 def relaxation_costs(

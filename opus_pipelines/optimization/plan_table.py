@@ -73,14 +73,14 @@ class PlanTable:
                 (held if name in held else columns)[name][:, i] = values[chosen]
         return evaluate_batch(self.workflow, replace(self._base, **columns, held=held), self.cost)
 
-    def taken(self, picks: Picks) -> Workflow:
+    def workflow_of(self, picks: Picks) -> Workflow:
         """Returns the workflow that one row of picks represents."""
         nodes = {name: nodes[pick] for (name, nodes), pick in zip(self.options.items(), picks.tolist(), strict=True)}
         tasks = [nodes.get(t.id, t) for t in self.workflow.tasks]
         return Workflow((*self.workflow.inputs, *tasks, *self.workflow.outputs), self.workflow.edges)
 
     def _exactly(self, picks: Picks, batch: Batch) -> Batch:
-        worth = [evaluate(self.taken(row), self.cost, self.reward) for row in picks]
+        worth = [evaluate(self.workflow_of(row), self.cost, self.reward) for row in picks]
         return replace(
             batch,
             worth=np.array([w.worth for w in worth]),

@@ -120,12 +120,12 @@ class Ranking:
         """Returns whether one ranks before the other by more than Penalty or transitions."""
         return self._key_to(PENALTY, one) < self._key_to(PENALTY, other)
 
-    def told_by(self, one: Rankable, other: Rankable) -> str:
+    def deciding_criterion(self, one: Rankable, other: Rankable) -> str:
         """Returns the first criterion in which the two differ."""
         pairs = zip(self._names, self.order(one), self.order(other), strict=True)
         return next((name for name, a, b in pairs if a != b), NAME)
 
-    def in_a_tie(self, one: Rankable, other: Rankable) -> float:
+    def p_first_in_tie(self, one: Rankable, other: Rankable) -> float:
         """Returns the probability that one ranks before the other where both are worth the same.
 
         It is 0 or 1, or 0.5 where no measured criterion distinguishes them.

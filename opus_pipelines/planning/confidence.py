@@ -24,7 +24,7 @@ import numpy as np
 
 from opus_pipelines.core.settings import Cost, Priors, Settings
 from opus_pipelines.evaluation.batch import Figures, Floats, evaluate_batch
-from opus_pipelines.evaluation.uncertainty import BetaDistribution, Posterior, beats, interval, worth_draws
+from opus_pipelines.evaluation.uncertainty import BetaDistribution, Posterior, interval, p_better, worth_draws
 from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.ranking_context import Candidate, Confidence, RankingContext
 from opus_pipelines.wkg.graph import ExecutionMode
@@ -109,7 +109,7 @@ def _holds(context: RankingContext, first: Candidate, second: Candidate, draws: 
         return float(second.has_optional)
     if context.evidence.completeness.consensus_tasks:
         return context.evidence.completeness.preferred_share(first.tasks, second.tasks)
-    return beats(*draws, context.ranking.step, context.ranking.in_a_tie(first, second))
+    return p_better(*draws, context.ranking.step, context.ranking.p_first_in_tie(first, second))
 
 
 def reward_draws(workflow: Workflow, prices: Prices, cost: Cost, settings: Settings) -> Floats:

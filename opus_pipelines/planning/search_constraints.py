@@ -2,7 +2,7 @@
 
 from opus_pipelines.evaluation.cost import MS_PER_HOUR
 from opus_pipelines.optimization.label_search import ChosenPath, best_paths
-from opus_pipelines.optimization.minimal_relaxation import infeasible, relaxation_costs
+from opus_pipelines.optimization.minimal_relaxation import infeasibility, relaxation_costs
 from opus_pipelines.optimization.problem import Avoids, Before, Contains, Demand, Limit, Problem, keeps
 from opus_pipelines.planning.ranking_context import RankingContext, either
 
@@ -61,7 +61,7 @@ def more(worth: float, gain_usd: float | None) -> str:
 
 def why_not(problem: Problem) -> tuple[str, ...]:
     """Says which demands conflict and what would solve the conflict; empty where a path meets all demands."""
-    why = infeasible(problem, EFFORT)
+    why = infeasibility(problem, EFFORT)
     if why is None:
         return ()
     mendable = any(is_mendable(d) for conflict in why.conflicts for d in conflict)

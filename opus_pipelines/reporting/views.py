@@ -94,7 +94,7 @@ QueryError = duckdb.Error
 
 
 @dataclass(frozen=True)
-class Shipped:
+class ShippedQuery:
     """A shipped query: its name, what it answers, a command that runs it, and its SQL."""
 
     name: str
@@ -103,7 +103,7 @@ class Shipped:
     sql: str
 
 
-def shipped() -> dict[str, Shipped]:
+def shipped_queries() -> dict[str, ShippedQuery]:
     """Returns all shipped queries by name, in alphabetical order."""
     query_files = sorted(
         (f for f in (files("sql") / "queries").iterdir() if f.name.endswith(".sql")), key=lambda f: f.name
@@ -120,7 +120,7 @@ def run(
 
     `variables` are set before, and SQL reads them with getvariable. Raises InputError with DuckDB's message.
     """
-    known = shipped()
+    known = shipped_queries()
     if text not in known and len(text.split()) == 1:
         raise InputError(f"no shipped query {text!r}; there are: {', '.join(known)}")
     try:
@@ -131,6 +131,6 @@ def run(
         raise InputError(f"the query failed: {error}") from None
 
 
-def _parse(name: str, text: str) -> Shipped:
+def _parse(name: str, text: str) -> ShippedQuery:
     about, example = (line.removeprefix("-- ") for line in text.splitlines()[:2])
-    return Shipped(name, about, example, text)
+    return ShippedQuery(name, about, example, text)

@@ -95,8 +95,8 @@ def node(task: Row, group: str | None = None, focus: bool = False) -> PictureNod
 def edge(row: Row, titles: dict[str, str], scale: Scale) -> PictureEdge:
     """Returns a directed edge with its transitions, and all known figures in the tooltip."""
     tooltip = [
-        edge_words(row["src"], row["dst"], titles),
-        f"{many(row['transitions'], 'transition')} in {many(row['variants'] or 0, 'variant')}",
+        edge_title(row["src"], row["dst"], titles),
+        f"{counted(row['transitions'], 'transition')} in {counted(row['variants'] or 0, 'variant')}",
         f"γ {row['gamma']:.4f}, {share(row['probability'])} of what follows",
         f"mean wait {hours(row['wait_ms_mean'])}",
     ]
@@ -104,12 +104,12 @@ def edge(row: Row, titles: dict[str, str], scale: Scale) -> PictureEdge:
     return PictureEdge(row["src"], row["dst"], rest, f"{row['transitions']:,}", "\n".join(tooltip))
 
 
-def many(count: int, word: str) -> str:
+def counted(count: int, word: str) -> str:
     """Returns a count with its noun."""
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
-def edge_words(src: str, dst: str, titles: Mapping[str, str]) -> str:
+def edge_title(src: str, dst: str, titles: Mapping[str, str]) -> str:
     """Returns the titles of both ends of an edge."""
     return f"{titles[src][:LONGEST_TITLE]} → {titles[dst][:LONGEST_TITLE]}"
 
@@ -146,15 +146,15 @@ def _group(value: Any) -> str | None:
 def _scope(edge_rows: Sequence[Row], tasks: int, of_tasks: int, part: GraphPart) -> str:
     """Describes what the picture shows, and what it leaves out."""
     if not edge_rows:
-        return f"no edges here; {tasks:,} of {many(of_tasks, 'task')}"
+        return f"no edges here; {tasks:,} of {counted(of_tasks, 'task')}"
     of_edges, carried = edge_rows[0]["of_edges"], sum(row["transitions"] for row in edge_rows)
-    within = f" within {many(part.hops, 'step')}" if part.around else ""
+    within = f" within {counted(part.hops, 'step')}" if part.around else ""
     if len(edge_rows) == of_edges:
-        return f"all {many(of_edges, 'edge')}{within}, {tasks:,} of {many(of_tasks, 'task')}"
+        return f"all {counted(of_edges, 'edge')}{within}, {tasks:,} of {counted(of_tasks, 'task')}"
     which = "nearest and strongest" if part.around else "strongest"
     carried_share = carried / edge_rows[0]["of_transitions"] if edge_rows[0]["of_transitions"] else None
     shown = f"the {len(edge_rows):,} {which} of {of_edges:,} edges{within}"
-    return f"{shown}, with {share(carried_share)} of their transitions; {tasks:,} of {many(of_tasks, 'task')}"
+    return f"{shown}, with {share(carried_share)} of their transitions; {tasks:,} of {counted(of_tasks, 'task')}"
 
 
 def _tooltip_lines(task: Row) -> list[str]:
@@ -162,7 +162,7 @@ def _tooltip_lines(task: Row) -> list[str]:
     lines = [
         (task["title"] or "")[:LONGEST_TITLE],
         f"{task['task_id']}" + (f", {', '.join(task['industries'])[:LONGEST_TITLE]}" if task["industries"] else ""),
-        f"carried out {many(task['implementations'] or 0, 'time')}",
+        f"carried out {counted(task['implementations'] or 0, 'time')}",
         f"p {number(task['p'], 3)} ({interval}), {task['p_basis'] or 'unknown'}, n {task['p_n'] or 0:,}",
         f"q {number(task['q'], 3)}, {task['q_basis'] or 'unknown'}, n {task['q_n'] or 0:,}",
         f"median time {hours(task['duration_ms_p50'])}, median cost {usd(task['cost_usd_p50'])}",
@@ -214,8 +214,8 @@ def changes(connection: duckdb.DuckDBPyConnection, before: str, after: str, drif
     of = edge_rows[0]["of_edges"] if edge_rows else 0
     left_out = f"; the {len(edge_rows)} largest of {of:,} changed edges are shown" if of > len(edge_rows) else ""
     summary = (
-        f"{many(len(drift.tasks_added), 'task')} came, {len(drift.tasks_removed):,} went; "
-        f"{many(len(drift.edges_added), 'edge')} came, "
+        f"{counted(len(drift.tasks_added), 'task')} came, {len(drift.tasks_removed):,} went; "
+        f"{counted(len(drift.edges_added), 'edge')} came, "
         f"{len(drift.edges_removed):,} went; {share(drift.moved)} of what follows a task moved{left_out}"
     )
     return Picture(
@@ -260,7 +260,7 @@ def _changed_edge(row: dict[str, Any], titles: dict[str, str]) -> PictureEdge:
         else f"{SIGNS[change]}{row['transitions']:,}"
     )
     tooltip = [
-        edge_words(row["src"], row["dst"], titles),
+        edge_title(row["src"], row["dst"], titles),
         f"transitions {row['before'] or 0:,} → {row['after'] or 0:,}",
         f"share of what follows {share(row['share_before'])} → {share(row['share_after'])}",
     ]

@@ -74,7 +74,7 @@ class CaseRetriever:
             for case, weight in zip(self._at(rows), weights, strict=True)
         ]
 
-    def scope(self, industry: str | None) -> np.ndarray:
+    def rows_of(self, industry: str | None) -> np.ndarray:
         """Return the rows of `table` of the industry's cases (None: all), without those in which refusing was right."""
         refusal = np.array([x is False for x in self._all["expected_outcome"].to_pylist()], dtype=bool)
         is_in_scope = (

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opus_pipelines.lwm.interface import SimilarCase
-from opus_pipelines.retrieval.consensus import Consensus, Course
+from opus_pipelines.retrieval.consensus import Consensus, Trace
 from opus_pipelines.retrieval.similar_cases import SimilarCases
 
 OUTCOMES, SUPPORT = "outcomes", "support"
@@ -73,9 +73,9 @@ class Completeness:
         Cases that agree equally with both count half.
         """
         assert self.consensus is not None
-        first, second, counted = Course.of(one), Course.of(other), self.consensus.weights_among(self.steps)
+        first, second, counted = Trace.of(one), Trace.of(other), self.consensus.weights_among(self.steps)
         leads = (
-            (sum(course.agreement(first)) - sum(course.agreement(second)), weight) for course, weight in counted.items()
+            (sum(trace.agreement(first)) - sum(trace.agreement(second)), weight) for trace, weight in counted.items()
         )
         return sum(w * (0.5 if abs(lead) < EQUAL else float(lead > 0)) for lead, w in leads) / sum(counted.values())
 

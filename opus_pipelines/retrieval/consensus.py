@@ -17,15 +17,15 @@ import numpy as np
 
 Pair = tuple[str, str]
 Item = TypeVar("Item", bound=Hashable)
-VARIANTS = 400  # distinct courses that are weighed, the heaviest first
+VARIANTS = 400  # distinct traces that are weighed, the heaviest first
 PREFIXES = 60  # tasks by support whose prefixes are tried
 EXACT = 10  # tasks or pairs up to which every set is looked at
-MODELS = 40  # heaviest courses that are tried as they stand
+MODELS = 40  # heaviest traces that are tried as they stand
 
 
 @dataclass(frozen=True)
-class Course:
-    """The course of one case, or its expected course when it has ended: tasks in order, and consecutive pairs.
+class Trace:
+    """The trace of one case, or its expected trace when it has ended: tasks in order, and consecutive pairs.
 
     Repetitions are included.
     """
@@ -34,8 +34,8 @@ class Course:
     pairs: frozenset[Pair]
 
     @classmethod
-    def of(cls, tasks: Sequence[str], predecessors: Sequence[Sequence[int] | None] | None = None) -> "Course":
-        """Return the course of these tasks.
+    def of(cls, tasks: Sequence[str], predecessors: Sequence[Sequence[int] | None] | None = None) -> "Trace":
+        """Return the trace of these tasks.
 
         `predecessors` has, for each task, the positions that it directly follows; None: the position before. A
         task does not follow itself.
@@ -50,14 +50,14 @@ class Course:
         }
         return cls(tuple(tasks), frozenset(pairs))
 
-    def among(self, tasks: Collection[str]) -> "Course":
-        """Return the course restricted to these tasks; a task follows the last of them before it."""
+    def among(self, tasks: Collection[str]) -> "Trace":
+        """Return the trace restricted to these tasks; a task follows the last of them before it."""
         if frozenset(tasks).issuperset(self.tasks):
             return self
-        return Course.of([t for t in self.tasks if t in tasks])
+        return Trace.of([t for t in self.tasks if t in tasks])
 
-    def agreement(self, other: "Course") -> tuple[float, float]:
-        """Return the F1 of the tasks and the F1 of the consecutive pairs with another course."""
+    def agreement(self, other: "Trace") -> tuple[float, float]:
+        """Return the F1 of the tasks and the F1 of the consecutive pairs with another trace."""
         return _f1(frozenset(self.tasks), frozenset(other.tasks)), _f1(self.pairs, other.pairs)
 
 
@@ -75,8 +75,8 @@ class Consensus:
     pair_support: Mapping[Pair, float]
     agreement: float
     cases: float
-    courses: tuple[tuple[Course, float], ...]
-    _counted: dict[frozenset[str], Mapping[Course, float]] = field(
+    traces: tuple[tuple[Trace, float], ...]
+    _counted: dict[frozenset[str], Mapping[Trace, float]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -85,10 +85,10 @@ class Consensus:
 
         Only the tasks in `among` count.
         """
-        own, counted = Course.of(tasks), self.weights_among(among)
+        own, counted = Trace.of(tasks), self.weights_among(among)
         total, agreements = (
             sum(counted.values()),
-            [(course.agreement(own), weight) for course, weight in counted.items()],
+            [(trace.agreement(own), weight) for trace, weight in counted.items()],
         )
         return sum(w * of_tasks for (of_tasks, _), w in agreements) / total, sum(
             w * of_pairs for (_, of_pairs), w in agreements
@@ -101,32 +101,32 @@ class Consensus:
         of these tasks directly after another.
         """
         inside = frozenset(tasks)
-        linked = [(course.pairs, weight) for course, weight in self.courses if course.pairs]
+        linked = [(trace.pairs, weight) for trace, weight in self.traces if trace.pairs]
         if not any(inside.issuperset(pair) for pairs, _ in linked for pair in pairs):
             return {}
         return {pair: self.pair_support[pair] for pair in sorted(_best(linked, inside.issuperset)[0])}
 
-    def weights_among(self, among: Collection[str]) -> Mapping[Course, float]:
-        """Return the courses of the similar cases, restricted to these tasks, with their weights."""
+    def weights_among(self, among: Collection[str]) -> Mapping[Trace, float]:
+        """Return the traces of the similar cases, restricted to these tasks, with their weights."""
         key = frozenset(among)
         if key not in self._counted:
-            weights: dict[Course, float] = {}
-            for course, weight in self.courses:
-                part = course.among(key)
+            weights: dict[Trace, float] = {}
+            for trace, weight in self.traces:
+                part = trace.among(key)
                 weights[part] = weights.get(part, 0.0) + weight
             self._counted[key] = weights
         return self._counted[key]
 
 
-def consensus(courses: Sequence[Course], weights: np.ndarray) -> Consensus:
-    """Return the consensus of courses with weights [n].
+def consensus(traces: Sequence[Trace], weights: np.ndarray) -> Consensus:
+    """Return the consensus of traces with weights [n].
 
-    Raises ValueError where no course with a task has a positive weight.
+    Raises ValueError where no trace with a task has a positive weight.
     """
-    weight_of: dict[Course, float] = {}
-    for course, weight in zip(courses, weights.tolist(), strict=True):
-        if weight > 0 and course.tasks:
-            weight_of[course] = weight_of.get(course, 0.0) + weight
+    weight_of: dict[Trace, float] = {}
+    for trace, weight in zip(traces, weights.tolist(), strict=True):
+        if weight > 0 and trace.tasks:
+            weight_of[trace] = weight_of.get(trace, 0.0) + weight
     if not weight_of:
         raise ValueError("no similar case has a task")
     kept = tuple(sorted(weight_of.items(), key=lambda c: (-c[1], c[0].tasks))[:VARIANTS])
@@ -199,19 +199,19 @@ def _best(
 
 
 def _ordered(
-    tasks: Sequence[str], courses: Sequence[tuple[Course, float]], support: Mapping[Pair, float]
+    tasks: Sequence[str], traces: Sequence[tuple[Trace, float]], support: Mapping[Pair, float]
 ) -> tuple[str, ...]:
-    """Return the tasks in the order that agrees best with the courses.
+    """Return the tasks in the order that agrees best with the traces.
 
-    The gain of an order is the expected number of consecutive pairs, first and last task included, that a course
-    has too. Its loss is, for every two tasks that most courses do the other way round, the share by which these are
+    The gain of an order is the expected number of consecutive pairs, first and last task included, that a trace
+    has too. Its loss is, for every two tasks that most traces do the other way round, the share by which these are
     more. The search begins with the task that the fewest others precede, by weight, and moves one task at a time as
     long as that gains. `support` is that of every pair.
     """
     lead = np.zeros((len(tasks), len(tasks)))
     place = {task: n for n, task in enumerate(tasks)}
-    for course, weight in courses:
-        first = [place[t] for t in dict.fromkeys(course.tasks) if t in place]
+    for trace, weight in traces:
+        first = [place[t] for t in dict.fromkeys(trace.tasks) if t in place]
         for a, b in combinations(first, 2):
             lead[a, b] += weight
     remaining, order = list(range(len(tasks))), list[int]()
@@ -221,10 +221,10 @@ def _ordered(
         best = min(ties, key=lambda n: (float((lead[remaining, n] - lead[n, remaining]).sum().round(9)), tasks[n]))
         order.append(best)
         remaining.remove(best)
-    total = sum(weight for _, weight in courses)
+    total = sum(weight for _, weight in traces)
     follows = np.array([[support.get((a, b), 0.0) for b in tasks] for a in tasks])
     begins, ends = (
-        np.array([sum(w for course, w in courses if course.tasks[end] == task) for task in tasks]) / total
+        np.array([sum(w for trace, w in traces if trace.tasks[end] == task) for task in tasks]) / total
         for end in (0, -1)
     )
     return tuple(tasks[n] for n in _moved(order, follows, begins, ends, np.maximum(0.0, lead.T - lead) / total))

@@ -356,7 +356,7 @@ class ConstraintResolution:
 
 def _in_words(demand: RuleDemand, names: Sequence[str]) -> str:
     if demand.kind == "deadlines" and demand.figure is not None:
-        return deadline_of(demand.figure, *names).words
+        return deadline_of(demand.figure, *names).text
     if demand.value is not None:
         return f"{demand.value:g}"
     return (" or " if demand.kind in CHOICES else " before ").join(names)

@@ -103,7 +103,7 @@ def _stated(context: ResolutionContext) -> list[ResolvedRule]:
     rules += [
         ResolvedRule(kind, " or ".join(group), IN_FORCE, STATED) for kind in CHOICES for group in getattr(stated, kind)
     ]
-    rules += [ResolvedRule("deadlines", deadline.words, IN_FORCE, STATED) for deadline in stated.deadlines]
+    rules += [ResolvedRule("deadlines", deadline.text, IN_FORCE, STATED) for deadline in stated.deadlines]
     for a, b in stated.before:
         ids = [sorted(names.tasks(n) & context.wfg.nodes.keys()) for n in (a, b)]
         tasks = (ids[0][0], ids[1][0]) if all(len(i) == 1 for i in ids) else ()

@@ -19,7 +19,7 @@ from opus_pipelines.event_logs.column_mapping import unprefixed
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.retrieval.attribute_similarity import Features, Proximity
-from opus_pipelines.retrieval.consensus import Consensus, Course, consensus
+from opus_pipelines.retrieval.consensus import Consensus, Trace, consensus
 from opus_pipelines.workflow.constraints import folded
 
 TEXT_SHARPNESS = 0.05
@@ -46,7 +46,7 @@ class SimilarCases:
     consensus: Consensus
 
 
-class Scope:
+class IndustryCases:
     """The cases of one industry (None: of all) that may be followed, with the models of their similarity."""
 
     def __init__(self, cases: pa.Table, vectors: Mapping[str, np.ndarray], rows: np.ndarray) -> None:
@@ -58,14 +58,14 @@ class Scope:
 
     def load(self) -> None:
         """Compute now what every search needs."""
-        self._courses, self._may_be_followed, self._text, self._features, self._proximity  # noqa: B018 - each is kept
+        self._traces, self._may_be_followed, self._text, self._features, self._proximity  # noqa: B018 - each is kept
 
     def similar(self, intake: Intake, request: np.ndarray) -> SimilarCases | None:
         """Return the similar cases of an intake; None where no case of the scope has a task.
 
         `request` is the unit vector [d] of the client input.
         """
-        if not len(self._rows) or not any(course.tasks for course in self._courses):
+        if not len(self._rows) or not any(trace.tasks for trace in self._traces):
             return None
         weights, basis, nearest = np.ones(len(self._rows)), [], None
         if self._text is not None:
@@ -84,7 +84,7 @@ class Scope:
         weights = weights / weights.max()
         order = np.argsort(-weights, kind="stable")
         order = order[weights[order] >= NEGLIGIBLE]
-        agreement = consensus([self._courses[n] for n in order], weights[order])
+        agreement = consensus([self._traces[n] for n in order], weights[order])
         return SimilarCases(self._rows[order], weights[order], " and ".join(basis) or "all cases", nearest, agreement)
 
     def attributes_of(self, intake: Intake) -> dict[str, str]:
@@ -114,11 +114,11 @@ class Scope:
         return Features.of(self._attributes)
 
     @cached_property
-    def _courses(self) -> list[Course]:
+    def _traces(self) -> list[Trace]:
         columns = ["tasks", "expected_rest", "task_predecessors"]
         taken = self._cases.select(columns).take(pa.array(self._rows))
         return [
-            Course.of([*(t or ()), *(rest or ())], None if p is None else [*p, *([None] * len(rest or ()))])
+            Trace.of([*(t or ()), *(rest or ())], None if p is None else [*p, *([None] * len(rest or ()))])
             for t, rest, p in zip(*(taken[name].to_pylist() for name in columns), strict=True)
         ]
 
@@ -126,7 +126,7 @@ class Scope:
     def _may_be_followed(self) -> np.ndarray:
         """Return, for each case [cases], whether it has tasks and did not fail."""
         failed = pc.equal(self._cases["success"], False).fill_null(False).to_numpy()[self._rows]
-        has_tasks = np.array([bool(course.tasks) for course in self._courses])
+        has_tasks = np.array([bool(trace.tasks) for trace in self._traces])
         return np.asarray(has_tasks & ~failed)
 
     @cached_property
@@ -146,7 +146,7 @@ class Scope:
             return None
         seconds = [None if b is None else b / 1e6 for b in began]
         p_ended = pc.fill_null(self._cases["p_ended"].take(pa.array(self._rows)), 1.0).to_numpy()
-        done = [frozenset(c.tasks) | c.pairs for c in self._courses]
+        done = [frozenset(c.tasks) | c.pairs for c in self._traces]
         return Proximity(self._attributes, seconds, done, self._features, p_ended)
 
 

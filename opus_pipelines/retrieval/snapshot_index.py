@@ -13,7 +13,7 @@ from opus_pipelines.estimates.step_times import StepTimes
 from opus_pipelines.evaluation.calendar import Calendar, CalendarSettings
 from opus_pipelines.lwm.procedure_index import ProcedureIndex
 from opus_pipelines.retrieval.case_retriever import CaseRetriever
-from opus_pipelines.retrieval.similar_cases import Scope
+from opus_pipelines.retrieval.similar_cases import IndustryCases
 from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
@@ -24,7 +24,7 @@ class SnapshotIndex:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
-        self._scopes: dict[str | None, Scope] = {}
+        self._industry_cases: dict[str | None, IndustryCases] = {}
 
     def load(self) -> None:
         """Load everything now, so that forked processes share it."""
@@ -53,24 +53,24 @@ class SnapshotIndex:
         """Return the tasks that are events or outcomes; no workflow has them as steps."""
         return frozenset(t for t, task in self.graph.tasks.items() if task.activity_kind != "step")
 
-    def scope(self, industry: str | None) -> Scope:
+    def cases_of(self, industry: str | None) -> IndustryCases:
         """Return the cases of an industry (None: of all) for a search by text and attributes."""
-        if industry not in self._scopes:
+        if industry not in self._industry_cases:
             vectors = self.snapshot.implementation_vectors
             column = vectors["vector"].combine_chunks()
             rows = np.asarray(column.flatten(), dtype=np.float32).reshape(len(column), column.type.list_size)
             by_id = dict(zip(vectors["implementation_id"].to_pylist(), rows, strict=True))
-            self._scopes[industry] = Scope(self.cases.table, by_id, self.cases.scope(industry))
-        return self._scopes[industry]
+            self._industry_cases[industry] = IndustryCases(self.cases.table, by_id, self.cases.rows_of(industry))
+        return self._industry_cases[industry]
 
     def load_similar(self, industry: str | None) -> None:
         """Fit the similarity of the industry's cases now, where most of its cases have no outcome.
 
         A forest takes seconds to fit; forked processes share it.
         """
-        rows = self.cases.scope(industry)
+        rows = self.cases.rows_of(industry)
         if len(rows) and self.cases.table["success"].take(pa.array(rows)).null_count > len(rows) / 2:
-            self.scope(industry).load()
+            self.cases_of(industry).load()
 
     @cached_property
     def procedures(self) -> ProcedureIndex:

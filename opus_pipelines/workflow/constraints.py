@@ -30,7 +30,7 @@ class StepDeadline(Section):
     after: _Name | None = None
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """In words: 'Pay' within 10 working days of 'Receive Invoice'."""
         unit = self.unit.replace("_", " ").removesuffix("s" if self.within == 1 else "")
         start = "the start" if self.after is None else repr(self.after)

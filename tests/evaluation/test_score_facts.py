@@ -25,11 +25,9 @@ MATCH = TaskFacts(
     leaving=0.0,
     outcomes=1.0,
     figures=1.0,
-    mends=0.5,
+    q=0.5,
 )
-PAY = TaskFacts(
-    ("pay it",), ("match",), ("payment",), community="bank", leaving=1.0, outcomes=1.0, figures=0.5, mends=0.2
-)
+PAY = TaskFacts(("pay it",), ("match",), ("payment",), community="bank", leaving=1.0, outcomes=1.0, figures=0.5, q=0.2)
 REVIEW = TaskFacts(("look again",), is_review=True)
 
 
@@ -68,7 +66,7 @@ def test_where_no_community_is_known_coupling_is_what_cohesion_leaves():
 
 
 def test_observability_is_what_leaves_no_trace():
-    """read is looked at by match (it mends half), pay by nobody; match by pay, which mends a fifth."""
+    """read is looked at by match (it q half), pay by nobody; match by pay, which q a fifth."""
     expected = {
         "read": 1 - (1 + 0.5 + 1 + 0.5) / 4,
         "match": 1 - (1 + 1 + 1 + 0.2) / 4,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.evaluation.reward import evaluate
-from opus_pipelines.evaluation.uncertainty import BetaDistribution, Posterior, beats, interval, worth_draws
+from opus_pipelines.evaluation.uncertainty import BetaDistribution, Posterior, interval, p_better, worth_draws
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 
@@ -122,15 +122,15 @@ def test_what_two_workflows_share_decides_nothing() -> None:
     first, second = (
         worth_draws(chain(TASK, t), {"a": wide, "b": Posterior(SURE, ZERO)}, Cost(), seed=0) for t in (small, dear)
     )
-    assert beats(first, second) == 1.0
+    assert p_better(first, second) == 1.0
     assert interval(first).p95 > interval(second).p05
-    assert beats(first, first) == 0.5
+    assert p_better(first, first) == 0.5
 
 
 def test_rewards_in_one_step_of_the_quantum_are_ties() -> None:
     first, second = np.array([1.004, 1.02, 0.5, 2.0]), np.array([1.001, 1.0, 0.9, 1.0])
-    assert beats(first, second) == 0.75
-    assert [beats(first, second, 0.01, tie) for tie in (0.0, 0.5, 1.0)] == [0.5, 0.625, 0.75]
+    assert p_better(first, second) == 0.75
+    assert [p_better(first, second, 0.01, tie) for tie in (0.0, 0.5, 1.0)] == [0.5, 0.625, 0.75]
 
 
 def test_workflows_that_differ_in_an_uncertain_task_are_undecided() -> None:
@@ -142,10 +142,10 @@ def test_workflows_that_differ_in_an_uncertain_task_are_undecided() -> None:
         Cost(),
         seed=0,
     )
-    assert 0.3 < beats(one, two) < 0.6
+    assert 0.3 < p_better(one, two) < 0.6
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20), st.floats(0.0, 1.0))
 def test_one_of_two_beats_the_other(rewards: list[float], tie: float) -> None:
     first, second = np.array(rewards), np.array(rewards[::-1])
-    assert beats(first, second, 0.01, tie) + beats(second, first, 0.01, 1 - tie) == pytest.approx(1)
+    assert p_better(first, second, 0.01, tie) + p_better(second, first, 0.01, 1 - tie) == pytest.approx(1)

@@ -12,7 +12,7 @@ from opus_pipelines.decisions.record import Decision, Decisions, WorkflowContent
 from opus_pipelines.generation.decision_evidence import accepted_elsewhere, agreed_with, with_accepted_workflows
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT, Completeness
-from opus_pipelines.retrieval.consensus import Course, consensus
+from opus_pipelines.retrieval.consensus import Trace, consensus
 from opus_pipelines.retrieval.critical_tasks import critical_tasks
 from opus_pipelines.workflow.model import Actor
 from tests.planning.test_proposals import GRAPH, TASKS
@@ -110,7 +110,7 @@ def test_what_a_person_accepted_elsewhere_becomes_what_one_does() -> None:
 
 def test_where_support_decides_the_decided_workflow_is_among_what_the_cases_agree_on() -> None:
     history = [case(f"m{n}", 0.9, 1.0, "ask", "pay") for n in range(4)]
-    agreed = consensus([Course.of(c.tasks) for c in history], np.ones(4))
+    agreed = consensus([Trace.of(c.tasks) for c in history], np.ones(4))
     before = Completeness(SUPPORT, None, None, agreed, frozenset({"ask", "pay"}))
     after = agreed_with(before, near(decision(vector=(1.0, 0.0, 0.0)), cases=history))
     assert after.consensus.support["note"] == pytest.approx(5 / 9)
@@ -125,7 +125,7 @@ def test_where_support_decides_the_decided_workflow_is_among_what_the_cases_agre
 def test_without_a_gain_a_decided_workflow_is_a_case_that_conformity_is_told_against() -> None:
     history = [case(f"m{n}", 0.9, 1.0, "ask", "pay") for n in range(4)]
     before = Completeness(
-        OUTCOMES, None, None, consensus([Course.of(c.tasks) for c in history], np.ones(4)), frozenset({"ask", "pay"})
+        OUTCOMES, None, None, consensus([Trace.of(c.tasks) for c in history], np.ones(4)), frozenset({"ask", "pay"})
     )
     after = agreed_with(before, near(decision(vector=(1.0, 0.0, 0.0)), cases=history))
     assert (after.consensus_tasks, before.consensus_tasks) == ((), ())  # outcomes tell what may be left out

@@ -27,4 +27,4 @@ def best_choice(
     if found is None:
         return None
     picks, exact = found
-    return Choice(table.taken(picks), float(table.scored(picks[None, :]).worth[0]), exact)
+    return Choice(table.workflow_of(picks), float(table.scored(picks[None, :]).worth[0]), exact)

@@ -91,7 +91,7 @@ def brute(space: PlanSpace, orders: list[TaskOrder], limit: float = float("inf")
     for order in orders:
         table = space.table(order)
         for picks in product(*(range(n) for n in table.sizes)):
-            worth = evaluate(table.taken(np.array(picks)), space.cost, space.reward)
+            worth = evaluate(table.workflow_of(np.array(picks)), space.cost, space.reward)
             if worth.cost_usd <= limit:
                 found = max(found, worth.reward_usd)
     return found

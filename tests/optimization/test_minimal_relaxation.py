@@ -8,7 +8,7 @@ import pytest
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.lwm.workflow_graph import WFG, WfgEdge, WfgNode
 from opus_pipelines.optimization.label_search import best_paths
-from opus_pipelines.optimization.minimal_relaxation import infeasible, relaxation_costs
+from opus_pipelines.optimization.minimal_relaxation import infeasibility, relaxation_costs
 from opus_pipelines.optimization.problem import Avoids, Before, Contains, Limit, Problem
 from opus_pipelines.workflow.model import TaskNode
 from opus_pipelines.workflow.task_order import INPUT, OUTPUT
@@ -109,7 +109,7 @@ CHECK_FIRST = Before("before ['Check', 'Ask']", ((frozenset("c"), frozenset("a")
     ],
 )
 def test_the_smallest_conflict_and_every_way_out(demands, conflict, sentences):
-    why = infeasible(replace(ASKED, demands=demands))
+    why = infeasibility(replace(ASKED, demands=demands))
     assert why is not None
     assert why.conflicts[0] == conflict
     assert why.smallest
@@ -122,7 +122,7 @@ def test_three_that_only_conflict_together():
     problem = Problem(
         wfg_of("x"), {"x": [dear, slow, way("x", 1.0, 0.5, 0.5)]}, Cost(), 10.0, demands=(BUDGET, TIME, SUCCESS)
     )
-    why = infeasible(problem)
+    why = infeasibility(problem)
     assert why is not None
     assert why.conflicts == ((BUDGET, TIME, SUCCESS),)
     assert why.smallest
@@ -136,12 +136,12 @@ def test_three_that_only_conflict_together():
 
 
 def test_where_something_fits_there_is_nothing_to_say():
-    assert infeasible(replace(ASKED, demands=(TIME, CHECK_FIRST))) is None
+    assert infeasibility(replace(ASKED, demands=(TIME, CHECK_FIRST))) is None
 
 
 def test_a_graph_without_a_way_through_says_so():
     broken = replace(ASKED.wfg, edges={pair: e for pair, e in ASKED.wfg.edges.items() if pair[1] != OUTPUT})
-    why = infeasible(replace(ASKED, wfg=broken, demands=(TIME,)))
+    why = infeasibility(replace(ASKED, wfg=broken, demands=(TIME,)))
     assert why is not None
     assert why.sentences[0] == "conflict: no path leads from input to output"
 

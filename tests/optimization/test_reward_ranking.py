@@ -108,7 +108,7 @@ def test_without_a_gain_success_then_conformity_then_lead_time_then_penalty_deci
     ]
     for shuffled in itertools.islice(itertools.permutations(best_first), 0, 720, 7):
         assert NO_GAIN.rank(shuffled) == list(enumerate(best_first, start=1))
-    told = [NO_GAIN.told_by(one, two) for one, two in itertools.pairwise(best_first)]
+    told = [NO_GAIN.deciding_criterion(one, two) for one, two in itertools.pairwise(best_first)]
     assert told == ["success", "conformity", "conformity", "lead time", "Penalty"]
     assert NO_GAIN.criteria == ("success", "conformity", "lead time", "Penalty")
 
@@ -140,4 +140,4 @@ def test_better_is_more_than_a_penalty_or_a_trodden_way():
     ],
 )
 def test_equal_worth_is_told_apart_by_what_ranks_next(ranking, one, other, chance):
-    assert ranking.in_a_tie(Candidate("a", **one), Candidate("b", **other)) == chance
+    assert ranking.p_first_in_tie(Candidate("a", **one), Candidate("b", **other)) == chance

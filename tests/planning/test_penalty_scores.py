@@ -64,14 +64,14 @@ def test_facts_of_a_task():
         leaving=0.0,
         outcomes=0.8,
         figures=0.5,
-        mends=0.25,
+        q=0.25,
     )
 
 
 @pytest.mark.parametrize(
     ("node", "expected"),
     [
-        (TaskNode("n", "b", "Match order", q=0.5), {"leaving": 0.3, "mends": 0.0, "outcomes": 0.0, "figures": 0.0}),
+        (TaskNode("n", "b", "Match order", q=0.5), {"leaving": 0.3, "q": 0.0, "outcomes": 0.0, "figures": 0.0}),
         (TaskNode("n", "c", "Pay", success_criterion="the money is there"), {"leaving": 1.0, "outcomes": 1.0}),
         (replace(READ, p_basis="estimated"), {"outcomes": 0.4}),
         (TaskNode("n", "new", "Call"), {"leaving": None, "community": None, "outcomes": 0.0, "statements": ("Call",)}),

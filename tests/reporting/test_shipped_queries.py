@@ -2,12 +2,12 @@ import pytest
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.reporting.views import connect, run, shipped
+from opus_pipelines.reporting.views import connect, run, shipped_queries
 
 
-@pytest.mark.parametrize("name", sorted(shipped()))
+@pytest.mark.parametrize("name", sorted(shipped_queries()))
 def test_every_shipped_query_runs_and_says_what_it_answers(lake: Lake, name: str) -> None:
-    query = shipped()[name]
+    query = shipped_queries()[name]
     assert query.about.endswith((".", ")."))
     assert query.example.startswith(f"opus query {name}")
     found = run(connect(lake), name)

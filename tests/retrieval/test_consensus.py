@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.retrieval.consensus import Course, consensus
+from opus_pipelines.retrieval.consensus import Trace, consensus
 
 
 def agreed(courses, weights=None):
-    return consensus([Course.of(tuple(c)) for c in courses], np.array(weights or [1.0] * len(courses)))
+    return consensus([Trace.of(tuple(c)) for c in courses], np.array(weights or [1.0] * len(courses)))
 
 
 def expected_f1(chosen, courses):
@@ -45,9 +45,9 @@ def test_weights_decide_and_a_case_without_weight_or_task_says_nothing():
 
 
 def test_predecessors_say_what_follows_what_where_a_case_is_no_chain():
-    course = Course.of(("a", "b", "c"), [None, [0], [0]])
+    course = Trace.of(("a", "b", "c"), [None, [0], [0]])
     assert course.pairs == {("a", "b"), ("a", "c")}
-    assert Course.of(("a", "b"), [None, [7, -1]]).pairs == frozenset()  # places that are not there
+    assert Trace.of(("a", "b"), [None, [7, -1]]).pairs == frozenset()  # places that are not there
 
 
 def test_agreement_of_other_steps_and_among_steps_alone():

@@ -12,7 +12,7 @@ from opus_pipelines.core.schemas import CASES
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.retrieval.attribute_similarity import Features
-from opus_pipelines.retrieval.similar_cases import Scope
+from opus_pipelines.retrieval.similar_cases import IndustryCases
 
 BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
 
@@ -37,7 +37,7 @@ def case(number, tasks, attributes=(), **other):
 
 
 def scope(rows, vectors=None):
-    return Scope(pa.Table.from_pylist(rows, schema=CASES.schema), vectors or {}, np.arange(len(rows)))
+    return IndustryCases(pa.Table.from_pylist(rows, schema=CASES.schema), vectors or {}, np.arange(len(rows)))
 
 
 def intake(text="", **attributes):

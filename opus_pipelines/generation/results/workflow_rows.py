@@ -124,7 +124,11 @@ def _ranked_by(rank: int, candidate: Candidate, result: Ranked) -> Row:
     behind = next((c for place, c in result.ranked if place == rank + 1), None)
     is_chosen = candidate.decision is not None and candidate.decision.kind is not None
     ahead_by = (
-        None if behind is None else "decision" if is_chosen else result.context.ranking.told_by(candidate, behind)
+        None
+        if behind is None
+        else "decision"
+        if is_chosen
+        else result.context.ranking.deciding_criterion(candidate, behind)
     )
     return {"ranked_by": list(result.context.ranking.criteria), "ahead_by": ahead_by}
 
