@@ -43,7 +43,7 @@ import json, resource, sys, tempfile, time
 from datetime import UTC, datetime
 from pathlib import Path
 import opus_pipelines.log_formats.xes
-from opus_pipelines.event_logs.assembler import Seen
+from opus_pipelines.event_logs.assembler import OtherFiles
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
 from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
 from opus_pipelines.ingestion.parallel_files import Reading
@@ -68,7 +68,7 @@ with tempfile.TemporaryDirectory() as folder:
     reading = Reading(plans, Forgotten(), Path(folder), int(processes), lambda line: None)
     with reading.running():
         for plan in plans:
-            result = reading.read(plan, plan.files[0], Seen())
+            result = reading.read(plan, plan.files[0], OtherFiles())
             assert result.reason is None, result.reason
             rows += result.counts.records if what == "read" else 0
             result.drop()

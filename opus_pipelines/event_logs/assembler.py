@@ -29,7 +29,7 @@ TICK = 20_000  # records between two looks at the clock
 
 
 @dataclass
-class Seen:
+class OtherFiles:
     """The state of a source's other files that the reading of a file depends on.
 
     `case_ids` are the cases of earlier files, for a format whose cases cannot be joined from several files. `held` are
@@ -71,13 +71,13 @@ class Assembler:
         source: str,
         path: str,
         settings: SourceSettings,
-        seen: Seen,
+        other_files: OtherFiles,
         kind: Format,
         tick: Callable[[int], None],
         hand_on: Callable[[pa.RecordBatch], None],
         hand_on_reject: Callable[[Reject], None],
     ) -> None:
-        self.redactor = Redactor(settings.redact, seen.forgotten.key)
+        self.redactor = Redactor(settings.redact, other_files.forgotten.key)
         self.money = Money(settings)
         self.counts = Counts()
         self.builder = ImplementationBuilder(self.redactor.batch, hand_on)
@@ -92,12 +92,12 @@ class Assembler:
         self.day_first: bool | None = None
         self.asks_day_first = False
         self._source, self._settings, self._kind = source, settings, settings.kind or kind.kind
-        self._seen, self._hand_on_reject = seen, hand_on_reject
+        self._other_files, self._hand_on_reject = other_files, hand_on_reject
         self._record_is_case = kind.record_is_case
         self._tick = tick
         self._reported = 0
         self._undecided: list[Case] = []
-        self.log_has_work = seen.has_work
+        self.log_has_work = other_files.has_work
         self.waited_for_work = False
 
     def known(self, case_id: str) -> bool:
@@ -106,13 +106,13 @@ class Assembler:
         Earlier files count only if the cases of the format stand in one file each.
         """
         self.asked.add(case_id)
-        return case_id in self._seen.case_ids or case_id in self.case_ids or case_id in self.quarantined_ids
+        return case_id in self._other_files.case_ids or case_id in self.case_ids or case_id in self.quarantined_ids
 
     def any_known(self, case_ids: set[str]) -> bool:
         """Tells whether any of these cases was read before or is joined from several files."""
         return not all(
             ids.isdisjoint(case_ids)
-            for ids in (self.case_ids, self.quarantined_ids, self._seen.case_ids, self._seen.held)
+            for ids in (self.case_ids, self.quarantined_ids, self._other_files.case_ids, self._other_files.held)
         )
 
     def is_held(self, case_id: str) -> bool:
@@ -120,7 +120,7 @@ class Assembler:
 
         Each of its events must then keep its own case values.
         """
-        return case_id in self._seen.held
+        return case_id in self._other_files.held
 
     def is_repeated(self, case_id: str) -> bool:
         """Tells whether the case occurs in this file a second time, and records that it does.
@@ -138,18 +138,18 @@ class Assembler:
         `shown` is what this file shows; if it is None, the other files of the source decide.
         """
         self.asks_day_first, self.day_first = True, shown
-        return self._seen.day_first if shown is None else shown
+        return self._other_files.day_first if shown is None else shown
 
     def is_forgotten(self, client: str | None) -> bool:
         """Tells whether this client is forgotten."""
-        return self._seen.forgotten.holds(client)
+        return self._other_files.forgotten.holds(client)
 
     def unique_key(self, key: str, name: str) -> str:
         """Returns a key for a task of a model that is unique within the source.
 
         If an earlier model gave the same id to another task, as copied models do, the name is added to the key.
         """
-        return key if key and self._seen.names.setdefault(key, name) == name else f"{key} {name}".strip()
+        return key if key and self._other_files.names.setdefault(key, name) == name else f"{key} {name}".strip()
 
     def reject(self, position: int, code: str, reason: str, record: str, case_id: str | None = None) -> Cause:
         """Rejects a record that cannot be used, and returns the cause for its case.
@@ -163,7 +163,7 @@ class Assembler:
             self.counts.quarantined += 1
         elif case_id is None:
             self.counts.caseless += 1
-        for client in self._seen.forgotten.names_in(record):
+        for client in self._other_files.forgotten.names_in(record):
             self.is_left_out(client)
         shown = case_id and self.redactor.identity(case_id)
         self._hand_on_reject(Reject(position, code, self.redactor.reason(reason), self.redactor.record(record), shown))
@@ -257,9 +257,9 @@ class Assembler:
 
     def is_left_out(self, client: str | None) -> bool:
         """Tells whether this client is forgotten, and records that one of its cases was read."""
-        if not self._seen.forgotten.holds(client):
+        if not self._other_files.forgotten.holds(client):
             return False
-        self._seen.left_out.add(str(client))
+        self._other_files.left_out.add(str(client))
         return True
 
     def is_left_out_case(self, case: Case) -> bool:

@@ -7,7 +7,7 @@ import signal
 import sys
 from multiprocessing.connection import Connection
 
-from opus_pipelines.event_logs.assembler import Seen
+from opus_pipelines.event_logs.assembler import OtherFiles
 from opus_pipelines.ingestion.file_workers import Answer, Job
 from opus_pipelines.ingestion.read_file import read_file
 
@@ -21,13 +21,13 @@ def main() -> None:
             job: Job = connection.recv()
         except EOFError:
             return
-        seen = Seen(forgotten=job.forgotten)
-        result = read_file(job.source, job.settings, job.file, seen, job.folder, connection.send)
+        other_files = OtherFiles(forgotten=job.forgotten)
+        result = read_file(job.source, job.settings, job.file, other_files, job.folder, connection.send)
         for spool in (result.implementations, result.rejects):
             if spool is not None:
                 spool.finish(to_disk=True)
         result.asked -= result.case_ids
-        connection.send(Answer(result, seen.names, seen.left_out))
+        connection.send(Answer(result, other_files.names, other_files.left_out))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from opus_pipelines.event_logs.assembler import Seen
+from opus_pipelines.event_logs.assembler import OtherFiles
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
 from opus_pipelines.ingestion.file_workers import Answer, Job, Workers
 from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
@@ -46,31 +46,31 @@ class FileReadPool:
         """Returns the folder in which rows are stored."""
         return self._folder
 
-    def again(self, plan: SourcePlan, file: FilePlan, seen: Seen) -> FileResult:
+    def again(self, plan: SourcePlan, file: FilePlan, other_files: OtherFiles) -> FileResult:
         """Reads a file once more, with the state of the other files of its source."""
         if plan.settings is None:
             return FileResult(reason=plan.refused)
-        return read_file(plan.name, plan.settings, file, seen, self._folder, self._progress)
+        return read_file(plan.name, plan.settings, file, other_files, self._folder, self._progress)
 
-    def read(self, plan: SourcePlan, file: FilePlan, seen: Seen) -> FileResult:
+    def read(self, plan: SourcePlan, file: FilePlan, other_files: OtherFiles) -> FileResult:
         """Returns the result of the next file of a source, read independently of the others except for the task names.
 
-        The task names in `seen` apply to the file, and its own are added to them.
+        The task names in `other_files` apply to the file, and its own are added to them.
         """
         key = (plan.name, file.path)
         if self._workers is not None and key in self._workers:
             answer = self._workers.answer(key)
-            if _is_independent(answer, seen):
-                seen.names |= answer.names
-                seen.left_out |= answer.left_out
+            if _is_independent(answer, other_files):
+                other_files.names |= answer.names
+                other_files.left_out |= answer.left_out
                 return answer.result
             answer.result.drop()
-        return self.again(plan, file, seen)
+        return self.again(plan, file, other_files)
 
 
-def _is_independent(answer: Answer, seen: Seen) -> bool:
+def _is_independent(answer: Answer, other_files: OtherFiles) -> bool:
     """Tells whether the file would have given the same result if it had been read after those before it."""
-    return all(seen.names.get(key, name) == name for key, name in answer.names.items())
+    return all(other_files.names.get(key, name) == name for key, name in answer.names.items())
 
 
 def _size(file: FilePlan) -> int:

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.progress import duration
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
-from opus_pipelines.event_logs.assembler import Assembler, Seen
+from opus_pipelines.event_logs.assembler import Assembler, OtherFiles
 from opus_pipelines.event_logs.duplicate_events import Part
 from opus_pipelines.event_logs.files import open_data
 from opus_pipelines.event_logs.formats import LOG_FORMATS, Format
@@ -69,7 +69,7 @@ class FileResult:
 
 
 def read_file(
-    source: str, settings: SourceSettings, file: FilePlan, seen: Seen, folder: Path, progress: Progress
+    source: str, settings: SourceSettings, file: FilePlan, other_files: OtherFiles, folder: Path, progress: Progress
 ) -> FileResult:
     """Reads a file. Many rows are stored in `folder`. If the file breaks off, the rows read so far are deleted."""
     if file.refused is not None:
@@ -81,7 +81,7 @@ def read_file(
     rejects = RejectRows(source, Spool(folder / f"{name}.rejects", REJECTS.schema))
     tick = _ticker(f"{source}/{file.path}", opened, file.bytes, progress)
     sink = Assembler(
-        source, file.path, settings, seen, kind, tick, implementations.add, partial(rejects.add, file.path, kind)
+        source, file.path, settings, other_files, kind, tick, implementations.add, partial(rejects.add, file.path, kind)
     )
     try:
         with _no_collection():

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
-from opus_pipelines.event_logs.assembler import Assembler, Seen
+from opus_pipelines.event_logs.assembler import Assembler, OtherFiles
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
 from opus_pipelines.event_logs.formats import FORMATS, LOG_FORMATS, Format
 from opus_pipelines.event_logs.source_settings import SourceSettings
@@ -50,8 +50,8 @@ class SourceResult:
 
 def read_source(plan: SourcePlan, forgotten: Forgotten, reading: FileReadPool) -> SourceResult:
     """Reads every file of a source whose settings are valid."""
-    seen = Seen(forgotten=forgotten)
-    results = [reading.read(plan, file, seen) for file in plan.files]
+    other_files = OtherFiles(forgotten=forgotten)
+    results = [reading.read(plan, file, other_files) for file in plan.files]
     held = _held(plan.files, results)
     has_work = any(result.has_work for result in results)
     day_first = _agreed(results)
@@ -63,21 +63,23 @@ def read_source(plan: SourcePlan, forgotten: Forgotten, reading: FileReadPool) -
         if is_needed or (file.format in ONE_FILE_EACH and not others.isdisjoint(first_names.case_ids)):
             first_names.drop()
             known = others if file.format in ONE_FILE_EACH else set()
-            aware = Seen(
+            aware = OtherFiles(
                 known,
                 held if file.format not in ONE_FILE_EACH else frozenset(),
                 has_work,
                 day_first,
-                seen.names,
+                other_files.names,
                 forgotten,
             )
             results[place] = reading.again(plan, file, aware)
-            seen.left_out |= aware.left_out
+            other_files.left_out |= aware.left_out
             parts.add(results[place].parts)
             results[place].parts = []
         others |= first_names.case_ids
-    joined = _join(plan, results, parts, Seen(forgotten=forgotten, has_work=has_work, left_out=seen.left_out), reading)
-    return SourceResult(results, joined, seen.left_out, len(held))
+    joined = _join(
+        plan, results, parts, OtherFiles(forgotten=forgotten, has_work=has_work, left_out=other_files.left_out), reading
+    )
+    return SourceResult(results, joined, other_files.left_out, len(held))
 
 
 def _held(files: Sequence[FilePlan], results: Sequence[FileResult]) -> frozenset[str]:
@@ -106,7 +108,7 @@ def _must_be_read_again(result: FileResult, held: frozenset[str], has_work: bool
 
 
 def _join(
-    plan: SourcePlan, results: Sequence[FileResult], parts: CaseParts, seen: Seen, reading: FileReadPool
+    plan: SourcePlan, results: Sequence[FileResult], parts: CaseParts, other_files: OtherFiles, reading: FileReadPool
 ) -> FileResult:
     """Returns the rows of the joined cases, and counts their records at their files."""
     settings = plan.settings or SourceSettings()
@@ -125,7 +127,7 @@ def _join(
                     plan.name,
                     case[0].path,
                     settings,
-                    seen,
+                    other_files,
                     kind,
                     lambda records: None,
                     implementations.add,

@@ -16,7 +16,7 @@ from opus_pipelines.core.errors import CheckFailed, PluginError, SettingsError
 from opus_pipelines.core.schemas import TASKS
 from opus_pipelines.core.settings import Settings, parse
 from opus_pipelines.embedding.encoder import Encoder, encoder_of
-from opus_pipelines.event_logs.assembler import Seen
+from opus_pipelines.event_logs.assembler import OtherFiles
 from opus_pipelines.event_logs.formats import format_of
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.generation.contract import settings_hash
@@ -94,7 +94,9 @@ def test_a_log_format_is_read_by_the_assembler(tmp_path: Path) -> None:
         format_of("a.ocel.json"),
     )
     plan = FilePlan(path.name, path, "x", path.stat().st_size, kind.name)
-    result = read_file("s", parse(SourceSettings, {"format": "trail"}, "x"), plan, Seen(), tmp_path, lambda line: None)
+    result = read_file(
+        "s", parse(SourceSettings, {"format": "trail"}, "x"), plan, OtherFiles(), tmp_path, lambda line: None
+    )
     assert (result.reason, result.counts.used, result.counts.rejected) == (None, 3, 1)
     assert result.implementations is not None
     rows = [row for batch in result.implementations.batches() for row in batch.to_pylist()]

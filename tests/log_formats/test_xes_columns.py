@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.core.settings import parse
-from opus_pipelines.event_logs.assembler import Assembler, Seen
+from opus_pipelines.event_logs.assembler import Assembler, OtherFiles
 from opus_pipelines.event_logs.formats import FORMATS
 from opus_pipelines.event_logs.records import Reject
 from opus_pipelines.event_logs.source_settings import SourceSettings
@@ -31,7 +31,12 @@ class Read:
     """
 
     def __init__(
-        self, content: bytes, stated: dict[str, Any], columns: bool, block: int = 1 << 22, seen: Seen | None = None
+        self,
+        content: bytes,
+        stated: dict[str, Any],
+        columns: bool,
+        block: int = 1 << 22,
+        seen: OtherFiles | None = None,
     ) -> None:
         batches: list[pa.RecordBatch] = []
         self.rejects: list[Reject] = []
@@ -45,7 +50,7 @@ class Read:
 
         typed = parse(SourceSettings, stated, "source.toml")
         sink = Assembler(
-            "s", "log.xes", typed, seen or Seen(), FORMATS[0], lambda n: None, batches.append, self.rejects.append
+            "s", "log.xes", typed, seen or OtherFiles(), FORMATS[0], lambda n: None, batches.append, self.rejects.append
         )
         self.reason = None
         small = patch.multiple(stream, _BLOCK=block, _SMALLEST=200)
@@ -210,7 +215,7 @@ def test_events_outside_of_traces_come_last() -> None:
 
 
 def test_a_case_that_is_put_together_from_several_files_is_held_back() -> None:
-    seen = Seen(held=frozenset({"c2"}))
+    seen = OtherFiles(held=frozenset({"c2"}))
     read = Read(log(*(trace(f"c{n}", *[event(A)] * 6) for n in range(6))), {}, True, seen=seen)
     assert [r["case_id"] for r in read.rows] == ["c0", "c1", "c3", "c4", "c5"]
     assert [(part.path, part.case.case_id, len(part.case.events), part.cause) for part in read.parts] == [
