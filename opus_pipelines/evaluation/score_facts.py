@@ -79,11 +79,11 @@ class WorkflowContext:
                 self.delivers.update(self.each(self.parents[task]))
 
     def _named(self, side: str) -> dict[str, int]:
-        found: dict[str, int] = {}
+        masks: dict[str, int] = {}
         for task in self.tasks:
             for name in getattr(self.facts[task], side):
-                found[name] = found.get(name, 0) | self.bit[task]
-        return found
+                masks[name] = masks.get(name, 0) | self.bit[task]
+        return masks
 
     def _communities(self) -> tuple[int, dict[str, int]]:
         """Returns the community masks. A review belongs to the community of the tasks that it reviews, if it is one."""
@@ -91,8 +91,8 @@ class WorkflowContext:
         members: dict[str, int] = {}
         for task in self.tasks:
             known = self.facts[task]
-            found = {own[u] for u in self.each(self.parents[task])} if known.is_review else {known.community}
-            own[task] = name = found.pop() if len(found) == 1 else None
+            communities = {own[u] for u in self.each(self.parents[task])} if known.is_review else {known.community}
+            own[task] = name = communities.pop() if len(communities) == 1 else None
             if name is not None:
                 members[name] = members.get(name, 0) | self.bit[task]
         has_community = sum(members.values())

@@ -65,7 +65,7 @@ class SearchNet:
         self.prior = problem.prior
         self.in_dollars = problem.objective in ("reward", "cost_usd")
         self.costs_weigh = self.in_dollars and not any(
-            o.imputed_usd for found in problem.options.values() for o in found
+            o.imputed_usd for modes in problem.options.values() for o in modes
         )
         self.limits = _limits(d for d in problem.demands if isinstance(d, Limit))
         self.options = [self._options(name, problem) for name in self.names]

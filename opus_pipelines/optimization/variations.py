@@ -29,7 +29,7 @@ class Variations:
     """
 
     refiner: LocalSearch
-    found: RefinedPlan
+    plan: RefinedPlan
     picks: Picks
     worth: NDArray[np.float64]
 
@@ -74,8 +74,8 @@ class Variations:
 
     def moves(self, number: int) -> list[PlanMove]:
         """Returns the changes that lead to one variation."""
-        table = self.refiner.table(self.found.state.order)
-        base = row(table, self.found.state.picks)
+        table = self.refiner.table(self.plan.state.order)
+        base = row(table, self.plan.state.picks)
         chosen = self.picks[number]
         return [
             PlanMove(kind_of(n, self.refiner.space), (n,), int(chosen[i]))
@@ -89,7 +89,7 @@ class Variations:
 
         The step is None for a review that is absent.
         """
-        options: Sequence[Sequence[TaskNode]] = list(self.refiner.table(self.found.state.order).options.values())
+        options: Sequence[Sequence[TaskNode]] = list(self.refiner.table(self.plan.state.order).options.values())
         flat = [
             None if number == 0 and node.kind == REVIEW else step_of(node)
             for nodes in options

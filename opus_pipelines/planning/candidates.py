@@ -1,6 +1,4 @@
-"""From the Workflow Graph to ranked workflows: paths become plans, plans are evaluated, refined, compared
-and ranked.
-"""
+"""Plans and ranks workflows: paths of the Workflow Graph become plans, which are evaluated, refined and ranked."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -59,7 +57,7 @@ def plan_candidates(context: RankingContext) -> PlannedCandidates:
     if context.evidence.completeness.consensus_tasks:
         candidates = [replace(c, plan=replace(c.plan, is_refined=True)) for c in candidates]
     while unrefined := [c for c in _of_different_tasks(search, candidates) if not c.plan.is_refined]:
-        refined = {c.id: _refined(search, c, planner.refined(c.plan)) for c in unrefined}
+        refined = {c.id: _refined(search, c, planner.refine(c.plan)) for c in unrefined}
         candidates = [refined.get(c.id, c) for c in candidates]
     if context.evidence.completeness.consensus_tasks:
         kept, is_all = _kept(search, candidates), True
@@ -115,7 +113,7 @@ def _all_refined(context: RankingContext, planner: Planner, kept: Sequence[Candi
     candidates = list(kept)
     for place, unrefined in enumerate(kept):
         if not unrefined.plan.is_refined:
-            refined = _refined(context, unrefined, planner.refined(unrefined.plan))
+            refined = _refined(context, unrefined, planner.refine(unrefined.plan))
             ordered = _kept(context, [*candidates[:place], refined, *candidates[place + 1 :]])
             candidates[place] = refined if len(ordered) == len(kept) and ordered[0] is candidates[0] else unrefined
     return _kept(context, candidates)
@@ -130,7 +128,7 @@ def _refined(context: RankingContext, candidate: Candidate, plan: Plan) -> Candi
 
 def _decided(context: RankingContext, planner: Planner, content: WorkflowContent) -> tuple[Candidate, tuple[str, ...]]:
     """Returns the workflow that a person chose, evaluated like any other, and what had to be changed in it."""
-    plan, changed = planner.decided(content)
+    plan, changed = planner.plan_decided(content)
     return evaluated(context, plan), changed
 
 
@@ -241,7 +239,7 @@ def _id(context: RankingContext, plan: Plan) -> str:
 
 
 def _path_cost_usd(context: RankingContext, node: TaskNode) -> float:
-    """C(t) of LWM (12), a review's among them."""
+    """Returns C(t) of LWM (12); reviews have one, too."""
     return node.cost_usd + time_usd(node.duration_ms, context.cost)
 
 

@@ -1,19 +1,16 @@
-"""How sure the ranking of one Intention is: intervals of the Rewards, and the chance that each rank holds against the
-next.
+"""Computes the confidence of a ranking: intervals of the Rewards, and the probability that each rank beats the next.
 
-Where no gain is stated, chances of success are drawn in the place of Rewards; draws of the same success are told apart
-by what ranks next.
+The Reward of every ranked workflow is drawn from the posteriors of its tasks. Two workflows that have a task in the
+same execution mode share its draws. The draws are ranked as the workflows were: feasible workflows first, then by EVAL
+(13). p, q, costs and times are drawn; whether constraints are met is decided on the expected figures alone. Where no
+gain is stated, success probabilities are drawn in the place of Rewards, and the next criterion decides between draws of
+the same success.
 
-Every ranked workflow is drawn from what is believed of its tasks (`beliefs`), with draws in common where two do a task
-in the same way, and the draws are ranked as the workflows were: feasible first, then by EVAL (13). What is drawn is p,
-q, costs and times; which constraints are met is judged on the expected figures alone.
-
-What is believed of the figures of a workflow's nodes: Beta posteriors of p and q, and how far mean costs and times may
-be off.
-
-The rules are this project's own. p and q have the node's figure as their mean, and are as sure as the estimator's
-interval of the mode says (wkg/estimates), less what it is too sure by; where a snapshot has no interval, as the mode's
-count and `priors.strength` pseudo-counts; without a mode, as those alone.
+The posterior of a node has Beta distributions of p and q, and the standard errors of its mean cost and time. The rules
+are this project's own. The mean of p and q is the figure of the node. Their spread is that of the interval which the
+estimator gives for the execution mode (`LEARNED_Z` corrects it, because it is too narrow). Where a snapshot has no
+interval, the strength is the count of the mode plus `priors.strength` pseudo-counts; without an execution mode it is
+`priors.strength` alone.
 """
 
 import math
@@ -30,28 +27,29 @@ from opus_pipelines.planning.ranking_context import Candidate, Confidence, Ranki
 from opus_pipelines.wkg.graph import ExecutionMode
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
-# An estimate drawn to a pool that was learned from the same counts looks surer than it is (empirical Bayes): of its 95
-# % intervals of p
-# .914 held the truth (models' modes, six samples), so they are taken for what they were. This is the normal quantile of
-# .957.
+# The pool of an estimate was fitted to the same counts, so its interval is too narrow (empirical Bayes): 91.4 % of the
+# 95 % intervals of p held the truth (modes of models, six samples). They are therefore taken as 91.4 % intervals; this
+# is the normal quantile of 0.957.
 LEARNED_Z = 1.717
-GUESSED_DOINGS = 2.0  # pseudo-counts behind a spread: doings that lie as far apart as an exponential's, their mean
+PSEUDO_EXECUTIONS = 2.0  # counted in addition, with the spread of an exponential distribution, which is its mean
 
 
 def posteriors_of(workflow: Workflow, prices: Prices, priors: Priors) -> dict[str, Posterior]:
-    """By node. A review that no history knows is as sure as who states its figures says; any other task unknown to
-    history is a prior's.
+    """Returns the posteriors by node.
+
+    A review that history does not know has none: its stated figures are taken as certain. Any other task that history
+    does not know has the strength of the prior.
     """
-    found = {}
+    posteriors = {}
     for node in workflow.tasks:
         mode = prices.known_mode(node)
         if mode is not None or not node.is_review:
-            found[node.id] = posterior_of(node, mode or ExecutionMode(), priors)
-    return found
+            posteriors[node.id] = posterior_of(node, mode or ExecutionMode(), priors)
+    return posteriors
 
 
 def posterior_of(node: TaskNode, mode: ExecutionMode, priors: Priors) -> Posterior:
-    """A node that does its task in this mode. A cost that is a time at a price is as far off as that time."""
+    """Returns the posterior of a node in this mode; a cost that is a time at a price has the error of that time."""
     return Posterior(
         beta_distribution(node.p, mode.p_n, mode.p_lower, mode.p_upper, priors),
         beta_distribution(node.q, mode.q_n, mode.q_lower, mode.q_upper, priors),
@@ -64,8 +62,9 @@ def posterior_of(node: TaskNode, mode: ExecutionMode, priors: Priors) -> Posteri
 def beta_distribution(
     mean: float, n: int, lower: float | None, upper: float | None, priors: Priors
 ) -> BetaDistribution:
-    """P or q with its posterior; `n`: the steps that were judged, `lower` and `upper`: 95 % of what the estimator
-    believes.
+    """Returns the posterior of p or q.
+
+    `n` counts the steps with a known outcome; `lower` and `upper` are the 95 % interval of the estimator.
     """
     if lower is not None and upper is not None:
         return BetaDistribution.within(mean, lower, upper, LEARNED_Z)
@@ -73,12 +72,13 @@ def beta_distribution(
 
 
 def of_mean(mean: float, deviation: float | None, n: int) -> float:
-    """The standard deviation of a mean of n doings. Few doings tell little of their own spread: GUESSED_DOINGS more
-    stand beside them.
+    """Returns the standard error of a mean of n executions.
+
+    Few executions say little about their spread, so `PSEUDO_EXECUTIONS` are counted in addition.
     """
     own = (n - 1) * deviation**2 if deviation is not None and n > 1 else 0.0
-    degrees = max(n - 1, 0) + GUESSED_DOINGS
-    return math.sqrt((own + GUESSED_DOINGS * mean**2) / degrees / max(n, 1))
+    degrees = max(n - 1, 0) + PSEUDO_EXECUTIONS
+    return math.sqrt((own + PSEUDO_EXECUTIONS * mean**2) / degrees / max(n, 1))
 
 
 CLEAR, UNDECIDED = "clear", "undecided"
@@ -87,8 +87,9 @@ CLEAR, UNDECIDED = "clear", "undecided"
 def with_confidence(
     context: RankingContext, ranked: Sequence[Candidate], draws: Callable[[Workflow], Floats] | None = None
 ) -> list[Candidate]:
-    """The candidates, best first, each with its Sureness. `draws`: `draws_of` these, where somebody has them
-    already.
+    """Returns the candidates, best first, each with its confidence.
+
+    `draws` returns the draws of a workflow, where they are cached; None computes them.
     """
     draws = draws or (lambda workflow: reward_draws(workflow, context.draft.prices, context.cost, context.settings))
     drawn = [_as_inferred(context, candidate, draws(candidate.workflow)) for candidate in ranked]
@@ -99,9 +100,12 @@ def with_confidence(
     ]
 
 
-def _holds(context: RankingContext, first: Candidate, second: Candidate, draws: tuple[Floats, Floats]) -> float:
-    """P(first ranks before second): 1 where it alone is feasible; Rewards in one step of the quantum are ranked by
-    Penalty.
+def _p_ranks_before(
+    context: RankingContext, first: Candidate, second: Candidate, draws: tuple[Floats, Floats]
+) -> float:
+    """Returns P(first ranks before second): 1 where it alone is feasible.
+
+    Rewards in one step of the quantum are ranked by Penalty.
     """
     if first.feasible != second.feasible:
         return float(first.feasible)
@@ -113,7 +117,7 @@ def _holds(context: RankingContext, first: Candidate, second: Candidate, draws: 
 
 
 def reward_draws(workflow: Workflow, prices: Prices, cost: Cost, settings: Settings) -> Floats:
-    """What it is worth, drawn in the product form."""
+    """Returns the draws of the worth of a workflow, with success in the product form."""
     return worth_draws(
         workflow,
         posteriors_of(workflow, prices, settings.priors),
@@ -124,7 +128,10 @@ def reward_draws(workflow: Workflow, prices: Prices, cost: Cost, settings: Setti
 
 
 def _as_inferred(context: RankingContext, candidate: Candidate, drawn: Floats) -> Floats:
-    """Where success is inferred exactly, by as much off as the expected figures are."""
+    """Returns the draws, corrected where success is inferred exactly.
+
+    The correction is the difference between the exact worth and the worth in the product form.
+    """
     if context.settings.reward.inference == "product":
         return drawn
     product = evaluate_batch(candidate.workflow, Figures.of(candidate.workflow, context.cost), context.cost).worth[0]
@@ -132,15 +139,17 @@ def _as_inferred(context: RankingContext, candidate: Candidate, drawn: Floats) -
 
 
 def _best_shares(context: RankingContext, ranked: Sequence[Candidate], drawn: Sequence[Floats]) -> list[float]:
-    """Of each, the share of draws in which no other ranked one earns more; those that earn the same share a draw, and
-    where no gain is stated the one that ranks first has it. The infeasible are not in it while any is feasible.
+    """Returns for each candidate the share of draws in which no other ranked candidate earns more.
+
+    Candidates that earn the same share a draw; where no gain is stated, the one that ranks first has it. Infeasible
+    candidates are left out while any candidate is feasible.
     """
     if not ranked:
         return []
-    running = np.array([c.feasible for c in ranked]) | (not any(c.feasible for c in ranked))
+    is_compared = np.array([c.feasible for c in ranked]) | (not any(c.feasible for c in ranked))
     ranking = context.ranking
     worths = np.rint(np.stack(drawn) / ranking.step)
-    worths[~running] = -np.inf
+    worths[~is_compared] = -np.inf
     if not ranking.has_gain:
         places = sorted(range(len(ranked)), key=lambda place: ranking.order(ranked[place]))
         first = np.array(places)[np.argmax(worths[places], axis=0)]
@@ -153,13 +162,13 @@ def _confidence(
     context: RankingContext, ranked: Sequence[Candidate], drawn: Sequence[Floats], place: int, best: float
 ) -> Confidence:
     ends: tuple[float | None, float | None] = (None, None)
-    if context.ranking.has_gain:  # of the Reward that is shown: less what is known to be spent
-        found = interval(drawn[place] + ranked[place].evaluation.imputed_worth)
-        ends = found.p05, found.p95
+    if context.ranking.has_gain:  # the interval is that of the reported Reward, which has no imputed costs
+        reward = interval(drawn[place] + ranked[place].evaluation.imputed_worth)
+        ends = reward.p05, reward.p95
     doubt = context.evidence.completeness.undecided_reason
     if place + 1 == len(ranked):
         verdict = None if len(ranked) > 1 else UNDECIDED if doubt else CLEAR
         return Confidence(*ends, None, verdict, best, doubt if verdict else None)
-    chance = _holds(context, ranked[place], ranked[place + 1], (drawn[place], drawn[place + 1]))
+    chance = _p_ranks_before(context, ranked[place], ranked[place + 1], (drawn[place], drawn[place + 1]))
     verdict = CLEAR if chance >= context.settings.reward.clear_share and not doubt else UNDECIDED
     return Confidence(*ends, chance, verdict, best, doubt)

@@ -15,10 +15,10 @@ from opus_pipelines.workflow.model import TaskNode
 TIGHT = 0.01  # share of a limit that is left, below which it is called tight
 
 
-def explain_choices(refiner: LocalSearch, found: RefinedPlan) -> tuple[Edit, ...]:
+def explain_choices(refiner: LocalSearch, plan: RefinedPlan) -> tuple[Edit, ...]:
     """Returns what each review adds to the worth, and each execution mode that is not the cheapest of its task."""
-    table = refiner.table(found.state.order)
-    mine = row(table, found.state.picks)
+    table = refiner.table(plan.state.order)
+    mine = row(table, plan.state.picks)
     instead: list[tuple[str, int, int]] = []
     for i, (name, options) in enumerate(table.options.items()):
         if any(node.imputed_usd for node in options):  # what a mode of unknown cost would save is not known
@@ -36,33 +36,33 @@ def explain_choices(refiner: LocalSearch, found: RefinedPlan) -> tuple[Edit, ...
     return tuple(
         Edit(
             kind_of(name, refiner.space),
-            _said(name, found.state, refiner.space, other),
+            _describe(name, plan.state, refiner.space, other),
             float(rewards[-1] - rewards[n]),
         )
         for n, (name, _, other) in enumerate(instead)
     )
 
 
-def binding(refiner: LocalSearch, found: RefinedPlan) -> tuple[str, ...]:
+def binding(refiner: LocalSearch, plan: RefinedPlan) -> tuple[str, ...]:
     """Names the limits without which these tasks in this shape would earn more, and limits that are nearly reached."""
-    space, table = refiner.space, refiner.table(found.state.order)
-    if not space.limits or not found.keeps_limits:
+    space, table = refiner.space, refiner.table(plan.state.order)
+    if not space.limits or not plan.keeps_limits:
         return ()
 
     def lost_usd(limits: Mapping[str, float]) -> float:
         picks, _ = refiner.best_picks(table, limits)
-        return float(table.scored(picks[None, :]).worth[0]) - found.worth
+        return float(table.scored(picks[None, :]).worth[0]) - plan.worth
 
-    said, step = [], space.reward.quantum_usd
+    sentences, step = [], space.reward.quantum_usd
     is_bound = lost_usd({}) > step
-    values = _values(table.scored(row(table, found.state.picks)[None, :]))
+    values = _values(table.scored(row(table, plan.state.picks)[None, :]))
     for name, limit in space.limits.items():
         lost = lost_usd({n: x for n, x in space.limits.items() if n != name}) if is_bound else 0.0
         if lost > step:
-            said.append(f"{name} {limit:g}: without it these steps would {more(lost, space.ends[1].gain_usd)}")
+            sentences.append(f"{name} {limit:g}: without it these steps would {more(lost, space.ends[1].gain_usd)}")
         elif abs(limit - values[name]) <= TIGHT * abs(limit):
-            said.append(f"{name} {limit:g}: tight, it stands at {values[name]:.4g}")
-    return tuple(said)
+            sentences.append(f"{name} {limit:g}: tight, it stands at {values[name]:.4g}")
+    return tuple(sentences)
 
 
 def _values(one: Batch) -> dict[str, float]:
@@ -78,10 +78,10 @@ def _usd(node: TaskNode, space: PlanSpace) -> float:
     return weighed_usd(node, space.cost) + time_usd(node.duration_ms, space.cost)
 
 
-def _said(name: str, draft: PlanState, space: PlanSpace, other: int) -> str:
-    pick = draft.picks.get(name, 0)
+def _describe(name: str, state: PlanState, space: PlanSpace, other: int) -> str:
+    pick = state.picks.get(name, 0)
     if name in space.execution_modes:
         modes = space.execution_modes[name]
         return f"{modes[0].title!r} by {modes[pick].actor.label} instead of {modes[other].actor.label}"
-    task = next(t for t in draft.tasks if name.startswith(t))
+    task = next(t for t in state.tasks if name.startswith(t))
     return f"review of {space.execution_modes[task][0].title!r} by {space.reviewers[pick - 1].actor.label}"

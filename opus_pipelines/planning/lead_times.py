@@ -1,6 +1,4 @@
-"""Lead times of the workflows of one Intention: what history says of each step's time, put together for a whole
-workflow.
-"""
+"""Computes the lead times of the workflows of one Intention from the times of each step in history."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,9 +21,11 @@ HOURS_A_DAY = 24
 
 @dataclass(frozen=True)
 class LeadTimes:
-    """`nearest`: of each step that only the intake's procedure has, the known task whose times it has. `correlation`:
-    of the waits of one case; negative where a long wait is followed by a short one. `tasks`: all that a workflow of
-    the Intention may have.
+    """The times from which lead times are computed.
+
+    `waiting`: the waiting and working times of history. `correlation`: of the waits of one case; it is negative where a
+    long wait is followed by a short one. `nearest`: for each step that only the intake's procedure has, the known task
+    whose times it takes. `tasks`: all tasks that a workflow of the Intention may have.
     """
 
     waiting: StepTimes
@@ -36,19 +36,17 @@ class LeadTimes:
     tasks: tuple[str, ...] = ()
 
     def of(self, workflow: Workflow) -> LeadTime:
-        """The lead time of a workflow; unknown where history does not tell a step's time."""
-        found = lead_time(workflow, self._steps(workflow), self._sampling)
+        """Returns the lead time of a workflow; it is unknown where history has no time of one of its steps."""
+        of_steps = lead_time(workflow, self._steps(workflow), self._sampling)
         whole = self._whole(workflow) if abs(self.correlation) >= DEPENDENT else None
-        return (
-            found
-            if whole is None
-            else replace(found, basis=f"{whole.n} whole cases of the same steps", draws=whole.draws(DRAWS))
-        )
+        if whole is None:
+            return of_steps
+        return replace(of_steps, basis=f"{whole.n} whole cases of the same steps", draws=whole.draws(DRAWS))
 
     def deadline_checks(
         self, workflow: Workflow, deadlines: Sequence[StepDeadline], names: TaskNames
     ) -> tuple[DeadlineCheck, ...]:
-        """Each deadline of a step that the workflow has, held against the lead time up to that step."""
+        """Returns the test of each deadline whose step the workflow has."""
         if not deadlines:
             return ()
         times = self._steps(workflow)
@@ -78,8 +76,9 @@ class LeadTimes:
         return DeadlineCheck(deadline, taken, limit)
 
     def _limit_hours(self, deadline: StepDeadline) -> float:
-        """Hours of the clock; of working time where a calendar tells which those are. Without one, five working days
-        pass in a week.
+        """Returns the limit of a deadline in hours; in hours of working time where there is a calendar.
+
+        Without a calendar, a week has five working days.
         """
         if deadline.unit in ("hours", "working_hours"):
             return deadline.within
@@ -88,19 +87,20 @@ class LeadTimes:
         return deadline.within * (self.calendar.day_hours if self.calendar else HOURS_A_DAY * DAYS_A_WORKING_DAY)
 
     def is_timed(self, task: str) -> bool:
-        """Whether history tells how long one waits for a task, or how long its work takes."""
+        """Returns whether history has waiting times or working times of a task."""
         known = self.nearest.get(task, task)
         return ("task", (known,)) in self.waiting.waits or (known, None) in self.waiting.work
 
-    def compared_ms(self, workflow: Workflow, found: LeadTime) -> float:
-        """The median lead time by which a workflow is compared; never shown. `found`: its lead time.
+    def compared_ms(self, workflow: Workflow, known: LeadTime) -> float:
+        """Returns the median lead time in ms by which a workflow is compared; it is never shown.
 
-        As for unknown costs (`optimization.imputed_figures`): a step that two workflows share counts the same for both,
-        an unknown wait or working time as the mean of the known ones of the Intention's tasks; where none is known,
-        times play no role.
+        `known` is the lead time of the workflow. Where it is unknown, times are imputed as unknown costs are
+        (`optimization.imputed_figures`): an unknown waiting or working time is the mean of the known ones of the
+        Intention's tasks, so that a step counts the same in every workflow that has it. Where no time is known, it is 0
+        for every workflow.
         """
-        if found.p50_ms is not None:
-            return found.p50_ms
+        if known.p50_ms is not None:
+            return known.p50_ms
         times = {task.id: self._filled(workflow, task) for task in workflow.tasks}
         return lead_time(workflow, times, self._sampling).p50_ms or 0.0
 
@@ -117,17 +117,18 @@ class LeadTimes:
 
     @cached_property
     def _usual(self) -> tuple[float, float]:
-        """The mean over the tasks of the median wait and of the median working time, where they are known; else 0."""
+        """The means over the tasks of the median waiting and working times in ms; 0 where none is known."""
         known = [self.nearest.get(task, task) for task in self.tasks]
         waits = [times.p50 for task in known if (times := self.waiting.waits.get(("task", (task,))))]
         works = [times.p50 for task in known if (times := self.waiting.work.get((task, None)))]
-        wait, work = (math.fsum(found) / len(found) if found else 0.0 for found in (waits, works))
+        wait, work = (math.fsum(medians) / len(medians) if medians else 0.0 for medians in (waits, works))
         return wait, work
 
     def _whole(self, workflow: Workflow) -> DurationQuantiles | None:
-        """Lead times of cases that were this very chain. They are asked only where waits depend on each other: the sum
-        of waits that are drawn one by one is then off, while it has more cases behind it and is nearer to the truth
-        where they do not.
+        """Returns the lead times of the cases with exactly this chain of steps; None where there are none.
+
+        They are used only where waiting times depend on each other, because the sum of waiting times that are drawn
+        one by one is then biased. Where they are independent, that sum rests on more cases and is more accurate.
         """
         chain = [node for n in workflow.topological() if isinstance(node := workflow.by_id[n], TaskNode)]
         ids = {node.id for node in chain}
@@ -145,7 +146,7 @@ class LeadTimes:
         return StepTime(waits, work, self.calendar is not None and is_person(task.actor_kind), assumed)
 
     def _wait(self, workflow: Workflow, before: str, task: TaskNode) -> Wait | None:
-        """Waiting between a step and one that follows it; behind a review, that behind the task which was reviewed."""
+        """Returns the waiting time between two steps; behind a review, it is that behind the reviewed task."""
         node = workflow.by_id[before]
         if not isinstance(node, TaskNode):
             return None
@@ -162,19 +163,19 @@ class LeadTimes:
 
 
 def _node(workflow: Workflow, names: TaskNames, name: str) -> str | None:
-    """The first task of a workflow that goes by a name; its id is that of its node."""
+    """Returns the node of the first task of a workflow with this name."""
     meant = names.tasks(name)
     titles = {folded(name)}
-    found = (
+    matches = (
         t.id
         for n in workflow.topological()
         if isinstance(t := workflow.by_id[n], TaskNode)
         and not t.is_review
         and (t.task_id in meant or folded(t.title) in titles)
     )
-    return next(found, None)
+    return next(matches, None)
 
 
 def _is_contained(waits: Mapping[str, Wait]) -> bool:
-    """Whether the waiting times contain the work already, as in logs that only record completions."""
+    """Returns whether the waiting times contain the work already, as in logs that only record completions."""
     return bool(waits) and all(wait.times.with_work_share == 1 for wait in waits.values())

@@ -9,38 +9,38 @@ from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.workflow.constraints import folded
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
-_OUTCOME_KNOWN = {
-    "observed": 1.0,
-    "estimated": 0.5,
-}  # estimated: only the case's outcome was recorded, not the task's own
+# `estimated`: only the outcome of the case was recorded, not that of the task
+_OUTCOME_KNOWN = {"observed": 1.0, "estimated": 0.5}
 
 
 class TaskFactIndex:
-    """What is known of each step, looked up once however many workflows it stands in."""
+    """The facts of each step, computed once for all workflows that have it."""
 
     def __init__(self, graph: WorkGraph) -> None:
         self._graph = graph
         self._known: dict[TaskNode, TaskFacts] = {}
 
     def of(self, node: TaskNode) -> TaskFacts:
-        """The facts of a step, whether or not the WKG knows its task."""
+        """Returns the facts of a step, whether or not the WKG knows its task."""
         known = self._known.get(node)
         if known is None:
             known = self._known[node] = _facts(node, self._graph)
         return known
 
 
-def penalty_scores(workflow: Workflow, book: TaskFactIndex, settings: Settings) -> tuple[dict[str, Scores], Penalties]:
+def penalty_scores(
+    workflow: Workflow, task_facts: TaskFactIndex, settings: Settings
+) -> tuple[dict[str, Scores], Penalties]:
     """Returns the scores by node, reviews included, and the Penalty; the order of nodes and edges plays no part."""
-    scores = measure(workflow, {task.id: book.of(task) for task in workflow.tasks}, settings.scores)
+    scores = measure(workflow, {task.id: task_facts.of(task) for task in workflow.tasks}, settings.scores)
     return scores, penalties(workflow, scores, settings.reward)
 
 
 def _facts(node: TaskNode, graph: WorkGraph) -> TaskFacts:
     task = graph.tasks.get(node.task_id)
     inputs, outputs = (tuple(dict.fromkeys(map(folded, names))) for names in (node.inputs, node.outputs))
-    doings = task.implementations if task else 0
-    recorded = min(1.0, (task.p_n + task.q_n) / doings) if task and doings else 0.0
+    executions = task.implementations if task else 0
+    recorded = min(1.0, (task.p_n + task.q_n) / executions) if task and executions else 0.0
     names = node.title, ", ".join((*inputs, *outputs))
     return TaskFacts(
         statements(names, (task.description if task else None, node.objective, *node.instructions)),
@@ -57,7 +57,7 @@ def _facts(node: TaskNode, graph: WorkGraph) -> TaskFacts:
 
 
 def _leaving(task: str, graph: WorkGraph) -> float | None:
-    """The share of the transitions from and to other tasks that cross the border of the task's community."""
+    """Returns the share of the transitions from and to other tasks that cross the border of the task's community."""
     if task not in graph.tasks:
         return None
     pairs = [(task, other) for other in graph.successors.get(task, ())] + [

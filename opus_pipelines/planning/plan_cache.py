@@ -114,11 +114,11 @@ class PlanCache:
     """Plans, evaluations and draws for one key, each computed once."""
 
     def __init__(self, key: PlanCacheKey) -> None:
-        self.key, self._book = key, TaskFactIndex(key.graph)
+        self.key, self._task_facts = key, TaskFactIndex(key.graph)
         self.refiner = LocalSearch(
             PlanSpace(
                 (InputNode(INPUT, INPUT_TITLE), OutputNode(OUTPUT, "Client output", key.gain_usd)),
-                {found[0].task_id: found for found in key.execution_modes},
+                {modes[0].task_id: modes for modes in key.execution_modes},
                 _facts(key),
                 key.cost,
                 key.settings.reward,
@@ -134,25 +134,25 @@ class PlanCache:
         self.initial_plan = keep(lambda tasks, picks: self.refiner.initial_plan(tasks, dict(picks)))
         self.refine = keep(self._refine)
         self.apply_moves = keep(self.refiner.apply_moves)
-        self.workflow = keep(lambda found: self.refiner.workflow(found.state))
-        self.choices = keep(lambda found: explain_choices(self.refiner, found))
-        self.binding = keep(lambda found: binding(self.refiner, found))
-        self.variations = keep(lambda found, most: Variations.of(self.refiner, found, most))
+        self.workflow = keep(lambda plan: self.refiner.workflow(plan.state))
+        self.choices = keep(lambda plan: explain_choices(self.refiner, plan))
+        self.binding = keep(lambda plan: binding(self.refiner, plan))
+        self.variations = keep(lambda plan, most: Variations.of(self.refiner, plan, most))
         self.draws = keep(lambda workflow: reward_draws(workflow, key.prices, key.cost, key.settings))
         self.worth = keep(self._worth)
         self.measured = keep(self._measured)
 
-    def _refine(self, found: RefinedPlan, taken: frozenset[Group]) -> RefinedPlan:
+    def _refine(self, plan: RefinedPlan, taken: frozenset[Group]) -> RefinedPlan:
         """Refines a plan by every small edit that helps; no edit leads to a set of tasks that is `taken`."""
         space = self.refiner.space
         free = replace(space, permitted=lambda tasks: frozenset(tasks) not in taken and self._permitted(tasks))
-        return replace(self.refiner, space=free).refine(found)
+        return replace(self.refiner, space=free).refine(plan)
 
     def _worth(self, workflow: Workflow) -> Evaluation:
         return evaluate(workflow, self.key.cost, self.key.settings.reward)
 
     def _measured(self, workflow: Workflow) -> tuple[dict[str, Scores], Penalties]:
-        return penalty_scores(workflow, self._book, self.key.settings)
+        return penalty_scores(workflow, self._task_facts, self.key.settings)
 
     def _follows(self, before: str, behind: str) -> bool:
         """Tells whether `behind` may follow `before` where a task between them is dropped.

@@ -31,7 +31,7 @@ class Planner:
         picks = tuple((t, nodes[t].index(node)) for t, node in proposal.nodes.items())
         return self._plan(self.cache.initial_plan(proposal.tasks, picks), proposal.gap, proposal.notes)
 
-    def decided(self, content: WorkflowContent) -> tuple[Plan, tuple[str, ...]]:
+    def plan_decided(self, content: WorkflowContent) -> tuple[Plan, tuple[str, ...]]:
         """Returns the workflow that a person chose, without refinement, and what had to be changed in it.
 
         An execution mode or a reviewer that history no longer knows is replaced or left out.
@@ -56,45 +56,45 @@ class Planner:
                     f"the review of {self.context.draft.prices.nodes[task][0].title!r} is left out: "
                     f"{actor.label} reviews no more"
                 )
-        made = self._plan(self.cache.refiner.evaluate_state(PlanState(content.order, picks)), None, ())
-        return replace(made, is_refined=True), tuple(changes)
+        plan = self._plan(self.cache.refiner.evaluate_state(PlanState(content.order, picks)), None, ())
+        return replace(plan, is_refined=True), tuple(changes)
 
-    def refined(self, plan: Plan) -> Plan:
+    def refine(self, plan: Plan) -> Plan:
         """Returns the plan after every small edit that helps, with the reasons for its choices.
 
         No edit lowers the Reward.
         """
-        if plan.found is None:
+        if plan.refined_plan is None:
             return plan
-        found = self.cache.refine(plan.found, frozenset(self.taken))
-        self.taken.add(frozenset(found.state.tasks))
-        made = self._plan(found, plan.gap, plan.notes)
-        return replace(made, is_refined=True, choices=self.cache.choices(found), binding=self.cache.binding(found))
+        refined = self.cache.refine(plan.refined_plan, frozenset(self.taken))
+        self.taken.add(frozenset(refined.state.tasks))
+        choices, binding = self.cache.choices(refined), self.cache.binding(refined)
+        return replace(self._plan(refined, plan.gap, plan.notes), is_refined=True, choices=choices, binding=binding)
 
-    def varied(self, plan: Plan, moves: Sequence[PlanMove]) -> Plan:
+    def vary(self, plan: Plan, moves: Sequence[PlanMove]) -> Plan:
         """Returns the plan with other execution modes and reviews, so that it differs from a better plan.
 
         The changes count as one edit, which lowers the Reward.
         """
-        assert plan.found is not None
-        found = self.cache.apply_moves(plan.found, tuple(moves))
-        made = self._plan(replace(found, exact=False), plan.gap, plan.notes)
-        last = replace(made.edits[-1], kind=SWAP)
-        worth_it = tuple(choice for choice in self.cache.choices(found) if choice.earned > 0)
-        return replace(made, edits=(*made.edits[:-1], last), choices=worth_it, is_refined=True)
+        assert plan.refined_plan is not None
+        changed = self.cache.apply_moves(plan.refined_plan, tuple(moves))
+        variation = self._plan(replace(changed, exact=False), plan.gap, plan.notes)
+        last = replace(variation.edits[-1], kind=SWAP)
+        worth_it = tuple(choice for choice in self.cache.choices(changed) if choice.earned > 0)
+        return replace(variation, edits=(*variation.edits[:-1], last), choices=worth_it, is_refined=True)
 
-    def _plan(self, found: RefinedPlan, gap: float | None, notes: tuple[str, ...]) -> Plan:
-        edits = tuple(Edit(step.kind, step.what, step.earned) for step in found.steps)
-        workflow = self.cache.workflow(found)
+    def _plan(self, refined: RefinedPlan, gap: float | None, notes: tuple[str, ...]) -> Plan:
+        edits = tuple(Edit(step.kind, step.what, step.earned) for step in refined.steps)
+        workflow = self.cache.workflow(refined)
         worth, measured = self.cache.worth(workflow), self.cache.measured(workflow)
         return Plan(
             workflow,
-            found.state.tasks,
+            refined.state.tasks,
             edits,
-            found.exact,
+            refined.exact,
             gap,
             notes=notes,
-            found=found,
+            refined_plan=refined,
             worth=worth,
             measured=measured,
         )

@@ -1,4 +1,4 @@
-"""The figures of every task of a Workflow Graph in each of its execution modes, LWM (12): computed once an intake."""
+"""Computes the figures of every task of a Workflow Graph in each of its execution modes, LWM (12)."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -32,11 +32,11 @@ class Prices:
 
     @classmethod
     def of(cls, graph: WorkGraph, tasks: Collection[str], cost: Cost, settings: Settings) -> "Prices":
-        """Every execution mode of these tasks."""
+        """Returns the figures of every execution mode of these tasks."""
         modes = {t: execution_modes_of(graph.tasks[t]) for t in sorted(tasks)}
         costs = {
-            t: tuple(node_cost(graph.tasks[t], mode, cost, settings.priors) for mode in found)
-            for t, found in modes.items()
+            t: tuple(node_cost(graph.tasks[t], mode, cost, settings.priors) for mode in known)
+            for t, known in modes.items()
         }
         instead = imputed_usd(costs, cost)
         nodes = {

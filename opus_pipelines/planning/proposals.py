@@ -18,8 +18,8 @@ from opus_pipelines.planning.search_constraints import EFFORT, is_mendable, keep
 from opus_pipelines.workflow.model import TaskNode
 from opus_pipelines.workflow.task_order import INPUT, OUTPUT
 
-PATHS_PER_RANK = 4  # paths looked at for every workflow that is kept: shape, reviews and Penalty order them anew
-FURTHER = 500  # labels that a search for a workflow unlike those ranked above it may look at
+PATHS_PER_RANK = 4  # paths that become plans for every rank: shape, reviews and Penalty change their order
+FURTHER = 500  # labels that the search for a path unlike those ranked above it may expand
 _KINDS = ((Limit,), (Before,), (Avoids,), (Limit, Before), (Limit, Avoids), (Before, Avoids), (Limit, Before, Avoids))
 
 
@@ -28,7 +28,7 @@ class _Level:
     """The requirements that hold at one level of relaxation, and the best paths under them."""
 
     problem: Problem
-    found: BestPaths
+    best: BestPaths
 
 
 @dataclass(frozen=True)
@@ -58,35 +58,35 @@ class Proposals:
         like = self.proposals[0]
         for avoided in (self.idle, frozenset[str]()):
             demands = (*self.problem.demands, *others, Avoids("idle steps", avoided))
-            found = best_paths(replace(self.problem, demands=demands), 1, FURTHER)
-            for path in found.paths:
-                return Proposal(path.tasks, _ways(path), like.gap, like.notes), path.worth, found.exact
-        return None, -math.inf, found.exact
+            best = best_paths(replace(self.problem, demands=demands), 1, FURTHER)
+            for path in best.paths:
+                return Proposal(path.tasks, _modes(path), like.gap, like.notes), path.worth, best.exact
+        return None, -math.inf, best.exact
 
 
 def propose(context: RankingContext) -> Proposals:
     """Proposes the best paths, and those sequences of history that meet the requirements."""
-    asked = problem_of(context)
+    problem = problem_of(context)
     most = context.settings.generation.k * PATHS_PER_RANK
-    level, kept_all = _found(asked, most)
-    notes = () if kept_all else why_not(asked)
-    made = {path.tasks: _ways(path) for path in level.found.paths}
+    level, kept_all = _relaxed(problem, most)
+    notes = () if kept_all else why_not(problem)
+    paths = {path.tasks: _modes(path) for path in level.best.paths}
     without = best_paths(
         replace(level.problem, demands=(*level.problem.demands, Avoids("optional steps", context.optional))),
         1,
         EFFORT,
     )
-    made |= {path.tasks: _ways(path) for path in without.paths if path.tasks not in made}
-    for tasks in sorted(set(context.draft.sequences.values()) - made.keys()):
+    paths |= {path.tasks: _modes(path) for path in without.paths if path.tasks not in paths}
+    for tasks in sorted(set(context.draft.sequences.values()) - paths.keys()):
         if (nodes := _history(level.problem, tasks)) is not None:
-            made[tasks] = nodes
-    found = [Proposal(tasks, nodes, level.found.gap, notes) for tasks, nodes in sorted(made.items())]
+            paths[tasks] = nodes
+    proposals = [Proposal(tasks, nodes, level.best.gap, notes) for tasks, nodes in sorted(paths.items())]
     problem = level.problem
-    if not any(keeps_limits(path, problem) for path in level.found.paths):
+    if not any(keeps_limits(path, problem) for path in level.best.paths):
         problem = problem.without(*filter(is_mendable, problem.demands))
-    fitting = [path.worth for path in level.found.paths if keeps_limits(path, problem)]
-    is_all = not found or (level.found.exact and len(fitting) < most)
-    return Proposals(found, problem, -math.inf if is_all else min(fitting, default=math.inf), _idle(context))
+    fitting = [path.worth for path in level.best.paths if keeps_limits(path, problem)]
+    is_all = not proposals or (level.best.exact and len(fitting) < most)
+    return Proposals(proposals, problem, -math.inf if is_all else min(fitting, default=math.inf), _idle(context))
 
 
 def _idle(context: RankingContext) -> frozenset[str]:
@@ -94,66 +94,67 @@ def _idle(context: RankingContext) -> frozenset[str]:
     return frozenset(context.draft.prices.nodes) - done - frozenset[str]().union(*context.required)
 
 
-def _found(asked: Problem, k: int) -> tuple[_Level, bool]:
-    """The best paths with all that is asked; where there is none, with as much of it as some path keeps; and whether
-    it is all.
+def _relaxed(required: Problem, k: int) -> tuple[_Level, bool]:
+    """Returns the best paths under all requirements, and whether no requirement had to be relaxed.
 
-    Time and success are limits of a plan, not of the chain: parallel branches save time, reviews raise success. So the
-    best paths without these two are offered beside those that keep them as chains.
+    Where no path meets all of them, as many hold as some path meets. Time and success are limits of a plan, not of its
+    chain: parallel branches save time, reviews raise success. The best paths without these two limits are therefore
+    proposed together with those whose chains keep them.
     """
-    for level, demands in enumerate(_levels(asked)):
-        problem = replace(asked, demands=tuple(demands))
+    for level, demands in enumerate(_levels(required)):
+        problem = replace(required, demands=tuple(demands))
         loose = problem.without(*(d for d in demands if is_mendable(d)))
-        found = best_paths(loose, k, EFFORT)
-        if loose.demands != problem.demands and not all(keeps_limits(path, problem) for path in found.paths):
+        best = best_paths(loose, k, EFFORT)
+        if loose.demands != problem.demands and not all(keeps_limits(path, problem) for path in best.paths):
             strict = best_paths(problem, k, EFFORT)
-            found = BestPaths(
-                _once([*strict.paths, *found.paths]),
-                strict.exact and found.exact,
-                strict.gap if strict.paths else found.gap,
+            best = BestPaths(
+                _once([*strict.paths, *best.paths]),
+                strict.exact and best.exact,
+                strict.gap if strict.paths else best.gap,
             )
-            if found.paths:
-                return _Level(problem, found), not level and bool(strict.paths)
-        if found.paths:
-            return _Level(problem, found), not level
-    return _Level(replace(asked, demands=()), best_paths(replace(asked, demands=()), k, EFFORT)), False
+            if best.paths:
+                return _Level(problem, best), not level and bool(strict.paths)
+        if best.paths:
+            return _Level(problem, best), not level
+    return _Level(replace(required, demands=()), best_paths(replace(required, demands=()), k, EFFORT)), False
 
 
-def _levels(asked: Problem) -> Iterable[list[Demand]]:
-    """Less and less of what is asked: without groups that no path holds, without one kind of demand, without two,
-    without all three.
+def _levels(required: Problem) -> Iterable[list[Demand]]:
+    """Yields fewer and fewer of the demands.
 
-    At last only groups are asked, as many as some path holds together.
+    First groups that no path has are left out, then one kind of demand, two kinds, and all three. At last only groups
+    remain, as many as some path has together.
     """
-    yield list(asked.demands)
-    left = [d for d in asked.demands if not isinstance(d, Contains) or _is_kept(asked, [d])]
-    if len(left) < len(asked.demands):
+    yield list(required.demands)
+    left = [d for d in required.demands if not isinstance(d, Contains) or _is_kept(required, [d])]
+    if len(left) < len(required.demands):
         yield left
     for kinds in _KINDS:
         yield [d for d in left if not isinstance(d, kinds)]
     held: list[Demand] = []
     for group in (d for d in left if isinstance(d, Contains)):
-        if _is_kept(asked, [*held, group]):
+        if _is_kept(required, [*held, group]):
             held.append(group)
     yield held
 
 
-def _is_kept(asked: Problem, demands: Sequence[Demand]) -> bool:
-    return bool(best_paths(replace(asked, demands=tuple(demands), objective="cost_usd"), 1, EFFORT).paths)
+def _is_kept(required: Problem, demands: Sequence[Demand]) -> bool:
+    return bool(best_paths(replace(required, demands=tuple(demands), objective="cost_usd"), 1, EFFORT).paths)
 
 
 def _once(paths: Sequence[ChosenPath]) -> list[ChosenPath]:
-    """Each path once, as it first occurs."""
+    """Returns each path once, as it first occurs."""
     return list({path.tasks: path for path in reversed(paths)}.values())[::-1]
 
 
-def _ways(path: ChosenPath) -> Mapping[str, TaskNode]:
+def _modes(path: ChosenPath) -> Mapping[str, TaskNode]:
     return dict(zip(path.tasks, path.nodes, strict=True))
 
 
 def _history(problem: Problem, tasks: tuple[str, ...]) -> Mapping[str, TaskNode] | None:
-    """The best ways of a sequence of history: within the limits, else without them; None where it does not hold what
-    is asked.
+    """Returns the best execution modes of a sequence of history: within the limits, else without them.
+
+    Returns None where the sequence does not meet the demands on its tasks and their order.
     """
     if not keeps(tasks, problem.demands):
         return None
@@ -165,5 +166,5 @@ def _history(problem: Problem, tasks: tuple[str, ...]) -> Mapping[str, TaskNode]
         problem, wfg=replace(problem.wfg, nodes={n: problem.wfg.nodes[n] for n in sorted(ends)}, edges=edges)
     )
     limits = [d for d in problem.demands if isinstance(d, Limit)]
-    found = best_paths(chain, 1, EFFORT).paths or best_paths(chain.without(*limits), 1, EFFORT).paths
-    return _ways(found[0]) if found else None
+    best = best_paths(chain, 1, EFFORT).paths or best_paths(chain.without(*limits), 1, EFFORT).paths
+    return _modes(best[0]) if best else None

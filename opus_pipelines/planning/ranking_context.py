@@ -210,7 +210,7 @@ class Plan:
         choices: what each review and each more expensive execution mode earns.
         binding: the limits that cost Reward.
         notes: those of the proposal.
-        found: the plan as the local search knows it; None where the search did not make it.
+        refined_plan: the plan as the local search knows it; None where the search did not make it.
         is_refined: whether every small edit that helps was made.
         worth: EVAL (1)-(7).
         measured: scores by node, and EVAL (8)-(10).
@@ -224,7 +224,7 @@ class Plan:
     choices: tuple[Edit, ...] = ()
     binding: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    found: RefinedPlan | None = None
+    refined_plan: RefinedPlan | None = None
     is_refined: bool = False
     worth: Evaluation | None = None
     measured: tuple[Mapping[str, Scores], Penalties] | None = None

@@ -1,4 +1,4 @@
-"""Who may review under a contract, and with what figures: those it states, else those that history's reviews show."""
+"""Says who may review under a contract, and with which figures: stated ones, else those of the reviews of history."""
 
 from dataclasses import replace
 
@@ -10,12 +10,12 @@ from opus_pipelines.workflow.model import REVIEW, Actor, TaskNode
 
 
 def reviewers_of(context: RankingContext) -> tuple[TaskNode, ...]:
-    """One node a way of reviewing; none where the contract's `[review]` says nothing, or forbids it.
+    """Returns one node for each reviewer; none where the contract's `[review]` states nothing, or forbids reviews.
 
-    A contract that states p and q has a reviewer with these figures (cost and time as stated, else at the settings'
-    prices). One that states less gets the reviews of its industry's history by the actor kind and model that it names,
-    with what it does state in place of theirs. No p or q is invented: where neither the contract nor history knows
-    them, no review is placed.
+    A contract that states p and q has a reviewer with these figures; cost and time are as stated, else at the prices of
+    the settings. A contract that states less has the reviewers of its industry's history with the actor kind and model
+    that it names; what the contract states replaces their figures. No p or q is invented: where neither the contract
+    nor history knows them, no review is placed.
     """
     stated = context.review
     if not stated.allowed or not stated.model_fields_set - {"allowed"}:
@@ -24,14 +24,12 @@ def reviewers_of(context: RankingContext) -> tuple[TaskNode, ...]:
         return (_imputed(_stated(context), context),)
     industry = context.intake.industry
     tasks = [t for t in context.draft.graph.tasks.values() if industry is None or industry in t.industries]
-    found = history_reviewers(tasks, stated.actor_kind, stated.model, context.cost, context.settings.priors)
-    return tuple(_imputed(_with_stated(node, context), context) for node in found)
+    known = history_reviewers(tasks, stated.actor_kind, stated.model, context.cost, context.settings.priors)
+    return tuple(_imputed(_with_stated(node, context), context) for node in known)
 
 
 def _imputed(node: TaskNode, context: RankingContext) -> TaskNode:
-    """A reviewer of unknown cost or time is compared as any step of unknown cost is
-    (`optimization.imputed_figures`).
-    """
+    """Returns the reviewer with an imputed cost where its cost or time is unknown (`optimization.imputed_figures`)."""
     unknown = node.known_cost_usd is None, node.known_duration_ms is None
     return replace(node, imputed_usd=of_another(context.draft.prices.costs, *unknown, context.cost))
 
@@ -60,7 +58,7 @@ def _stated(context: RankingContext) -> TaskNode:
 
 
 def _with_stated(node: TaskNode, context: RankingContext) -> TaskNode:
-    """History's reviewer with the contract's own figures where it states any: a statement's basis is `prior`."""
+    """Returns a reviewer of history with the figures that the contract states; their basis is `prior`."""
     for name in ("p", "q", "cost_usd", "duration_ms"):
         if (value := getattr(context.review, name)) is not None:
             basis = f"{name.split('_')[0]}_basis"

@@ -6,7 +6,7 @@ from opus_pipelines.optimization.minimal_relaxation import infeasibility, relaxa
 from opus_pipelines.optimization.problem import Avoids, Before, Contains, Demand, Limit, Problem, keeps
 from opus_pipelines.planning.ranking_context import RankingContext, either
 
-# labels a search may look at: an intake's time is bounded, and what a search left open is told as its gap
+# labels that a search may expand, so that the time of an intake is bounded; what is left open is reported as the gap
 EFFORT = 3_000
 HISTORY = "the order of history"
 
@@ -25,12 +25,12 @@ def problem_of(context: RankingContext) -> Problem:
 
 
 def is_mendable(demand: Demand) -> bool:
-    """Whether a plan may keep it where the chain does not: branches save time, reviews raise success."""
+    """Returns whether branches, which save time, or reviews, which raise success, may make a plan keep the demand."""
     return isinstance(demand, Limit) and demand.figure != "cost_usd"
 
 
 def keeps_limits(path: ChosenPath, problem: Problem) -> bool:
-    """Whether the chain keeps the limits."""
+    """Returns whether the chain keeps the limits."""
     figures = {"cost_usd": -path.cost_usd, "duration_ms": -path.duration_ms, "success": path.success}
     bounds = [
         (d.figure, d.value if d.figure == "success" else -d.value) for d in problem.demands if isinstance(d, Limit)
@@ -50,8 +50,8 @@ def binding(context: RankingContext) -> tuple[str, ...]:
     free = best_paths(problem.without(*own), 1, EFFORT).paths if own else []
     best = best_paths(problem, 1, EFFORT).paths if free and not keeps(free[0].tasks, own) else []
     costs = relaxation_costs(problem, best[0].worth, own, EFFORT) if best else []
-    said = ((demand.name, more(worth, context.intake.gain_usd)) for demand, worth in costs)
-    return tuple(f"{name}: without it the best chain would {so_much}" for name, so_much in said)
+    amounts = ((demand.name, more(worth, context.intake.gain_usd)) for demand, worth in costs)
+    return tuple(f"{name}: without it the best chain would {amount}" for name, amount in amounts)
 
 
 def more(worth: float, gain_usd: float | None) -> str:
@@ -73,11 +73,11 @@ def why_not(problem: Problem) -> tuple[str, ...]:
 
 def _limits(context: RankingContext) -> list[Demand]:
     limits = context.requirements.constraints
-    found: list[Demand] = []
+    demands: list[Demand] = []
     if limits.max_cost_usd is not None:
-        found.append(Limit(f"max_cost_usd {limits.max_cost_usd:g}", "cost_usd", limits.max_cost_usd))
+        demands.append(Limit(f"max_cost_usd {limits.max_cost_usd:g}", "cost_usd", limits.max_cost_usd))
     if limits.max_duration_hours is not None:
-        found.append(
+        demands.append(
             Limit(
                 f"max_duration_hours {limits.max_duration_hours:g}",
                 "duration_ms",
@@ -85,8 +85,8 @@ def _limits(context: RankingContext) -> list[Demand]:
             )
         )
     if limits.min_success is not None:
-        found.append(Limit(f"min_success {limits.min_success:g}", "success", limits.min_success))
-    return found
+        demands.append(Limit(f"min_success {limits.min_success:g}", "success", limits.min_success))
+    return demands
 
 
 def _named(context: RankingContext) -> list[Demand]:
@@ -106,7 +106,10 @@ def _named(context: RankingContext) -> list[Demand]:
 
 
 def _exactly_one(name: str, options: list[frozenset[str]]) -> tuple[Demand, Demand]:
-    """One of the options, and no two of them: each would have to come before the other, and none can."""
+    """Returns the demands for one of the options, and for no two of them.
+
+    The second demand lets each of two options come before the other, which no path can keep.
+    """
     both = tuple((a, b) for a in options for b in options if a is not b)
     return Contains(name, frozenset[str]().union(*options)), Before(f"{name} (not both)", both)
 

@@ -63,19 +63,19 @@ class Applied:
 def standing_decisions(decisions: Decisions, intention_id: str, known: Collection[str]) -> StandingDecisions:
     """Returns the decisions that hold for an Intention; `known` are the task ids of today."""
     rejected = [
-        (d, found)
+        (d, content)
         for d in decisions.rejected(intention_id)
-        if isinstance(found := as_of_today(d, decisions, known), WorkflowContent)
+        if isinstance(content := as_of_today(d, decisions, known), WorkflowContent)
     ]
     signatures = frozenset(content.signature for _, content in rejected)
     ids = tuple(d.workflow_id for d, _ in rejected)
     chosen = decisions.chosen(intention_id)
     if chosen is None:
         return StandingDecisions(rejected=signatures, rejected_ids=ids)
-    found = as_of_today(chosen, decisions, known)
-    if isinstance(found, WorkflowContent):
-        return StandingDecisions(chosen, found, rejected=signatures - {found.signature}, rejected_ids=ids)
-    return StandingDecisions(chosen, None, found, signatures, ids)
+    content = as_of_today(chosen, decisions, known)
+    if isinstance(content, WorkflowContent):
+        return StandingDecisions(chosen, content, rejected=signatures - {content.signature}, rejected_ids=ids)
+    return StandingDecisions(chosen, None, content, signatures, ids)
 
 
 def as_of_today(decision: Decision, decisions: Decisions, known: Collection[str]) -> WorkflowContent | str:
@@ -133,22 +133,22 @@ def with_ranks_for_rejected(context: "RankingContext") -> "RankingContext":
     more = len(context.evidence.decided.rejected)
     if not more:
         return context
-    knobs = context.settings.generation
-    wider = knobs.model_copy(update={"k": knobs.k + more})
+    settings = context.settings.generation
+    wider = settings.model_copy(update={"k": settings.k + more})
     return replace(context, settings=context.settings.model_copy(update={"generation": wider}))
 
 
 def with_decisions(
     context: "RankingContext",
-    found: Sequence["Candidate"],
+    candidates: Sequence["Candidate"],
     build: Callable[[WorkflowContent], "tuple[Candidate, tuple[str, ...]]"],
 ) -> list["Candidate"]:
     """Returns the best candidates without the rejected ones; the workflow that a person chose comes first.
 
     `build` evaluates a workflow and says what had to be changed in it.
     """
-    decided, knobs = context.evidence.decided, context.settings
-    left = [c for c in found if signature_of(c) not in decided.rejected][: knobs.generation.k]
+    decided, settings = context.evidence.decided, context.settings
+    left = [c for c in candidates if signature_of(c) not in decided.rejected][: settings.generation.k]
     chosen = decided.chosen
     if chosen is None:
         return left
@@ -159,22 +159,22 @@ def with_decisions(
             f"longer be built: {decided.gone}"
         )
         return [replace(c, decision=Applied(None, chosen.number, note=note)) if c is left[0] else c for c in left]
-    made, changed = build(decided.content)
-    others = [c for c in left if c.id != made.id and signature_of(c) != signature_of(made)]
+    own, changed = build(decided.content)
+    others = [c for c in left if c.id != own.id and signature_of(c) != signature_of(own)]
     applied = Applied(kind, chosen.number, chosen.why, chosen.decided_by, "; ".join(changed) or None)
     ranking = context.ranking
-    if others and ranking.is_better(others[0], made):
+    if others and ranking.is_better(others[0], own):
         applied = replace(
-            applied, better_id=others[0].id, better_usd=others[0].worth - made.worth if ranking.has_gain else None
+            applied, better_id=others[0].id, better_usd=others[0].worth - own.worth if ranking.has_gain else None
         )
-    return [replace(made, decision=applied), *others][: knobs.generation.k]
+    return [replace(own, decision=applied), *others][: settings.generation.k]
 
 
 def signature_of(candidate: "Candidate") -> tuple[Any, ...]:
     """Returns the signature of a candidate, which compares with `WorkflowContent.signature`."""
     steps = candidate.steps
-    if candidate.plan.found is not None:
-        return steps, frozenset(candidate.plan.found.state.order.pairs())
+    if candidate.plan.refined_plan is not None:
+        return steps, frozenset(candidate.plan.refined_plan.state.order.pairs())
     return steps, frozenset(WorkflowContent(candidate.tasks, _waits(candidate), {}).order.pairs())
 
 

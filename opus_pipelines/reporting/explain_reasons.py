@@ -26,8 +26,10 @@ def why_lines(row: Row) -> list[str]:
             f"  another path may {more} up to {usd(gap) if has_gain else share(gap)} more: the search was cut short"
         )
     if row["exact"] is not None and not any(map(_changed, row["edits"] or [])):
-        said = f"no other ways and reviews of these steps {more} more"
-        lines.append(f"  {said}" if row["exact"] else f"  {said}, as far as greedy changes tell: not all were tried")
+        sentence = f"no other ways and reviews of these steps {more} more"
+        lines.append(
+            f"  {sentence}" if row["exact"] else f"  {sentence}, as far as greedy changes tell: not all were tried"
+        )
     return lines
 
 

@@ -77,9 +77,9 @@ def test_a_review_may_change_or_go_but_none_is_added():
 
 def test_moves_lead_there_and_steps_are_those_of_the_workflow():
     refiner, found = varied(space(THREE, review=True), 2)
-    base = steps_of(refiner.workflow(found.found.state))
+    base = steps_of(refiner.workflow(found.plan.state))
     for number in range(len(found.picks)):
-        made = refiner.apply_moves(found.found, found.moves(number))
+        made = refiner.apply_moves(found.plan, found.moves(number))
         assert made.worth == pytest.approx(found.worth[number])
         assert steps_of(refiner.workflow(made.state)) == found.steps(number)
     assert found.swaps_from(base).tolist() == [swaps(base, found.steps(n)) for n in range(len(found.picks))]

@@ -62,7 +62,7 @@ def test_what_was_asked_before_changes_no_answer():
         made = {}
         for proposal in of:
             planner = Planner(found, proposals)
-            made[proposal.tasks] = planner.refined(planner.plan(proposal))
+            made[proposal.tasks] = planner.refine(planner.plan(proposal))
         return made
 
     forward, backward = answers(proposals), answers([*proposals[::-1], *proposals])

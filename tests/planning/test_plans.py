@@ -106,7 +106,7 @@ def situation(
 def planned(found: RankingContext, proposal: Proposal | None = None) -> Plan:
     proposal = proposal or Proposal(PROPOSED)
     planner = Planner(found, [proposal])
-    return planner.refined(planner.plan(proposal))
+    return planner.refine(planner.plan(proposal))
 
 
 def reward(found: RankingContext, plan: Plan) -> float:
@@ -267,7 +267,7 @@ def test_no_edit_leads_to_the_tasks_of_another_proposal() -> None:
     planner = Planner(
         with_a_short_cut(("take", "stock", "send")), [Proposal(PROPOSED), Proposal(("take", "stock", "send"))]
     )
-    assert planner.refined(planner.plan(Proposal(PROPOSED))).tasks == PROPOSED
+    assert planner.refine(planner.plan(Proposal(PROPOSED))).tasks == PROPOSED
 
 
 @pytest.mark.parametrize("hourly", [0.0, 6.0])

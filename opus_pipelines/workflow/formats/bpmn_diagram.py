@@ -17,18 +17,18 @@ DATA, DATA_STEP, DATA_GAP, LABEL = (36.0, 50.0), 88.0, 18.0, 28.0
 
 def diagram(described: AnnotatedWorkflow, flow: Flow, uses: Sequence[DataUse], plane: str, pool: str) -> Any:
     """Returns the BPMNDiagram element."""
-    made = _Diagram(described, flow, uses)
+    drawing = _Diagram(described, flow, uses)
     root = etree.Element(_di("BPMNDiagram"), id="diagram")
     surface = etree.SubElement(root, _di("BPMNPlane"), id="plane", bpmnElement=plane)
-    _shape(surface, pool, made.pool, isHorizontal="true")
-    for i, box in enumerate(made.lanes, start=1):
+    _shape(surface, pool, drawing.pool, isHorizontal="true")
+    for i, box in enumerate(drawing.lanes, start=1):
         _shape(surface, f"lane_{i}", box, isHorizontal="true")
-    for ident, box in made.boxes.items():
-        _shape(surface, ident, box, label=made.labels.get(ident))
+    for ident, box in drawing.boxes.items():
+        _shape(surface, ident, box, label=drawing.labels.get(ident))
     for i, edge in enumerate(flow.edges, start=1):
-        _edge(surface, f"flow_{i}", made.routes[edge])
+        _edge(surface, f"flow_{i}", drawing.routes[edge])
     for use in uses:
-        _edge(surface, use.association, made.line(use))
+        _edge(surface, use.association, drawing.line(use))
     return root
 
 
@@ -47,8 +47,8 @@ class _Diagram:
         for use in uses:
             self._uses.setdefault(self._element[use.node], []).append(use)
         self._size = {n.id: _size(n.tag, self._uses.get(n.id, [])) for n in flow.nodes}
-        found = grid(_order(flow), flow.edges, lane.__getitem__, len(names))
-        self._placed = geometry(found, flow.edges, self._size)
+        placed = grid(_order(flow), flow.edges, lane.__getitem__, len(names))
+        self._placed = geometry(placed, flow.edges, self._size)
         self.boxes = {n.id: self._box(n.id) for n in flow.nodes}
         self.labels = {n.id: _below(self.boxes[n.id]) for n in flow.nodes if n.title and n.tag.endswith("Event")}
         for element, mine in self._uses.items():
@@ -116,10 +116,10 @@ def _below(box: Box, width: float = 90.0) -> Box:
 
 
 def _shape(surface: Any, ident: str, box: Box, label: Box | None = None, **attributes: str) -> None:
-    made = etree.SubElement(surface, _di("BPMNShape"), {"id": f"{ident}_shape", "bpmnElement": ident, **attributes})
-    _bounds(made, box)
+    shape = etree.SubElement(surface, _di("BPMNShape"), {"id": f"{ident}_shape", "bpmnElement": ident, **attributes})
+    _bounds(shape, box)
     if label is not None:
-        _bounds(etree.SubElement(made, _di("BPMNLabel")), label)
+        _bounds(etree.SubElement(shape, _di("BPMNLabel")), label)
 
 
 def _bounds(holder: Any, box: Box) -> None:
@@ -128,9 +128,9 @@ def _bounds(holder: Any, box: Box) -> None:
 
 
 def _edge(surface: Any, ident: str, points: Sequence[Point]) -> None:
-    made = etree.SubElement(surface, _di("BPMNEdge"), id=f"{ident}_edge", bpmnElement=ident)
+    line = etree.SubElement(surface, _di("BPMNEdge"), id=f"{ident}_edge", bpmnElement=ident)
     for x, y in points:
-        etree.SubElement(made, f"{{{DI}}}waypoint", x=_number(x), y=_number(y))
+        etree.SubElement(line, f"{{{DI}}}waypoint", x=_number(x), y=_number(y))
 
 
 def _di(name: str) -> str:

@@ -44,17 +44,17 @@ def flow_of(described: AnnotatedWorkflow) -> Flow:
     first = [n for n in ids if not workflow.predecessors(n)]
     last = [n for n in ids if not workflow.successors(n) and not isinstance(workflow.by_id[n], OutputNode)]
     is_start = len(first) == 1 and isinstance(workflow.by_id[first[0]], InputNode)
-    made = [
+    nodes = [
         FlowNode(i, _tag(described, n, is_start), described.lane_of(n), n, described.title_of(n))
         for n, i in ids.items()
     ]
     if not is_start:
-        made.insert(0, FlowNode(START, "startEvent", CLIENT, title="Start"))
+        nodes.insert(0, FlowNode(START, "startEvent", CLIENT, title="Start"))
         links += [(START, ids[n]) for n in first]
     if last or not ids:
-        made.append(FlowNode(END, "endEvent", CLIENT, title="End"))
+        nodes.append(FlowNode(END, "endEvent", CLIENT, title="End"))
         links += [(ids[n], END) for n in last] or [(START, END)]
-    return _with_gateways(made, links)
+    return _with_gateways(nodes, links)
 
 
 def _tag(described: AnnotatedWorkflow, node: str, is_start: bool) -> str:

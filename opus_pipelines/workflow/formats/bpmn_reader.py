@@ -76,17 +76,17 @@ def _edges(process: Any, nodes: dict[str, str]) -> list[tuple[str, str]]:
     after = defaultdict(list)
     for flow in process.iter(bpmn("sequenceFlow")):
         after[flow.get("sourceRef")].append(flow.get("targetRef"))
-    found = set()
+    edges = set()
     for element, node in nodes.items():
         seen, waiting = set(), list(after[element])
         while waiting:
             here = waiting.pop()
             if here in nodes:
-                found.add((node, nodes[here]))
+                edges.add((node, nodes[here]))
             elif here not in seen:
                 seen.add(here)
                 waiting += after[here]
-    return sorted(found)
+    return sorted(edges)
 
 
 def _root(content: bytes, name: str) -> Any:
