@@ -29,14 +29,13 @@ import importlib.util
 import json
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
-from bootstrap import interval, print_differences
 
 from opus_pipelines.core.settings import Settings, load
 from opus_pipelines.embedding.cache import CachedEncoder
@@ -51,6 +50,7 @@ from opus_pipelines.intakes.intake import Intake, read_intake
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.history_backend import HistoryBackend, first_occurrences
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase, TaskSequence
+from opus_pipelines.quality.intervals import interval
 from opus_pipelines.requirements.encode import Intention
 from opus_pipelines.retrieval.intentions import intentions
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
@@ -99,7 +99,7 @@ class Walks(HistoryBackend):
 
     def generate(self, request: LwmRequest) -> list[TaskSequence]:
         """What the procedure asks for, works made one, and walks."""
-        found, asked = super().generate(request), request.reading.tasks if request.reading else None
+        found, asked = super().generate(request), request.procedure.tasks if request.procedure else None
         return [s for s in found if s.source != "history" or s.tasks == asked] or found
 
 
@@ -314,6 +314,20 @@ def _keys(case: SimilarCase | None) -> list[str]:
 
 def _context(intake: Intake) -> list[str | None]:
     return [e.text for e in intake.elements if e.role == "process"]
+
+
+def print_differences(
+    found: Mapping[str, Sequence[float]], against: Mapping[str, str], measure: str, groups: Sequence[Hashable]
+) -> None:
+    """Prints for each row named in `against` the other row minus it, intake by intake.
+
+    An interval that contains 0 shows nothing.
+    """
+    print(f"\n{measure}, paired differences")
+    for name, base in against.items():
+        less = np.array(found[base]) - np.array(found[name])
+        low, high = interval(less.tolist(), groups)
+        print(f"{f'{base} less {name}':46}{less.mean():10.3f} [{low:.3f}, {high:.3f}]")
 
 
 def _changed(chosen: dict[str, dict[str, tuple[str, ...]]]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from opus_pipelines.cli.decide import decide
+from opus_pipelines.cli.evaluate import evaluate
 from opus_pipelines.cli.export import export
 from opus_pipelines.cli.forget import forget
 from opus_pipelines.cli.graph import graph
@@ -62,6 +63,7 @@ for command in (
     graph,
     query,
     score,
+    evaluate,
     rollback,
     status,
     tasks,

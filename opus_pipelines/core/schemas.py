@@ -7,6 +7,7 @@ never 0, never "".
 
 from opus_pipelines.core.tables.decisions import DECISIONS
 from opus_pipelines.core.tables.declaration import DATASETS, DIMENSION, Column, Dataset
+from opus_pipelines.core.tables.evaluations import EVALUATION_ITEMS
 from opus_pipelines.core.tables.generation import (
     INTAKES,
     INTENTIONS,
@@ -53,6 +54,7 @@ __all__ = [
     "DIMENSION",
     "EDGES",
     "EMBEDDINGS",
+    "EVALUATION_ITEMS",
     "EXPECTED_FLOW",
     "IMPLEMENTATIONS",
     "IMPLEMENTATION_VECTORS",

@@ -5,6 +5,7 @@ and the rows of a result read every figure from the record that introduced it. A
 """
 
 from dataclasses import dataclass, field, fields, is_dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,16 @@ class ContractTerms:
     calendar: CalendarSettings | None = None
 
 
+class Part(StrEnum):
+    """A part of generation that an evaluation may leave out, to measure what it is worth (`quality.ablations`)."""
+
+    SIMILAR_CASES = "similar cases"
+    PROCEDURE = "procedure"
+    ROUTING = "routing"
+    CRITICAL_TASKS = "critical tasks"
+    COMPOSITION = "composition"
+
+
 @dataclass(frozen=True)
 class GenerationContext:
     """What stays the same for all intakes of a run of one contract.
@@ -63,6 +74,7 @@ class GenerationContext:
         model: the LWM backend that writes task sequences.
         settings: the settings of the run.
         terms: what the contract states.
+        without: parts that an evaluation leaves out; none in a run.
     """
 
     index: SnapshotIndex
@@ -70,6 +82,7 @@ class GenerationContext:
     model: LargeWorkModel
     settings: Settings
     terms: ContractTerms
+    without: frozenset[Part] = frozenset()
 
 
 @dataclass(frozen=True)

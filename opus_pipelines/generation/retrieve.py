@@ -7,7 +7,7 @@ import numpy as np
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.embedding.passages import unit
 from opus_pipelines.generation.decision_evidence import accepted_elsewhere, agreed_with, with_accepted_workflows
-from opus_pipelines.generation.records import GenerationContext, Refused, Request, Retrieved
+from opus_pipelines.generation.records import GenerationContext, Part, Refused, Request, Retrieved
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
 from opus_pipelines.lwm.procedure_reading import ParsedProcedure
 from opus_pipelines.planning.ranking_context import Evidence
@@ -41,18 +41,11 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     accepted = accepted_elsewhere(decisions, request.intention_id, tasks.keys())
     cases = with_accepted_workflows(cases, accepted, request.intention.vector, context.settings)
     completeness = agreed_with(completeness, cases)
-    router = Router(context.index.index, context.index.graph, intake.industry)
-    routed = router.route(request.intention.vector, settings.routing_top_k, settings.routing_threshold)
+    routed = [] if Part.ROUTING in context.without else _routed(request, context)
     subgraphs = _subgraphs(request.intention_id, context.index, routed, cases)
     if not subgraphs:
         raise Refused("nothing in the Work Knowledge Graph is near this intake: neither a task nor a case of history")
-    procedure = requested_steps(
-        intake.elements,
-        unit(request.intention.parts["input"].mean(0)),
-        intake.industry,
-        context.index.procedures,
-        context.encoder,
-    )
+    procedure = _procedure(request, context)
     steps = procedure.steps if procedure else ()
     titles = [t.title for t in tasks.values() if intake.industry is None or intake.industry in t.industries]
     refuse_unknown_tasks(intake.constraints, context.index.names, titles, [step.name for step in steps])
@@ -78,6 +71,8 @@ def _similar_cases(request: Request, context: GenerationContext) -> tuple[list[S
 
     Where too few similar cases have a known outcome, cases are compared by their texts and attributes instead of Γ.
     """
+    if Part.SIMILAR_CASES in context.without:
+        return [], Completeness(SUPPORT, undecided_reason([], SUPPORT, None))
     intake, index, most = request.intake, context.index, context.settings.generation.near_cases
     has_gain = intake.gain_usd is not None
     cases = index.cases.near(request.intention.vector, intake.industry, most)
@@ -109,10 +104,29 @@ def _by_outcomes(cases: list[SimilarCase], nearest: float | None, index: Snapsho
     return Completeness(OUTCOMES, undecided_reason(cases, OUTCOMES, nearest), None, expected, steps)
 
 
+def _routed(request: Request, context: GenerationContext) -> list[Routed]:
+    """Returns the tasks near Γ."""
+    settings, router = (
+        context.settings.generation,
+        Router(context.index.index, context.index.graph, request.intake.industry),
+    )
+    return router.route(request.intention.vector, settings.routing_top_k, settings.routing_threshold)
+
+
+def _procedure(request: Request, context: GenerationContext) -> ParsedProcedure | None:
+    """Returns the intake's own procedure as it was read, or None where it has none."""
+    if Part.PROCEDURE in context.without:
+        return None
+    intake, vector = request.intake, unit(request.intention.parts["input"].mean(0))
+    return requested_steps(intake.elements, vector, intake.industry, context.index.procedures, context.encoder)
+
+
 def _critical_tasks(
     cases: list[SimilarCase], completeness: Completeness, request: Request, context: GenerationContext
 ) -> list[frozenset[str]]:
     """Returns groups of tasks of which similar cases needed one each; events are not among them."""
+    if Part.CRITICAL_TASKS in context.without:
+        return []
     if completeness.rule != OUTCOMES:
         return completeness.critical
     intake, index = request.intake, context.index
@@ -129,7 +143,7 @@ def _processes(
 
     It is one where a part of the procedure decides what to do, or where the intake has several Intentions.
     """
-    if not request.is_only or (procedure and procedure.has_goal):
+    if not request.is_only or (procedure and procedure.has_goal) or Part.COMPOSITION in context.without:
         return [first]
     return combined_processes(first, request.intention, request.intake, context.index, context.settings.generation)
 

@@ -56,9 +56,12 @@ def _best_model(demand: ProcessDemand, sequences: Sequence[Tasks]) -> Tasks:
 
 
 class HistoryBackend:
-    """A `LargeWorkModel` that uses history alone."""
+    """A `LargeWorkModel` that uses history alone. `walks`: whether it adds walks along the edges of the WKG."""
 
     name = "history"
+
+    def __init__(self, walks: bool = True) -> None:
+        self._walks = walks
 
     @property
     def version(self) -> str:
@@ -77,9 +80,8 @@ class HistoryBackend:
             own = [s for s in near if _closest_subgraph(s[0], request.subgraphs) == number][:PER_SUBGRAPH]
             sequences += [TaskSequence(number, tasks, score, "history") for tasks, score in own]
             known = {tasks for tasks, _ in near}
-            walks = [w for w in beam(request.graph, subgraph, request.cases) if w.tasks not in known][
-                :BEAMS_PER_SUBGRAPH
-            ]
+            walked = beam(request.graph, subgraph, request.cases) if self._walks else []
+            walks = [w for w in walked if w.tasks not in known][:BEAMS_PER_SUBGRAPH]
             sequences += [
                 TaskSequence(number, w.tasks, math.exp(w.log_probability) * _PRIOR_WEIGHT, "lwm") for w in walks
             ]

@@ -80,6 +80,8 @@ SET VARIABLE files = (
             UNION ALL
             SELECT 'decisions', file FROM glob(getvariable('lake') || '/decisions/*/*/*.parquet')
             UNION ALL
+            SELECT 'evaluations_items', file FROM glob(getvariable('lake') || '/evaluations/items/*/*.parquet')
+            UNION ALL
             SELECT 'history_sources', file FROM glob(getvariable('lake') || '/history/sources/*.parquet')
             UNION ALL
             SELECT 'wkg_changes', file FROM glob(getvariable('lake') || '/wkg/changes/*/*.parquet')

@@ -1,0 +1,158 @@
+"""The command `opus evaluate`: how good a backend's workflows are on a task set, beside controls and ablations."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from opus_pipelines.cli import show
+from opus_pipelines.cli.options import Options
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.progress import Ticker
+from opus_pipelines.core.settings import Settings
+
+if TYPE_CHECKING:
+    from opus_pipelines.generation.records import GenerationContext
+    from opus_pipelines.quality.evaluate import Evaluation, Mean
+    from opus_pipelines.quality.task_set import TaskSet
+
+MAX_REASONS = 5
+
+
+def note(text: str) -> None:
+    """Writes a line to stderr for the person at the terminal."""
+    click.echo(text, err=True)
+
+
+@click.command()
+@click.argument("task_set", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--backend", help="Backend of the Large Work Model. Default: generation.lwm_backend.")
+@click.option(
+    "--catalogue", type=click.Path(path_type=Path, dir_okay=False), help="JSONL of {name, description}: all tools."
+)
+@click.option(
+    "--ablate", multiple=True, metavar="NAME", help="Leave out one part, too; may be repeated; `all` for every one."
+)
+@click.option("--limit", type=click.IntRange(min=2), help="Only this many items, chosen by the hash of their ids.")
+@click.pass_obj
+def evaluate(
+    options: Options,
+    task_set: Path,
+    backend: str | None,
+    catalogue: Path | None,
+    ablate: tuple[str, ...],
+    limit: int | None,
+) -> None:
+    """Score generated workflows on TASKSET against reference workflows, beside simple controls.
+
+    TASKSET is a JSONL file, one item a line: {"id", "request", "context"?, "output"?, "industry"?, "group"?,
+    "catalogue"?, "gold": {"plan": [step names], "links"?: [[step, step]]}}. Nothing of a gold workflow is shown to the
+    pipeline. Rows by item go to the lake (view evaluations_items); the table has 95 % intervals, drawn over groups of
+    items with the same steps.
+
+    \b
+    Ablations: gamma flat, gamma shuffled, no edges, no similar cases, no procedure, no walks, no routing,
+    constant Intention, other context, no critical tasks, no composition.
+
+    \b
+    Example:
+      opus evaluate requests.jsonl --ablate "no edges" --ablate "gamma shuffled"
+      opus query evaluations
+    """
+    from opus_pipelines.quality.ablations import ABLATIONS, applies
+    from opus_pipelines.quality.evaluate import evaluate as run
+    from opus_pipelines.quality.evaluate import publish
+    from opus_pipelines.quality.task_set import read_task_set
+
+    if strange := sorted(set(ablate) - {"all", *ABLATIONS}):
+        raise click.UsageError(f"no ablation {strange[0]!r}; there are: {', '.join(ABLATIONS)}, all")
+    items = _limited(read_task_set(task_set, catalogue), limit)
+    for line in items.rejected[:MAX_REASONS]:
+        note(f"left out: {line}")
+    if len(items.rejected) > MAX_REASONS:
+        note(f"left out: {len(items.rejected) - MAX_REASONS:,} more lines")
+    settings = options.settings(**({"generation__lwm_backend": backend} if backend else {}))
+    context = _context(settings)
+    names = [n for n in ABLATIONS if ("all" in ablate or n in ablate) and applies(n, context.model.name)]
+    evaluation = run(items, context, names, _progress())
+    publish(options.lake(), evaluation)
+    _print(evaluation, items)
+
+
+def _progress() -> Callable[[str, int, int], None]:
+    tickers: dict[str, Ticker] = {}
+
+    def report(system: str, done: int, of: int) -> None:
+        tickers.setdefault(system, Ticker(system, note))(done, of)
+
+    return report
+
+
+def _limited(task_set: "TaskSet", limit: int | None) -> "TaskSet":
+    from dataclasses import replace
+
+    from opus_pipelines.core.ids import digest
+
+    chosen = {item.id for item in sorted(task_set.items, key=lambda item: digest(item.id))[:limit]}
+    return replace(task_set, items=tuple(item for item in task_set.items if item.id in chosen))
+
+
+def _context(settings: Settings) -> "GenerationContext":
+    from opus_pipelines.embedding.cache import CachedEncoder
+    from opus_pipelines.embedding.encoder import encoder_of
+    from opus_pipelines.generation.records import ContractTerms, GenerationContext
+    from opus_pipelines.lake.layout import Lake
+    from opus_pipelines.lwm.interface import backend_of
+    from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+    from opus_pipelines.wkg.snapshot import Snapshot
+
+    lake = Lake(settings.paths.lake)
+    if lake.current_snapshot() is None:
+        raise InputError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
+    encoder = CachedEncoder(encoder_of(settings.encoder), lake.kept / "embeddings")
+    index = SnapshotIndex(Snapshot.open(lake))
+    return GenerationContext(index, encoder, backend_of(settings.generation), settings, ContractTerms(settings.cost))
+
+
+def _print(evaluation: "Evaluation", task_set: "TaskSet") -> None:
+    from opus_pipelines.quality.evaluate import COMPARED, SHOWN, changed, differences, means
+
+    rows = evaluation.rows
+    scores = {score: means(rows, score) for score in SHOWN}
+    systems = list(dict.fromkeys(row["system"] for row in rows))
+    answered = {s: [row["status"] == "generated" for row in rows if row["system"] == s] for s in systems}
+    table = [
+        (s, f"{sum(answered[s])} of {len(answered[s])}", *(_cell(scores[score].get(s)) for score in SHOWN))
+        for s in systems
+    ]
+    title = f"{task_set.name}: {len(task_set.items):,} items, {len({i.group for i in task_set.items}):,} groups"
+    show.table(("system", "answered", *SHOWN), table, title)
+    paired, shares = {score: differences(rows, score) for score in COMPARED}, changed(rows)
+    table = [
+        (
+            s,
+            *(_cell(paired[score].get(s), signed=True) for score in COMPARED),
+            f"{shares[s]:.2f}" if s in shares else "",
+        )
+        for s in systems[1:]
+        if not s.startswith(("floor", "ceiling"))
+    ]
+    show.table(
+        ("whole system minus", *COMPARED, "changed plans"),
+        table,
+        "Paired differences; an interval that holds 0 shows nothing",
+    )
+    reasons = [f"{row['item']}: {row['reason']}" for row in rows if row["system"] == systems[0] and row["reason"]]
+    for reason in reasons[:MAX_REASONS]:
+        note(f"no workflow: {reason}")
+    if len(reasons) > MAX_REASONS:
+        note(f"no workflow: {len(reasons) - MAX_REASONS:,} more items; the view evaluations_items has their reasons")
+    note(f"rows by item: evaluation {evaluation.id} in the view evaluations_items")
+
+
+def _cell(mean: "Mean | None", signed: bool = False) -> str:
+    if mean is None:
+        return "-"
+    form = "+.3f" if signed else ".3f"
+    return f"{mean.mean:{form}} [{mean.low:{form}}, {mean.high:{form}}]"
