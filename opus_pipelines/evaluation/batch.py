@@ -14,7 +14,7 @@ from opus_pipelines.evaluation.cost import MS_PER_HOUR, consumed_usd, weights_he
 from opus_pipelines.workflow.model import Node, Workflow
 
 Floats = NDArray[np.float64]
-ROWS = 1 << 14  # of one pass: its arrays stay in the processor's cache, and memory stays flat
+ROWS = 1 << 14  # rows of one pass, so that its arrays fit into the processor's cache
 
 
 @dataclass(frozen=True)

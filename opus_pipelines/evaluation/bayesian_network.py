@@ -137,7 +137,7 @@ def _sum_out(factors: list[Factor]) -> float:
     while near:
         size, variable = heapq.heappop(heap)
         if variable not in near or len(near[variable]) != size:
-            continue  # an older entry of a variable that is gone or has other neighbours by now
+            continue  # an outdated entry: the variable is eliminated, or its neighbours have changed
         if size > WIDEST:
             raise WorkflowError(
                 f"exact success would need a table of 2^{size} numbers, the most is 2^{WIDEST}: "
@@ -148,7 +148,7 @@ def _sum_out(factors: list[Factor]) -> float:
         touched = holding.pop(variable)
         factors.append((rest, _joined([factors[i] for i in touched], scope).sum(axis=scope.index(variable))))
         for i in touched:
-            factors[i] = _ONE  # what has been joined is let go
+            factors[i] = _ONE  # joined factors are released
         for neighbour in rest:
             near[neighbour] = (near[neighbour] | set(rest)) - {variable}
             holding[neighbour].append(len(factors) - 1)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 PER_LEVEL = 1_000
-LEVELS = (  # thousandths
+LEVELS = (  # in thousandths
     0,
     5,
     10,

@@ -24,8 +24,8 @@ from opus_pipelines.evaluation.duration_quantiles import DurationQuantiles, Floa
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 DRAWS = 2_000
-KEPT = 512  # steps' draws kept: the workflows of an intake share most of their steps
-# requests arrive evenly over the working time of one year; a fixed one, so that a rebuild gives the same figures
+KEPT = 512  # draws of steps in the cache: the workflows of an intake share most of their steps
+# requests arrive evenly over the working time of this year; it is fixed, so that a rebuild gives the same figures
 ARRIVAL_YEAR = 2026
 
 APART, TOGETHER, MIXED, ASSUMED = "waiting and work", "time between completions", "mixed", "assumed"

@@ -54,7 +54,7 @@ class Forks:
     too large.
     """
 
-    MOST = 20_000_000  # entries kept together, some gigabytes: beyond them no answer is to be had here
+    MOST = 20_000_000  # most entries that are held at once, some gigabytes; beyond it exact inference is refused
 
     def __init__(self, workflow: Workflow) -> None:
         self._above: dict[str, frozenset[str]] = {}

@@ -157,7 +157,7 @@ def detection_probability(facts: TaskFacts, node: str, context: WorkflowContext)
 Rule = Callable[[TaskFacts, str, WorkflowContext], float | None]
 RULES: Mapping[str, Rule] = {"words": words, "community": community, "trace": trace, "signals": signals}
 COMPLEMENT = "complement"
-# where nothing at all is known of a pair: what the paper's case study gives a task of which it says nothing
+# for a pair of which nothing is known: the value of the paper's case study for a task that it does not describe
 NEUTRAL = 0.5
 PAIRS = (("cohesion", "coupling"), ("observability", "hygiene"))
 

@@ -19,8 +19,10 @@ from opus_pipelines.workflow.model import TaskNode, Workflow
 
 DRAWS = 1_000
 Z = 1.959963984540054  # normal quantile at 97.5 %
-LEAST_STRENGTH = 2.0  # of a Beta made from an interval: the uniform distribution's; less would be two peaks at 0 and 1
-KEPT = 1_024  # tasks' draws kept: many intakes ask for the same ones
+LEAST_STRENGTH = (
+    2.0  # of a Beta from an interval: that of the uniform distribution; below it the Beta has peaks at 0 and 1
+)
+KEPT = 1_024  # draws of tasks in the cache: many intakes need the same ones
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def worth_draws(
     timed = cost.usd_per_hour_of_duration > 0 or any(weights_held(cost).values())
     p, q, spent, *took = (np.stack(column).T for column in zip(*(d if timed else d[:3] for d in drawn), strict=True))
     further = figures.cost_usd - np.array([[t.cost_usd for t in tasks]])
-    none = np.zeros_like(figures.imputed_usd)  # what stands for an unknown cost is drawn as the costs are
+    none = np.zeros_like(figures.imputed_usd)  # imputed costs are part of the drawn costs
     took_ms = took[0] if timed else figures.duration_ms
     figures = replace(figures, p=p, q=q, cost_usd=spent + further, duration_ms=took_ms, imputed_usd=none)
     return evaluate_batch(workflow, figures, cost).worth

@@ -14,7 +14,7 @@ from opus_pipelines.workflow.task_order import INPUT, OUTPUT
 
 Similarity = Callable[[str, str], float]
 STEP = 0.05  # Δα
-LEAST = 0.3  # α below which no tasks are similar; it ends the search where the WKG itself is not connected
+LEAST = 0.3  # least α: below it no tasks are similar; the search ends here where the WKG itself is not connected
 MOST_ADDED = 60
 
 

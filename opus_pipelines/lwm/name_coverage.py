@@ -11,7 +11,7 @@ import numpy as np
 from opus_pipelines.embedding.text_parts import plain
 
 WORDS_WEIGHT = 0.6  # weight of the shared words, relative to that of the cosine
-FIT = 0.3  # where a name fits as likely as not (tuned on folds that are not reported)
+FIT = 0.3  # score at which a name fits with probability 1/2 (tuned on folds that are not reported)
 SOFTNESS = 0.06
 
 

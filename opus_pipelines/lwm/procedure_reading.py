@@ -21,7 +21,7 @@ SAME_REQUEST = 0.85  # cosine from which an old request shows which part a new o
 SAME_WEIGHT = 4.0  # weight of such a request in the score of a part
 NEGLIGIBLE = 0.15  # probabilities below it are noise and do not add up
 DEPTH = 3  # levels of parts that are followed from step to step
-# share of a procedure's headings that name known tasks, from which an unknown heading is a step's name too
+# share of a procedure's headings that name known tasks, from which an unknown heading names a new step
 STEP_HEADINGS = 0.25
 Encode = Callable[[Sequence[str]], np.ndarray]
 

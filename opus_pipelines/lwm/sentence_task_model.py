@@ -43,13 +43,13 @@ def fit_noisy_or(
     return weights
 
 
-REFUSAL_WEIGHT = 0.2  # of a rightly refused case, relative to one that succeeded
-REFUSAL_WITHOUT = 0.2  # of that, for the tasks it did not do
-ENOUGH = 8.0  # cases of one part beyond which more say no more
-MEANS_SHARE = 0.5  # a task that ends more cases than this share of those that do it is an end, not a means
-# share of the tasks with a name's first word that are means, from which one that is an end may be one too
+REFUSAL_WEIGHT = 0.2  # weight of a rightly refused case, relative to one that succeeded
+REFUSAL_WITHOUT = 0.2  # share of that weight, for the tasks that the refused case did not do
+ENOUGH = 8.0  # most cases of one part that count
+MEANS_SHARE = 0.5  # a task that is the last one of a larger share of its cases is an end of work, not intermediate
+# share of intermediate tasks among those with the same first word, from which one that is an end may be a step too
 LIKE_MEANS = 0.5
-BY_CHANCE = 0.02  # that a task is done without a sentence that asks for it
+BY_CHANCE = 0.02  # prior probability that a task is done although no sentence asks for it
 MOST_BY_CHANCE = 0.1
 Pair = tuple[str, str]
 Vectors = Mapping[str, np.ndarray]

@@ -16,7 +16,7 @@ from opus_pipelines.optimization.upper_envelope import upper_envelope
 Line = tuple[float, float]  # worth to go as a function of success: slope, height at 0
 Weigh = Callable[[Option], float]
 LagrangeBound = tuple[list[list[Line]], tuple[float, float, float]]
-MAX_STEPS = 50_000  # most transitions between states with which the states distinguish groups
+MAX_STEPS = 50_000  # most transitions between states; beyond it the states distinguish fewer groups
 MAX_GUIDING = 16
 _SAME = 1e-10
 

@@ -16,11 +16,13 @@ from opus_pipelines.optimization.problem import Problem
 from opus_pipelines.optimization.search_net import Limits, SearchNet
 from opus_pipelines.workflow.model import TaskNode
 
-EFFORT = 20_000  # labels looked at; what takes no more is solved exactly
-FRONT = 1_000  # points a label keeps
-PATIENCE = 200  # labels after which limits are priced: it costs some ten passes over the graph
-KEPT = 256  # solved nets that are remembered: some 100 kB each
-STATES = 4  # nets whose states are kept for another search: some megabytes each
+EFFORT = 20_000  # most labels that a search expands; a search that needs fewer is exact
+FRONT = 1_000  # most Pareto points of a label
+PATIENCE = (
+    200  # labels after which limits get a price (Lagrangian relaxation), which takes about ten passes over the graph
+)
+KEPT = 256  # solved nets in the cache, about 100 kB each
+STATES = 4  # nets whose search states are cached, some megabytes each
 _EXPONENTS = range(-4, 4)
 
 

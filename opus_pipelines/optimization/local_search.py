@@ -27,9 +27,9 @@ from opus_pipelines.optimization.search_limits import is_within_limits, within_l
 from opus_pipelines.workflow.model import Workflow
 from opus_pipelines.workflow.task_order import INPUT, OUTPUT, TaskOrder
 
-EDITS = 8  # most edits of one workflow after the first choice of modes and reviews
-SHAPES = 40  # changes of shape that are looked at for one of them
-LEVEL = 4  # swaps, and edits that leave the Reward as it is, that are looked at
+EDITS = 8  # most edits of one workflow after its first choice of modes and reviews
+SHAPES = 40  # most changes of shape that are evaluated for one edit
+LEVEL = 4  # most swaps, and most edits with an equal Reward, that are evaluated for one edit
 
 
 @dataclass(frozen=True)

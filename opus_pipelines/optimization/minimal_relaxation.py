@@ -9,7 +9,7 @@ from opus_pipelines.evaluation.cost import MS_PER_HOUR
 from opus_pipelines.optimization.label_search import EFFORT, ChosenPath, best_paths
 from opus_pipelines.optimization.problem import Demand, Limit, Problem
 
-MAX_PAIRS = 400  # pairs of demands looked at for a conflict smaller than the one found
+MAX_PAIRS = 400  # most pairs of demands that are tested for a conflict smaller than the first one
 
 
 @dataclass(frozen=True)

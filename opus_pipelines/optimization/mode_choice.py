@@ -18,7 +18,7 @@ from opus_pipelines.optimization.plan_table import EXACT_ROWS, Allowed, Picks, P
 from opus_pipelines.optimization.upper_envelope import best_on_chain
 from opus_pipelines.workflow.model import TaskNode
 
-COMBINATIONS = 1 << 15  # up to which every one is looked at: those of 15 places for a review
+COMBINATIONS = 1 << 15  # up to so many, every combination is evaluated: so many have 15 places for a review
 
 
 def best_mode_choice(table: PlanTable, allowed: Allowed | None = None) -> tuple[Picks, bool] | None:

@@ -12,7 +12,7 @@ from opus_pipelines.evaluation.cost import MS_PER_HOUR, Parts, split_cost, time_
 from opus_pipelines.wkg.graph import ExecutionMode, Task
 from opus_pipelines.workflow.model import UNKNOWN, Actor
 
-# whose stated prices hold for work of which nobody knows who does it; the basis is then `prior`
+# work of an unknown actor kind takes the stated prices of this one, with basis `prior`
 UNKNOWN_ACTOR = "human"
 
 

@@ -38,7 +38,7 @@ class ParetoLabel(NamedTuple):
     points: list[ParetoPoint]
 
 
-# Most worth first, then the longest, then the most trodden, then by nodes; the bound itself; the label.
+# The sort key (bound, length, transitions, all highest first, then nodes), the bound itself, and the label.
 Entry = tuple[int, int, int, tuple[int, ...], float, ParetoLabel]
 
 
@@ -80,7 +80,7 @@ class ParetoLabels:
         self.bounds = CostToGoBounds(net, states, space.limits, relaxed)
         self.dominance = Dominance(net, space.limits)
         self.found: list[CompletePath] = []
-        self.lost = -math.inf  # the most that a point which was left out for lack of room might have been worth
+        self.lost = -math.inf  # the highest bound of a point that was dropped because its label had too many
         self.heap: list[Entry] = []
         self.known: dict[tuple[int, int, int, int, Common], list[tuple[tuple[int, ...], ParetoPoint]]] = defaultdict(
             list
@@ -214,7 +214,7 @@ class ParetoLabels:
         for i, (first, second) in enumerate(self.net.pairs):
             if label.seen >> i & 1 or not (
                 first & left and second & left
-            ):  # what can no longer be broken counts as seen
+            ):  # an order that can no longer be broken counts as seen
                 seen |= 1 << i
         known = self.known[node, left, label.met, seen, self.diversity.so_far(label.nodes)]
         kept = []

@@ -17,7 +17,7 @@ from opus_pipelines.workflow.model import TaskNode, Workflow
 Picks = NDArray[np.int64]
 Allowed = Callable[[Batch], NDArray[np.bool_]]
 _COLUMNS = ("p", "q", "cost_usd", "duration_ms", "imputed_usd")
-# of one look, where success is inferred exactly: a workflow costs that a millisecond, in the product form microseconds
+# most workflows of one pass with exact inference, which takes a millisecond each; the product form takes microseconds
 EXACT_ROWS = 64
 
 

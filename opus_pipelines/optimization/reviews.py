@@ -17,7 +17,7 @@ from opus_pipelines.workflow.task_order import review_id
 
 INSTRUCTION = "Check what the step before this one left, and put right what is wrong before the next step begins."
 REVIEW_WORDS = frozenset({"review", "reviews", "audit", "audits", "inspect", "proofread", "recheck"})
-LEAST_CORRECTIONS = 10  # least count of a mode behind something wrong: below it, its q is not used
+LEAST_CORRECTIONS = 10  # reviews of a wrong result from which the q of a mode is used
 
 
 def review_place(task: str, title: str) -> TaskNode:
@@ -89,7 +89,7 @@ def _reviewer(kind: str, model: str | None, reviews: Sequence[tuple[ExecutionMod
     weights = [mode.implementations for mode, _ in reviews]
 
     def mean(figure: str) -> float | None:
-        """Over the modes that know it."""
+        """Returns the mean over the modes whose figure is known."""
         known = [
             (w, float(value))
             for w, (_, c) in zip(weights, reviews, strict=True)

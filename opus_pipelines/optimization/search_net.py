@@ -130,7 +130,7 @@ class SearchNet:
     def _orders(self, pairs: list[tuple[frozenset[str], frozenset[str]]]) -> None:
         self.closes = [1 << i for i in range(len(self.names))]
         self.pairs: list[tuple[int, int]] = []
-        self.never = 0  # what must come before itself
+        self.never = 0  # nodes that would have to come before themselves
         for first, second in pairs:
             a, b = self._mask(first), self._mask(second)
             if a.bit_count() > 1 and b:
@@ -154,7 +154,7 @@ class SearchNet:
 
         In a graph without cycles every path then visits each group of one node, because no edge goes round it.
         """
-        behind_closed = [0] * len(self.names)  # what must not come before v
+        behind_closed = [0] * len(self.names)  # nodes that must not come before v
         for v, mask in enumerate(self.closes):
             for u in bits(mask & ~(1 << v)):
                 behind_closed[u] |= 1 << v

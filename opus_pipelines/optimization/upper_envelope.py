@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
 Option = tuple[float, float, float]  # p, q, cost in dollars
-L = TypeVar("L", bound="tuple[Any, ...]")  # slope, height at 0, and whatever the line stands for
+L = TypeVar("L", bound="tuple[Any, ...]")  # slope, height at 0, and what the line represents
 
 
 class _Line(NamedTuple):

@@ -17,7 +17,7 @@ from opus_pipelines.optimization.plan_table import EXACT_ROWS, Picks, PlanTable
 from opus_pipelines.optimization.search_limits import within_limits
 from opus_pipelines.workflow.model import REVIEW, TaskNode
 
-# variations that are varied once more; with no more than that many single changes, every pair of them is looked at
+# most variations that are changed once more; with no more single changes than this, every pair of them is evaluated
 BEAM = 64
 
 

@@ -34,7 +34,7 @@ def why_lines(row: Row) -> list[str]:
 
 
 def _changed(edit: Row) -> str | None:
-    """Other words for a change that was not made to earn more."""
+    """Returns the text of a change that only sets a workflow apart; None for a change that was made to earn more."""
     return "done otherwise than in a better rank" if edit["kind"] == "swap" else None
 
 
@@ -80,13 +80,13 @@ def constraint_lines(row: Row) -> list[str]:
 
 
 def _demand(demand: Row) -> list[str]:
-    """A constraint, or what was read as one, with its place and its sentence."""
+    """Returns the text of a constraint, or of what was read as one, with its place and its sentence."""
     lines = [f"    {clean(demand['kind'])}: {clean(demand['value'])} ({clean(demand['place'])})"]
     return [*lines, f"      “{clean(demand['sentence'])}”"] if demand["sentence"] else lines
 
 
 def _question(demand: Row) -> list[str]:
-    """The question which activity a phrase means, and how to answer it."""
+    """Returns the question which activity a phrase means, and how to answer it."""
     if not demand["asks"]:
         return []
     phrase = clean(demand["asks"])

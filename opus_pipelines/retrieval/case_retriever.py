@@ -13,20 +13,20 @@ from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.retrieval.routing import nearest_cases
 
 # A case whose cosine is lower by `sharpness` than that of the nearest model has 1/e of its weight; models are cases
-# that did not fail. The sharpness is the distance to the model number ENOUGH, within these bounds: one near case
-# decides alone, many equally near ones decide together.
+# that did not fail. The sharpness is the difference of cosine between the nearest model and model number ENOUGH, within
+# these bounds. So one case that is much nearer than the others has nearly all weight, and equally near cases share it.
 ENOUGH = 10
 SHARPEST, BLUNTEST = 0.005, 0.015
 _IN_STEP = ("tasks", "task_keys", "task_cost_usd", "task_duration_ms", "actor_kinds", "models", "actor_groups")
 _COLUMNS = ["implementation_id", "success", "expected_outcome", "client", "kind_of_case", "lead_time_ms", *_IN_STEP]
-KEPT = 10_000  # cases that are remembered once they were read: some kB each
+KEPT = 10_000  # most cases in the cache, some kB each
 
 
 class CaseRetriever:
     """The cases of a snapshot, ordered by their ids; those with a vector can be found by it."""
 
     def __init__(self, cases: pa.Table, vectors: pa.Table, passive: Collection[str] = ()) -> None:
-        """`passive`: tasks that are no work steps; they stand in a case's `course` and not among its tasks."""
+        """Index the cases; tasks in `passive` are no work steps: they are activities of a case, not tasks."""
         self._all, self._passive = cases.sort_by("implementation_id"), frozenset(passive)
         with_vector = pc.is_in(self._all["implementation_id"], vectors["implementation_id"].combine_chunks())
         self._cases = self._all.filter(with_vector)
@@ -77,10 +77,10 @@ class CaseRetriever:
     def rows_of(self, industry: str | None) -> np.ndarray:
         """Return the rows of `table` of the industry's cases (None: all), without those in which refusing was right."""
         refusal = np.array([x is False for x in self._all["expected_outcome"].to_pylist()], dtype=bool)
-        is_in_scope = (
+        is_of_industry = (
             np.array(self._all["industry"].to_pylist(), dtype=object) == industry if industry is not None else ~refusal
         )
-        return np.flatnonzero(~refusal & is_in_scope)
+        return np.flatnonzero(~refusal & is_of_industry)
 
     @property
     def table(self) -> pa.Table:
@@ -136,8 +136,8 @@ def _weights(cosines: Sequence[float], is_model: Sequence[bool]) -> list[float]:
 
 
 def _case(row: dict[str, Any], passive: frozenset[str]) -> SimilarCase:
-    course: Sequence[str] = row["tasks"] or ()
-    steps = [place for place, task in enumerate(course) if task not in passive]
+    activities: Sequence[str] = row["tasks"] or ()
+    steps = [place for place, task in enumerate(activities) if task not in passive]
     values = {name: tuple(row[name][place] for place in steps) if row.get(name) else () for name in _IN_STEP}
     return SimilarCase(
         implementation_id=row["implementation_id"],
@@ -152,7 +152,7 @@ def _case(row: dict[str, Any], passive: frozenset[str]) -> SimilarCase:
         task_cost_usd=values["task_cost_usd"],
         task_duration_ms=values["task_duration_ms"],
         actor_kinds=values["actor_kinds"],
-        activities=tuple(course),
+        activities=tuple(activities),
         models=values["models"],
         actor_groups=values["actor_groups"],
         lead_time_ms=row.get("lead_time_ms"),

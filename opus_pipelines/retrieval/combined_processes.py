@@ -24,7 +24,7 @@ from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.task_matcher import TaskMatcher
 
 Pair = tuple[str, str]
-MOST = 3  # kinds of work of one Intention, beyond which documents are taken to speak of everything a house does
+MOST = 3  # most processes of one Intention; documents that mention more describe all the work of a company
 
 
 def combined_processes(

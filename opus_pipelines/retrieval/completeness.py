@@ -16,11 +16,11 @@ from opus_pipelines.retrieval.consensus import Consensus, Trace
 from opus_pipelines.retrieval.similar_cases import SimilarCases
 
 OUTCOMES, SUPPORT = "outcomes", "support"
-LEAST_KNOWN = 0.5  # share of the similar cases' weight whose outcome must be known for outcomes to decide
-CRITICAL_SUPPORT = 0.8  # share of the similar cases that did a task, from which no workflow may lack it
-LEAST_SUCCESSES = 3.0  # similar successes (effective number) below which no verdict is clear
+LEAST_KNOWN = 0.5  # least share of the similar cases, by weight, with a known outcome where outcomes decide
+CRITICAL_SUPPORT = 0.8  # share of the similar cases that did a task, from which it is critical
+LEAST_SUCCESSES = 3.0  # effective number of similar successful cases below which no verdict is clear
 EQUAL = 1e-12  # difference up to which two workflows agree equally
-LEAST_COSINE = 0.35  # of the most similar case, below which history has no case like the intake
+LEAST_COSINE = 0.35  # cosine of the most similar case, below which history has no case like the intake
 
 
 @dataclass(frozen=True)

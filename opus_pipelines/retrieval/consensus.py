@@ -17,10 +17,10 @@ import numpy as np
 
 Pair = tuple[str, str]
 Item = TypeVar("Item", bound=Hashable)
-VARIANTS = 400  # distinct traces that are weighed, the heaviest first
-PREFIXES = 60  # tasks by support whose prefixes are tried
-EXACT = 10  # tasks or pairs up to which every set is looked at
-MODELS = 40  # heaviest traces that are tried as they stand
+VARIANTS = 400  # most distinct traces that are compared, those with the largest weight
+PREFIXES = 60  # most tasks, in order of support, whose prefixes are tried
+EXACT = 10  # up to so many tasks or pairs, every set of them is compared
+MODELS = 40  # traces with the largest weight that are tried unchanged
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ def _best(
     weights, sizes = np.array(list(joined.values())), np.array([len(items) for items in joined])
 
     def gain(chosen: np.ndarray) -> np.ndarray:
-        """[k] of k sets [k, names]."""
+        """Return the gains [k] of k sets [k, names]."""
         return np.asarray((2 * (chosen @ holds.T) / (chosen.sum(1)[:, None] + sizes)) @ weights)
 
     if len(names) <= EXACT:

@@ -13,9 +13,9 @@ from opus_pipelines.core.settings import Generation
 from opus_pipelines.core.statistics import lift, rate_of
 from opus_pipelines.lwm.interface import SimilarCase
 
-MIN_SUCCESSES = 0.5  # weight of near successes from which the near cases decide
-MIN_WITHOUT = 1.0  # weight of near cases without a task below which their success rates are not compared
-ALTERNATIVE_MARGIN = 0.1  # success that an alternative may give up against the task it stands in for
+MIN_SUCCESSES = 0.5  # total weight of similar successful cases from which the similar cases decide
+MIN_WITHOUT = 1.0  # total weight of similar cases without a task, below which success rates are not compared
+ALTERNATIVE_MARGIN = 0.1  # most by which the success rate with an alternative may be lower than with the task itself
 
 
 def critical_tasks(

@@ -14,9 +14,9 @@ from opus_pipelines.requirements.goals import goals_of
 from opus_pipelines.requirements.missing_part import Precedent, resolve_missing_part
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 
-CASES_OF_A_KIND = 25  # nearest cases that tell which kind of case answers a request
-CLEAR_SHARE = 0.6  # of their weight that one kind must have
-CLEAR_COSINE = 0.35  # of the nearest of them, below which history does not know the request
+CASES_OF_A_KIND = 25  # nearest cases that decide of which kind a request is
+CLEAR_SHARE = 0.6  # least share of their weight that one kind has
+CLEAR_COSINE = 0.35  # cosine of the nearest case, below which history has no case like the request
 
 
 def intentions(intake: Intake, index: SnapshotIndex, encoder: TextEncoder) -> list[Intention]:

@@ -16,7 +16,7 @@ from opus_pipelines.optimization.plan_shape import OrderFacts, plan_shape
 from opus_pipelines.wkg.graph import WorkGraph
 
 Pair = tuple[str, str]
-MIN_WEIGHT = 0.5  # weight of such cases below which no precedence is stable
+MIN_WEIGHT = 0.5  # total weight of such cases below which no precedence is stable
 
 
 def stable_precedence(cases: Sequence[SimilarCase], share: float) -> frozenset[Pair]:

@@ -19,8 +19,8 @@ from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep,
 from opus_pipelines.retrieval.routing import Router
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 
-EXPLAINED_SHARE = 0.3  # of the part's sentences that must be understood for it to decide
-SIMILAR_SHARE = 0.5  # of the sentences of prose that must be like history's for it to count
+EXPLAINED_SHARE = 0.3  # least share of a part's sentences that are understood where the part decides
+SIMILAR_SHARE = 0.5  # least share of the sentences of prose that are similar to history's where the prose counts
 PROCEDURAL = ("process", "contract")
 Pair = tuple[str, str]
 

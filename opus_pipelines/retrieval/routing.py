@@ -7,7 +7,7 @@ import numpy as np
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.wkg.graph import WorkGraph
 
-_SPARE = 8  # hits asked of the index for each task wanted, since those of other industries fall away
+_SPARE = 8  # hits for each wanted task, because hits of other industries are dropped
 
 
 @dataclass(frozen=True)

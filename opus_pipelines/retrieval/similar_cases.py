@@ -1,8 +1,8 @@
-"""The similar cases of an intake and their weights: by text, by attributes, else all cases of the scope.
+"""The similar cases of an intake and their weights: by text, by attributes, else all cases of the industry.
 
 Text: the cosine of a case's vector with the request; a case that is `TEXT_SHARPNESS` less similar than the most similar
 one has 1/e of its weight. Attributes: the proximity of a random forest (`retrieval.attribute_similarity`). Where there
-are both, the weights are multiplied. Where there is neither, all cases of the scope count, later ones more where the
+are both, the weights are multiplied. Where there is neither, all cases of the industry count, later ones more where the
 forest finds that the work changed over time. A case that probably still runs counts as any other, with its expected
 rest: a lower weight would favour work that ends early.
 """
@@ -23,12 +23,12 @@ from opus_pipelines.retrieval.consensus import Consensus, Trace, consensus
 from opus_pipelines.workflow.constraints import folded
 
 TEXT_SHARPNESS = 0.05
-TEXT_CASES = 60  # most similar cases by text that count at all
-MOST_CASES = 20_000  # cases of a scope that are looked at, the latest ones
-LONGEST_NAME = 120  # characters of a line in which an attribute's name is looked for
+TEXT_CASES = 60  # cases that have a weight by text, the most similar ones
+MOST_CASES = 20_000  # most cases of an industry that are compared, the latest ones
+LONGEST_NAME = 120  # most characters of a line that may state an attribute
 WHOSE = ("client", "contract")  # columns of wkg/cases that count as attributes
-FEWEST_CASES = 20  # of a scope, below which attributes tell nothing
-NEGLIGIBLE = 1e-6  # weight, of the largest, below which a case is left out
+FEWEST_CASES = 20  # cases of an industry below which attributes are not used
+NEGLIGIBLE = 1e-6  # weight, relative to the largest, below which a case is left out
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class IndustryCases:
     """The cases of one industry (None: of all) that may be followed, with the models of their similarity."""
 
     def __init__(self, cases: pa.Table, vectors: Mapping[str, np.ndarray], rows: np.ndarray) -> None:
-        """`rows`: the scope's places in `cases`; `vectors`: unit vectors of the cases that have a text, by id."""
+        """Take the `rows` of `cases` of the industry; `vectors` has unit vectors by id, of the cases with a text."""
         self._cases, self._vectors, self._rows = cases, vectors, _latest(cases, rows)
 
     def __len__(self) -> int:
@@ -61,7 +61,7 @@ class IndustryCases:
         self._traces, self._may_be_followed, self._text, self._features, self._proximity  # noqa: B018 - each is kept
 
     def similar(self, intake: Intake, request: np.ndarray) -> SimilarCases | None:
-        """Return the similar cases of an intake; None where no case of the scope has a task.
+        """Return the similar cases of an intake; None where no case of the industry has a task.
 
         `request` is the unit vector [d] of the client input.
         """

@@ -13,8 +13,8 @@ from opus_pipelines.core.word_stems import same, stems, within
 from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import WorkGraph
 
-LEAST_COSINE = 0.50  # of a clause with a task's text
-LEAST_LEAD = 0.10  # over the next task
+LEAST_COSINE = 0.50  # least cosine between a clause and the text of its task
+LEAST_LEAD = 0.10  # least lead of that cosine over the next task
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ _AMOUNT = re.compile(r"\s*([$€£¥])?\s*[-+]?\d[\d.,_]*(?:e[-+]?\d+)?\s*([^\W\
 
 
 def foreign_units(data: Mapping[str, Any]) -> list[str]:
-    """A sentence for each figure of the file's nodes whose key or value names a unit that is not read."""
+    """Returns a sentence for each figure of the file's nodes whose key or value names a unit that is not read."""
     lines: list[str] = []
     for kind in ("inputs", "tasks", "outputs"):
         nodes = data.get(kind)
@@ -67,7 +67,7 @@ def _complaints(node: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_unit(base: str, unit: str) -> bool:
-    """Currencies go by their three letters."""
+    """Returns whether a text names a unit of this kind of figure; currencies go by their three letters."""
     if base in _UNITS:
         return unit in _UNITS[base].split()
     return re.fullmatch("[a-z]{3}|cents?|euros?|dollars?", unit) is not None
@@ -169,12 +169,12 @@ class Weights(Section):
 
     @classmethod
     def of(cls, cost: Cost, reward: Reward) -> "Weights":
-        """Those of the settings in force; tables without an entry are left out."""
+        """Returns the weights of the settings in force; tables without an entry are left out."""
         weights = cost.model_dump(include=set(_COST)) | reward.model_dump(include=set(_REWARD))
         return cls(**{name: value for name, value in weights.items() if value != {}})
 
     def over(self, cost: Cost, reward: Reward) -> tuple[Cost, Reward]:
-        """The settings with what stands here in the place of theirs."""
+        """Returns the settings, with the weights that are stated here in place of theirs."""
         stated = self.model_dump(exclude_none=True)
         own = {name: stated[name] for name in _COST if name in stated}
         return cost.model_copy(update=own), reward.model_copy(
@@ -193,14 +193,14 @@ class WorkflowFile(Section):
     edges: tuple[tuple[str, str], ...] = Field((), description="pairs of node ids, the first before the second")
 
     def workflow(self) -> Workflow:
-        """The nodes and edges as a checked Workflow; raises WorkflowError with every defect."""
+        """Returns the nodes and edges as a checked Workflow; raises WorkflowError with every defect."""
         inputs = [InputNode(n.id, n.title or n.id, n.prior, n.data_type) for n in self.inputs]
         outputs = [OutputNode(n.id, n.title or n.id, n.gain_usd, n.data_type) for n in self.outputs]
         return Workflow.of([*inputs, *map(_task, self.tasks), *outputs], self.edges)
 
 
 def read_file(path: Path) -> WorkflowFile:
-    """A workflow file by its name's ending: .yaml, .yml, .json, or .bpmn as `opus export` writes it.
+    """Reads a workflow file by the ending of its name: .yaml, .yml, .json, or .bpmn as `opus export` writes it.
 
     Raises InputError or SettingsError naming file and place.
     """
@@ -230,7 +230,7 @@ def read_file(path: Path) -> WorkflowFile:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a workflow file."""
+    """Returns the JSON Schema of a workflow file."""
     return WorkflowFile.model_json_schema()
 
 
