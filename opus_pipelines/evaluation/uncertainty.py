@@ -19,9 +19,8 @@ from opus_pipelines.workflow.model import TaskNode, Workflow
 
 DRAWS = 1_000
 Z = 1.959963984540054  # normal quantile at 97.5 %
-LEAST_STRENGTH = (
-    2.0  # of a Beta from an interval: that of the uniform distribution; below it the Beta has peaks at 0 and 1
-)
+# of a Beta from an interval: that of the uniform distribution; below it the Beta has peaks at 0 and 1
+LEAST_STRENGTH = 2.0
 KEPT = 1_024  # draws of tasks in the cache: many intakes need the same ones
 
 

@@ -188,9 +188,8 @@ def _unread(role: str, name: str, reason: str, size: int = 0) -> Element:
     )
 
 
-_EMPTY_SHA256 = (
-    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # SHA-256 of no bytes: none were read
-)
+# SHA-256 of no bytes: none were read
+_EMPTY_SHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
 def shown_name(name: str) -> str:

@@ -21,9 +21,8 @@ from opus_pipelines.wkg.steiner_tree import SubWKG
 Tasks = tuple[str, ...]
 PER_SUBGRAPH = 8  # most sequences of similar cases
 BEAMS_PER_SUBGRAPH = 4  # most sequences by beam search
-_PRIOR_WEIGHT = (
-    0.2  # weight of the prior success rate 1/2; and of a sequence by beam search, relative to one of history
-)
+# weight of the prior success rate 1/2; and of a sequence by beam search, relative to one of history
+_PRIOR_WEIGHT = 0.2
 
 
 def combined_sequence(demands: Sequence[ProcessDemand], best: Sequence[Sequence[Tasks]]) -> Tasks | None:

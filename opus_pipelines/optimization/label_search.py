@@ -18,9 +18,8 @@ from opus_pipelines.workflow.model import TaskNode
 
 EFFORT = 20_000  # most labels that a search expands; a search that needs fewer is exact
 FRONT = 1_000  # most Pareto points of a label
-PATIENCE = (
-    200  # labels after which limits get a price (Lagrangian relaxation), which takes about ten passes over the graph
-)
+# labels after which limits get a price (Lagrangian relaxation), which takes about ten passes over the graph
+PATIENCE = 200
 KEPT = 256  # solved nets in the cache, about 100 kB each
 STATES = 4  # nets whose search states are cached, some megabytes each
 _EXPONENTS = range(-4, 4)
