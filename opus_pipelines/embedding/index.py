@@ -1,4 +1,4 @@
-"""The FAISS index: exact inner product over unit vectors, with the ids of its rows beside it."""
+"""Searches unit vectors by exact inner product with FAISS, and keeps the ids of the rows."""
 
 import json
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ INDEX_FILE, IDS_FILE = "index.faiss", "ids.json"
 
 
 class VectorIndex:
-    """Ids found by the similarity (inner product; the cosine of unit vectors) of their vectors."""
+    """An index of ids by the similarity of their vectors: the inner product, which is the cosine of unit vectors."""
 
     def __init__(self, ids: Sequence[str], index: Any) -> None:
         if len(ids) != index.ntotal:
@@ -24,7 +24,7 @@ class VectorIndex:
 
     @classmethod
     def build(cls, ids: Sequence[str], vectors: "np.ndarray") -> "VectorIndex":
-        """An index of `vectors` (float32[n, d]), row i standing for ids[i]."""
+        """Returns an index of `vectors` (float32[n, d]); row i is the vector of ids[i]."""
         import faiss
         import numpy as np
 
@@ -33,7 +33,7 @@ class VectorIndex:
         return cls(ids, index)
 
     def save(self, folder: Path) -> None:
-        """Write index.faiss and ids.json into `folder`, which is made."""
+        """Writes index.faiss and ids.json into `folder`, which is created."""
         import faiss
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -42,7 +42,7 @@ class VectorIndex:
 
     @classmethod
     def load(cls, folder: Path) -> "VectorIndex":
-        """The index saved in `folder`; raises LakeError where there is none."""
+        """Returns the index that was saved in `folder`; raises LakeError where there is none."""
         import faiss
 
         if not (folder / INDEX_FILE).is_file() or not (folder / IDS_FILE).is_file():
@@ -64,8 +64,8 @@ class VectorIndex:
         similarities, rows = self._index.search(np.ascontiguousarray(vectors, np.float32), min(k, len(self.ids)))
         return [
             sorted(
-                ((self.ids[i], float(s)) for s, i in zip(sims, found, strict=True) if i >= 0),
+                ((self.ids[i], float(s)) for s, i in zip(sims, nearest, strict=True) if i >= 0),
                 key=lambda hit: (-hit[1], hit[0]),
             )
-            for sims, found in zip(similarities, rows, strict=True)
+            for sims, nearest in zip(similarities, rows, strict=True)
         ]

@@ -10,21 +10,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import numpy as np
 
-REQUEST_WEIGHT = 0.5  # title and description, or the client input: what is asked
-CONTEXT_WEIGHT = 0.5  # the procedure it is carried out under
-OUTPUT_WEIGHT = 0.25  # what must come out
-TEMPERATURE = 0.02  # of the attention: cosines this much apart weigh e to 1
-WORDS_PER_TOKEN = 0.7  # English prose under WordPiece; what has more tokens than this is read in windows by the encoder
-LONG_WORD = 32  # characters above which a word counts as many: writing without spaces, base64
+REQUEST_WEIGHT = 0.5  # of title and description, or of the client input
+CONTEXT_WEIGHT = 0.5  # of the procedure
+OUTPUT_WEIGHT = 0.25  # of the requested output
+TEMPERATURE = 0.02  # of the attention: cosines with this difference have weights of e to 1
+WORDS_PER_TOKEN = 0.7  # of English prose under WordPiece; a text with more tokens is read in windows by the encoder
+LONG_WORD = 32  # a longer word counts one word per character: text without spaces, base64
 
 
 def words_of(max_tokens: int) -> int:
-    """How many words of a passage an encoder of `max_tokens` tokens reads."""
+    """Returns how many words of a passage an encoder of `max_tokens` tokens reads."""
     return max(1, int(max_tokens * WORDS_PER_TOKEN))
 
 
 def passages(text: str | None, max_words: int) -> list[str]:
-    """The paragraphs of a text (separated by blank lines), for attention to choose among; nothing is dropped."""
+    """Returns the paragraphs of a text, which blank lines separate, each cut to `max_words`; no word is dropped."""
     return [part for paragraph in re.split(r"\n\s*\n", text or "") for part in stretches(paragraph, max_words)]
 
 
@@ -34,18 +34,18 @@ def stretches(text: str | None, max_words: int) -> list[str]:
     It is used for requests, which are read as a whole. A word of more than LONG_WORD characters counts one word per
     character, and is cut when it alone is too long.
     """
-    found: list[list[str]] = []
-    room = 0
+    cut: list[list[str]] = []
+    words_left = 0
     for word in (text or "").split():
         pieces = [word] if len(word) <= LONG_WORD else [word[i : i + max_words] for i in range(0, len(word), max_words)]
         for piece in pieces:
             weight = 1 if len(word) <= LONG_WORD else len(piece)
-            if weight > room:
-                found.append([])
-                room = max_words
-            found[-1].append(piece)
-            room -= weight
-    return [" ".join(words) for words in found]
+            if weight > words_left:
+                cut.append([])
+                words_left = max_words
+            cut[-1].append(piece)
+            words_left -= weight
+    return [" ".join(words) for words in cut]
 
 
 def attention(query: "np.ndarray", keys: "np.ndarray", temperature: float = TEMPERATURE) -> "np.ndarray":
@@ -61,7 +61,7 @@ def attention(query: "np.ndarray", keys: "np.ndarray", temperature: float = TEMP
 
 
 def unit(vector: "np.ndarray") -> "np.ndarray":
-    """The vector at length 1; a zero vector stays."""
+    """Returns the vector at length 1; a zero vector is returned as it is."""
     import numpy as np
 
     length = float(np.linalg.norm(vector))

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 HEADING_WORDS = 12  # a line that ends in a colon and is longer is a sentence
 ALONE_WORDS = 8  # a line that stands alone and is longer is a sentence
-SENTENCE_WORDS = 3  # fewer say nothing ("None.")
-PROSE_WORDS = 60  # a line that is longer is prose, and cut into its sentences; a shorter one says one thing
+SENTENCE_WORDS = 3  # a sentence with fewer words has no content ("None.")
+PROSE_WORDS = 60  # a longer line is prose, which is cut into sentences; a shorter line is one statement
 _LINE = re.compile(r"^(\s*)((?:#+|[*•\-–+◦▪]|\d+[.)]|[a-z][.)])\s+)?(.*)$")
 _EITHER = re.compile(r"\b(any|either|one of)\b", re.IGNORECASE)
 _ENDS = re.compile(r"(?<=[.!?;])\s+(?=[A-Z])")
@@ -51,40 +51,40 @@ class Part:
     @property
     def text(self) -> str:
         """Heading and sentences as one text."""
-        said = " ".join(s.text for s in self.sentences)
-        return f"{self.name}. {said}" if self.name and said else self.name or said
+        body = " ".join(s.text for s in self.sentences)
+        return f"{self.name}. {body}" if self.name and body else self.name or body
 
 
-WEIGHT_OF_TEXT = 0.5  # what a part says counts half of what its heading says: parts repeat each other's sentences
+WEIGHT_OF_TEXT = 0.5  # of a part's text, relative to its heading, because parts repeat each other's sentences
 
 
-def spoken_of(request: "np.ndarray", heads: "np.ndarray", texts: "np.ndarray") -> "np.ndarray":
+def part_similarity(request: "np.ndarray", heads: "np.ndarray", texts: "np.ndarray") -> "np.ndarray":
     """Returns how similar each part is to a request.
 
     The arguments are unit vectors: of the request [d], of the names [n, d] and of the texts [n, d] of the parts.
     """
-    found: np.ndarray = heads @ request + WEIGHT_OF_TEXT * (texts @ request)
-    return found
+    similarity: np.ndarray = heads @ request + WEIGHT_OF_TEXT * (texts @ request)
+    return similarity
 
 
 def plain(name: str) -> str:
-    """A name in lower-case words: `registerVehicle`, `register_vehicle` and `Register vehicle` are the same."""
+    """Returns a name in lower-case words: `registerVehicle`, `register_vehicle` and `Register vehicle` are the same."""
     return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))).lower()
 
 
 def parts(text: str) -> list[Part]:
-    """The parts of a text, in order; what stands before the first heading is a part without one."""
-    found: list[tuple[str | None, bool, list[Sentence]]] = []
+    """Returns the parts of a text in order; the text before the first heading is a part without a heading."""
+    drafts: list[tuple[str | None, bool, list[Sentence]]] = []
     for paragraph in re.split(r"\n\s*\n", text):
         lines = [line for line in paragraph.splitlines() if line.strip()]
         if lines and _is_heading(lines[0], len(lines) == 1):
-            found.append((_bare(lines[0]).rstrip(":").strip(), lines[0].lstrip().startswith("#"), []))
+            drafts.append((_bare(lines[0]).rstrip(":").strip(), lines[0].lstrip().startswith("#"), []))
             lines = lines[1:]
         if lines:
-            if not found:
-                found.append((None, False, []))
-            found[-1][2].extend(_sentences(lines, found[-1][2]))
-    return [Part(head, tuple(said), is_title) for head, is_title, said in found]
+            if not drafts:
+                drafts.append((None, False, []))
+            drafts[-1][2].extend(_sentences(lines, drafts[-1][2]))
+    return [Part(head, tuple(sentences), is_title) for head, is_title, sentences in drafts]
 
 
 def _is_heading(line: str, alone: bool) -> bool:
@@ -98,10 +98,11 @@ def _is_heading(line: str, alone: bool) -> bool:
 
 
 def _sentences(lines: list[str], before: list[Sentence]) -> list[Sentence]:
-    """The sentences of a paragraph's lines; a line that ends in a colon says how the deeper ones below it
-    are joined.
+    """Returns the sentences of the lines of a paragraph.
+
+    A line that ends in a colon says how the indented lines below it are joined.
     """
-    found: list[Sentence] = []
+    sentences: list[Sentence] = []
     number = max((s.either for s in before if s.either is not None), default=-1)
     open_at: int | None = None  # the indent of the line that opened an either-group
     for line in lines:
@@ -116,11 +117,11 @@ def _sentences(lines: list[str], before: list[Sentence]) -> list[Sentence]:
             continue
         group = number if open_at is not None else None
         cut = _ENDS.split(body)
-        found += [Sentence(text, group) for text in (cut if len(body.split()) > PROSE_WORDS else [body])]
-    return [s for s in found if len(s.text.split()) >= SENTENCE_WORDS]
+        sentences += [Sentence(text, group) for text in (cut if len(body.split()) > PROSE_WORDS else [body])]
+    return [s for s in sentences if len(s.text.split()) >= SENTENCE_WORDS]
 
 
 def _bare(line: str) -> str:
-    """The line without bullet, number and emphasis."""
+    """Returns the line without bullet, number and emphasis."""
     match = _LINE.match(line)
     return " ".join(re.sub(r"[*_`]{2,}", "", match[3] if match else line).split())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.embedding.text_parts import Part, Sentence, plain, spoken_of
+from opus_pipelines.embedding.text_parts import Part, Sentence, part_similarity, plain
 from opus_pipelines.lwm.name_coverage import fit_probability
 from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel
 
@@ -107,7 +107,7 @@ class _Reader:
         headed = [p for p in self.of_name.values() if not (p.is_title and not p.sentences)]
         if not headed:
             return Part(None, tuple(s for part in self.parts for s in part.sentences))
-        score = spoken_of(request, self.encode([p.name for p in headed]), self.encode([p.text for p in headed]))
+        score = part_similarity(request, self.encode([p.name for p in headed]), self.encode([p.text for p in headed]))
         for n, part in enumerate(headed):
             if part.name in self.model.requests:
                 score[n] += SAME_WEIGHT * max(

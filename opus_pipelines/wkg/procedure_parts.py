@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.schemas import PROCEDURE_VECTORS, PROCEDURES, TASKS
 from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.embedding.text_parts import Part, parts, plain, spoken_of
+from opus_pipelines.embedding.text_parts import Part, part_similarity, parts, plain
 from opus_pipelines.lake.layout import read_table, table_of, write_table
 from opus_pipelines.wkg.tables import place
 
@@ -124,7 +124,7 @@ def followed(found: list[Part], title: str, request: str, vectors: Vectors) -> i
         np.stack([vectors[t] for t in said])
         for said in ([found[n].name for n in headed], [found[n].text for n in headed])
     )
-    return headed[int(spoken_of(vectors[request], heads, texts).round(6).argmax())]
+    return headed[int(part_similarity(vectors[request], heads, texts).round(6).argmax())]
 
 
 def _encoded(texts: list[str], encoder: TextEncoder, progress: Progress | None) -> Vectors:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from opus_pipelines.embedding.text_parts import Part, Sentence, parts, plain, spoken_of
+from opus_pipelines.embedding.text_parts import Part, Sentence, part_similarity, parts, plain
 
 TEXT = """\
 Work through the list below.
@@ -76,4 +76,4 @@ def test_names_in_plain_words(name):
 
 def test_a_heading_counts_twice_what_the_text_under_it_does():
     east, north = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-    assert spoken_of(east, np.stack([east, north]), np.stack([north, east])).tolist() == [1.0, 0.5]
+    assert part_similarity(east, np.stack([east, north]), np.stack([north, east])).tolist() == [1.0, 0.5]

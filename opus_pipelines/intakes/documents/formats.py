@@ -1,4 +1,4 @@
-"""Which formats there are: by a document's suffix, and by its first bytes where these say otherwise."""
+"""Tells the format of a document: by its suffix, or by its first bytes where these are of another format."""
 
 import zipfile
 from dataclasses import dataclass
@@ -130,22 +130,21 @@ _SAME = {
 
 
 def format_of(document: Document) -> tuple[Format, str | None]:
-    """The format by suffix, or by content where the content is plainly another one; then also a word on it."""
+    """Returns the format by suffix, or by content where that is clearly another one, with a note that says so."""
     suffix = PurePosixPath(document.name.strip()).suffix.lower()
     if is_added(suffix):
         known = FORMATS.get(suffix)
         return Format(suffix, known.modality if known and not known.refusal else "text", None), None
     named = FORMATS.get(suffix) or Format(suffix, "other", None, refusal=_unknown(suffix))
-    held = _by_content(document)
-    if held is None or held == _SAME.get(suffix, suffix):
+    actual = _by_content(document)
+    if actual is None or actual == _SAME.get(suffix, suffix):
         return named, None
-    if held == ".ole" and (suffix in _OLE or _is_encrypted(document)):
+    if actual == ".ole" and (suffix in _OLE or _is_encrypted(document)):
         return (named, None) if suffix in _OLE else (_ENCRYPTED, None)
-    if held == ".zip" and _SAME.get(suffix, suffix) in {".docx", ".xlsx", ".pptx", ".xlsb", ".odt", ".ods", ".odp"}:
-        return named, None  # broken or bare: its own reader says so
-    return FORMATS[
-        held
-    ], f"named {suffix or 'without a suffix'}, but its content is {held.removeprefix('.')}: taken as that"
+    if actual == ".zip" and _SAME.get(suffix, suffix) in {".docx", ".xlsx", ".pptx", ".xlsb", ".odt", ".ods", ".odp"}:
+        return named, None  # the reader of the format reports a broken package
+    note = f"named {suffix or 'without a suffix'}, but its content is {actual.removeprefix('.')}: taken as that"
+    return FORMATS[actual], note
 
 
 _ENCRYPTED = Format(".ole", "other", None, refusal="it is encrypted; ask for a copy without a password")
@@ -160,12 +159,14 @@ def _unknown(suffix: str) -> str:
 
 def _by_content(document: Document) -> str | None:
     head = document.head()
-    found = next((suffix for magic, suffix in _MAGIC if head.startswith(magic)), None)
+    suffix_of_content = next((suffix for magic, suffix in _MAGIC if head.startswith(magic)), None)
     if head[:4] == b"RIFF":
-        found = {b"WEBP": ".webp", b"WAVE": ".wav", b"AVI ": ".avi"}.get(head[8:12])
+        suffix_of_content = {b"WEBP": ".webp", b"WAVE": ".wav", b"AVI ": ".avi"}.get(head[8:12])
     if head[4:8] == b"ftyp":
-        found = ".heic" if head[8:12] in {b"heic", b"heix", b"mif1"} else ".m4a" if head[8:12] == b"M4A " else ".mp4"
-    return _package(document) if found == ".zip" else found
+        suffix_of_content = (
+            ".heic" if head[8:12] in {b"heic", b"heix", b"mif1"} else ".m4a" if head[8:12] == b"M4A " else ".mp4"
+        )
+    return _package(document) if suffix_of_content == ".zip" else suffix_of_content
 
 
 def _package(document: Document) -> str:
@@ -178,5 +179,5 @@ def _package(document: Document) -> str:
 
 
 def _is_encrypted(document: Document) -> bool:
-    """An Office package with a password is an old-style container with a stream of this name."""
+    """Returns whether a document is an Office package with a password: an OLE container with a stream of this name."""
     return "EncryptedPackage".encode("utf-16-le") in document.content()

@@ -1,5 +1,6 @@
-"""f_m of LWM (3), m in text, image, audio, video: one interface, and the one place where a reader's failure becomes a
-reason.
+"""Preprocesses documents: f_m of LWM (3), m in text, image, audio and video.
+
+All modalities have one interface. A failure of a reader becomes a reason here and nowhere else.
 """
 
 import re
@@ -11,7 +12,7 @@ from opus_pipelines.intakes.documents.document import Document, DocumentText, cu
 from opus_pipelines.intakes.documents.formats import DOCUMENT_READERS, Format, format_of, is_added
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS
 
-_ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-f]+>|0x[0-9a-f]{6,}")  # differs from run to run
+_ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-f]+>|0x[0-9a-f]{6,}")  # an address in memory differs from run to run
 _NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
 
 
@@ -24,12 +25,12 @@ class Preprocessing(Protocol):
 
 
 def read_text(document: Document, kind: Format) -> DocumentText:
-    """Text modality: by the reader of the format."""
+    """Reads a document of the text modality with the reader of its format."""
     return DOCUMENT_READERS.get(kind.suffix[1:])(document)
 
 
 def lacking(part: str, advice: str) -> Preprocessing:
-    """The modality for which `part` is still missing: every document is refused, and says so."""
+    """Returns the preprocessing of a modality that is not supported: it refuses every document with a reason."""
 
     def refuse(document: Document, kind: Format) -> DocumentText:
         raise InputError(f"{part}: {advice}")
@@ -46,7 +47,10 @@ PREPROCESSING: dict[str, Preprocessing] = {
 
 
 def preprocess(document: Document) -> tuple[Format, DocumentText]:
-    """The document's format and what could be read of it. Never raises: what goes wrong stands in `left_out`."""
+    """Returns the format of a document and what could be read of it.
+
+    Failures of a reader do not raise; they are stated in `left_out`. Raises PluginError for a faulty installation.
+    """
     kind = Format("", "other", None)
     note = None
     try:
@@ -56,7 +60,7 @@ def preprocess(document: Document) -> tuple[Format, DocumentText]:
         if kind.refusal:
             raise InputError(kind.refusal)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # libraries warn of what they mend; what they lose is said by the readers
+            warnings.simplefilter("ignore")  # libraries warn of what they repair; the readers state what is lost
             read = read_text if is_added(kind.suffix) else PREPROCESSING[kind.modality]
             reading = _limited(read(document, kind))
     except PluginError:  # a fault of the installation, not of this document
@@ -69,12 +73,12 @@ def preprocess(document: Document) -> tuple[Format, DocumentText]:
 def _limited(reading: DocumentText) -> DocumentText:
     if reading.text is None:
         return reading
-    text, strange = _NO_CHARACTER.subn("\ufffd", reading.text)
+    text, invalid = _NO_CHARACTER.subn("\ufffd", reading.text)
     text, beyond = cut(text, MAX_CHARACTERS)
-    said = [f"{strange:,} characters that no text can hold"] if strange else []
+    left_out = [f"{invalid:,} characters that no text can hold"] if invalid else []
     if not text.strip() and not reading.left_out and not reading.parts:
-        said.append("it holds no text")
-    return DocumentText(text, (*reading.left_out, *said, *([beyond] if beyond else [])), reading.parts)
+        left_out.append("it holds no text")
+    return DocumentText(text, (*reading.left_out, *left_out, *([beyond] if beyond else [])), reading.parts)
 
 
 def _reason(error: Exception) -> str:
@@ -84,6 +88,6 @@ def _reason(error: Exception) -> str:
         return "it is nested too deeply to be read"
     if isinstance(error, OSError) and error.strerror:
         return f"it cannot be opened: {error.strerror}"
-    said = _ADDRESS.sub("it", " ".join(str(error).split()))[:200]
-    said = _NO_CHARACTER.sub("\ufffd", said)
-    return f"it is broken, or nothing its reader can follow ({type(error).__name__}{': ' + said if said else ''})"
+    message = _ADDRESS.sub("it", " ".join(str(error).split()))[:200]
+    message = _NO_CHARACTER.sub("\ufffd", message)
+    return f"it is broken, or nothing its reader can follow ({type(error).__name__}{': ' + message if message else ''})"

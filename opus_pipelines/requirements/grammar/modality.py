@@ -124,7 +124,7 @@ def phrase(text: str) -> str:
 
 
 def forbids(text: str) -> bool:
-    """The clause says that something is not done, or must not be."""
+    """Returns whether the clause says that something is not done, or must not be done."""
     text = RELATIVE_NOT.sub(r"\g<r>", text)
     return bool(NEVER.search(text) or PROHIBITED.search(text) or NOBODY.search(text))
 
