@@ -47,7 +47,7 @@ Truth = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Seen:
+class RankedWorkflow:
     """One ranked workflow: its Reward with interval, and its true Reward.
 
     It also has the results of product form and of exact inference.
@@ -65,10 +65,10 @@ class Seen:
     @property
     def width_usd(self) -> float:
         """Of the interval."""
-        return self.sure.reward_usd_p95 - self.sure.reward_usd_p05
+        return self.confidence.reward_usd_p95 - self.confidence.reward_usd_p05
 
     @property
-    def sure(self) -> Confidence:
+    def confidence(self) -> Confidence:
         """Every ranked workflow has one."""
         assert self.candidate.confidence is not None
         return self.candidate.confidence
@@ -76,7 +76,7 @@ class Seen:
     @property
     def side(self) -> int:
         """0: the interval holds the truth; -1: the truth earns less; 1: more."""
-        return int(self.true_usd > self.sure.reward_usd_p95) - int(self.true_usd < self.sure.reward_usd_p05)
+        return int(self.true_usd > self.confidence.reward_usd_p95) - int(self.true_usd < self.confidence.reward_usd_p05)
 
 
 def main() -> None:
@@ -107,7 +107,7 @@ def measure(work: Path, seeds: Sequence[int], runs: int) -> None:
     for seed in seeds:
         began = time.process_time()
         truth, results = generated(work / f"s{seed}", seed, encoder)
-        found = list(seen(seed, truth, results, runs))
+        found = list(ranked_workflows(seed, truth, results, runs))
         everything += found
         report(str(seed), found, time.process_time() - began)
     report("all", everything, time.process_time())
@@ -127,7 +127,7 @@ def generated(work: Path, seed: int, encoder: Encoder) -> tuple[Truth, list[Reco
     return json.loads(sample.truth.read_text()), results
 
 
-def seen(seed: int, truth: Truth, results: Sequence[RecordedResult], runs: int) -> Iterator[Seen]:
+def ranked_workflows(seed: int, truth: Truth, results: Sequence[RecordedResult], runs: int) -> Iterator[RankedWorkflow]:
     """Returns every ranked workflow, in the order of the kinds.
 
     A workflow that the truth cannot carry out is named and left out.
@@ -146,10 +146,12 @@ def seen(seed: int, truth: Truth, results: Sequence[RecordedResult], runs: int) 
                     continue
                 gain = sum(node.gain_usd for node in workflow.outputs)
                 product, exact = product_success(workflow).workflow, exact_success(workflow).workflow
-                yield Seen((seed, made.request.intention_id), rank, candidate, gain, earned, as_graph, product, exact)
+                yield RankedWorkflow(
+                    (seed, made.request.intention_id), rank, candidate, gain, earned, as_graph, product, exact
+                )
 
 
-def report(name: str, found: Sequence[Seen], seconds: float) -> None:
+def report(name: str, found: Sequence[RankedWorkflow], seconds: float) -> None:
     """One line."""
     side = np.array([s.side for s in found])
     first = side[[s.rank == 1 for s in found]]
@@ -172,7 +174,7 @@ def report(name: str, found: Sequence[Seen], seconds: float) -> None:
         )
 
 
-def beaten(found: Sequence[Seen]) -> tuple[float, float]:
+def beaten(found: Sequence[RankedWorkflow]) -> tuple[float, float]:
     """The mean of beats_next, and how often the truth has the rank earn more than the next."""
     pairs = list(neighbours(found))
     if not pairs:
@@ -182,15 +184,15 @@ def beaten(found: Sequence[Seen]) -> tuple[float, float]:
     )
 
 
-def neighbours(found: Sequence[Seen]) -> Iterator[tuple[float, Seen, Seen]]:
+def neighbours(found: Sequence[RankedWorkflow]) -> Iterator[tuple[float, RankedWorkflow, RankedWorkflow]]:
     """beats_next, its rank and the next one."""
     at = {(s.intention, s.rank): s for s in found}
     for s in found:
-        if s.sure.beats_next is not None and (s.intention, s.rank + 1) in at:
-            yield s.sure.beats_next, s, at[s.intention, s.rank + 1]
+        if s.confidence.beats_next is not None and (s.intention, s.rank + 1) in at:
+            yield s.confidence.beats_next, s, at[s.intention, s.rank + 1]
 
 
-def show_calibration(found: Sequence[Seen]) -> None:
+def show_calibration(found: Sequence[RankedWorkflow]) -> None:
     """beats_next by how sure it is; then of pairs of which one is the other and one step more."""
     print("beats_next     pairs   said  was right")
     for low, high in pairwise(SURE):
@@ -198,18 +200,18 @@ def show_calibration(found: Sequence[Seen]) -> None:
     show_pairs("one step more", [(said, a, b) for said, a, b in neighbours(found) if len(_steps(a) ^ _steps(b)) == 1])
 
 
-def show_pairs(name: str, pairs: Sequence[tuple[float, Seen, Seen]]) -> None:
+def show_pairs(name: str, pairs: Sequence[tuple[float, RankedWorkflow, RankedWorkflow]]) -> None:
     """One line."""
     if pairs:
         right = np.mean([a.true_usd > b.true_usd for _, a, b in pairs])
         print(f"{name:13}  {len(pairs):5d}  {np.mean([said for said, _, _ in pairs]):.3f}  {right:9.3f}")
 
 
-def _steps(one: Seen) -> set[tuple[str | None, ...]]:
+def _steps(one: RankedWorkflow) -> set[tuple[str | None, ...]]:
     return {(t.task_id, t.actor_kind, t.model, t.actor_group) for t in one.candidate.workflow.tasks}
 
 
-def show_inference(found: Sequence[Seen]) -> None:
+def show_inference(found: Sequence[RankedWorkflow]) -> None:
     """Product form against exact inference, and both against the truth."""
     off = np.array([s.product - s.exact for s in found])
     differ = np.abs(off) > 1e-9

@@ -15,7 +15,7 @@ from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import Lake
 
-Seen = dict[str, dict[str, str]]
+States = dict[str, dict[str, str]]  # of each contract, the last state that was seen and the last one requested
 
 
 def intakes_changed(settings: Settings) -> dg.SensorDefinition:
@@ -51,8 +51,8 @@ def _look(settings: Settings, context: dg.SensorEvaluationContext) -> dg.SensorR
     if lake.current_snapshot() is None:
         return dg.SkipReason(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
     contracts = contracts_of(lake, intakes)
-    before: Seen = json.loads(context.cursor) if context.cursor else {}
-    after = {c.key: _seen(c, before.get(c.key), lake) for c in contracts if c.settings.regenerate != "never"}
+    before: States = json.loads(context.cursor) if context.cursor else {}
+    after = {c.key: _state(c, before.get(c.key), lake) for c in contracts if c.settings.regenerate != "never"}
     wanted = [
         key
         for key, now in after.items()
@@ -73,10 +73,9 @@ def _look(settings: Settings, context: dg.SensorEvaluationContext) -> dg.SensorR
     return dg.SensorResult(run_requests=runs, dynamic_partitions_requests=new, cursor=json.dumps(after))
 
 
-def _seen(contract: ContractFolder, before: dict[str, str] | None, lake: Lake) -> dict[str, str]:
-    now = digest(
-        contract.fingerprint(), contract.problem or ""
-    )  # another folder's change may mend what is wrong with this one
+def _state(contract: ContractFolder, before: dict[str, str] | None, lake: Lake) -> dict[str, str]:
+    # The problem is part of the state, because a change of another folder may solve it.
+    now = digest(contract.fingerprint(), contract.problem or "")
     if before is not None:
         return {"seen": now, "asked": before["asked"]}
     return {"seen": now, "asked": now if lake.pointer_path(contract.client, contract.contract).is_file() else ""}
