@@ -49,11 +49,12 @@ OF_RESULT = {
     "planning": (schemas.WFG_NODES, schemas.WFG_EDGES, schemas.OPTIMIZED),
     "generation": (schemas.INTAKES, schemas.WORKFLOW_TASKS, schemas.WORKFLOW_EDGES, schemas.EXPECTED_FLOW),
 }
-NOT_HELD = {  # the clock, a person's decisions, and what two results or snapshots differ in
+NOT_HELD = {  # the clock, a person's decisions, the differences of two results or snapshots, and evaluations
     "generation/runs",
     "decisions",
     "wkg/changes",
     "workflows/changes",
+    "evaluations/items",
 }
 # Columns that a later stage writes into an earlier one's table: what became of each demand is known when workflows were
 # searched.
