@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
-from opus_pipelines.ingestion.ingest import HistoryState, read_history
+from opus_pipelines.ingestion.ingest import HistoryOptions, HistoryState, read_history
 from opus_pipelines.lake.layout import Lake, read_table
 
 NIGHT = datetime(2026, 1, 2, 2, 0, tzinfo=UTC)
@@ -35,7 +35,8 @@ class Bench:
         about the limit.
         """
         options.setdefault("max_quarantined_share", 1.0)
-        return read_history(self.lake, self.history, options.pop("now", NIGHT), **options)
+        now, progress = options.pop("now", NIGHT), options.pop("progress", lambda line: None)
+        return read_history(self.lake, self.history, now, HistoryOptions(**options), progress)
 
     def cases(self, source: str = "s") -> dict[str, dict[str, Any]]:
         """Implementations of the newest state, by case id."""

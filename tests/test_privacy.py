@@ -17,7 +17,7 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
-from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.ingestion.ingest import HistoryOptions, read_history
 from opus_pipelines.lake.layout import Lake, read_table
 
 NIGHT = datetime(2026, 1, 2, tzinfo=UTC)
@@ -194,7 +194,7 @@ def test_nothing_planted_in_a_format_reaches_the_lake(source: str, tmp_path: Pat
     (tmp_path / "history").mkdir()
     (tmp_path / "all" / source).rename(tmp_path / "history" / source)
     lake, lines = Lake(tmp_path / "lake"), list[str]()
-    state = read_history(lake, tmp_path / "history", NIGHT, progress=lines.append, max_quarantined_share=1.0)
+    state = read_history(lake, tmp_path / "history", NIGHT, HistoryOptions(max_quarantined_share=1.0), lines.append)
     cases = [row for s in state.sources for row in read_table(IMPLEMENTATIONS, s.folder).to_pylist()]
     assert cases, state.failed
     assert found(lake.root, SECRETS) == []
@@ -207,7 +207,9 @@ def test_nothing_planted_in_a_format_reaches_the_lake(source: str, tmp_path: Pat
 
 def test_hashes_of_a_mapped_column_tell_its_values_apart(tmp_path: Path) -> None:
     plant(tmp_path / "history")
-    state = read_history(Lake(tmp_path / "lake"), tmp_path / "history", NIGHT, max_quarantined_share=1.0)
+    state = read_history(
+        Lake(tmp_path / "lake"), tmp_path / "history", NIGHT, HistoryOptions(max_quarantined_share=1.0)
+    )
     folder = next(s.folder for s in state.sources if s.source == "csv")
     row = read_table(IMPLEMENTATIONS, folder).to_pylist()[0]
     assert row["tasks"][0]["actor"].startswith("h")

@@ -11,7 +11,7 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import difference, versions_of
 from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.generation.results.staleness import changes_since, failed_intakes, is_current
-from opus_pipelines.ingestion.ingest import HistoryState, read_history
+from opus_pipelines.ingestion.ingest import HistoryOptions, HistoryState, read_history
 from opus_pipelines.ingestion.plan import SourcePlan, plan_history
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import PART, Lake, read_json, read_table
@@ -29,8 +29,8 @@ def unchanged_history(settings: Settings) -> tuple[StagedSnapshot, HistoryState]
     if not _files_unchanged(lake, plans):
         return None
     with lake.lock():
-        share = settings.history.max_quarantined_share
-        state = read_history(lake, settings.paths.history, datetime.now(UTC), plans=plans, max_quarantined_share=share)
+        reading = HistoryOptions(plans=plans, max_quarantined_share=settings.history.max_quarantined_share)
+        state = read_history(lake, settings.paths.history, datetime.now(UTC), reading)
         if not NightlyResolution(lake, settings, state.sources).is_known:
             return None
         snapshot = resolve(HistoryRead(state), begin(settings, lake)).snapshot

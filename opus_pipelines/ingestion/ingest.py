@@ -69,47 +69,58 @@ class HistoryState:
     held: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class HistoryOptions:
+    """The options of `read_history`.
+
+    `force` reads unchanged sources too. `plans` is the result of `plan_history` if the caller has it already, because
+    planning hashes every file. `usd_per_unit` has the exchange rates of opus.toml, which only the planning uses.
+    `processes` is the largest number of parallel readers (0: one per core); the result does not depend on it.
+    `max_quarantined_share` is the share of a source's cases that may be quarantined; above it the source keeps its last
+    good version. `home` is the lake of that version if everything is rebuilt in another lake.
+    """
+
+    force: bool = False
+    plans: Sequence[SourcePlan] | None = None
+    usd_per_unit: Mapping[str, float] | None = None
+    processes: int = 0
+    max_quarantined_share: float = MAX_QUARANTINED_SHARE
+    home: Lake | None = None
+
+
 def read_history(
     lake: Lake,
     history: Path,
     now: datetime,
-    force: bool = False,
+    options: HistoryOptions | None = None,
     progress: Progress = lambda line: None,
-    plans: Sequence[SourcePlan] | None = None,
-    usd_per_unit: Mapping[str, float] | None = None,
-    processes: int = 0,
-    max_quarantined_share: float = MAX_QUARANTINED_SHARE,
-    home: Lake | None = None,
 ) -> HistoryState:
     """Reads the sources that changed and leaves the others as they are.
 
-    `now` sets only first_seen and last_read. `force` reads unchanged sources too. `plans` is the result of
-    `plan_history` if the caller has it already, because planning hashes every file. `usd_per_unit` has the exchange
-    rates of opus.toml. `processes` is the largest number of parallel readers (0: one per core); the result does not
-    depend on it. `max_quarantined_share` is the share of a source's cases that may be quarantined; above it the source
-    keeps its last good version. `home` is the lake of that version if everything is rebuilt in another lake.
-
-    A file that is rejected whole adds a message to `failed`, and the run continues. Raises InputError if there is no
-    history folder.
+    `now` sets only first_seen and last_read. A file that is rejected whole adds a message to `failed`, and the run
+    continues. Raises InputError if there is no history folder.
     """
+    options = options or HistoryOptions()
     private_key(lake)  # the first rebuild creates it
-    plans = plan_history(history, usd_per_unit, lake) if plans is None else plans
-    before = {(row["source"], row["path"]): row for row in _rows_before(lake)}
-    run = _HistoryRun(lake, home or lake, before, now, SourceVersions.of(lake), max_quarantined_share, progress)
+    plans = plan_history(history, options.usd_per_unit, lake) if options.plans is None else options.plans
+    earlier_rows = {(row["source"], row["path"]): row for row in _rows_before(lake)}
+    run = _HistoryRun(lake, options, earlier_rows, now, SourceVersions.of(lake), progress)
     state = HistoryState(failed=strays(history))
-    to_read = [plan for plan in plans if run.is_to_read(plan, force)]
-    with _reading(lake, to_read, processes, progress) as reading:
+    to_read = [plan for plan in plans if run.is_to_read(plan)]
+    with _reading(lake, to_read, options.processes, progress) as reading:
         for plan in plans:
             run.source(plan, reading if plan in to_read else None, state)
     run.versions.save(lake)
     state.changed |= {_identity(row) for row in state.files} != {
-        _identity(row) for row in before.values() if row["status"] != "gone"
+        _identity(row) for row in earlier_rows.values() if row["status"] != "gone"
     }
-    seen = {(row["source"], row["path"]) for row in state.files}
-    state.files += [row | {"status": "gone", "version": None} for key, row in before.items() if key not in seen]
+    present = {(row["source"], row["path"]) for row in state.files}
+    state.files += [
+        row | {"status": "gone", "version": None} for key, row in earlier_rows.items() if key not in present
+    ]
     state.sources.sort(key=lambda s: s.source)
     state.files.sort(key=lambda row: (row["source"], row["path"]))
-    if state.files != [before[key] for key in sorted(before)] or not before:
+    if state.files != [earlier_rows[key] for key in sorted(earlier_rows)] or not earlier_rows:
         _write_sources(lake, state.files)
     return state
 
@@ -119,27 +130,26 @@ class _HistoryRun:
     """The state of one run that the reading of each source depends on."""
 
     lake: Lake
-    home: Lake
-    before: dict[tuple[str, str], dict[str, Any]]
+    options: HistoryOptions
+    earlier_rows: dict[tuple[str, str], dict[str, Any]]  # of history/sources, by source and path
     now: datetime
     versions: SourceVersions
-    max_share: float
     progress: Progress
 
-    def is_to_read(self, plan: SourcePlan, force: bool) -> bool:
+    def is_to_read(self, plan: SourcePlan) -> bool:
         """Tells whether the source, or what its settings allow, changed since it was last read."""
         if plan.settings is None or not plan.files:
             return False
-        old = [(self.before.get((plan.name, f.path)), f.content_hash) for f in plan.files]
+        old = [(self.earlier_rows.get((plan.name, f.path)), f.content_hash) for f in plan.files]
         same = all(
             row is not None and row["content_hash"] == content and row["status"] != "gone" for row, content in old
         )
-        if force or not same:
+        if self.options.force or not same:
             return True
         rows = [row for row, _ in old if row is not None]
         if any(row["status"] == "held" for row in rows):
-            return why_held(plan, rows, self.versions, self.max_share) is None
-        if why_held(plan, rows, self.versions, self.max_share) is not None:
+            return why_held(plan, rows, self.versions, self.options.max_quarantined_share) is None
+        if why_held(plan, rows, self.versions, self.options.max_quarantined_share) is not None:
             return True
         return not (self.lake.folder(IMPLEMENTATIONS, source_key=plan.name, content=plan.content) / PART).exists()
 
@@ -150,14 +160,14 @@ class _HistoryRun:
         """
         rows, result, withheld = self._rows(plan, reading)
         plan = _as_read(plan.leaving_out(Forgotten.of(self.lake)), rows)
-        held = why_held(plan, rows, self.versions, self.max_share)
+        held = why_held(plan, rows, self.versions, self.options.max_quarantined_share)
         if result is not None:
             _publish(self.lake, plan, result, withheld, is_used=held is None)
         state.failed += [] if plan.settings is None else _failures(rows)
         if held is None:
             version = self._new_version(plan, rows)
         else:
-            version = usable(self.lake, self.home, plan, self.versions.get(plan.name))
+            version = usable(self.lake, self.options.home or self.lake, plan, self.versions.get(plan.name))
             line = f"{plan.name}: {held}; " + _in_use(version)
             state.held.append(line)
             state.failed.append(line)
@@ -208,7 +218,7 @@ class _HistoryRun:
         self, plan: SourcePlan, reading: FileReadPool | None
     ) -> tuple[list[dict[str, Any]], SourceResult | None, bool]:
         """Returns the rows of history/sources of one source, its result, and whether a forgotten client occurred."""
-        old = {f.path: self.before.get((plan.name, f.path)) for f in plan.files}
+        old = {f.path: self.earlier_rows.get((plan.name, f.path)) for f in plan.files}
         if plan.settings is None:
             refused = FileResult(reason=plan.refused)
             return [_row(plan, f, refused, old[f.path], self.now) for f in plan.files], None, False
@@ -387,4 +397,4 @@ def _summary(counts: Counts) -> str:
     )
 
 
-__all__ = ["HistoryState", "SourceState", "plan_history", "read_history"]
+__all__ = ["HistoryOptions", "HistoryState", "SourceState", "plan_history", "read_history"]

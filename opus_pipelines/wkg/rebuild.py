@@ -17,7 +17,7 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import TextEncoder, encoder_of
-from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.ingestion.ingest import HistoryOptions, read_history
 from opus_pipelines.lake.layout import Lake, read_json
 from opus_pipelines.task_matching.id_ledger import ledger_rows
 from opus_pipelines.task_matching.nightly import NightlyResolution
@@ -71,18 +71,14 @@ def read(
     and InputError when there is no history folder.
     """
     settings = context.settings
-    state = read_history(
-        context.work,
-        settings.paths.history,
-        now,
-        full,
-        progress,
-        plan_within_disk_space(context.work, context.home, settings),
-        settings.currency.usd_per_unit,
-        settings.history.processes,
-        settings.history.max_quarantined_share,
-        context.home,
+    options = HistoryOptions(
+        force=full,
+        plans=plan_within_disk_space(context.work, context.home, settings),
+        processes=settings.history.processes,
+        max_quarantined_share=settings.history.max_quarantined_share,
+        home=context.home,
     )
+    state = read_history(context.work, settings.paths.history, now, options, progress)
     return HistoryRead(state, tuple(check_history(context.work, state)))
 
 

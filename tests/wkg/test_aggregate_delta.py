@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from opus_pipelines.estimates.aggregate_columns import AGGREGATES, KEYS, summed
-from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.ingestion.ingest import HistoryOptions, read_history
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.wkg import aggregate_delta, aggregates
 from opus_pipelines.wkg.aggregates import SourcePart, mine_missing
@@ -139,7 +139,7 @@ def test_every_night_mines_the_touched_cases_and_gives_the_aggregates_of_mining_
         (history / "s" / f"day_{number}.csv").write_text(day(number, draw))
         if number < 9:
             continue
-        (source,) = read_history(lake, history, START, max_quarantined_share=0).sources
+        (source,) = read_history(lake, history, START, HistoryOptions(max_quarantined_share=0)).sources
         part = SourcePart("s", source.content, source.folder, tuple((None, key, f"t{key}") for key in "ABC"))
         mined.clear()
         assert mine_missing(lake, [part], lambda: spark) == ["s"]

@@ -14,7 +14,7 @@ from opus_pipelines.core.schemas import REJECTS
 from opus_pipelines.event_logs.activity_evidence import by_activity, evidence_of
 from opus_pipelines.event_logs.activity_kinds import Evidence
 from opus_pipelines.event_logs.source_settings import FILE_NAME, SourceSettings, load_source
-from opus_pipelines.ingestion.ingest import HistoryState, read_history
+from opus_pipelines.ingestion.ingest import HistoryOptions, HistoryState, read_history
 from opus_pipelines.lake.layout import Lake, read_table
 
 
@@ -85,7 +85,7 @@ def reading(source: Path, rates: Mapping[str, float] | None = None) -> Iterator[
 def read_source(source: Path, lake_folder: Path, rates: Mapping[str, float]) -> Trial:
     """Reads the source in this folder, the only one in its history folder, into a new lake."""
     lake = Lake(lake_folder)
-    state = read_history(lake, source.parent, datetime.now(UTC), usd_per_unit=rates)
+    state = read_history(lake, source.parent, datetime.now(UTC), HistoryOptions(usd_per_unit=rates))
     folder = state.sources[0].folder if state.sources else None
     evidence, whole = by_activity(evidence_of(folder)) if folder else ({}, Evidence())
     settings = load_source(source)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
-from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.ingestion.ingest import HistoryOptions, read_history
 from opus_pipelines.lake.layout import Lake, read_table
 from tests import ugly
 
@@ -48,7 +48,10 @@ def test_the_ugly_export(tmp_path: Path, capsys) -> None:
         "activities": {"event": ["Beginn der Reise", "Ende der Reise"], "outcome": ["Antrag abgelehnt"]},
     }
     state = read_history(
-        Lake(tmp_path / "lake"), tmp_path / "history", datetime(2026, 1, 1, tzinfo=UTC), usd_per_unit={"EUR": 2.0}
+        Lake(tmp_path / "lake"),
+        tmp_path / "history",
+        datetime(2026, 1, 1, tzinfo=UTC),
+        HistoryOptions(usd_per_unit={"EUR": 2.0}),
     )
     assert (state.failed, state.files[0]["records_used"], state.files[0]["records_rejected"]) == ([], 444, 0)
     rows = {row["case_id"]: row for row in read_table(IMPLEMENTATIONS, state.sources[0].folder).to_pylist()}

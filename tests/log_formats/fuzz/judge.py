@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
-from opus_pipelines.ingestion.ingest import read_history
+from opus_pipelines.ingestion.ingest import HistoryOptions, read_history
 from opus_pipelines.lake.layout import Lake, read_table
 
 NIGHT = datetime(2026, 1, 2, 2, 0, tzinfo=UTC)
@@ -37,7 +37,7 @@ def judge(folder: Path) -> dict[str, Any]:
     try:
         lake = Lake(folder / "lake")
         state = read_history(
-            lake, folder / "history", NIGHT, max_quarantined_share=1.0
+            lake, folder / "history", NIGHT, HistoryOptions(max_quarantined_share=1.0)
         )  # what is left of a case is looked at, too
         spent = _cpu() - began
         rejects = read_table(REJECTS, *sorted((lake.root / REJECTS.name).glob("*/*"))).to_pylist()
