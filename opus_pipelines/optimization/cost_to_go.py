@@ -24,16 +24,16 @@ _SAME = 1e-10
 class SearchStates:
     """The search states (node, mask of visited groups) that lie between input and output.
 
-    `guide` masks the groups that the states distinguish: as many of the first groups as `MAX_STEPS` permits. `meets[i]`
-    masks the groups that contain node i.
+    `guide` masks the groups that the states distinguish: as many of the first groups as `MAX_STEPS` permits.
+    `groups_of[i]` masks the groups that contain node i.
     """
 
     def __init__(self, net: SearchNet) -> None:
         self.net = net
-        self.meets = [0] * len(net.names)  # of each node, the groups that it meets
+        self.groups_of = [0] * len(net.names)
         for number, group in enumerate(net.groups):
             for i in range(len(net.names)):
-                self.meets[i] |= (group >> i & 1) << number
+                self.groups_of[i] |= (group >> i & 1) << number
         self.full = (1 << len(net.groups)) - 1
         for guiding in range(min(len(net.groups), MAX_GUIDING), -1, -1):
             self.guide = (1 << guiding) - 1
@@ -47,10 +47,10 @@ class SearchStates:
         self.nodes = [self.net.start]
         self.after: list[list[tuple[int, float]]] = []
         frontier, taken = [first], 0
-        for node, met in frontier:
+        for node, visited in frontier:
             steps = []
             for step in self.net.steps[node]:
-                state = (step.node, met | self.meets[step.node] & self.guide)
+                state = (step.node, visited | self.groups_of[step.node] & self.guide)
                 if state not in self.index:
                     self.index[state] = len(frontier)
                     self.nodes.append(step.node)
@@ -69,9 +69,9 @@ class SearchStates:
                     self.before[j].append(i)
         return True
 
-    def number(self, node: int, met: int) -> int | None:
+    def number(self, node: int, visited: int) -> int | None:
         """Returns the number of the state; None where the input does not lead to it."""
-        return self.index.get((node, met & self.guide))
+        return self.index.get((node, visited & self.guide))
 
     @cached_property
     def worth_to_go(self) -> list[list[Line]]:

@@ -81,7 +81,7 @@ def _solve(
     carried = Limits()
     while True:
         labels = _search(SearchSpace(states, carried, diversity), k, effort, front)
-        broken = _broken_limits(labels.found[:k], net.limits, carried)
+        broken = _broken_limits(labels.paths[:k], net.limits, carried)
         if broken == carried:
             return _result(labels, k)
         carried = broken
@@ -158,8 +158,8 @@ def _lowest(value: Callable[[int], float], n: int) -> int:
 
 
 def _result(labels: ParetoLabels, k: int) -> tuple[tuple[CompletePath, ...], bool, float | None]:
-    paths = tuple(labels.found[:k])
-    missed = labels.ahead
+    paths = tuple(labels.paths[:k])
+    missed = labels.upper_bound
     exact = missed <= labels.cutoff + EPS
     gap = (
         (max(0.0, missed - paths[0].worth) if missed > paths[0].worth + EPS else 0.0)

@@ -27,13 +27,13 @@ from opus_pipelines.optimization.search_net import Limits, SearchNet, bits
 class ParetoLabel(NamedTuple):
     """A partial path: its nodes, the nodes it closed, the groups it visited, and its Pareto points.
 
-    `seen` masks the orders whose first node it has. `transitions` counts how often history followed its edges.
+    `firsts` masks the orders whose first node it has. `transitions` counts how often history followed its edges.
     """
 
     nodes: tuple[int, ...]
     closed: int
-    met: int
-    seen: int
+    visited: int
+    firsts: int
     transitions: int
     points: list[ParetoPoint]
 
@@ -79,24 +79,24 @@ class ParetoLabels:
         self.net, self.states, self.k, self.max_front, self.diversity = net, states, k, max_front, space.diversity
         self.bounds = CostToGoBounds(net, states, space.limits, relaxed)
         self.dominance = Dominance(net, space.limits)
-        self.found: list[CompletePath] = []
-        self.lost = -math.inf  # the highest bound of a point that was dropped because its label had too many
+        self.paths: list[CompletePath] = []
+        self.dropped_bound = -math.inf  # the highest bound of a point that was dropped because its label had too many
         self.heap: list[Entry] = []
         self.known: dict[tuple[int, int, int, int, Common], list[tuple[tuple[int, ...], ParetoPoint]]] = defaultdict(
             list
         )
         start = ParetoPoint(net.prior, 0.0, 0.0, 0.0, net.options[net.start][0].held)
-        self._push(ParetoLabel((net.start,), net.closes[net.start], states.meets[net.start], 0, 0, [start]))
+        self._push(ParetoLabel((net.start,), net.excluded_after[net.start], states.groups_of[net.start], 0, 0, [start]))
 
     @property
-    def ahead(self) -> float:
+    def upper_bound(self) -> float:
         """The most that a path not yet found may be worth; minus infinity where there is none."""
-        return max([self.lost, *(entry[4] for entry in self.heap[:1])])
+        return max([self.dropped_bound, *(entry[4] for entry in self.heap[:1])])
 
     @property
     def cutoff(self) -> float:
         """The worth of the k-th best path found so far; labels with a lower bound can be discarded."""
-        return self.found[self.k - 1].worth if len(self.found) >= self.k else -math.inf
+        return self.paths[self.k - 1].worth if len(self.paths) >= self.k else -math.inf
 
     def run(self, effort: int) -> bool:
         """Expands up to `effort` labels more; returns whether the k best paths, or all paths, are found."""
@@ -116,7 +116,7 @@ class ParetoLabels:
 
         def keyed(entry: Entry) -> tuple[int, int, Entry]:
             label = entry[-1]
-            missing = list(bits(self.states.full & ~label.met))
+            missing = list(bits(self.states.full & ~label.visited))
             return len(missing), min(hops[i][label.nodes[-1]] for i in missing or [-1]), entry
 
         queue = [keyed(entry) for entry in self.heap]
@@ -148,11 +148,11 @@ class ParetoLabels:
         order = self._ordered(label, node)
         if order is None:
             return None
-        closed, seen = order
-        met = label.met | self.states.meets[node]
-        left = self.net.ahead[node] & ~closed
-        state = self.states.number(node, met)
-        if state is None or any(not self.net.groups[i] & left for i in bits(self.states.full & ~met)):
+        closed, firsts = order
+        visited = label.visited | self.states.groups_of[node]
+        left = self.net.descendants[node] & ~closed
+        state = self.states.number(node, visited)
+        if state is None or any(not self.net.groups[i] & left for i in bits(self.states.full & ~visited)):
             return None
         if not self.diversity.is_open((*label.nodes, node), left):
             return None
@@ -163,27 +163,27 @@ class ParetoLabels:
         ]
         points = [point for point in extended if self.bounds.fits(point, state)]
         return (
-            ParetoLabel((*label.nodes, node), closed, met, seen, label.transitions + transitions, points)
+            ParetoLabel((*label.nodes, node), closed, visited, firsts, label.transitions + transitions, points)
             if points
             else None
         )
 
     def _ordered(self, label: ParetoLabel, node: int) -> tuple[int, int] | None:
         """Returns the closed nodes and the seen firsts of orders with this node; None where it comes too late."""
-        closed, seen = label.closed | self.net.closes[node], label.seen
+        closed, firsts = label.closed | self.net.excluded_after[node], label.firsts
         for number, (first, second) in enumerate(self.net.pairs):
-            was_seen, is_second = seen >> number & 1, second >> node & 1
+            was_seen, is_second = firsts >> number & 1, second >> node & 1
             if first >> node & 1:
                 if is_second and not was_seen:
                     return None
-                seen |= 1 << number
+                firsts |= 1 << number
             elif is_second and not was_seen:
                 closed |= first
-        return closed, seen
+        return closed, firsts
 
     def _push(self, label: ParetoLabel) -> None:
         node = label.nodes[-1]
-        state = self.states.number(node, label.met)
+        state = self.states.number(node, label.visited)
         if node == self.net.goal:
             self._arrive(label)
         elif state is not None:
@@ -191,7 +191,7 @@ class ParetoLabels:
             bounds = [self.bounds.worth(point, state) for point in points]
             if len(points) > self.max_front:
                 order = sorted(range(len(points)), key=lambda i: (-bounds[i], i))
-                self.lost = max(self.lost, bounds[order[self.max_front]])
+                self.dropped_bound = max(self.dropped_bound, bounds[order[self.max_front]])
                 points = [points[i] for i in order[: self.max_front]]
             best = max(bounds, default=-math.inf)
             if best > self.cutoff + EPS:
@@ -201,22 +201,23 @@ class ParetoLabels:
                 )
 
     def _arrive(self, label: ParetoLabel) -> None:
-        if label.met == self.states.full and self.diversity.is_reached(label.nodes):
+        if label.visited == self.states.full and self.diversity.is_reached(label.nodes):
             best = max(label.points, key=lambda p: (self.bounds.arrived(p), tuple(-pick for pick in p.picks)))
-            self.found.append(CompletePath(self.bounds.arrived(best), label.transitions, label.nodes, best))
-            self.found.sort(key=lambda a: (-round(a.worth / EPS), -a.transitions, a.nodes))
+            self.paths.append(CompletePath(self.bounds.arrived(best), label.transitions, label.nodes, best))
+            self.paths.sort(key=lambda a: (-round(a.worth / EPS), -a.transitions, a.nodes))
 
     def _undominated(self, label: ParetoLabel, points: list[ParetoPoint]) -> list[ParetoPoint]:
         """Returns the points that fewer than k other partial paths dominate, and remembers them."""
         node = label.nodes[-1]
-        left = self.net.ahead[node] & ~label.closed
-        seen = 0
+        left = self.net.descendants[node] & ~label.closed
+        firsts = 0
         for i, (first, second) in enumerate(self.net.pairs):
-            if label.seen >> i & 1 or not (
-                first & left and second & left
-            ):  # an order that can no longer be broken counts as seen
-                seen |= 1 << i
-        known = self.known[node, left, label.met, seen, self.diversity.so_far(label.nodes)]
+            can_be_broken = first & left and second & left
+            if (
+                label.firsts >> i & 1 or not can_be_broken
+            ):  # an order that cannot be broken counts as one with its first
+                firsts |= 1 << i
+        known = self.known[node, left, label.visited, firsts, self.diversity.so_far(label.nodes)]
         kept = []
         for point in points:
             better = {

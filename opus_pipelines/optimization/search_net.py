@@ -51,10 +51,10 @@ class Limits(NamedTuple):
 class SearchNet:
     """The graph of a problem: nodes are numbered by id, and nodes on no feasible path have no edges.
 
-    `closes[v]`: the nodes that must not come after v, v included. `pairs`: the orders (first, second) whose first set
-    has several nodes. `groups`: the path must have one node of each; groups that every path visits are left out.
-    `ahead[v]`: v and the nodes that can come after it. Two nets with the same content are equal. Raises WorkflowError
-    for figures that are not valid probabilities, or not finite amounts of at least 0.
+    `excluded_after[v]`: the nodes that must not come after v, v included. `pairs`: the orders (first, second) whose
+    first set has several nodes. `groups`: the path must have one node of each; groups that every path visits are left
+    out. `descendants[v]`: v and the nodes that can come after it. Two nets with the same content are equal. Raises
+    WorkflowError for figures that are not valid probabilities, or not finite amounts of at least 0.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -78,7 +78,7 @@ class SearchNet:
     @cached_property
     def _content(self) -> tuple[object, ...]:
         """All that a search in the net depends on."""
-        orders = tuple(self.closes), tuple(self.pairs), tuple(self.groups)
+        orders = tuple(self.excluded_after), tuple(self.pairs), tuple(self.groups)
         weighed = self.gain, self.prior, self.in_dollars, self.limits
         return tuple(self.names), weighed, orders, tuple(map(tuple, self.options)), tuple(map(tuple, self.steps))
 
@@ -128,25 +128,27 @@ class SearchNet:
         return [_option(node, problem) for node in problem.options[name]]
 
     def _orders(self, pairs: list[tuple[frozenset[str], frozenset[str]]]) -> None:
-        self.closes = [1 << i for i in range(len(self.names))]
+        self.excluded_after = [1 << i for i in range(len(self.names))]
         self.pairs: list[tuple[int, int]] = []
-        self.never = 0  # nodes that would have to come before themselves
+        self.impossible = 0  # nodes that would have to come before themselves
         for first, second in pairs:
             a, b = self._mask(first), self._mask(second)
             if a.bit_count() > 1 and b:
                 self.pairs.append((a, b))
             elif a:
-                self.never |= a & b
+                self.impossible |= a & b
                 for i in bits(b):
-                    self.closes[i] |= a
+                    self.excluded_after[i] |= a
 
     def _steps(self, problem: Problem) -> None:
-        shut = self.never | self._mask({node for d in problem.demands if isinstance(d, Avoids) for node in d.nodes})
+        excluded = self.impossible | self._mask(
+            {node for d in problem.demands if isinstance(d, Avoids) for node in d.nodes}
+        )
         kappa = problem.cost.kappa_usd if problem.objective in ("reward", "cost_usd") else 0.0
         self.steps: list[list[Step]] = [[] for _ in self.names]
         for (src, dst), edge in sorted(problem.wfg.edges.items()):
             i, j = self.number[src], self.number[dst]
-            if not (shut >> i | shut >> j) & 1 and not self.closes[i] >> j & 1:
+            if not (excluded >> i | excluded >> j) & 1 and not self.excluded_after[i] >> j & 1:
                 self.steps[i].append(Step(j, kappa * edge.one_minus_gamma, edge.transitions))
 
     def _filter(self) -> None:
@@ -155,17 +157,17 @@ class SearchNet:
         In a graph without cycles every path then visits each group of one node, because no edge goes round it.
         """
         behind_closed = [0] * len(self.names)  # nodes that must not come before v
-        for v, mask in enumerate(self.closes):
+        for v, mask in enumerate(self.excluded_after):
             for u in bits(mask & ~(1 << v)):
                 behind_closed[u] |= 1 << v
         while True:
-            self.ahead = reachable([[s.node for s in after] for after in self.steps])
+            self.descendants = reachable([[s.node for s in after] for after in self.steps])
             back: list[list[int]] = [[] for _ in self.names]
             for i, after in enumerate(self.steps):
                 for step in after:
                     back[step.node].append(i)
             behind = reachable(back)
-            alive = self.ahead[self.start] & behind[self.goal]
+            alive = self.descendants[self.start] & behind[self.goal]
             removed = False
             for i, after in enumerate(self.steps):
                 kept = [
@@ -175,7 +177,8 @@ class SearchNet:
                     and alive >> s.node & 1
                     and self._meets_all(
                         behind[i] & ~(behind_closed[i] | behind_closed[s.node])
-                        | self.ahead[s.node] & ~(self.closes[i] | self.closes[s.node] & ~(1 << s.node))
+                        | self.descendants[s.node]
+                        & ~(self.excluded_after[i] | self.excluded_after[s.node] & ~(1 << s.node))
                     )
                 ]
                 removed |= len(kept) < len(after)
