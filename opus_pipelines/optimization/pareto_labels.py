@@ -7,8 +7,9 @@ without a loss.
 - A point that another point of the *same* partial path makes unnecessary (`pareto_points`): the path keeps execution
   modes that are worth as much.
 - A point that points of k *other* partial paths dominate, all with the same open nodes, the same visited groups, the
-  same seen firsts of orders and equal counts of common nodes with every path to differ from. Each completion of the one
-  is a completion of the others too, so k different paths are worth as much as any path that the point leads to.
+  same orders with a visited first node, and equal counts of common nodes with every path to differ from. Each
+  completion of the one is a completion of the others too, so k different paths are worth as much as any path that the
+  point leads to.
 - A label that can be worth no more than the k-th best path found.
 """
 
@@ -212,10 +213,8 @@ class ParetoLabels:
         left = self.net.descendants[node] & ~label.closed
         firsts = 0
         for i, (first, second) in enumerate(self.net.pairs):
-            can_be_broken = first & left and second & left
-            if (
-                label.firsts >> i & 1 or not can_be_broken
-            ):  # an order that cannot be broken counts as one with its first
+            # An order that can no longer be broken counts like one whose first node was visited.
+            if label.firsts >> i & 1 or not (first & left and second & left):
                 firsts |= 1 << i
         known = self.known[node, left, label.visited, firsts, self.diversity.so_far(label.nodes)]
         kept = []
