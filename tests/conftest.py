@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from opus_pipelines.embedding.encoder import TextEncoder
+
 # The settings of whoever runs the tests must not change what the tests see. Subprocesses and the workers of
 # pytest-xdist inherit the cleared environment; GraphFrames' jars are kept under another name, for the shared Spark
 # session alone.
@@ -77,7 +79,7 @@ def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture(scope="session")
-def sample_lake(sample_files: Any, tmp_path_factory: pytest.TempPathFactory, spark: Any, encoder: Any) -> Any:
+def sample_lake(sample_files: Any, tmp_path_factory: pytest.TempPathFactory, spark: Any, encoder: TextEncoder) -> Any:
     """The sample's history mined once, with default settings. Shared: tests only read it, or publish results of
     contracts of their own.
     """

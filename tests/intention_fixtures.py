@@ -1,4 +1,5 @@
 from hashlib import sha256
+from typing import Any
 
 import pytest
 
@@ -6,10 +7,10 @@ from opus_pipelines.intakes.elements import Element
 
 
 @pytest.fixture
-def text_elements():
+def text_elements() -> Any:
     """Elements straight from texts by role."""
 
-    def make(texts):
+    def make(texts: dict[str, Any]) -> Any:
         return [
             Element(
                 f"e{role}",

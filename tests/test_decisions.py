@@ -14,6 +14,7 @@ import yaml
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
+from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.contract import publish_contract
 from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.generation.results.staleness import is_current
@@ -32,7 +33,7 @@ CLIENT, CONTRACT = "Harbourline Mutual", "Motor Claims"
 class Desk:
     """The sample's motor claims under a lead's hands; `night` makes the contract anew, as `opus generate` does."""
 
-    def __init__(self, lake: Lake, intakes: Path, encoder: Any) -> None:
+    def __init__(self, lake: Lake, intakes: Path, encoder: TextEncoder) -> None:
         self.lake, self.intakes = lake, intakes
         self.encoder = CachedEncoder(encoder, lake.kept / "embeddings")
 
@@ -64,7 +65,7 @@ class Desk:
 
 
 @pytest.fixture
-def desk(sample_lake: Lake, sample_files: Any, encoder: Any, tmp_path: Path) -> Desk:
+def desk(sample_lake: Lake, sample_files: Any, encoder: TextEncoder, tmp_path: Path) -> Desk:
     lake = tmp_path / "lake"
     shutil.copytree(sample_lake.root, lake)
     place = Path("harbourline-mutual", "motor-claims")

@@ -1,6 +1,7 @@
 """What the comparison of published rows tells apart: with small figures in place of the sample's."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -11,21 +12,21 @@ from tests.published_rows import FILE, NOT_HELD, differences, problem
 ROWS = {"wkg/tasks: rows": [4], "wkg/tasks: p": [4, 2.0, 1.5], "wkg/tasks: title": [4, 4, "0123456789ab"]}
 
 
-def recorded(**changed):
+def recorded(**changed: Any) -> Any:
     return {stage: {"version": 1, "rows": ROWS} | changed.get(stage, {}) for stage in ALGORITHM_VERSIONS}
 
 
-def found(**changed):
+def found(**changed: Any) -> Any:
     return {stage: ROWS | changed.get(stage, {}) for stage in ALGORITHM_VERSIONS}
 
 
 @pytest.fixture(autouse=True)
-def first_versions(monkeypatch):
+def first_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     for stage in ALGORITHM_VERSIONS:
         monkeypatch.setitem(ALGORITHM_VERSIONS, stage, 1)
 
 
-def test_the_same_rows_at_the_same_versions_are_right():
+def test_the_same_rows_at_the_same_versions_are_right() -> None:
     assert problem(recorded(), found(), "COMMAND") is None
 
 
@@ -42,19 +43,19 @@ def test_the_same_rows_at_the_same_versions_are_right():
         ("wkg/tasks: new column", [4, 0.0, 0.0], True),
     ],
 )
-def test_columns_that_differ(column, values, is_other):
+def test_columns_that_differ(column: str, values: list[Any], is_other: bool) -> None:
     assert [text.partition(" →")[0] for text in differences(ROWS, ROWS | {column: values})] == (
         [f"{column}: {ROWS.get(column)}"] if is_other else []
     )
 
 
-def test_a_column_that_is_gone_differs():
+def test_a_column_that_is_gone_differs() -> None:
     assert differences(ROWS, {name: values for name, values in ROWS.items() if name != "wkg/tasks: p"}) == [
         "wkg/tasks: p: [4, 2.0, 1.5] → None"
     ]
 
 
-def test_other_rows_at_the_same_version_name_the_first_stage_and_what_to_do():
+def test_other_rows_at_the_same_version_name_the_first_stage_and_what_to_do() -> None:
     more = {"wkg/tasks: rows": [5]}
     said = problem(recorded(), found(wkg=more, planning=more), "COMMAND")
     assert said is not None
@@ -63,7 +64,9 @@ def test_other_rows_at_the_same_version_name_the_first_stage_and_what_to_do():
     assert said.endswith("COMMAND")
 
 
-def test_a_raised_version_needs_the_file_anew_and_explains_the_rows_of_the_stages_behind_it(monkeypatch):
+def test_a_raised_version_needs_the_file_anew_and_explains_the_rows_of_the_stages_behind_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(ALGORITHM_VERSIONS, "wkg", 2)
     more = {"wkg/tasks: rows": [5]}
     for rows in (found(), found(wkg=more), found(wkg=more, planning=more)):
@@ -84,12 +87,12 @@ def test_a_raised_version_needs_the_file_anew_and_explains_the_rows_of_the_stage
         (recorded() | {"former": {"version": 1, "rows": {}}}, "a stage is gone"),
     ],
 )
-def test_a_file_of_other_stages_must_be_written_anew(stages, named):
+def test_a_file_of_other_stages_must_be_written_anew(stages: dict[str, Any], named: str) -> None:
     assert problem(stages, found(), "COMMAND") == (
         f"algorithm_versions.json is not of the versions in opus_pipelines/core/versions.py ({named}): run COMMAND"
     )
 
 
-def test_every_dataset_is_held_by_a_stage_or_named_as_left_out():
+def test_every_dataset_is_held_by_a_stage_or_named_as_left_out() -> None:
     held = {name.partition(":")[0] for part in json.loads(FILE.read_text("utf-8")).values() for name in part["rows"]}
     assert set(DATASETS) - held == NOT_HELD

@@ -4,7 +4,9 @@ import json
 import math
 import shutil
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,13 +16,14 @@ from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.schemas import EDGES, OPTIMIZED, WAYS, WORKFLOW_TASKS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
+from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.evaluation.score import score_file
 from opus_pipelines.generation.contract import TABLES, publish_contract, result_id
 from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.intakes.intake import read_intake
-from opus_pipelines.lake.layout import read_table
+from opus_pipelines.lake.layout import Lake, read_table
 from opus_pipelines.reporting.contract_tables import report_tables
 from opus_pipelines.reporting.views import connect, run, write_views_sql
 from opus_pipelines.reporting.workflows import read_workflow
@@ -43,44 +46,44 @@ HOSTILE = tomllib.loads((Path(__file__).parent / "hostile_documents.toml").read_
 
 
 @pytest.fixture(scope="module")
-def sample(sample_files):
+def sample(sample_files: Any) -> Any:
     return sample_files
 
 
 @pytest.fixture(scope="module")
-def truth(sample):
+def truth(sample: Any) -> Any:
     return json.loads(sample.truth.read_text())
 
 
 @pytest.fixture(scope="module")
-def lake(sample_lake):
+def lake(sample_lake: Lake) -> Any:
     return sample_lake
 
 
 @pytest.fixture(scope="module")
-def knowledge(lake):
+def knowledge(lake: Any) -> Any:
     return SnapshotIndex(Snapshot.open(lake))
 
 
 @pytest.fixture(scope="module")
-def cached(lake, encoder):
+def cached(lake: Any, encoder: TextEncoder) -> Any:
     return CachedEncoder(encoder, lake.kept / "embeddings")
 
 
 @pytest.fixture(scope="module")
-def generate(lake, cached, tmp_path_factory):
+def generate(lake: Any, cached: CachedEncoder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with ContractGenerator(lake, SETTINGS, cached, tmp_path_factory.mktemp("generated")) as generator:
         yield generator
 
 
 @pytest.fixture(scope="module")
-def results(sample, generate):
+def results(sample: Any, generate: Any) -> Any:
     found = [generate(c) for c in discover(sample.intakes_folder)]
     return {(r.client, r.contract): r for r in found}
 
 
 @pytest.fixture(scope="module")
-def kinds(truth, results):
+def kinds(truth: Any, results: Any) -> Any:
     """Kind of case by Intention: a mixed intake asks for several, in their order."""
     wanted = {(i["client"], i["contract"], i["intake"]): i["kinds"] for i in truth["intakes"]}
     made = [
@@ -89,15 +92,15 @@ def kinds(truth, results):
     return {make_id("n", i.intake_id, n): kind for key, i in made for n, kind in enumerate(wanted[*key, i.folder])}
 
 
-def kind_of(truth, industry, name):
+def kind_of(truth: Any, industry: Any, name: Any) -> Any:
     return next(k for k in truth["industries"][industry]["kinds"] if k["kind"] == name)
 
 
-def every_best(results):
+def every_best(results: Any) -> Any:
     return [(key, intake, made, made.ranked[0][1]) for key, result in results.items() for intake, made in result.made]
 
 
-def test_a_mixed_intake_has_an_intention_for_each_of_its_goals_and_no_other_intake_has(results):
+def test_a_mixed_intake_has_an_intention_for_each_of_its_goals_and_no_other_intake_has(results: Any) -> None:
     every = [(intake.folder, made.request.intention) for r in results.values() for intake, made in r.made]
     goals = {(folder, intention.goal[:35]) for folder, intention in every if len(intention.requests) == 1}
     assert goals == {
@@ -106,7 +109,7 @@ def test_a_mixed_intake_has_an_intention_for_each_of_its_goals_and_no_other_inta
     }
 
 
-def test_rules_of_the_documents_bind_with_their_sentences(results):
+def test_rules_of_the_documents_bind_with_their_sentences(results: Any) -> None:
     found = {
         (intake.folder, d.kind, d.value, d.place)
         for r in results.values()
@@ -138,8 +141,8 @@ def test_rules_of_the_documents_bind_with_their_sentences(results):
     ],
 )
 def test_documents_that_try_to_steer_change_no_constraint_cost_or_rank(
-    sample, results, generate, tmp_path, places, names
-):
+    sample: Any, results: Any, generate: Any, tmp_path: Path, places: Any, names: Any
+) -> None:
     shutil.copytree(
         sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims"
     )
@@ -160,7 +163,7 @@ def test_documents_that_try_to_steer_change_no_constraint_cost_or_rank(
     assert [facts(made) for _, made in steered.made] == [facts(made) for _, made in before]
 
 
-def test_every_intake_of_every_contract_gets_workflows(results):
+def test_every_intake_of_every_contract_gets_workflows(results: Any) -> None:
     assert len(results) == 6
     assert sum(len(r.made) for r in results.values()) == 26
     assert [r.failed + r.refused for r in results.values()] == [[]] * 6
@@ -168,8 +171,8 @@ def test_every_intake_of_every_contract_gets_workflows(results):
 
 
 def test_work_that_no_case_combined_is_generated_and_earns_more_than_any_near_case_would(
-    results, kinds, truth, knowledge
-):
+    results: Any, kinds: Any, truth: Any, knowledge: Any
+) -> None:
     """What is needed for it no case of history did, so whatever is looked up is damaged; the generated workflow is
     not.
     """
@@ -194,14 +197,14 @@ def test_work_that_no_case_combined_is_generated_and_earns_more_than_any_near_ca
     assert len(made_up) == 6
 
 
-def test_no_rank_one_workflow_leaves_out_what_its_kind_of_work_needs(results, kinds, truth):
+def test_no_rank_one_workflow_leaves_out_what_its_kind_of_work_needs(results: Any, kinds: Any, truth: Any) -> None:
     for key, intake, made, best in every_best(results):
         done = {step_of(truth, intake.industry, t.title) for t in best.workflow.tasks}
         missing = set(kind_of(truth, intake.industry, kinds[made.request.intention_id])["always"]) - done
         assert not missing, (key, intake.folder, missing)
 
 
-def cheapest_tasks(wfg, cost, kappa):
+def cheapest_tasks(wfg: Any, cost: Any, kappa: Any) -> Any:
     """The tasks of the cheapest path from input to output, by node costs and κ·(1 - γ) an edge, LWM (12)."""
     graph = rx.PyDiGraph()
     number = {node: graph.add_node(node) for node in wfg.nodes}
@@ -211,7 +214,9 @@ def cheapest_tasks(wfg, cost, kappa):
     return [graph[node] for node in path][1:-1]
 
 
-def test_the_shortcut_is_the_cheapest_path_and_does_not_win(results, truth, kinds, knowledge):
+def test_the_shortcut_is_the_cheapest_path_and_does_not_win(
+    results: Any, truth: Any, kinds: Any, knowledge: Any
+) -> None:
     """Without needed tasks the search takes a path that leaves the planted check out; with them it never
     ranks first.
     """
@@ -228,7 +233,7 @@ def test_the_shortcut_is_the_cheapest_path_and_does_not_win(results, truth, kind
 
 
 @pytest.mark.parametrize("contract", ["Motor Claims", "Household Claims", "Visit Coding"])
-def test_the_reward_is_what_the_truth_earns(results, truth, kinds, contract):
+def test_the_reward_is_what_the_truth_earns(results: Any, truth: Any, kinds: Any, contract: Any) -> None:
     """10,000 simulated runs of each rank-1 workflow: the mean Reward agrees with reward_usd within 5 %."""
     for key, intake, made, best in every_best(results):
         if key[1] == contract:
@@ -241,7 +246,7 @@ def test_the_reward_is_what_the_truth_earns(results, truth, kinds, contract):
             assert best.evaluation.success_probability == pytest.approx(simulated.success_rate, abs=0.03)
 
 
-def test_mined_ways_agree_with_the_truth(lake, truth, knowledge):
+def test_mined_ways_agree_with_the_truth(lake: Any, truth: Any, knowledge: Any) -> None:
     """p, mean cost and mean duration of every way done at least 150 times, within 5 standard errors of the truth that
     made it.
     """
@@ -271,7 +276,7 @@ def test_mined_ways_agree_with_the_truth(lake, truth, knowledge):
     assert compared >= 60
 
 
-def test_mined_transitions_agree_with_the_truth(lake, truth, knowledge):
+def test_mined_transitions_agree_with_the_truth(lake: Any, truth: Any, knowledge: Any) -> None:
     """Transition probabilities against the exact Markov chain's, within 5 standard errors; nothing that the truth
     excludes is there.
     """
@@ -288,7 +293,9 @@ def test_mined_transitions_agree_with_the_truth(lake, truth, knowledge):
         assert row["probability"] == pytest.approx(true, abs=0.01 + 8 * math.sqrt(true * (1 - true) / out[row["src"]]))
 
 
-def test_another_intakes_documents_lead_to_another_workflow(results, sample, generate, tmp_path):
+def test_another_intakes_documents_lead_to_another_workflow(
+    results: Any, sample: Any, generate: Any, tmp_path: Path
+) -> None:
     """The collision intake of the motor contract with the glass intake's documents in place of its own."""
     folder = tmp_path / "intakes"
     shutil.copytree(
@@ -309,7 +316,7 @@ def test_another_intakes_documents_lead_to_another_workflow(results, sample, gen
     assert ranked[glass.name] == before[glass.name]
 
 
-def test_constraints_decide_feasibility_and_name_what_is_violated(sample, generate, tmp_path):
+def test_constraints_decide_feasibility_and_name_what_is_violated(sample: Any, generate: Any, tmp_path: Path) -> None:
     shutil.copytree(
         sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims"
     )
@@ -326,7 +333,7 @@ def test_constraints_decide_feasibility_and_name_what_is_violated(sample, genera
     assert "exceeds 0.01 by" in best.violations[0]
 
 
-def rank_1(result):
+def rank_1(result: Any) -> Any:
     """The row of the one workflow that is ranked first."""
     (row,) = [row for row in result.tables[OPTIMIZED.name].to_pylist() if row["rank"] == 1]
     return row
@@ -335,7 +342,7 @@ def rank_1(result):
 HOUR, DAY = 3.6e6, 86.4e6
 
 
-def test_a_step_that_takes_days_is_in_the_lead_time_and_not_in_the_touch_time(results):
+def test_a_step_that_takes_days_is_in_the_lead_time_and_not_in_the_touch_time(results: Any) -> None:
     """The police answer within three days on average; a program then attaches the report in eight seconds."""
     tables = results["Harbourline Mutual", "Home Claims"].tables
     steps = [t for t in tables[WORKFLOW_TASKS.name].to_pylist() if t["title"] == "Obtain Police Report"]
@@ -363,7 +370,9 @@ def test_a_step_that_takes_days_is_in_the_lead_time_and_not_in_the_touch_time(re
         ("[constraints]\nmax_duration_hours = 72\n", None, None, True),
     ],
 )
-def test_a_deadline_is_held_against_the_lead_time(sample, generate, tmp_path, stated, least, most, feasible):
+def test_a_deadline_is_held_against_the_lead_time(
+    sample: Any, generate: Any, tmp_path: Path, stated: Any, least: Any, most: Any, feasible: Any
+) -> None:
     result = generate(burglary(sample, tmp_path, stated))
     best = rank_1(result)
     assert best["feasible"] is feasible
@@ -378,14 +387,14 @@ def test_a_deadline_is_held_against_the_lead_time(sample, generate, tmp_path, st
     ("within", "least", "most", "feasible"), [("20 working days", 0.99, 1.0, True), ("2 days", 0.0, 0.8, False)]
 )
 def test_a_deadline_of_a_step_in_a_procedure_is_held_against_the_time_up_to_it(
-    sample,
-    generate,
-    tmp_path,
-    within,
-    least,
-    most,
-    feasible,
-):
+    sample: Any,
+    generate: Any,
+    tmp_path: Path,
+    within: Any,
+    least: Any,
+    most: Any,
+    feasible: Any,
+) -> None:
     contract = burglary(sample, tmp_path, "")
     (folder,) = [p for p in contract.folder.iterdir() if p.is_dir() and p.name != "documents"]
     (folder / "process").mkdir(exist_ok=True)
@@ -399,7 +408,7 @@ def test_a_deadline_of_a_step_in_a_procedure_is_held_against_the_time_up_to_it(
     assert [v.split(":")[0] for v in best["violations"]] == ([] if feasible else ["deadlines"])
 
 
-def test_on_a_calendar_of_office_hours_people_take_longer(sample, generate, tmp_path):
+def test_on_a_calendar_of_office_hours_people_take_longer(sample: Any, generate: Any, tmp_path: Path) -> None:
     around = generate(burglary(sample, tmp_path / "around", ""))
     contract = burglary(sample, tmp_path / "office", "")
     stated = contract.folder / "contract.toml"
@@ -414,7 +423,7 @@ def test_on_a_calendar_of_office_hours_people_take_longer(sample, generate, tmp_
     assert second["lead_time_ms_p50"] > first["lead_time_ms_p50"] + 0.1 * DAY
 
 
-def burglary(sample, folder, stated):
+def burglary(sample: Any, folder: Any, stated: Any) -> Any:
     """Home claims with one intake, a burglary, that states so much."""
     place = folder / "harbourline-mutual" / "home-claims"
     shutil.copytree(sample.intakes_folder / "harbourline-mutual" / "home-claims", place)
@@ -430,7 +439,7 @@ def burglary(sample, folder, stated):
     return contract
 
 
-def test_a_broken_intake_costs_only_itself(sample, generate, tmp_path):
+def test_a_broken_intake_costs_only_itself(sample: Any, generate: Any, tmp_path: Path) -> None:
     shutil.copytree(
         sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims"
     )
@@ -445,7 +454,7 @@ def test_a_broken_intake_costs_only_itself(sample, generate, tmp_path):
     assert result.tables["generation/intakes"]["status"].to_pylist().count("generated") == 2
 
 
-def test_an_industry_without_history_is_refused_with_the_nearest(sample, generate, tmp_path):
+def test_an_industry_without_history_is_refused_with_the_nearest(sample: Any, generate: Any, tmp_path: Path) -> None:
     shutil.copytree(sample.intakes_folder / "meridian-clinics", tmp_path / "meridian-clinics")
     path = tmp_path / "meridian-clinics" / "visit-coding" / "contract.toml"
     path.write_text(path.read_text().replace('"medical coding"', '"dental coding"'))
@@ -454,7 +463,9 @@ def test_an_industry_without_history_is_refused_with_the_nearest(sample, generat
     assert "no history of industry 'dental coding'; the nearest by name: medical coding" in result.refused[0]
 
 
-def test_the_same_inputs_give_the_same_rows_and_the_same_result(sample, lake, results, cached, tmp_path):
+def test_the_same_inputs_give_the_same_rows_and_the_same_result(
+    sample: Any, lake: Any, results: Any, cached: CachedEncoder, tmp_path: Path
+) -> None:
     contract = next(c for c in discover(sample.intakes_folder) if c.contract == "Visit Coding")
     with ContractGenerator(lake, SETTINGS, cached, tmp_path) as another:
         again = another(contract)
@@ -463,7 +474,7 @@ def test_the_same_inputs_give_the_same_rows_and_the_same_result(sample, lake, re
     assert all(again.tables[d.name].equals(before.tables[d.name]) for d in TABLES)
 
 
-def test_ranks_and_figures_hang_together(results):
+def test_ranks_and_figures_hang_together(results: Any) -> None:
     for result in results.values():
         tasks = result.tables[WORKFLOW_TASKS.name].to_pylist()
         for row in result.tables[OPTIMIZED.name].to_pylist():
@@ -477,7 +488,7 @@ def test_ranks_and_figures_hang_together(results):
             assert all(t["task_keys"] for t in mine)
 
 
-def test_a_published_result_is_what_the_pointer_names(results, lake):
+def test_a_published_result_is_what_the_pointer_names(results: Any, lake: Any) -> None:
     result = results["Meridian Clinics", "Visit Coding"]
     result.tables |= report_tables(result, SETTINGS.reward.clear_share)
     publish_contract(lake, result, NOW)
@@ -492,7 +503,7 @@ def test_a_published_result_is_what_the_pointer_names(results, lake):
     )
 
 
-def test_what_is_published_is_exported_audited_and_has_no_orphans(results, lake):
+def test_what_is_published_is_exported_audited_and_has_no_orphans(results: Any, lake: Any) -> None:
     for result in results.values():
         result.tables |= report_tables(result, SETTINGS.reward.clear_share)
         publish_contract(lake, result, NOW)
@@ -511,7 +522,7 @@ def test_what_is_published_is_exported_audited_and_has_no_orphans(results, lake)
     assert orphans.filter("rows = 0").fetchall() == []
 
 
-def test_savings_are_the_same_sums_from_the_steps_to_the_shipped_queries(results, lake):
+def test_savings_are_the_same_sums_from_the_steps_to_the_shipped_queries(results: Any, lake: Any) -> None:
     """One definition: of each workflow, contract and query a saving is the sum of its steps' savings, of the same
     cases and steps.
     """
@@ -560,14 +571,14 @@ def test_savings_are_the_same_sums_from_the_steps_to_the_shipped_queries(results
     assert compared >= 10
 
 
-def test_a_share_of_successes_is_the_one_count_that_explain_shows(results):
+def test_a_share_of_successes_is_the_one_count_that_explain_shows(results: Any) -> None:
     """`166 of 198` and the share that history succeeded with are one figure."""
     for _, _, made, _ in every_best(results):
         known = [case.success for case in made.evidence.cases if case.success is not None]
         assert made.baseline.success in (None, sum(known) / len(known))
 
 
-def test_prices_of_a_contract_change_what_unpriced_work_costs(sample, knowledge, results):
+def test_prices_of_a_contract_change_what_unpriced_work_costs(sample: Any, knowledge: Any, results: Any) -> None:
     contract = next(c for c in discover(sample.intakes_folder) if c.contract == "Motor Claims")
     intake = read_intake(contract, contract.intakes[0], SETTINGS)
     made = results["Harbourline Mutual", "Motor Claims"].made[0][1]
@@ -580,7 +591,7 @@ def test_prices_of_a_contract_change_what_unpriced_work_costs(sample, knowledge,
     assert timed.cost_usd == pytest.approx(plain.cost_usd + timed.cost_time_usd)
 
 
-def test_near_cases_weigh_less_with_distance_and_refusals_are_left_out(knowledge):
+def test_near_cases_weigh_less_with_distance_and_refusals_are_left_out(knowledge: Any) -> None:
     vectors = knowledge.snapshot.implementation_vectors.slice(0, 50)
     cases = knowledge.snapshot.cases
     refusals = [False if n % 2 else None for n in range(len(cases))]
@@ -593,7 +604,7 @@ def test_near_cases_weigh_less_with_distance_and_refusals_are_left_out(knowledge
     assert all(c.expected_outcome is None for c in found)
 
 
-def test_the_intervals_of_rewards_hold_what_the_truth_earns(results, truth, kinds):
+def test_the_intervals_of_rewards_hold_what_the_truth_earns(results: Any, truth: Any, kinds: Any) -> None:
     """What the truth earns with each is exact, for work done one step after the other as the truth has it.
 
     Workflows of one sample share tasks, so that they miss together: here those that send a satisfaction survey.
@@ -613,7 +624,7 @@ def test_the_intervals_of_rewards_hold_what_the_truth_earns(results, truth, kind
     assert np.mean(first) >= 0.9
 
 
-def test_every_ranking_says_how_sure_it_is(results):
+def test_every_ranking_says_how_sure_it_is(results: Any) -> None:
     for result in results.values():
         rows = result.tables[OPTIMIZED.name].to_pylist()
         for intention in {row["intention_id"] for row in rows}:
@@ -624,7 +635,7 @@ def test_every_ranking_says_how_sure_it_is(results):
                 assert row["verdict"] == ("clear" if row["beats_next"] >= SETTINGS.reward.clear_share else "undecided")
 
 
-def test_every_intention_has_as_many_workflows_as_asked_for_that_differ_in_more_than_one_step(results):
+def test_every_intention_has_as_many_workflows_as_asked_for_that_differ_in_more_than_one_step(results: Any) -> None:
     """Steps as the tables tell them: which task, by which kind of actor, model and group."""
     for result in results.values():
         steps = {}
@@ -648,7 +659,9 @@ def test_every_intention_has_as_many_workflows_as_asked_for_that_differ_in_more_
             assert worths == sorted(worths, reverse=True)
 
 
-def test_rank_one_is_the_same_however_different_the_others_must_be(sample, lake, results, cached, tmp_path):
+def test_rank_one_is_the_same_however_different_the_others_must_be(
+    sample: Any, lake: Any, results: Any, cached: CachedEncoder, tmp_path: Path
+) -> None:
     (contract,) = [c for c in discover(sample.intakes_folder) if c.contract == "Household Claims"]
     firsts = lambda found: [(made.ranked[0][1].id, made.ranked[0][1].evaluation) for _, made in found.made]
     for least in (1, 4):
@@ -661,7 +674,7 @@ def test_rank_one_is_the_same_however_different_the_others_must_be(sample, lake,
         assert all(c.differs_by >= least for _, made in found.made for _, c in made.ranked[1:])
 
 
-def test_a_stated_review_stands_in_the_tables_and_in_the_reports(sample, generate, tmp_path):
+def test_a_stated_review_stands_in_the_tables_and_in_the_reports(sample: Any, generate: Any, tmp_path: Path) -> None:
     shutil.copytree(
         sample.intakes_folder / "harbourline-mutual" / "motor-claims", tmp_path / "harbourline-mutual" / "motor-claims"
     )
@@ -690,7 +703,9 @@ def test_a_stated_review_stands_in_the_tables_and_in_the_reports(sample, generat
     assert sum(r["cost_usd"] for r in cost) == pytest.approx(sum(c.evaluation.cost_usd for c in best))
 
 
-def test_changed_rows_need_a_raised_algorithm_version(lake, results, pytestconfig, request):
+def test_changed_rows_need_a_raised_algorithm_version(
+    lake: Any, results: Any, pytestconfig: Any, request: pytest.FixtureRequest
+) -> None:
     """Where a stage publishes other rows for the sample and its version is as before, results made by both look
     current.
     """

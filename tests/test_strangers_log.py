@@ -6,12 +6,14 @@ import csv
 import json
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from opus_pipelines.core.schemas import CASES, EXPECTED_FLOW, INTAKES, OPTIMIZED, WORKFLOW_TASKS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
+from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.ingestion.ingest import read_history
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake, read_table
@@ -47,14 +49,14 @@ outcome = [{json.dumps(REJECTED)}]
 """
 
 
-def course(number, amount):
+def course(number: Any, amount: Any) -> Any:
     """What one case does: above 1,000 the director approves; every sixth is rejected once, and then submitted again."""
     steps = LARGE if amount > 1_000 else SMALL
     return [SUBMIT, REJECTED, *steps] if number % 6 == 0 else steps
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory, spark, encoder):
+def lake(tmp_path_factory: pytest.TempPathFactory, spark: Any, encoder: TextEncoder) -> Any:
     folder = tmp_path_factory.mktemp("stranger")
     source = folder / "history" / "travel"
     source.mkdir(parents=True)
@@ -77,7 +79,7 @@ def lake(tmp_path_factory, spark, encoder):
 
 
 @pytest.fixture(scope="module")
-def tables(lake, tmp_path_factory, encoder):
+def tables(lake: Any, tmp_path_factory: pytest.TempPathFactory, encoder: TextEncoder) -> Any:
     intakes = tmp_path_factory.mktemp("stranger_intakes")
     contract = intakes / "acme" / "travel"
     said = {
@@ -98,7 +100,7 @@ def tables(lake, tmp_path_factory, encoder):
         return generate(found).tables
 
 
-def rank_1(tables, folder):
+def rank_1(tables: Any, folder: Any) -> Any:
     """Row of workflows/optimized and the titles of its steps."""
     intakes = {row["folder"]: row["intake_id"] for row in tables[INTAKES.name].to_pylist()}
     (row,) = [r for r in tables[OPTIMIZED.name].to_pylist() if r["intake_id"] == intakes[folder] and r["rank"] == 1]
@@ -111,14 +113,14 @@ def rank_1(tables, folder):
 
 
 @pytest.mark.parametrize(("folder", "steps"), [("small", SMALL), ("large", LARGE), ("bare", SMALL)])
-def test_rank_1_has_every_step_that_similar_cases_did_and_no_rejection(tables, folder, steps):
+def test_rank_1_has_every_step_that_similar_cases_did_and_no_rejection(tables: Any, folder: Any, steps: Any) -> None:
     row, titles = rank_1(tables, folder)
     assert titles == steps
     assert (row["completeness"], row["verdict"]) == ("support", "undecided")
     assert row["verdict_reason"].startswith("history tells no outcomes of similar cases")
 
 
-def test_what_to_expect_between_the_steps_is_told_beside_them(tables):
+def test_what_to_expect_between_the_steps_is_told_beside_them(tables: Any) -> None:
     row, titles = rank_1(tables, "small")
     flow = [f for f in tables[EXPECTED_FLOW.name].to_pylist() if f["workflow_id"] == row["workflow_id"]]
     pairs = [(f["src_task_key"], f["dst_task_key"]) for f in sorted(flow, key=lambda f: f["src_place"])]
@@ -126,13 +128,13 @@ def test_what_to_expect_between_the_steps_is_told_beside_them(tables):
     assert all(0.5 < f["support"] <= 1.0 for f in flow)
 
 
-def test_a_critical_task_that_is_forbidden_stays_and_the_conflict_is_told(tables):
+def test_a_critical_task_that_is_forbidden_stays_and_the_conflict_is_told(tables: Any) -> None:
     row, titles = rank_1(tables, "forbidden")
     assert (titles, row["feasible"]) == (SMALL, False)
     assert any("must_not_contain" in violation and PAY in violation for violation in row["violations"])
 
 
-def test_the_last_cases_of_the_export_are_open_and_get_their_rest(lake):
+def test_the_last_cases_of_the_export_are_open_and_get_their_rest(lake: Any) -> None:
     cases = read_table(CASES, place(Snapshot.open(lake).folder, CASES)).sort_by("started_at").to_pylist()
     first, last = cases[0], cases[-1]
     assert (first["p_ended"], first["expected_rest"]) == (1.0, [])
@@ -140,7 +142,7 @@ def test_the_last_cases_of_the_export_are_open_and_get_their_rest(lake):
     assert len(last["tasks"]) + len(last["expected_rest"]) >= 5
 
 
-def test_where_nobody_states_a_gain_no_row_has_dollars_that_rest_on_one(tables):
+def test_where_nobody_states_a_gain_no_row_has_dollars_that_rest_on_one(tables: Any) -> None:
     in_dollars_of_reward = {
         OPTIMIZED: ("reward_usd", "reward_usd_p05", "reward_usd_p95", "gain_usd", "gap_usd", "better_by_usd"),
         INTAKES: ("gain_usd",),

@@ -4,6 +4,7 @@ untouched.
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import OPTIMIZED, WORKFLOW_TASKS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
+from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.ingestion.ingest import read_history
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake
@@ -24,7 +26,11 @@ NOW = datetime(2026, 1, 31, tzinfo=UTC)
 @pytest.mark.spark
 @pytest.mark.model
 def test_the_proposal_untouched_leads_to_a_plausible_plan(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], spark, encoder
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    spark: Any,
+    encoder: TextEncoder,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ugly.write(tmp_path / "export.csv", ugly.synthetic())

@@ -19,6 +19,7 @@ A q that is only not known to be small would make every further step look like a
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -265,7 +266,7 @@ class _Posterior:
         return np.asarray(np.diag(inverse) + np.sum(turned**2 / np.maximum(curvature, 1.0), axis=1))
 
 
-def _by_rows(information, variance: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-def]
+def _by_rows(information: Any, variance: np.ndarray) -> np.ndarray:
     """Returns the same variances for many tasks, from the sequences with the most information (Woodbury identity).
 
     The information of the other sequences is left out, which makes the intervals wider.

@@ -1,4 +1,6 @@
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import Lake, write_json
 
 
-def test_an_intake_that_failed_is_named_again_when_nothing_changed(tmp_path):
+def test_an_intake_that_failed_is_named_again_when_nothing_changed(tmp_path: Path) -> None:
     lake = Lake(tmp_path / "lake")
     result = ContractResult("A/B", "k", "r1", "w1", "m", {})
     rows = [broken_row("k1", "i-7", "unknown key gian"), {"intake_id": "k2", "status": "generated"}]
@@ -25,12 +27,12 @@ def test_an_intake_that_failed_is_named_again_when_nothing_changed(tmp_path):
     ]
 
 
-def test_without_a_result_nothing_failed(tmp_path):
+def test_without_a_result_nothing_failed(tmp_path: Path) -> None:
     assert still_failed(Lake(tmp_path), [ContractFolder("A", "k", tmp_path, ContractSettings(), ())]) == []
 
 
 @pytest.fixture
-def settings(tmp_path):
+def settings(tmp_path: Path) -> Any:
     lake, intakes = tmp_path / "lake", tmp_path / "intakes"
     write_json(lake / "wkg" / "current.json", {"snapshot": "w1"})
     for place, text in (
@@ -43,7 +45,7 @@ def settings(tmp_path):
     return Settings(paths=Paths(lake=lake, history=tmp_path / "history", intakes=intakes))
 
 
-def test_a_contract_that_cannot_be_read_is_not_passed_over_beside_its_clients_others(settings):
+def test_a_contract_that_cannot_be_read_is_not_passed_over_beside_its_clients_others(settings: Settings) -> None:
     wanted, _ = split_stale(settings, "Acme", None, None)
     assert [(c.client, c.contract, c.problem is None) for c in wanted] == [
         ("Acme", "retail", True),
@@ -53,7 +55,7 @@ def test_a_contract_that_cannot_be_read_is_not_passed_over_beside_its_clients_ot
     assert [c.contract for c in wanted] == ["retail"]
 
 
-def test_what_changed_of_every_contract(settings):
+def test_what_changed_of_every_contract(settings: Settings) -> None:
     found = changes(settings)
     assert found["Acme", "retail"] == ("no result yet",)
     assert found["acme", "broken"][0].endswith("unknown key industri; did you mean industry?")

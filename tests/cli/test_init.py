@@ -4,6 +4,7 @@ import csv
 import tomllib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,7 +166,7 @@ def test_a_column_called_status_whose_values_say_nothing_is_no_rule(tmp_path: Pa
     ],
 )
 def test_what_cannot_be_told_is_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], header, rows, message: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], header: list[str], rows: list[Any], message: str
 ) -> None:
     assert main(["init", str(write_csv(tmp_path / "a.csv", header, rows)), "--to", str(tmp_path / "s"), "--yes"]) == 1
     assert message in capsys.readouterr().err

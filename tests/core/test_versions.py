@@ -67,7 +67,9 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("stage", ALGORITHM_VERSIONS)
-def test_a_raised_version_makes_anew_what_depends_on_it_and_nothing_else(settings, monkeypatch, stage):
+def test_a_raised_version_makes_anew_what_depends_on_it_and_nothing_else(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
     names_of(settings)
     before = names_of(settings)
     assert (before["history is read"], before["names are resolved"]) == (False, False)
@@ -87,11 +89,11 @@ def test_a_raised_version_makes_anew_what_depends_on_it_and_nothing_else(setting
         (None, "made before algorithm versions were declared"),
     ],
 )
-def test_what_differs_is_named(before, expected):
+def test_what_differs_is_named(before: str | None, expected: str | None) -> None:
     assert difference(before, "wkg=1 embedding=1") == expected
 
 
-def test_an_unknown_thing_has_no_versions():
+def test_an_unknown_thing_has_no_versions() -> None:
     with pytest.raises(KeyError, match="reports"):
         versions_of("reports")
 
@@ -104,7 +106,7 @@ def test_an_unknown_thing_has_no_versions():
         ("0123456789abcdef0123456789abcdef", "made before algorithm versions were declared"),
     ],
 )
-def test_a_rebuild_says_why_it_makes_a_snapshot_anew(tmp_path, code, expected):
+def test_a_rebuild_says_why_it_makes_a_snapshot_anew(tmp_path: Path, code: str, expected: str | None) -> None:
     lake = Lake(tmp_path / "lake")
     write_json(lake.root / "wkg" / "current.json", {"snapshot": "w1"})
     write_json(lake.snapshot_folder("w1") / "manifest.json", {"snapshot": "w1", "code_version": code})
@@ -115,5 +117,5 @@ def test_a_rebuild_says_why_it_makes_a_snapshot_anew(tmp_path, code, expected):
     )
 
 
-def test_a_lake_without_a_snapshot_has_no_other_versions(tmp_path):
+def test_a_lake_without_a_snapshot_has_no_other_versions(tmp_path: Path) -> None:
     assert versions_since(Settings(paths=Paths(lake=tmp_path / "lake", history=tmp_path, intakes=tmp_path))) is None

@@ -26,7 +26,7 @@ SCRIPTS = {
 
 
 @pytest.fixture(scope="module")
-def checkout(sample_files: Any, sample_lake: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def checkout(sample_files: Any, sample_lake: Lake, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as the repository's is after `make run`, as far as the pages know it: build/sample, build/lake and
     .venv.
 

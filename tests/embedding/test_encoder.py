@@ -115,7 +115,7 @@ def test_an_index_of_nothing_finds_nothing_and_a_missing_one_says_so(tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["all-MiniLM-256", "all-MiniLM-256-whole"])
-def test_a_cache_s_folder_tells_its_tokens(name, tmp_path):
+def test_a_cache_s_folder_tells_its_tokens(name: str, tmp_path: Path) -> None:
     assert tokens_of(tmp_path / name) == 256
 
 

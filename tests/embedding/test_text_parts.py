@@ -1,5 +1,7 @@
 """A procedure cut into parts by its layout."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -27,7 +29,7 @@ None
 """
 
 
-def test_headings_items_and_groups():
+def test_headings_items_and_groups() -> None:
     assert parts(TEXT) == [
         Part(None, (Sentence("Work through the list below."),)),
         Part("Steps with conditions", (), True),
@@ -46,7 +48,7 @@ def test_headings_items_and_groups():
     ]
 
 
-def test_prose_is_cut_into_sentences_and_a_short_line_is_not():
+def test_prose_is_cut_into_sentences_and_a_short_line_is_not() -> None:
     long = "The file is read by a clerk who knows the matter. " * 8
     assert [s.text for s in parts(long)[0].sentences] == ["The file is read by a clerk who knows the matter."] * 8
     assert (
@@ -65,15 +67,15 @@ def test_prose_is_cut_into_sentences_and_a_short_line_is_not():
         ("One two three.", [Part(None, (Sentence("One two three."),))]),
     ],
 )
-def test_small_texts(text, expected):
+def test_small_texts(text: str, expected: list[Any]) -> None:
     assert parts(text) == expected
 
 
 @pytest.mark.parametrize("name", ["registerVehicle", "register_vehicle", "Register vehicle", " register-vehicle "])
-def test_names_in_plain_words(name):
+def test_names_in_plain_words(name: str) -> None:
     assert plain(name) == "register vehicle"
 
 
-def test_a_heading_counts_twice_what_the_text_under_it_does():
+def test_a_heading_counts_twice_what_the_text_under_it_does() -> None:
     east, north = np.array([1.0, 0.0]), np.array([0.0, 1.0])
     assert part_similarity(east, np.stack([east, north]), np.stack([north, east])).tolist() == [1.0, 0.5]

@@ -3,6 +3,7 @@ one another.
 """
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -56,7 +57,7 @@ def test_what_is_alike_is_held_closer_than_what_is_not() -> None:
 
 @settings(deadline=None, max_examples=40)
 @given(COUNTS, st.randoms(use_true_random=False))
-def test_it_is_the_mode_whatever_the_order(counts: list[tuple[int, int]], random) -> None:  # type: ignore[no-untyped-def]
+def test_it_is_the_mode_whatever_the_order(counts: list[tuple[int, int]], random: Any) -> None:  # type: ignore[no-untyped-def]
     found = fit_beta([s for s, _ in counts], [n for _, n in counts], SETTINGS)
     best = log_posterior(found.mean, found.strength, counts, SETTINGS)
     for mean, strength in ((1.02, 1.0), (0.98, 1.0), (1.0, 1.05), (1.0, 0.95)):

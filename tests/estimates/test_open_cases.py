@@ -2,6 +2,8 @@
 happened.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -13,20 +15,20 @@ DAY = 86_400.0
 OPEN, SEND, PAY = 0, 1, 2
 
 
-def log(cases):
+def log(cases: list[Any]) -> Any:
     """A case a list of (activity, day)."""
     days = [np.array([d for _, d in case], float) for case in cases]
     return continuations([np.array([a for a, _ in case]) for case in cases], [d * DAY for d in days])
 
 
-def cut(cases, day):
+def cut(cases: list[Any], day: int) -> Any:
     return [[event for event in case if event[1] <= day] for case in cases]
 
 
 WHOLE = [[(OPEN, n), (SEND, n + 1), (PAY, n + 11)] for n in range(100)]  # paid ten days after it was sent, always
 
 
-def test_a_case_that_waits_as_long_as_others_did_before_they_went_on_is_open_and_gets_its_rest():
+def test_a_case_that_waits_as_long_as_others_did_before_they_went_on_is_open_and_gets_its_rest() -> None:
     found = log(cut(WHOLE, 90))
     waiting = found[85]  # sent on day 86, four days of silence
     assert waiting.p_ended < 0.01
@@ -34,23 +36,23 @@ def test_a_case_that_waits_as_long_as_others_did_before_they_went_on_is_open_and
     assert log(cut(WHOLE, 90))[90].rest == (SEND, PAY)  # begun on the last day
 
 
-def test_a_case_behind_its_usual_end_has_ended():
+def test_a_case_behind_its_usual_end_has_ended() -> None:
     found = log(cut(WHOLE, 90))
     assert found[10] == Continuation(1.0, ())
 
 
-def test_a_case_that_is_silent_far_beyond_every_wait_has_ended_where_it_stands():
+def test_a_case_that_is_silent_far_beyond_every_wait_has_ended_where_it_stands() -> None:
     left = [*WHOLE, [(OPEN, 0), (SEND, 1)]]  # never paid: silent for 110 days, and nobody paid later than after 10
     assert log(left)[-1] == Continuation(1.0, ())
 
 
-def test_no_event_no_time_to_come_and_one_case():
+def test_no_event_no_time_to_come_and_one_case() -> None:
     assert continuations([], []) == []
     assert log([[(OPEN, 1)]]) == [Continuation(1.0, ())]
     assert continuations([np.array([], int)], [np.array([], float)]) == [Continuation(1.0, ())]
 
 
-def test_the_share_that_ends_early_is_told_from_the_share_that_goes_on():
+def test_the_share_that_ends_early_is_told_from_the_share_that_goes_on() -> None:
     # Of every four cases one ends when it was sent; of those that are cut off half-way the estimate must not call that
     # the rule.
     cases = [case if n % 4 else case[:2] for n, case in enumerate(WHOLE * 3)]
@@ -60,13 +62,13 @@ def test_the_share_that_ends_early_is_told_from_the_share_that_goes_on():
     assert [f.p_ended for f in fresh] == pytest.approx([0.25] * 3, abs=0.1)
 
 
-def test_the_same_log_gives_the_same_continuations():
+def test_the_same_log_gives_the_same_continuations() -> None:
     assert log(cut(WHOLE, 50)) == log(cut(WHOLE, 50))
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 400)), max_size=6), max_size=40))
-def test_every_log_gives_probabilities_and_a_bounded_rest(cases):
+def test_every_log_gives_probabilities_and_a_bounded_rest(cases: list[Any]) -> None:
     ordered = [sorted(case, key=lambda event: event[1]) for case in cases]
     known = {a for case in cases for a, _ in case}
     for found in log(ordered):
@@ -75,7 +77,7 @@ def test_every_log_gives_probabilities_and_a_bounded_rest(cases):
         assert known.issuperset(found.rest)
 
 
-def test_a_log_that_holds_cases_by_their_end_begins_late():
+def test_a_log_that_holds_cases_by_their_end_begins_late() -> None:
     even = np.arange(100.0)
     assert not is_held_by_end(even, even + 30)
     # Closed in the last week: the log reaches back for years only where a case took years.

@@ -144,7 +144,8 @@ def test_the_order_of_the_rows_and_a_second_run_change_nothing() -> None:
 
 
 def test_no_case_at_all_and_no_failure_at_all() -> None:
-    none = estimated(Paths.of(*(np.zeros(0, np.int64) for _ in range(4)), 2), 2)
+    nothing = np.zeros(0, np.int64)
+    none = estimated(Paths.of(nothing, nothing, nothing, nothing, 2), 2)
     assert none.p.tolist() == pytest.approx([0.95, 0.95], abs=1e-6)
     assert all(0.5 < low < 0.95 < high <= 1 for low, high in zip(*none.p_range, strict=True))
     perfect = estimated(paths_of({(0, 1): (100, 100)}, 2), 2)

@@ -56,7 +56,7 @@ def enumerated(workflow: Workflow) -> tuple[dict[str, float], float]:
 
 
 @pytest.mark.long
-def test_equals_the_sum_over_all_outcomes_on_500_random_workflows():
+def test_equals_the_sum_over_all_outcomes_on_500_random_workflows() -> None:
     rng = random.Random(5)
     entangled = 0
     for _ in range(500):
@@ -81,18 +81,18 @@ def fan(width: int, prior: float, p: float, q: float) -> Workflow:
 
 
 @pytest.mark.parametrize("width", [2, 12, 60])
-def test_many_branches_of_one_input_have_a_closed_form(width):
+def test_many_branches_of_one_input_have_a_closed_form(width: int) -> None:
     bayesian_network = exact_success(fan(width, 0.9, 0.99, 0.95))
     assert bayesian_network.workflow == pytest.approx(0.9 * 0.99**width + 0.1 * 0.95**width, abs=1e-12)
 
 
-def test_both_answers_stand_side_by_side_only_where_they_differ():
+def test_both_answers_stand_side_by_side_only_where_they_differ() -> None:
     workflow = fan(2, 0.5, 1.0, 0.0)
     assert differences(workflow) == [Difference("out", 0.25, 0.5), Difference(None, 0.25, 0.5)]
     assert differences(fan(2, 1.0, 0.5, 0.5)) == []
 
 
-def test_outputs_of_one_uncertain_task_are_right_together():
+def test_outputs_of_one_uncertain_task_are_right_together() -> None:
     nodes = [
         InputNode("in", "In"),
         TaskNode("a", "a", "A", p=0.5),
@@ -112,7 +112,7 @@ def layers(width: int, depth: int) -> Workflow:
     return Workflow.of([InputNode("in", "In", 0.9), *tasks, OutputNode("out", "Out", 1.0)], edges)
 
 
-def test_a_long_ladder_is_done_and_a_wide_tangle_is_refused():
+def test_a_long_ladder_is_done_and_a_wide_tangle_is_refused() -> None:
     # A layer is all right with a = P(all of the layer before): x -> .95^2 a + .5^2 (1 - a).
     all_right = 0.9
     for _ in range(40):
@@ -149,14 +149,14 @@ def by_all_ancestors(workflow: Workflow) -> bool:
     return disjoint([above[n.id] for n in workflow.outputs])
 
 
-def test_forks_tell_the_same_as_all_ancestors_on_500_random_workflows():
+def test_forks_tell_the_same_as_all_ancestors_on_500_random_workflows() -> None:
     rng = random.Random(6)
     found = [(forks_say_exact(w), by_all_ancestors(w)) for w in (any_workflow(rng) for _ in range(500))]
     assert all(a == b for a, b in found)
     assert 50 < sum(a for a, _ in found) < 450
 
 
-def test_a_chain_of_10000_keeps_nothing_and_a_large_mesh_is_refused(monkeypatch):
+def test_a_chain_of_10000_keeps_nothing_and_a_large_mesh_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["in", *(f"t{i}" for i in range(10_000)), "out"]
     ends = InputNode("in", "In"), OutputNode("out", "Out", 1.0)
     tasks = [TaskNode(n, "t", "T", p=0.9999) for n in names[1:-1]]

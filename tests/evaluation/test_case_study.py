@@ -2,6 +2,8 @@
 figures.
 """
 
+from typing import Any
+
 import pytest
 
 from opus_pipelines.core.settings import Cost, Reward
@@ -65,7 +67,7 @@ def build(table: dict) -> Workflow:
     ],
     ids=["W1", "W2", "W3"],
 )
-def test_table_1(table, success, reward, cost, duration):
+def test_table_1(table: dict[str, Any], success: float, reward: float, cost: float, duration: int) -> None:
     result = evaluate(build(table), Cost(), Reward())
     assert round(result.success_probability, 4) == success
     assert round(result.reward_usd, 4) == reward

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +21,7 @@ def said(*tasks: Task) -> tuple[str, ...]:
     return statements(names, [t.description for t in tasks] + [next(iter(t.instructions.values())) for t in tasks])
 
 
-def test_names_stay_whole_and_texts_are_cut_into_sentences_each_once():
+def test_names_stay_whole_and_texts_are_cut_into_sentences_each_once() -> None:
     found = statements(["Pay out", ""], ["Open the account. Pay; note it!\nPay out", None, "Open the account."])
     assert found == ("Pay out", "Open the account.", "Pay;", "note it!")
 
@@ -37,13 +38,13 @@ def test_names_stay_whole_and_texts_are_cut_into_sentences_each_once():
         (("Approve payment", "payments", "file documents"), 1 - math.sqrt(1 / math.sqrt(2)) / 3),
     ],
 )
-def test_by_hand(statements, score):
+def test_by_hand(statements: tuple[Any, ...], score: float | None) -> None:
     assert mean_dissimilarity(statements) == (score if score is None else pytest.approx(score, abs=1e-12))
 
 
 @few
 @given(texts, st.randoms(use_true_random=False))
-def test_bounded_and_order_free(said, rng):
+def test_bounded_and_order_free(said: list[Any], rng: Any) -> None:
     score = mean_dissimilarity(tuple(said))
     shuffled = list(said)
     rng.shuffle(shuffled)
@@ -53,7 +54,7 @@ def test_bounded_and_order_free(said, rng):
 
 @few
 @given(st.frozensets(st.integers(0, 9), min_size=1), st.frozensets(st.integers(0, 9), min_size=1))
-def test_a_word_more_in_common_makes_two_statements_more_alike(first, second):
+def test_a_word_more_in_common_makes_two_statements_more_alike(first: frozenset[int], second: frozenset[int]) -> None:
     assert 0 <= word_similarity(first, second) <= 1
     assert word_similarity(first, first) == pytest.approx(1)
     assert word_similarity(first | {99}, second | {99}) >= word_similarity(first, second) - 1e-12
@@ -62,7 +63,7 @@ def test_a_word_more_in_common_makes_two_statements_more_alike(first, second):
 @pytest.mark.parametrize(
     "industry", [coding, insurance, payables], ids=lambda module: module.__name__.rsplit(".", 1)[1]
 )
-def test_two_tasks_of_the_sample_made_into_one_are_less_cohesive_than_they_are_apart(industry):
+def test_two_tasks_of_the_sample_made_into_one_are_less_cohesive_than_they_are_apart(industry: Any) -> None:
     """In squares, as (8) counts them: what the two give on average is below what they give as one."""
     pairs = list(itertools.combinations(industry.TASKS.values(), 2))
     worse = sum(

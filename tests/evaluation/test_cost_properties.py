@@ -2,7 +2,9 @@
 q.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -29,7 +31,7 @@ def cost(workflow: Workflow, price: Cost) -> float:
 
 
 @st.composite
-def pieces(draw, lanes_in: int = 1, lanes_out: int = 1, steady: bool = False) -> Workflow:
+def pieces(draw: Callable[..., Any], lanes_in: int = 1, lanes_out: int = 1, steady: bool = False) -> Workflow:
     """A workflow with that many typed inputs and outputs, every task below an input; `steady`: every task
     with p >= q.
     """
@@ -88,7 +90,7 @@ def lanes(*hours: float) -> Workflow:
 
 @few
 @given(pieces(), prices, weight)
-def test_non_triviality_and_implementation_sensitivity(workflow, price, more):
+def test_non_triviality_and_implementation_sensitivity(workflow: Workflow, price: Cost, more: int) -> None:
     dearer = changed(workflow, "t0", cost_usd=workflow.by_id["t0"].cost_usd + more)
     assert (dearer.inputs, dearer.outputs, dearer.edges) == (workflow.inputs, workflow.outputs, workflow.edges)
     assert cost(dearer, price) == pytest.approx(cost(workflow, price) + more)
@@ -96,7 +98,7 @@ def test_non_triviality_and_implementation_sensitivity(workflow, price, more):
 
 @few
 @given(pieces(2, 2), prices, st.randoms(use_true_random=False))
-def test_cost_invariance(workflow, price, rng):
+def test_cost_invariance(workflow: Workflow, price: Cost, rng: Any) -> None:
     nodes = [replace(n, id=f"{rng.random()} {n.id}") for n in workflow.nodes]
     names = {old.id: new.id for old, new in zip(workflow.nodes, nodes, strict=True)}
     edges = [(names[u], names[v]) for u, v in workflow.edges]
@@ -107,24 +109,26 @@ def test_cost_invariance(workflow, price, rng):
 
 @few
 @given(pieces(2, 2), pieces(1, 2), prices)
-def test_parallel_sub_additivity_and_commutativity(first, second, price):
+def test_parallel_sub_additivity_and_commutativity(first: Workflow, second: Workflow, price: Cost) -> None:
     assert cost(parallel(first, second), price) <= cost(first, price) + cost(second, price) + 1e-9
     assert cost(parallel(first, second), price) == pytest.approx(cost(parallel(second, first), price))
 
 
 @few
 @given(pieces(2, 1), pieces(1, 2), prices)
-def test_sequential_sub_additivity_over_one_lane(first, second, price):
+def test_sequential_sub_additivity_over_one_lane(first: Workflow, second: Workflow, price: Cost) -> None:
     assert cost(sequential(first, second), price) <= cost(first, price) + cost(second, price) + 1e-9
 
 
 @few
 @given(pieces(2, 2), pieces(2, 2), unheld)
-def test_sequential_sub_additivity_over_several_lanes_where_holding_is_free(first, second, price):
+def test_sequential_sub_additivity_over_several_lanes_where_holding_is_free(
+    first: Workflow, second: Workflow, price: Cost
+) -> None:
     assert cost(sequential(first, second), price) <= cost(first, price) + cost(second, price) + 1e-9
 
 
-def test_sequential_sub_additivity_fails_over_several_lanes_where_holding_costs():
+def test_sequential_sub_additivity_fails_over_several_lanes_where_holding_costs() -> None:
     """Spec A5 (D) says peaks of a composition stay below their sum; a lane that comes late can make two tasks of the
     second meet.
     """
@@ -145,7 +149,7 @@ def test_sequential_sub_additivity_fails_over_several_lanes_where_holding_costs(
 
 @few
 @given(weight, weight, prices)
-def test_context_sensitivity(held, hours, price):
+def test_context_sensitivity(held: int, hours: int, price: Cost) -> None:
     """Two that cost the same; after them one that holds memory: what the first holds anyway is not paid twice."""
     holds = line(duration_ms=HOUR * hours, memory_gb=held)
     pays = line(duration_ms=HOUR * hours, cost_usd=held * price.usd_per_gb_held)
@@ -166,7 +170,7 @@ def barrier() -> Workflow:
 
 @few
 @given(weight, weight, prices)
-def test_order_sensitivity(short, longer, price):
+def test_order_sensitivity(short: int, longer: int, price: Cost) -> None:
     """Lanes (s, s+l) and (s+l, s): waiting between them costs the longer twice, waiting before them does not."""
     one, two = lanes(short, short + longer), lanes(short + longer, short)
     between = cost(sequential(sequential(one, barrier()), two), price)
@@ -176,7 +180,7 @@ def test_order_sensitivity(short, longer, price):
 
 @few
 @given(pieces(2, 2), pieces(2, 2))
-def test_where_only_consumption_costs_the_cost_is_additive(first, second):
+def test_where_only_consumption_costs_the_cost_is_additive(first: Workflow, second: Workflow) -> None:
     whole = pytest.approx(cost(first, Cost()) + cost(second, Cost()))
     assert cost(parallel(first, second), Cost()) == whole
     assert cost(sequential(first, second), Cost()) == whole
@@ -185,7 +189,7 @@ def test_where_only_consumption_costs_the_cost_is_additive(first, second):
 @pytest.mark.long
 @few
 @given(pieces(2, 2), pieces(2, 2))
-def test_duration_of_compositions(first, second):
+def test_duration_of_compositions(first: Any, second: Any) -> None:
     one, two, beside, after = (
         evaluate(w, Cost(), Reward()) for w in (first, second, parallel(first, second), sequential(first, second))
     )
@@ -197,7 +201,7 @@ def test_duration_of_compositions(first, second):
 
 @few
 @given(pieces(2, 1), pieces(1, 2), st.sampled_from([exact_success, product_success]))
-def test_success_of_compositions(first, second, inferred):
+def test_success_of_compositions(first: Workflow, second: Workflow, inferred: Callable[..., Any]) -> None:
     """Beside each other they succeed independently; after each other the first's success is the second's prior."""
     one, two = inferred(first).workflow, inferred(second).workflow
     assert inferred(parallel(first, second)).workflow == pytest.approx(one * two, abs=1e-12)
@@ -208,7 +212,9 @@ def test_success_of_compositions(first, second, inferred):
 
 @few
 @given(pieces(2, 2, steady=True), share, st.data(), st.sampled_from([exact_success, product_success]))
-def test_where_p_is_at_least_q_nothing_gets_worse_when_something_gets_better(workflow, better, data, inferred):
+def test_where_p_is_at_least_q_nothing_gets_worse_when_something_gets_better(
+    workflow: Workflow, better: float, data: Any, inferred: Callable[..., Any]
+) -> None:
     node = data.draw(st.sampled_from([*workflow.inputs, *workflow.tasks]))
     name = "prior" if isinstance(node, InputNode) else data.draw(st.sampled_from(["p", "q"]))
     top = node.p if name == "q" else 1.0
@@ -219,6 +225,6 @@ def test_where_p_is_at_least_q_nothing_gets_worse_when_something_gets_better(wor
 
 
 @pytest.mark.parametrize("inferred", [exact_success, product_success])
-def test_where_q_exceeds_p_something_better_makes_it_worse(inferred):
+def test_where_q_exceeds_p_something_better_makes_it_worse(inferred: Callable[..., Any]) -> None:
     worse, better = (inferred(changed(line(p=0.2, q=0.9), "in", prior=prior)).workflow for prior in (0.1, 0.8))
     assert worse > better

@@ -2,6 +2,8 @@
 
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +23,7 @@ amount = st.one_of(st.just(0.0), st.floats(1e-6, 1e4))
 
 
 @st.composite
-def workflows(draw) -> Workflow:
+def workflows(draw: Callable[..., Any]) -> Workflow:
     n = draw(st.integers(1, 7))
     names = ["in", *(f"t{i}" for i in range(n))]
     part = st.one_of(st.none(), amount)
@@ -56,7 +58,7 @@ def longest(workflow: Workflow, node: str) -> float:
 
 @settings(max_examples=120, deadline=None)
 @given(workflows())
-def test_laws(workflow):
+def test_laws(workflow: Workflow) -> None:
     result = evaluate(workflow, PRICES, Reward())
     assert all(0 <= p <= 1 for p in result.success.values())
     assert 0 <= result.success_probability <= 1
@@ -78,7 +80,7 @@ def test_laws(workflow):
 
 @settings(max_examples=120, deadline=None)
 @given(workflows())
-def test_peaks_equal_the_largest_sum_over_active_sets(workflow):
+def test_peaks_equal_the_largest_sum_over_active_sets(workflow: Workflow) -> None:
     times = schedule(workflow)
     active = [
         [t for t in workflow.tasks if times.start_ms[t.id] <= at < times.finish_ms[t.id]]
@@ -90,7 +92,7 @@ def test_peaks_equal_the_largest_sum_over_active_sets(workflow):
 
 @settings(max_examples=60, deadline=None)
 @given(share, st.lists(st.tuples(share, share), min_size=1, max_size=12))
-def test_a_chain_has_a_closed_form(prior, figures):
+def test_a_chain_has_a_closed_form(prior: float, figures: list[Any]) -> None:
     names = [f"t{i:02}" for i in range(len(figures))]
     tasks = [TaskNode(n, n, n, p=p, q=q) for n, (p, q) in zip(names, figures, strict=True)]
     steps = itertools.pairwise(["in", *names, "out"])
@@ -116,7 +118,7 @@ def diamond(prior: float, p: float) -> Workflow:
     return Workflow.of(nodes, [("in", "a"), ("in", "b"), ("a", "c"), ("b", "c"), ("c", "out")])
 
 
-def test_parallel_tasks_by_hand():
+def test_parallel_tasks_by_hand() -> None:
     result = evaluate(diamond(1.0, 0.5), PRICES, Reward())
     assert result.success == {"in": 1.0, "a": 0.5, "b": 0.5, "c": 0.125, "out": 0.125}
     assert result.start_ms == {"in": 0, "a": 0, "b": 0, "c": 5, "out": 10}
@@ -126,7 +128,7 @@ def test_parallel_tasks_by_hand():
     assert result.reward_usd == pytest.approx(1.25 - 3.00001)
 
 
-def test_exact_inference_is_used_where_the_settings_say_so():
+def test_exact_inference_is_used_where_the_settings_say_so() -> None:
     shared = diamond(0.5, 0.5)
     assert differences(shared)
     product, exact = (evaluate(shared, Cost(), Reward(inference=way)) for way in ("product", "exact"))
@@ -137,13 +139,13 @@ def test_exact_inference_is_used_where_the_settings_say_so():
 
 
 @pytest.mark.parametrize("prior", [0.0, 1.0])
-def test_where_the_product_is_exact_both_say_the_same(prior):
+def test_where_the_product_is_exact_both_say_the_same(prior: float) -> None:
     workflow = diamond(prior, 0.3)
     assert differences(workflow) == []
     assert evaluate(workflow, PRICES, Reward(inference="exact")) == evaluate(workflow, PRICES, Reward())
 
 
-def test_two_outputs_of_one_uncertain_task_are_not_independent():
+def test_two_outputs_of_one_uncertain_task_are_not_independent() -> None:
     nodes = [
         InputNode("in", "In"),
         TaskNode("a", "a", "A", p=0.5),
@@ -169,11 +171,11 @@ def test_two_outputs_of_one_uncertain_task_are_not_independent():
         ((0.0, None, None, None, "human"), (0, 0, 0)),
     ],
 )
-def test_cost_by_who_consumed_it(arguments, parts):
+def test_cost_by_who_consumed_it(arguments: tuple[Any, ...], parts: tuple[int, ...]) -> None:
     assert split_cost(*arguments) == parts
 
 
-def test_without_a_stated_gain_there_is_no_reward_and_success_is_what_counts():
+def test_without_a_stated_gain_there_is_no_reward_and_success_is_what_counts() -> None:
     stated = diamond(1.0, 0.5)
     unstated = Workflow.of([*stated.nodes[:-1], OutputNode("out", "Out", None)], stated.edges)
     result, other = evaluate(unstated, PRICES, Reward()), evaluate(stated, PRICES, Reward())

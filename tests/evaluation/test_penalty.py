@@ -1,6 +1,8 @@
 """EVAL (8)-(10): the printed figures of spec A6, bounds, the complement, refusals."""
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -30,7 +32,7 @@ def workflow(n: int) -> Workflow:
     ],
     ids=["W1", "W2", "W3"],
 )
-def test_the_printed_penalties_follow_from_the_printed_cip_and_sip(first, second, printed):
+def test_the_printed_penalties_follow_from_the_printed_cip_and_sip(first: float, second: float, printed: float) -> None:
     assert (
         joint_penalty(first - 5e-5, second - 5e-5) - 5e-5
         <= printed
@@ -48,7 +50,9 @@ def test_the_printed_penalties_follow_from_the_printed_cip_and_sip(first, second
     ],
     ids=["W1", "W2", "W3"],
 )
-def test_the_fitted_scores_give_table_1(coupling, observability, first, second, joint):
+def test_the_fitted_scores_give_table_1(
+    coupling: list[float], observability: list[float], first: float, second: float, joint: float
+) -> None:
     scores = {
         f"t{i}": Scores.of(coupling=c, observability=o)
         for i, (c, o) in enumerate(zip(coupling, observability, strict=True))
@@ -58,7 +62,7 @@ def test_the_fitted_scores_give_table_1(coupling, observability, first, second, 
 
 
 @given(st.lists(free, max_size=8), share, share, share)
-def test_bounds_of_free_scores(scores, alpha, beta, lambda_):
+def test_bounds_of_free_scores(scores: list[Any], alpha: float, beta: float, lambda_: float) -> None:
     weights = Reward(alpha=alpha, beta=beta, **{"lambda": lambda_})
     found = penalties(workflow(len(scores)), {f"t{i}": s for i, s in enumerate(scores)}, weights)
     assert 0 <= found.cip <= 1
@@ -68,7 +72,7 @@ def test_bounds_of_free_scores(scores, alpha, beta, lambda_):
 
 
 @given(st.lists(st.tuples(share, share), min_size=1, max_size=8), share)
-def test_under_the_complement(pairs, weight):
+def test_under_the_complement(pairs: list[Any], weight: float) -> None:
     scores = [Scores.of(cohesion=1 - coupling, hygiene=h) for coupling, h in pairs]
     square = sum((s.coupling - weight) ** 2 for s in scores) / len(scores)
     assert cip(scores, weight) == pytest.approx(weight * (1 - weight) + square)
@@ -77,13 +81,13 @@ def test_under_the_complement(pairs, weight):
 
 
 @given(free, share, st.sampled_from(["cohesion", "coupling", "observability", "hygiene"]))
-def test_a_worse_score_never_lowers_the_penalty(scores, worse, name):
+def test_a_worse_score_never_lowers_the_penalty(scores: Scores, worse: float, name: str) -> None:
     better = min(getattr(scores, name), worse)
     lower, higher = ({"t0": Scores(**{**vars(scores), name: x})} for x in (better, max(getattr(scores, name), worse)))
     assert penalties(workflow(1), lower, Reward()).penalty <= penalties(workflow(1), higher, Reward()).penalty + 1e-12
 
 
-def test_each_weight_weighs_its_own_pair():
+def test_each_weight_weighs_its_own_pair() -> None:
     scores = {"t0": Scores(1.0, 0.0, 0.0, 1.0), "t1": Scores(0.5, 0.0, 0.0, 0.5)}
     found = penalties(workflow(2), scores, Reward(alpha=0.8, beta=0.2, **{"lambda": 0.25}))
     assert (found.cip, found.sip) == pytest.approx((0.8 * 0.625, 0.8 * 0.625))
@@ -93,13 +97,13 @@ def test_each_weight_weighs_its_own_pair():
     assert found.penalty == pytest.approx((0.25 * 0.25 + 0.75 * 0.16) ** 0.5)
 
 
-def test_best_and_worst():
+def test_best_and_worst() -> None:
     for extreme in (0.0, 1.0):
         found = penalties(workflow(2), {f"t{i}": Scores(*[extreme] * 4) for i in range(2)}, Reward())
         assert (found.cip, found.sip, found.penalty) == (extreme,) * 3
 
 
-def test_an_absent_score_is_the_others_complement_and_a_given_one_stays():
+def test_an_absent_score_is_the_others_complement_and_a_given_one_stays() -> None:
     assert Scores.of(coupling=0.25, hygiene=0.75) == Scores(0.75, 0.25, 0.25, 0.75)
     assert Scores.of(cohesion=0.25, coupling=0.25, observability=0.0) == Scores(0.25, 0.25, 0.0, 1.0)
 
@@ -112,6 +116,6 @@ def test_an_absent_score_is_the_others_complement_and_a_given_one_stays():
         (lambda: penalties(workflow(3), {"t1": Scores(0, 0, 0, 0)}, Reward()), "no scores for 't0', 't2'"),
     ],
 )
-def test_refusals(make, complaint):
+def test_refusals(make: Callable[..., Any], complaint: str) -> None:
     with pytest.raises(WorkflowError, match=complaint):
         make()

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
 from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.evaluation import bayesian_network
-from opus_pipelines.evaluation.case_study import GAINS_USD, TABLE_1, case_study, figure, turning_gain_usd
+from opus_pipelines.evaluation.case_study import GAINS_USD, TABLE_1, Row, case_study, figure, turning_gain_usd
 from opus_pipelines.evaluation.penalty import Scores
 from opus_pipelines.evaluation.score import incomparability_reasons, ranked, score
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
@@ -20,13 +21,13 @@ def chain(*tasks: TaskNode, gain: float = 10.0, prior: float = 1.0) -> Workflow:
     return Workflow.of([*ends, *tasks], pairwise(nodes))
 
 
-def scored(title: str, workflow: Workflow, penalty: float | None = None):
+def scored(title: str, workflow: Workflow, penalty: float | None = None) -> Any:
     scores = {t.id: Scores(penalty, penalty, penalty, penalty) for t in workflow.tasks} if penalty is not None else {}
     return score(title, workflow, scores, Cost(), Reward())
 
 
 @pytest.mark.parametrize("row", TABLE_1, ids=lambda row: row.name)
-def test_table_1_of_the_paper(row) -> None:
+def test_table_1_of_the_paper(row: Row) -> None:
     for found, printed in zip(case_study(), row.printed, strict=True):
         if printed is not None:
             assert round(figure(found, row.name), row.digits) == printed
@@ -99,7 +100,9 @@ def test_further_resources_are_consumed_and_held_by_name() -> None:
         score("w", side_by_side, {}, Cost(), Reward())
 
 
-def test_where_exact_inference_takes_too_much_the_workflow_is_scored_all_the_same(monkeypatch) -> None:
+def test_where_exact_inference_takes_too_much_the_workflow_is_scored_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     tasks = [TaskNode(i, i, i, p=0.9) for i in ("a", "b", "c")]
     ends = InputNode("in", "Request"), OutputNode("out", "Answer", 1.0)
     crossing = Workflow.of([*ends, *tasks], [("in", "a"), ("a", "b"), ("a", "c"), ("b", "out"), ("c", "out")])

@@ -1,7 +1,9 @@
 """Coupling, Observability and Hygiene of tasks in small workflows by hand, and what a change does to them."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -45,7 +47,7 @@ def column(found: dict[str, Scores], name: str) -> dict[str, float]:
     return {node: pytest.approx(getattr(s, name)) for node, s in found.items()}
 
 
-def test_coupling_is_the_mean_of_the_shares_that_cross():
+def test_coupling_is_the_mean_of_the_shares_that_cross() -> None:
     """read: history 1/4, no neighbour, no flow crosses; match: one of two neighbours, `order` from nobody and `match`
     to pay, of three.
     """
@@ -53,7 +55,7 @@ def test_coupling_is_the_mean_of_the_shares_that_cross():
     assert column(scores(read=READ, match=MATCH, pay=PAY), "coupling") == expected
 
 
-def test_where_no_community_is_known_coupling_is_what_cohesion_leaves():
+def test_where_no_community_is_known_coupling_is_what_cohesion_leaves() -> None:
     lost = replace(READ, community=None, leaving=None, statements=("read invoices", "read orders"))
     found = scores(read=lost)["read"]
     assert found.coupling == 1 - found.cohesion
@@ -65,7 +67,7 @@ def test_where_no_community_is_known_coupling_is_what_cohesion_leaves():
     )
 
 
-def test_observability_is_what_leaves_no_trace():
+def test_observability_is_what_leaves_no_trace() -> None:
     """read is looked at by match (it q half), pay by nobody; match by pay, which q a fifth."""
     expected = {
         "read": 1 - (1 + 0.5 + 1 + 0.5) / 4,
@@ -75,7 +77,7 @@ def test_observability_is_what_leaves_no_trace():
     assert column(scores(read=READ, match=MATCH, pay=PAY), "observability") == expected
 
 
-def test_a_review_after_a_task_lowers_its_observability_score():
+def test_a_review_after_a_task_lowers_its_observability_score() -> None:
     plain, reviewed = scores(read=READ, match=MATCH, pay=PAY), scores(read=READ, again=REVIEW, match=MATCH, pay=PAY)
     assert reviewed["read"].observability == pytest.approx(1 - (1 + 0.5 + 1 + 1) / 4)
     assert reviewed["read"].observability < plain["read"].observability
@@ -84,19 +86,19 @@ def test_a_review_after_a_task_lowers_its_observability_score():
     }
 
 
-def test_a_review_belongs_to_what_it_reviews_and_what_it_reviews_still_goes_to_the_client():
+def test_a_review_belongs_to_what_it_reviews_and_what_it_reviews_still_goes_to_the_client() -> None:
     found = scores(read=READ, pay=PAY, again=REVIEW)
     assert found["pay"].hygiene == 0
     assert found["again"].coupling == 0
     assert scores(read=READ, again=REVIEW, pay=PAY)["pay"].coupling == pytest.approx((1 + 1 + 1) / 3)
 
 
-def test_hygiene_is_the_share_of_what_should_not_be_emitted():
+def test_hygiene_is_the_share_of_what_should_not_be_emitted() -> None:
     """read leaves `scan` to nobody; what pay leaves goes to the client."""
     assert column(scores(read=READ, match=MATCH, pay=PAY), "hygiene") == {"read": 0.5, "match": 0, "pay": 0}
 
 
-def test_a_task_that_emits_the_document_is_worse_than_one_that_emits_the_field():
+def test_a_task_that_emits_the_document_is_worse_than_one_that_emits_the_field() -> None:
     takes = TaskFacts(inputs=("invoice total",))
     field = scores(read=replace(READ, outputs=("invoice total",)), pay=takes)["read"].hygiene
     whole = scores(read=replace(READ, outputs=("invoice",)), pay=takes)["read"].hygiene
@@ -109,7 +111,7 @@ def test_a_task_that_emits_the_document_is_worse_than_one_that_emits_the_field()
     assert scores(read=replace(READ, outputs=("invo",)), pay=takes)["read"].hygiene == 1
 
 
-def test_what_others_emit_again_and_what_is_private_is_counted():
+def test_what_others_emit_again_and_what_is_private_is_counted() -> None:
     twice = scores(
         read=READ, match=replace(MATCH, outputs=("match", "fields")), pay=replace(PAY, inputs=("match", "fields"))
     )
@@ -119,7 +121,7 @@ def test_what_others_emit_again_and_what_is_private_is_counted():
     assert scores(pay=private)["pay"].hygiene == 0.5
 
 
-def test_where_no_data_is_named_hygiene_is_what_observability_leaves():
+def test_where_no_data_is_named_hygiene_is_what_observability_leaves() -> None:
     mute = TaskFacts(("read the invoice",), outcomes=1.0, figures=1.0)
     found = scores(read=mute, pay=mute)["read"]
     assert (found.observability, found.hygiene) == (0.5, 0.5)
@@ -146,7 +148,7 @@ some_facts = st.builds(
 
 
 @st.composite
-def worlds(draw) -> tuple[Workflow, dict[str, TaskFacts]]:
+def worlds(draw: Callable[..., Any]) -> tuple[Workflow, dict[str, TaskFacts]]:
     n = draw(st.integers(1, 6))
     ids = [f"t{k}" for k in range(n)]
     edges = [(u, v) for k, v in enumerate(ids) for u in ids[:k] if draw(st.booleans())]
@@ -161,7 +163,7 @@ def worlds(draw) -> tuple[Workflow, dict[str, TaskFacts]]:
 
 @few
 @given(worlds(), st.randoms(use_true_random=False))
-def test_scores_are_bounded_and_free_of_the_order_of_nodes_and_of_names(world, rng):
+def test_scores_are_bounded_and_free_of_the_order_of_nodes_and_of_names(world: tuple[Any, ...], rng: Any) -> None:
     workflow, facts = world
     found = measure(workflow, facts, RULES_IN_FORCE)
     assert found.keys() == facts.keys()
@@ -180,7 +182,7 @@ def test_scores_are_bounded_and_free_of_the_order_of_nodes_and_of_names(world, r
 
 @few
 @given(worlds(), st.data())
-def test_a_better_trace_and_less_that_leaves_never_make_a_score_worse(world, data):
+def test_a_better_trace_and_less_that_leaves_never_make_a_score_worse(world: tuple[Any, ...], data: Any) -> None:
     workflow, facts = world
     node = data.draw(st.sampled_from(sorted(facts)))
     own = facts[node]
@@ -196,7 +198,7 @@ def test_a_better_trace_and_less_that_leaves_never_make_a_score_worse(world, dat
 
 @few
 @given(worlds(), st.data())
-def test_emitting_something_private_never_makes_hygiene_better(world, data):
+def test_emitting_something_private_never_makes_hygiene_better(world: tuple[Any, ...], data: Any) -> None:
     workflow, facts = world
     own = facts[data.draw(st.sampled_from(sorted(facts)))]
     node = next(n for n, f in facts.items() if f is own)

@@ -1,5 +1,8 @@
 """What the settings may put in a rule's place, and what they are refused."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from opus_pipelines.core.errors import SettingsError
@@ -15,11 +18,11 @@ PAY = Workflow.of(
 )
 
 
-def measured(**rules) -> Scores:
+def measured(**rules: Any) -> Scores:
     return measure(PAY, {"t": FACTS}, parse(ScoreRules, rules, "settings"))["t"]
 
 
-def test_the_rules_by_default():
+def test_the_rules_by_default() -> None:
     assert measured() == Scores(cohesion=1.0, coupling=0.25, observability=0.25, hygiene=0.0)
     assert set(RULES) == {getattr(ScoreRules(), name) for name in ("cohesion", "coupling", "observability", "hygiene")}
 
@@ -38,7 +41,7 @@ def test_the_rules_by_default():
         ({"tasks": {"Another": {"coupling": 0.1}}}, Scores(1.0, 0.25, 0.25, 0.0)),
     ],
 )
-def test_what_the_settings_put_in_their_place(rules, scores):
+def test_what_the_settings_put_in_their_place(rules: dict[str, Any], scores: Scores) -> None:
     assert measured(**rules) == scores
 
 
@@ -54,12 +57,12 @@ def test_what_the_settings_put_in_their_place(rules, scores):
         ({"tasks": {"Pay": {"hygiene": -1}}}, "tasks.Pay.hygiene: Input should be greater than or equal to 0"),
     ],
 )
-def test_refusals(rules, complaint):
+def test_refusals(rules: dict[str, Any], complaint: str) -> None:
     with pytest.raises(SettingsError, match=complaint):
         measured(**rules)
 
 
-def test_settings_come_from_a_file_and_from_the_environment(tmp_path):
+def test_settings_come_from_a_file_and_from_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "opus.toml"
     file.write_text('[scores]\ncoupling = "complement"\n[scores.tasks."Pay out"]\nhygiene = 0.25\n')
     found = load(file, {"OPUS_SCORES_HYGIENE": "0.5"}).scores

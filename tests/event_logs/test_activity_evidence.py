@@ -1,6 +1,8 @@
 """Counts per activity, from implementations as the lake has them; parts add up to the whole."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pyarrow.compute as pc
 import pytest
@@ -16,11 +18,11 @@ START = datetime(2024, 1, 1, 9, 30, 15, tzinfo=UTC)
 MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def step(key, hours=0.0, actor="Ann", **more):
+def step(key: str, hours: float = 0.0, actor: str | None = "Ann", **more: Any) -> Any:
     return {"task_key": key, "started_at": START + timedelta(hours=hours), "ended_at": None, "actor": actor, **more}
 
 
-def case(number, *steps, **more):
+def case(number: int, *steps: Any, **more: Any) -> Any:
     return {
         "implementation_id": f"i{number}",
         "kind": "executed",
@@ -47,12 +49,12 @@ CASES = [
 ]
 
 
-def read(cases, folder):
+def read(cases: list[Any], folder: Path) -> Any:
     write_table(IMPLEMENTATIONS, table_of(IMPLEMENTATIONS, cases), folder)
     return by_activity(evidence_of(folder))
 
 
-def test_what_is_counted(tmp_path) -> None:
+def test_what_is_counted(tmp_path: Path) -> None:
     found, whole = read(CASES, tmp_path)
     assert whole == Evidence(cases=13, cases_known=2, cases_succeeded=1)
     assert found == {
@@ -90,7 +92,7 @@ def test_what_is_counted(tmp_path) -> None:
     assert activity_names(tmp_path) == ["end trip", "reject", "submit"]
 
 
-def test_no_cases(tmp_path) -> None:
+def test_no_cases(tmp_path: Path) -> None:
     assert read([], tmp_path) == ({}, Evidence())
 
 
@@ -104,7 +106,7 @@ HISTORY = st.lists(
 
 @pytest.mark.long
 @given(HISTORY, st.integers(0, 8))
-def test_parts_add_up_to_the_whole(history, cut) -> None:
+def test_parts_add_up_to_the_whole(history: Any, cut: Any) -> None:
     cases = [case(i, *s, success=ok, weight=w, industry=industry) for i, (s, ok, w, industry) in enumerate(history)]
     table = table_of(IMPLEMENTATIONS, cases)
     counted = lambda part: [_counted(batch) for batch in part.combine_chunks().to_batches()]

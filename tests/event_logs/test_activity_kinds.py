@@ -1,6 +1,7 @@
 """Work steps, events and outcomes are told apart by evidence; what is not sure is a step."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -170,7 +171,7 @@ def test_every_name_and_count_has_a_kind(name: str, counts: Evidence, rest: Evid
     st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xy"), st.integers(1, 5), KIND), max_size=6),
     st.randoms(),
 )
-def test_the_order_of_sources_changes_nothing(rows, random) -> None:
+def test_the_order_of_sources_changes_nothing(rows: list[Any], random: Any) -> None:
     rows = list({row[:2]: row for row in rows}.values())
     shuffled = rows[:]
     random.shuffle(shuffled)

@@ -5,6 +5,7 @@ import pytest
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.settings import parse
 from opus_pipelines.event_logs.source_settings import SourceSettings
+from tests.history_fixtures import Bench
 
 LOG = "case_id,activity,timestamp\n1,Submit,2024-01-01T09:00:01Z\n1,End trip,2024-01-02T00:00:00Z\n"
 
@@ -22,7 +23,7 @@ def test_one_activity_has_one_kind() -> None:
         parse(SourceSettings, {"activities": {"event": ["End trip"], "step": ["End trip"]}}, "source.toml")
 
 
-def test_a_misspelled_activity_is_reported_and_other_sources_are_read(bench) -> None:
+def test_a_misspelled_activity_is_reported_and_other_sources_are_read(bench: Bench) -> None:
     bench.put("a/source.toml", '[activities]\nevent = ["End tripp", "Submit"]\n')
     bench.put("a/log.csv", LOG)
     bench.put("b/source.toml", '[activities]\nevent = ["End trip"]\n')

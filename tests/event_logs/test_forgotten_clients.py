@@ -1,6 +1,7 @@
 """Forgotten clients: what is kept of them, and what readers leave out."""
 
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from opus_pipelines.core.errors import LakeError
 from opus_pipelines.event_logs.forgotten_clients import WITHHELD, Forgotten, private_key
 from opus_pipelines.ingestion.plan import plan_history
 from opus_pipelines.lake.layout import Lake
+from tests.history_fixtures import Bench
 
 TWO = (
     "case,activity,time,client\n1,A,2026-01-01T00:00:00Z,Acme\n2,A,2026-01-01T00:00:00Z,Bolt\n2,B,2026-01-02T00:00:00Z,Bolt\n"
@@ -22,7 +24,7 @@ def forget(lake: Lake, client: str, *sources: str) -> Forgotten:
     return Forgotten.of(lake)
 
 
-def test_the_key_is_made_once_and_only_its_owner_reads_it(tmp_path) -> None:
+def test_the_key_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     key = private_key(lake)
     assert len(key) == 32
@@ -30,7 +32,7 @@ def test_the_key_is_made_once_and_only_its_owner_reads_it(tmp_path) -> None:
     assert stat.S_IMODE((lake.kept / "private.key").stat().st_mode) == 0o600
 
 
-def test_names_are_kept_as_keyed_hashes_only(tmp_path) -> None:
+def test_names_are_kept_as_keyed_hashes_only(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     forgotten = forget(lake, "Acme Bank", "acme_claims")
     kept = (lake.kept / "forgotten.json").read_text().lower()
@@ -39,7 +41,7 @@ def test_names_are_kept_as_keyed_hashes_only(tmp_path) -> None:
     assert not Forgotten(b"another key", forgotten.clients).holds("Acme Bank")
 
 
-def test_without_the_key_nobody_can_tell_and_that_is_said(tmp_path) -> None:
+def test_without_the_key_nobody_can_tell_and_that_is_said(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     forget(lake, "Acme")
     (lake.kept / "private.key").unlink()
@@ -47,7 +49,7 @@ def test_without_the_key_nobody_can_tell_and_that_is_said(tmp_path) -> None:
         Forgotten.of(lake)
 
 
-def test_only_the_sources_that_hold_a_forgotten_client_are_read_again(bench) -> None:
+def test_only_the_sources_that_hold_a_forgotten_client_are_read_again(bench: Bench) -> None:
     bench.put("two/log.csv", TWO)
     bench.put("two/source.toml", COLUMNS)
     bench.put("one/log.csv", TWO.replace("Bolt", "Cray").replace("Acme", "Cray"))
@@ -66,7 +68,7 @@ def test_only_the_sources_that_hold_a_forgotten_client_are_read_again(bench) -> 
     assert [s.status for s in bench.read().sources] == ["unchanged", "unchanged"]
 
 
-def test_a_source_that_is_found_to_hold_one_later_has_the_same_content_every_night(bench) -> None:
+def test_a_source_that_is_found_to_hold_one_later_has_the_same_content_every_night(bench: Bench) -> None:
     forget(bench.lake, "Acme")
     bench.put("two/log.csv", TWO)
     bench.put("two/source.toml", COLUMNS)
@@ -78,7 +80,7 @@ def test_a_source_that_is_found_to_hold_one_later_has_the_same_content_every_nig
     assert {r["reason_code"] for r in rejects} == {"no_activity"}
 
 
-def test_a_client_whose_every_record_is_rejected_leaves_no_text(bench) -> None:
+def test_a_client_whose_every_record_is_rejected_leaves_no_text(bench: Bench) -> None:
     forget(bench.lake, "Acme")
     bench.put("two/log.csv", TWO.replace("1,A,2026", "1,A,x2026"))
     bench.put("two/source.toml", COLUMNS)
@@ -86,7 +88,7 @@ def test_a_client_whose_every_record_is_rejected_leaves_no_text(bench) -> None:
     assert {r["record"] for r in bench.rejects()} == {WITHHELD}
 
 
-def test_a_source_that_is_the_clients_alone_is_not_read(bench) -> None:
+def test_a_source_that_is_the_clients_alone_is_not_read(bench: Bench) -> None:
     bench.put("acme/log.csv", TWO)
     bench.put("acme/source.toml", 'client = "Acme"\n' + COLUMNS.replace('client = "client"\n', ""))
     bench.read()
@@ -96,7 +98,7 @@ def test_a_source_that_is_the_clients_alone_is_not_read(bench) -> None:
     assert (state.sources, [row["status"] for row in state.files], state.failed) == ([], ["gone"], [])
 
 
-def test_undone_it_is_read_again(bench) -> None:
+def test_undone_it_is_read_again(bench: Bench) -> None:
     bench.put("two/log.csv", TWO)
     bench.put("two/source.toml", COLUMNS)
     before = bench.read().sources[0].content
@@ -107,7 +109,7 @@ def test_undone_it_is_read_again(bench) -> None:
     assert set(bench.cases("two")) == {"1", "2"}
 
 
-def test_a_file_named_by_an_address_stands_under_its_keyed_hash(bench) -> None:
+def test_a_file_named_by_an_address_stands_under_its_keyed_hash(bench: Bench) -> None:
     bench.put("two/jan@x.nl/log.csv", TWO)
     bench.put("two/source.toml", COLUMNS)
     assert "jan" not in plan_history(bench.history)[0].files[0].path
@@ -125,6 +127,6 @@ def test_a_file_named_by_an_address_stands_under_its_keyed_hash(bench) -> None:
         ("", set()),
     ],
 )
-def test_a_rejected_record_tells_whose_it_is_by_its_values(tmp_path, record: str, found: set[str]) -> None:
+def test_a_rejected_record_tells_whose_it_is_by_its_values(tmp_path: Path, record: str, found: set[str]) -> None:
     forget(Lake(tmp_path), "Acme")
     assert forget(Lake(tmp_path), "Smith, Jones & Co").names_in(record) == found

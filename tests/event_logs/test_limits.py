@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,11 +12,12 @@ import pytest
 from opus_pipelines.event_logs import files, records
 from opus_pipelines.event_logs.values import BadValueError
 from opus_pipelines.log_formats.jsonl import _behind
+from tests.history_fixtures import Bench
 
 HEAD = "case,activity,note\n"
 
 
-def test_a_small_file_that_unpacks_to_countless_lines_is_refused(bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_file_that_unpacks_to_countless_lines_is_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "BOMB_LINES", 1000)
     content = gzip.compress((HEAD + "1,A,\n" * 100_000).encode())
     bench.put("s/log.csv", "")
@@ -30,7 +32,7 @@ def test_a_small_file_that_unpacks_to_countless_lines_is_refused(bench, monkeypa
 
 @pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
 def test_a_file_of_which_hardly_a_record_can_be_used_is_no_log(
-    bench, monkeypatch: pytest.MonkeyPatch, name: str
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(records, "HOPELESS", 50)
     good, bad = (
@@ -46,7 +48,7 @@ def test_a_file_of_which_hardly_a_record_can_be_used_is_no_log(
     assert state.files[0]["records"] == 0
 
 
-def test_names_and_texts_have_a_length_that_people_write(bench) -> None:
+def test_names_and_texts_have_a_length_that_people_write(bench: Bench) -> None:
     rows = f"{'c' * 10_001},A,\n1,{'A' * 10_001},\n2,A,{'x' * (1 << 20)}y\n3,{'A' * 10_000},{'x' * (1 << 20)}\n"
     cases, rejects, _ = bench.one("log.csv", HEAD + rows)
     assert cases.keys() == {"3"}
@@ -58,17 +60,17 @@ def test_names_and_texts_have_a_length_that_people_write(bench) -> None:
 
 
 @pytest.mark.long
-def test_reasons_quote_no_more_than_a_person_reads(bench) -> None:
+def test_reasons_quote_no_more_than_a_person_reads(bench: Any) -> None:
     _, _, state = bench.one("log.csv", ",".join(f"{n}{'x' * 100_000}" for n in range(50)) + "\n")
     assert len(state.files[0]["reason"]) < 4_000
 
 
-def test_columns_of_one_name_are_told_apart(bench) -> None:
+def test_columns_of_one_name_are_told_apart(bench: Bench) -> None:
     cases, *_ = bench.one("log.csv", "case,activity,x (5),x,x\n1,A,a,b,c\n")
     assert dict(cases["1"]["tasks"][0]["attributes"]) == {"x (5)": "a", "x": "b", "x (5) (5)": "c"}
 
 
-def test_a_text_that_every_row_of_a_parquet_file_repeats_is_weighed_before_it_is_spread_out(bench) -> None:
+def test_a_text_that_every_row_of_a_parquet_file_repeats_is_weighed_before_it_is_spread_out(bench: Bench) -> None:
     packed = io.BytesIO()
     note = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array(["x" * 100_000]))
     pq.write_table(pa.table({"case": ["1"] * 1000, "activity": ["A"] * 1000, "note": note}), packed)

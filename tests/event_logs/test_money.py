@@ -4,6 +4,7 @@ format.
 
 import io
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +15,10 @@ from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.event_logs.money import Money, remark
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.event_logs.values import BadValueError
+from opus_pipelines.ingestion.ingest import HistoryState
 from opus_pipelines.ingestion.plan import plan_history
 from opus_pipelines.lake.layout import read_table
+from tests.history_fixtures import Bench
 
 RATES = {"EUR": 1.25, "GBP": 1.5, "JPY": 0.01, "CAD": 0.5}
 
@@ -150,7 +153,7 @@ def parquet() -> bytes:
         ("log.jsonl", JSONL, '[task]\ncost = "cost"\n'),
     ],
 )
-def test_every_format_keeps_the_original_amount(bench, name: str, content: str | bytes, settings: str) -> None:
+def test_every_format_keeps_the_original_amount(bench: Bench, name: str, content: str | bytes, settings: str) -> None:
     said: list[str] = []
     bench.put("s/source.toml", settings)
     bench.put(f"s/{name}", content)
@@ -170,11 +173,11 @@ def test_every_format_keeps_the_original_amount(bench, name: str, content: str |
     assert sum("no rate for SEK" in line for line in said) == 1
 
 
-def rows(state) -> dict[str, dict[str, Any]]:
+def rows(state: HistoryState) -> dict[str, dict[str, Any]]:
     return {row["case_id"]: row for row in read_table(IMPLEMENTATIONS, *(s.folder for s in state.sources)).to_pylist()}
 
 
-def test_what_a_case_costs_is_unknown_without_a_rate_whatever_its_tasks_cost(bench) -> None:
+def test_what_a_case_costs_is_unknown_without_a_rate_whatever_its_tasks_cost(bench: Bench) -> None:
     bench.put("s/source.toml", '[record]\ncase_cost = "total"\n[task]\ncost = "cost"\n')
     bench.put("s/log.jsonl", JSONL)
     case = rows(bench.read())["1"]
@@ -184,7 +187,7 @@ def test_what_a_case_costs_is_unknown_without_a_rate_whatever_its_tasks_cost(ben
     assert case["cost_usd"] == 15.0
 
 
-def test_unknown_costs_are_not_made_up_from_hours_or_tokens(bench) -> None:
+def test_unknown_costs_are_not_made_up_from_hours_or_tokens(bench: Bench) -> None:
     cases, *_ = bench.one(
         "log.csv",
         "case,activity,start_time,end_time,actor_kind,cost\n1,A,2020-01-01T00:00Z,2020-01-01T01:00Z,human,5\n",
@@ -194,7 +197,7 @@ def test_unknown_costs_are_not_made_up_from_hours_or_tokens(bench) -> None:
     assert cases["1"]["cost_usd"] is None
 
 
-def test_a_sources_own_rate_wins_and_rates_an_hour_are_dollars(bench) -> None:
+def test_a_sources_own_rate_wins_and_rates_an_hour_are_dollars(bench: Bench) -> None:
     bench.put("s/source.toml", 'currency = "EUR"\nusd_per_unit = { EUR = 2.0 }\n[rates]\nhuman = 30\n')
     bench.put(
         "s/log.csv",
@@ -208,7 +211,7 @@ def test_a_sources_own_rate_wins_and_rates_an_hour_are_dollars(bench) -> None:
     ]
 
 
-def test_start_and_complete_of_an_unrated_cost(bench) -> None:
+def test_start_and_complete_of_an_unrated_cost(bench: Bench) -> None:
     cases, *_ = bench.one(
         "log.csv",
         "case,activity,lifecycle,timestamp,actor_kind,cost\n1,A,start,2020-01-01T00:00Z,human,\n"
@@ -218,12 +221,12 @@ def test_start_and_complete_of_an_unrated_cost(bench) -> None:
     assert cases["1"]["tasks"][0]["cost_usd"] is None
 
 
-def test_a_currency_column_without_amounts_is_an_attribute(bench) -> None:
+def test_a_currency_column_without_amounts_is_an_attribute(bench: Bench) -> None:
     cases, *_ = bench.one("log.csv", "case,activity,currency\n1,A,EUR\n")
     assert dict(cases["1"]["tasks"][0]["attributes"]) == {"currency": "EUR"}
 
 
-def test_only_a_rate_that_a_source_uses_makes_it_read_again(bench) -> None:
+def test_only_a_rate_that_a_source_uses_makes_it_read_again(bench: Bench) -> None:
     bench.put("euro/log.csv", "case,activity,cost,currency\n1,A,4,EUR\n")
     bench.put("dollar/log.csv", "case,activity,cost\n1,A,4\n")
 
@@ -241,8 +244,8 @@ def test_only_a_rate_that_a_source_uses_makes_it_read_again(bench) -> None:
     assert bench.read().files[1]["reason"].startswith("no rate for EUR")
 
 
-def test_reading_from_nothing_gives_the_same_content(make_bench) -> None:
-    def contents(bench, *nights: dict[str, float]) -> list[str]:
+def test_reading_from_nothing_gives_the_same_content(make_bench: Callable[..., Any]) -> None:
+    def contents(bench: Bench, *nights: dict[str, float]) -> list[str]:
         bench.put("s/log.csv", "case,activity,cost,currency\n1,A,4,EUR\n")
         return [s.content for rates in nights for s in bench.read(usd_per_unit=rates).sources][-1:]
 

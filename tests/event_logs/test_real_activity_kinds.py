@@ -4,6 +4,7 @@ person.
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ REJECTED = ("ADMINISTRATION", "BUDGET OWNER", "EMPLOYEE", "MISSING", "PRE_APPROV
         pytest.param("real_start_end_BPIC_2017_W.csv.gz", set(), set(), marks=pytest.mark.nightly),
     ],
 )
-def test_the_shared_logs(bench, name: str, events: set[str], outcomes: set[str]) -> None:
+def test_the_shared_logs(bench: Any, name: str, events: set[str], outcomes: set[str]) -> None:
     bench.put("s/source.toml", 'timezone = "Europe/Amsterdam"')
     (bench.history / "s" / name).write_bytes((DATA / name).read_bytes())
     kinds = classify_source(*by_activity(evidence_of(bench.read().sources[0].folder)))

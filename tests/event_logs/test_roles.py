@@ -4,6 +4,7 @@ import pytest
 
 from opus_pipelines.event_logs.costing import price
 from opus_pipelines.event_logs.records import Task
+from tests.history_fixtures import Bench
 
 HOUR = 3_600_000.0
 CSV = (
@@ -31,12 +32,12 @@ EVENT = """<event><string key="concept:name" value="Approve"/><string key="org:r
         (Task(attributes={"org:role": "SUPERVISOR"}), None),
     ],
 )
-def test_a_rate_goes_by_the_person_then_the_role_then_the_kind(task, cost):
+def test_a_rate_goes_by_the_person_then_the_role_then_the_kind(task: Task, cost: float | None) -> None:
     price(task, {"SUPERVISOR": 60.0, "Ann": 90.0, "human": 30.0})
     assert (task.cost_usd, task.cost_basis) == (cost, None if cost is None else "rate")
 
 
-def test_any_column_is_a_role_where_the_source_says_so(bench):
+def test_any_column_is_a_role_where_the_source_says_so(bench: Bench) -> None:
     bench.put("s/a.csv", CSV)
     bench.put("s/source.toml", SETTINGS + 'actor = "Wer"\nactor_group = "Abteilung"\n')
     (task,) = bench.cases()["1"]["tasks"]
@@ -49,7 +50,7 @@ def test_any_column_is_a_role_where_the_source_says_so(bench):
 
 
 @pytest.mark.parametrize("columns", ["", '[columns]\nactor_group = "org:resource"\n'])
-def test_both_ways_of_reading_xes_price_by_role(bench, columns):
+def test_both_ways_of_reading_xes_price_by_role(bench: Bench, columns: str) -> None:
     events = "".join(
         EVENT.format(who=who, role=role, hour=hour, transition=transition)
         for who, role, hour, transition in (
@@ -65,7 +66,7 @@ def test_both_ways_of_reading_xes_price_by_role(bench, columns):
     assert found.get("actor_group") == ("Ann" if columns else None)
 
 
-def test_a_rate_of_nobody_is_told_with_the_nearest_names(bench):
+def test_a_rate_of_nobody_is_told_with_the_nearest_names(bench: Bench) -> None:
     bench.put("s/a.csv", CSV)
     misspelt = SETTINGS.replace("SUPERVISOR = 60", "SUPERVISER = 60\nhuman = 30\ncode = 1")
     bench.put("s/source.toml", misspelt + 'actor = "Wer"\nactor_group = "Abteilung"\n')

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.history_fixtures import Bench
+
 WITHOUT = "2020-07-04 12:00:00"
 
 
@@ -51,7 +53,7 @@ STATED = {
 
 
 @pytest.mark.parametrize("name", NAIVE)
-def test_a_time_without_zone_is_refused(bench, name: str) -> None:
+def test_a_time_without_zone_is_refused(bench: Bench, name: str) -> None:
     cases, rejects, _ = bench.one(name, NAIVE[name])
     assert cases == {}
     (row,) = rejects
@@ -60,14 +62,14 @@ def test_a_time_without_zone_is_refused(bench, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAIVE)
-def test_or_read_in_the_zone_that_the_source_states(bench, name: str) -> None:
+def test_or_read_in_the_zone_that_the_source_states(bench: Bench, name: str) -> None:
     cases, rejects, _ = bench.one(name, NAIVE[name], 'timezone = "America/New_York"')
     assert rejects == []
     assert cases["1"]["started_at"] == datetime(2020, 7, 4, 16, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("name", DATES)
-def test_a_date_alone_is_the_start_of_the_day_there(bench, name: str) -> None:
+def test_a_date_alone_is_the_start_of_the_day_there(bench: Bench, name: str) -> None:
     assert bench.one(name, DATES[name])[1][0]["reason_code"] == "no_timezone"
     bench.put("t/source.toml", 'timezone = "America/New_York"')
     bench.put(f"t/{name}", DATES[name])
@@ -75,13 +77,13 @@ def test_a_date_alone_is_the_start_of_the_day_there(bench, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STATED)
-def test_a_zone_that_the_time_states_wins(bench, name: str) -> None:
+def test_a_zone_that_the_time_states_wins(bench: Bench, name: str) -> None:
     cases, rejects, _ = bench.one(name, STATED[name], 'timezone = "America/New_York"')
     assert rejects == []
     assert cases["1"]["started_at"] == datetime(2020, 7, 4, 11, tzinfo=UTC)
 
 
-def test_hours_that_a_clock_skips_and_repeats(bench) -> None:
+def test_hours_that_a_clock_skips_and_repeats(bench: Bench) -> None:
     times = [
         "2020-03-29 01:59:59",
         "2020-03-29 02:30:00",
@@ -101,7 +103,7 @@ def test_hours_that_a_clock_skips_and_repeats(bench) -> None:
     ]
 
 
-def test_an_impossible_zone_refuses_the_source_and_names_the_nearest(bench) -> None:
+def test_an_impossible_zone_refuses_the_source_and_names_the_nearest(bench: Bench) -> None:
     bench.put("s/source.toml", 'timezone = "Europe/Amstrdam"')
     bench.put("s/log.csv", NAIVE["log.csv"])
     (line,) = bench.read().failed

@@ -5,12 +5,15 @@ poisonous costs only itself.
 import os
 import shutil
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Generation, Settings
 from opus_pipelines.embedding.cache import CachedEncoder
+from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation import run as bulk_run
 from opus_pipelines.generation.contract import TABLES, publish_contract
 from opus_pipelines.generation.results.checks import check_result
@@ -27,7 +30,7 @@ NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
-def contract(sample_files, tmp_path_factory):
+def contract(sample_files: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Visit Coding, its four intakes."""
     folder = tmp_path_factory.mktemp("intakes")
     shutil.copytree(sample_files.intakes_folder / "meridian-clinics", folder / "meridian-clinics")
@@ -35,11 +38,11 @@ def contract(sample_files, tmp_path_factory):
 
 
 @pytest.fixture
-def cached(sample_lake, encoder):
+def cached(sample_lake: Lake, encoder: TextEncoder) -> Any:
     return CachedEncoder(encoder, sample_lake.kept / "embeddings")
 
 
-def in_bulk(lake, contract, encoder, folder, **more):
+def in_bulk(lake: Any, contract: Any, encoder: TextEncoder, folder: Any, **more: Any) -> Any:
     said = []
     snapshot = lake.current_snapshot()
     with BulkRun(
@@ -49,13 +52,15 @@ def in_bulk(lake, contract, encoder, folder, **more):
 
 
 @pytest.fixture(scope="module")
-def by_one_server(contract, sample_lake, encoder, tmp_path_factory):
+def by_one_server(
+    contract: Any, sample_lake: Lake, encoder: TextEncoder, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
     """The result, what was said meanwhile, and the folder that it was staged in."""
     folder = tmp_path_factory.mktemp("one_server") / "out"
     return *in_bulk(sample_lake, contract, CachedEncoder(encoder, sample_lake.kept / "embeddings"), folder), folder
 
 
-def test_a_server_encodes_before_it_works_and_tells_of_each_intake(contract, by_one_server):
+def test_a_server_encodes_before_it_works_and_tells_of_each_intake(contract: Any, by_one_server: Any) -> None:
     result, said, folder = by_one_server
     assert result.texts_missed == 0
     assert len([line for line in said if line.startswith("Meridian Clinics / Visit Coding: intake ")]) == len(
@@ -65,8 +70,14 @@ def test_a_server_encodes_before_it_works_and_tells_of_each_intake(contract, by_
 
 
 def test_spark_gives_the_same_rows_in_parts_and_they_are_published_whole(
-    contract, sample_lake, cached, by_one_server, spark, tmp_path, monkeypatch
-):
+    contract: Any,
+    sample_lake: Lake,
+    cached: CachedEncoder,
+    by_one_server: Any,
+    spark: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(bulk_run, "CHUNK", 2)
     result, _ = in_bulk(sample_lake, contract, cached, tmp_path / "out", session=lambda: spark, many=1)
     for dataset in TABLES:
@@ -94,7 +105,15 @@ def test_spark_gives_the_same_rows_in_parts_and_they_are_published_whole(
 
 
 @pytest.mark.parametrize("many", [100, 1], ids=["by one server", "by Spark"])
-def test_a_poisonous_intake_costs_only_itself(contract, sample_lake, cached, spark, tmp_path, monkeypatch, many):
+def test_a_poisonous_intake_costs_only_itself(
+    contract: Any,
+    sample_lake: Lake,
+    cached: CachedEncoder,
+    spark: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    many: Any,
+) -> None:
     monkeypatch.setattr(bulk_run, "CHUNK", 3)  # each chunk of Spark's has poison beside what is wholesome
     folder = tmp_path / "intakes" / "meridian-clinics" / "visit-coding"
     shutil.copytree(contract.folder, folder)
@@ -114,14 +133,14 @@ def test_a_poisonous_intake_costs_only_itself(contract, sample_lake, cached, spa
 
 
 def test_the_limits_are_those_of_the_settings_and_hold_for_what_a_contract_s_intakes_share(
-    contract, sample_lake, cached, tmp_path
-):
+    contract: Any, sample_lake: Lake, cached: CachedEncoder, tmp_path: Path
+) -> None:
     settings = Settings(generation=Generation(seconds_per_intake=0.001))
     with pytest.raises(OpusError, match=r"documents: it took more than 0.001 s \(generation.seconds_per_intake\)"):
         in_bulk(sample_lake, contract, cached, tmp_path / "out", settings=settings)
 
 
-def test_a_server_that_dies_is_an_error_that_names_the_job():
+def test_a_server_that_dies_is_an_error_that_names_the_job() -> None:
     with (
         Worker(os._exit) as server,
         pytest.raises(OpusError, match="the process that worked on the job ended with exit code 1"),

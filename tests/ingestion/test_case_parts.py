@@ -4,6 +4,7 @@ one file.
 
 import gzip
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from opus_pipelines.ingestion import case_parts
 from tests.campaigns import examples
+from tests.history_fixtures import Bench
 
 HEADER = "case_id,activity,timestamp,lifecycle:transition,resource,case:amount\n"
 
@@ -35,7 +37,7 @@ def but_path(cases: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     }
 
 
-def test_a_case_goes_on_in_the_next_days_file(bench, keys) -> None:
+def test_a_case_goes_on_in_the_next_days_file(bench: Bench, keys: Callable[..., Any]) -> None:
     bench.put("s/day_9.csv", HEADER + row("1", "A", 9) + row("2", "A", 9))
     bench.put("s/day_10.csv", HEADER + row("1", "B", 10))
     bench.put("s/day_11.csv", HEADER + row("3", "A", 11) + row("1", "C", 11))
@@ -54,7 +56,7 @@ def test_a_case_goes_on_in_the_next_days_file(bench, keys) -> None:
     assert count(state, "records_used") == {"day_9.csv": 2, "day_10.csv": 1, "day_11.csv": 2}
 
 
-def test_events_that_come_twice_are_dropped_and_counted(bench, keys) -> None:
+def test_events_that_come_twice_are_dropped_and_counted(bench: Bench, keys: Callable[..., Any]) -> None:
     bench.put("s/1.csv", HEADER + row("1", "A", 1) + row("1", "A", 1) + row("1", "B", 2))
     bench.put("s/2.csv", HEADER + row("1", "B", 2) + row("1", "C", 3))
     assert keys(bench.cases()["1"]) == ["A", "B", "C"]
@@ -64,7 +66,7 @@ def test_events_that_come_twice_are_dropped_and_counted(bench, keys) -> None:
     assert count(state, "records_corrected") == {}
 
 
-def test_equal_events_of_one_file_stay_where_source_toml_says_so(bench, keys) -> None:
+def test_equal_events_of_one_file_stay_where_source_toml_says_so(bench: Bench, keys: Callable[..., Any]) -> None:
     bench.put("s/source.toml", 'duplicates = "keep"')
     bench.put("s/1.csv", HEADER + row("1", "A", 1) + row("1", "A", 1))
     assert keys(bench.cases()["1"]) == ["A", "A"]
@@ -72,7 +74,7 @@ def test_equal_events_of_one_file_stay_where_source_toml_says_so(bench, keys) ->
     assert keys(bench.cases()["1"]) == ["A", "A", "B"]  # the other file says the same two once more
 
 
-def test_a_later_file_corrects_an_earlier_one(bench, keys) -> None:
+def test_a_later_file_corrects_an_earlier_one(bench: Bench, keys: Callable[..., Any]) -> None:
     bench.put("s/export_2.csv", HEADER + row("1", "A", 1, who="Ann") + row("1", "B", 2, who="Bob", amount="7"))
     bench.put("s/export_10.csv", HEADER + row("1", "A", 1, who="Eve", amount="9"))
     case = bench.cases()["1"]
@@ -83,20 +85,20 @@ def test_a_later_file_corrects_an_earlier_one(bench, keys) -> None:
     assert count(state, "records_corrected") == {"export_2.csv": 1}
 
 
-def test_events_of_one_file_that_differ_are_two(bench, keys) -> None:
+def test_events_of_one_file_that_differ_are_two(bench: Bench, keys: Callable[..., Any]) -> None:
     payments = row("1", "Pay", 1, who="Ann") + row("1", "Pay", 1, who="Bob")
     bench.put("s/1.csv", HEADER + payments)
     bench.put("s/2.csv", HEADER + row("1", "Close", 2))
     assert [t["actor"] for t in bench.cases()["1"]["tasks"]] == ["Ann", "Bob", "Ann"]
 
 
-def test_an_event_without_a_time_is_never_another(bench, keys) -> None:
+def test_an_event_without_a_time_is_never_another(bench: Bench, keys: Callable[..., Any]) -> None:
     for name in ("1", "2"):
         bench.put(f"s/{name}.csv", "case_id,activity\n1,A\n1,A\n")
     assert keys(bench.cases()["1"]) == ["A"] * 4
 
 
-def test_an_event_id_tells_events_apart_and_finds_corrections(bench, keys) -> None:
+def test_an_event_id_tells_events_apart_and_finds_corrections(bench: Bench, keys: Callable[..., Any]) -> None:
     bench.put("s/source.toml", '[columns]\nevent_id = "id"')
     header = "case_id,activity,timestamp,id\n"
     bench.put(
@@ -109,7 +111,7 @@ def test_an_event_id_tells_events_apart_and_finds_corrections(bench, keys) -> No
     assert adds_up(state)
 
 
-def test_a_rejected_record_in_one_file_puts_the_case_aside_in_all(bench, keys) -> None:
+def test_a_rejected_record_in_one_file_puts_the_case_aside_in_all(bench: Bench, keys: Callable[..., Any]) -> None:
     bench.put("s/1.csv", HEADER + row("1", "A", 1) + row("2", "A", 1))
     bench.put("s/2.csv", HEADER + "1,B,soon,,,\n" + row("1", "C", 3))
     assert list(bench.cases()) == ["2"]
@@ -125,7 +127,7 @@ def test_a_rejected_record_in_one_file_puts_the_case_aside_in_all(bench, keys) -
     ]
 
 
-def test_the_later_record_of_a_whole_case_wins(bench, keys) -> None:
+def test_the_later_record_of_a_whole_case_wins(bench: Bench, keys: Callable[..., Any]) -> None:
     def record(*activities: str) -> str:
         return json.dumps({"case_id": "1", "tasks": [{"activity": a} for a in activities]}) + "\n"
 
@@ -158,7 +160,7 @@ def xes(*traces: tuple[str, list[tuple[str, int]]]) -> str:
     return f"<log>{''.join(trace(*t) for t in traces)}</log>"
 
 
-def test_traces_of_one_name_are_one_case_in_one_file_and_in_several(bench, keys) -> None:
+def test_traces_of_one_name_are_one_case_in_one_file_and_in_several(bench: Bench, keys: Callable[..., Any]) -> None:
     bench.put("s/1.xes", xes(("1", [("A", 1)]), ("2", [("A", 1)]), ("1", [("B", 2)])))
     assert {c: keys(case) for c, case in bench.cases().items()} == {"1": ["A", "B"], "2": ["A"]}
     bench.put("s/2.xes", xes(("1", [("B", 2), ("C", 3)])))
@@ -168,7 +170,7 @@ def test_traces_of_one_name_are_one_case_in_one_file_and_in_several(bench, keys)
     assert count(state, "records_duplicate") == {"2.xes": 1}
 
 
-def test_the_files_of_a_log_share_what_dates_and_transitions_mean(bench, keys) -> None:
+def test_the_files_of_a_log_share_what_dates_and_transitions_mean(bench: Bench, keys: Callable[..., Any]) -> None:
     bench.put("s/source.toml", 'timezone = "UTC"')
     bench.put("s/1.csv", "case_id,activity,timestamp,transition\n1,A,03/04/2020 10:00,schedule\n")
     bench.put("s/2.csv", "case_id,activity,timestamp,transition\n2,A,25/04/2020 10:00,complete\n")
@@ -193,7 +195,9 @@ EVENTS = st.lists(
 @pytest.mark.long
 @given(EVENTS, st.data())
 @settings(max_examples=examples(20), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_split_of_a_log_gives_the_cases_of_one_file(make_bench, events: list[tuple[str, ...]], data: Any) -> None:
+def test_any_split_of_a_log_gives_the_cases_of_one_file(
+    make_bench: Any, events: list[tuple[str, ...]], data: Any
+) -> None:
     """Rows go to any file, some to several, in any order: their times tell the order of the work."""
     start = datetime(2020, 1, 1, tzinfo=UTC)
     rows = [
@@ -218,7 +222,9 @@ def test_any_split_of_a_log_gives_the_cases_of_one_file(make_bench, events: list
 
 
 @pytest.mark.parametrize("spilled", [False, True])
-def test_parts_that_are_many_wait_on_disk(bench, keys, monkeypatch, spilled: bool) -> None:
+def test_parts_that_are_many_wait_on_disk(
+    bench: Bench, keys: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, spilled: bool
+) -> None:
     parts = case_parts.CaseParts
     if spilled:
         monkeypatch.setattr("opus_pipelines.ingestion.read_source.CaseParts", lambda folder: parts(folder, 5))
@@ -228,7 +234,7 @@ def test_parts_that_are_many_wait_on_disk(bench, keys, monkeypatch, spilled: boo
     assert not list((bench.lake.root / ".staging").glob("*"))
 
 
-def test_a_packed_file_and_a_plain_one_share_cases(bench, keys) -> None:
+def test_a_packed_file_and_a_plain_one_share_cases(bench: Bench, keys: Callable[..., Any]) -> None:
     bench.put("s/1.csv.gz", HEADER + row("1", "A", 1))
     assert gzip.decompress((bench.history / "s" / "1.csv.gz").read_bytes()).startswith(b"case_id")
     bench.put("s/2.csv", HEADER + row("1", "B", 2))

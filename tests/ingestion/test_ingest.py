@@ -2,24 +2,28 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS, SOURCES
-from opus_pipelines.ingestion.ingest import plan_history
+from opus_pipelines.ingestion.ingest import HistoryState, plan_history
 from opus_pipelines.lake.layout import PART, read_table, slug
+from tests.history_fixtures import Bench
 
 LOG = "case_id,activity\n1,A\n1,B\n2,A\n"
 
 
-def statuses(state):
+def statuses(state: HistoryState) -> Any:
     return {f"{r['source']}/{r['path']}": r["status"] for r in state.files}
 
 
-def test_what_is_published(bench) -> None:
+def test_what_is_published(bench: Bench) -> None:
     bench.put("claims of 007/log.csv", LOG)
     state = bench.read()
     (source,) = state.sources
@@ -51,7 +55,7 @@ def test_what_is_published(bench) -> None:
     assert state.changed
 
 
-def test_an_unchanged_night_reads_and_writes_nothing(bench) -> None:
+def test_an_unchanged_night_reads_and_writes_nothing(bench: Bench) -> None:
     bench.put("s/log.csv", LOG)
     first = bench.read()
     later = bench.read(now=first.files[0]["last_read"] + timedelta(days=1))
@@ -64,7 +68,7 @@ def test_an_unchanged_night_reads_and_writes_nothing(bench) -> None:
     assert bench.read(force=True).sources[0].status == "loaded"
 
 
-def test_what_changed_is_read_again_and_the_rest_is_not(bench) -> None:
+def test_what_changed_is_read_again_and_the_rest_is_not(bench: Bench) -> None:
     bench.put("a/log.csv", LOG)
     bench.put("b/log.csv", LOG)
     first = bench.read()
@@ -85,7 +89,7 @@ def test_what_changed_is_read_again_and_the_rest_is_not(bench) -> None:
     assert bench.read().sources[1].industry == "x"
 
 
-def test_an_unchanged_case_keeps_its_hash(bench) -> None:
+def test_an_unchanged_case_keeps_its_hash(bench: Bench) -> None:
     bench.put("s/log.csv", LOG)
     before = {k: c["content_hash"] for k, c in bench.cases().items()}
     bench.put("s/log.csv", LOG + "1,C\n")
@@ -94,7 +98,7 @@ def test_an_unchanged_case_keeps_its_hash(bench) -> None:
     assert before["1"] != after["1"]
 
 
-def test_what_is_taken_away_is_gone_and_may_come_back(bench) -> None:
+def test_what_is_taken_away_is_gone_and_may_come_back(bench: Bench) -> None:
     bench.put("s/a.csv", LOG)
     bench.put("s/b.csv", "case_id,activity\n9,A\n")
     bench.put("t/c.csv", LOG)
@@ -113,7 +117,7 @@ def test_what_is_taken_away_is_gone_and_may_come_back(bench) -> None:
     assert (row["status"], row["first_seen"]) == ("loaded", first.files[0]["first_seen"])
 
 
-def test_a_refused_file_is_said_every_night_and_its_neighbours_go_on(bench) -> None:
+def test_a_refused_file_is_said_every_night_and_its_neighbours_go_on(bench: Bench) -> None:
     bench.put("s/a.csv", LOG)
     bench.put("s/b.csv", "")
     bench.put("s/c.doc", "x")
@@ -129,7 +133,7 @@ def test_a_refused_file_is_said_every_night_and_its_neighbours_go_on(bench) -> N
     assert second.failed == first.failed
 
 
-def test_settings_that_cannot_be_followed_stop_their_source_only(bench) -> None:
+def test_settings_that_cannot_be_followed_stop_their_source_only(bench: Bench) -> None:
     bench.put("a/log.csv", LOG)
     bench.put("b/log.csv", LOG)
     bench.put("b/source.toml", 'industri = "x"')
@@ -145,7 +149,7 @@ def test_settings_that_cannot_be_followed_stop_their_source_only(bench) -> None:
     assert [s.source for s in bench.read().sources] == ["a", "b"]
 
 
-def test_links_out_of_the_source_are_refused(bench, tmp_path) -> None:
+def test_links_out_of_the_source_are_refused(bench: Bench, tmp_path: Path) -> None:
     (tmp_path / "secret").mkdir()
     (tmp_path / "secret" / "log.csv").write_text(LOG)
     bench.put("s/own.csv", LOG)
@@ -165,23 +169,23 @@ def test_links_out_of_the_source_are_refused(bench, tmp_path) -> None:
     assert sum("out of the source's folder" in line for line in state.failed) == 2
 
 
-def test_a_format_is_stated_where_the_name_does_not_tell(bench) -> None:
+def test_a_format_is_stated_where_the_name_does_not_tell(bench: Bench) -> None:
     assert list(bench.one("export.txt", LOG, 'format = "csv"')[0]) == ["1", "2"]
 
 
-def test_files_beside_the_sources_are_named(bench) -> None:
+def test_files_beside_the_sources_are_named(bench: Bench) -> None:
     bench.put("log.csv", LOG)
     assert bench.read().failed == [
         f"log.csv: it lies in no source; put it into a folder of its own below {bench.history}"
     ]
 
 
-def test_a_missing_history_folder_is_a_clear_error(bench) -> None:
+def test_a_missing_history_folder_is_a_clear_error(bench: Bench) -> None:
     with pytest.raises(InputError, match="no such history folder"):
         plan_history(bench.history / "absent")
 
 
-def test_the_same_input_gives_the_same_bytes(make_bench) -> None:
+def test_the_same_input_gives_the_same_bytes(make_bench: Callable[..., Any]) -> None:
     made = []
     for order in (("a", "b"), ("b", "a")):
         bench = make_bench()
@@ -192,7 +196,7 @@ def test_the_same_input_gives_the_same_bytes(make_bench) -> None:
     assert made[0] == made[1]
 
 
-def test_progress_says_what_became_of_each_file(bench) -> None:
+def test_progress_says_what_became_of_each_file(bench: Bench) -> None:
     bench.put("s/log.csv", LOG)
     said: list[str] = []
     bench.read(progress=said.append)
@@ -200,7 +204,7 @@ def test_progress_says_what_became_of_each_file(bench) -> None:
 
 
 @pytest.mark.long
-def test_an_unchanged_night_loads_no_parser(bench) -> None:
+def test_an_unchanged_night_loads_no_parser(bench: Any) -> None:
     bench.put("s/log.csv", LOG)
     bench.read()
     bench.read()

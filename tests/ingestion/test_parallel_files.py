@@ -10,6 +10,7 @@ import pytest
 from opus_pipelines.core.schemas import REJECTS
 from opus_pipelines.ingestion import file_workers, parallel_files
 from opus_pipelines.lake.layout import PART, read_table
+from tests.history_fixtures import Bench
 
 LOG = "case_id,activity,timestamp\n{0}1,A,2020-01-01T00:00:00Z\n{0}1,B,2020-01-02T00:00:00Z\n{0}2,,\n{1},C,\n"
 XES = (
@@ -50,7 +51,7 @@ def published(bench: Any, state: Any) -> Any:
 
 
 @pytest.mark.long
-def test_the_lake_is_the_same(make_bench, everything_is_large) -> None:
+def test_the_lake_is_the_same(make_bench: Any, everything_is_large: Any) -> None:
     made = []
     for processes in (1, 2, 3):
         bench = make_bench()
@@ -94,7 +95,7 @@ class Killed:
 @pytest.mark.long
 @pytest.mark.parametrize(("times", "lost"), [(1, False), (2, True)])
 def test_a_process_that_dies_costs_its_file_only(
-    bench, everything_is_large, monkeypatch: pytest.MonkeyPatch, times: int, lost: bool
+    bench: Any, everything_is_large: Any, monkeypatch: pytest.MonkeyPatch, times: int, lost: bool
 ) -> None:
     monkeypatch.setattr(file_workers, "_started", Killed("2.csv", times).start)
     bench.put("a/1.csv", LOG.format("x", "1"))
@@ -118,7 +119,7 @@ def test_a_process_that_dies_costs_its_file_only(
 
 @pytest.mark.long
 def test_no_process_is_left_when_the_run_breaks_off(
-    bench, everything_is_large, monkeypatch: pytest.MonkeyPatch
+    bench: Any, everything_is_large: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     processes: list[Any] = []
     started = file_workers._started
@@ -135,7 +136,7 @@ def test_no_process_is_left_when_the_run_breaks_off(
     assert all(process.returncode is not None for _, process in processes)
 
 
-def test_a_small_history_starts_no_process(bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_history_starts_no_process(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_workers, "_started", lambda: pytest.fail("a process was started"))
     fill(bench)
     assert bench.read(processes=4).changed

@@ -36,7 +36,8 @@ def test_progress_says_rate_and_time_left(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_rows_that_outgrow_memory_wait_in_the_folder_and_go_with_a_broken_file(tmp_path: Path) -> None:
-    with patch.object(module, "Spool", lambda path, schema, make=module.Spool: make(path, schema, 0)):
+    spool = module.Spool  # type: ignore[attr-defined]
+    with patch.object(module, "Spool", lambda path, schema: spool(path, schema, 0)):
         (tmp_path / "log.csv").write_text(CSV)
         result = read(tmp_path / "log.csv", [])
         assert result.implementations is not None

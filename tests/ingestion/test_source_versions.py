@@ -8,6 +8,7 @@ from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.lake.layout import read_table
 from opus_pipelines.reporting.status import report
 from opus_pipelines.reporting.views import connect, write_views_sql
+from tests.history_fixtures import Bench
 
 HEADER = "case_id,activity,timestamp\n"
 
@@ -37,7 +38,7 @@ def strict(bench: Any) -> Any:
 @pytest.mark.parametrize(
     ("cases", "bad", "held"), [(100, 1, False), (99, 1, True), (200, 2, False), (200, 3, True), (1, 1, True)]
 )
-def test_the_share_of_cases_decides(strict, cases: int, bad: int, held: bool) -> None:
+def test_the_share_of_cases_decides(strict: Bench, cases: int, bad: int, held: bool) -> None:
     strict.put("s/log.csv", log(cases, bad))
     strict.put("t/log.csv", log(3))
     state = strict.read()
@@ -53,7 +54,7 @@ def test_the_share_of_cases_decides(strict, cases: int, bad: int, held: bool) ->
     )
 
 
-def test_a_source_over_the_limit_keeps_its_last_good_version_until_it_is_mended(strict) -> None:
+def test_a_source_over_the_limit_keeps_its_last_good_version_until_it_is_mended(strict: Bench) -> None:
     strict.put("s/log.csv", log(10))
     strict.put("t/log.csv", log(3))
     first = strict.read()
@@ -86,7 +87,7 @@ def test_a_source_over_the_limit_keeps_its_last_good_version_until_it_is_mended(
     assert strict.read().failed == []
 
 
-def test_rejects_say_which_record_was_the_cause_and_which_went_with_it(strict) -> None:
+def test_rejects_say_which_record_was_the_cause_and_which_went_with_it(strict: Bench) -> None:
     strict.put("s/log.csv", log(200, bad=1))
     strict.read()
     assert [
@@ -98,7 +99,7 @@ def test_rejects_say_which_record_was_the_cause_and_which_went_with_it(strict) -
 
 
 @pytest.mark.parametrize("settings", ['industri = "x"', "industry = ", 'format = "word"'])
-def test_a_typo_in_source_toml_keeps_the_last_good_version(strict, settings: str) -> None:
+def test_a_typo_in_source_toml_keeps_the_last_good_version(strict: Bench, settings: str) -> None:
     strict.put("s/source.toml", 'industry = "travel"\nmerge = false')
     strict.put("s/log.csv", log(480))
     strict.put("t/log.csv", log(3))
@@ -120,7 +121,7 @@ def test_a_typo_in_source_toml_keeps_the_last_good_version(strict, settings: str
     assert (in_use(state)["s"][1], state.failed) == (480, [])
 
 
-def test_a_file_of_the_version_that_cannot_be_read_any_more_keeps_the_version(strict) -> None:
+def test_a_file_of_the_version_that_cannot_be_read_any_more_keeps_the_version(strict: Bench) -> None:
     strict.put("s/1.csv", log(5))
     strict.put("s/2.csv.gz", log(5).replace("\n", "\nx")[:-1])
     good = strict.read().sources[0]
@@ -135,7 +136,7 @@ def test_a_file_of_the_version_that_cannot_be_read_any_more_keeps_the_version(st
     )
 
 
-def test_a_file_that_no_version_has_holds_back_what_comes_later(strict) -> None:
+def test_a_file_that_no_version_has_holds_back_what_comes_later(strict: Bench) -> None:
     strict.put("s/1.csv", log(5))
     strict.put("s/2.csv", "Order No,Step\n1,A\n")
     for status in (
@@ -153,7 +154,7 @@ def test_a_file_that_no_version_has_holds_back_what_comes_later(strict) -> None:
     assert in_use(strict.read()) == {"s": ("loaded", 6)}
 
 
-def test_a_file_that_is_no_log_holds_nothing_back(strict) -> None:
+def test_a_file_that_is_no_log_holds_nothing_back(strict: Bench) -> None:
     strict.put("s/1.csv", log(5))
     strict.read()
     strict.put("s/notes.docx", "x")
@@ -163,7 +164,7 @@ def test_a_file_that_is_no_log_holds_nothing_back(strict) -> None:
     assert (len(state.failed), state.held) == (1, [])
 
 
-def test_models_that_cannot_be_read_hold_no_other_model_back(strict) -> None:
+def test_models_that_cannot_be_read_hold_no_other_model_back(strict: Bench) -> None:
     task = '<process id="p"><task id="a" name="A"/></process>'
     strict.put(
         "s/1.bpmn",
@@ -172,7 +173,7 @@ def test_models_that_cannot_be_read_hold_no_other_model_back(strict) -> None:
     assert in_use(strict.read()) == {"s": ("loaded", 1)}
 
 
-def test_a_forgotten_clients_cases_leave_the_version_that_is_kept(strict) -> None:
+def test_a_forgotten_clients_cases_leave_the_version_that_is_kept(strict: Bench) -> None:
     rows = "".join(f"{n},A,2020-01-01T00:00:00Z,{'Z' if n % 2 else 'Y'}\n" for n in range(10))
     strict.put("s/source.toml", 'client = { column = "client" }')
     strict.put("s/log.csv", "case_id,activity,timestamp,client\n" + rows)
@@ -188,7 +189,7 @@ def test_a_forgotten_clients_cases_leave_the_version_that_is_kept(strict) -> Non
     assert strict.read().sources[0].content == kept.content
 
 
-def test_status_tells_what_was_rejected_and_which_version_is_in_use(strict) -> None:
+def test_status_tells_what_was_rejected_and_which_version_is_in_use(strict: Bench) -> None:
     strict.put("a/log.csv", log(10))
     strict.put("b/log.csv", log(10, bad=5))
     strict.read()

@@ -1,6 +1,7 @@
 """Batches on their way into the lake: sorted by key, whatever their order and wherever they waited."""
 
 import random
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +18,7 @@ def batch(*positions: int) -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("in_memory", [0, 200, 1 << 20])
-def test_rows_are_sorted_by_key(tmp_path, monkeypatch: pytest.MonkeyPatch, in_memory: int) -> None:
+def test_rows_are_sorted_by_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int) -> None:
     monkeypatch.setattr(spool, "ROW_GROUP", 4)
     monkeypatch.setattr(spool, "_GATHERED", 1)
     numbers = list(range(30))
@@ -37,12 +38,12 @@ def test_rows_are_sorted_by_key(tmp_path, monkeypatch: pytest.MonkeyPatch, in_me
     assert not (tmp_path / "a").exists()
 
 
-def test_no_rows_are_a_typed_file(tmp_path) -> None:
+def test_no_rows_are_a_typed_file(tmp_path: Path) -> None:
     path = write_sorted(REJECTS, [Spool(tmp_path / "a", REJECTS.schema).finish()], tmp_path / "made")
     assert pq.read_table(path).equals(REJECTS.schema.empty_table())
 
 
-def test_a_change_is_made_of_every_part(tmp_path) -> None:
+def test_a_change_is_made_of_every_part(tmp_path: Path) -> None:
     one = Spool(tmp_path / "a", REJECTS.schema)
     one.add(batch(2, 1))
     blank = lambda part: part.set_column(6, "record", pa.repeat("", len(part)))
@@ -52,7 +53,7 @@ def test_a_change_is_made_of_every_part(tmp_path) -> None:
     ]
 
 
-def test_what_was_dropped_is_gone(tmp_path) -> None:
+def test_what_was_dropped_is_gone(tmp_path: Path) -> None:
     one = Spool(tmp_path / "a", REJECTS.schema, 0)
     one.add(batch(1))
     one.drop()

@@ -1,5 +1,6 @@
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,14 +11,14 @@ from opus_pipelines.intakes.discover import discover
 from opus_pipelines.intakes.intake import read_intake
 
 
-def write(path, text=""):
+def write(path: Any, text: Any = "") -> Any:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
 
 
 @pytest.fixture
-def contract(tmp_path):
+def contract(tmp_path: Path) -> Any:
     folder = tmp_path / "intakes" / "Acme Ltd" / "claims"
     write(
         folder / "contract.toml",
@@ -33,13 +34,13 @@ def contract(tmp_path):
     return folder
 
 
-def test_a_contract_folder_is_found_with_its_intakes(contract, tmp_path):
+def test_a_contract_folder_is_found_with_its_intakes(contract: Any, tmp_path: Path) -> None:
     (found,) = discover(tmp_path / "intakes")
     assert (found.client, found.contract, found.key) == ("Acme Ltd", "claims", "Acme_20Ltd__claims")
     assert [i.name for i in found.intakes] == ["c-1"]
 
 
-def test_an_intakes_own_value_wins(contract, tmp_path):
+def test_an_intakes_own_value_wins(contract: Any, tmp_path: Path) -> None:
     (found,) = discover(tmp_path / "intakes")
     intake = read_intake(found, found.intakes[0], Settings())
     assert (intake.title, intake.industry, intake.gain_usd, intake.gain_basis) == (
@@ -54,7 +55,9 @@ def test_an_intakes_own_value_wins(contract, tmp_path):
 
 
 @pytest.mark.parametrize(("default", "expected"), [(None, (None, None)), (7.0, (7.0, "prior"))])
-def test_a_gain_that_nobody_states_is_unknown_and_no_default_ships(contract, tmp_path, default, expected):
+def test_a_gain_that_nobody_states_is_unknown_and_no_default_ships(
+    contract: Any, tmp_path: Path, default: Any, expected: Any
+) -> None:
     write(contract / "contract.toml", 'industry = "insurance"\n')
     (found,) = discover(tmp_path / "intakes")
     intake = read_intake(found, found.intakes[0], Settings(reward={"default_gain_usd": default}))
@@ -62,12 +65,12 @@ def test_a_gain_that_nobody_states_is_unknown_and_no_default_ships(contract, tmp
     assert Settings().reward.default_gain_usd is None
 
 
-def test_contract_prices_are_laid_over_the_settings_key_by_key(contract):
+def test_contract_prices_are_laid_over_the_settings_key_by_key(contract: Any) -> None:
     made = prices(Settings(), load_contract(contract), contract)
     assert made.usd_per_hour == {"human": 40.0}
 
 
-def test_an_intake_without_input_is_refused_with_what_to_ask_for(contract, tmp_path):
+def test_an_intake_without_input_is_refused_with_what_to_ask_for(contract: Any, tmp_path: Path) -> None:
     (contract / "c-1" / "input" / "claim.txt").rename(contract / "c-1" / "input" / "claim.doc")
     (found,) = discover(tmp_path / "intakes")
     assert read_intake(found, found.intakes[0], Settings()).refusal == (
@@ -87,20 +90,20 @@ def test_an_intake_without_input_is_refused_with_what_to_ask_for(contract, tmp_p
         ("contract.toml", "[prices]\nusd_per_huor = 3", "did you mean usd_per_hour"),
     ],
 )
-def test_a_wrong_key_is_named_with_the_nearest_known_one(contract, file, text, message):
+def test_a_wrong_key_is_named_with_the_nearest_known_one(contract: Any, file: Any, text: Any, message: Any) -> None:
     write(contract / file, text)
     with pytest.raises(SettingsError, match=message.replace("?", r"\?")):
         (load_intake(contract / "c-1"), prices(Settings(), load_contract(contract), contract))
 
 
 @pytest.mark.parametrize("name", ["..", "a\\nb", " "])
-def test_a_name_that_is_no_name_is_refused(contract, tmp_path, name):
+def test_a_name_that_is_no_name_is_refused(contract: Any, tmp_path: Path, name: Any) -> None:
     write(contract / "contract.toml", f'client = "{name}"')
     (found,) = discover(tmp_path / "intakes")
     assert "is no name" in found.problem
 
 
-def test_a_folder_whose_name_is_no_utf8_costs_only_itself(contract, tmp_path):
+def test_a_folder_whose_name_is_no_utf8_costs_only_itself(contract: Any, tmp_path: Path) -> None:
     write(Path(os.fsdecode(bytes(tmp_path / "intakes") + b"/b\xff/k/i/input/a.txt")))
     good, bad = discover(tmp_path / "intakes")
     assert (good.problem, bad.client, bad.key) == (None, "b\ufffd", "b_ef_bf_bd__k")
@@ -108,13 +111,15 @@ def test_a_folder_whose_name_is_no_utf8_costs_only_itself(contract, tmp_path):
     bad.problem.encode()  # what a person is told can be stored
 
 
-def test_a_folder_whose_name_is_no_name_may_be_named_in_its_settings(tmp_path):
+def test_a_folder_whose_name_is_no_name_may_be_named_in_its_settings(tmp_path: Path) -> None:
     write(Path(os.fsdecode(bytes(tmp_path) + b"/b\xff/k/contract.toml")), 'client = "Bolt"')
     (found,) = discover(tmp_path)
     assert (found.key, found.problem) == ("Bolt__k", None)
 
 
-def test_an_intake_may_be_called_anything_and_is_shown_without_what_cannot_be_shown(contract, tmp_path):
+def test_an_intake_may_be_called_anything_and_is_shown_without_what_cannot_be_shown(
+    contract: Any, tmp_path: Path
+) -> None:
     for name in (b"i\xff", b"i\x1b[31m", b"..\\..\\x", b".git"):
         write(Path(os.fsdecode(bytes(contract) + b"/" + name + b"/input/a.txt")), "A bumper.")
     (found,) = discover(tmp_path / "intakes")
@@ -127,7 +132,9 @@ def test_an_intake_may_be_called_anything_and_is_shown_without_what_cannot_be_sh
     assert len({found.intake_id(folder) for folder in found.intakes}) == 4
 
 
-def test_what_programs_keep_for_themselves_makes_nothing_stale_and_is_no_document(contract, tmp_path):
+def test_what_programs_keep_for_themselves_makes_nothing_stale_and_is_no_document(
+    contract: Any, tmp_path: Path
+) -> None:
     (before,) = discover(tmp_path / "intakes")
     for name in (".DS_Store", "c-1/input/.git/HEAD", "c-1/input/._notice.txt"):
         write(contract / name, "x")
@@ -136,7 +143,7 @@ def test_what_programs_keep_for_themselves_makes_nothing_stale_and_is_no_documen
     assert all(".git" not in e.name for e in read_intake(after, after.intakes[0], Settings()).elements)
 
 
-def test_a_folder_that_leads_elsewhere_is_no_contract_and_no_intake(contract, tmp_path):
+def test_a_folder_that_leads_elsewhere_is_no_contract_and_no_intake(contract: Any, tmp_path: Path) -> None:
     write(tmp_path / "elsewhere" / "secret" / "input" / "a.txt")
     for link in (tmp_path / "intakes" / "linked", contract.parent / "linked", contract / "linked"):
         link.symlink_to(tmp_path / "elsewhere")
@@ -144,20 +151,20 @@ def test_a_folder_that_leads_elsewhere_is_no_contract_and_no_intake(contract, tm
     assert (found.contract, [i.name for i in found.intakes]) == ("claims", ["c-1"])
 
 
-def test_names_with_slashes_are_data(contract, tmp_path):
+def test_names_with_slashes_are_data(contract: Any, tmp_path: Path) -> None:
     write(contract / "contract.toml", 'client = "../etc/passwd"')
     (found,) = discover(tmp_path / "intakes")
     assert found.key == "_2e_2e_2fetc_2fpasswd__claims"
 
 
-def test_a_bad_contract_costs_only_itself(contract, tmp_path):
+def test_a_bad_contract_costs_only_itself(contract: Any, tmp_path: Path) -> None:
     write(tmp_path / "intakes" / "Acme Ltd" / "other" / "contract.toml", "gian_usd = 3")
     good, bad = discover(tmp_path / "intakes")
     assert (good.contract, good.problem) == ("claims", None)
     assert "did you mean gain_usd?" in bad.problem
 
 
-def test_two_folders_of_one_name_are_an_error(contract, tmp_path):
+def test_two_folders_of_one_name_are_an_error(contract: Any, tmp_path: Path) -> None:
     write(tmp_path / "intakes" / "other" / "k" / "contract.toml", 'client = "Acme Ltd"\ncontract = "claims"')
     write(tmp_path / "intakes" / "third" / "k" / "contract.toml", 'client = "Acme Ltd"\ncontract = "claims"')
     write(tmp_path / "intakes" / "third" / "other" / "contract.toml")
@@ -166,12 +173,12 @@ def test_two_folders_of_one_name_are_an_error(contract, tmp_path):
     assert (other.contract, other.problem) == ("other", None)
 
 
-def test_a_missing_folder_says_how_to_name_it(tmp_path):
+def test_a_missing_folder_says_how_to_name_it(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--intakes"):
         discover(tmp_path / "nowhere")
 
 
-def test_the_same_files_give_the_same_content(contract, tmp_path):
+def test_the_same_files_give_the_same_content(contract: Any, tmp_path: Path) -> None:
     first = discover(tmp_path / "intakes")[0].content
     assert [name for name, _ in first] == [
         "c-1/input/claim.txt",

@@ -3,6 +3,8 @@ import os
 import subprocess
 import sys
 from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,14 +12,14 @@ from opus_pipelines.intakes import elements as module
 from opus_pipelines.intakes.elements import contract_elements, is_complete, missing, read_elements
 
 
-def put(folder, name, data):
+def put(folder: Any, name: Any, data: Any) -> Any:
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
     return path
 
 
-def mail(subject, *attachments):
+def mail(subject: Any, *attachments: Any) -> Any:
     message = EmailMessage()
     message["Subject"] = subject
     message.set_content("See below.")
@@ -30,14 +32,14 @@ def mail(subject, *attachments):
 
 
 @pytest.fixture
-def read(tmp_path):
+def read(tmp_path: Path) -> Any:
     """The elements of the intake `tmp_path / "intake"`, as (role, name, text, what was left out)."""
     return lambda: [
         (e.role, e.name, e.text, e.left_out) for e in read_elements(tmp_path / "intake", tmp_path / "documents")
     ]
 
 
-def test_elements_come_by_role_with_the_contracts_documents_last(tmp_path):
+def test_elements_come_by_role_with_the_contracts_documents_last(tmp_path: Path) -> None:
     intake, documents = tmp_path / "intake", tmp_path / "documents"
     put(intake, "input/claim.txt", "A windscreen is broken.")
     put(intake, "output/letter.md", "# Letter\n\nWhat was paid.")
@@ -53,7 +55,9 @@ def test_elements_come_by_role_with_the_contracts_documents_last(tmp_path):
     assert missing(found) is None
 
 
-def test_the_contracts_documents_are_read_once_for_many_intakes(tmp_path, monkeypatch):
+def test_the_contracts_documents_are_read_once_for_many_intakes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put(tmp_path / "documents", "sop.md", "Verify cover first.")
     shared = contract_elements(tmp_path / "documents")
     monkeypatch.setattr(module, "preprocess", lambda document: pytest.fail("read again"))
@@ -74,18 +78,18 @@ def test_the_contracts_documents_are_read_once_for_many_intakes(tmp_path, monkey
         ({"input": "A claim.", "contract": "Verify."}, None),
     ],
 )
-def test_what_is_missing_is_asked_for(texts, wanted, text_elements):
+def test_what_is_missing_is_asked_for(texts: Any, wanted: Any, text_elements: Any) -> None:
     reason = missing(text_elements(texts))
     assert (reason is None) if wanted is None else reason.startswith(wanted)
 
 
-def test_an_intake_without_its_third_is_incomplete_and_goes_on(text_elements):
+def test_an_intake_without_its_third_is_incomplete_and_goes_on(text_elements: Any) -> None:
     found = text_elements({"input": "A claim.", "process": "Verify."})
     assert (missing(found), is_complete(found)) == (None, False)
     assert is_complete(text_elements({"input": "A claim.", "output": "A letter.", "contract": "Verify."}))
 
 
-def test_a_document_that_cannot_be_read_costs_only_itself(tmp_path, read):
+def test_a_document_that_cannot_be_read_costs_only_itself(tmp_path: Path, read: Any) -> None:
     put(tmp_path / "intake", "input/a.pdf", b"%PDF-1.7")
     put(tmp_path / "intake", "input/b.txt", "A claim.")
     put(tmp_path / "intake", "input/c.png", b"\x89PNG\r\n")
@@ -96,7 +100,7 @@ def test_a_document_that_cannot_be_read_costs_only_itself(tmp_path, read):
     ]
 
 
-def test_every_attachment_is_an_element_of_its_own(tmp_path, read):
+def test_every_attachment_is_an_element_of_its_own(tmp_path: Path, read: Any) -> None:
     put(
         tmp_path / "intake",
         "input/mail.eml",
@@ -109,7 +113,7 @@ def test_every_attachment_is_an_element_of_its_own(tmp_path, read):
     ]
 
 
-def test_mails_in_mails_are_read_to_a_depth(tmp_path, read):
+def test_mails_in_mails_are_read_to_a_depth(tmp_path: Path, read: Any) -> None:
     message = mail("1")
     for number in range(2, 7):
         message = mail(str(number), message)
@@ -124,7 +128,7 @@ def test_mails_in_mails_are_read_to_a_depth(tmp_path, read):
     ]
 
 
-def test_links_out_of_the_folder_are_not_followed_and_the_rest_goes_on(tmp_path, read):
+def test_links_out_of_the_folder_are_not_followed_and_the_rest_goes_on(tmp_path: Path, read: Any) -> None:
     secret = put(tmp_path, "secret/x.txt", "not yours")
     folder = put(tmp_path / "intake", "input/b.txt", "A claim.").parent
     (folder / "a.txt").symlink_to(secret)
@@ -147,7 +151,7 @@ def test_links_out_of_the_folder_are_not_followed_and_the_rest_goes_on(tmp_path,
     ]
 
 
-def test_names_are_labels_whatever_they_hold(tmp_path, read):
+def test_names_are_labels_whatever_they_hold(tmp_path: Path, read: Any) -> None:
     folder = put(tmp_path / "intake", "input/sub/Claim.txt", "one").parent
     put(folder, "claim.TXT", "two")
     put(folder, "a\n\u202etxt.txt", "three")
@@ -163,7 +167,9 @@ def test_names_are_labels_whatever_they_hold(tmp_path, read):
     assert len(ids) == 4
 
 
-def test_an_intake_holds_so_many_documents_and_characters(tmp_path, read, monkeypatch):
+def test_an_intake_holds_so_many_documents_and_characters(
+    tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module._ReadingBudget.__init__, "__defaults__", (2, 10))
     for name in "abc":
         put(tmp_path / "intake", f"input/{name}.txt", "one two")
@@ -179,13 +185,13 @@ def test_an_intake_holds_so_many_documents_and_characters(tmp_path, read, monkey
     ]
 
 
-def test_what_is_read_is_the_same_each_time(tmp_path, read):
+def test_what_is_read_is_the_same_each_time(tmp_path: Path, read: Any) -> None:
     put(tmp_path / "intake", "input/a.docx", b"PK\x03\x04broken")
     put(tmp_path / "intake", "input/b.xlsx", b"")
     assert read() == read()
 
 
-def test_libraries_are_imported_only_when_a_document_of_their_kind_is_met():
+def test_libraries_are_imported_only_when_a_document_of_their_kind_is_met() -> None:
     heavy = {"pypdf", "docx", "pptx", "openpyxl", "lxml", "PIL", "email.message", "numpy", "torch"}
     code = f"import sys, opus_pipelines.intakes.elements; print(sorted({heavy!r} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

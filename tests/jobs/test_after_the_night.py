@@ -33,8 +33,8 @@ def settings(tmp_path: Path) -> Settings:
         (folder / "one").mkdir(parents=True)
         (folder / "contract.toml").write_text(f'regenerate = "{regenerate}"\n')
     made = Settings(paths=Paths(lake=tmp_path / "lake", intakes=tmp_path / "intakes"))
-    for contract in discover(made.paths.intakes):
-        publish(made, contract.contract, "w2" if contract.contract == "Orders" else "w1")
+    for found in discover(made.paths.intakes):
+        publish(made, found.contract, "w2" if found.contract == "Orders" else "w1")
     return made
 
 

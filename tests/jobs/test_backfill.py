@@ -89,7 +89,7 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory, sample_lake: Any, sample_files: Any) -> Iterator[Place]:
+def place(tmp_path_factory: pytest.TempPathFactory, sample_lake: Lake, sample_files: Any) -> Iterator[Place]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DAGSTER_HOME", "")
         root = tmp_path_factory.mktemp("backfill")

@@ -1,5 +1,7 @@
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any, Never
 
 import pyarrow as pa
 import pytest
@@ -24,18 +26,18 @@ from opus_pipelines.lake.layout import (
 @pytest.mark.parametrize(
     ("text", "path"), [("007", "007"), ("A B/../c", "A_20B_2f_2e_2e_2fc"), ("é_x", "_c3_a9_5fx"), ("..", "_2e_2e")]
 )
-def test_a_slug_is_one_harmless_path_component(text, path):
+def test_a_slug_is_one_harmless_path_component(text: Any, path: Any) -> None:
     assert slug(text) == path
     assert unslug(path) == text
 
 
 @given(st.text())
-def test_slugs_are_reversible(text):
+def test_slugs_are_reversible(text: Any) -> None:
     assert unslug(slug(text)) == text
     assert not set(slug(text)) & set("/.\\ ")
 
 
-def test_partitions_of_a_dataset_are_slugged_and_checked(tmp_path):
+def test_partitions_of_a_dataset_are_slugged_and_checked(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     folder = lake.folder(INTAKES, client_key="A/B", contract_key="k")
     assert folder == tmp_path / "generation/intakes/client_key=A_2fB/contract_key=k"
@@ -43,7 +45,7 @@ def test_partitions_of_a_dataset_are_slugged_and_checked(tmp_path):
         lake.folder(INTAKES, snapshot="w")
 
 
-def test_rows_come_back_sorted_by_key_with_null_for_what_is_missing(tmp_path):
+def test_rows_come_back_sorted_by_key_with_null_for_what_is_missing(tmp_path: Path) -> None:
     rows = [{"source": "b", "path": "p", "position": 1}, {"source": "a", "path": "p", "position": 9, "reason": "x"}]
     write_table(REJECTS, table_of(REJECTS, rows), tmp_path / "t")
     table = read_table(REJECTS, tmp_path / "t")
@@ -52,7 +54,7 @@ def test_rows_come_back_sorted_by_key_with_null_for_what_is_missing(tmp_path):
     assert table["reason"].to_pylist() == ["x", None]
 
 
-def test_the_same_rows_give_the_same_bytes(tmp_path):
+def test_the_same_rows_give_the_same_bytes(tmp_path: Path) -> None:
     task = {"position": 0, "task_key": "A"}
     rows = [{"implementation_id": f"i{n}", "weight": n, "attributes": {"k": "v"}, "tasks": [task]} for n in range(50)]
     first = write_table(IMPLEMENTATIONS, table_of(IMPLEMENTATIONS, rows), tmp_path / "a")
@@ -60,24 +62,24 @@ def test_the_same_rows_give_the_same_bytes(tmp_path):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_vectors_of_another_encoder_keep_their_length(tmp_path):
+def test_vectors_of_another_encoder_keep_their_length(tmp_path: Path) -> None:
     schema = EMBEDDINGS.with_dimension(3)
     write_table(EMBEDDINGS, table_of(EMBEDDINGS, [{"task_id": "t", "vector": [1.0, 0.0, 0.0]}], schema), tmp_path / "v")
     assert read_table(EMBEDDINGS, tmp_path / "v").schema.field("vector").type == pa.list_(pa.float32(), 3)
 
 
-def test_an_unknown_column_is_an_error():
+def test_an_unknown_column_is_an_error() -> None:
     with pytest.raises(LakeError, match=r"history/rejects has no columns \['reasons'\]"):
         table_of(REJECTS, [{"reasons": "x"}])
 
 
-def test_every_dataset_has_an_empty_typed_file(tmp_path):
+def test_every_dataset_has_an_empty_typed_file(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     lake.ensure_empty()
     assert {f.stem for f in (tmp_path / ".empty").iterdir()} == {d.view for d in DATASETS.values()}
 
 
-def test_what_is_published_is_never_changed(tmp_path):
+def test_what_is_published_is_never_changed(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     for text in ("first", "second"):
         with lake.staging() as staged:
@@ -88,10 +90,10 @@ def test_what_is_published_is_never_changed(tmp_path):
     assert list((tmp_path / ".staging").iterdir()) == []
 
 
-def test_a_write_that_fails_leaves_the_old_file(tmp_path):
+def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     write_json(tmp_path / "p.json", {"a": 1})
 
-    def fail(path):
+    def fail(path: Any) -> Never:
         path.write_text("half")
         raise OSError("disk full")
 
@@ -101,7 +103,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["p.json"]
 
 
-def test_one_writer_at_a_time_and_a_dead_one_holds_nothing(tmp_path):
+def test_one_writer_at_a_time_and_a_dead_one_holds_nothing(tmp_path: Path) -> None:
     code = (
         f"from opus_pipelines.lake.layout import Lake\nimport os\nlock = "
         f"Lake({str(tmp_path)!r}).lock()\nlock.__enter__()\nos._exit(9)"
@@ -114,7 +116,7 @@ def test_one_writer_at_a_time_and_a_dead_one_holds_nothing(tmp_path):
         assert not (tmp_path / ".staging").exists()
 
 
-def test_a_pointer_edited_by_hand_is_named(tmp_path):
+def test_a_pointer_edited_by_hand_is_named(tmp_path: Path) -> None:
     (tmp_path / "wkg").mkdir()
     (tmp_path / "wkg" / "current.json").write_text("{")
     with pytest.raises(LakeError, match=r"current.json is not JSON"):

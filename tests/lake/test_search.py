@@ -41,7 +41,7 @@ def nested(value: str) -> pa.Table:
     return pa.Table.from_pylist([dict.fromkeys(row), row], schema=kind)
 
 
-def test_every_text_of_a_table_is_read(tmp_path) -> None:
+def test_every_text_of_a_table_is_read(tmp_path: Path) -> None:
     pq.write_table(nested(NAME.text), tmp_path / "t.parquet", compression="zstd")
     assert [place for _, place, _ in hits(tmp_path)] == ["plain", "list", "map", "key", "tasks.b"]
 
@@ -57,19 +57,19 @@ def test_every_text_of_a_table_is_read(tmp_path) -> None:
         b'src="data:image/svg+xml;base64,' + base64.b64encode(NAME.text.encode()) + b'"',
     ],
 )
-def test_every_way_of_writing_it_is_found(tmp_path, content: bytes) -> None:
+def test_every_way_of_writing_it_is_found(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "file").write_bytes(content)
     assert hits(tmp_path) == [("file", "", NAME.text)]
 
 
-def test_names_of_folders_and_files_count(tmp_path) -> None:
+def test_names_of_folders_and_files_count(tmp_path: Path) -> None:
     (tmp_path / f"client_key={slug(NAME.text)}").mkdir()
     (tmp_path / f"{slug(NAME.text)}__claims.json").write_text("{}")
     assert {place for _, place, _ in hits(tmp_path)} == {"its name"}
     assert len(hits(tmp_path)) == 2
 
 
-def test_a_database_is_read_value_by_value(tmp_path) -> None:
+def test_a_database_is_read_value_by_value(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "d.db") as database:
         database.execute("CREATE TABLE events (body TEXT)")
         database.execute("INSERT INTO events VALUES (?)", ("x" * 6000 + " " + NAME.text,))
@@ -89,7 +89,7 @@ def test_a_database_is_read_value_by_value(tmp_path) -> None:
         ("", False),
     ],
 )
-def test_a_word_is_not_part_of_another(tmp_path, text: str, stands: bool) -> None:
+def test_a_word_is_not_part_of_another(tmp_path: Path, text: str, stands: bool) -> None:
     word = Word("case id", "123456")
     (tmp_path / "f.json").write_text(text)
     assert bool(hits(tmp_path, word)) == stands
@@ -102,7 +102,7 @@ def test_any_text_is_found_as_itself(text: str) -> None:
     assert appears_in(Word("w", text), [pa.array([f"before, {text}; after"])])
 
 
-def test_what_is_passed_over_is_not_read(tmp_path) -> None:
+def test_what_is_passed_over_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir()
     (tmp_path / "journal" / "x.json").write_text(NAME.text)
     assert list(search(Lake(tmp_path), [NAME], but=[tmp_path / "journal"])) == []

@@ -1,13 +1,14 @@
 """BPMN: processes become cases of kind `model`; gateways folded, sub-processes inlined, loops unrolled once."""
 
 import re
+from typing import Any
 
 import pytest
 
 NS = "http://www.omg.org/spec/BPMN/20100524/MODEL"
 
 
-def definitions(*content, prefix=""):
+def definitions(*content: Any, prefix: str = "") -> str:
     """A model as bpmn-js (prefixed) or Camunda (default namespace) writes it: the content is written without
     a prefix.
     """
@@ -23,22 +24,22 @@ def definitions(*content, prefix=""):
     )
 
 
-def process(*content, ident="P", more=""):
+def process(*content: Any, ident: str = "P", more: str = "") -> str:
     return f'<process id="{ident}" {more}>{"".join(content)}</process>'
 
 
-def flows(text):
+def flows(text: str) -> Any:
     return "".join(
         f'<sequenceFlow id="f{s}{d}" sourceRef="{s}" targetRef="{d}"/>'
         for s, d in (pair.split(">") for pair in text.split())
     )
 
 
-def node(kind, ident, name="", inner="", more=""):
+def node(kind: str, ident: str, name: str = "", inner: str = "", more: str = "") -> str:
     return f'<{kind} id="{ident}" name="{name}" {more}>{inner}</{kind}>'
 
 
-def drawn(case):
+def drawn(case: Any) -> Any:
     """Title → titles of its predecessors."""
     return {t["title"]: [case["tasks"][p]["title"] for p in t["predecessors"]] for t in case["tasks"]}
 
@@ -57,7 +58,7 @@ ORDER = process(
 
 
 @pytest.mark.parametrize("prefix", ["", "bpmn", "bpmn2"])
-def test_gateways_and_events_are_folded(bench, prefix: str) -> None:
+def test_gateways_and_events_are_folded(bench: Any, prefix: str) -> None:
     cases, rejects, state = bench.one("order.bpmn", definitions(ORDER, prefix=prefix), "weight = 40")
     case = cases["order.bpmn#P"]
     assert drawn(case) == {
@@ -78,7 +79,7 @@ def test_gateways_and_events_are_folded(bench, prefix: str) -> None:
     assert (row["format"], row["records"], row["records_used"], row["task_implementations"]) == ("bpmn", 1, 1, 4)
 
 
-def test_settings_decide_kind_and_key(bench, keys) -> None:
+def test_settings_decide_kind_and_key(bench: Any, keys: Any) -> None:
     case = bench.one("order.bpmn", definitions(ORDER), 'kind = "executed"\nactivity = "{type} {name}"')[0][
         "order.bpmn#P"
     ]
@@ -86,7 +87,7 @@ def test_settings_decide_kind_and_key(bench, keys) -> None:
     assert keys(case)[0] == "userTask Check order"
 
 
-def test_loops_stand_once_and_are_marked(bench) -> None:
+def test_loops_stand_once_and_are_marked(bench: Any) -> None:
     content = process(
         node("task", "a", "Write"),
         node("exclusiveGateway", "m"),
@@ -100,7 +101,7 @@ def test_loops_stand_once_and_are_marked(bench) -> None:
     assert [dict(t["attributes"]).get("loop_back_to") for t in case["tasks"]] == [None, "Review", None]
 
 
-def test_sub_processes_are_inlined_with_their_loops_and_notes(bench) -> None:
+def test_sub_processes_are_inlined_with_their_loops_and_notes(bench: Any) -> None:
     inner = (
         node("startEvent", "s2")
         + node("task", "x", "Read")
@@ -138,7 +139,7 @@ def test_sub_processes_are_inlined_with_their_loops_and_notes(bench) -> None:
     assert case["description"] == "Every file: As they come."
 
 
-def test_what_is_written_beside_is_the_description(bench) -> None:
+def test_what_is_written_beside_is_the_description(bench: Any) -> None:
     content = (
         '<collaboration id="c"><participant id="p1" name="Shop" processRef="P"/><textAnnotation '
         'id="n0"><text>All of it</text>'
@@ -161,7 +162,7 @@ def test_what_is_written_beside_is_the_description(bench) -> None:
     assert (case["title"], case["description"]) == ("Shop", "How we ship.\nFree\nAll of it\nLarge?")
 
 
-def test_every_process_of_a_file_is_a_case_and_an_empty_one_is_rejected(bench) -> None:
+def test_every_process_of_a_file_is_a_case_and_an_empty_one_is_rejected(bench: Any) -> None:
     two = process(node("task", "a", "A"), ident="P1", more='name="One"') + process(node("task", "b", "B"), ident="P2")
     more = process(node("startEvent", "s"), ident="P3") + process(node("task", "c", "C"), ident="P1")
     cases, rejects, state = bench.one("a.bpmn", definitions(two, more))
@@ -174,7 +175,7 @@ def test_every_process_of_a_file_is_a_case_and_an_empty_one_is_rejected(bench) -
     assert (row["status"], row["records"], row["records_used"], row["records_rejected"]) == ("loaded", 4, 2, 2)
 
 
-def test_an_id_that_another_model_gave_to_another_task_is_told_apart(bench) -> None:
+def test_an_id_that_another_model_gave_to_another_task_is_told_apart(bench: Any) -> None:
     bench.put("s/a.bpmn", definitions(process(node("task", "Task_1", "Pay"), node("task", "Task_2", "Close"))))
     cases, _, _ = bench.one(
         "b.bpmn", definitions(process(node("task", "Task_1", "Paint"), node("task", "Task_2", "Close")))
@@ -186,7 +187,7 @@ def test_an_id_that_another_model_gave_to_another_task_is_told_apart(bench) -> N
     }
 
 
-def test_redaction_reaches_models(bench) -> None:
+def test_redaction_reaches_models(bench: Any) -> None:
     content = definitions(process(node("task", "a", "Pack", "<documentation>Ask Ann.</documentation>")))
     assert (
         bench.one("a.bpmn", content, '[redact]\ndrop = "documentation"')[0]["a.bpmn#P"]["tasks"][0]["description"]
@@ -219,13 +220,13 @@ BOMB = (
     ],
     ids=["html", "no process", "text", "cut", "entity", "bomb", "html 4", "nested", "long", "empty"],
 )
-def test_whole_files_that_are_refused(bench, content: str, reason: str) -> None:
+def test_whole_files_that_are_refused(bench: Any, content: str, reason: str) -> None:
     _, _, state = bench.one("a.bpmn", content)
     assert (state.files[0]["status"], state.files[0]["records"]) == ("rejected", 0)
     assert re.search(reason, state.files[0]["reason"])
 
 
-def test_a_flow_that_folds_into_too_many_links_is_rejected(bench) -> None:
+def test_a_flow_that_folds_into_too_many_links_is_rejected(bench: Any) -> None:
     many = "".join(
         node("task", f"a{n}", f"A{n}") + node("task", f"b{n}", f"B{n}") + flows(f"a{n}>g g>b{n}") for n in range(800)
     )

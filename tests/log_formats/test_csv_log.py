@@ -2,12 +2,14 @@
 its cure.
 """
 
+from typing import Any
+
 import pytest
 
 ZONE = 'timezone = "Europe/Amsterdam"\n'
 
 
-def test_usual_names_need_no_settings(bench, keys) -> None:
+def test_usual_names_need_no_settings(bench: Any, keys: Any) -> None:
     content = (
         "case_id,activity,timestamp,resource,colour\n1,B,2020-01-02T00:00:00Z,Ann,red\n1,A,2020-01-01T00:00:00Z,Bob,\n"
     )
@@ -30,7 +32,7 @@ def test_usual_names_need_no_settings(bench, keys) -> None:
         ("\ufeffcase|event|date|performer", "1|A|2020-01-01T00:00:00Z|Ann"),
     ],
 )
-def test_headers_and_delimiters_that_are_told(bench, header: str, row: str) -> None:
+def test_headers_and_delimiters_that_are_told(bench: Any, header: str, row: str) -> None:
     case = bench.one("log.csv", f"{header}\n{row}\n")[0]["1"]
     (task,) = case["tasks"]
     assert (task["task_key"], task["actor"], task["started_at"].isoformat()) == (
@@ -42,7 +44,7 @@ def test_headers_and_delimiters_that_are_told(bench, header: str, row: str) -> N
     assert task["duration_ms"] == (5000.0 if "Complete" in header else None)
 
 
-def test_a_table_of_any_names_by_settings(bench) -> None:
+def test_a_table_of_any_names_by_settings(bench: Any) -> None:
     content = (
         "Vorgang;Schritt;Von;Bis;Wer;Art;Kosten;Anlass;Kunde;Ergebnis;Auftrag\n"
         '7;Prüfen;01.02.2020 08:00;01.02.2020 09:30;Eva;Person;12,50;"Zeile 1\nZeile 2";A/S;ok;x\n'
@@ -71,7 +73,7 @@ def test_a_table_of_any_names_by_settings(bench) -> None:
     assert (second["ended_at"], second["duration_ms"], second["wait_ms"]) == (None, None, 1_800_000.0)
 
 
-def test_start_and_complete_rows_pair(bench) -> None:
+def test_start_and_complete_rows_pair(bench: Any) -> None:
     rows = "1,A,start,2020-01-01T00:00:00Z\n1,A,complete,2020-01-01T00:01:00Z\n1,A,schedule,2020-01-01T00:00:00Z\n"
     content = "case_id,activity,lifecycle,timestamp\n" + rows
     cases, _, state = bench.one("log.csv", content)
@@ -79,7 +81,7 @@ def test_start_and_complete_rows_pair(bench) -> None:
     assert state.files[0]["records_not_work"] == 1
 
 
-def test_days_and_months_are_told_by_the_whole_file(bench) -> None:
+def test_days_and_months_are_told_by_the_whole_file(bench: Any) -> None:
     content = "case_id,activity,timestamp\n1,A,03/04/2020 10:00\n1,B,25/04/2020 10:00\n"
     assert bench.one("log.csv", content, ZONE)[0]["1"]["started_at"].isoformat() == "2020-04-03T08:00:00+00:00"
     ambiguous = content.replace("25/", "05/")
@@ -88,7 +90,7 @@ def test_days_and_months_are_told_by_the_whole_file(bench) -> None:
     assert bench.one("log.csv", ambiguous, ZONE + 'time_format = "%d/%m/%Y %H:%M"')[0]["1"]["started_at"].month == 4
 
 
-def test_a_case_with_a_row_that_cannot_be_used_is_put_aside_whole_and_the_rest_goes_on(bench, keys) -> None:
+def test_a_case_with_a_row_that_cannot_be_used_is_put_aside_whole_and_the_rest_goes_on(bench: Any, keys: Any) -> None:
     header = "case_id,activity,start_time,end_time,cost,note\n"
     rows = [
         "1,A,2020-01-01T00:00:00Z,2020-01-01T00:00:01Z,1,für",
@@ -138,7 +140,7 @@ def test_a_case_with_a_row_that_cannot_be_used_is_put_aside_whole_and_the_rest_g
     assert state.failed == []
 
 
-def test_unknown_columns_are_refused_with_the_cure(bench) -> None:
+def test_unknown_columns_are_refused_with_the_cure(bench: Any) -> None:
     cases, _, state = bench.one("log.csv", "Order No,Step,When\n1,A,2020-01-01\n")
     assert cases == {}
     (line,) = state.failed
@@ -158,18 +160,18 @@ def test_unknown_columns_are_refused_with_the_cure(bench) -> None:
         ('"a\n', "", "no header"),
     ],
 )
-def test_whole_files_that_are_refused(bench, content: str, settings: str, reason: str) -> None:
+def test_whole_files_that_are_refused(bench: Any, content: str, settings: str, reason: str) -> None:
     _, _, state = bench.one("log.csv", content, settings)
     assert reason in state.files[0]["reason"]
     assert state.files[0]["status"] == "rejected"
 
 
-def test_utf_16_and_repeated_column_names(bench) -> None:
+def test_utf_16_and_repeated_column_names(bench: Any) -> None:
     content = "case_id,activity,x,x\n1,Prüfen,1,2\n".encode("utf-16")
     assert bench.one("log.csv", content)[0]["1"]["tasks"][0]["attributes"] == [("x", "1"), ("x (4)", "2")]
 
 
-def test_a_case_in_two_files_is_put_together(bench, keys) -> None:
+def test_a_case_in_two_files_is_put_together(bench: Any, keys: Any) -> None:
     bench.put("s/a.csv", "case_id,activity\n1,A\n")
     cases, rejects, _ = bench.one("b.csv", "case_id,activity\n1,B\n2,C\n1,D\n")
     found = {case_id: (keys(case), case["path"]) for case_id, case in cases.items()}
@@ -177,7 +179,7 @@ def test_a_case_in_two_files_is_put_together(bench, keys) -> None:
     assert rejects == []
 
 
-def test_redacted_columns_never_reach_the_lake(bench) -> None:
+def test_redacted_columns_never_reach_the_lake(bench: Any) -> None:
     rows = "1,A,,Ann Smith,NL91ABNA0417164300,ann@example.org\n2,B,soon,Ann Smith,NL91,ann@example.org\n2,C\n"
     content = "case_id,activity,timestamp,name,iban,mail\n" + rows
     cases, rejects, _ = bench.one("log.csv", content, '[redact]\ndrop = ["name"]\nhash = ["iban"]\nmask = ["mail"]')
@@ -191,7 +193,7 @@ def test_redacted_columns_never_reach_the_lake(bench) -> None:
     assert b"ann@example" not in written
 
 
-def test_a_column_tells_how_many_runs_a_case_stands_for(bench) -> None:
+def test_a_column_tells_how_many_runs_a_case_stands_for(bench: Any) -> None:
     rows = "1,A,3\n1,B,\n2,A,\n3,A,0\n4,A,2.5\n5,A,1e9\n"
     cases, rejects, _ = bench.one("log.csv", "case,activity,runs\n" + rows, 'weight = { column = "runs" }')
     assert {case_id: case["weight"] for case_id, case in cases.items()} == {"1": 3, "2": 1, "5": 1_000_000_000}

@@ -1,5 +1,7 @@
 """Folding, unrolling and ordering of drawn flows."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +24,7 @@ from opus_pipelines.log_formats.drawn_flows import LINKS, TooManyLinksError, unr
     ],
     ids=["chain", "apart", "reversed", "split and join", "loop of gateways", "rework", "itself", "ring", "no work"],
 )
-def test_what_follows_what(is_work, links, before, loops) -> None:
+def test_what_follows_what(is_work: Any, links: Any, before: Any, loops: Any) -> None:
     flow = unroll([c == "w" for c in is_work], links)
     assert (flow.before, flow.loops) == (before, loops)
 
@@ -38,7 +40,7 @@ def test_what_follows_what(is_work, links, before, loops) -> None:
         )
     )
 )
-def test_the_order_is_complete_and_nothing_comes_before_what_it_follows(graph) -> None:
+def test_the_order_is_complete_and_nothing_comes_before_what_it_follows(graph: Any) -> None:
     is_work, links = graph
     flow = unroll(is_work, links)
     assert sorted(flow.order) == [n for n, work in enumerate(is_work) if work]

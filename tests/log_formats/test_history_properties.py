@@ -2,6 +2,7 @@
 
 import io
 import json
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -112,7 +113,7 @@ def mutated(content: bytes, mutations: list[tuple[int, int, bytes]]) -> bytes:
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=st.sampled_from(sorted(LOGS.items())), mutations=MUTATIONS)
 def test_counts_add_up_on_mutated_files(
-    make_bench, kind: tuple[str, bytes], mutations: list[tuple[int, int, bytes]]
+    make_bench: Any, kind: tuple[str, bytes], mutations: list[tuple[int, int, bytes]]
 ) -> None:
     bench = make_bench()
     name, content = kind

@@ -1,6 +1,7 @@
 """JSONL: nested records by dotted paths; SOPBench's runs by settings alone."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -46,11 +47,11 @@ RUN = {
 }
 
 
-def lines(*records):
+def lines(*records: Any) -> Any:
     return "".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records)
 
 
-def test_sopbench_loads_by_settings_alone(bench, keys) -> None:
+def test_sopbench_loads_by_settings_alone(bench: Any, keys: Any) -> None:
     refused = RUN | {
         "trace_id": "s2",
         "eval": {"success": True},
@@ -87,7 +88,7 @@ def test_sopbench_loads_by_settings_alone(bench, keys) -> None:
     )
 
 
-def test_everything_a_task_may_state(bench) -> None:
+def test_everything_a_task_may_state(bench: Any) -> None:
     task = {
         "name": "Decide",
         "label": "Decide the claim",
@@ -139,7 +140,7 @@ def test_everything_a_task_may_state(bench) -> None:
     assert (close["task_key"], close["started_at"], close["cost_usd"]) == ("Close", None, None)
 
 
-def test_usual_names_need_no_settings(bench, keys) -> None:
+def test_usual_names_need_no_settings(bench: Any, keys: Any) -> None:
     cases, _, _ = bench.one(
         "a.jsonl",
         lines({"case_id": "0", "tasks": []}, {"case_id": "1", "tasks": [{"activity": "A", "time": 1583298367}]}),
@@ -149,7 +150,7 @@ def test_usual_names_need_no_settings(bench, keys) -> None:
     assert keys(cases["0"]) == []
 
 
-def test_predecessors_survive_dropped_tasks(bench) -> None:
+def test_predecessors_survive_dropped_tasks(bench: Any) -> None:
     tasks = [
         {"a": "A", "p": []},
         {"a": "drop", "p": [0]},
@@ -167,7 +168,7 @@ def test_predecessors_survive_dropped_tasks(bench) -> None:
     ]
 
 
-def test_records_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench) -> None:
+def test_records_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench: Any) -> None:
     good = {"case_id": "1", "tasks": [{"activity": "A"}]}
     bad = {
         "bad_json": '{"case_id": ',
@@ -200,13 +201,13 @@ def test_records_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench) ->
         ('{"case_id": 1, "work": []}\n', "where a record has its tasks"),
     ],
 )
-def test_whole_files_that_are_refused(bench, content: str, reason: str) -> None:
+def test_whole_files_that_are_refused(bench: Any, content: str, reason: str) -> None:
     _, rejects, state = bench.one("a.jsonl", content)
     assert reason in state.files[0]["reason"]
     assert (state.files[0]["status"], state.files[0]["records"], rejects) == ("rejected", 0, [])
 
 
-def test_redaction_reaches_into_records(bench) -> None:
+def test_redaction_reaches_into_records(bench: Any) -> None:
     record = {
         "case_id": "1",
         "who": {"name": "Ann", "age": 5},

@@ -4,34 +4,35 @@ through.
 
 import json
 import re
+from typing import Any
 
 import pytest
 
 
-def node(name, kind="n8n-nodes-base.set", **more):
+def node(name: str, kind: str = "n8n-nodes-base.set", **more: Any) -> Any:
     return {"name": name, "type": kind, "position": [0, 0], "parameters": {}, **more}
 
 
-def links(*pairs, kind="main"):
+def links(*pairs: Any, kind: Any = "main") -> Any:
     found = {}
     for src, dst in (pair.split(">") for pair in pairs):
         found.setdefault(src, {}).setdefault(kind, [[]])[0].append({"node": dst, "type": kind, "index": 0})
     return found
 
 
-def export(nodes, connections=None, **more):
+def export(nodes: list[dict[str, Any]], connections: Any = None, **more: Any) -> Any:
     return json.dumps({"nodes": nodes, **({} if connections is None else {"connections": connections}), **more})
 
 
-def drawn(case):
+def drawn(case: Any) -> Any:
     return {t["title"]: sorted(case["tasks"][p]["title"] for p in t["predecessors"]) for t in case["tasks"]}
 
 
-def note(text):
+def note(text: str) -> Any:
     return node("Sticky Note", "n8n-nodes-base.stickyNote", parameters={"content": text})
 
 
-def test_an_export_is_one_case(bench) -> None:
+def test_an_export_is_one_case(bench: Any) -> None:
     nodes = [
         node("Hook", "n8n-nodes-base.webhook"),
         node("Cron", "n8n-nodes-base.scheduleTrigger"),
@@ -71,14 +72,14 @@ def test_an_export_is_one_case(bench) -> None:
     )
 
 
-def test_cycles_stand_once_and_self_connections_too(bench) -> None:
+def test_cycles_stand_once_and_self_connections_too(bench: Any) -> None:
     content = export([node(n) for n in "ABC"], links("A>B", "B>C", "C>B", "C>C"))
     case = bench.one("a.json", content)[0]["a.json"]
     assert drawn(case) == {"A": [], "B": ["A"], "C": ["B"]}
     assert [dict(t["attributes"]).get("loop_back_to") for t in case["tasks"]] == [None, None, "B; C"]
 
 
-def test_an_agent_is_done_by_the_model_that_serves_it(bench) -> None:
+def test_an_agent_is_done_by_the_model_that_serves_it(bench: Any) -> None:
     chat = "@n8n/n8n-nodes-langchain.lmChatOpenAi"
     nodes = [
         node("Agent", "@n8n/n8n-nodes-langchain.agent", parameters={"text": "Answer the mail."}),
@@ -100,12 +101,12 @@ def test_an_agent_is_done_by_the_model_that_serves_it(bench) -> None:
 @pytest.mark.parametrize(
     "connections", [None, {}, [], {"A": None}, {"A": {"main": [None, [None, 3, {"node": ["A"]}]]}}]
 )
-def test_files_without_usable_connections_claim_no_order(bench, connections) -> None:
+def test_files_without_usable_connections_claim_no_order(bench: Any, connections: Any) -> None:
     case = bench.one("a.json", export([node("A"), node("B"), node("A")], connections))[0]["a.json"]
     assert [(t["title"], t["predecessors"]) for t in case["tasks"]] == [("A", []), ("B", []), ("A", [])]
 
 
-def test_several_workflows_in_one_file(bench) -> None:
+def test_several_workflows_in_one_file(bench: Any) -> None:
     content = "[" + export([node("A")]) + "," + export([node("B"), 7, {"name": 1}]) + "," + export([]) + "]"
     cases, rejects, state = bench.one("all.json.gz", content)
     assert {c: list(drawn(case)) for c, case in cases.items()} == {"all.json.gz#1": ["A"]}
@@ -118,7 +119,7 @@ def test_several_workflows_in_one_file(bench) -> None:
     assert (row["records"], row["records_used"], row["records_rejected"], row["cases_quarantined"]) == (4, 1, 3, 1)
 
 
-def test_redaction_reaches_into_nodes(bench) -> None:
+def test_redaction_reaches_into_nodes(bench: Any) -> None:
     content = export([node("A", notes="Ask Ann")], {}, description="For Ann")
     case = bench.one("a.json", content, '[redact]\ndrop = "nodes.notes"\nmask = "description"')[0]["a.json"]
     assert (case["description"], case["tasks"][0]["description"]) == ("***", None)
@@ -157,7 +158,7 @@ def test_redaction_reaches_into_nodes(bench) -> None:
         "long",
     ],
 )
-def test_whole_files_that_are_refused(bench, content, reason: str) -> None:
+def test_whole_files_that_are_refused(bench: Any, content: Any, reason: str) -> None:
     _, rejects, state = bench.one("a.json", content)
     with_reason = state.files[0]
     assert (with_reason["status"], with_reason["records"], rejects) == ("rejected", 0, [])

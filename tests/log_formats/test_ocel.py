@@ -1,11 +1,12 @@
 """OCEL 2.0: the objects of one type make the cases; events that several share are counted once."""
 
 import json
+from typing import Any
 
 import pytest
 
 
-def thing(ident, kind="order", *attributes):
+def thing(ident: str, kind: str = "order", *attributes: Any) -> Any:
     return {
         "id": ident,
         "type": kind,
@@ -13,7 +14,7 @@ def thing(ident, kind="order", *attributes):
     }
 
 
-def event(ident, kind, day, *objects, **attributes):
+def event(ident: str, kind: str, day: int, *objects: Any, **attributes: Any) -> Any:
     return {
         "id": ident,
         "type": kind,
@@ -23,7 +24,7 @@ def event(ident, kind, day, *objects, **attributes):
     }
 
 
-def log(objects, events):
+def log(objects: list[dict[str, Any]], events: list[dict[str, Any]]) -> Any:
     kinds = [{"name": n, "attributes": []} for n in ("order", "item")]
     return json.dumps({"objectTypes": kinds, "eventTypes": [], "objects": objects, "events": events})
 
@@ -49,7 +50,7 @@ EVENTS = [
 ]
 
 
-def test_objects_of_the_named_type_are_cases(bench, keys) -> None:
+def test_objects_of_the_named_type_are_cases(bench: Any, keys: Any) -> None:
     cases, rejects, state = bench.one(
         "log.ocel.json", log(OBJECTS, EVENTS), 'object_type = "order"\nclient = { column = "customer" }'
     )
@@ -71,7 +72,7 @@ def test_objects_of_the_named_type_are_cases(bench, keys) -> None:
     assert row["task_implementations"] == 4
 
 
-def test_events_that_cannot_be_used_are_rejected_whole_and_the_rest_goes_on(bench, keys) -> None:
+def test_events_that_cannot_be_used_are_rejected_whole_and_the_rest_goes_on(bench: Any, keys: Any) -> None:
     bad = event("b1", "Bad", 1, "o1", "o2") | {"time": "2020-01-01T00:00:00"}
     cases, rejects, state = bench.one(
         "log.ocel.json", log(OBJECTS, [bad, 7, {"type": 3}, *EVENTS]), 'object_type = "order"'
@@ -90,7 +91,7 @@ def test_events_that_cannot_be_used_are_rejected_whole_and_the_rest_goes_on(benc
     assert (row["cases_quarantined"], row["records_without_case"]) == (2, 2)
 
 
-def test_an_event_of_a_quarantined_case_and_a_good_one_is_used(bench, keys) -> None:
+def test_an_event_of_a_quarantined_case_and_a_good_one_is_used(bench: Any, keys: Any) -> None:
     bad = event("b1", "Bad", 1, "o1") | {"time": "2020-01-01T00:00:00"}
     cases, rejects, state = bench.one("log.ocel.json", log(OBJECTS, [bad, *EVENTS]), 'object_type = "order"')
     assert {case_id: keys(case) for case_id, case in cases.items()} == {"o2": ["Ship"]}
@@ -103,7 +104,7 @@ def test_an_event_of_a_quarantined_case_and_a_good_one_is_used(bench, keys) -> N
     assert (row["records"], row["records_used"], row["records_not_work"], row["records_rejected"]) == (6, 1, 2, 3)
 
 
-def test_an_event_id_that_comes_again_corrects_the_event(bench, keys) -> None:
+def test_an_event_id_that_comes_again_corrects_the_event(bench: Any, keys: Any) -> None:
     events = [
         event("e1", "Place", 1, "o1"),
         event("e2", "Pay", 2, "o1"),
@@ -116,7 +117,7 @@ def test_an_event_id_that_comes_again_corrects_the_event(bench, keys) -> None:
     assert (row["records"], row["records_used"], row["records_duplicate"], row["records_corrected"]) == (4, 2, 1, 1)
 
 
-def test_a_case_of_another_file_rejects_the_events_that_name_it(bench) -> None:
+def test_a_case_of_another_file_rejects_the_events_that_name_it(bench: Any) -> None:
     bench.put("s/a.csv", "case_id,activity\no2,A\n")
     cases, rejects, _ = bench.one("log.ocel.json", log(OBJECTS, EVENTS), 'object_type = "order"')
     assert [(r["position"], r["reason_code"]) for r in rejects] == [
@@ -127,7 +128,7 @@ def test_a_case_of_another_file_rejects_the_events_that_name_it(bench) -> None:
     assert list(cases) == ["o2"]
 
 
-def test_the_only_type_need_not_be_named(bench) -> None:
+def test_the_only_type_need_not_be_named(bench: Any) -> None:
     assert list(bench.one("log.ocel.json", log([thing("o1")], [event("e", "Pay", 1, "o1")]))[0]) == ["o1"]
 
 
@@ -153,7 +154,7 @@ def test_the_only_type_need_not_be_named(bench) -> None:
     ],
     ids=["untold", "unknown", "other", "nested", "fan-out"],
 )
-def test_whole_files_that_are_refused(bench, content: str, settings: str, reason: str) -> None:
+def test_whole_files_that_are_refused(bench: Any, content: str, settings: str, reason: str) -> None:
     _, rejects, state = bench.one("log.ocel.json", content, settings)
     assert reason in state.files[0]["reason"]
     assert (state.files[0]["status"], rejects) == ("rejected", [])

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +15,7 @@ import pytest
 AT = datetime(2020, 1, 1, 12, tzinfo=UTC)
 
 
-def packed(**columns) -> bytes:
+def packed(**columns: Any) -> bytes:
     table = pa.table(
         {name: values if isinstance(values, pa.Array) else pa.array(values) for name, values in columns.items()}
     )
@@ -22,7 +24,7 @@ def packed(**columns) -> bytes:
     return buffer.getvalue()
 
 
-def test_typed_columns(bench) -> None:
+def test_typed_columns(bench: Any) -> None:
     content = packed(
         case_id=[7, 7, 8],
         activity=["A", "B", "A"],
@@ -52,14 +54,14 @@ def test_typed_columns(bench) -> None:
     assert cases["7"]["kind"] == "executed"
 
 
-def test_times_without_zone_need_the_setting(bench) -> None:
+def test_times_without_zone_need_the_setting(bench: Any) -> None:
     content = packed(case_id=["1"], activity=["A"], timestamp=pa.array([AT.replace(tzinfo=None)], pa.timestamp("us")))
     _, rejects, _ = bench.one("log.parquet", content)
     assert [(r["position"], r["position_unit"], r["reason_code"]) for r in rejects] == [(1, "record", "no_timezone")]
     assert bench.one("log.parquet", content, 'timezone = "Europe/Amsterdam"')[0]["1"]["started_at"].hour == 11
 
 
-def test_rows_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench, keys) -> None:
+def test_rows_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench: Any, keys: Any) -> None:
     content = packed(
         case_id=["1", None, "1", "1", "2"], activity=["A", "A", None, "B", "C"], cost=[1.0, 1.0, 1.0, float("nan"), 1.0]
     )
@@ -74,13 +76,13 @@ def test_rows_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench, keys)
     assert (state.files[0]["records"], state.files[0]["records_used"]) == (5, 1)
 
 
-def test_a_case_that_csv_and_parquet_share_is_put_together(bench, keys) -> None:
+def test_a_case_that_csv_and_parquet_share_is_put_together(bench: Any, keys: Any) -> None:
     bench.put("s/a.csv", "case_id,activity\n1,A\n")
     cases, rejects, _ = bench.one("b.parquet", packed(case_id=["1"], activity=["B"]))
     assert (keys(cases["1"]), rejects) == (["A", "B"], [])
 
 
-def test_packed_once_more(bench) -> None:
+def test_packed_once_more(bench: Any) -> None:
     assert list(bench.one("log.parquet.gz", packed(case_id=["1"], activity=["A"]))[0]) == ["1"]
 
 
@@ -104,14 +106,14 @@ BOMB = packed(
     ],
     ids=["magic", "zeros", "cut", "holed", "columns", "bomb", "empty"],
 )
-def test_whole_files_that_are_refused(bench, content: bytes, reason: str) -> None:
+def test_whole_files_that_are_refused(bench: Any, content: bytes, reason: str) -> None:
     _, rejects, state = bench.one("log.parquet", content)
     assert reason in state.files[0]["reason"]
     assert (state.files[0]["status"], rejects) == ("rejected", [])
 
 
 @pytest.mark.long
-def test_times_are_read_without_pandas(tmp_path) -> None:
+def test_times_are_read_without_pandas(tmp_path: Path) -> None:
     (tmp_path / "log.parquet").write_bytes(
         packed(case_id=["1"], activity=["A"], timestamp=pa.array([AT], pa.timestamp("ns", "UTC")))
     )
@@ -125,7 +127,7 @@ def test_times_are_read_without_pandas(tmp_path) -> None:
     assert done.stdout == "2020-01-01T12:00:00+00:00 False\n"
 
 
-def test_dates_that_python_has_not_are_refused_or_said(bench) -> None:
+def test_dates_that_python_has_not_are_refused_or_said(bench: Any) -> None:
     days, spans = pa.array([2**31 - 1, 18447], pa.date32()), pa.array([2**60, 1], pa.duration("s"))
     content = packed(case_id=pa.array(["1", "2"]), activity=pa.array(["A", "A"]), time=days, x=spans)
     cases, rejects, _ = bench.one("log.parquet", content, 'timezone = "UTC"')

@@ -3,6 +3,7 @@
 import os
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ pytestmark = [
 ]
 
 
-def read(bench, name: str, settings: str = ""):
+def read(bench: Any, name: str, settings: str = "") -> Any:
     bench.put("s/source.toml", settings)
     (bench.history / "s" / name).write_bytes((DATA / name).read_bytes())
     state = bench.read()
@@ -24,7 +25,7 @@ def read(bench, name: str, settings: str = ""):
     return state.files[0], read_table(IMPLEMENTATIONS, state.sources[0].folder, columns=["case_id", "tasks"])
 
 
-def pairs(table):
+def pairs(table: Any) -> Any:
     """Consecutive task keys, inside each case."""
     tasks = table["tasks"].combine_chunks()
     keys = tasks.values.field("task_key").to_pylist()
@@ -32,7 +33,7 @@ def pairs(table):
     return [pair for start, end in pairwise(bounds) for pair in pairwise(keys[start:end])]
 
 
-def test_bpic2012_has_the_pairs_that_the_rules_give(bench) -> None:
+def test_bpic2012_has_the_pairs_that_the_rules_give(bench: Any) -> None:
     row, table = read(bench, "bpic2012.xes.gz")
     found = pairs(table)
     assert (len(found), len(set(found))) == (151_422, 101)
@@ -45,7 +46,7 @@ def test_bpic2012_has_the_pairs_that_the_rules_give(bench) -> None:
 
 
 @pytest.mark.nightly
-def test_bpic_2017_states_start_and_end(bench) -> None:
+def test_bpic_2017_states_start_and_end(bench: Any) -> None:
     row, _ = read(bench, "real_start_end_BPIC_2017_W.csv.gz", 'timezone = "Europe/Amsterdam"')
     assert (row["records"], row["records_used"], row["implementations"], row["task_implementations"]) == (
         240_854,
@@ -64,12 +65,12 @@ def test_bpic_2017_states_start_and_end(bench) -> None:
         ("eventdataR_hospital_billing.csv.gz", 'timezone = "Europe/Amsterdam"', 49_951, 9_999, 1),
     ],
 )
-def test_other_logs_load(bench, name: str, settings: str, records: int, cases: int, rejected: int) -> None:
+def test_other_logs_load(bench: Any, name: str, settings: str, records: int, cases: int, rejected: int) -> None:
     row, _ = read(bench, name, settings)
     assert (row["records"], row["implementations"], row["records_rejected"]) == (records, cases, rejected)
 
 
-def test_a_log_whose_every_time_lacks_its_zone_is_refused_with_the_cure(bench) -> None:
+def test_a_log_whose_every_time_lacks_its_zone_is_refused_with_the_cure(bench: Any) -> None:
     name = "eventdataR_traffic_fines.csv.gz"
     bench.put("s/source.toml", "")
     (bench.history / "s" / name).write_bytes((DATA / name).read_bytes())

@@ -8,6 +8,7 @@ import os
 import re
 import tarfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ pytestmark = [
 ]
 
 
-def read(bench, archive: str):
+def read(bench: Any, archive: str) -> Any:
     source = bench.history / "s"
     source.mkdir()
     with tarfile.open(DATA / archive) as packed:
@@ -39,11 +40,11 @@ def read(bench, archive: str):
     return state, files, made
 
 
-def total(state, column: str) -> int:
+def total(state: Any, column: str) -> int:
     return sum(row[column] for row in state.files)
 
 
-def test_every_bpmn_model_loads(bench) -> None:
+def test_every_bpmn_model_loads(bench: Any) -> None:
     state, files, made = read(bench, "bpmn/models.tar.gz")
     assert state.failed == []
     texts = [f.read_text() for f in files]
@@ -62,7 +63,7 @@ def test_every_bpmn_model_loads(bench) -> None:
     )
 
 
-def case_pairs(case) -> set[tuple[str, str]]:
+def case_pairs(case: Any) -> set[tuple[str, str]]:
     """Element ids of a task and one that it follows or may lead back to."""
     tasks = case["tasks"]
     ids = {t["title"]: dict(t["attributes"])["id"] for t in tasks}
@@ -98,7 +99,7 @@ def pairs(process: str) -> set[tuple[str, str]]:
     return found
 
 
-def test_every_n8n_export_loads_as_its_index_says(bench) -> None:
+def test_every_n8n_export_loads_as_its_index_says(bench: Any) -> None:
     state, files, made = read(bench, "n8n/workflows.tar.gz")
     assert state.failed == []
     assert len(made) == len(files)

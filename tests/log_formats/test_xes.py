@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from typing import Any
 
 import pytest
 
@@ -12,19 +13,19 @@ EVENT = (
 )
 
 
-def event(name, day=1, transition="complete", more=""):
+def event(name: str, day: int = 1, transition: str = "complete", more: str = "") -> Any:
     return EVENT.format(name=name, day=day, transition=transition, more=more)
 
 
-def log(*traces, head="", open_tag='<log xmlns="http://www.xes-standard.org/">'):
+def log(*traces: Any, head: str = "", open_tag: str = '<log xmlns="http://www.xes-standard.org/">') -> str:
     return f'<?xml version="1.0"?>{head}{open_tag}{"".join(traces)}</log>'
 
 
-def trace(name, *events, attributes=""):
+def trace(name: str, *events: Any, attributes: str = "") -> Any:
     return TRACE.format(name=name, attributes=attributes, events="".join(events))
 
 
-def test_a_trace_is_a_case(bench) -> None:
+def test_a_trace_is_a_case(bench: Any) -> None:
     attributes = (
         '<string key="AMOUNT" value="20"/><string key="title" value="A loan"/><string '
         'key="concept:description" value="Please"/>'
@@ -66,7 +67,7 @@ def test_a_trace_is_a_case(bench) -> None:
     )
 
 
-def test_a_bare_case_id_is_no_title_and_mapped_attributes_are(bench) -> None:
+def test_a_bare_case_id_is_no_title_and_mapped_attributes_are(bench: Any) -> None:
     content = log(trace("c1", event("A"), attributes='<string key="kind" value="Motor"/>'), trace("c2"))
     assert {k: c["title"] for k, c in bench.one("log.xes", content)[0].items()} == {"c1": None, "c2": None}
     cases, _, _ = bench.one("log.xes", content, '[columns]\ntitle = "kind"')
@@ -75,7 +76,7 @@ def test_a_bare_case_id_is_no_title_and_mapped_attributes_are(bench) -> None:
     assert cases["c2"]["tasks"] == []
 
 
-def test_a_log_with_neither_start_nor_complete_counts_every_event(bench, keys) -> None:
+def test_a_log_with_neither_start_nor_complete_counts_every_event(bench: Any, keys: Any) -> None:
     with_neither = log(trace("c1", event("A", 1, "schedule"), event("B", 2, "assign")))
     assert keys(bench.one("log.xes", with_neither)[0]["c1"]) == ["A", "B"]
     with_one_elsewhere = log(trace("c1", event("A", 1, "schedule"), event("B", 2, "assign")), trace("c2", event("C")))
@@ -84,7 +85,7 @@ def test_a_log_with_neither_start_nor_complete_counts_every_event(bench, keys) -
     assert (state.files[0]["records_not_work"], state.files[0]["records_used"]) == (2, 1)
 
 
-def test_an_activity_template_makes_the_key(bench, keys) -> None:
+def test_an_activity_template_makes_the_key(bench: Any, keys: Any) -> None:
     content = log(trace("c1", event("A", 1, "start"), event("A", 2, "complete")))
     assert keys(bench.one("log.xes", content, 'activity = "{concept:name} {lifecycle:transition}"')[0]["c1"]) == [
         "A start",
@@ -92,14 +93,14 @@ def test_an_activity_template_makes_the_key(bench, keys) -> None:
     ]
 
 
-def test_nested_attributes_lists_comments_and_no_namespace(bench) -> None:
+def test_nested_attributes_lists_comments_and_no_namespace(bench: Any) -> None:
     listed = '<list key="l"><values><string key="v" value="1"/></values></list><!-- x -->'
     nested = listed + '<string key="a" value="1"><int key="b" value="2"/></string>'
     case = bench.one("log.xes", log(trace("c1", event("A"), attributes=nested), open_tag="<log>"))[0]["c1"]
     assert dict(case["attributes"]) == {"l.v": "1", "a": "1", "a.b": "2"}
 
 
-def test_events_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench, keys) -> None:
+def test_events_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench: Any, keys: Any) -> None:
     no_zone = (
         '<event><string key="concept:name" value="B"/><date key="time:timestamp" value="2020-01-01T00:00:00"/></event>'
     )
@@ -138,7 +139,7 @@ def test_events_that_cannot_be_used_are_rejected_and_the_rest_goes_on(bench, key
     assert state.failed == []
 
 
-def test_amounts_in_another_currency_are_no_dollars(bench) -> None:
+def test_amounts_in_another_currency_are_no_dollars(bench: Any) -> None:
     more = '<float key="cost:total" value="2"/><string key="cost:currency" value="EUR"/>'
     task = bench.one("log.xes", log(trace("c1", event("A", more=more))))[0]["c1"]["tasks"][0]
     assert task["cost_usd"] is None
@@ -168,7 +169,7 @@ BOMB = (
         ("", "the file is empty"),
     ],
 )
-def test_whole_files_that_are_refused(bench, content: str, reason: str) -> None:
+def test_whole_files_that_are_refused(bench: Any, content: str, reason: str) -> None:
     bench.put("s/good.xes", log(trace("g1", event("A"))))
     cases, _, state = bench.one("log.xes", content)
     assert list(cases) == ["g1"]
@@ -180,7 +181,7 @@ def test_whole_files_that_are_refused(bench, content: str, reason: str) -> None:
     assert "root:" not in line
 
 
-def test_a_cut_gzip_file_is_refused_whole(bench) -> None:
+def test_a_cut_gzip_file_is_refused_whole(bench: Any) -> None:
     packed = gzip.compress(log(*(trace(f"c{n}", event(f"A{n * 7919}")) for n in range(3000))).encode())
     bench.put("s/log.xes", b"")
     (bench.history / "s" / "log.xes").unlink()

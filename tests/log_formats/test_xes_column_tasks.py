@@ -103,14 +103,21 @@ def test_tasks_are_those_of_the_record_way(found: list[tuple[int, int | None, st
         expected += [(case, t.position, int(t.task_key), t.started_at, t.ended_at, t.wait_ms) for t in tasks]
     case, run = (np.array([e[k] for e in found], np.int32) for k in (0, 3))
     time = np.array([NO_TIME if e[1] is None else e[1] * 1000 for e in found], np.int64)
-    tasks = tasks_of(case, time, np.array([WORDS[e[2]] for e in found], np.int32), run.astype(np.int64), log_has_work)
-    gaps, known = waits(tasks)
-    moments = [[None if t == NO_TIME else t for t in times.tolist()] for times in (tasks.started, tasks.ended)]
+    mined = tasks_of(case, time, np.array([WORDS[e[2]] for e in found], np.int32), run.astype(np.int64), log_has_work)
+    gaps, known = waits(mined)
+    moments = [[None if t == NO_TIME else t for t in times.tolist()] for times in (mined.started, mined.ended)]
     gone = [gap if is_known else None for gap, is_known in zip(gaps.tolist(), known.tolist(), strict=True)]
     made = list(
-        zip(tasks.case.tolist(), tasks.position().tolist(), run[tasks.own].tolist(), *moments, gone, strict=True)
+        zip(
+            mined.case.tolist(),
+            mined.position().tolist(),
+            run[mined.own].tolist(),
+            *moments,
+            gone,
+            strict=True,
+        )
     )
-    assert (made, tasks.not_work) == (expected, not_work)
+    assert (made, mined.not_work) == (expected, not_work)
 
 
 def test_times_too_far_apart_for_a_float_are_left_to_the_record_way() -> None:

@@ -2,6 +2,8 @@
 is new.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -39,19 +41,19 @@ def vector(text: str) -> np.ndarray:
 
 
 class Vectors(dict):
-    def __missing__(self, text):
+    def __missing__(self, text: str) -> Any:
         return vector(text)
 
 
-def encode(texts):
+def encode(texts: list[str]) -> Any:
     return np.stack([vector(t) for t in texts])
 
 
-def named(name):
+def named(name: str) -> Any:
     return next((t for t in TITLES if plain(t) == plain(name)), None)
 
 
-def lessons(more=()):
+def lessons(more: list[Any] | tuple[Any, ...] = ()) -> Any:
     pay, close, bare = parts(HISTORY)
     cases = [(pay, False, ("log_in", "approve_invoice", "look_up_supplier", "pay_invoice"))] * 6
     cases += [(close, False, ("log_in", "approve_invoice", "close_invoice"))] * 6
@@ -65,7 +67,7 @@ def lessons(more=()):
     )
 
 
-def test_a_sentence_learns_what_was_done_because_of_it():
+def test_a_sentence_learns_what_was_done_because_of_it() -> None:
     found = lessons()
     asked = {
         (c, t)
@@ -76,7 +78,7 @@ def test_a_sentence_learns_what_was_done_because_of_it():
     assert asked == {(APPROVED, "approve_invoice"), (APPROVED, "log_in"), (KNOWN, "look_up_supplier")}
 
 
-def test_tasks_that_end_cases_are_ends():
+def test_tasks_that_end_cases_are_ends() -> None:
     found = lessons()
     assert dict(zip(found.tasks, found.is_intermediate.tolist(), strict=True)) == {
         "approve_invoice": True,
@@ -87,7 +89,7 @@ def test_tasks_that_end_cases_are_ends():
     }
 
 
-def test_an_end_may_be_a_step_where_its_first_word_is_mostly_that_of_steps():
+def test_an_end_may_be_a_step_where_its_first_word_is_mostly_that_of_steps() -> None:
     rate = Part("get_exchange_rate", (Sentence(APPROVED),))
     more = [(rate, False, ("log_in", "get_exchange_rate"))] * 6
     usable = lambda found: {t for t, may in zip(found.tasks, found.may_be_step.tolist(), strict=True) if may}
@@ -102,14 +104,14 @@ def test_an_end_may_be_a_step_where_its_first_word_is_mostly_that_of_steps():
         del TITLES["get_supplier"]
 
 
-def test_a_refused_case_counts_for_what_it_did_and_little_against_what_it_did_not():
+def test_a_refused_case_counts_for_what_it_did_and_little_against_what_it_did_not() -> None:
     pay = parts(HISTORY)[0]
     refused = [(pay, True, ("log_in",))] * 20
     found = lessons(refused)
     assert found.cause_weights[found.causes.index(KNOWN), found.tasks.index("look_up_supplier")] > 0.5
 
 
-def test_the_part_that_is_asked_for_gives_the_steps_in_historys_order():
+def test_the_part_that_is_asked_for_gives_the_steps_in_historys_order() -> None:
     text = f"* pay_invoice:\n- {KNOWN}\n- {APPROVED}\n\n* close_invoice:\n- {APPROVED}\n"
     found = parse_procedure(vector("please pay the invoice"), parts(text), None, lessons(), encode)
     assert found.head == "pay_invoice"
@@ -118,7 +120,7 @@ def test_the_part_that_is_asked_for_gives_the_steps_in_historys_order():
     assert found.explained_share == 1.0
 
 
-def test_a_heading_that_nobody_did_is_a_new_step_at_the_end():
+def test_a_heading_that_nobody_did_is_a_new_step_at_the_end() -> None:
     text = f"* refund_invoice:\n- {KNOWN}\n\n* pay_invoice:\n- {KNOWN}\n"
     found = parse_procedure(vector("refund"), parts(text), "x", lessons(), encode)
     assert [(s.name, s.is_new) for s in found.steps] == [("look_up_supplier", False), ("refund_invoice", True)]
@@ -126,13 +128,13 @@ def test_a_heading_that_nobody_did_is_a_new_step_at_the_end():
     assert found.steps[-1].instructions == (KNOWN,)
 
 
-def test_a_new_sentence_asks_for_what_its_name_fits():
+def test_a_new_sentence_asks_for_what_its_name_fits() -> None:
     text = "* pay_invoice:\n- Look up the exchange rate for the currency.\n\n* look_up_exchange_rate\n"
     found = parse_procedure(vector("pay invoice"), parts(text), None, lessons(), encode)
     assert [(s.name, s.is_new) for s in found.steps] == [("look_up_exchange_rate", True), ("pay_invoice", False)]
 
 
-def test_of_an_either_group_the_sentence_that_adds_least_is_followed():
+def test_of_an_either_group_the_sentence_that_adds_least_is_followed() -> None:
     text = f"* pay_invoice:\n- {KNOWN}\n- Any of these:\n  - {APPROVED}\n  - {KNOWN}\n"
     assert parse_procedure(vector("pay invoice"), parts(text), None, lessons(), encode).tasks == (
         "look_up_supplier",
@@ -140,13 +142,13 @@ def test_of_an_either_group_the_sentence_that_adds_least_is_followed():
     )
 
 
-def test_a_step_with_a_part_of_its_own_brings_what_that_asks_for():
+def test_a_step_with_a_part_of_its_own_brings_what_that_asks_for() -> None:
     text = f"* refund_invoice:\n- {APPROVED}\n\n* approve_invoice:\n- {KNOWN}\n"
     found = parse_procedure(vector("refund"), parts(text), None, lessons(), encode)
     assert {s.name for s in found.steps} == {"log_in", "approve_invoice", "look_up_supplier", "refund_invoice"}
 
 
-def test_a_heading_among_headings_that_name_no_task_is_no_step():
+def test_a_heading_among_headings_that_name_no_task_is_no_step() -> None:
     found = parse_procedure(
         vector("invoice refund"), parts(f"Refund of invoices:\n{APPROVED}\n"), None, lessons(), encode
     )
@@ -155,22 +157,22 @@ def test_a_heading_among_headings_that_name_no_task_is_no_step():
 
 
 @pytest.mark.parametrize("text", ["", "# A title\n\nNothing here says what to do about whales."])
-def test_a_text_that_asks_for_nothing_is_no_reading(text):
+def test_a_text_that_asks_for_nothing_is_no_reading(text: str) -> None:
     assert parse_procedure(vector("pay"), parts(text), None, lessons(), encode) is None
 
 
-def test_every_text_that_is_asked_for_is_announced():
+def test_every_text_that_is_asked_for_is_announced() -> None:
     found = parts(HISTORY)
     told = set(texts_to_embed(found))
 
-    def strict(texts):
+    def strict(texts: list[str]) -> Any:
         assert set(texts) <= told
         return encode(texts)
 
     assert parse_procedure(vector("pay invoice"), found, None, lessons(), strict) is not None
 
 
-def test_a_name_fits_by_the_rare_words_it_shares():
+def test_a_name_fits_by_the_rare_words_it_shares() -> None:
     sentences = [APPROVED, KNOWN, SMALL]
     naming = NameCoverage(sentences, encode(sentences))
     scores = naming.scores(
@@ -180,11 +182,11 @@ def test_a_name_fits_by_the_rare_words_it_shares():
     assert fit_probability(np.array([0.3])) == pytest.approx(0.5)
 
 
-def test_words_without_a_meaning_of_their_own_are_left_out():
+def test_words_without_a_meaning_of_their_own_are_left_out() -> None:
     assert words("The policies of all users") == {"policy", "user"}
 
 
-def test_a_unit_is_a_part_with_one_text():
+def test_a_unit_is_a_part_with_one_text() -> None:
     part = Part("a", (Sentence("One two three."),))
     (unit,) = units_of([(part, False, ("x", "y", "x")), (Part("a", (Sentence("One two three.", 0),)), True, ("x",))])
     assert (unit.done, unit.refused) == ([("x", "y")], [("x",)])

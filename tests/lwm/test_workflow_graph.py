@@ -19,7 +19,7 @@ def graph(names: str, *pairs: str) -> WorkGraph:
     return WorkGraph.of([Task(n, n) for n in names], [edge(p[0], p[1]) for p in pairs])
 
 
-def test_a_loop_is_planned_once():
+def test_a_loop_is_planned_once() -> None:
     assert chain(["a", "b", "a", "c", "b"]) == Dag(("a", "b", "c"), (("a", "b"), ("b", "c")))
     assert chain(["a"]) == Dag(("a",))
     assert (chain("abc").first, chain("abc").last) == (["a"], ["c"])
@@ -27,7 +27,7 @@ def test_a_loop_is_planned_once():
         chain([])
 
 
-def test_the_literal_example():
+def test_the_literal_example() -> None:
     wkg = graph("abcde", "ab", "bc", "ae", "ec", "ac", "cb")
     wfg = workflow_graph({"s1": chain("abc"), "s2": chain("aec")}, wkg)
     assert list(wfg.nodes) == ["a", "b", "c", "e", "input", "output"]
@@ -48,13 +48,13 @@ def test_the_literal_example():
     assert wfg.edges["input", "a"] == WfgEdge("input", "a", "history", None, 1.0, 0, ("s1", "s2"))
 
 
-def test_edges_inside_a_single_dag_are_not_added():
+def test_edges_inside_a_single_dag_are_not_added() -> None:
     wfg = workflow_graph({"s": chain("abc")}, graph("abc", "ac"))
     assert ("a", "c") not in wfg.edges
     assert wfg.edges["a", "b"] == WfgEdge("a", "b", "history", None, 1.0, 0, ("s",))
 
 
-def test_what_the_wkg_lacks_is_new_and_gets_no_edges():
+def test_what_the_wkg_lacks_is_new_and_gets_no_edges() -> None:
     wfg = workflow_graph({"s": chain("ax"), "t": chain("b")}, graph("ab", "ab"), origin="lwm")
     assert wfg.nodes["x"].origin == "new"
     assert wfg.nodes["a"].origin == "lwm"
@@ -64,7 +64,7 @@ def test_what_the_wkg_lacks_is_new_and_gets_no_edges():
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_against_the_papers_loop(seed):
+def test_against_the_papers_loop(seed: int) -> None:
     rng = random.Random(seed)
     names = "abcdefg"
     wkg = graph(names[:6], *(f"{a}{b}" for a, b in itertools.product(names[:6], repeat=2) if rng.random() < 0.3))

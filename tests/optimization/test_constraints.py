@@ -1,5 +1,7 @@
 """Which constraint a workflow breaks, and by how much."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,7 +15,7 @@ from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workf
 TITLES = ["Register claim", "Check Policy", "Pay", "Check policy"]
 
 
-def evaluation(cost: float = 14.2, ms: float = 7_200_000.0, p: float = 0.9):
+def evaluation(cost: float = 14.2, ms: float = 7_200_000.0, p: float = 0.9) -> Any:
     task = TaskNode("t", "t", "T", p=p, cost_usd=cost, duration_ms=ms)
     return evaluate(
         Workflow.of([InputNode("i", "I"), task, OutputNode("o", "O", 1.0)], [("i", "t"), ("t", "o")]), Cost(), Reward()
@@ -51,7 +53,7 @@ def evaluation(cost: float = 14.2, ms: float = 7_200_000.0, p: float = 0.9):
         ),
     ],
 )
-def test_violations(constraints, expected):
+def test_violations(constraints: dict[str, Any], expected: list[Any]) -> None:
     assert violations(Constraints.model_validate(constraints), evaluation(), TITLES) == expected
 
 
@@ -77,7 +79,7 @@ LATE = "max_lead_time_hours: the lead time, waiting included, keeps"
         ({}, []),
     ],
 )
-def test_a_deadline_is_held_against_the_lead_time(constraints, expected):
+def test_a_deadline_is_held_against_the_lead_time(constraints: dict[str, Any], expected: list[Any]) -> None:
     lead_time = LeadTime("waiting and work", np.arange(1, 101) * HOUR)
     assert (
         violations(Constraints.model_validate(constraints), evaluation(), TITLES, times=TimeChecks(lead_time))
@@ -85,14 +87,14 @@ def test_a_deadline_is_held_against_the_lead_time(constraints, expected):
     )
 
 
-def test_a_deadline_that_cannot_be_told_is_not_called_kept():
+def test_a_deadline_that_cannot_be_told_is_not_called_kept() -> None:
     unknown = LeadTime("unknown: no time of 'Pay'")
     assert violations(Constraints(max_lead_time_hours=72), evaluation(), TITLES, times=TimeChecks(unknown)) == [
         "max_lead_time_hours: whether 72 hours are kept cannot be told: the lead time is unknown: no time of 'Pay'",
     ]
 
 
-def test_a_name_stands_for_its_aliases():
+def test_a_name_stands_for_its_aliases() -> None:
     aliases = {"Payout": ["pay", "settle"]}
     constraints = Constraints(must_contain=("Payout",), must_not_contain=("Payout",))
     assert violations(constraints, evaluation(), TITLES, lambda name: aliases.get(name, ())) == [
@@ -112,14 +114,16 @@ def test_a_name_stands_for_its_aliases():
         ([10.0] * 8 + [60.0] * 2, 0.8, []),
     ],
 )
-def test_a_deadline_of_a_step_is_held_against_the_time_up_to_it(hours, least, expected):
+def test_a_deadline_of_a_step_is_held_against_the_time_up_to_it(
+    hours: list[float], least: float | None, expected: list[Any]
+) -> None:
     deadline = StepDeadline(step="Pay", within=2, unit="days")
     due = DeadlineCheck(deadline, LeadTime("waiting and work", np.array(hours) * 3.6e6), 48.0)
     constraints = Constraints(deadlines=(deadline,), min_p_deadline=least)
     assert violations(constraints, evaluation(), TITLES, times=TimeChecks(deadlines=[due])) == expected
 
 
-def test_a_deadline_of_which_nobody_can_tell_whether_it_is_kept_is_not_applied_and_says_why():
+def test_a_deadline_of_which_nobody_can_tell_whether_it_is_kept_is_not_applied_and_says_why() -> None:
     due = DeadlineCheck(
         StepDeadline(step="Pay", within=1, unit="working_days", after="Ask"),
         LeadTime("unknown: no time of 'Check'"),

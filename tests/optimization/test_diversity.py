@@ -1,6 +1,7 @@
 """How many swaps two workflows lie apart, and which of a ranking differ enough: literal cases and laws."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -46,12 +47,12 @@ def candidate(*steps: str) -> Candidate:
         ("", "a b", 2),
     ],
 )
-def test_swaps(first, second, expected):
+def test_swaps(first: str, second: str, expected: int) -> None:
     one, other = candidate(*first.split()), candidate(*second.split())
     assert swaps(one.steps, other.steps) == swaps(other.steps, one.steps) == expected
 
 
-def test_the_model_and_the_group_tell_ways_apart_and_the_order_does_not():
+def test_the_model_and_the_group_tell_ways_apart_and_the_order_does_not() -> None:
     small, large = step("a", "model", "small"), step("a", "model", "large")
     assert swaps({small}, {large}) == 1
     assert swaps({step("a", "human", None, "claims")}, {step("a", "human", None, "payments")}) == 1
@@ -63,13 +64,13 @@ def test_the_model_and_the_group_tell_ways_apart_and_the_order_does_not():
     assert steps_of(chain) == steps_of(beside) == {step("a"), step("b", "code")}
 
 
-def test_jaccard():
+def test_jaccard() -> None:
     assert jaccard_distance("abc", "bcd") == 0.5
     assert jaccard_distance("ab", "ba") == 0.0
     assert jaccard_distance("", "") == 0.0
 
 
-def test_the_first_stays_and_what_is_near_a_better_one_goes():
+def test_the_first_stays_and_what_is_near_a_better_one_goes() -> None:
     ranked = [
         candidate(*s.split()) for s in ("a b c", "a b c d", "a b c d e", "a b:code c:code", "a b:code c e", "x y z")
     ]
@@ -79,7 +80,7 @@ def test_the_first_stays_and_what_is_near_a_better_one_goes():
     assert select_diverse([], 2) == []
 
 
-def test_the_share_of_tasks_is_asked_for_beside_the_swaps():
+def test_the_share_of_tasks_is_asked_for_beside_the_swaps() -> None:
     ranked = [candidate(*s.split()) for s in ("a b", "a:code b:code", "a c d", "x y")]
     assert select_diverse(ranked, 2) == ranked
     assert select_diverse(ranked, 2, 0.1) == [ranked[0], ranked[2], ranked[3]]
@@ -91,7 +92,7 @@ sets = st.frozensets(st.builds(step, st.sampled_from("abcd"), st.sampled_from(["
 
 
 @given(sets, sets, sets)
-def test_swaps_are_a_metric(a, b, c):
+def test_swaps_are_a_metric(a: frozenset[Any], b: frozenset[Any], c: frozenset[Any]) -> None:
     assert (swaps(a, b) == 0) == (a == b)
     assert swaps(a, b) == swaps(b, a)
     assert swaps(a, c) <= swaps(a, b) + swaps(b, c)
@@ -99,7 +100,9 @@ def test_swaps_are_a_metric(a, b, c):
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.builds(Candidate, sets), max_size=8), st.integers(1, 4), st.sampled_from([0.0, 0.3, 1.0]))
-def test_rank_one_stays_no_two_are_nearer_than_the_least_and_none_that_fits_is_left_out(ranked, least, share):
+def test_rank_one_stays_no_two_are_nearer_than_the_least_and_none_that_fits_is_left_out(
+    ranked: list[Any], least: int, share: float
+) -> None:
     kept = select_diverse(ranked, least, share)
     assert kept[:1] == ranked[:1]
     assert all(is_diverse(a, b, least, share) for i, a in enumerate(kept) for b in kept[:i])

@@ -61,7 +61,7 @@ def reward(nodes: list[TaskNode], parents: dict[str, list[str]], gain: float) ->
 
 
 @pytest.mark.parametrize("hundred", [0, 1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 10))])
-def test_a_thousand_random_shapes(hundred):
+def test_a_thousand_random_shapes(hundred: int) -> None:
     for seed in range(hundred * 100, hundred * 100 + 100):
         rng = random.Random(seed)
         nodes, edges, options = random_shape(rng)

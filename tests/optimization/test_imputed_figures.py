@@ -4,6 +4,7 @@ is shown.
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -33,7 +34,7 @@ def cost_of(usd: float | None, ms: float | None = None) -> NodeCost:
 
 
 @given(TABLES)
-def test_known_costs_are_left_alone_and_unknown_ones_never_win_within_a_task(table):
+def test_known_costs_are_left_alone_and_unknown_ones_never_win_within_a_task(table: dict[str, Any]) -> None:
     found = imputed_usd({t: [cost_of(x) for x in costs] for t, costs in table.items()}, Cost())
     anything_known = any(x is not None for costs in table.values() for x in costs)
     for task, costs in table.items():
@@ -45,7 +46,7 @@ def test_known_costs_are_left_alone_and_unknown_ones_never_win_within_a_task(tab
 
 
 @given(TABLES)
-def test_what_stands_for_a_task_of_unknown_cost_lies_within_what_others_cost(table):
+def test_what_stands_for_a_task_of_unknown_cost_lies_within_what_others_cost(table: dict[str, Any]) -> None:
     found = imputed_usd({t: [cost_of(x) for x in costs] for t, costs in table.items()}, Cost())
     known = [x for costs in table.values() for x in costs if x is not None]
     for task, costs in table.items():
@@ -53,14 +54,14 @@ def test_what_stands_for_a_task_of_unknown_cost_lies_within_what_others_cost(tab
             assert all(min(known) * (1 - 1e-9) <= x <= max(known) * (1 + 1e-9) for x in found[task])
 
 
-def test_the_mean_of_what_other_tasks_usually_cost_stands_for_an_unknown_one():
+def test_the_mean_of_what_other_tasks_usually_cost_stands_for_an_unknown_one() -> None:
     costs = {"a": [cost_of(1.0), cost_of(100.0)], "b": [cost_of(None), cost_of(3.0)], "u": [cost_of(None)]}
     assert imputed_usd(costs, Cost()) == {"a": (0.0, 0.0), "b": (3.0, 0.0), "u": (2.0,)}
     assert of_another(costs, True, True, Cost()) == 2.0
     assert of_another(costs, False, True, Cost()) == 0.0
 
 
-def test_unknown_time_counts_where_time_has_a_price():
+def test_unknown_time_counts_where_time_has_a_price() -> None:
     costs = {"a": [cost_of(1.0, 3_600_000.0)], "u": [cost_of(2.0, None)]}
     assert imputed_usd(costs, Cost()) == {"a": (0.0,), "u": (0.0,)}
     assert imputed_usd(costs, Cost(usd_per_hour_of_duration=5.0)) == {"a": (0.0,), "u": (5.0,)}
@@ -94,7 +95,7 @@ def best(nodes: dict[str, list[TaskNode]], *demands: Limit) -> tuple[str, ...]:
     return path.tasks
 
 
-def test_a_path_does_not_win_because_the_cost_of_a_step_is_unknown():
+def test_a_path_does_not_win_because_the_cost_of_a_step_is_unknown() -> None:
     assert best(nodes_of(cheap=1.0, other=None, end=9.0)) == ("cheap", "end")
     assert best(nodes_of(cheap=8.0, other=None, end=2.0)) == (
         "other",
@@ -102,11 +103,11 @@ def test_a_path_does_not_win_because_the_cost_of_a_step_is_unknown():
     )  # 5 stands for it: what a step costs elsewhere
 
 
-def test_a_limit_is_held_against_what_is_known():
+def test_a_limit_is_held_against_what_is_known() -> None:
     assert best(nodes_of(cheap=4.0, other=None, end=9.0), Limit("max_cost_usd 9", "cost_usd", 9.0)) == ("other", "end")
 
 
-def test_what_is_imputed_is_in_no_figure_that_is_shown():
+def test_what_is_imputed_is_in_no_figure_that_is_shown() -> None:
     nodes = nodes_of(cheap=1.0, other=None, end=9.0)
     chain = [nodes["other"][0], nodes["end"][0]]
     workflow = Workflow.of(
@@ -119,7 +120,7 @@ def test_what_is_imputed_is_in_no_figure_that_is_shown():
 
 
 @given(st.floats(0, 50), st.floats(0, 50), st.lists(AMOUNTS, max_size=4))
-def test_steps_that_two_workflows_share_decide_nothing_between_them(one, two, shared):
+def test_steps_that_two_workflows_share_decide_nothing_between_them(one: float, two: float, shared: list[Any]) -> None:
     """Known parts are compared on the steps that both have: the same further steps, known or not, leave the difference
     as it is.
     """

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise, product
+from typing import Any
 
 import pytest
 
@@ -148,7 +149,7 @@ def brute(problem: Problem) -> list[float]:
 
 
 @pytest.mark.parametrize("hundred", range(4))
-def test_paths_unlike_others_against_brute_force(hundred):
+def test_paths_unlike_others_against_brute_force(hundred: int) -> None:
     """The best ones that lie so many swaps at least from one or two paths, some of whose nodes the graph may lack."""
     found_some = 0
     for seed in range(hundred * 100, hundred * 100 + 100):
@@ -169,7 +170,7 @@ def test_paths_unlike_others_against_brute_force(hundred):
 
 
 @pytest.mark.parametrize("hundred", [0, 1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 10))])
-def test_a_thousand_random_graphs_against_brute_force(hundred, monkeypatch):
+def test_a_thousand_random_graphs_against_brute_force(hundred: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(hundred * 100, hundred * 100 + 100):
         rng = random.Random(seed)
         problem, k = random_problem(rng, 0.6), rng.choice([1, 2, 4, 8])
@@ -186,7 +187,7 @@ def test_a_thousand_random_graphs_against_brute_force(hundred, monkeypatch):
 
 
 @pytest.mark.long
-def test_cheapest_paths_of_a_thousand_random_graphs():
+def test_cheapest_paths_of_a_thousand_random_graphs() -> None:
     for seed in range(examples(300)):
         rng = random.Random(seed)
         problem = random_problem(rng)
@@ -196,7 +197,7 @@ def test_cheapest_paths_of_a_thousand_random_graphs():
 
 
 @pytest.mark.long
-def test_where_the_search_ends_early_its_gap_holds(monkeypatch):
+def test_where_the_search_ends_early_its_gap_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     early = 0
     for seed in range(examples(300)):
         rng = random.Random(seed)
@@ -236,24 +237,24 @@ TWO = Problem(CHAIN, {"a": [A, SURE_A, SLOW_A], "b": [B]}, Cost(kappa_usd=0.0), 
         (replace(TWO, objective="success"), SURE_A, 0.9),
     ],
 )
-def test_limits_and_gain_decide_the_way(problem, way, worth):
+def test_limits_and_gain_decide_the_way(problem: Problem, way: TaskNode, worth: float) -> None:
     (path,) = best_paths(problem).paths
     assert path.nodes == (way, B)
     assert path.worth == pytest.approx(worth)
 
 
-def test_where_a_task_thrives_on_failure_the_worse_beginning_wins():
+def test_where_a_task_thrives_on_failure_the_worse_beginning_wins() -> None:
     turned = replace(B, p=0.1, q=1.0)
     (path,) = best_paths(replace(TWO, options={"a": [SURE_A, replace(A, p=0.2, cost_usd=3.0)], "b": [turned]})).paths
     assert path.success == pytest.approx(0.1 * 0.2 + 0.8)
 
 
-def test_no_path_within_the_limits_is_no_path():
+def test_no_path_within_the_limits_is_no_path() -> None:
     found = best_paths(replace(TWO, demands=(Limit("budget", "cost_usd", 1.0),)), 3)
     assert (found.paths, found.exact, found.gap) == ([], True, 0.0)
 
 
-def test_what_nothing_was_found_for_is_not_called_infeasible():
+def test_what_nothing_was_found_for_is_not_called_infeasible() -> None:
     found = best_paths(TWO, effort=0)
     assert (found.paths, found.exact, found.gap) == ([], False, None)
 
@@ -268,12 +269,12 @@ def test_what_nothing_was_found_for_is_not_called_infeasible():
         {"duration_ms": float("inf")},
     ],
 )
-def test_figures_that_are_none_are_refused(figures):
+def test_figures_that_are_none_are_refused(figures: dict[str, Any]) -> None:
     with pytest.raises(WorkflowError, match="the search needs probabilities"):
         best_paths(replace(TWO, options={"a": [A, replace(A, **figures)], "b": [B]}))
 
 
-def test_a_large_graph_with_cycles_and_limits_is_solved_or_states_its_gap():
+def test_a_large_graph_with_cycles_and_limits_is_solved_or_states_its_gap() -> None:
     rng = random.Random(5)
     names = [f"n{i:02}" for i in range(60)]
     edges = {(a, b): (1.0, 0) for a in names for b in rng.sample(names, 4) if a != b}

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,9 @@ CHECK_FIRST = Before("before ['Check', 'Ask']", ((frozenset("c"), frozenset("a")
         ),
     ],
 )
-def test_the_smallest_conflict_and_every_way_out(demands, conflict, sentences):
+def test_the_smallest_conflict_and_every_way_out(
+    demands: tuple[Any, ...], conflict: tuple[Any, ...], sentences: list[str]
+) -> None:
     why = infeasibility(replace(ASKED, demands=demands))
     assert why is not None
     assert why.conflicts[0] == conflict
@@ -117,7 +120,7 @@ def test_the_smallest_conflict_and_every_way_out(demands, conflict, sentences):
     assert why.sentences == sentences
 
 
-def test_three_that_only_conflict_together():
+def test_three_that_only_conflict_together() -> None:
     dear, slow = way("x", 9.0, 0.5, 0.99), way("x", 1.0, 9.0, 0.99)
     problem = Problem(
         wfg_of("x"), {"x": [dear, slow, way("x", 1.0, 0.5, 0.5)]}, Cost(), 10.0, demands=(BUDGET, TIME, SUCCESS)
@@ -135,18 +138,18 @@ def test_three_that_only_conflict_together():
         assert best_paths(replace(problem, demands=tuple(moved))).paths
 
 
-def test_where_something_fits_there_is_nothing_to_say():
+def test_where_something_fits_there_is_nothing_to_say() -> None:
     assert infeasibility(replace(ASKED, demands=(TIME, CHECK_FIRST))) is None
 
 
-def test_a_graph_without_a_way_through_says_so():
+def test_a_graph_without_a_way_through_says_so() -> None:
     broken = replace(ASKED.wfg, edges={pair: e for pair, e in ASKED.wfg.edges.items() if pair[1] != OUTPUT})
     why = infeasibility(replace(ASKED, wfg=broken, demands=(TIME,)))
     assert why is not None
     assert why.sentences[0] == "conflict: no path leads from input to output"
 
 
-def test_what_a_demand_costs_is_what_the_best_gains_without_it():
+def test_what_a_demand_costs_is_what_the_best_gains_without_it() -> None:
     problem = replace(ASKED, demands=(CHECK, replace(TIME, value=1e9)))
     best = best_paths(problem).paths[0]
     free = best_paths(problem.without(CHECK)).paths[0]

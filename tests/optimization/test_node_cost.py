@@ -1,5 +1,7 @@
 """LWM (12): a node's cost from history, else from the settings, and its basis."""
 
+from typing import Any
+
 import pytest
 
 from opus_pipelines.core.settings import Cost, Priors
@@ -38,12 +40,14 @@ PRIORS = Priors(p=0.9, q=0.1)
         ("robot", None, None, 2000.0, (None, "unknown", 2000.0, "observed")),
     ],
 )
-def test_prices(kind, model, cost, ms, expected):
+def test_prices(
+    kind: str | None, model: str | None, cost: float | None, ms: float | None, expected: tuple[Any, ...]
+) -> None:
     found = price_of(Actor(kind, model), cost, ms, COST)
     assert found == (pytest.approx(expected[0]), expected[1], expected[2], expected[3])
 
 
-def test_no_price_ships_with_the_program():
+def test_no_price_ships_with_the_program() -> None:
     assert (Cost().usd_per_hour, Cost().default_cost_usd, Cost().default_duration_ms) == ({}, {}, {})
     for kind in ("human", "model", "code", None):
         assert price_of(Actor(kind), None, None, Cost()) == (None, "unknown", None, "unknown")
@@ -62,7 +66,7 @@ def test_no_price_ships_with_the_program():
         (("model", "small", None), (None, "unknown")),
     ],
 )
-def test_a_model_goes_before_a_role_and_a_role_before_a_kind(who, expected):
+def test_a_model_goes_before_a_role_and_a_role_before_a_kind(who: tuple[Any, ...], expected: tuple[Any, ...]) -> None:
     settings = Cost(usd_per_hour={"human": 36, "SUPERVISOR": 60, "big-llm": 72})
     kind, model, group = who
     assert price_of(Actor(kind, model, group), None, 3_600_000.0, settings)[:2] == expected
@@ -70,7 +74,7 @@ def test_a_model_goes_before_a_role_and_a_role_before_a_kind(who, expected):
     assert node_cost(Task("t", "T"), way, settings, PRIORS).cost_usd == expected[0]
 
 
-def test_observed_figures_keep_their_basis():
+def test_observed_figures_keep_their_basis() -> None:
     way = ExecutionMode(
         "human",
         implementations=9,
@@ -93,26 +97,26 @@ def test_observed_figures_keep_their_basis():
     assert (found.p, found.p_basis, found.q, found.q_basis) == (0.8, "estimated", 0.3, "estimated")
 
 
-def test_p_and_q_fall_back_to_the_task_then_to_the_prior():
+def test_p_and_q_fall_back_to_the_task_then_to_the_prior() -> None:
     found = node_cost(
         Task("t", "T", p=0.5, p_basis="observed", p_n=50), ExecutionMode("code", p=0.99, p_n=0), COST, PRIORS
     )
     assert (found.p, found.p_basis, found.q, found.q_basis) == (0.5, "observed", 0.1, "prior")
 
 
-def test_nothing_known_is_a_persons_work():
+def test_nothing_known_is_a_persons_work() -> None:
     task = Task("t", "T")
     found = node_cost(task, execution_modes_of(task)[0], COST, PRIORS)
     assert (found.cost_usd, found.cost_human_usd, found.cost_basis) == pytest.approx((0.01, 0.01, "prior"))
     assert (found.duration_ms, found.duration_basis, found.p, found.p_basis) == (1000, "prior", 0.9, "prior")
 
 
-def test_only_parts_known():
+def test_only_parts_known() -> None:
     way = ExecutionMode("model", cost_model_usd=2.0, cost_human_usd=1.0, duration_ms_mean=10.0)
     assert node_cost(Task("t", "T"), way, COST, PRIORS).cost_usd == 3.0
 
 
-def test_the_most_frequent_way_and_its_ties():
+def test_the_most_frequent_way_and_its_ties() -> None:
     small, large = (
         ExecutionMode("model", "small", implementations=5),
         ExecutionMode("model", "large", implementations=5),

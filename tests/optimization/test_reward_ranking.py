@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -39,7 +40,7 @@ candidates = st.builds(
 )
 
 
-def test_feasible_then_reward_then_penalty_then_transitions_then_id():
+def test_feasible_then_reward_then_penalty_then_transitions_then_id() -> None:
     best_first = [
         Candidate("z", 2.0),
         Candidate("y", 1.00004, penalty=0.1),
@@ -54,7 +55,7 @@ def test_feasible_then_reward_then_penalty_then_transitions_then_id():
     assert BY_REWARD.rank([]) == []
 
 
-def test_where_outcomes_do_not_decide_conformity_goes_before_reward():
+def test_where_outcomes_do_not_decide_conformity_goes_before_reward() -> None:
     found = [
         Candidate("a", 9.0, conformity=0.5),
         Candidate("b", 1.0, conformity=0.9),
@@ -68,7 +69,7 @@ def test_where_outcomes_do_not_decide_conformity_goes_before_reward():
     assert [c.id for _, c in BY_SUPPORT.rank(orders)] == ["b", "a"]
 
 
-def test_a_step_that_nothing_asks_for_does_not_lift_a_workflow():
+def test_a_step_that_nothing_asks_for_does_not_lift_a_workflow() -> None:
     found = [
         Candidate("survey", 9.0, has_optional=True),
         Candidate("plain", 1.0),
@@ -78,26 +79,26 @@ def test_a_step_that_nothing_asks_for_does_not_lift_a_workflow():
 
 
 @pytest.mark.parametrize(("reward", "steps"), [(0.00016, 2), (0.5, 5000), (-0.00004, 0), (0.84952, 8495)])
-def test_steps_of_the_quantum(reward, steps):
+def test_steps_of_the_quantum(reward: float, steps: int) -> None:
     assert quantised(reward, 0.0001) == steps
     assert (quantised(1.25, 0.5), quantised(0.75, 0.5)) == (2, 2)
 
 
-def test_a_reward_that_is_no_number_cannot_be_ranked():
+def test_a_reward_that_is_no_number_cannot_be_ranked() -> None:
     with pytest.raises(WorkflowError, match="nan"):
         BY_REWARD.rank([Candidate("a", float("nan"))])
 
 
 @settings(max_examples=100, deadline=None)
 @given(candidates, candidates, candidates, st.sampled_from([Ranking(0.5, 0.5), Ranking(0.5, 0.5, has_gain=False)]))
-def test_a_total_preorder(a, b, c, ranking):
+def test_a_total_preorder(a: Candidate, b: Candidate, c: Candidate, ranking: Ranking) -> None:
     before = lambda x, y: ranking.order(x) <= ranking.order(y)
     assert before(a, b) or before(b, a)
     assert before(a, a)
     assert not (before(a, b) and before(b, c)) or before(a, c)
 
 
-def test_without_a_gain_success_then_conformity_then_lead_time_then_penalty_decide():
+def test_without_a_gain_success_then_conformity_then_lead_time_then_penalty_decide() -> None:
     best_first = [
         Candidate("success", 0.95, conformity=0.1, compared_lead_ms=9e6),
         Candidate("conformity", 0.921, conformity=0.8, compared_lead_ms=9e6),
@@ -113,7 +114,7 @@ def test_without_a_gain_success_then_conformity_then_lead_time_then_penalty_deci
     assert NO_GAIN.criteria == ("success", "conformity", "lead time", "Penalty")
 
 
-def test_without_a_gain_and_outcomes_success_is_a_prior_and_ranks_nothing():
+def test_without_a_gain_and_outcomes_success_is_a_prior_and_ranks_nothing() -> None:
     ranking = Ranking(0.0001, 0.01, has_gain=False, by_support=True)
     slow = Candidate("slow", 0.5, conformity=0.9, compared_lead_ms=2e6)
     found = [Candidate("stub", 0.99, conformity=0.4), slow, Candidate("all", 0.4, conformity=0.9)]
@@ -121,7 +122,7 @@ def test_without_a_gain_and_outcomes_success_is_a_prior_and_ranks_nothing():
     assert ranking.criteria == ("conformity", "lead time", "Penalty")
 
 
-def test_better_is_more_than_a_penalty_or_a_trodden_way():
+def test_better_is_more_than_a_penalty_or_a_trodden_way() -> None:
     one, other = Candidate("a", 1.0, penalty=0.1, transitions=9), Candidate("b", 1.0, penalty=0.2)
     assert BY_REWARD.order(one) < BY_REWARD.order(other)
     assert not BY_REWARD.is_better(one, other)
@@ -139,5 +140,7 @@ def test_better_is_more_than_a_penalty_or_a_trodden_way():
         (NO_GAIN, {"compared_lead_ms": 5e6}, {}, 0.0),
     ],
 )
-def test_equal_worth_is_told_apart_by_what_ranks_next(ranking, one, other, chance):
+def test_equal_worth_is_told_apart_by_what_ranks_next(
+    ranking: Ranking, one: dict[str, Any], other: dict[str, Any], chance: float
+) -> None:
     assert ranking.p_first_in_tie(Candidate("a", **one), Candidate("b", **other)) == chance

@@ -3,6 +3,7 @@ force finds.
 """
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,7 +57,7 @@ def varied(of: PlanSpace, most: int) -> tuple[LocalSearch, Variations]:
     )
 
 
-def test_every_change_of_up_to_two_nodes_and_what_each_earns():
+def test_every_change_of_up_to_two_nodes_and_what_each_earns() -> None:
     _, found = varied(space(THREE), 2)
     earned = {tuple(picks): round(usd, 9) for picks, usd in zip(found.picks.tolist(), found.worth, strict=True)}
     assert earned == {(0, 1, 0): 95.0, (0, 2, 0): 90.0, (1, 0, 0): 98.0, (1, 1, 0): 93.1, (1, 2, 0): 88.2}
@@ -64,7 +65,7 @@ def test_every_change_of_up_to_two_nodes_and_what_each_earns():
     assert {tuple(picks) for picks in varied(space(THREE), 9)[1].picks.tolist()} == set(earned)
 
 
-def test_a_review_may_change_or_go_but_none_is_added():
+def test_a_review_may_change_or_go_but_none_is_added() -> None:
     of = space({"a": [way("a", "human", 0.5)], "b": [way("b", "human", 0.6), way("b", "code", 0.5)]}, review=True)
     assert varied(of, 2)[1].picks.tolist() == [[0, 0, 1, 0]]
     refiner = LocalSearch(of)
@@ -75,7 +76,7 @@ def test_a_review_may_change_or_go_but_none_is_added():
     assert found.picks.tolist() == [[0, 0, 0, 1], [0, 1, 0, 0], [0, 1, 1, 1], [0, 0, 0, 0], [0, 0, 1, 1], [0, 1, 1, 0]]
 
 
-def test_moves_lead_there_and_steps_are_those_of_the_workflow():
+def test_moves_lead_there_and_steps_are_those_of_the_workflow() -> None:
     refiner, found = varied(space(THREE, review=True), 2)
     base = steps_of(refiner.workflow(found.plan.state))
     for number in range(len(found.picks)):
@@ -85,13 +86,13 @@ def test_moves_lead_there_and_steps_are_those_of_the_workflow():
     assert found.swaps_from(base).tolist() == [swaps(base, found.steps(n)) for n in range(len(found.picks))]
 
 
-def test_where_every_step_has_one_way_there_is_nothing_else():
+def test_where_every_step_has_one_way_there_is_nothing_else() -> None:
     _, found = varied(space({"a": [way("a", "human", 1.0)]}), 2)
     assert found.picks.shape == (0, 1)
     assert found.swaps_from(frozenset()).tolist() == []
 
 
-def test_a_limit_that_is_kept_stays_kept():
+def test_a_limit_that_is_kept_stays_kept() -> None:
     dear = {**THREE, "a": [way("a", "human", 1.0), way("a", "code", 0.98, cost=5.0)]}
     _, found = varied(space(dear, {"max_cost_usd": 4.0}), 2)
     assert {tuple(picks) for picks in found.picks.tolist()} == {(0, 1, 0), (0, 2, 0)}
@@ -101,7 +102,9 @@ def test_a_limit_that_is_kept_stays_kept():
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10_000), st.integers(1, 3), st.booleans(), st.sampled_from(["product", "exact"]))
-def test_the_best_that_lies_so_far_off_is_the_best_by_brute_force(seed, least, review, inference):
+def test_the_best_that_lies_so_far_off_is_the_best_by_brute_force(
+    seed: Any, least: Any, review: Any, inference: Any
+) -> None:
     """With up to as many changes as swaps are asked for: each lies that many off, for every change is one swap."""
     draw = np.random.default_rng(seed)
     ways = {

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from opus_pipelines.generation.contract import settings_hash
 from opus_pipelines.planning.penalty_scores import TaskFactIndex, penalty_scores
 from opus_pipelines.sample import coding
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
-from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
+from opus_pipelines.workflow.model import InputNode, Node, OutputNode, TaskNode, Workflow
 
 
 def edge(src: str, dst: str, transitions: int) -> Edge:
@@ -43,11 +44,11 @@ READ = TaskNode(
 
 
 def chain(*tasks: TaskNode) -> Workflow:
-    nodes = [InputNode("in", "In"), *tasks, OutputNode("out", "Out", 1.0)]
+    nodes: list[Node] = [InputNode("in", "In"), *tasks, OutputNode("out", "Out", 1.0)]
     return Workflow.of(nodes, itertools.pairwise(n.id for n in nodes))
 
 
-def test_facts_of_a_task():
+def test_facts_of_a_task() -> None:
     assert TaskFactIndex(GRAPH).of(READ) == TaskFacts(
         statements=(
             "Read invoice",
@@ -78,17 +79,17 @@ def test_facts_of_a_task():
         (TaskNode("n", "review", "Review", kind="review"), {"is_review": True, "community": None}),
     ],
 )
-def test_what_is_not_known_is_not_made_up(node, expected):
+def test_what_is_not_known_is_not_made_up(node: Any, expected: Any) -> None:
     facts = TaskFactIndex(GRAPH).of(node)
     assert {name: getattr(facts, name) for name in expected} == expected
 
 
-def test_the_same_step_is_looked_up_once():
+def test_the_same_step_is_looked_up_once() -> None:
     book = TaskFactIndex(GRAPH)
     assert book.of(READ) is book.of(replace(READ))
 
 
-def test_scores_and_penalty_go_together_and_obey_the_settings():
+def test_scores_and_penalty_go_together_and_obey_the_settings() -> None:
     workflow = chain(READ, TaskNode("n2", "c", "Pay"), TaskNode("n3", "review", "Review", kind="review"))
     scores, found = penalty_scores(workflow, TaskFactIndex(GRAPH), Settings())
     assert list(scores) == ["n1", "n2", "n3"]
@@ -130,14 +131,14 @@ def as_one(first: str, second: str) -> tuple[Task, TaskNode]:
         ("Query Physician", "Release Charge"),
     ],
 )
-def test_splitting_a_task_that_does_two_things_lowers_cip(first, second):
+def test_splitting_a_task_that_does_two_things_lowers_cip(first: Any, second: Any) -> None:
     (a, left), (b, right), (c, both) = sample_task(first), sample_task(second), as_one(first, second)
     _, whole = penalty_scores(chain(both), TaskFactIndex(sample_graph(c)), Settings())
     _, split = penalty_scores(chain(left, right), TaskFactIndex(sample_graph(a, b)), Settings())
     assert split.cip < whole.cip
 
 
-def test_a_review_after_a_task_of_the_sample_lowers_its_observability_score():
+def test_a_review_after_a_task_of_the_sample_lowers_its_observability_score() -> None:
     (a, left), (b, right) = sample_task("Count Data Points"), sample_task("Determine Visit Level")
     knows = TaskFactIndex(sample_graph(a, b))
     review = TaskNode("Count Data Points~review", "review", "Review", kind="review")
@@ -146,7 +147,7 @@ def test_a_review_after_a_task_of_the_sample_lowers_its_observability_score():
     assert reviewed[left.id].observability == plain[left.id].observability - 0.25
 
 
-def test_a_task_of_the_sample_that_emits_the_whole_note_is_less_hygienic_than_one_that_emits_the_points():
+def test_a_task_of_the_sample_that_emits_the_whole_note_is_less_hygienic_than_one_that_emits_the_points() -> None:
     (a, left), (b, right) = sample_task("Count Data Points"), sample_task("Determine Visit Level")
     knows = TaskFactIndex(sample_graph(a, b))
     whole, _ = penalty_scores(
@@ -156,6 +157,6 @@ def test_a_task_of_the_sample_that_emits_the_whole_note_is_less_hygienic_than_on
     assert (points[left.id].hygiene, whole[left.id].hygiene) == (0.0, pytest.approx(2 / 3))
 
 
-def test_a_result_depends_on_how_scores_come_about():
+def test_a_result_depends_on_how_scores_come_about() -> None:
     other = Settings(scores=ScoreRules(hygiene=0.5))
     assert settings_hash(Settings()) != settings_hash(other)

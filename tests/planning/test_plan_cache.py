@@ -1,6 +1,7 @@
 """What is kept from one intake for the next changes nothing: it follows from what is asked alone."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ EDGES = situation().draft.graph.edges
 UNKIND = situation().settings.model_copy(update={"scores": Settings().scores.model_copy(update={"cohesion": 0.3})})
 
 
-def test_those_who_ask_the_same_share_a_workshop_whatever_they_are_called():
+def test_those_who_ask_the_same_share_a_workshop_whatever_they_are_called() -> None:
     one, other = situation(), situation()
     renamed = replace(
         other,
@@ -47,17 +48,17 @@ def with_same_edges(context: RankingContext) -> RankingContext:
     ],
     ids=["cost", "limit", "a task", "before", "needed", "cases", "order", "scores", "gain"],
 )
-def test_whatever_decides_asks_something_else(other):
+def test_whatever_decides_asks_something_else(other: Any) -> None:
     assert PlanCacheKey.of(with_same_edges(other)) != PlanCacheKey.of(with_same_edges(situation()))
 
 
-def test_what_was_asked_before_changes_no_answer():
+def test_what_was_asked_before_changes_no_answer() -> None:
     found, proposals = (
         situation(cost=Cost(usd_per_hour_of_duration=2.0)),
         [Proposal(PROPOSED), Proposal(OTHER_WAY_ROUND)],
     )
 
-    def answers(of):
+    def answers(of: Any) -> Any:
         plan_cache_of.cache_clear()
         made = {}
         for proposal in of:

@@ -1,6 +1,7 @@
 """Which paths are proposed, in which ways, and what is said where nothing keeps all that is demanded."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -53,7 +54,14 @@ GRAPH = WorkGraph.of(
 )
 
 
-def situation(constraints=None, needed=("check",), order=(), gain=100.0, sequences=SEQUENCES, k=5) -> RankingContext:
+def situation(
+    constraints: Any = None,
+    needed: Any = ("check",),
+    order: Any = (),
+    gain: Any = 100.0,
+    sequences: Any = SEQUENCES,
+    k: Any = 5,
+) -> RankingContext:
     settings = Settings(generation={"k": k})
     wfg = workflow_graph({i: chain(s) for i, s in sequences.items()}, GRAPH)
     return RankingContext(
@@ -83,7 +91,7 @@ def proposed(**asked: object) -> dict[tuple[str, ...], list[str | None]]:
     return {p.tasks: [p.nodes[t].actor_kind for t in p.tasks] for p in proposals(situation(**asked))}  # type: ignore[arg-type]
 
 
-def test_no_proposal_leaves_out_what_is_needed_and_the_way_is_that_which_earns_most():
+def test_no_proposal_leaves_out_what_is_needed_and_the_way_is_that_which_earns_most() -> None:
     found = proposed()
     assert sorted(found) == [("ask", "check", "note", "pay"), ("ask", "check", "pay"), ("ask", "note", "check", "pay")]
     assert found["ask", "check", "pay"] == ["human", "human", "code"]
@@ -95,13 +103,13 @@ def test_no_proposal_leaves_out_what_is_needed_and_the_way_is_that_which_earns_m
     ]  # without a gain the way that succeeds most often
 
 
-def test_every_task_has_its_way_and_the_search_says_that_it_was_exact():
+def test_every_task_has_its_way_and_the_search_says_that_it_was_exact() -> None:
     for proposal in proposals(situation()):
         assert set(proposal.nodes) == set(proposal.tasks)
         assert (proposal.gap, proposal.notes) == (0.0, ())
 
 
-def test_what_is_forbidden_and_the_order_hold_inside_the_search():
+def test_what_is_forbidden_and_the_order_hold_inside_the_search() -> None:
     assert sorted(proposed(constraints={"must_not_contain": ["note"]})) == [("ask", "check", "pay")]
     noted = {"must_contain": ["Note"], "before": [["note", "check policy"]]}
     assert sorted(proposed(constraints=noted)) == [("ask", "note", "check", "pay")]
@@ -110,11 +118,11 @@ def test_what_is_forbidden_and_the_order_hold_inside_the_search():
     ]
 
 
-def test_a_budget_changes_the_way():
+def test_a_budget_changes_the_way() -> None:
     assert proposed(constraints={"max_cost_usd": 7})["ask", "check", "pay"] == ["code", "human", "code"]
 
 
-def test_time_and_success_may_still_be_mended_so_the_best_without_them_is_offered_too():
+def test_time_and_success_may_still_be_mended_so_the_best_without_them_is_offered_too() -> None:
     found = proposed(constraints={"max_duration_hours": 5.5})
     assert found["ask", "check", "pay"] == ["code", "human", "code"]
     assert ("ask", "note", "check", "pay") in found
@@ -153,20 +161,20 @@ def test_time_and_success_may_still_be_mended_so_the_best_without_them_is_offere
         ),
     ],
 )
-def test_where_nothing_keeps_all_the_rest_is_kept_and_the_conflict_named(constraints, notes):
+def test_where_nothing_keeps_all_the_rest_is_kept_and_the_conflict_named(constraints: Any, notes: Any) -> None:
     found = proposals(situation(constraints))
     assert {p.notes for p in found} == {notes}
     assert all("check" in p.tasks for p in found)
 
 
-def test_groups_that_cannot_be_met_together_are_met_as_far_as_they_can():
+def test_groups_that_cannot_be_met_together_are_met_as_far_as_they_can() -> None:
     apart = {"q1": ("ask", "check", "pay"), "q2": ("ask", "call")}
     found = proposals(situation(needed=("ask", "check", "call"), sequences=apart))
     assert [p.tasks for p in found] == [("ask", "check", "pay")]
     assert found[0].notes[0] == "conflict: no path keeps both needed 'Check Policy' and needed 'Call'"
 
 
-def test_what_a_constraint_costs_is_told_where_it_binds():
+def test_what_a_constraint_costs_is_told_where_it_binds() -> None:
     asked = {
         "must_contain": ["Note"],
         "before": [["Ask", "Pay"]],
@@ -179,18 +187,18 @@ def test_what_a_constraint_costs_is_told_where_it_binds():
     assert binding(situation({"must_contain": ["Audit"]})) == ()
 
 
-def test_what_a_constraint_costs_is_told_in_success_where_no_gain_is_stated():
+def test_what_a_constraint_costs_is_told_in_success_where_no_gain_is_stated() -> None:
     apart = {"q1": ("ask", "check", "pay"), "q2": ("ask", "pay")}
     asked = situation({"must_contain": ["Check policy"]}, needed=(), sequences=apart, gain=None)
     said = "must_contain 'Check policy': without it the best chain would succeed in 4.9% more of the cases"
     assert binding(asked) == (said,)
 
 
-def test_the_same_situation_gives_the_same_proposals():
+def test_the_same_situation_gives_the_same_proposals() -> None:
     assert proposals(situation()) == proposals(situation())
 
 
-def test_a_choice_holds_inside_the_search():
+def test_a_choice_holds_inside_the_search() -> None:
     other = {**SEQUENCES, "q5": ("ask", "call", "check", "pay"), "q6": ("ask", "note", "call", "check", "pay")}
     found = proposed(constraints={"one_of": [["Note", "Call"]]}, sequences=other, gain=None)
     assert sorted(found) == [
@@ -208,7 +216,7 @@ def test_a_choice_holds_inside_the_search():
     ]
 
 
-def test_a_choice_that_nothing_keeps_is_named():
+def test_a_choice_that_nothing_keeps_is_named() -> None:
     found = proposals(situation({"exactly_one_of": [["Pay", "Check Policy"]], "must_contain": ["Pay"]}))
     assert {p.notes for p in found} == {
         (
@@ -219,7 +227,7 @@ def test_a_choice_that_nothing_keeps_is_named():
     }
 
 
-def test_no_edit_breaks_a_choice():
+def test_no_edit_breaks_a_choice() -> None:
     shop = PlanCache(
         PlanCacheKey.of(
             situation({"exactly_one_of": [["Note", "Call"]]}, sequences={**SEQUENCES, "q5": ("ask", "call", "pay")})

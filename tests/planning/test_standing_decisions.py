@@ -80,13 +80,13 @@ def before() -> list[Candidate]:
     return [c for _, c in ranked_candidates(close())]
 
 
-def test_rows_of_a_decision_give_the_workflow_back(before):
+def test_rows_of_a_decision_give_the_workflow_back(before: Any) -> None:
     for candidate in before:
         again = content_of(steps_of(content(candidate), TITLES))
         assert again.signature == content(candidate).signature == signature_of(candidate)
 
 
-def test_an_accepted_workflow_is_rank_1_and_the_better_one_stands_beside_it(before):
+def test_an_accepted_workflow_is_rank_1_and_the_better_one_stands_beside_it(before: Any) -> None:
     third = before[2]
     found = ranked([decision("accept", content(third), why="known to the team", decided_by="Ines")])
     assert found[0].id == third.id
@@ -99,13 +99,13 @@ def test_an_accepted_workflow_is_rank_1_and_the_better_one_stands_beside_it(befo
     assert all(c.decision is None for c in found[1:])
 
 
-def test_an_accepted_best_workflow_has_no_better_one_beside_it(before):
+def test_an_accepted_best_workflow_has_no_better_one_beside_it(before: Any) -> None:
     found = ranked([decision("accept", content(before[0]))])
     assert [c.id for c in found] == [c.id for c in before]
     assert (found[0].decision.kind, found[0].decision.better_id) == ("accepted", None)
 
 
-def test_a_rejected_workflow_is_not_offered_and_what_is_differs_from_it_enough(before):
+def test_a_rejected_workflow_is_not_offered_and_what_is_differs_from_it_enough(before: Any) -> None:
     found = ranked([decision("reject", content(before[0]))])
     assert before[0].id not in [c.id for c in found]
     assert all(swaps(c.steps, before[0].steps) >= 1 for c in found)
@@ -117,14 +117,14 @@ def test_a_rejected_workflow_is_not_offered_and_what_is_differs_from_it_enough(b
     assert found[0].decision is None
 
 
-def test_a_rejection_for_another_intake_of_the_contract_counts_and_an_own_acceptance_overrules_it(before):
+def test_a_rejection_for_another_intake_of_the_contract_counts_and_an_own_acceptance_overrules_it(before: Any) -> None:
     elsewhere = decision("reject", content(before[0]), 1, intention="other")
     assert before[0].id not in [c.id for c in ranked([elsewhere])]
     assert ranked([elsewhere, decision("accept", content(before[0]), 2)])[0].id == before[0].id
     assert ranked([decision("accept", content(before[0]), 1), replace(elsewhere, number=2)])[0].id == before[0].id
 
 
-def test_the_last_decision_wins(before):
+def test_the_last_decision_wins(before: Any) -> None:
     one, two = content(before[1]), content(before[2])
     assert ranked([decision("accept", one, 1), decision("accept", two, 2)])[0].id == before[2].id
     assert ranked([decision("accept", two, 1), decision("accept", one, 2)])[0].id == before[1].id
@@ -134,7 +134,7 @@ def test_the_last_decision_wins(before):
     assert ranked([decision("accept", one, 1), decision("reject", two, 2)])[0].id == before[1].id
 
 
-def test_an_edited_workflow_that_history_never_had_is_rank_1_by_the_same_figures(before):
+def test_an_edited_workflow_that_history_never_had_is_rank_1_by_the_same_figures(before: Any) -> None:
     own = WorkflowContent(
         ("ask", "call", "check", "pay"),
         frozenset({("ask", "call"), ("ask", "check"), ("call", "pay"), ("check", "pay")}),
@@ -157,7 +157,7 @@ def test_an_edited_workflow_that_history_never_had_is_rank_1_by_the_same_figures
 SEQUENCES_WITH_CALL = {"q1": ("ask", "check", "pay"), "q2": ("ask", "call", "check", "pay")}
 
 
-def test_an_accepted_workflow_that_leaves_out_what_is_needed_stays_rank_1_and_says_so():
+def test_an_accepted_workflow_that_leaves_out_what_is_needed_stays_rank_1_and_says_so() -> None:
     own = WorkflowContent(("ask", "pay"), frozenset({("ask", "pay")}), {"ask": Actor("human"), "pay": Actor("code")})
     first = ranked([decision("accept", own)])[0]
     assert first.tasks == ("ask", "pay")
@@ -165,14 +165,14 @@ def test_an_accepted_workflow_that_leaves_out_what_is_needed_stays_rank_1_and_sa
     assert first.decision.better_id is not None
 
 
-def test_an_actor_whom_history_no_longer_knows_is_told(before):
+def test_an_actor_whom_history_no_longer_knows_is_told(before: Any) -> None:
     own = content(before[0])
     changed = WorkflowContent(own.tasks, own.waits, {**own.actors, "check": Actor("model", "gpt-9")})
     note = ranked([decision("accept", changed)])[0].decision.note
     assert note == "'Check Policy' is done by human: history does not know it done by model gpt-9, who was chosen"
 
 
-def test_a_workflow_one_of_whose_tasks_is_gone_is_not_ranked_and_rank_1_says_so(before):
+def test_a_workflow_one_of_whose_tasks_is_gone_is_not_ranked_and_rank_1_says_so(before: Any) -> None:
     own = WorkflowContent(("ask", "old"), frozenset({("ask", "old")}), {"ask": Actor("human"), "old": Actor("human")})
     found = ranked([decision("accept", own, titles={**TITLES, "old": "Fax the form"})])
     assert [c.id for c in found] == [c.id for c in before]
@@ -183,7 +183,7 @@ def test_a_workflow_one_of_whose_tasks_is_gone_is_not_ranked_and_rank_1_says_so(
     )
 
 
-def test_merged_tasks_are_followed_through_the_ledger(before):
+def test_merged_tasks_are_followed_through_the_ledger(before: Any) -> None:
     first = before[0]
     own = content(first)
     old = {"check": "check_before"}
@@ -202,7 +202,7 @@ def test_merged_tasks_are_followed_through_the_ledger(before):
     assert merged.tasks == ("ask", "check", "pay")
 
 
-def test_where_everything_is_rejected_nothing_is_ranked():
+def test_where_everything_is_rejected_nothing_is_ranked() -> None:
     only = {"q1": ("check", "pay")}
     found = [c for _, c in ranked_candidates(close(sequences=only))]
     made = [decision("reject", content(c), n) for n, c in enumerate(found, start=1)]

@@ -132,7 +132,7 @@ def made(
 TIMES = dict.fromkeys(("ask", "check", "guess", "pay"), MINUTE)
 
 
-def test_unknown_is_null_in_the_tables_and_counted_beside_the_totals():
+def test_unknown_is_null_in_the_tables_and_counted_beside_the_totals() -> None:
     (first, second), steps = made({"ask": 2.0, "check": 3.0, "guess": None, "pay": 9.0}, TIMES | {"pay": None})
     assert "Guess" not in first["title"] + "".join(
         s["title"] for s in steps if s["workflow_id"] == first["workflow_id"]
@@ -157,7 +157,7 @@ def test_unknown_is_null_in_the_tables_and_counted_beside_the_totals():
     assert (second["saving_usd"], second["baseline_cost_usd"], second["compared_steps"]) == (0.0, 11.0, 2)
 
 
-def test_where_nothing_is_known_totals_are_null_and_no_cost_decides():
+def test_where_nothing_is_known_totals_are_null_and_no_cost_decides() -> None:
     found, steps = made(dict.fromkeys(TIMES), dict.fromkeys(TIMES))
     for row in found:
         names = (
@@ -174,20 +174,20 @@ def test_where_nothing_is_known_totals_are_null_and_no_cost_decides():
     assert {s["cost_usd"] for s in steps} == {None}
 
 
-def test_a_step_begins_at_an_unknown_time_behind_one_of_unknown_duration():
+def test_a_step_begins_at_an_unknown_time_behind_one_of_unknown_duration() -> None:
     (first, _), steps = made({"ask": 2.0, "check": 3.0, "guess": None, "pay": 9.0}, TIMES | {"check": None})
     ends = {s["task_id"]: (s["start_ms"], s["finish_ms"]) for s in steps if s["workflow_id"] == first["workflow_id"]}
     assert ends == {"ask": (0.0, MINUTE), "check": (MINUTE, None), "pay": (None, None)}
 
 
 @pytest.mark.parametrize(("counted", "success", "unknown"), [(20, 1.0, 0), (0, None, 3)])
-def test_a_success_of_which_nothing_was_observed_is_unknown(counted: int, success: float | None, unknown: int):
+def test_a_success_of_which_nothing_was_observed_is_unknown(counted: int, success: float | None, unknown: int) -> None:
     found, steps = made(dict.fromkeys(TIMES, 1.0), TIMES, counted=counted)
     assert [(row["success_probability"], row["success_unknown_steps"]) for row in found] == [(success, unknown)] * 2
     assert {step["success_probability"] for step in steps} == {success}
 
 
-def test_a_limit_is_held_against_known_costs():
+def test_a_limit_is_held_against_known_costs() -> None:
     (first, *_), _ = made({"ask": 2.0, "check": 3.0, "guess": None, "pay": 9.0}, TIMES, limits={"max_cost_usd": 12.0})
     assert (first["feasible"], first["violations"], first["cost_usd"], first["cost_unknown_steps"]) == (
         True,
@@ -201,7 +201,7 @@ PRICED = {"ask": 2.0, "check": 3.0, "guess": 1.0, "pay": 9.0}
 DOLLARS = ("reward_usd", "reward_usd_p05", "reward_usd_p95", "gain_usd", "gap_usd")
 
 
-def test_without_a_stated_gain_success_ranks_and_nothing_is_said_in_dollars_of_reward():
+def test_without_a_stated_gain_success_ranks_and_nothing_is_said_in_dollars_of_reward() -> None:
     (first, second), steps = made(PRICED, TIMES, gain=None, p={"guess": 0.8})
     assert "Check" in {s["title"] for s in steps if s["workflow_id"] == first["workflow_id"]}
     assert [row[name] for row in (first, second) for name in DOLLARS if row.get(name) is not None] == []
@@ -211,7 +211,7 @@ def test_without_a_stated_gain_success_ranks_and_nothing_is_said_in_dollars_of_r
     assert (first["success_probability"], second["success_probability"]) == (1.0, pytest.approx(0.8))
 
 
-def test_with_a_stated_gain_the_reward_ranks():
+def test_with_a_stated_gain_the_reward_ranks() -> None:
     (first, second), _ = made(PRICED, TIMES)
     assert (first["ranked_by"], first["ahead_by"]) == (["Reward", "Penalty"], "Reward")
     assert (first["reward_usd"], second["reward_usd"]) == (88.0, 86.0)
@@ -226,7 +226,7 @@ def waits(**hours: float) -> LeadTimes:
     )
 
 
-def test_equal_success_is_decided_by_lead_time():
+def test_equal_success_is_decided_by_lead_time() -> None:
     (first, second), steps = made(PRICED, TIMES, gain=None, lead_times=waits(check=5.0, guess=2.0, pay=1.0))
     assert "Guess" in {s["title"] for s in steps if s["workflow_id"] == first["workflow_id"]}
     assert (first["ahead_by"], first["lead_time_ms_p50"]) == ("lead time", pytest.approx(3 * 60 * MINUTE + 3 * MINUTE))
@@ -238,7 +238,7 @@ def test_equal_success_is_decided_by_lead_time():
 )
 def test_an_unknown_wait_counts_as_the_mean_of_the_known_ones_and_is_shown_as_unknown(
     hours: dict[str, float], best: str
-):
+) -> None:
     """The wait before guess is unknown: as the mean of the others it is 3 hours, against 5 and 2 before check."""
     (first, second), steps = made(PRICED, TIMES, gain=None, lead_times=waits(**hours))
     assert best in {s["title"] for s in steps if s["workflow_id"] == first["workflow_id"]}
@@ -246,7 +246,7 @@ def test_an_unknown_wait_counts_as_the_mean_of_the_known_ones_and_is_shown_as_un
     assert [row["lead_time_ms_p50"] is None for row in (first, second)] == [best == "Guess", best != "Guess"]
 
 
-def test_a_deadline_of_a_step_makes_a_workflow_infeasible_and_an_unknown_one_is_not_applied():
+def test_a_deadline_of_a_step_makes_a_workflow_infeasible_and_an_unknown_one_is_not_applied() -> None:
     limits = {"deadlines": [{"step": "Pay", "within": 1, "unit": "working_days"}], "must_contain": ["Check"]}
     (late, *_), _ = made(PRICED, TIMES, limits=limits, lead_times=waits(check=30.0, guess=2.0, pay=10.0))
     assert late["violations"] == [

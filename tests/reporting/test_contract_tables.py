@@ -1,14 +1,16 @@
+from typing import Any
+
 import pytest
 
 from opus_pipelines.optimization.baseline import saving_usd, task_baselines
 from opus_pipelines.reporting.contract_tables import cost_rows, reward_rows
 
 
-def case(tasks, costs):
+def case(tasks: Any, costs: Any) -> Any:
     return {"tasks": tuple(tasks), "task_cost_usd": tuple(costs)}
 
 
-def step(workflow, task, cost, kind="task", baseline=None):
+def step(workflow: Any, task: Any, cost: Any, kind: Any = "task", baseline: Any = None) -> Any:
     bases = {"p_basis": "prior", "q_basis": "prior", "cost_basis": "observed", "duration_basis": "prior"}
     parts = dict.fromkeys(("cost_compute_usd", "cost_model_usd"), None if cost is None else 0.0) | {
         "cost_human_usd": cost
@@ -28,11 +30,11 @@ def step(workflow, task, cost, kind="task", baseline=None):
     }
 
 
-def best(workflow, rank=1):
+def best(workflow: Any, rank: Any = 1) -> Any:
     return {"workflow_id": workflow, "rank": rank}
 
 
-def ranked(rank, reward, intention="n1", **more):
+def ranked(rank: Any, reward: Any, intention: Any = "n1", **more: Any) -> Any:
     return {
         "intake_id": "k1",
         "intention_id": intention,
@@ -54,21 +56,21 @@ def ranked(rank, reward, intention="n1", **more):
     }
 
 
-def test_what_near_cases_paid_counts_repetitions_and_needs_one_stated_cost():
+def test_what_near_cases_paid_counts_repetitions_and_needs_one_stated_cost() -> None:
     found = task_baselines([case("aba", [1.0, 5.0, 2.0]), case("b", [5.0])])
     assert [found.of(task) for task in ("a", "b", "done by none", None)] == [1.5, 5.0, 0.0, 0.0]
     assert task_baselines([case("a", [None])]).of("a") is None
     assert task_baselines([]).of("a") is None
 
 
-def test_known_payments_stand_for_the_unknown_ones_of_the_same_task():
+def test_known_payments_stand_for_the_unknown_ones_of_the_same_task() -> None:
     found = task_baselines([case("a", [4.0]), case("aa", [None, 8.0]), case("b", [1.0]), case("b", [1.0])])
     assert found.of("a") == pytest.approx(
         6.0 * 3 / 4
     )  # done three times in four cases, for 6 dollars where it is known
 
 
-def test_costs_are_summed_over_rank_one_workflows_and_shares_add_up():
+def test_costs_are_summed_over_rank_one_workflows_and_shares_add_up() -> None:
     tasks = [step("f1", "a", 1.0, baseline=2.0), step("f1", "b", 3.0, baseline=4.0), step("f2", "b", 4.0, baseline=4.0)]
     tasks.append(step("f3", "c", 9.0))
     tasks.append({"workflow_id": "f1", "kind": "input", "task_id": None})
@@ -81,13 +83,13 @@ def test_costs_are_summed_over_rank_one_workflows_and_shares_add_up():
     assert rows[0]["observed_share"] == 0.25
 
 
-def test_sums_do_not_depend_on_the_order_of_rows():
+def test_sums_do_not_depend_on_the_order_of_rows() -> None:
     tasks = [step(f"f{i}", "a", 0.1 * i, baseline=0.3 * i) for i in range(1, 12)]
     heads = [best(f"f{i}") for i in range(1, 12)]
     assert cost_rows(heads, tasks) == cost_rows(heads[::-1], tasks[::-1])
 
 
-def test_an_unknown_baseline_stays_unknown():
+def test_an_unknown_baseline_stays_unknown() -> None:
     (row,) = cost_rows([best("f1"), best("f2")], [step("f1", "a", 1.0, baseline=2.0), step("f2", "a", 1.0)])
     assert (row["cost_usd"], row["baseline_cost_usd"], row["saving_usd"], row["compared_steps"]) == (2.0, 2.0, 1.0, 1)
     (row,) = cost_rows([best("f2")], [step("f2", "a", 1.0)])
@@ -96,7 +98,7 @@ def test_an_unknown_baseline_stays_unknown():
     assert (row["baseline_reward_usd"], row["uplift_usd"]) == (None, None)
 
 
-def test_unknown_costs_are_in_no_sum_and_are_counted():
+def test_unknown_costs_are_in_no_sum_and_are_counted() -> None:
     rows = cost_rows(
         [best("f1"), best("f2")],
         [
@@ -118,24 +120,24 @@ def test_unknown_costs_are_in_no_sum_and_are_counted():
     ] * 2
 
 
-def test_reward_against_the_runner_up_and_history():
+def test_reward_against_the_runner_up_and_history() -> None:
     (row,) = reward_rows([ranked(2, 4.5), ranked(1, 5.0), ranked(3, 1.0)], 0.8)
     assert (row["reward_usd"], row["rank2_reward_usd"], row["distance"], row["penalty"]) == (5.0, 4.5, 0.5, 0.25)
     assert (row["baseline_reward_usd"], row["uplift_usd"], row["wkg_coverage"]) == (3.0, 2.0, 0.75)
     assert (row["cost_assumed_share"], row["cost_unknown_steps"], row["duration_unknown_steps"]) == (0.25, 1, 2)
 
 
-def test_a_single_workflow_has_no_runner_up():
+def test_a_single_workflow_has_no_runner_up() -> None:
     (row,) = reward_rows([ranked(1, 5.0)], 0.8)
     assert (row["rank2_reward_usd"], row["distance"]) == (None, None)
 
 
 @pytest.mark.parametrize(("share", "verdict"), [(0.79, "undecided"), (0.8, "clear"), (None, None)])
-def test_a_ranking_is_clear_where_its_first_is_surely_enough_the_best(share, verdict):
+def test_a_ranking_is_clear_where_its_first_is_surely_enough_the_best(share: Any, verdict: Any) -> None:
     assert reward_rows([ranked(1, 5.0, best_share=share)], 0.8)[0]["verdict"] == verdict
 
 
-def test_without_a_stated_gain_there_are_no_dollars_of_reward():
+def test_without_a_stated_gain_there_are_no_dollars_of_reward() -> None:
     (row,) = reward_rows([ranked(1, None, gain_usd=None), ranked(2, None, gain_usd=None)], 0.8)
     assert [
         row[name] for name in ("reward_usd", "rank2_reward_usd", "distance", "baseline_reward_usd", "uplift_usd")

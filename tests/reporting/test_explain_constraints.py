@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from opus_pipelines.reporting.explain_reasons import constraint_lines
@@ -64,11 +66,11 @@ OTHER = IDLE | {
         ),
     ],
 )
-def test_each_constraint_is_shown_with_its_sentence_and_what_has_no_effect_with_the_reason(row, text):
+def test_each_constraint_is_shown_with_its_sentence_and_what_has_no_effect_with_the_reason(row: Any, text: Any) -> None:
     assert constraint_lines({"constraints": "{}", "cost_unknown_steps": 0, "duration_unknown_steps": 0} | row) == text
 
 
-def test_a_limit_beside_unknown_costs_says_what_it_is_held_against():
+def test_a_limit_beside_unknown_costs_says_what_it_is_held_against() -> None:
     row = {
         "constraints": "{}",
         "demands": [STATED],

@@ -1,7 +1,10 @@
+from collections.abc import Callable
+from typing import Any
+
 from opus_pipelines.requirements.decode import MOST, StatedText, decode
 
 
-def test_goal_inputs_outputs_and_rules_with_their_places(text_elements):
+def test_goal_inputs_outputs_and_rules_with_their_places(text_elements: Callable[..., Any]) -> None:
     made = decode(
         text_elements(
             {
@@ -21,13 +24,13 @@ def test_goal_inputs_outputs_and_rules_with_their_places(text_elements):
     assert [(r.sentence.text, r.sentence.place) for r in made.rules] == [("Coverage must be verified.", "line 1")]
 
 
-def test_a_title_is_the_goal_and_a_tables_head_speaks_for_it(text_elements):
+def test_a_title_is_the_goal_and_a_tables_head_speaks_for_it(text_elements: Callable[..., Any]) -> None:
     (table,) = text_elements({"input": "item; usd\n\nitem: ring; usd: 900\nitem: watch; usd: 620"})
     made = decode([type(table)(**{**vars(table), "media_type": "text/csv"})], "  A\nburglary ")
     assert (made.goal, made.inputs) == ("A burglary", (StatedText("item; usd", "einput", "head of the table"),))
 
 
-def test_what_one_document_says_is_bounded(text_elements):
+def test_what_one_document_says_is_bounded(text_elements: Callable[..., Any]) -> None:
     assert (
         len(
             decode(

@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -9,11 +12,11 @@ class Axes:
 
     name, dimension, max_tokens = "axes", 4, 256
 
-    def encode(self, texts, progress=None):
+    def encode(self, texts: list[str], progress: Any = None) -> Any:
         return np.array([np.eye(4, dtype=np.float32)["abcd".index(t[0])] for t in texts])
 
 
-def test_attention_shares_sum_to_one_and_follow_the_parts(text_elements):
+def test_attention_shares_sum_to_one_and_follow_the_parts(text_elements: Callable[..., Any]) -> None:
     elements = text_elements({"input": "a", "output": "c", "process": "b\n\nd"})
     made = encode_intention(elements, "A claim", Axes())
     assert made.kind == "complete"
@@ -23,5 +26,5 @@ def test_attention_shares_sum_to_one_and_follow_the_parts(text_elements):
     assert made.attention[elements[0].element_id] == pytest.approx(0.5 / 1.25)
 
 
-def test_without_a_title_the_goal_is_the_first_input_passage(text_elements):
+def test_without_a_title_the_goal_is_the_first_input_passage(text_elements: Callable[..., Any]) -> None:
     assert encode_intention(text_elements({"input": "a b\n\nc", "process": "b"}), None, Axes()).goal == "a b"

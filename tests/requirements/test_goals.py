@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,25 +16,27 @@ class Topics:
 
     name, dimension, max_tokens = "topics", 4, 256
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.calls = 0
 
-    def encode(self, texts, progress=None):
+    def encode(self, texts: list[str], progress: Any = None) -> Any:
         self.calls += 1
         rows = np.array([[t.lower().count(w) for w in WORDS] + [0.1] for t in texts], np.float32)
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def kind_of(vector):
+def kind_of(vector: np.ndarray) -> Any:
     return ["water", "theft", "glass", None][int(np.argmax(vector))]
 
 
-def goals(text_elements, letter, kind_of=kind_of, **more):
+def goals(text_elements: Callable[..., Any], letter: str, kind_of: Callable[..., Any] = kind_of, **more: Any) -> Any:
     elements = text_elements({"input": letter, "process": "dry it\n\npay it", **more})
     return goals_of(encode_intention(elements, "A letter", Topics()), kind_of)
 
 
-def test_two_requests_that_history_answers_with_different_kinds_are_two_goals(text_elements):
+def test_two_requests_that_history_answers_with_different_kinds_are_two_goals(
+    text_elements: Callable[..., Any],
+) -> None:
     first, second = goals(text_elements, LETTER, output="a drying order")
     assert (first.goal, second.goal) == ("The floor is wet. Please dry it.", "A ring is gone. Please pay it.")
     assert [s.place for s in second.decoded.inputs] == ["line 4", "line 4"]
@@ -51,12 +56,12 @@ def test_two_requests_that_history_answers_with_different_kinds_are_two_goals(te
         (LETTER, lambda vector: None),
     ],
 )
-def test_anything_less_is_one_goal(letter, kind_of, text_elements):
+def test_anything_less_is_one_goal(letter: str, kind_of: Callable[..., Any], text_elements: Callable[..., Any]) -> None:
     (only,) = goals(text_elements, letter, kind_of)
     assert only.goal == "A letter"
 
 
-def test_every_text_of_an_intake_is_encoded_in_one_call(text_elements):
+def test_every_text_of_an_intake_is_encoded_in_one_call(text_elements: Callable[..., Any]) -> None:
     encoder = Topics()
     elements = text_elements({"input": LETTER, "process": "The claim must be closed."})
     encode_intention(elements, None, encoder)

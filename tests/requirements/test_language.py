@@ -1,5 +1,7 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,17 +27,17 @@ GERMAN = "Die Verwaltung muss die Reisekostenabrechnung prüfen, bevor der Vorge
         ("", None),
     ],
 )
-def test_a_language_is_named_where_it_is_sure(text, language):
+def test_a_language_is_named_where_it_is_sure(text: str, language: str | None) -> None:
     assert foreign_language(text) == language
 
 
 @pytest.mark.parametrize("part", ["tuning", "heldout"])
-def test_no_english_sentence_is_taken_for_another_language(part):
+def test_no_english_sentence_is_taken_for_another_language(part: str) -> None:
     lines = (Path(__file__).parent / "procedures" / f"{part}.jsonl").read_text(encoding="utf-8").splitlines()
     assert [s for s in (json.loads(line)["sentence"] for line in lines) if foreign_language(s)] == []
 
 
-def test_a_procedure_in_another_language_is_named_and_not_read(tmp_path):
+def test_a_procedure_in_another_language_is_named_and_not_read(tmp_path: Path) -> None:
     (tmp_path / "i" / "input").mkdir(parents=True)
     (tmp_path / "i" / "process").mkdir()
     (tmp_path / "i" / "input" / "mail.txt").write_text(
@@ -52,7 +54,9 @@ def test_a_procedure_in_another_language_is_named_and_not_read(tmp_path):
     assert rules_of([request, procedure]) == []
 
 
-def test_a_sentence_in_another_language_among_english_ones_is_a_rule_that_is_not_applied(text_elements):
+def test_a_sentence_in_another_language_among_english_ones_is_a_rule_that_is_not_applied(
+    text_elements: Callable[..., Any],
+) -> None:
     rules = rules_of(text_elements({"process": f"The file must be checked.\n\n{GERMAN}\n\nThe claim must be paid."}))
     assert [[d.no_effect_reason for d in rule.demands] for rule in rules] == [
         [None],

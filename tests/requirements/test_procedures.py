@@ -5,7 +5,7 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
@@ -14,17 +14,17 @@ from opus_pipelines.requirements.statements import Kind
 FOLDER = Path(__file__).parent / "procedures"
 
 
-def rows(part):
+def rows(part: str) -> Any:
     return [json.loads(line) for line in (FOLDER / f"{part}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def test_there_are_enough_labelled_sentences_and_a_third_state_no_rule():
+def test_there_are_enough_labelled_sentences_and_a_third_state_no_rule() -> None:
     both = rows("tuning") + rows("heldout")
     assert (len(both), len({r["procedure"] for r in both}), len({r["style"] for r in both})) == (2723, 234, 53)
     assert sum(not r["rules"] for r in both) == 887
 
 
-def test_the_second_held_out_part_shares_nothing_with_the_others_and_has_styles_of_its_own():
+def test_the_second_held_out_part_shares_nothing_with_the_others_and_has_styles_of_its_own() -> None:
     second = rows("second")
     assert (len(second), len({r["procedure"] for r in second}), sum(not r["rules"] for r in second)) == (176, 14, 66)
     assert {r["style"] for r in second} == {
@@ -43,7 +43,7 @@ def test_the_second_held_out_part_shares_nothing_with_the_others_and_has_styles_
         assert not {r[key] for r in rows("tuning") + rows("heldout")} & {r[key] for r in second}
 
 
-def test_the_parts_share_no_procedure_and_no_sentence_and_have_every_style_and_kind():
+def test_the_parts_share_no_procedure_and_no_sentence_and_have_every_style_and_kind() -> None:
     for key in ("procedure", "industry", "sentence"):
         assert not {r[key] for r in rows("tuning")} & {r[key] for r in rows("heldout")}
     assert {r["style"] for r in rows("tuning")} > {r["style"] for r in rows("heldout")}
@@ -53,7 +53,7 @@ def test_the_parts_share_no_procedure_and_no_sentence_and_have_every_style_and_k
 
 
 @pytest.fixture(scope="module")
-def benchmark():
+def benchmark() -> Any:
     path = Path(__file__).parents[2] / "benchmarks" / "rules.py"
     spec = importlib.util.spec_from_file_location("benchmark_of_rules", path)
     module = importlib.util.module_from_spec(spec)
@@ -72,7 +72,7 @@ def benchmark():
         ("sample", 0.95, 0.97),
     ],
 )
-def test_the_reader_is_no_worse_than_measured(part, precision, recall, benchmark):
+def test_the_reader_is_no_worse_than_measured(part: Any, precision: Any, recall: Any, benchmark: Any) -> None:
     """What benchmarks/rules.py printed when the reader was last changed; the old reader had .53 and .26 on the
     held-out part.
     """
@@ -81,7 +81,7 @@ def test_the_reader_is_no_worse_than_measured(part, precision, recall, benchmark
     assert found.recall >= recall
 
 
-def test_the_score_counts_a_rule_with_a_wrong_argument_or_condition_as_wrong(benchmark):
+def test_the_score_counts_a_rule_with_a_wrong_argument_or_condition_as_wrong(benchmark: Any) -> None:
     label = {"kind": "precedence", "a": "check file", "b": "pay claim"}
     statement = benchmark.ProcedureStatement
     assert benchmark.matches(label, statement("precedence", "the file is checked", "the claim is paid"))

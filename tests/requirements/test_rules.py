@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from opus_pipelines.requirements.grammar.figures import money_in
@@ -7,13 +10,13 @@ from opus_pipelines.requirements.sentences import Sentence
 from opus_pipelines.requirements.statements import Condition
 
 
-def demands(text_elements, text, role="process", **more):
+def demands(text_elements: Callable[..., Any], text: str, role: str = "process", **more: Any) -> Any:
     (element,) = text_elements({role: text})
     rules = rules_of([type(element)(**{**vars(element), **more})])
     return [d for rule in rules for d in rule.demands]
 
 
-def told(found):
+def told(found: list[Any]) -> Any:
     return [(d.kind, d.clauses) if d.value is None else (d.kind, d.value) for d in found if d.no_effect_reason is None]
 
 
@@ -99,7 +102,7 @@ def told(found):
         ("Ensure that the date is at least one day later.", []),
     ],
 )
-def test_demands_are_read_from_their_words(text, expected, text_elements):
+def test_demands_are_read_from_their_words(text: str, expected: list[Any], text_elements: Callable[..., Any]) -> None:
     assert told(demands(text_elements, text)) == expected
 
 
@@ -126,12 +129,14 @@ def test_demands_are_read_from_their_words(text, expected, text_elements):
         ("Every claim must be settled within 0 hours.", None, None, None),
     ],
 )
-def test_limits_are_those_of_the_whole_work(text, kind, value, scope, text_elements):
+def test_limits_are_those_of_the_whole_work(
+    text: str, kind: str | None, value: float | None, scope: str | None, text_elements: Callable[..., Any]
+) -> None:
     found = [d for d in demands(text_elements, text) if d.no_effect_reason is None and d.value is not None]
     assert [(d.kind, pytest.approx(d.value), d.scope) for d in found] == ([(kind, value, scope)] if kind else [])
 
 
-def test_a_row_with_a_target_is_a_service_level(text_elements):
+def test_a_row_with_a_target_is_a_service_level(text_elements: Callable[..., Any]) -> None:
     rows = "measure: glass claim settled; target: 3; unit: working days\nmeasure: first answer; target: 1; unit: day"
     text = f"measure; target; unit\n\n{rows}"
     found = demands(text_elements, text, "contract", media_type="text/csv")
@@ -145,7 +150,7 @@ def test_a_row_with_a_target_is_a_service_level(text_elements):
         ("measure: cost per claim; target: $90; unit: at most", [("max_cost_usd", 90.0)]),
     ],
 )
-def test_a_bound_may_stand_behind_its_value(row, expected, text_elements):
+def test_a_bound_may_stand_behind_its_value(row: str, expected: list[Any], text_elements: Callable[..., Any]) -> None:
     found = demands(text_elements, f"measure; target; unit\n\n{row}", "contract", media_type="text/csv")
     assert [(d.kind, d.value) for d in found] == expected
 
@@ -157,7 +162,7 @@ def test_a_bound_may_stand_behind_its_value(row, expected, text_elements):
         "A loss adjuster must be appointed if the claim is above $10,000.",
     ],
 )
-def test_a_condition_that_is_but_an_amount_is_settled_by_it(text, text_elements):
+def test_a_condition_that_is_but_an_amount_is_settled_by_it(text: str, text_elements: Callable[..., Any]) -> None:
     (found,) = demands(text_elements, text)
     assert (found.kind, found.clauses, found.conditions) == (
         "must_contain",
@@ -166,7 +171,7 @@ def test_a_condition_that_is_but_an_amount_is_settled_by_it(text, text_elements)
     )
 
 
-def test_a_condition_beside_the_amount_stays_one(text_elements):
+def test_a_condition_beside_the_amount_stays_one(text_elements: Callable[..., Any]) -> None:
     (found,) = demands(text_elements, "If the claim is old and above $5,000, the settlement must be reviewed.")
     assert found.conditions == (Condition("the claim is old", ">", 5000.0, "USD"),)
 
@@ -184,16 +189,16 @@ def test_a_condition_beside_the_amount_stays_one(text_elements):
         "Nothing must be checked.",
     ],
 )
-def test_what_is_no_plain_demand_about_the_work_is_none(text, text_elements):
+def test_what_is_no_plain_demand_about_the_work_is_none(text: str, text_elements: Callable[..., Any]) -> None:
     assert told(demands(text_elements, text)) == []
 
 
 @pytest.mark.parametrize("role", ["input", "output"])
-def test_client_input_and_wanted_output_set_nothing(role, text_elements):
+def test_client_input_and_wanted_output_set_nothing(role: str, text_elements: Callable[..., Any]) -> None:
     assert demands(text_elements, "Every settlement must be approved. Claims are settled within 2 hours.", role) == []
 
 
-def test_an_amount_is_a_condition_and_a_prefix_a_scope(text_elements):
+def test_an_amount_is_a_condition_and_a_prefix_a_scope(text_elements: Callable[..., Any]) -> None:
     (found,) = demands(text_elements, "For glass claims, refunds above $5,000 must be approved by a director.")
     assert found.kind == "must_contain"
     assert found.conditions == (Condition("glass claims", is_scope=True), Condition(op=">", amount=5000.0, unit="USD"))
@@ -209,13 +214,15 @@ def test_an_amount_is_a_condition_and_a_prefix_a_scope(text_elements):
         ),
     ],
 )
-def test_a_condition_governs_every_clause_behind_it(text, clauses, text_elements):
+def test_a_condition_governs_every_clause_behind_it(
+    text: str, clauses: list[Any], text_elements: Callable[..., Any]
+) -> None:
     found = demands(text_elements, text)
     assert [d.clauses for d in found] == clauses
     assert {d.conditions for d in found} == {(Condition("the claim is old"),)}
 
 
-def test_what_obliges_and_cannot_be_read_is_said():
+def test_what_obliges_and_cannot_be_read_is_said() -> None:
     sentence = Sentence("Vendors must, always.", "e", "process", "line 1", "prose")
     assert rule_of(sentence).demands == (
         RuleDemand("none", no_effect_reason="it obliges, but what it asks for could not be read"),
@@ -246,7 +253,7 @@ def test_what_obliges_and_cannot_be_read_is_said():
         ("Cages must not hold more than five mice.", "whether 'more than five mice' is a condition is not sure"),
     ],
 )
-def test_what_is_doubtful_is_said_and_not_applied(text, why, text_elements):
+def test_what_is_doubtful_is_said_and_not_applied(text: str, why: str, text_elements: Callable[..., Any]) -> None:
     (found,) = demands(text_elements, text)
     assert (found.kind, found.no_effect_reason) == (
         "none",
@@ -267,7 +274,7 @@ def test_what_is_doubtful_is_said_and_not_applied(text, why, text_elements):
         "The process starts when the order is placed.",
     ],
 )
-def test_what_states_no_rule_is_passed_over(text, text_elements):
+def test_what_states_no_rule_is_passed_over(text: str, text_elements: Callable[..., Any]) -> None:
     assert told(demands(text_elements, text)) == []
 
 
@@ -286,12 +293,12 @@ def test_what_states_no_rule_is_passed_over(text, text_elements):
         ("Wages shall be withheld until the report is accepted.", ("precedence", "the report is accepted", "wages")),
     ],
 )
-def test_orders_are_read_in_more_words(text, expected):
+def test_orders_are_read_in_more_words(text: str, expected: tuple[str, ...]) -> None:
     (said,) = statements_of(text)
     assert (said.kind, said.a, said.b, said.doubt) == (*expected, "")
 
 
-def test_amounts_are_found_as_people_write_them():
+def test_amounts_are_found_as_people_write_them() -> None:
     said = (
         "Total $1,240.50, of which 40 USD tax; usd: 84.00; 7 boxes; USD 3k; 9,17 €; EUR 1.200,00; "
         "CHF 2'500; 10 thousand pounds"
@@ -308,7 +315,7 @@ def test_amounts_are_found_as_people_write_them():
     ]
 
 
-def test_rules_carry_their_place(text_elements):
+def test_rules_carry_their_place(text_elements: Callable[..., Any]) -> None:
     (element,) = text_elements({"contract": "# Rules\n\n- Coverage must be verified.\n- All is well."})
     (rule,) = rules_of([element])
     assert rule.sentence == Sentence(
@@ -316,12 +323,12 @@ def test_rules_carry_their_place(text_elements):
     )
 
 
-def test_figures_are_shown_as_people_write_them(text_elements):
+def test_figures_are_shown_as_people_write_them(text_elements: Callable[..., Any]) -> None:
     (found,) = demands(text_elements, "The reserve of EUR 1,500.50 must be paid for 10 working days.")
     assert found.clauses == ("the reserve of EUR 1,500.50 paid for 10 working days",)
 
 
-def test_a_step_for_both_parts_and_a_step_behind_and_are_read_without_doubt():
+def test_a_step_for_both_parts_and_a_step_behind_and_are_read_without_doubt() -> None:
     """Two sentences of the sample's storm procedure; while they were doubted, its rank-1 workflow lacked the steps
     that they demand.
     """
@@ -390,7 +397,9 @@ def test_a_step_for_both_parts_and_a_step_behind_and_are_read_without_doubt():
         ("Always add the lye to the water.", "existence", "add the lye to the water", "", ""),
     ],
 )
-def test_constructions_that_proved_unreliable_are_doubted_and_the_others_read(text, kind, a, b, doubt):
+def test_constructions_that_proved_unreliable_are_doubted_and_the_others_read(
+    text: str, kind: str, a: str, b: str, doubt: str
+) -> None:
     assert [(s.kind, s.a, s.b, s.doubt) for s in statements_of(text)] == [(kind, a, b, doubt)]
 
 
@@ -403,7 +412,7 @@ def test_constructions_that_proved_unreliable_are_doubted_and_the_others_read(te
         ("When the cell count rises above 400,000, the vet has to be called.", Condition("", ">", 400000.0, "count")),
     ],
 )
-def test_a_condition_keeps_its_denial_its_side_and_its_thousands(text, condition):
+def test_a_condition_keeps_its_denial_its_side_and_its_thousands(text: str, condition: Condition) -> None:
     assert [s.conditions for s in statements_of(text)] == [(condition,)]
 
 
@@ -421,5 +430,7 @@ def test_a_condition_keeps_its_denial_its_side_and_its_thousands(text, condition
         ("Repair the part or replace the part.", "", False),
     ],
 )
-def test_from_when_a_time_counts_and_whether_options_exclude_each_other_is_read(text, since, is_exclusive):
+def test_from_when_a_time_counts_and_whether_options_exclude_each_other_is_read(
+    text: str, since: str, is_exclusive: bool
+) -> None:
     assert [(s.since, s.exclusive) for s in statements_of(text)] == [(since, is_exclusive)]

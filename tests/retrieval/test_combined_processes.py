@@ -1,6 +1,7 @@
 """Kinds of work beside what near cases did: looked up where history did what the documents demand."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +38,7 @@ HISTORY = [
 ]
 
 
-def book(history=HISTORY):
+def book(history: list[Any] = HISTORY) -> Any:
     ids = [f"c{n:02}" for n in range(len(history))]
     tasks = [list(tasks) for tasks, *_ in history]
     nothing = [[None] * len(t) for t in tasks]
@@ -67,7 +68,13 @@ def book(history=HISTORY):
     return CaseRetriever(cases, vectors)
 
 
-def works(text, role="process", must_contain=(), industry="home", history=HISTORY):
+def works(
+    text: str,
+    role: str = "process",
+    must_contain: tuple[Any, ...] = (),
+    industry: str = "home",
+    history: list[Any] = HISTORY,
+) -> Any:
     element = Element("e1", role, "text", "rules.md", "text/markdown", text, len(text), "", None)
     found = book(history)
     index = SimpleNamespace(
@@ -90,7 +97,7 @@ def works(text, role="process", must_contain=(), industry="home", history=HISTOR
     return combined_processes(near, intention, intake, index, Generation(near_cases=25))
 
 
-def told(found):
+def told(found: list[ProcessDemand]) -> Any:
     return ["".join(sorted("".join(sorted(g)) for g in work.critical)) for work in found]
 
 
@@ -106,26 +113,26 @@ def told(found):
         ("Something else must be done.", ["eirw"]),
     ],
 )
-def test_what_is_demanded_beside_near_work_brings_its_own(text, expected):
+def test_what_is_demanded_beside_near_work_brings_its_own(text: str, expected: list[str]) -> None:
     assert told(works(text)) == expected
 
 
 @pytest.mark.parametrize("role", ["contract", "input", "output"])
-def test_only_the_intakes_own_process_asks_for_further_work(role):
+def test_only_the_intakes_own_process_asks_for_further_work(role: str) -> None:
     assert told(works("Drying must be arranged.", role)) == ["eirw"]
 
 
-def test_settings_ask_for_it_too():
+def test_settings_ask_for_it_too() -> None:
     assert told(works("", must_contain=("Arrange Drying",))) == ["eirw", "deir"]
     assert told(works("", must_contain=("Fly a Kite",))) == ["eirw"]
 
 
-def test_what_nobody_did_without_failing_is_no_model():
+def test_what_nobody_did_without_failing_is_no_model() -> None:
     failed = [(tasks, vector, success and "d" not in tasks) for tasks, vector, success in HISTORY]
     assert told(works("Drying must be arranged.", history=failed)) == ["eirw"]
 
 
-def test_groups_are_counted_once_and_the_first_works_order_stays():
+def test_groups_are_counted_once_and_the_first_works_order_stays() -> None:
     found = works("Drying must be arranged.")
     assert ["".join(g) for g in critical_groups(found)] == ["d", "e", "i", "r", "w"]
     order = combined_precedence(found, 0.9)

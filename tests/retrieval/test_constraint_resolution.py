@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from opus_pipelines.lwm.sequence_dag import chain
 from opus_pipelines.lwm.workflow_graph import workflow_graph
 from opus_pipelines.requirements.rules import rules_of
 from opus_pipelines.retrieval.constraint_resolution import IN_FORCE, IntakeStatements, ProcessHistory, ResolutionContext
-from opus_pipelines.retrieval.constraints_from_rules import rule_constraints
+from opus_pipelines.retrieval.constraints_from_rules import RuleConstraints, rule_constraints
 from opus_pipelines.retrieval.task_matcher import TaskMatcher
 from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
@@ -36,23 +38,23 @@ GRAPH = WorkGraph.of(
 WAYS = ("rvfeap", "rveap", "rvfeaps")
 
 
-def case(tasks, success=True, weight=1.0):
+def case(tasks: str, success: bool = True, weight: float = 1.0) -> Any:
     empty = (None,) * len(tasks)
     return SimilarCase(tasks, 0.9, weight, success, None, None, None, tuple(tasks), tuple(tasks), empty, empty, empty)
 
 
 def settled(
-    text,
-    stated=None,
-    said="A glass claim of 1,200 USD",
-    needed=(),
-    order=(),
-    role="process",
-    vectors=None,
-    clauses=None,
-    answers=None,
-    timed=tuple(TITLES),
-):
+    text: str,
+    stated: Constraints | None = None,
+    said: str = "A glass claim of 1,200 USD",
+    needed: list[str] | tuple[Any, ...] = (),
+    order: list[Any] | tuple[Any, ...] = (),
+    role: str = "process",
+    vectors: dict[str, Any] | None = None,
+    clauses: dict[str, Any] | None = None,
+    answers: dict[str, Any] | None = None,
+    timed: tuple[str, ...] = tuple(TITLES),
+) -> Any:
     element = Element("e1", role, "text", "rules.md", "text/markdown", text, len(text), "", None)
     wfg = workflow_graph({f"q{n}": chain(tuple(way)) for n, way in enumerate(WAYS)}, GRAPH)
     tasks = sorted(n.task_id for n in wfg.nodes.values() if n.task_id)
@@ -67,7 +69,7 @@ def settled(
     return rule_constraints(rules_of([element]), ground)
 
 
-def in_force(found):
+def in_force(found: RuleConstraints) -> Any:
     return [(d.kind, d.value) for d in found.rules if d.effect == IN_FORCE and d.sentence]
 
 
@@ -93,7 +95,7 @@ def in_force(found):
         ("Above $1,000 fraud indicators must be checked.", [("must_contain", "Check Fraud Indicators")]),
     ],
 )
-def test_a_rule_becomes_a_constraint(text, expected):
+def test_a_rule_becomes_a_constraint(text: str, expected: list[Any]) -> None:
     assert in_force(settled(text)) == expected
 
 
@@ -128,18 +130,18 @@ def test_a_rule_becomes_a_constraint(text, expected):
         ("Fraud indicators may be checked.", None),
     ],
 )
-def test_what_is_unsure_stays_without_effect_and_says_why(text, why):
+def test_what_is_unsure_stays_without_effect_and_says_why(text: str, why: str | None) -> None:
     found = settled(text)
     assert found.constraints == Constraints()
     assert why is None or why in {d.effect for d in found.rules}
 
 
-def test_an_amount_that_nobody_states_has_no_effect():
+def test_an_amount_that_nobody_states_has_no_effect() -> None:
     (found,) = settled("Above $5,000 fraud indicators must be checked.", said="A glass claim").rules
     assert found.effect == "it holds for amounts above 5,000.00 USD, and the client input states no amount"
 
 
-def test_stated_constraints_win_over_read_ones():
+def test_stated_constraints_win_over_read_ones() -> None:
     before = (("Verify Coverage", "Register Claim"),)
     stated = Constraints(max_cost_usd=90, must_not_contain=("Check Fraud Indicators",), before=before)
     text = (
@@ -155,7 +157,7 @@ def test_stated_constraints_win_over_read_ones():
     assert [d.place for d in found.rules if not d.sentence] == ["contract.toml or intake.toml"] * 3
 
 
-def test_rules_that_contradict_each_other_do_not_both_hold():
+def test_rules_that_contradict_each_other_do_not_both_hold() -> None:
     text = (
         "Fraud indicators must be checked. Fraud indicators must not be checked. Coverage is "
         "verified before repair costs are estimated."
@@ -164,26 +166,26 @@ def test_rules_that_contradict_each_other_do_not_both_hold():
     assert in_force(settled(text)) == [first, ("before", "Verify Coverage before Estimate Repair Cost")]
 
 
-def test_what_history_needs_is_not_forbidden_by_a_sentence():
+def test_what_history_needs_is_not_forbidden_by_a_sentence() -> None:
     text = "Coverage must never be verified."
     assert in_force(settled(text)) == [("must_not_contain", "Verify Coverage")]
     assert in_force(settled(text, needed=["v"])) == []
 
 
-def test_what_is_merely_described_does_not_overrule_history():
+def test_what_is_merely_described_does_not_overrule_history() -> None:
     text = "Coverage is verified before the repair cost is estimated."
     assert in_force(settled(text, order=[("e", "v")])) == []
     assert settled(text).precedence(frozenset({("e", "v"), ("r", "v")})) == {("v", "e"), ("r", "v")}
 
 
-def test_a_contracts_demand_on_other_work_is_left_alone():
+def test_a_contracts_demand_on_other_work_is_left_alone() -> None:
     assert in_force(settled("The satisfaction survey must be sent.", needed=["s"], role="contract")) == [
         ("must_contain", "Send Satisfaction Survey"),
     ]
     assert in_force(settled("The satisfaction survey must be sent.", needed=["x"], role="contract")) == []
 
 
-def test_a_rule_under_the_name_of_a_step_is_about_that_step_only():
+def test_a_rule_under_the_name_of_a_step_is_about_that_step_only() -> None:
     text = (
         "* Obtain Police Report:\nFraud indicators must be checked.\n\n* Approve Settlement:\nThe "
         "settlement must be approved."
@@ -191,7 +193,7 @@ def test_a_rule_under_the_name_of_a_step_is_about_that_step_only():
     assert in_force(settled(text)) == [("must_contain", "Approve Settlement")]
 
 
-def test_violations_name_the_place_of_the_sentence():
+def test_violations_name_the_place_of_the_sentence() -> None:
     found = settled("# Rules\n\nFraud indicators must be checked. At most $40 per case.")
     assert found.with_source("must_contain: 'Check Fraud Indicators' is missing") == (
         "must_contain: 'Check Fraud Indicators' is missing (process/rules.md, line 3)"
@@ -200,7 +202,7 @@ def test_violations_name_the_place_of_the_sentence():
     assert found.with_source("needed: 'Verify Coverage' is left out") == "needed: 'Verify Coverage' is left out"
 
 
-def test_meaning_in_embedding_space_must_be_near_lead_and_share_a_word():
+def test_meaning_in_embedding_space_must_be_near_lead_and_share_a_word() -> None:
     axes = np.eye(4, dtype=np.float32)
     vectors = {"f": axes[0], "v": axes[1], "e": axes[2]}
     text = "The fraud desk must be asked and its fraud check noted before the repair cost is estimated."
@@ -227,7 +229,7 @@ def test_meaning_in_embedding_space_must_be_near_lead_and_share_a_word():
         max_size=5,
     )
 )
-def test_the_order_in_force_never_runs_in_a_circle(sentences):
+def test_the_order_in_force_never_runs_in_a_circle(sentences: list[Any]) -> None:
     pairs = settled("\n\n".join(sentences)).constraints.before
     order = {a: {b for x, b in pairs if x == a} for a, _ in pairs}
     seen = lambda start: set(order.get(start, ())) | {m for n in order.get(start, ()) for m in seen(n)}
@@ -244,12 +246,12 @@ def test_the_order_in_force_never_runs_in_a_circle(sentences):
         ("", False),
     ],
 )
-def test_an_exception_above_an_amount_is_decided_by_the_amount_in_the_e_mail(said, holds):
+def test_an_exception_above_an_amount_is_decided_by_the_amount_in_the_e_mail(said: str, holds: bool) -> None:
     found = settled("Claims exceeding EUR 5,000 require that fraud indicators are checked.", said=said)
     assert (in_force(found) == [("must_contain", "Check Fraud Indicators")]) is holds
 
 
-def test_amounts_in_another_currency_decide_nothing_and_the_rule_counts_as_not_applied():
+def test_amounts_in_another_currency_decide_nothing_and_the_rule_counts_as_not_applied() -> None:
     found = settled("Where the amount exceeds EUR 5,000, fraud indicators must be checked.", said="Total: 9,000 USD")
     assert [(d.status, d.effect) for d in found.rules] == [
         (
@@ -260,7 +262,7 @@ def test_amounts_in_another_currency_decide_nothing_and_the_rule_counts_as_not_a
     assert found.not_applied == 1
 
 
-def test_a_case_that_the_rule_is_not_about_is_no_rule_that_was_not_applied():
+def test_a_case_that_the_rule_is_not_about_is_no_rule_that_was_not_applied() -> None:
     found = settled(
         "Above $5,000 fraud indicators must be checked. For theft claims, fraud indicators must be checked."
     )
@@ -275,39 +277,39 @@ def test_a_case_that_the_rule_is_not_about_is_no_rule_that_was_not_applied():
         ("The customer is at home.", []),
     ],
 )
-def test_a_condition_in_words_holds_where_the_intake_says_so(said, expected):
+def test_a_condition_in_words_holds_where_the_intake_says_so(said: str, expected: list[Any]) -> None:
     found = settled("If the customer is abroad, fraud indicators must be checked.", said=said)
     assert [value for _, value in in_force(found)] == expected
 
 
 @pytest.mark.parametrize(("said", "holds"), [("A claim of a minor.", False), ("A claim of a baker.", True)])
-def test_an_exception_is_claimed_by_the_intake_or_does_not_hold(said, holds):
+def test_an_exception_is_claimed_by_the_intake_or_does_not_hold(said: str, holds: bool) -> None:
     found = settled("Fraud indicators must be checked unless the claim is of a minor.", said=said)
     assert bool(in_force(found)) is holds
 
 
-def test_an_order_between_clauses_with_their_own_subjects_is_read():
+def test_an_order_between_clauses_with_their_own_subjects_is_read() -> None:
     found = settled(
         "The fraud desk must check the fraud indicators before the manager gives the approval of the settlement."
     )
     assert in_force(found)[0] == ("before", "Check Fraud Indicators before Approve Settlement")
 
 
-def test_a_deadline_of_a_step_is_no_step_and_asks_for_none():
+def test_a_deadline_of_a_step_is_no_step_and_asks_for_none() -> None:
     found = settled("The settlement must be approved within 10 working days.")
     assert [(d.kind, d.value, d.status) for d in found.rules] == [
         ("deadlines", "'Approve Settlement' within 10 working days of the start", "in force"),
     ]
 
 
-def test_a_response_binds_where_its_first_step_is_sure():
+def test_a_response_binds_where_its_first_step_is_sure() -> None:
     text = "After the coverage is verified, fraud indicators must be checked."
     both = [("before", "Verify Coverage before Check Fraud Indicators"), ("must_contain", "Check Fraud Indicators")]
     assert in_force(settled(text, needed=["v", "f"])) == both
     assert in_force(settled(text)) == both[:1]
 
 
-def test_a_phrase_that_nobody_can_match_is_a_question_with_the_three_nearest_activities():
+def test_a_phrase_that_nobody_can_match_is_a_question_with_the_three_nearest_activities() -> None:
     axes = np.eye(4, dtype=np.float32)
     vectors = {"a": axes[0], "p": (axes[0] + axes[1]) / np.sqrt(2), "f": axes[1], "v": axes[2]}
     found = settled("The final sign-off must be given.", vectors=vectors, clauses={"the final sign-off given": axes[0]})
@@ -318,7 +320,7 @@ def test_a_phrase_that_nobody_can_match_is_a_question_with_the_three_nearest_act
     )
 
 
-def test_a_person_answers_which_activity_a_phrase_means():
+def test_a_person_answers_which_activity_a_phrase_means() -> None:
     text = "The final sign-off must be given before the payment is issued."
     assert in_force(settled(text, answers={"The final sign-off given": "approve settlement"})) == [
         ("before", "Approve Settlement before Issue Payment"),
@@ -341,13 +343,13 @@ def test_a_person_answers_which_activity_a_phrase_means():
         ),
     ],
 )
-def test_an_answer_that_no_activity_follows_from_is_said_and_not_asked_again(answer, effect):
+def test_an_answer_that_no_activity_follows_from_is_said_and_not_asked_again(answer: str, effect: str) -> None:
     (found,) = settled("The final sign-off must be given.", answers={"the final sign-off given": answer}).rules
     assert (found.effect, found.unclear_phrase, found.nearest) == (effect, None, ())
     assert found.status == ("other cases" if answer == "none" else "not applied")
 
 
-def test_who_does_it_tells_activities_apart_that_are_called_by_it():
+def test_who_does_it_tells_activities_apart_that_are_called_by_it() -> None:
     titles = {
         "a": "Declaration APPROVED by ADMINISTRATION",
         "s": "Declaration APPROVED by SUPERVISOR",
@@ -401,11 +403,11 @@ def test_who_does_it_tells_activities_apart_that_are_called_by_it():
         ("For theft claims, the payment must be issued within 2 days.", []),
     ],
 )
-def test_choices_and_deadlines_of_steps_are_applied(text, expected):
+def test_choices_and_deadlines_of_steps_are_applied(text: str, expected: list[Any]) -> None:
     assert in_force(settled(text)) == expected
 
 
-def test_choices_and_deadlines_are_constraints_of_the_search():
+def test_choices_and_deadlines_are_constraints_of_the_search() -> None:
     found = settled(
         "Either check the fraud indicators or send the satisfaction survey. The payment must be "
         "issued within 5 business hours of receipt."
@@ -446,7 +448,7 @@ def test_choices_and_deadlines_are_constraints_of_the_search():
         ),
     ],
 )
-def test_a_choice_or_a_deadline_that_cannot_be_held_says_why(text, more, why):
+def test_a_choice_or_a_deadline_that_cannot_be_held_says_why(text: str, more: dict[str, Any], why: str) -> None:
     found = settled(text, **more)
     assert found.constraints == Constraints()
     assert why in {d.effect for d in found.rules}

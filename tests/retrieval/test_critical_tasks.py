@@ -1,9 +1,13 @@
+from typing import Any
+
 from opus_pipelines.core.settings import Generation
 from opus_pipelines.lwm.interface import SimilarCase
 from opus_pipelines.retrieval.critical_tasks import critical_tasks as needed_by
 
 
-def cases(count, tasks, success, weight=1.0, expected=None, kind="Claim"):
+def cases(
+    count: int, tasks: str, success: bool | None, weight: float = 1.0, expected: bool | None = None, kind: str = "Claim"
+) -> Any:
     n = len(tasks)
     return [
         SimilarCase(
@@ -24,35 +28,35 @@ def cases(count, tasks, success, weight=1.0, expected=None, kind="Claim"):
     ]
 
 
-def needed_tasks(near, needs, client):
+def needed_tasks(near: list[Any], needs: list[Any], client: str | None) -> Any:
     return needed_by(near, needs, client, Generation())
 
 
-def names(groups):
+def names(groups: list[Any]) -> Any:
     return ["".join(sorted(g)) for g in groups]
 
 
-def test_what_cases_failed_without_is_needed_and_what_made_no_difference_is_not():
+def test_what_cases_failed_without_is_needed_and_what_made_no_difference_is_not() -> None:
     near = cases(20, "abc", True) + cases(20, "abcd", True) + cases(9, "ac", False) + cases(1, "ac", True)
     assert names(needed_tasks(near, [], "acme")) == ["a", "b", "c"]
 
 
-def test_either_of_two_that_replace_each_other_is_not_needed():
+def test_either_of_two_that_replace_each_other_is_not_needed() -> None:
     near = cases(20, "ab", True) + cases(20, "ac", True)
     assert names(needed_tasks(near, [], "acme")) == ["a"]
 
 
-def test_where_one_of_two_must_be_done_they_are_alternatives():
+def test_where_one_of_two_must_be_done_they_are_alternatives() -> None:
     near = cases(20, "ab", True) + cases(20, "ac", True) + cases(10, "a", False)
     assert names(needed_tasks(near, [], "acme")) == ["a", "bc"]
 
 
-def test_a_right_refusal_teaches_nothing():
+def test_a_right_refusal_teaches_nothing() -> None:
     near = cases(5, "ab", True) + cases(50, "a", True, expected=False)
     assert names(needed_tasks(near, [], "acme")) == ["a", "b"]
 
 
-def test_far_cases_count_by_their_weight():
+def test_far_cases_count_by_their_weight() -> None:
     near = cases(5, "ab", True) + cases(100, "ac", True, weight=1e-4)
     assert names(needed_tasks(near, [], "acme")) == ["a", "b"]
 
@@ -66,7 +70,7 @@ ROWS = [
 ]
 
 
-def test_without_near_successes_the_rows_of_the_kind_decide_the_clients_own_first():
+def test_without_near_successes_the_rows_of_the_kind_decide_the_clients_own_first() -> None:
     assert names(needed_tasks(cases(3, "a", None), ROWS, "acme")) == ["xy"]
     assert names(needed_tasks(cases(3, "a", None), ROWS, None)) == ["xy", "z"]
     assert needed_tasks([], ROWS, "acme") == []

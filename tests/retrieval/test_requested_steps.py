@@ -1,6 +1,7 @@
 """What generation makes of a read procedure: needs, order, and the steps that the catalogue lacks."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,14 +47,14 @@ STEPS = (
 READING = ParsedProcedure("d", STEPS, 1.0)
 
 
-def case(tasks, success=True):
+def case(tasks: str, success: bool = True) -> Any:
     nothing = (None,) * len(tasks)
     return SimilarCase(
         "i" + tasks, 0.9, 1.0, success, None, None, None, tuple(tasks), tuple(tasks), nothing, nothing, nothing
     )
 
 
-def test_every_step_is_needed_by_itself_and_in_its_order():
+def test_every_step_is_needed_by_itself_and_in_its_order() -> None:
     assert required_groups(READING, [frozenset("c")]) == [{"a"}, {"b"}, {"tnew"}]
     assert required_groups(None, [frozenset("c")]) == [{"c"}]
     own = {("a", "tnew"), ("a", "b"), ("tnew", "b")}
@@ -61,12 +62,12 @@ def test_every_step_is_needed_by_itself_and_in_its_order():
     assert required_precedence(None, frozenset({("b", "a")}), "abc") == {("b", "a")}
 
 
-def test_prose_adds_to_what_near_cases_needed():
+def test_prose_adds_to_what_near_cases_needed() -> None:
     prose = ParsedProcedure("", STEPS[:1], 1.0)
     assert required_groups(prose, [frozenset("ab"), frozenset("bc")]) == [{"a"}, {"b", "c"}]
 
 
-def test_nothing_comes_after_what_the_procedure_is_for():
+def test_nothing_comes_after_what_the_procedure_is_for() -> None:
     assert required_precedence(READING, frozenset({("b", "c")}), "abc") == {
         ("a", "tnew"),
         ("a", "b"),
@@ -87,12 +88,12 @@ def test_nothing_comes_after_what_the_procedure_is_for():
         ({"c"}, "history failed without it"),
     ],
 )
-def test_why_a_task_is_needed(group, why):
+def test_why_a_task_is_needed(group: set[str], why: str) -> None:
     assert required_reason(frozenset(group), READING) == why
     assert required_reason(frozenset(group), None) == "history failed without it"
 
 
-def test_a_new_step_borrows_the_figures_of_the_nearest_known_task_as_estimates():
+def test_a_new_step_borrows_the_figures_of_the_nearest_known_task_as_estimates() -> None:
     made = with_new_steps(GRAPH, READING.steps, {"tnew": "a"})
     task = made.tasks["tnew"]
     assert (task.title, task.instructions, task.implementations, task.p_n) == ("do it", ("Do it well.",), 0, 0)
@@ -106,12 +107,12 @@ def test_a_new_step_borrows_the_figures_of_the_nearest_known_task_as_estimates()
     assert with_new_steps(GRAPH, READING.steps[:1], {}) is GRAPH
 
 
-def test_a_new_step_like_nothing_has_no_figures():
+def test_a_new_step_like_nothing_has_no_figures() -> None:
     task = with_new_steps(GRAPH, READING.steps, {}).tasks["tnew"]
     assert (task.title, task.execution_modes, task.p) == ("do it", (), None)
 
 
-def test_the_history_backend_puts_the_reading_first():
+def test_the_history_backend_puts_the_reading_first() -> None:
     request = LwmRequest(
         np.ones(2),
         GRAPH,
@@ -124,7 +125,7 @@ def test_the_history_backend_puts_the_reading_first():
     assert [s.source for s in found].count("procedure") == 1
 
 
-def test_a_reading_that_a_near_case_did_stays_that_cases_sequence():
+def test_a_reading_that_a_near_case_did_stays_that_cases_sequence() -> None:
     same = ParsedProcedure("b", tuple(ProcedureStep(t, t, None, 1.0) for t in "abc"), 1.0)
     request = LwmRequest(
         np.ones(2), GRAPH, [SubWKG({"a": "terminal", "b": "terminal"}, ())], [case("ab"), case("abc")], procedure=same
@@ -134,7 +135,7 @@ def test_a_reading_that_a_near_case_did_stays_that_cases_sequence():
     assert [s.tasks for s in found].count(("a", "b", "c")) == 1
 
 
-def test_steps_that_history_does_either_way_wait_for_the_same():
+def test_steps_that_history_does_either_way_wait_for_the_same() -> None:
     either, one = precedence_counts(["abc", "bac"]), precedence_counts(["abc"])
     assert predecessors({"q": ("a", "b", "c")}, either, GRAPH, frozenset()) == {"q": [[], [], [0, 1]]}
     assert predecessors({"q": ("a", "b", "c")}, one, GRAPH, frozenset()) == {"q": [[], [0], [1]]}

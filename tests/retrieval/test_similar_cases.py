@@ -3,6 +3,7 @@ counts.
 """
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from opus_pipelines.retrieval.similar_cases import IndustryCases
 BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
 
 
-def case(number, tasks, attributes=(), **other):
+def case(number: int, tasks: str, attributes: dict[str, Any] | tuple[Any, ...] = (), **other: Any) -> Any:
     row = dict.fromkeys(CASES.schema.names)
     return (
         row
@@ -36,16 +37,16 @@ def case(number, tasks, attributes=(), **other):
     )
 
 
-def scope(rows, vectors=None):
+def scope(rows: list[dict[str, Any]], vectors: dict[str, Any] | None = None) -> Any:
     return IndustryCases(pa.Table.from_pylist(rows, schema=CASES.schema), vectors or {}, np.arange(len(rows)))
 
 
-def intake(text="", **attributes):
+def intake(text: str = "", **attributes: Any) -> Any:
     element = Element("e", "input", "document", "request.json", "application/json", text, 0, "", None)
     return Intake("i", "f", None, [element], "travel", attributes=attributes)
 
 
-def by_amount(n=200):
+def by_amount(n: int = 200) -> Any:
     """Claims above 1,000 go to the director, all others to the supervisor; the country says nothing."""
     return [
         case(n, "sdp" if amount > 1_000 else "sup", {"amount": str(amount), "country": "nl" if n % 3 else "de"})
@@ -55,13 +56,13 @@ def by_amount(n=200):
 
 
 @pytest.mark.parametrize(("amount", "tasks"), [("1800", ("s", "d", "p")), ("250.5", ("s", "u", "p"))])
-def test_cases_with_a_like_amount_tell_what_is_done(amount, tasks):
+def test_cases_with_a_like_amount_tell_what_is_done(amount: str, tasks: tuple[str, ...]) -> None:
     found = scope(by_amount()).similar(intake(amount=amount), np.zeros(3))
     assert (found.basis, found.consensus.tasks) == ("attributes", tasks)
     assert found.consensus.support[tasks[1]] > 0.95
 
 
-def test_attributes_are_read_from_the_clients_documents_and_stated_ones_win():
+def test_attributes_are_read_from_the_clients_documents_and_stated_ones_win() -> None:
     history = scope(by_amount())
     assert history.attributes_of(intake("Amount: 1800\ncountry: nl\ncolour: red")) == {
         "amount": "1800",
@@ -72,18 +73,18 @@ def test_attributes_are_read_from_the_clients_documents_and_stated_ones_win():
     assert history.attributes_of(intake("(case)_Amount: 7\ncase:country: de")) == {"amount": "7", "country": "de"}
 
 
-def test_a_name_with_a_colon_is_found():
+def test_a_name_with_a_colon_is_found() -> None:
     rows = [case(n, "ab" if n % 2 else "cd", {"org:role": "boss" if n % 2 else "clerk"}) for n in range(100)]
     found = scope(rows).similar(intake("org:role: boss"), np.zeros(3))
     assert found.consensus.tasks == ("a", "b")
 
 
-def test_with_neither_text_nor_attributes_all_cases_count():
+def test_with_neither_text_nor_attributes_all_cases_count() -> None:
     found = scope([case(n, "ab", started_at=None) for n in range(8)]).similar(intake("a case"), np.zeros(3))
     assert (found.basis, found.consensus.tasks, found.consensus.cases) == ("all cases", ("a", "b"), 8.0)
 
 
-def test_text_decides_where_history_has_texts():
+def test_text_decides_where_history_has_texts() -> None:
     rows = [case(1, "ab"), case(2, "cd")]
     found = scope(rows, {"i0001": np.array([1.0, 0.0]), "i0002": np.array([0.0, 1.0])}).similar(
         intake("x"), np.array([0.0, 1.0])
@@ -91,7 +92,7 @@ def test_text_decides_where_history_has_texts():
     assert (found.basis, found.nearest, found.consensus.tasks) == ("text", 1.0, ("c", "d"))
 
 
-def test_a_case_that_was_still_running_counts_with_its_expected_rest():
+def test_a_case_that_was_still_running_counts_with_its_expected_rest() -> None:
     rows = [case(n, "a", p_ended=0.0, expected_rest=["b"], started_at=None) for n in range(4)] + [
         case(9, "x", started_at=None)
     ]
@@ -99,14 +100,14 @@ def test_a_case_that_was_still_running_counts_with_its_expected_rest():
     assert found.consensus.support == {"a": pytest.approx(0.8), "b": pytest.approx(0.8), "x": pytest.approx(0.2)}
 
 
-def test_failed_and_empty_cases_are_not_followed():
+def test_failed_and_empty_cases_are_not_followed() -> None:
     assert scope([case(1, "ab", success=False), case(2, "")]).similar(intake(), np.zeros(3)) is None
     assert scope([case(1, "ab", success=False), case(2, "cd", success=None)]).similar(
         intake(), np.zeros(3)
     ).consensus.tasks == ("c", "d")
 
 
-def test_attributes_of_every_odd_shape_become_finite_numbers():
+def test_attributes_of_every_odd_shape_become_finite_numbers() -> None:
     history = [
         {
             "amount": str(n),
@@ -131,7 +132,7 @@ def test_attributes_of_every_odd_shape_become_finite_numbers():
     assert Features.of([{"same": "x"}] * 5).known == frozenset()
 
 
-def test_where_the_latest_cases_still_run_what_they_are_expected_to_do_is_no_change_of_the_work():
+def test_where_the_latest_cases_still_run_what_they_are_expected_to_do_is_no_change_of_the_work() -> None:
     """300 cases went a, b or a, c; the last 100 still run and are guessed to go a, d. The forest must not find a
     change there.
     """

@@ -1,6 +1,7 @@
 """Names that a person states and that history does not know are errors with the nearest known ones."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ TITLES = [task.title for task in GRAPH.tasks.values()]
         {"must_contain": ["Greet the guest"]},  # a step that the procedure alone has
     ],
 )
-def test_known_names_pass(constraints):
+def test_known_names_pass(constraints: dict[str, Any]) -> None:
     refuse_unknown_tasks(Constraints(**constraints), NAMES, TITLES, ["Greet the Guest"])
 
 
@@ -48,12 +49,12 @@ def test_known_names_pass(constraints):
         ({"before": [["Pay", "Frobnicate"]]}, "before names 'Frobnicate', .*history knows 3 names, none of them near"),
     ],
 )
-def test_an_unknown_task_is_an_error_with_the_nearest_names(constraints, said):
+def test_an_unknown_task_is_an_error_with_the_nearest_names(constraints: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError, match=said):
         refuse_unknown_tasks(Constraints(**constraints), NAMES, TITLES)
 
 
-def of_contract(**stated) -> Cost:
+def of_contract(**stated: Any) -> Cost:
     from pathlib import Path
 
     return prices(Settings(), ContractSettings(prices=stated), Path("c"))
@@ -67,7 +68,7 @@ def of_contract(**stated) -> Cost:
         {"usd_per_hour": {"human": 30}, "SUPERVISOR": 60.0},
     ],
 )
-def test_a_price_by_role_is_used(stated):
+def test_a_price_by_role_is_used(stated: dict[str, Any]) -> None:
     cost = of_contract(**stated)
     refuse_unknown_prices(cost, GRAPH)
     assert {name.upper(): usd for name, usd in cost.usd_per_hour.items()}["SUPERVISOR"] == 60.0
@@ -84,11 +85,11 @@ def test_a_price_by_role_is_used(stated):
         ({"default_cost_usd": {"small-lm": 1}}, "default_cost_usd states 'small-lm'.*the nearest: 'small-llm'"),
     ],
 )
-def test_a_price_of_nobody_in_history_is_an_error_with_the_nearest_names(stated, said):
+def test_a_price_of_nobody_in_history_is_an_error_with_the_nearest_names(stated: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError, match=said.replace("[rates]", re.escape("[rates]"))):
         refuse_unknown_prices(of_contract(**stated), GRAPH)
 
 
-def test_a_misspelt_key_is_no_price():
+def test_a_misspelt_key_is_no_price() -> None:
     with pytest.raises(SettingsError, match="did you mean usd_per_hour"):
         of_contract(usd_per_huor=3)

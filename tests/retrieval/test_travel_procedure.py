@@ -1,5 +1,7 @@
 """A realistic procedure over the activities of a real travel log, with the encoder that comes with the system."""
 
+from typing import Any
+
 import pytest
 
 from opus_pipelines.embedding.encoder import Encoder
@@ -34,7 +36,7 @@ The pre-approver must not approve declarations.
 """
 
 
-def case(tasks):
+def case(tasks: Any) -> Any:
     empty = (None,) * len(tasks)
     return SimilarCase(tasks, 0.9, 1.0, True, None, None, None, tuple(tasks), tuple(tasks), empty, empty, empty)
 
@@ -47,7 +49,7 @@ def case(tasks):
         ("Please pay my trip to Graz, total EUR 180.", "other cases"),
     ],
 )
-def test_the_four_sentences_that_failed_are_read(said, decided):
+def test_the_four_sentences_that_failed_are_read(said: Any, decided: Any) -> None:
     element = Element("e1", "process", "text", "sop.md", "text/markdown", PROCEDURE, len(PROCEDURE), "", None)
     graph = WorkGraph.of(
         [Task(i, title) for i, title in TITLES.items()],

@@ -1,5 +1,7 @@
 """The exact expectations of a chain, against figures worked out by hand and laws that any flow obeys."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,18 +10,18 @@ from opus_pipelines.sample.chain import compile_chain, expected, mixed, variants
 from opus_pipelines.sample.model import Check, Do, Kind, Maybe, Needed, Task, Together, code
 
 
-def task(name, p, q):
+def task(name: str, p: float, q: float) -> Any:
     return Task(name, "", (), (), {"code": ""}, (code(1.0, p, q, 1),))
 
 
-def kind(*flow):
+def kind(*flow: Any) -> Any:
     return Kind("k", "", {}, "", flow, 1)
 
 
 TASKS = {t.name: t for t in (task("a", 0.8, 0.0), task("b", 1.0, 0.5), task("c", 0.9, 0.1), task("d", 1.0, 0.0))}
 
 
-def test_rework_by_hand():
+def test_rework_by_hand() -> None:
     """a right .8; b mends half; what is still wrong goes back to a, whose q = 0, until b has mended it: always right
     in the end.
     """
@@ -33,7 +35,7 @@ def test_rework_by_hand():
     assert (e.starts, e.ends) == ({"a": pytest.approx(1.0)}, {"b": pytest.approx(1.0)})
 
 
-def test_parallel_tasks_in_either_order():
+def test_parallel_tasks_in_either_order() -> None:
     e = expected(compile_chain(kind(Do("d"), Together({"a": 3, "c": 1}), Do("b"))), TASKS)
     assert e.transitions == pytest.approx(
         {
@@ -47,13 +49,13 @@ def test_parallel_tasks_in_either_order():
     )
 
 
-def test_three_parallel_tasks_have_each_place():
+def test_three_parallel_tasks_have_each_place() -> None:
     e = expected(compile_chain(kind(Together({"a": 1, "b": 1, "c": 1}))), TASKS)
     assert e.visits == pytest.approx(dict.fromkeys("abc", 1.0))
     assert e.transitions == pytest.approx({(x, y): 1 / 3 for x in "abc" for y in "abc" if x != y})
 
 
-def test_optional_and_needed():
+def test_optional_and_needed() -> None:
     k = kind(Do("d"), Maybe("c", 0.3), Needed("b", 0.2, 0.8), Do("a"))
     (share, full, _), (skipped, short, is_short) = variants(k)
     assert (share, skipped, is_short) == (0.8, 0.2, True)
@@ -76,7 +78,7 @@ probability = st.floats(0.05, 0.95)
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(probability, probability), min_size=2, max_size=6), probability, st.data())
-def test_flow_in_equals_flow_out(figures, share, data):
+def test_flow_in_equals_flow_out(figures: list[Any], share: float, data: Any) -> None:
     names = [f"t{i}" for i in range(len(figures))]
     tasks = {n: task(n, *f) for n, f in zip(names, figures, strict=True)}
     flow = [

@@ -1,6 +1,7 @@
 """The best ways against every choice of ways."""
 
 from itertools import product
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.long
 GLASS = "Motor glass claim"
 
 
-def earned(truth, steps, gain):
+def earned(truth: Any, steps: Any, gain: Any) -> Any:
     right, cost = 1.0, 0.0
     for way in steps:
         right, cost = way["p"] * right + way["q"] * (1 - right), cost + way["cost_usd_mean"]
@@ -21,7 +22,7 @@ def earned(truth, steps, gain):
 
 
 @pytest.mark.parametrize("gain", [1.0, 190.0, 5000.0])
-def test_no_choice_of_ways_earns_more(written, gain):
+def test_no_choice_of_ways_earns_more(written: Any, gain: Any) -> None:
     industry = written.truth["industries"]["insurance claims"]
     ways = {t["task"]: t["ways"] for t in industry["tasks"]}
     always = next(k for k in industry["kinds"] if k["kind"] == GLASS)["always"]
@@ -31,14 +32,14 @@ def test_no_choice_of_ways_earns_more(written, gain):
     assert usd == pytest.approx(best)
 
 
-def test_it_is_what_simulation_earns(written):
+def test_it_is_what_simulation_earns(written: Any) -> None:
     steps, usd = best_steps(written.truth, "insurance claims", GLASS, 190.0)
     assert simulate_chain(
         written.truth, "insurance claims", steps, 190.0, 50_000, kind=GLASS
     ).mean_reward == pytest.approx(usd, rel=0.01)
 
 
-def test_what_the_truth_lacks_is_refused(written):
+def test_what_the_truth_lacks_is_refused(written: Any) -> None:
     with pytest.raises(InputError, match="'Flood' is no kind of case"):
         best_steps(written.truth, "insurance claims", "Flood", 1.0)
     with pytest.raises(InputError, match="'shipping' is no industry"):

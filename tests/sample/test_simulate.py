@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ COLLISION = [
 SHORT = [step for step in COLLISION if step[0] != "Inspect Vehicle"]
 
 
-def closed_form(truth, industry, steps):
+def closed_form(truth: Any, industry: Any, steps: Any) -> Any:
     """(success, cost, duration) of a chain by EVAL (1)-(5)."""
     right = 1.0
     ways = [way_of(truth, industry, *step) for step in steps]
@@ -47,7 +48,7 @@ def closed_form(truth, industry, steps):
     return right, sum(w["cost_usd_mean"] for w in ways), sum(w["duration_ms_mean"] for w in ways)
 
 
-def test_a_chain_has_the_closed_forms_reward(written):
+def test_a_chain_has_the_closed_forms_reward(written: Any) -> None:
     success, cost, duration = closed_form(written.truth, INSURANCE, COLLISION)
     found = simulate_chain(written.truth, INSURANCE, COLLISION, gain_usd=190.0, kind="Motor collision claim")
     assert found.success_rate == pytest.approx(success, abs=5 * math.sqrt(success * (1 - success) / 10_000))
@@ -56,7 +57,7 @@ def test_a_chain_has_the_closed_forms_reward(written):
     assert found.mean_reward == pytest.approx(190.0 * success - cost, rel=0.03)
 
 
-def test_the_shortcut_costs_less_and_is_worth_less(written):
+def test_the_shortcut_costs_less_and_is_worth_less(written: Any) -> None:
     success, cost, _ = closed_form(written.truth, INSURANCE, SHORT)
     found = simulate_chain(written.truth, INSURANCE, SHORT, gain_usd=190.0)
     whole = simulate_chain(written.truth, INSURANCE, COLLISION, gain_usd=190.0)
@@ -68,19 +69,19 @@ def test_the_shortcut_costs_less_and_is_worth_less(written):
     assert 190.0 * success - cost > whole.mean_reward
 
 
-def test_the_same_seed_gives_the_same_result(written):
+def test_the_same_seed_gives_the_same_result(written: Any) -> None:
     first, again = (simulate_chain(written.truth, INSURANCE, COLLISION, 190.0, runs=100, seed=3) for _ in range(2))
     assert first == again
 
 
-def test_a_candidate_with_the_survey_breaks_the_contracts_limit(written):
+def test_a_candidate_with_the_survey_breaks_the_contracts_limit(written: Any) -> None:
     """harbourline-mutual/motor-claims allows 96 dollars."""
     survey = [*COLLISION[:-1], ("Send Satisfaction Survey", "human", None), COLLISION[-1]]
     assert closed_form(written.truth, INSURANCE, COLLISION)[1] < 94
     assert closed_form(written.truth, INSURANCE, survey)[1] > 99
 
 
-def test_every_kind_is_worth_doing(written):
+def test_every_kind_is_worth_doing(written: Any) -> None:
     folders = {i["kind"]: written.folder / i["path"] for i in written.truth["intakes"]}
     own = {
         kind: tomllib.loads((folder / "intake.toml").read_text()).get("gain_usd") for kind, folder in folders.items()
@@ -93,7 +94,7 @@ def test_every_kind_is_worth_doing(written):
             assert simulate_chain(written.truth, industry, steps, gain, runs=2000).mean_reward > 0.3 * gain
 
 
-def best_way(truth, name):
+def best_way(truth: Any, name: Any) -> Any:
     way = max(next(t for t in truth["tasks"] if t["task"] == name)["ways"], key=lambda w: w["share"])
     return way["actor_kind"], way["model"]
 
@@ -101,11 +102,11 @@ def best_way(truth, name):
 @pytest.mark.parametrize(
     "name", ["Inspect Property", "inspect_property", "survey_damage_at_home", "Survey damage at home"]
 )
-def test_step_of_knows_titles_and_raw_keys(written, name):
+def test_step_of_knows_titles_and_raw_keys(written: Any, name: Any) -> None:
     assert step_of(written.truth, INSURANCE, name) == "Inspect Property"
 
 
-def test_the_nearest_kind_is_taken(written):
+def test_the_nearest_kind_is_taken(written: Any) -> None:
     assert kind_of(written.truth, INSURANCE, [name for name, _, _ in SHORT])["kind"] == "Motor collision claim"
 
 
@@ -123,12 +124,14 @@ def test_the_nearest_kind_is_taken(written):
         (INSURANCE, ("Register Claim", "code", None), "Hail", "Hail.*Motor glass claim"),
     ],
 )
-def test_what_the_truth_does_not_know_is_refused(written, industry, step, kind, message):
+def test_what_the_truth_does_not_know_is_refused(
+    written: Any, industry: Any, step: Any, kind: Any, message: Any
+) -> None:
     with pytest.raises(InputError, match=message):
         simulate_chain(written.truth, industry, [step], 1.0, runs=10, kind=kind)
 
 
-def test_a_chain_as_a_workflow_earns_what_the_chain_earns(written):
+def test_a_chain_as_a_workflow_earns_what_the_chain_earns(written: Any) -> None:
     chain = [
         ("Receive Invoice", "code", None),
         ("Extract Invoice Fields", "model", "quill-small-2"),
@@ -150,7 +153,7 @@ def test_a_chain_as_a_workflow_earns_what_the_chain_earns(written):
     assert one.mean_duration_ms == pytest.approx(other.mean_duration_ms, rel=0.01)
 
 
-def test_work_side_by_side_is_seen_as_a_graph_or_in_the_order_of_its_starts(written):
+def test_work_side_by_side_is_seen_as_a_graph_or_in_the_order_of_its_starts(written: Any) -> None:
     """A person's second look mends what the program before it spoilt only where it comes after it."""
     nodes = [
         TaskNode("a", "a", "Assign Ledger Account", actor_kind="model", model="quill-small-2", duration_ms=5.0),
@@ -176,8 +179,8 @@ def test_work_side_by_side_is_seen_as_a_graph_or_in_the_order_of_its_starts(writ
     assert exact == pytest.approx(60 * whole * (0.91 * 0.985 + 0.09 * 0.5) - spent)
 
 
-def test_a_review_unknown_to_the_truth_has_its_own_figures_and_another_task_is_refused(written):
-    def workflow(kind):
+def test_a_review_unknown_to_the_truth_has_its_own_figures_and_another_task_is_refused(written: Any) -> None:
+    def workflow(kind: Any) -> Any:
         node = TaskNode("r", "r", "Look again at everything", p=0.5, q=0.0, cost_usd=3.0, duration_ms=7.0, kind=kind)
         return Workflow.of([InputNode("in", "In"), node, OutputNode("out", "Out", 10.0)], [("in", "r"), ("r", "out")])
 

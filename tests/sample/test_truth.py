@@ -3,6 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def tasks(written):
+def tasks(written: Any) -> Any:
     """(source, raw key) → (industry, task of the truth)."""
     return {
         (source, key): (industry, task)
@@ -25,7 +26,7 @@ def tasks(written):
 
 
 @pytest.fixture(scope="module")
-def ways(written, tasks):
+def ways(written: Any, tasks: Any) -> Any:
     """(industry, task, kind, model) → rows with whether the task before was right."""
     found = defaultdict(list)
     for case in written.cases:
@@ -35,7 +36,7 @@ def ways(written, tasks):
     return found
 
 
-def told_ways(written):
+def told_ways(written: Any) -> Any:
     return {
         (industry, task["task"], way["actor_kind"], way["model"]): way
         for industry, truth in written.truth["industries"].items()
@@ -44,29 +45,29 @@ def told_ways(written):
     }
 
 
-def near(found, n, truth):
+def near(found: Any, n: Any, truth: Any) -> Any:
     """A share of n trials against its probability."""
     return abs(found - truth * n) <= SIGMAS * math.sqrt(n * truth * (1 - truth)) + 1e-9
 
 
-def test_every_way_is_used_and_no_other(written, ways):
+def test_every_way_is_used_and_no_other(written: Any, ways: Any) -> None:
     assert ways.keys() == told_ways(written).keys()
 
 
-def test_p_and_q(written, ways):
+def test_p_and_q(written: Any, ways: Any) -> None:
     for key, way in told_ways(written).items():
         for after_right, name in ((True, "p"), (False, "q")):
             rows = [row for before, row in ways[key] if before == after_right]
             assert near(sum(row.right for row in rows), len(rows), way[name]), (key, name)
 
 
-def test_shares_of_ways(written, ways):
+def test_shares_of_ways(written: Any, ways: Any) -> None:
     for key, way in told_ways(written).items():
         n = sum(len(rows) for other, rows in ways.items() if other[:2] == key[:2])
         assert near(len(ways[key]), n, way["share"]), key
 
 
-def test_costs_and_durations(written, ways):
+def test_costs_and_durations(written: Any, ways: Any) -> None:
     variation = written.truth["variation"]
     for key, way in told_ways(written).items():
         rows = [row for _, row in ways[key]]
@@ -79,7 +80,7 @@ def test_costs_and_durations(written, ways):
             assert sum(costs) / len(costs) == pytest.approx(way["cost_usd_mean"], rel=bound, abs=1e-6)
 
 
-def test_costs_follow_from_time_and_tokens(written, tasks):
+def test_costs_follow_from_time_and_tokens(written: Any, tasks: Any) -> None:
     prices = written.truth["usd_per_million_tokens"]
     for case in written.cases:
         for row in case.rows:
@@ -92,7 +93,7 @@ def test_costs_follow_from_time_and_tokens(written, tasks):
 
 
 @pytest.mark.parametrize("merged", ["edges", "normalised_edges"])
-def test_transitions(written, tasks, merged):
+def test_transitions(written: Any, tasks: Any, merged: Any) -> None:
     found, out = Counter(), Counter()
     for case in written.cases:
         industry = tasks[case.source, case.rows[0].key][0]
@@ -109,7 +110,7 @@ def test_transitions(written, tasks, merged):
         )
 
 
-def test_transition_probabilities_add_up(written):
+def test_transition_probabilities_add_up(written: Any) -> None:
     for truth in written.truth["industries"].values():
         for edges in (truth["edges"], truth["normalised_edges"], *(k["edges"] for k in truth["kinds"])):
             total = Counter()
@@ -118,7 +119,7 @@ def test_transition_probabilities_add_up(written):
             assert all(t == pytest.approx(1) for t in total.values())
 
 
-def kinds_of(written):
+def kinds_of(written: Any) -> Any:
     return [
         (industry, kind)
         for industry, truth in written.truth["industries"].items()
@@ -127,14 +128,14 @@ def kinds_of(written):
     ]
 
 
-def outcomes(cases):
+def outcomes(cases: Any) -> Any:
     """(known outcomes, successes)."""
     good = {"settled", "accepted", "paid right first time", "accepted by payer"}
     known = [c.outcome in good for c in cases if c.outcome is not None]
     return len(known), sum(known)
 
 
-def test_success_of_cases_and_the_shortcut(written, tasks):
+def test_success_of_cases_and_the_shortcut(written: Any, tasks: Any) -> None:
     for _, kind in kinds_of(written):
         cases = [c for c in written.cases if c.title == kind["kind"]]
         n, good = outcomes(cases)
@@ -147,7 +148,7 @@ def test_success_of_cases_and_the_shortcut(written, tasks):
             assert good / n < 0.45
 
 
-def test_shortcuts_are_cheaper_and_usually_fail(written):
+def test_shortcuts_are_cheaper_and_usually_fail(written: Any) -> None:
     with_shortcut = [k for _, k in kinds_of(written) if k["shortcut"]]
     assert len(with_shortcut) == 11
     for kind in with_shortcut:
@@ -156,19 +157,19 @@ def test_shortcuts_are_cheaper_and_usually_fail(written):
         assert kind["shortcut"]["edges"]
 
 
-def test_few_outcomes_are_unknown(written):
+def test_few_outcomes_are_unknown(written: Any) -> None:
     unknown = sum(c.outcome is None for c in written.cases)
     assert near(unknown, len(written.cases), written.truth["unknown_outcomes"])
 
 
-def test_rework_loops(written):
+def test_rework_loops(written: Any) -> None:
     insurance = {(e["src"], e["dst"]) for e in written.truth["industries"]["insurance claims"]["edges"]}
     assert {("Review Settlement", "Estimate Repair Cost"), ("Estimate Repair Cost", "Review Settlement")} <= insurance
     looped = sum(len({r.key for r in c.rows}) < len(c.rows) for c in written.cases)
     assert 100 < looped < 600
 
 
-def test_synonyms(written):
+def test_synonyms(written: Any) -> None:
     rows = {(s["task"], i): s for i, truth in written.truth["industries"].items() for s in truth["synonyms"]}
     trivial = rows["Verify Coverage", "insurance claims"]
     assert trivial["difference"] == "trivial"

@@ -1,5 +1,7 @@
 """wkg/tasks says of every task whether it is a step, an event or an outcome."""
 
+from typing import Any
+
 import pytest
 
 from opus_pipelines.core.schemas import TASKS
@@ -9,12 +11,12 @@ from opus_pipelines.wkg.graph import load
 pytestmark = pytest.mark.spark
 
 
-def kinds(lake, build) -> dict[str, tuple[str, str]]:
+def kinds(lake: Any, build: Any) -> dict[str, tuple[str, str]]:
     rows = read_table(TASKS, lake.snapshot_folder(build.snapshot_id) / "tasks").to_pylist()
     return {row["title"]: (row["activity_kind"], row["activity_kind_reason"]) for row in rows}
 
 
-def test_kinds_are_published_and_a_person_overrules_them(lake, rebuild, history) -> None:
+def test_kinds_are_published_and_a_person_overrules_them(lake: Any, rebuild: Any, history: Any) -> None:
     step, case = history.step, history.case
     approved = [case(i, [step("Submit"), step("Approve"), step("End trip")]) for i in range(3, 9)]
     a = history.write(

@@ -1,5 +1,7 @@
 """A client out of the WKG: what there is of it, and what is left when it is taken out after a snapshot without it."""
 
+from typing import Any
+
 import pyarrow.parquet as pq
 import pytest
 
@@ -12,14 +14,14 @@ from opus_pipelines.wkg.tables import place
 pytestmark = pytest.mark.spark
 
 
-def of(history, letter: str, client: str, *extra: str) -> list[dict]:
+def of(history: Any, letter: str, client: str, *extra: str) -> list[dict]:
     """Cases of one client, with a title of their own."""
     steps = [history.step(key) for key in ("Register", *extra, "Pay")]
     said = [{"case_id": f"{letter}-case-{n:03}", "client": client, "title": f"{letter} claim {n}"} for n in range(3)]
     return [history.case(n, steps) | more for n, more in enumerate(said)]
 
 
-def test_a_client_is_found_and_taken_out(lake, history, rebuild) -> None:
+def test_a_client_is_found_and_taken_out(lake: Any, history: Any, rebuild: Any) -> None:
     z, b = of(history, "Z", "Zephyrine", "Only theirs"), of(history, "B", "Bolt")
     both, other = history.write(lake, "both", [*z, *b]), history.write(lake, "other", of(history, "C", "Bolt"))
     first = rebuild(lake, both, other).snapshot_id
@@ -44,7 +46,7 @@ def test_a_client_is_found_and_taken_out(lake, history, rebuild) -> None:
     ).snapshot.is_current  # what the others rest on is there as it was
 
 
-def test_of_a_lake_that_held_nobody_else_an_empty_snapshot_stays(lake, history, rebuild) -> None:
+def test_of_a_lake_that_held_nobody_else_an_empty_snapshot_stays(lake: Any, history: Any, rebuild: Any) -> None:
     own = history.write(lake, "own", of(history, "Z", "Zephyrine"))
     rebuild(lake, own)
     traces = find(lake, "Zephyrine", own=["own"])

@@ -21,20 +21,20 @@ def random_graph(rng: random.Random, tasks: int) -> WorkGraph:
     return WorkGraph.of([Task(n, n) for n in names], edges)
 
 
-def test_a_star_beats_the_paths_between_its_ends():
+def test_a_star_beats_the_paths_between_its_ends() -> None:
     wkg = graph({"am": 0.5, "bm": 0.5, "cm": 0.5, "ab": 0.9, "bc": 0.9})
     assert least_weight(wkg, "abc", "m") == pytest.approx(1.5)
     assert least_weight(wkg, "abc", "") == pytest.approx(1.8)
     assert steiner_weight(wkg, steiner(wkg, "abc", "m").tree) == pytest.approx(1.8)
 
 
-def test_one_terminal_weighs_nothing_and_what_nothing_joins_has_no_tree():
+def test_one_terminal_weighs_nothing_and_what_nothing_joins_has_no_tree() -> None:
     assert least_weight(graph({"ab": 0.5}), "a", "b") == 0
     assert least_weight(graph({"ab": 0.5}, alone="z"), "az", "b") is None
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_approximation_is_within_twice_the_optimum(seed):
+def test_the_approximation_is_within_twice_the_optimum(seed: int) -> None:
     rng = random.Random(seed)
     wkg = random_graph(rng, 20)
     found = steiner(wkg, rng.sample(sorted(wkg.tasks), 5), wkg.tasks)

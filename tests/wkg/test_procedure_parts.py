@@ -1,5 +1,8 @@
 """Procedures of history: each distinct text once, its parts with the cases that asked for them."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -20,13 +23,13 @@ class Letters:
 
     name, max_tokens, dimension = "letters", 64, 26
 
-    def encode(self, texts, progress=None):
+    def encode(self, texts: list[str], progress: Any = None) -> Any:
         rows = np.array([[t.lower().count(chr(97 + n)) for n in range(26)] for t in texts], np.float32).reshape(-1, 26)
         return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
 
 
 @pytest.fixture
-def folders(tmp_path):
+def folders(tmp_path: Path) -> Any:
     rows = [
         {"implementation_id": "i1", "title": "pay_invoice", "description": "please pay", "process_context": TEXT},
         {"implementation_id": "i2", "title": None, "description": "close the file, please", "process_context": TEXT},
@@ -39,7 +42,7 @@ def folders(tmp_path):
     return tmp_path / "source", tmp_path / "snapshot"
 
 
-def test_a_text_is_kept_once_with_who_asked_for_which_part(folders):
+def test_a_text_is_kept_once_with_who_asked_for_which_part(folders: tuple[Path, ...]) -> None:
     source, snapshot = folders
     assert write_procedures([source], snapshot, Letters()) == {"wkg/procedures": 2, "wkg/procedure_vectors": 6}
     pay, close = read_table(PROCEDURES, place(snapshot, PROCEDURES)).to_pylist()
@@ -60,7 +63,7 @@ def test_a_text_is_kept_once_with_who_asked_for_which_part(folders):
     ]
 
 
-def test_history_without_procedures_leaves_empty_tables(folders, tmp_path):
+def test_history_without_procedures_leaves_empty_tables(folders: tuple[Path, ...], tmp_path: Path) -> None:
     _, snapshot = folders
     assert write_procedures([], snapshot, Letters()) == {"wkg/procedures": 0, "wkg/procedure_vectors": 0}
     assert read_table(PROCEDURES, place(snapshot, PROCEDURES)).num_rows == 0

@@ -4,6 +4,7 @@ import gzip
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -49,7 +50,7 @@ select log, src, dst, count(*) as transitions from followed where dst is not nul
 """
 
 
-def xes_events(log, path):
+def xes_events(log: Any, path: Any) -> Any:
     """Every event of a XES file: log, case, position in the file, activity, transition, time as text."""
     position, rows = 0, []
     seen: set[tuple[object, ...]] = set()
@@ -71,7 +72,7 @@ def xes_events(log, path):
     return pa.table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
 
-def independent_counts():
+def independent_counts() -> Any:
     """(log, src, dst) -> transitions, by DuckDB over flat events."""
     con = duckdb.connect()
     con.execute(
@@ -98,7 +99,7 @@ def independent_counts():
     return {(log, src, dst): n for log, src, dst, n in rows}
 
 
-def test_transitions_equal_an_independent_count(tmp_path, spark):
+def test_transitions_equal_an_independent_count(tmp_path: Path, spark: Any) -> None:
     for log, name in (XES | CSV).items():
         (tmp_path / "history" / log).mkdir(parents=True)
         (tmp_path / "history" / log / name).write_bytes((DATA / name).read_bytes())

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from typing import Any
 
 import pytest
 
@@ -20,7 +21,7 @@ def graph(*edges: Edge, alone: tuple[str, ...] = ()) -> WorkGraph:
     )
 
 
-def weight(wkg: WorkGraph, tree) -> float:
+def weight(wkg: WorkGraph, tree: list[Any] | tuple[Any, ...]) -> float:
     return sum(min(wkg.edges[pair].one_minus_gamma for pair in [(a, b), (b, a)] if pair in wkg.edges) for a, b in tree)
 
 
@@ -59,7 +60,7 @@ def random_graph(rng: random.Random) -> WorkGraph:
 
 
 @pytest.mark.parametrize("seed", range(120))
-def test_against_brute_force(seed):
+def test_against_brute_force(seed: int) -> None:
     rng = random.Random(seed)
     wkg = random_graph(rng)
     terminals = set(rng.sample(sorted(wkg.tasks), rng.randint(1, 4) if len(wkg.tasks) > 3 else 2))
@@ -74,7 +75,7 @@ def test_against_brute_force(seed):
         assert weight(wkg, found.tree) <= 2 * best + 1e-12
 
 
-def test_a_connector_joins_and_every_directed_edge_between_the_chosen_is_kept():
+def test_a_connector_joins_and_every_directed_edge_between_the_chosen_is_kept() -> None:
     costs = {"am": 0.1, "mb": 0.1, "bm": 0.4, "ab": 0.9, "md": 0.0, "mm": 0.2}
     wkg = graph(*(edge(src, dst, cost) for (src, dst), cost in costs.items()))
     found = steiner(wkg, ["b", "a"], set(wkg.tasks))
@@ -84,22 +85,22 @@ def test_a_connector_joins_and_every_directed_edge_between_the_chosen_is_kept():
     assert found.graph(wkg).successors["a"] == ["b", "m"]
 
 
-def test_connectors_come_from_within_only():
+def test_connectors_come_from_within_only() -> None:
     wkg = graph(edge("a", "m", 0.1), edge("m", "b", 0.1), edge("a", "b", 0.9))
     assert list(steiner(wkg, ["a", "b"], set()).tasks) == ["a", "b"]
 
 
-def test_what_nothing_connects_yields_a_forest():
+def test_what_nothing_connects_yields_a_forest() -> None:
     wkg = graph(edge("a", "m", 0.1), edge("m", "b", 0.1), edge("x", "y", 0.1))
     found = steiner(wkg, ["a", "b", "x"], set(wkg.tasks))
     assert found.tasks == {"a": "terminal", "b": "terminal", "m": "connector", "x": "terminal"}
 
 
-def test_where_gamma_saturates_the_trodden_way_is_taken():
+def test_where_gamma_saturates_the_trodden_way_is_taken() -> None:
     ways = [edge("a", "m", 0.0, 900), edge("m", "b", 0.0, 900), edge("a", "n", 0.0, 100), edge("n", "b", 0.0, 100)]
     assert list(steiner(graph(*ways), ["a", "b"], {"m", "n"}).tasks) == ["a", "b", "m"]
 
 
-def test_a_terminal_of_another_snapshot_is_refused():
+def test_a_terminal_of_another_snapshot_is_refused() -> None:
     with pytest.raises(LakeError, match="ghost"):
         steiner(graph(edge("a", "b", 0.1)), ["a", "ghost"], {"a"})

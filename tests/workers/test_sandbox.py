@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,7 @@ print(json.dumps([said[i][:80] if isinstance(said[i], str) else said[i] for i in
 """
 
 
-def done(*items):
+def done(*items: Any) -> Any:
     found = subprocess.run(
         [sys.executable, "-c", SCRIPT, json.dumps(items)], capture_output=True, text=True, timeout=100, check=True
     )
@@ -59,11 +60,11 @@ def done(*items):
         ("raises", "lost: ValueError: no such thing"),
     ],
 )
-def test_a_poisonous_item_costs_only_itself_and_leaves_no_child(poison, reason):
+def test_a_poisonous_item_costs_only_itself_and_leaves_no_child(poison: Any, reason: Any) -> None:
     assert done("a", poison, "b") == ["aa", reason, "bb", []]
 
 
-def test_a_large_answer_comes_back_whole():
+def test_a_large_answer_comes_back_whole() -> None:
     assert done("large", "c") == ["x" * 80, "cc", []]
 
 
@@ -86,7 +87,7 @@ with Sandbox(work, 600, 256) as first, Sandbox(work, 600, 256) as second:
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_child_that_hangs_dies_with_its_parent(how):
+def test_a_child_that_hangs_dies_with_its_parent(how: Any) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as parent:
@@ -116,6 +117,6 @@ with Sandbox(work, 60, 256) as sandbox:
 """
 
 
-def test_what_is_said_for_a_person_comes_back_in_its_own_words():
+def test_what_is_said_for_a_person_comes_back_in_its_own_words() -> None:
     found = subprocess.run([sys.executable, "-c", RAISES], capture_output=True, text=True, timeout=100, check=True)
     assert found.stdout == "intake.toml: no such key\n"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,7 +66,7 @@ with Worker(Setup(), lambda line: print(line, flush=True)) as server:
 
 
 @pytest.fixture
-def workplace(tmp_path, monkeypatch):
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     (tmp_path / "workplace.py").write_text(WORKPLACE)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -76,7 +77,7 @@ def workplace(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_neither_it_nor_its_child_outlives_a_run_that_is_stopped(workplace, tmp_path, how):
+def test_neither_it_nor_its_child_outlives_a_run_that_is_stopped(workplace: Any, tmp_path: Path, how: Any) -> None:
     told = tmp_path / "told"
     code = [sys.executable, "-c", RUN, str(told)]
     with subprocess.Popen(code, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tmp_path) as run:
@@ -90,7 +91,7 @@ def test_neither_it_nor_its_child_outlives_a_run_that_is_stopped(workplace, tmp_
     assert [gone(process) for process in told.read_text().split()] == [True, True]
 
 
-def test_what_a_job_says_and_what_it_comes_to(workplace):
+def test_what_a_job_says_and_what_it_comes_to(workplace: Any) -> None:
     said = []
     with Worker(workplace.Setup(), said.append) as server:
         assert server.do(workplace.Saying("a")) == "aa"

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import pytest
 
@@ -9,14 +10,14 @@ from opus_pipelines.core.errors import OpusError, WorkflowError
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow, validate
 
 
-def task(id: str, **figures) -> TaskNode:
+def task(id: str, **figures: Any) -> TaskNode:
     return TaskNode(id, f"t-{id}", id.title(), **figures)
 
 
 IN, OUT = InputNode("in", "Claim"), OutputNode("out", "Decision", 2.0)
 
 
-def test_order_is_by_parents_then_kind_then_id():
+def test_order_is_by_parents_then_kind_then_id() -> None:
     nodes = [OUT, task("b"), InputNode("z", "Late"), task("a"), IN, task("c")]
     edges = [("in", "b"), ("in", "a"), ("z", "c"), ("a", "out"), ("b", "out"), ("c", "out"), ("a", "out")]
     workflow = Workflow.of(nodes, edges)
@@ -64,11 +65,11 @@ NOT_AN_AMOUNT = "not finite and at least 0"
         ),
     ],
 )
-def test_a_defect_is_named(nodes, edges, defect):
+def test_a_defect_is_named(nodes: list[Any], edges: list[Any], defect: str) -> None:
     assert validate(Workflow(tuple(nodes), tuple(edges))) == [defect]
 
 
-def test_all_defects_come_at_once():
+def test_all_defects_come_at_once() -> None:
     nodes = [IN, task("a", p=2, cost_usd=-1), task("b"), OUT]
     with pytest.raises(WorkflowError, match="p is 2") as caught:
         Workflow.of(nodes, [("a", "b"), ("b", "a"), ("b", "in"), ("out", "ghost"), ("a", "out")])
@@ -79,7 +80,7 @@ def test_all_defects_come_at_once():
     assert isinstance(caught.value, ValueError)
 
 
-def test_a_long_cycle_is_found_at_once():
+def test_a_long_cycle_is_found_at_once() -> None:
     names = [f"n{i:05}" for i in range(20_000)]
     edges = [*itertools.pairwise(names), (names[-1], names[-3])]
     defects = validate(Workflow(tuple(task(n) for n in names), tuple(edges)))

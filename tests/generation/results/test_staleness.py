@@ -1,6 +1,9 @@
 """What changed since a result was made, one cause at a time and several together."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +31,7 @@ OTHER = Settings(reward=Reward(default_gain_usd=7.0))
 
 
 @pytest.fixture
-def document(tmp_path):
+def document(tmp_path: Path) -> Any:
     path = tmp_path / "intakes" / "Acme" / "Retail" / "i-7" / "input" / "order.txt"
     path.parent.mkdir(parents=True)
     path.write_text("Ten chairs.")
@@ -36,17 +39,17 @@ def document(tmp_path):
 
 
 @pytest.fixture
-def folder(tmp_path, document):
+def folder(tmp_path: Path, document: Path) -> Any:
     return lambda: discover(tmp_path / "intakes")[0]
 
 
 @pytest.fixture
-def lake(tmp_path):
+def lake(tmp_path: Path) -> Any:
     return Lake(tmp_path / "lake")
 
 
 @pytest.fixture(params=[1, 2])
-def published(request, lake, folder):
+def published(request: pytest.FixtureRequest, lake: Lake, folder: Callable[..., Any]) -> Any:
     contract = folder()
     name = result_id(contract, "w1", SETTINGS, attempt=request.param)
     result = ContractResult(
@@ -63,7 +66,7 @@ def published(request, lake, folder):
     return lake
 
 
-def test_nothing_changed(published, folder):
+def test_nothing_changed(published: Lake, folder: Callable[..., Any]) -> None:
     assert changes_since(published, folder(), "w1", SETTINGS) == ()
 
 
@@ -76,18 +79,28 @@ def test_nothing_changed(published, folder):
         ("w2", OTHER, "Eleven chairs.", ("snapshot", "settings", "files")),
     ],
 )
-def test_each_cause_is_named(published, folder, document, snapshot, settings, text, expected):
+def test_each_cause_is_named(
+    published: Lake,
+    folder: Callable[..., Any],
+    document: Path,
+    snapshot: str,
+    settings: Settings,
+    text: str,
+    expected: tuple[str, ...],
+) -> None:
     document.write_text(text)
     assert changes_since(published, folder(), snapshot, settings) == expected
 
 
-def decide(lake, number):
+def decide(lake: Lake, number: int) -> None:
     made = Decision("Acme", "Retail", "reject", "k", "i-7", "n", f"f{number}", "r", 1, (), NOW)
     with lake.lock():
         assert add(lake, made).number == number
 
 
-def test_a_decision_makes_the_result_stale_and_is_named(published, folder, document):
+def test_a_decision_makes_the_result_stale_and_is_named(
+    published: Lake, folder: Callable[..., Any], document: Path
+) -> None:
     decide(published, 1)
     (now,) = contracts_of(published, document.parents[4])
     assert not is_current(published, now, "w1", SETTINGS)
@@ -100,7 +113,7 @@ def test_a_decision_makes_the_result_stale_and_is_named(published, folder, docum
     )  # with other files, nothing tells which decisions it knew
 
 
-def test_a_result_made_with_some_of_the_decisions_tells_that_others_came(lake, document):
+def test_a_result_made_with_some_of_the_decisions_tells_that_others_came(lake: Lake, document: Path) -> None:
     decide(lake, 1)
     (contract,) = contracts_of(lake, document.parents[4])
     result = ContractResult("Acme", "Retail", result_id(contract, "w1", SETTINGS), "w1", HistoryBackend().version, {})
@@ -118,12 +131,16 @@ def test_a_result_made_with_some_of_the_decisions_tells_that_others_came(lake, d
     assert changes_since(lake, contract, "w1", SETTINGS) == ("decisions",)
 
 
-def test_a_raised_algorithm_version_is_named(published, folder, monkeypatch):
+def test_a_raised_algorithm_version_is_named(
+    published: Lake, folder: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(ALGORITHM_VERSIONS, "planning", 2)
     assert changes_since(published, folder(), "w1", SETTINGS) == ("code: planning 1 → 2",)
 
 
-def test_a_result_from_before_algorithm_versions_is_read_and_stale_and_says_why(lake, folder):
+def test_a_result_from_before_algorithm_versions_is_read_and_stale_and_says_why(
+    lake: Lake, folder: Callable[..., Any]
+) -> None:
     contract, code = folder(), "0123456789abcdef0123456789abcdef"
     name = id_of(contract, "w1", "history-01234567", settings_hash(SETTINGS), code)
     result = ContractResult(contract.client, contract.contract, name, "w1", "history-01234567", {})
@@ -137,12 +154,12 @@ def test_a_result_from_before_algorithm_versions_is_read_and_stale_and_says_why(
     )
 
 
-def test_another_model_is_named(published, folder, monkeypatch):
+def test_another_model_is_named(published: Lake, folder: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(HistoryBackend, "version", "history-2")
     assert changes_since(published, folder(), "w1", SETTINGS) == ("model",)
 
 
-def test_no_result_and_no_way_to_one(lake, folder, tmp_path):
+def test_no_result_and_no_way_to_one(lake: Lake, folder: Callable[..., Any], tmp_path: Path) -> None:
     assert changes_since(lake, folder(), "w1", SETTINGS) == ("no result yet",)
     (tmp_path / "intakes" / "Acme" / "Retail" / "contract.toml").write_text("industri = 1\n")
     (said,) = changes_since(lake, folder(), "w1", SETTINGS)

@@ -6,6 +6,7 @@ import tempfile
 import tomllib
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -63,7 +64,7 @@ PLAIN = tuple(map(st.sampled_from, (["1", "2", "3"], ["Check", "Pay", "Rejected"
 
 
 @st.composite
-def tables(draw) -> bytes:
+def tables(draw: Any) -> bytes:
     """A table of any columns; mostly with a case, an activity and a time, so that a proposal is made."""
     header = draw(st.lists(NAMES, min_size=1, max_size=5))
     cells = [CELLS] * len(header)

@@ -4,6 +4,8 @@ import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
+
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.ingestion.ingest import HistoryOptions, read_history
@@ -23,7 +25,7 @@ def test_files_of_several_encodings_are_each_detected(tmp_path: Path) -> None:
     assert [(row["records_rejected"], row["implementations"]) for row in state.files] == [(0, 9), (0, 9)]
 
 
-def test_the_ugly_export(tmp_path: Path, capsys) -> None:
+def test_the_ugly_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     export = ugly.write(tmp_path / "export.csv", ugly.synthetic())
     source = tmp_path / "history" / "travel"
     assert main(["init", str(export), "--to", str(source), "--yes"]) == 0

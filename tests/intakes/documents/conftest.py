@@ -7,6 +7,7 @@ The fixtures are functions; they are of the session, so that Hypothesis takes th
 import io
 import zipfile
 from email.message import EmailMessage
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,10 @@ from opus_pipelines.intakes.documents.read import preprocess
 
 
 @pytest.fixture(scope="session")
-def read():
+def read() -> Any:
     """(name, bytes or text) to the text of a document and what was left out of it."""
 
-    def of(name, data):
+    def of(name: str, data: bytes | str) -> Any:
         _, reading = preprocess(Document.of_bytes(name, data if isinstance(data, bytes) else data.encode()))
         return reading.text, "; ".join(reading.left_out) or None
 
@@ -26,10 +27,10 @@ def read():
 
 
 @pytest.fixture(scope="session")
-def saved():
+def saved() -> Any:
     """The bytes of a document, workbook or presentation."""
 
-    def of(thing):
+    def of(thing: Any) -> Any:
         stream = io.BytesIO()
         thing.save(stream)
         return stream.getvalue()
@@ -38,10 +39,10 @@ def saved():
 
 
 @pytest.fixture(scope="session")
-def repacked():
+def repacked() -> Any:
     """A zip package with parts replaced or added."""
 
-    def of(package, parts):
+    def of(package: bytes, parts: dict[str, Any]) -> Any:
         out = io.BytesIO()
         with zipfile.ZipFile(io.BytesIO(package)) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
             for name in old.namelist():
@@ -55,14 +56,14 @@ def repacked():
 
 
 @pytest.fixture(scope="session")
-def pdf():
+def pdf() -> Any:
     """A PDF whose pages show these texts, a line a line; an empty text makes a page without any. `extra`: one more
     object.
     """
     return _pdf
 
 
-def _pdf(*pages, extra="", root=""):
+def _pdf(*pages: Any, extra: str = "", root: str = "") -> Any:
     places = range(4, 4 + 2 * len(pages), 2)
     bodies = [
         f"<< /Type /Catalog /Pages 2 0 R {root}>>",
@@ -88,10 +89,15 @@ def _pdf(*pages, extra="", root=""):
 
 
 @pytest.fixture(scope="session")
-def mail():
+def mail() -> Any:
     """An e-mail's bytes; attachments are (name, bytes)."""
 
-    def of(text="See the file.", html=None, attachments=(), subject="Broken windscreen"):
+    def of(
+        text: str = "See the file.",
+        html: str | None = None,
+        attachments: list[Any] | tuple[Any, ...] = (),
+        subject: str = "Broken windscreen",
+    ) -> Any:
         message = EmailMessage()
         message["Subject"], message["From"], message["To"] = subject, "Ann <ann@client.example>", "claims@bpo.example"
         message.set_content(text)

@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 import docx
 import pytest
 
@@ -5,12 +8,12 @@ W = b'<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/20
 
 
 @pytest.fixture
-def made(saved, repacked):
+def made(saved: Callable[..., Any], repacked: Callable[..., Any]) -> Any:
     """A DOCX whose body is this XML."""
     return lambda body: repacked(saved(docx.Document()), {"word/document.xml": W % body})
 
 
-def test_a_document_reads_in_order_with_its_tables(read, saved):
+def test_a_document_reads_in_order_with_its_tables(read: Callable[..., Any], saved: Callable[..., Any]) -> None:
     document = docx.Document()
     document.add_heading("Claims", 0)
     document.add_heading("Glass", 2)
@@ -31,7 +34,9 @@ def test_a_document_reads_in_order_with_its_tables(read, saved):
     )
 
 
-def test_insertions_content_controls_and_text_boxes_are_read_deletions_are_not(read, made):
+def test_insertions_content_controls_and_text_boxes_are_read_deletions_are_not(
+    read: Callable[..., Any], made: Callable[..., Any]
+) -> None:
     body = (
         b"<w:p><w:r><w:t>Pay </w:t></w:r><w:del><w:r><w:delText>never</w:delText></w:r></w:del>"
         b"<w:ins><w:r><w:t>within 3 days</w:t></w:r></w:ins></w:p>"
@@ -41,12 +46,14 @@ def test_insertions_content_controls_and_text_boxes_are_read_deletions_are_not(r
     assert read("a.docx", made(body)) == ("Pay within 3 days\n\nControlled\n\nBoxed\n\nAround", "1 deleted passage")
 
 
-def test_a_table_in_a_table_stays_in_its_cell(read, made):
+def test_a_table_in_a_table_stays_in_its_cell(read: Callable[..., Any], made: Callable[..., Any]) -> None:
     cell = b"<w:tbl><w:tr><w:tc>%s</w:tc><w:tc><w:p><w:r><w:t>b</w:t></w:r></w:p></w:tc></w:tr></w:tbl>"
     assert read("a.docx", made(cell % (cell % b"<w:p><w:r><w:t>a</w:t></w:r></w:p>"))) == ("a b | b", None)
 
 
-def test_macros_and_comments_are_named_and_left(read, saved, repacked):
+def test_macros_and_comments_are_named_and_left(
+    read: Callable[..., Any], saved: Callable[..., Any], repacked: Callable[..., Any]
+) -> None:
     data = repacked(saved(docx.Document()), {"word/vbaProject.bin": b"x", "word/comments.xml": b"<a/>"})
     assert read("a.docm", data) == ("", "macros, which are never run; the comments in the margin")
 
@@ -58,13 +65,15 @@ def test_macros_and_comments_are_named_and_left(read, saved, repacked):
         (b"<w:sdt>" * 400, "it is broken, or nothing its reader can follow (XMLSyntaxError: Excessive depth"),
     ],
 )
-def test_broken_xml_in_a_document_is_a_reason(read, made, body, reason):
+def test_broken_xml_in_a_document_is_a_reason(
+    read: Callable[..., Any], made: Callable[..., Any], body: bytes, reason: str
+) -> None:
     text, left_out = read("a.docx", made(body))
     assert text is None
     assert left_out.startswith(reason)
 
 
-def test_a_long_document_is_ended_at_the_limit(read, made):
+def test_a_long_document_is_ended_at_the_limit(read: Callable[..., Any], made: Callable[..., Any]) -> None:
     text, left_out = read("a.docx", made(b"<w:p><w:r><w:t>%s</w:t></w:r></w:p>" % (b"word " * 1_000) * 100))
     assert len(text) == 399_998
     assert left_out == "what stands after its first 399,998 characters"

@@ -1,8 +1,11 @@
+from collections.abc import Callable
+from typing import Any, Never
+
 import docx
 import pytest
 
 from opus_pipelines.intakes.documents.document import Document
-from opus_pipelines.intakes.documents.formats import format_of
+from opus_pipelines.intakes.documents.formats import Format, format_of
 from opus_pipelines.intakes.documents.read import PREPROCESSING, preprocess
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(64)
@@ -38,18 +41,22 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(64)
         ("a.msg", OLE, "it is an Outlook message; save it as .eml"),
     ],
 )
-def test_what_is_not_read_says_what_is_missing_and_what_to_do(read, name, data, reason):
+def test_what_is_not_read_says_what_is_missing_and_what_to_do(
+    read: Callable[..., Any], name: str, data: bytes, reason: str
+) -> None:
     assert read(name, data) == (None, reason)
 
 
-def test_an_unknown_suffix_lists_the_known_ones(read):
+def test_an_unknown_suffix_lists_the_known_ones(read: Callable[..., Any]) -> None:
     text, left_out = read("a.foo", b"text")
     assert text is None
     assert left_out.startswith("no reader for .foo; known: .csv, .docm, .docx, .eml")
     assert read("README", b"text")[1].startswith("no reader for files without a suffix")
 
 
-def test_content_that_is_plainly_another_format_is_read_as_that(read, saved, pdf):
+def test_content_that_is_plainly_another_format_is_read_as_that(
+    read: Callable[..., Any], saved: Callable[..., Any], pdf: Callable[..., Any]
+) -> None:
     document = docx.Document()
     document.add_paragraph("Hello")
     note = "named {}, but its content is {}: taken as that"
@@ -58,7 +65,7 @@ def test_content_that_is_plainly_another_format_is_read_as_that(read, saved, pdf
     assert read("scan", pdf("Hello")) == ("Hello", note.format("without a suffix", "pdf"))
 
 
-def test_every_modality_of_the_paper_has_a_preprocessing():
+def test_every_modality_of_the_paper_has_a_preprocessing() -> None:
     assert sorted(PREPROCESSING) == ["audio", "image", "text", "video"]
     assert [
         format_of(Document.of_bytes(name, b""))[0].modality for name in ("a.pdf", "a.jpeg", "a.wav", "a.mov", "a.zip")
@@ -71,8 +78,8 @@ def test_every_modality_of_the_paper_has_a_preprocessing():
     ]
 
 
-def test_whatever_a_library_raises_becomes_a_reason_that_is_the_same_each_time(monkeypatch):
-    def fails(document, kind):
+def test_whatever_a_library_raises_becomes_a_reason_that_is_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(document: Document, kind: Format) -> Never:
         raise KeyError(f"{object()!r} at\n0x7f00deadbeef {'x' * 500}")
 
     monkeypatch.setitem(PREPROCESSING, "text", fails)

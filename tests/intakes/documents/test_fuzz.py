@@ -1,5 +1,8 @@
 """Any bytes under any name give text or a reason, never an exception, within the limits."""
 
+from collections.abc import Callable
+from typing import Any
+
 import docx
 import openpyxl
 import pptx
@@ -18,7 +21,7 @@ SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 SETTINGS = settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=SLOW)
 
 
-def reads(name, data):
+def reads(name: str, data: bytes) -> None:
     kind, reading = preprocess(Document.of_bytes(name, data))
     assert kind.modality in {"text", "image", "audio", "video", "other"}
     assert reading.text is not None or any(reading.left_out)
@@ -28,7 +31,7 @@ def reads(name, data):
 
 @SETTINGS
 @given(st.sampled_from(sorted(FORMATS)), st.sampled_from(STARTS), st.binary(max_size=300))
-def test_any_bytes(suffix, start, data):
+def test_any_bytes(suffix: str, start: bytes, data: bytes) -> None:
     reads(f"a{suffix}", start + data)
 
 
@@ -37,7 +40,7 @@ def test_any_bytes(suffix, start, data):
     st.sampled_from([".txt", ".html", ".xml", ".json", ".jsonl", ".csv", ".eml"]),
     st.text(alphabet=st.characters(), max_size=200),
 )
-def test_any_text(suffix, text):
+def test_any_text(suffix: str, text: str) -> None:
     reads(f"a{suffix}", text.encode("utf-8", "surrogatepass"))
 
 
@@ -46,12 +49,12 @@ def test_any_text(suffix, text):
     st.text(alphabet='<>/"=& ;!-[]{}:,\n\\abhpl?;_tr', max_size=200),
     st.sampled_from([".html", ".xml", ".json", ".csv", ".eml"]),
 )
-def test_any_markup(text, suffix):
+def test_any_markup(text: str, suffix: str) -> None:
     reads(f"a{suffix}", text.encode())
 
 
 @pytest.fixture(scope="module")
-def whole(saved, pdf, mail):
+def whole(saved: Callable[..., Any], pdf: Callable[..., Any], mail: Callable[..., Any]) -> Any:
     book, deck, document = openpyxl.Workbook(), pptx.Presentation(), docx.Document()
     book.active.append(["a", 1])
     deck.slides.add_slide(deck.slide_layouts[1]).shapes.title.text = "A"
@@ -67,7 +70,7 @@ def whole(saved, pdf, mail):
 
 @SETTINGS
 @given(st.sampled_from([".docx", ".xlsx", ".pptx", ".pdf", ".pdf", ".eml", ".eml"]), st.data())
-def test_any_damage_to_a_whole_document(whole, suffix, data):
+def test_any_damage_to_a_whole_document(whole: dict[str, Any], suffix: str, data: Any) -> None:
     document = bytearray(whole[suffix])
     for _ in range(data.draw(st.integers(1, 8))):
         document[data.draw(st.integers(0, len(document) - 1))] = data.draw(st.integers(0, 255))

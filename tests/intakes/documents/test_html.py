@@ -1,3 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 PAGE = """<!DOCTYPE html><html><head><title>Glass &amp; more</title><style>p { color: red }</style></head><body>
@@ -7,7 +10,7 @@ PAGE = """<!DOCTYPE html><html><head><title>Glass &amp; more</title><style>p { c
 <img src="http://x.example/a.png"><form>Name <input value="Ann"></form></body></html>"""
 
 
-def test_a_page_reads_as_it_is_seen(read):
+def test_a_page_reads_as_it_is_seen(read: Callable[..., Any]) -> None:
     assert read("a.html", PAGE) == (
         "# Glass & more\n\n## How it is done\n\nCheck the cover.\nThen pay.\n\n- one\n- two\n\nitem "
         "| usd\nglass | 12\n\nName Ann",
@@ -15,7 +18,7 @@ def test_a_page_reads_as_it_is_seen(read):
     )
 
 
-def test_the_encoding_that_a_page_states_is_followed(read):
+def test_the_encoding_that_a_page_states_is_followed(read: Callable[..., Any]) -> None:
     assert read("a.htm", '<meta charset="iso-8859-2"><p>ł'.encode("iso8859-2")) == ("ł", None)
 
 
@@ -35,13 +38,13 @@ def test_the_encoding_that_a_page_states_is_followed(read):
         ("<p>" + "word " * 90_000 + "<p>last", "words", "what stands after its first 399,999 characters"),
     ],
 )
-def test_pages_at_their_limits(read, data, text, left_out):
+def test_pages_at_their_limits(read: Callable[..., Any], data: str, text: str | None, left_out: str | None) -> None:
     found, said = read("a.html", data)
     assert said == left_out
     assert (found or "")[:5].strip() == (text or "")[:4] if text == "words" else found == text
 
 
-def test_styles_that_only_look_like_hiding_do_not_hide(read):
+def test_styles_that_only_look_like_hiding_do_not_hide(read: Callable[..., Any]) -> None:
     assert read(
         "a.html", '<p style="opacity:0.8">a</p><p style="font-size: 0.5em">b</p><p style="opacity:0">c</p>'
     ) == ("a\n\nb", "1 hidden element")

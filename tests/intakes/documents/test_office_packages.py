@@ -1,12 +1,13 @@
 import io
 import random
 import zipfile
+from typing import Any
 
 import docx
 import pytest
 
 
-def packed(*parts, encrypted=False):
+def packed(*parts: Any, encrypted: bool = False) -> Any:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as package:
         for name, data in parts:
@@ -45,18 +46,18 @@ TYPES = ("[Content_Types].xml", '<Types xmlns="http://schemas.openxmlformats.org
         (packed(TYPES, ("word/document.xml", "<a/>")), "it is a package without a document in it"),
     ],
 )
-def test_a_package_is_looked_at_before_it_is_opened(read, data, reason):
+def test_a_package_is_looked_at_before_it_is_opened(read: Any, data: Any, reason: Any) -> None:
     text, left_out = read("a.docx", data)
     assert text is None
     assert reason in left_out
 
 
-def test_a_package_that_was_cut_off_says_so(read, saved):
+def test_a_package_that_was_cut_off_says_so(read: Any, saved: Any) -> None:
     data = saved(docx.Document())
     assert read("a.docx", data[: len(data) // 2]) == (None, "it is broken: File is not a zip file")
 
 
-def test_a_package_that_lies_about_its_sizes_fails_while_it_is_read(read):
+def test_a_package_that_lies_about_its_sizes_fails_while_it_is_read(read: Any) -> None:
     data = packed(TYPES, ("word/document.xml", b"<a>" + b"x" * 100_000))
     lied = data.replace((100_003).to_bytes(4, "little"), (100).to_bytes(4, "little"))
     text, left_out = read("a.docx", lied)

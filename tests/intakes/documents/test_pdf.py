@@ -1,5 +1,6 @@
 import io
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from pypdf import PdfReader, PdfWriter
@@ -8,14 +9,14 @@ from opus_pipelines.intakes.documents import pdf as reader
 from opus_pipelines.requirements.sentences import sentences_of
 
 
-def test_pages_with_text_are_read_and_those_without_are_named(read, pdf):
+def test_pages_with_text_are_read_and_those_without_are_named(read: Any, pdf: Any) -> None:
     assert read("a.pdf", pdf("Verify cover.\nThen pay.", "", "Page three")) == (
         "Verify cover.\nThen pay.\n\n\f\n\n\fPage three",
         "1 page (2) without a text layer (no OCR)",
     )
 
 
-def test_a_sentence_is_found_on_its_page(text_elements, pdf, read):
+def test_a_sentence_is_found_on_its_page(text_elements: Any, pdf: Any, read: Any) -> None:
     text, _ = read("a.pdf", pdf("Verify cover.\nThen pay.", "", "Close.\nNever pay twice."))
     (element,) = text_elements({"process": text})
     assert [(s.text, s.place) for s in sentences_of(element)] == [
@@ -26,27 +27,29 @@ def test_a_sentence_is_found_on_its_page(text_elements, pdf, read):
     ]
 
 
-def test_letters_that_were_joined_are_letters(read, pdf, monkeypatch):
+def test_letters_that_were_joined_are_letters(read: Any, pdf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        reader.PdfReader, "pages", [SimpleNamespace(extract_text=lambda **_: "veri\ufb01ed, o\ufb03ce")]
+        reader.PdfReader,  # type: ignore[attr-defined]
+        "pages",
+        [SimpleNamespace(extract_text=lambda **_: "veri\ufb01ed, o\ufb03ce")],
     )
     assert read("a.pdf", pdf("x")) == ("verified, office", None)
 
 
-def test_a_scan_says_that_ocr_is_missing(read, pdf):
+def test_a_scan_says_that_ocr_is_missing(read: Any, pdf: Any) -> None:
     assert read("a.pdf", pdf("", "")) == (
         None,
         "2 pages without a text layer: pictures of text need OCR, which is missing here; ask for the text",
     )
 
 
-def test_the_fields_of_a_filled_form_are_read(read, pdf):
+def test_the_fields_of_a_filled_form_are_read(read: Any, pdf: Any) -> None:
     form = "/AcroForm << /Fields [6 0 R] >> "
     field = "<< /FT /Tx /T (Name of holder) /V (Ann Smith) /Type /Annot /Subtype /Widget /Rect [0 0 9 9] >>"
     assert read("a.pdf", pdf("Form 7", extra=field, root=form)) == ("Form 7\n\nName of holder: Ann Smith", None)
 
 
-def encrypted(data, user):
+def encrypted(data: Any, user: Any) -> Any:
     writer = PdfWriter(clone_from=PdfReader(io.BytesIO(data)))
     writer.encrypt(user, "owner", algorithm="RC4-128")
     out = io.BytesIO()
@@ -54,7 +57,7 @@ def encrypted(data, user):
     return out.getvalue()
 
 
-def test_a_password_is_asked_of_the_client_and_a_document_that_opens_without_one_is_read(read, pdf):
+def test_a_password_is_asked_of_the_client_and_a_document_that_opens_without_one_is_read(read: Any, pdf: Any) -> None:
     assert read("a.pdf", encrypted(pdf("Secret"), "word")) == (
         None,
         "it is encrypted; ask for a copy without a password",
@@ -63,13 +66,13 @@ def test_a_password_is_asked_of_the_client_and_a_document_that_opens_without_one
 
 
 @pytest.mark.parametrize("data", [b"%PDF-1.7", b"%PDF-1.4\n1 0 obj\n<< >>\nendobj", b"hello"])
-def test_a_broken_pdf_says_so(read, data):
+def test_a_broken_pdf_says_so(read: Any, data: Any) -> None:
     text, left_out = read("a.pdf", data)
     assert text is None
     assert left_out.startswith("the PDF is broken: ")
 
 
-def test_attached_documents_are_counted(read, pdf):
+def test_attached_documents_are_counted(read: Any, pdf: Any) -> None:
     writer = PdfWriter(clone_from=PdfReader(io.BytesIO(pdf("Letter"))))
     writer.add_attachment("a.txt", b"x")
     out = io.BytesIO()
@@ -77,18 +80,18 @@ def test_attached_documents_are_counted(read, pdf):
     assert read("a.pdf", out.getvalue()) == ("Letter", "1 document attached to it; put them into the folder")
 
 
-def test_pages_past_the_limit_are_counted(read, pdf):
+def test_pages_past_the_limit_are_counted(read: Any, pdf: Any) -> None:
     text, left_out = read("a.pdf", pdf(*[f"Page {n}" for n in range(1, 504)]))
     assert text.endswith("\n\n\fPage 500")
     assert left_out == "the last 3 of 503 pages"
 
 
-def test_operations_are_counted_over_the_whole_document(read, pdf, monkeypatch):
+def test_operations_are_counted_over_the_whole_document(read: Any, pdf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "_MAX_OPERATIONS", 20)
     assert read("a.pdf", pdf(*["\n".join("abcde")] * 3)) == ("a\nb\nc\nd\ne", "the last 2 of 3 pages")
 
 
-def test_a_form_that_draws_itself_ends(read, pdf):
+def test_a_form_that_draws_itself_ends(read: Any, pdf: Any) -> None:
     resources = "/Resources << /XObject << /X 6 0 R >> >>"
     form = (
         f"<< /Type /XObject /Subtype /Form /BBox [0 0 9 9] {resources} /Length 12 >>\nstream\n/X Do /X Do \nendstream"

@@ -1,8 +1,10 @@
+from typing import Any
+
 import pptx
 from pptx.util import Inches
 
 
-def test_slides_read_title_first_with_tables_groups_and_notes(read, saved, repacked):
+def test_slides_read_title_first_with_tables_groups_and_notes(read: Any, saved: Any, repacked: Any) -> None:
     deck = pptx.Presentation()
     first = deck.slides.add_slide(deck.slide_layouts[1])
     first.shapes.title.text = "How we pay"
@@ -23,5 +25,5 @@ def test_slides_read_title_first_with_tables_groups_and_notes(read, saved, repac
     )
 
 
-def test_a_deck_without_slides_is_empty(read, saved):
+def test_a_deck_without_slides_is_empty(read: Any, saved: Any) -> None:
     assert read("a.pptx", saved(pptx.Presentation())) == ("", "it holds no text")

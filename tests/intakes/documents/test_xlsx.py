@@ -1,4 +1,5 @@
 from datetime import date, datetime, time
+from typing import Any
 
 import openpyxl
 import pytest
@@ -10,12 +11,12 @@ SHEET = (
 
 
 @pytest.fixture
-def made(saved, repacked):
+def made(saved: Any, repacked: Any) -> Any:
     """A workbook whose one sheet holds these rows of XML."""
     return lambda rows: repacked(saved(openpyxl.Workbook()), {"xl/worksheets/sheet1.xml": SHEET % rows})
 
 
-def test_sheets_read_row_by_row_and_what_is_hidden_is_named(read, saved, repacked):
+def test_sheets_read_row_by_row_and_what_is_hidden_is_named(read: Any, saved: Any, repacked: Any) -> None:
     book = openpyxl.Workbook()
     sheet = book.active
     sheet.title = "Prices"
@@ -38,7 +39,7 @@ def test_sheets_read_row_by_row_and_what_is_hidden_is_named(read, saved, repacke
     assert read("a.xlsm", with_macros) == (text, f"{left_out}; macros, which are never run")
 
 
-def test_rows_past_the_limit_are_counted(read, saved):
+def test_rows_past_the_limit_are_counted(read: Any, saved: Any) -> None:
     book = openpyxl.Workbook()
     for n in range(1_006):
         book.active.append([n, "x"])
@@ -58,10 +59,10 @@ def test_rows_past_the_limit_are_counted(read, saved):
         ),
     ],
 )
-def test_a_sheet_that_says_to_be_endless_ends(read, made, rows, left_out):
+def test_a_sheet_that_says_to_be_endless_ends(read: Any, made: Any, rows: Any, left_out: Any) -> None:
     assert read("a.xlsx", made(rows))[1] == left_out
 
 
-def test_a_saved_value_stands_for_its_formula(read, made):
+def test_a_saved_value_stands_for_its_formula(read: Any, made: Any) -> None:
     row = b'<row r="1"><c r="A1"><f>1+1</f><v>2</v></c><c r="B1" t="e"><v>#REF!</v></c></row>'
     assert read("a.xlsx", made(row)) == ("# Sheet\n\n2; #REF!", None)

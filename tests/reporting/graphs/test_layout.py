@@ -49,14 +49,14 @@ def test_titles_fit_their_boxes_and_arrows_point_at_their_nodes(draws: Any, data
     boxes = {shape.node.key: shape.box for shape in layout.nodes}
     for shape in layout.nodes:
         assert all(text.width(line, TITLE_SIZE) <= NODE_WIDTH - 2 * PADDING for line in shape.lines)
-    for shape in layout.edges:
-        src, dst = boxes[shape.edge.src], boxes[shape.edge.dst]
-        assert src.holds(shape.points[0], 0.1)
-        x, y = shape.points[-1]
-        reach = 5.1 + 1.5 * shape.width
-        assert dst.holds((x + shape.ahead[0] * reach, y + shape.ahead[1] * reach), 0.2)
+    for arrow in layout.edges:
+        src, dst = boxes[arrow.edge.src], boxes[arrow.edge.dst]
+        assert src.holds(arrow.points[0], 0.1)
+        x, y = arrow.points[-1]
+        reach = 5.1 + 1.5 * arrow.width
+        assert dst.holds((x + arrow.ahead[0] * reach, y + arrow.ahead[1] * reach), 0.2)
         if src is not dst:
-            assert shape.is_back == (src.x > dst.x)
+            assert arrow.is_back == (src.x > dst.x)
 
 
 def test_a_chain_runs_straight_from_left_to_right(draws: Any) -> None:
