@@ -19,6 +19,7 @@ from assets.specs import key, made, spec
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.errors import CheckFailed, InputError, OpusError
 from opus_pipelines.core.ids import digest
+from opus_pipelines.generation.chunks import GenerationSetup
 from opus_pipelines.generation.contract import ContractResult, publish_contract
 from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.generation.parallel_encoding import SparkEncoder
@@ -109,7 +110,8 @@ def generate(
     snapshot = Snapshot.open(run.lake).id
     with run.lake.staging() as scratch:
         model = SparkEncoder(run.typed.encoder, spark.session, scratch / "encoding")
-        with BulkRun(run.lake, snapshot, run.typed, encoder.around(model), spark.session, logger.info) as bulk:
+        setup = GenerationSetup(run.lake.root, snapshot, run.typed)
+        with BulkRun(setup, encoder.around(model), spark.session, logger.info) as bulk:
             for number, partition in enumerate(context.partition_keys):
                 try:
                     folder = scratch / str(number)

@@ -29,6 +29,7 @@ from measuring import Family, machine
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.generation.chunks import GenerationSetup
 from opus_pipelines.generation.contract import ContractResult, publish_contract
 from opus_pipelines.generation.parallel_encoding import SparkEncoder
 from opus_pipelines.generation.results.checks import check_result
@@ -121,7 +122,7 @@ def _made(
     snapshot = lake.current_snapshot()
     assert snapshot is not None
     encoder = CachedEncoder(SparkEncoder(settings.encoder, spark.session, work / "encoding"), work / "cache")
-    with BulkRun(lake, snapshot, settings, encoder, spark.session, _say) as bulk:
+    with BulkRun(GenerationSetup(lake.root, snapshot, settings), encoder, spark.session, _say) as bulk:
         result = bulk.generate(contract, work / "result", "bulk", now)
     seconds = dict(result.tables["generation/runs"]["seconds"].to_pylist()[0])
     began = time.monotonic()

@@ -4,6 +4,7 @@ from collections.abc import MutableMapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -89,27 +90,23 @@ def result_id(
     `attempt`: 1, or which attempt this is at the same inputs, where intakes failed before for a reason that may pass
     (time, memory); what is published is never changed, so that each attempt has an id of its own.
     """
-    return id_of(
-        contract,
-        snapshot,
-        (model or backend_of(settings.generation)).version,
-        settings_hash(settings),
-        versions_of("result"),
-        attempt,
-    )
+    version = (model or backend_of(settings.generation)).version
+    return id_of(contract, MadeFrom(snapshot, version, settings_hash(settings), versions_of("result")), attempt)
 
 
-def id_of(
-    contract: ContractFolder,
-    snapshot: str,
-    model_version: str,
-    settings: str,
-    code: str,
-    attempt: int = 1,
-    decisions: int | None = None,
-) -> str:
-    """`result_id` of the hash of the settings and the algorithm versions (`code`), which a published result names:
-    both can be compared.
+class MadeFrom(NamedTuple):
+    """What a result was made from besides the contract's files, as the published result names it: hash of the settings
+    and algorithm versions (`code`) included.
+    """
+
+    snapshot: str
+    model_version: str
+    settings_hash: str
+    code: str
+
+
+def id_of(contract: ContractFolder, made_from: MadeFrom, attempt: int = 1, decisions: int | None = None) -> str:
+    """`result_id` of what a result was made from, so that a published result and the one to come can be compared.
 
     `decisions`: how many of the contract's decisions were made by then; all, where no number is given.
     """
@@ -120,10 +117,7 @@ def id_of(
         contract.client,
         contract.contract,
         contract.content,
-        snapshot,
-        model_version,
-        settings,
-        code,
+        *made_from,
         *decided,
         *again,
     )

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.progress import Ticker
 from opus_pipelines.core.schemas import RUNS
-from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.chunks import ChunkResult, GenerationSetup, ReadChunk, WorkChunk
@@ -24,7 +23,7 @@ from opus_pipelines.generation.contract import TABLES, ContractResult, result_id
 from opus_pipelines.generation.passage_vectors import write_vectors
 from opus_pipelines.generation.results.staged import ResultKey, StagedTables, write_part
 from opus_pipelines.intakes.discover import ContractFolder
-from opus_pipelines.lake.layout import PART, Lake
+from opus_pipelines.lake.layout import PART
 from opus_pipelines.lwm.interface import backend_of
 from opus_pipelines.workers.spark_executor import on_spark
 from opus_pipelines.workers.worker import Worker
@@ -42,18 +41,16 @@ class BulkRun:
 
     def __init__(
         self,
-        lake: Lake,
-        snapshot: str,
-        settings: Settings,
+        setup: GenerationSetup,
         encoder: TextEncoder,
         session: "Callable[[], SparkSession]",
         progress: Progress,
-        setup: GenerationSetup | None = None,
         many: int = MANY,
     ) -> None:
-        self.lake, self.snapshot, self.settings, self.encoder = lake, snapshot, settings, encoder
+        """`setup` names the lake, the snapshot and the settings; `many` intakes of a contract start Spark."""
+        self.snapshot, self.settings, self.encoder = setup.snapshot, setup.settings, encoder
         self._session, self._progress = session, progress
-        self._setup, self._many = setup or GenerationSetup(lake.root, snapshot, settings), many
+        self._setup, self._many = setup, many
         self._server = Worker(self._setup, progress)
 
     def __enter__(self) -> "BulkRun":

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -92,23 +92,25 @@ def write_rows(implementations: Path, rows: pa.Array, source: str, folder: Path)
     pq.write_table(table, folder / PART, compression="zstd")
 
 
-def combined(
-    name: str, keys: tuple[str, ...], old: pa.Table, removed: pa.Table, added: pa.Table, most_texts: int
-) -> pa.Table | None:
-    """Returns the rows of one aggregate in no order; None when it must be mined from all cases.
+class Delta(NamedTuple):
+    """One aggregate of the cases before, of those that went, and of those that came; all have the same columns."""
 
-    All three tables have the same columns.
-    """
+    old: pa.Table
+    removed: pa.Table
+    added: pa.Table
+
+
+def combined(name: str, keys: tuple[str, ...], delta: Delta, most_texts: int) -> pa.Table | None:
+    """Returns the rows of one aggregate in no order; None when it must be mined from all cases."""
+    old, removed, added = delta
     if name == "variants":
         return _variants(old, removed, added)
-    if name not in _COUNT or (
-        name == "texts" and any(_may_lack_texts(table, keys, most_texts) for table in (old, removed, added))
-    ):
+    if name not in _COUNT or (name == "texts" and any(_may_lack_texts(table, keys, most_texts) for table in delta)):
         return None
     least = [column for column in old.schema.names if column.startswith("first_") or column.endswith("_min")]
     most = [column for column in old.schema.names if column.startswith("last_") or column.endswith("_max")]
     sums = [column for column in old.schema.names if column not in (*keys, *least, *most)]
-    if not _extremes_hold(keys, least, most, old, removed, added):
+    if not _extremes_hold(keys, least, most, delta):
         return None
     minus = removed
     for column in sums:
@@ -137,14 +139,12 @@ def _grouped(table: pa.Table, keys: tuple[str, ...], how: Mapping[str, str]) -> 
     return grouped.rename_columns([*keys, *how])
 
 
-def _extremes_hold(
-    keys: tuple[str, ...], least: list[str], most: list[str], old: pa.Table, removed: pa.Table, added: pa.Table
-) -> bool:
+def _extremes_hold(keys: tuple[str, ...], least: list[str], most: list[str], delta: Delta) -> bool:
     """Tells whether every minimum and maximum is still that of the remaining and the added cases."""
-    if not (least or most) or not len(removed):
+    if not (least or most) or not len(delta.removed):
         return True
-    before, new_rows = _by_key(old, keys), _by_key(added, keys)
-    for row in removed.to_pylist():
+    before, new_rows = _by_key(delta.old, keys), _by_key(delta.added, keys)
+    for row in delta.removed.to_pylist():
         key = tuple(row[name] for name in keys)
         old_row, new_row = before.get(key), new_rows.get(key, {})
         if old_row is None:

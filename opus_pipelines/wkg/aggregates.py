@@ -23,7 +23,15 @@ from opus_pipelines.event_logs.activity_evidence import evidence_of
 from opus_pipelines.event_logs.activity_kinds import ActivityKind
 from opus_pipelines.event_logs.costing import GROUP_ATTRIBUTES, NO_GROUP
 from opus_pipelines.lake.layout import Lake, slug
-from opus_pipelines.wkg.aggregate_delta import Change, change_since, combined, earlier_versions, write_facts, write_rows
+from opus_pipelines.wkg.aggregate_delta import (
+    Change,
+    Delta,
+    change_since,
+    combined,
+    earlier_versions,
+    write_facts,
+    write_rows,
+)
 from opus_pipelines.wkg.cases import cases_of, task_ids
 
 if TYPE_CHECKING:
@@ -148,7 +156,7 @@ class _Grown:
         stored = RAW_VARIANTS if name == "variants" else name
         old = pq.ParquetFile(self.change.earlier.aggregates / f"{stored}.parquet").read()
         removed, added = (mined[job.source, name].select(old.schema.names).cast(old.schema) for job in self.jobs)
-        found = combined(name, KEYS.get(name, ()), old, removed, added, VALUES_KEPT)
+        found = combined(name, KEYS.get(name, ()), Delta(old, removed, added), VALUES_KEPT)
         if found is not None:
             mined[self.source, name] = found
         return found is not None

@@ -90,32 +90,46 @@ def _industries(ways: pa.Table) -> dict[str, list[str | None]]:
     return {task: sorted(of, key=lambda i: (-of[i], i is not None, i or "")) for task, of in counts.items()}
 
 
+@dataclass(frozen=True)
+class TaskNames:
+    """What names a task: its title, the clients and sources that have it, and whether it is a step or an event."""
+
+    title: str
+    clients: list[str]
+    sources: list[str]
+    kind: Classified
+
+
+@dataclass(frozen=True)
+class ModeFigures:
+    """The figures of an execution mode: measures, standard deviations, and the quantiles of its duration in
+    microseconds, None where no duration is known.
+    """
+
+    measures: Measures
+    deviations: Mapping[str, float]
+    duration_quantiles: Sequence[float] | None
+
+
 def task_row(
-    row: Row,
-    measures: Measures,
-    title: str,
-    texts_of: TextCounts,
-    clients: list[str],
-    sources: list[str],
-    kind: Classified,
-    p: Estimate,
-    q: Estimate,
+    row: Row, measures: Measures, names: TaskNames, texts_of: TextCounts, success: tuple[Estimate, Estimate]
 ) -> Row:
-    """Returns one row of wkg/tasks, without the metrics of the graph."""
+    """Returns one row of wkg/tasks, without the metrics of the graph; `success` are its p and q."""
+    p, q = success
     description = texts_of.most(row["task_id"], "description")
     wait = mean(measures, "wait", PER_MS)
     return {
         "task_id": row["task_id"],
-        "title": title,
+        "title": names.title,
         "description": description[0] if description else None,
         "instructions": texts_of.most(row["task_id"], "instruction"),
         "inputs": texts_of.most(row["task_id"], "input"),
         "outputs": texts_of.most(row["task_id"], "output"),
         "industries": sorted(i for i in row["industries"] if i is not None),
-        "clients": clients,
-        "sources": sources,
-        "activity_kind": kind.kind,
-        "activity_kind_reason": kind.reason,
+        "clients": names.clients,
+        "sources": names.sources,
+        "activity_kind": names.kind.kind,
+        "activity_kind_reason": names.kind.reason,
         "implementations": row["implementations"],
         "first_seen": row["first_seen"],
         "last_seen": row["last_seen"],
@@ -127,20 +141,10 @@ def task_row(
     }
 
 
-def way_row(
-    row: Row,
-    measures: Measures,
-    deviations: Mapping[str, float],
-    duration_quantiles: Sequence[float] | None,
-    texts_of: TextCounts,
-    p: Estimate,
-    q: Estimate,
-) -> Row:
-    """Returns one row of wkg/task_implementations.
-
-    `duration_quantiles` holds the quantiles of its duration in microseconds, None when no duration is known.
-    """
+def mode_row(row: Row, figures: ModeFigures, texts_of: TextCounts, p: Estimate, q: Estimate) -> Row:
+    """Returns one row of wkg/task_implementations."""
     way, success = WayKey.of(row), probability("p", p)
+    measures, deviations, duration_quantiles = figures.measures, figures.deviations, figures.duration_quantiles
     return {
         **way._asdict(),
         "implementations": row["implementations"],

@@ -114,12 +114,9 @@ def _tasks(
             merge.task_row(
                 row,
                 measures[task,],
-                resolution.titles[task],
+                merge.TaskNames(resolution.titles[task], clients[task], sources[task], kinds[task]),
                 texts_of,
-                clients[task],
-                sources[task],
-                kinds[task],
-                *model.of_task(row),
+                model.of_task(row),
             )
             for row in rows
             if (task := row["task_id"])
@@ -136,11 +133,9 @@ def _ways(
     return table_of(
         WAYS,
         [
-            merge.way_row(
+            merge.mode_row(
                 row,
-                measures[way],
-                deviations.get(way, {}),
-                duration_quantiles.get(way),
+                merge.ModeFigures(measures[way], deviations.get(way, {}), duration_quantiles.get(way)),
                 texts_of,
                 *model.of_way(row, of_task[row["task_id"]]),
             )

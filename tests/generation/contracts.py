@@ -64,7 +64,7 @@ class ContractGenerator:
         self._folder, self._numbers, self._records = folder, count(), folder / "records"
         snapshot = Snapshot.open(lake).id
         setup = RecordingSetup(lake.root, snapshot, settings, self._records)
-        self._run = BulkRun(lake, snapshot, settings, encoder, _no_spark, lambda line: None, setup)
+        self._run = BulkRun(setup, encoder, _no_spark, lambda line: None)
 
     def __enter__(self) -> "ContractGenerator":
         return self

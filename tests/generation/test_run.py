@@ -15,6 +15,7 @@ from opus_pipelines.core.settings import Generation, Settings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation import run as bulk_run
+from opus_pipelines.generation.chunks import GenerationSetup
 from opus_pipelines.generation.contract import TABLES, publish_contract
 from opus_pipelines.generation.results.checks import check_result
 from opus_pipelines.generation.run import BulkRun
@@ -43,12 +44,11 @@ def cached(sample_lake: Lake, encoder: TextEncoder) -> Any:
 
 
 def in_bulk(lake: Any, contract: Any, encoder: TextEncoder, folder: Any, **more: Any) -> Any:
-    said = []
-    snapshot = lake.current_snapshot()
-    with BulkRun(
-        lake, snapshot, more.pop("settings", Settings()), encoder, more.pop("session", None), said.append, **more
-    ) as bulk:
-        return bulk.generate(contract, folder, "run", NOW), said
+    lines: list[str] = []
+    setup = GenerationSetup(lake.root, lake.current_snapshot(), more.pop("settings", Settings()))
+    setup = more.pop("setup", setup)
+    with BulkRun(setup, encoder, more.pop("session", None), lines.append, **more) as bulk:
+        return bulk.generate(contract, folder, "run", NOW), lines
 
 
 @pytest.fixture(scope="module")

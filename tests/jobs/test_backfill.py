@@ -170,7 +170,7 @@ def test_an_intake_that_failed_for_a_passing_reason_is_tried_again_when_asked(
     shutil.copytree(next(iter(sorted(home.glob("*/intake.toml")))).parent, home / "large")
     only = ("--client", CLIENT, "--contract", EXPENSES)
     with monkeypatch.context() as patch:
-        patch.setattr("opus_pipelines.generation.run.GenerationSetup", PoisonedSetup)
+        patch.setattr("assets.generation.GenerationSetup", PoisonedSetup)
         assert place.generate(*only) == 1
         failed = place.results()[EXPENSES]
         assert "large: it needed more than 256 MB (generation.memory_mb_per_intake)" in capsys.readouterr().err

@@ -56,7 +56,10 @@ def test_taking_away_and_adding_is_adding_up_anew_or_is_refused(
 ) -> None:
     gone = data.draw(st.integers(0, len(before)))
     made = aggregate_delta.combined(
-        "edges", KEYS["edges"], *(added_up(part, "edges") for part in (before, before[:gone], came)), most_texts=64
+        "edges",
+        KEYS["edges"],
+        aggregate_delta.Delta(*(added_up(part, "edges") for part in (before, before[:gone], came))),
+        most_texts=64,
     )
     expected = added_up(before[gone:] + came, "edges")
     if made is not None:
@@ -70,9 +73,10 @@ def test_an_earliest_time_that_goes_is_mined_from_all_cases() -> None:
         added_up([[edge("a", "b", 1, 5, START + timedelta(hours=n))] for n in hours], "edges")
         for hours in ((0, 1, 2), (0,), (3,))
     ]
-    assert aggregate_delta.combined("edges", KEYS["edges"], *tables, most_texts=64) is None
+    assert aggregate_delta.combined("edges", KEYS["edges"], aggregate_delta.Delta(*tables), most_texts=64) is None
     again = added_up([[edge("a", "b", 2, 7, START)]], "edges")
-    found = aggregate_delta.combined("edges", KEYS["edges"], tables[0], tables[1], again, most_texts=64)
+    delta = aggregate_delta.Delta(tables[0], tables[1], again)
+    found = aggregate_delta.combined("edges", KEYS["edges"], delta, most_texts=64)
     assert found is not None
     assert found.to_pylist() == [
         {
@@ -90,8 +94,15 @@ def test_a_full_list_of_texts_is_mined_from_all_cases() -> None:
     rows = [{"task_id": "t", "field": "input", "value": f"v{n}", "count": 1} for n in range(4)]
     old = pa.Table.from_pylist(rows, schema=AGGREGATES["texts"])
     none = old.slice(0, 0)
-    assert aggregate_delta.combined("texts", KEYS["texts"], old, none, old.slice(0, 1), most_texts=4) is None
-    found = aggregate_delta.combined("texts", KEYS["texts"], old, old.slice(1, 1), old.slice(0, 1), most_texts=5)
+    assert (
+        aggregate_delta.combined(
+            "texts", KEYS["texts"], aggregate_delta.Delta(old, none, old.slice(0, 1)), most_texts=4
+        )
+        is None
+    )
+    found = aggregate_delta.combined(
+        "texts", KEYS["texts"], aggregate_delta.Delta(old, old.slice(1, 1), old.slice(0, 1)), most_texts=5
+    )
     assert found is not None
     assert {row["value"]: row["count"] for row in found.to_pylist()} == {"v0": 2, "v2": 1, "v3": 1}
 

@@ -9,7 +9,7 @@ from typing import Any
 from opus_pipelines.core.schemas import INTAKES, RUNS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import difference, versions_of
-from opus_pipelines.generation.contract import id_of, result_id, settings_hash
+from opus_pipelines.generation.contract import MadeFrom, id_of, result_id, settings_hash
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import Lake, read_json, read_table
 from opus_pipelines.lwm.interface import backend_of
@@ -85,14 +85,15 @@ def _changes(
 ) -> tuple[str, ...]:
     where = {"client_key": contract.client, "contract_key": contract.contract, "result": pointer["result"]}
     run: dict[str, Any] = next(iter(read_table(RUNS, lake.folder(RUNS, **where)).to_pylist()), {})
-    made = pointer["snapshot"], pointer["model_version"], str(run.get("settings_hash")), str(run.get("code_version"))
-    now = snapshot, backend_of(settings.generation).version, settings_hash(settings), versions_of("result")
+    hashed, code = str(run.get("settings_hash")), str(run.get("code_version"))
+    made = MadeFrom(pointer["snapshot"], pointer["model_version"], hashed, code)
+    now = MadeFrom(snapshot, backend_of(settings.generation).version, settings_hash(settings), versions_of("result"))
     numbers = range(len(contract.decisions.all), -1, -1)
     before = next(
-        (n for n in numbers if id_of(contract, *made, pointer.get("attempt", 1), n) == pointer["result"]), None
+        (n for n in numbers if id_of(contract, made, pointer.get("attempt", 1), n) == pointer["result"]), None
     )
     changed = [word for word, a, b in zip(("snapshot", "model", "settings"), made[:3], now[:3], strict=True) if a != b]
-    if (versions := difference(made[3], now[3])) is not None:
+    if (versions := difference(made.code, now.code)) is not None:
         changed.append(f"code: {versions}")
     decided = before is not None and before < len(contract.decisions.all)
     return (*changed, *(("files",) if before is None else ()), *(("decisions",) if decided else ()))

@@ -13,6 +13,7 @@ from opus_pipelines.core.versions import ALGORITHM_VERSIONS, versions_of
 from opus_pipelines.decisions.record import Decision, add
 from opus_pipelines.generation.contract import (
     ContractResult,
+    MadeFrom,
     id_of,
     publish_contract,
     result_id,
@@ -142,7 +143,7 @@ def test_a_result_from_before_algorithm_versions_is_read_and_stale_and_says_why(
     lake: Lake, folder: Callable[..., Any]
 ) -> None:
     contract, code = folder(), "0123456789abcdef0123456789abcdef"
-    name = id_of(contract, "w1", "history-01234567", settings_hash(SETTINGS), code)
+    name = id_of(contract, MadeFrom("w1", "history-01234567", settings_hash(SETTINGS), code))
     result = ContractResult(contract.client, contract.contract, name, "w1", "history-01234567", {})
     run = {"run_id": "x", "generated_at": NOW, "settings_hash": settings_hash(SETTINGS), "code_version": code}
     result.tables = {d.name: result_table(result, d, rows) for d, rows in ((INTAKES, []), (RUNS, [run]))}
