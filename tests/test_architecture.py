@@ -14,6 +14,7 @@ MAX_MODULES = 25
 MAX_LINES = 400
 PACKAGES = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 ALL_PACKAGES = sorted(path.parent for path in PACKAGE.glob("*/**/__init__.py"))
+TESTS = sorted(path for path in (ROOT / "tests").rglob("*.py"))
 MAY_IMPORT_DAGSTER = {"cli", "definitions"}
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
@@ -92,6 +93,18 @@ def test_the_doors_of_a_package_exist(package: Path) -> None:
 @pytest.mark.parametrize("package", PACKAGES)
 def test_the_tests_mirror_the_packages(package: str) -> None:
     assert list((ROOT / "tests" / package).rglob("test_*.py"))
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_test_imports_no_private_name(path: Path) -> None:
+    """Ruff's rule SLF001 holds the same for attributes."""
+    imported = [
+        alias.name
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    ]
+    assert [name for name in imported if name.startswith("_")] == []
 
 
 def test_the_page_lists_the_layers_from_the_top_to_the_bottom() -> None:

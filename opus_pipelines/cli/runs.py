@@ -105,9 +105,9 @@ def _run(
                     instance=instance, raise_on_error=False, run_config=QUIET | config, tags=tags
                 )
                 problems += (
-                    _warnings(result)
+                    lines_of_failed_checks(result)
                     if result.success
-                    else [f"{_reason(result)} (its log: opus ui, run {result.run_id})"]
+                    else [f"{failure_of(result)} (its log: opus ui, run {result.run_id})"]
                 )
     logger.info("%s took %.1f s", job, time.monotonic() - start)
     return problems
@@ -158,7 +158,7 @@ def _spans(instance: "dg.DagsterInstance", keys: set[str]) -> Iterator[dict[str,
         yield tags(first, last)
 
 
-def _warnings(result: "dg.ExecuteInProcessResult") -> list[str]:
+def lines_of_failed_checks(result: "dg.ExecuteInProcessResult") -> list[str]:
     """Returns the lines of the failed checks of a successful run, which say what it left out."""
     failed = [check for check in result.get_asset_check_evaluations() if not check.passed]
     # Checks without lines were reported while the run went on.
@@ -166,7 +166,7 @@ def _warnings(result: "dg.ExecuteInProcessResult") -> list[str]:
     return [str(line) for lines in lines_of_checks for line in lines.value]  # type: ignore[union-attr]
 
 
-def _reason(result: "dg.ExecuteInProcessResult") -> str:
+def failure_of(result: "dg.ExecuteInProcessResult") -> str:
     """Returns why a run failed, a line for each contract that failed.
 
     The message is that of the deepest error: an OpusError's message as it is, another's after its type.

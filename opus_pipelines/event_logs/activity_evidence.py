@@ -77,7 +77,9 @@ def evidence_of(folder: Path) -> pa.Table:
     The rows are sorted by key. One row per industry has no task_key: it counts all cases.
     """
     files = sorted(folder.glob("*.parquet"))
-    return add_up(_counted(batch) for file in files for batch in pq.ParquetFile(file).iter_batches(columns=COLUMNS))
+    return add_up(
+        evidence_of_batch(batch) for file in files for batch in pq.ParquetFile(file).iter_batches(columns=COLUMNS)
+    )
 
 
 def activity_names(folder: Path) -> list[str]:
@@ -116,7 +118,7 @@ def add_up(parts: Iterable[pa.Table]) -> pa.Table:
     )
 
 
-def _counted(batch: pa.RecordBatch) -> pa.Table:
+def evidence_of_batch(batch: pa.RecordBatch) -> pa.Table:
     """Counts the evidence of one batch of implementations."""
     steps, lists = pc.list_flatten(batch["tasks"]), batch["tasks"]
     case = pc.list_parent_indices(lists).to_numpy().astype(np.int64)

@@ -112,11 +112,7 @@ class Workers:
             self._start(self._alone[0])
 
     def _start(self, key: Key) -> None:
-        connection, process = self._idle.pop() if self._idle else _started()
+        connection, process = self._idle.pop() if self._idle else started("opus_pipelines.ingestion.file_worker_main")
         self._busy[connection] = (process, key)
         with suppress(OSError):  # if the process died already, receiving from it shows that
             connection.send(self._jobs[key])
-
-
-def _started() -> tuple[Connection, Process]:
-    return started("opus_pipelines.ingestion.file_worker_main")

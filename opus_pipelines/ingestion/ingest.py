@@ -22,7 +22,7 @@ from opus_pipelines.event_logs.forgotten_clients import WITHHELD, Forgotten, pri
 from opus_pipelines.event_logs.money import remark
 from opus_pipelines.event_logs.records import Counts
 from opus_pipelines.event_logs.source_settings import FILE_NAME, SourceSettings
-from opus_pipelines.ingestion.parallel_files import FileReadPool
+from opus_pipelines.ingestion.parallel_files import FileReadPool, ParallelReading
 from opus_pipelines.ingestion.plan import FilePlan, SourcePlan, plan_history, strays
 from opus_pipelines.ingestion.rate_names import unknown_rates
 from opus_pipelines.ingestion.read_file import FileResult, Progress
@@ -75,7 +75,7 @@ class HistoryOptions:
 
     `force` reads unchanged sources too. `plans` is the result of `plan_history` if the caller has it already, because
     planning hashes every file. `usd_per_unit` has the exchange rates of opus.toml, which only the planning uses.
-    `processes` is the largest number of parallel readers (0: one per core); the result does not depend on it.
+    `parallel` says when files are read in parallel; the result does not depend on it.
     `max_quarantined_share` is the share of a source's cases that may be quarantined; above it the source keeps its last
     good version. `home` is the lake of that version if everything is rebuilt in another lake.
     """
@@ -83,7 +83,7 @@ class HistoryOptions:
     force: bool = False
     plans: Sequence[SourcePlan] | None = None
     usd_per_unit: Mapping[str, float] | None = None
-    processes: int = 0
+    parallel: ParallelReading = field(default_factory=ParallelReading)
     max_quarantined_share: float = MAX_QUARANTINED_SHARE
     home: Lake | None = None
 
@@ -107,7 +107,7 @@ def read_history(
     run = _HistoryRun(lake, options, earlier_rows, now, SourceVersions.of(lake), progress)
     state = HistoryState(failed=strays(history))
     to_read = [plan for plan in plans if run.is_to_read(plan)]
-    with _reading(lake, to_read, options.processes, progress) as reading:
+    with run.reading(to_read) as reading:
         for plan in plans:
             run.source(plan, reading if plan in to_read else None, state)
     run.versions.save(lake)
@@ -152,6 +152,16 @@ class _HistoryRun:
         if why_held(plan, rows, self.versions, self.options.max_quarantined_share) is not None:
             return True
         return not (self.lake.folder(IMPLEMENTATIONS, source_key=plan.name, content=plan.content) / PART).exists()
+
+    @contextmanager
+    def reading(self, plans: list[SourcePlan]) -> Iterator[FileReadPool | None]:
+        if not plans:
+            yield None
+            return
+        with self.lake.staging() as folder:
+            pool = FileReadPool(plans, Forgotten.of(self.lake), folder, self.options.parallel, self.progress)
+            with pool.running():
+                yield pool
 
     def source(self, plan: SourcePlan, reading: FileReadPool | None, state: HistoryState) -> None:
         """Reads a source, or leaves it as it is, and adds it to the state.
@@ -254,17 +264,6 @@ def _rows_before(lake: Lake) -> list[dict[str, Any]]:
 
 def _identity(row: dict[str, Any]) -> tuple[str, str, str]:
     return row["source"], row["path"], row["content_hash"]
-
-
-@contextmanager
-def _reading(lake: Lake, plans: list[SourcePlan], processes: int, progress: Progress) -> Iterator[FileReadPool | None]:
-    if not plans:
-        yield None
-        return
-    with lake.staging() as folder:
-        reading = FileReadPool(plans, Forgotten.of(lake), folder, processes, progress)
-        with reading.running():
-            yield reading
 
 
 def _as_read(plan: SourcePlan, rows: list[dict[str, Any]]) -> SourcePlan:

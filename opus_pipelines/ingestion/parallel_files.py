@@ -6,6 +6,7 @@ The result is the same as when the files are read one after the other.
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 from opus_pipelines.event_logs.assembler import OtherFiles
@@ -15,15 +16,31 @@ from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
 from opus_pipelines.ingestion.read_file import FileResult, Progress, read_file
 
 _UNPACKED = 15  # estimated ratio of the unpacked size of a log to its compressed size
-_LARGE = 4 << 20  # unpacked bytes from which a worker process reads a file
-_MUCH = 48 << 20  # unpacked bytes of all such files from which worker processes are started
+
+
+@dataclass(frozen=True)
+class ParallelReading:
+    """When files are read in parallel; the result does not depend on it.
+
+    `processes` is the largest number of worker processes (0: one per core). `file_bytes` are the unpacked bytes from
+    which a worker process reads a file, `total_bytes` those of all such files from which worker processes are started.
+    """
+
+    processes: int = 0
+    file_bytes: int = 4 << 20
+    total_bytes: int = 48 << 20
 
 
 class FileReadPool:
     """Reads each file of the sources once. Rows are stored in `folder`."""
 
     def __init__(
-        self, plans: Sequence[SourcePlan], forgotten: Forgotten, folder: Path, processes: int, progress: Progress
+        self,
+        plans: Sequence[SourcePlan],
+        forgotten: Forgotten,
+        folder: Path,
+        parallel: ParallelReading,
+        progress: Progress,
     ) -> None:
         self._forgotten, self._folder, self._progress = forgotten, folder, progress
         jobs = {
@@ -31,10 +48,11 @@ class FileReadPool:
             for plan in plans
             if plan.settings is not None
             for file in plan.files
-            if _size(file) >= _LARGE
+            if unpacked_bytes(file) >= parallel.file_bytes
         }
-        count = processes or len(os.sched_getaffinity(0))
-        pays = count > 1 and len(jobs) > 1 and sum(_size(job.file) for job in jobs.values()) >= _MUCH
+        count = parallel.processes or len(os.sched_getaffinity(0))
+        total_bytes = sum(unpacked_bytes(job.file) for job in jobs.values())
+        pays = count > 1 and len(jobs) > 1 and total_bytes >= parallel.total_bytes
         self._workers = Workers(count, jobs, progress) if pays else None
 
     def running(self) -> AbstractContextManager[object]:
@@ -73,6 +91,6 @@ def _is_independent(answer: Answer, other_files: OtherFiles) -> bool:
     return all(other_files.names.get(key, name) == name for key, name in answer.names.items())
 
 
-def _size(file: FilePlan) -> int:
-    """Returns about how many bytes there are to read."""
+def unpacked_bytes(file: FilePlan) -> int:
+    """Returns about how many bytes there are to read: 15 times the size of a compressed file, 0 of a refused one."""
     return 0 if file.refused is not None else file.bytes * (_UNPACKED if file.path.lower().endswith(".gz") else 1)

@@ -44,13 +44,23 @@ class Element:
     left_out: str | None
 
 
-def read_elements(intake: Path, contract_documents: Path | Sequence[Element]) -> list[Element]:
+@dataclass(frozen=True)
+class ReadingLimits:
+    """How many documents, and how many characters of them, are read for one intake or for one contract."""
+
+    documents: int = MAX_DOCUMENTS
+    characters: int = MAX_CHARACTERS_OF_ALL
+
+
+def read_elements(
+    intake: Path, contract_documents: Path | Sequence[Element], limits: ReadingLimits = ReadingLimits()
+) -> list[Element]:
     """Reads every element of an intake, in the order of role and name, then those of the contract.
 
     `contract_documents` is the folder of the contract's documents, or the result of `contract_elements`, so that many
     intakes share one reading.
     """
-    budget = _ReadingBudget()
+    budget = _ReadingBudget(limits)
     own = [e for role in ROLES for e in _of_folder(role, intake / role, budget)]
     inherited = contract_elements(contract_documents) if isinstance(contract_documents, Path) else contract_documents
     return [*own, *inherited]
@@ -58,7 +68,7 @@ def read_elements(intake: Path, contract_documents: Path | Sequence[Element]) ->
 
 def contract_elements(documents: Path) -> tuple[Element, ...]:
     """Reads the contract's own documents, which each of its intakes inherits."""
-    return tuple(_of_folder(INHERITED, documents, _ReadingBudget()))
+    return tuple(_of_folder(INHERITED, documents, _ReadingBudget(ReadingLimits())))
 
 
 def missing(elements: Sequence[Element]) -> str | None:
@@ -86,12 +96,11 @@ def _readable_roles(elements: Sequence[Element]) -> set[str]:
     return {e.role for e in elements if e.text and e.text.strip()}
 
 
-@dataclass
 class _ReadingBudget:
     """How much more may be read for one intake, or for one contract."""
 
-    documents: int = MAX_DOCUMENTS
-    characters: int = MAX_CHARACTERS_OF_ALL
+    def __init__(self, limits: ReadingLimits) -> None:
+        self.limits, self.documents, self.characters = limits, limits.documents, limits.characters
 
 
 def _of_folder(role: str, folder: Path, budget: _ReadingBudget) -> Iterator[Element]:
@@ -138,7 +147,7 @@ def _of_document(role: str, name: str, document: Document, budget: _ReadingBudge
     except OSError as error:
         yield _unread(role, name, f"it cannot be opened: {error.strerror}", document.size)
         return
-    kind, reading = preprocess(document) if budget.documents >= 0 else (None, _one_too_many())
+    kind, reading = preprocess(document) if budget.documents >= 0 else (None, _one_too_many(budget.limits))
     text, left_out = _within_budget(reading, budget)
     language = foreign_language(text) if text and role in ("process", INHERITED) else None
     if language is not None:
@@ -164,9 +173,9 @@ def _of_document(role: str, name: str, document: Document, budget: _ReadingBudge
             yield from _of_document(role, inner, part, budget)
 
 
-def _one_too_many() -> DocumentText:
+def _one_too_many(limits: ReadingLimits) -> DocumentText:
     return DocumentText(
-        None, (f"there are more than the {MAX_DOCUMENTS:,} documents that are read of one intake or contract",)
+        None, (f"there are more than the {limits.documents:,} documents that are read of one intake or contract",)
     )
 
 
@@ -178,7 +187,7 @@ def _within_budget(reading: DocumentText, budget: _ReadingBudget) -> tuple[str |
     text, beyond = cut(reading.text, budget.characters)
     budget.characters -= len(text)
     if beyond:
-        left_out.append(f"{beyond}: the documents of one intake or contract may hold {MAX_CHARACTERS_OF_ALL:,}")
+        left_out.append(f"{beyond}: the documents of one intake or contract may hold {budget.limits.characters:,}")
     return text, left_out
 
 

@@ -143,7 +143,7 @@ def _without(events: list[Event], dropped: frozenset[str]) -> list[Event]:
     """Returns the tasks that are work. What follows a removed task follows its predecessors."""
     before = {e.position: e.task.predecessors or [] for e in events if e.task.task_key in dropped}
     kept = [e for e in events if e.position not in before]
-    behind = _behind(before)
+    behind = work_before(before)
     for event in kept if before else []:
         if event.task.predecessors is not None:
             places = [behind.get(place, {place}) for place in event.task.predecessors]
@@ -151,7 +151,7 @@ def _without(events: list[Event], dropped: frozenset[str]) -> list[Event]:
     return kept
 
 
-def _behind(before: dict[int, list[int]]) -> dict[int, set[int]]:
+def work_before(before: dict[int, list[int]]) -> dict[int, set[int]]:
     """Returns, for each removed position, the positions of the work that it follows, through other removed ones.
 
     In a cycle of removed positions only the first one has them.

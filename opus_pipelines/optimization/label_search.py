@@ -66,12 +66,12 @@ def best_paths(problem: Problem, k: int = 1, effort: int = EFFORT, front: int = 
     gives the gap. Raises WorkflowError for figures that are not valid probabilities or amounts.
     """
     net = SearchNet(problem)
-    paths, exact, gap = _solve(net, DiversityConstraint.of(problem, net), k, effort, front)
+    paths, exact, gap = solve(net, DiversityConstraint.of(problem, net), k, effort, front)
     return BestPaths([_chosen(problem, net, a) for a in paths], exact, gap)
 
 
 @lru_cache(KEPT)
-def _solve(
+def solve(
     net: SearchNet, diversity: DiversityConstraint, k: int, effort: int, front: int
 ) -> tuple[tuple[CompletePath, ...], bool, float | None]:
     """Returns the paths, whether they are exact, and the gap. Many intakes of a contract share one net."""

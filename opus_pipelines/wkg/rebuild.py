@@ -18,6 +18,7 @@ from opus_pipelines.core.versions import versions_of
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import TextEncoder, encoder_of
 from opus_pipelines.ingestion.ingest import HistoryOptions, read_history
+from opus_pipelines.ingestion.parallel_files import ParallelReading
 from opus_pipelines.lake.layout import Lake, read_json
 from opus_pipelines.task_matching.id_ledger import ledger_rows
 from opus_pipelines.task_matching.nightly import NightlyResolution
@@ -74,7 +75,7 @@ def read(
     options = HistoryOptions(
         force=full,
         plans=plan_within_disk_space(context.work, context.home, settings),
-        processes=settings.history.processes,
+        parallel=ParallelReading(settings.history.processes),
         max_quarantined_share=settings.history.max_quarantined_share,
         home=context.home,
     )

@@ -6,7 +6,7 @@ import dagster as dg
 import pytest
 
 from assets.history import history
-from opus_pipelines.cli.runs import _warnings
+from opus_pipelines.cli.runs import lines_of_failed_checks
 from opus_pipelines.core.settings import Paths, Settings
 from resources.lake import LakeRun
 
@@ -31,7 +31,7 @@ def test_a_typo_in_source_toml_fails_the_check_by_name_and_blocks_nothing(tmp_pa
     assert [(check.check_name, check.severity, check.blocking) for check in failed] == [
         ("no_source_held_back", dg.AssetCheckSeverity.ERROR, False)
     ]
-    (line,) = _warnings(result)  # what `opus rebuild` says before it ends with 1
+    (line,) = lines_of_failed_checks(result)  # what `opus rebuild` says before it ends with 1
     assert line.startswith("a: ")
     assert line.endswith("its last good version stays in use (2 cases)")
     done = result.asset_materializations_for_node("read_history")

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from jobs.spans import ranges
-from opus_pipelines.cli.runs import _reason, record_intakes_folder, record_unchanged
+from opus_pipelines.cli.runs import failure_of, record_intakes_folder, record_unchanged
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.lake.input_folders import recorded
 
@@ -54,7 +54,7 @@ def test_a_night_with_nothing_new_stands_in_dagsters_record(tmp_path: Path, monk
 def test_why_a_run_failed_is_told_a_line_each_thing(name: str, message: str, said: str) -> None:
     error = SimpleNamespace(cls_name=name, message=message, cause=None)
     event = SimpleNamespace(is_failure=True, event_specific_data=SimpleNamespace(error=error))
-    assert _reason(SimpleNamespace(all_events=[event])) == said  # type: ignore[arg-type]
+    assert failure_of(SimpleNamespace(all_events=[event])) == said  # type: ignore[arg-type]
 
 
 def test_a_named_intakes_folder_is_kept_though_every_result_is_up_to_date(tmp_path: Path) -> None:

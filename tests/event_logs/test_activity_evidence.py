@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
-from opus_pipelines.event_logs.activity_evidence import _counted, activity_names, add_up, by_activity, evidence_of
+from opus_pipelines.event_logs.activity_evidence import (
+    activity_names,
+    add_up,
+    by_activity,
+    evidence_of,
+    evidence_of_batch,
+)
 from opus_pipelines.event_logs.activity_kinds import Evidence
 from opus_pipelines.lake.layout import table_of, write_table
 
@@ -109,7 +115,7 @@ HISTORY = st.lists(
 def test_parts_add_up_to_the_whole(history: Any, cut: Any) -> None:
     cases = [case(i, *s, success=ok, weight=w, industry=industry) for i, (s, ok, w, industry) in enumerate(history)]
     table = table_of(IMPLEMENTATIONS, cases)
-    counted = lambda part: [_counted(batch) for batch in part.combine_chunks().to_batches()]
+    counted = lambda part: [evidence_of_batch(batch) for batch in part.combine_chunks().to_batches()]
     whole = add_up(counted(table))
     assert add_up([*counted(table.slice(cut)), *counted(table.slice(0, cut))]).equals(whole)
     steps = whole.filter(pc.is_valid(whole["task_key"]))

@@ -11,7 +11,7 @@ import pytest
 
 from opus_pipelines.event_logs import files, records
 from opus_pipelines.event_logs.values import BadValueError
-from opus_pipelines.log_formats.jsonl import _behind
+from opus_pipelines.log_formats.jsonl import work_before
 from tests.history_fixtures import Bench
 
 HEAD = "case,activity,note\n"
@@ -89,10 +89,10 @@ def test_a_text_that_every_row_of_a_parquet_file_repeats_is_weighed_before_it_is
     ],
 )
 def test_what_is_followed_through_dropped_tasks(before: dict[int, list[int]], behind: dict[int, set[int]]) -> None:
-    assert _behind(before) == behind
+    assert work_before(before) == behind
 
 
 def test_too_many_ways_through_dropped_tasks_are_refused() -> None:
     dense = {place: list(range(place)) for place in range(300, 1500)}
     with pytest.raises(BadValueError, match="steps to tell what its tasks follow"):
-        _behind(dense)
+        work_before(dense)

@@ -1,14 +1,15 @@
 """Files read side by side: the same lake as one after the other, and a process that dies costs its file only."""
 
 import os
-import signal
+import resource
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from opus_pipelines.core.schemas import REJECTS
-from opus_pipelines.ingestion import file_workers, parallel_files
+from opus_pipelines.ingestion.parallel_files import ParallelReading, unpacked_bytes
 from opus_pipelines.lake.layout import PART, read_table
 from tests.history_fixtures import Bench
 
@@ -23,10 +24,14 @@ BPMN = (
 )
 
 
-@pytest.fixture
-def everything_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parallel_files, "_LARGE", 1)
-    monkeypatch.setattr(parallel_files, "_MUCH", 1)
+def parallel(processes: int) -> ParallelReading:
+    """Every file is large enough for a worker process."""
+    return ParallelReading(processes, file_bytes=1, total_bytes=1)
+
+
+def children() -> set[str]:
+    """The ids of the processes that this one started and that were not waited for."""
+    return {pid for file in Path("/proc/self/task").glob("*/children") for pid in file.read_text().split()}
 
 
 def fill(bench: Any) -> None:
@@ -51,13 +56,13 @@ def published(bench: Any, state: Any) -> Any:
 
 
 @pytest.mark.long
-def test_the_lake_is_the_same(make_bench: Any, everything_is_large: Any) -> None:
+def test_the_lake_is_the_same(make_bench: Any) -> None:
     made = []
     for processes in (1, 2, 3):
         bench = make_bench()
         fill(bench)
         said: list[str] = []
-        made.append((published(bench, bench.read(processes=processes, progress=said.append)), said))
+        made.append((published(bench, bench.read(parallel=parallel(processes), progress=said.append)), said))
         assert not list((bench.lake.root / ".staging").glob("*"))
     assert made[0] == made[1] == made[2]
     (_, rejects, _, failed), _ = made[0]
@@ -72,81 +77,88 @@ def test_the_lake_is_the_same(make_bench: Any, everything_is_large: Any) -> None
     assert [line.partition(":")[0] for line in failed] == ["a/5.xes"]
 
 
-class Killed:
-    """Kills each process that is given a certain file; `times`: how often."""
+MORTAL = """
+import os, signal
+from pathlib import Path
+from opus_pipelines.event_logs.formats import Format
+from opus_pipelines.log_formats.csv_log import read as read_csv
 
-    def __init__(self, path: str, times: int) -> None:
-        self.path, self.times, self.started = path, times, file_workers._started
+FORMAT = Format("mortal", (".mortal",), "mortal", position_unit="line", record_is_case=False)
 
-    def start(self) -> Any:
-        connection, process = self.started()
-        send = connection.send
 
-        def watched(job: file_workers.Job) -> None:
-            if job.file.path == self.path and self.times:
-                self.times -= 1
-                os.kill(process.pid, signal.SIGKILL)
-            send(job)
+def read(open_file, settings, sink):
+    left = Path(__file__).with_name("left")
+    if times := int(left.read_text()):
+        left.write_text(str(times - 1))
+        os.kill(os.getpid(), signal.SIGKILL)
+    read_csv(open_file, settings, sink)
+"""
 
-        connection.send = watched  # type: ignore[method-assign]
-        return connection, process
+
+@pytest.fixture
+def mortal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Installs a log format whose reader kills its own process as often as it is told to."""
+    site = tmp_path / "site"
+    info = site / "mortal-0.1.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mortal\nVersion: 0.1\n")
+    (info / "entry_points.txt").write_text("[opus_pipelines.log_formats]\nmortal = mortal:FORMAT\n")
+    (site / "mortal.py").write_text(MORTAL)
+    monkeypatch.syspath_prepend(str(site))
+    monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
+    yield lambda times: (site / "left").write_text(str(times))
+    sys.modules.pop("mortal", None)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("times", "lost"), [(1, False), (2, True)])
-def test_a_process_that_dies_costs_its_file_only(
-    bench: Any, everything_is_large: Any, monkeypatch: pytest.MonkeyPatch, times: int, lost: bool
-) -> None:
-    monkeypatch.setattr(file_workers, "_started", Killed("2.csv", times).start)
+def test_a_process_that_dies_costs_its_file_only(bench: Any, mortal: Any, times: int, lost: bool) -> None:
+    mortal(times)
     bench.put("a/1.csv", LOG.format("x", "1"))
-    bench.put("a/2.csv", LOG.format("y", "2"))
+    bench.put("a/2.mortal", LOG.format("y", "2"))
     bench.put("b/1.csv", LOG.format("x", "1"))
-    state = bench.read(processes=2)
+    state = bench.read(parallel=parallel(2))
     statuses = {(r["source"], r["path"]): r["status"] for r in state.files}
     assert statuses == {
         ("a", "1.csv"): "loaded",
-        ("a", "2.csv"): "rejected" if lost else "loaded",
+        ("a", "2.mortal"): "rejected" if lost else "loaded",
         ("b", "1.csv"): "loaded",
     }
     assert [s.implementations for s in state.sources] == [2 if lost else 4, 2]
     if lost:
-        assert "was ended by signal 9, twice" in state.failed[0]
-        again = bench.read(processes=1)  # what was lost is tried again, and what came of it is another content
+        assert "signal 9" in state.failed[0]
+        again = bench.read(parallel=parallel(1))  # the lost file is tried again, and its rows are another content
         assert (again.failed, [s.implementations for s in again.sources]) == ([], [4, 2])
         assert again.sources[0].content != state.sources[0].content
         assert not bench.read().changed
 
 
 @pytest.mark.long
-def test_no_process_is_left_when_the_run_breaks_off(
-    bench: Any, everything_is_large: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    processes: list[Any] = []
-    started = file_workers._started
-    monkeypatch.setattr(file_workers, "_started", lambda: (processes.append(made := started()), made)[1])
+def test_no_process_is_left_when_the_run_breaks_off(bench: Any) -> None:
     bench.put("a/1.csv", LOG.format("x", "1"))
     bench.put("a/2.csv", LOG.format("y", "2"))
+    before, while_reading = children(), set()
 
     def broken(line: str) -> None:
+        while_reading.update(children() - before)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        bench.read(processes=2, progress=broken)
-    assert len(processes) == 2
-    assert all(process.returncode is not None for _, process in processes)
+        bench.read(parallel=parallel(2), progress=broken)
+    assert len(while_reading) == 2
+    assert children() == before
 
 
-def test_a_small_history_starts_no_process(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_workers, "_started", lambda: pytest.fail("a process was started"))
+def test_a_small_history_starts_no_process(bench: Bench) -> None:
     fill(bench)
-    assert bench.read(processes=4).changed
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert bench.read(parallel=ParallelReading(processes=4)).changed
+    assert resource.getrusage(resource.RUSAGE_CHILDREN) == before
 
 
 def test_sizes_are_of_what_is_unpacked(tmp_path: Path) -> None:
     from opus_pipelines.ingestion.plan import FilePlan
 
-    assert [parallel_files._size(FilePlan(name, tmp_path, "", 10, "xes")) for name in ("a.xes", "a.xes.GZ")] == [
-        10,
-        150,
-    ]
-    assert parallel_files._size(FilePlan("a.xes", tmp_path, "", 10, "xes", refused="no")) == 0
+    sizes = [unpacked_bytes(FilePlan(name, tmp_path, "", 10, "xes")) for name in ("a.xes", "a.xes.GZ")]
+    assert sizes == [10, 150]
+    assert unpacked_bytes(FilePlan("a.xes", tmp_path, "", 10, "xes", refused="no")) == 0

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.intakes import elements as module
-from opus_pipelines.intakes.elements import contract_elements, is_complete, missing, read_elements
+from opus_pipelines.intakes.elements import ReadingLimits, contract_elements, is_complete, missing, read_elements
 
 
 def put(folder: Any, name: Any, data: Any) -> Any:
@@ -34,8 +33,9 @@ def mail(subject: Any, *attachments: Any) -> Any:
 @pytest.fixture
 def read(tmp_path: Path) -> Any:
     """The elements of the intake `tmp_path / "intake"`, as (role, name, text, what was left out)."""
-    return lambda: [
-        (e.role, e.name, e.text, e.left_out) for e in read_elements(tmp_path / "intake", tmp_path / "documents")
+    return lambda *limits: [
+        (e.role, e.name, e.text, e.left_out)
+        for e in read_elements(tmp_path / "intake", tmp_path / "documents", *limits)
     ]
 
 
@@ -55,13 +55,11 @@ def test_elements_come_by_role_with_the_contracts_documents_last(tmp_path: Path)
     assert missing(found) is None
 
 
-def test_the_contracts_documents_are_read_once_for_many_intakes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put(tmp_path / "documents", "sop.md", "Verify cover first.")
+def test_the_contracts_documents_are_read_once_for_many_intakes(tmp_path: Path) -> None:
+    document = put(tmp_path / "documents", "sop.md", "Verify cover first.")
     shared = contract_elements(tmp_path / "documents")
-    monkeypatch.setattr(module, "preprocess", lambda document: pytest.fail("read again"))
-    assert read_elements(tmp_path / "intake", shared) == list(shared)
+    document.unlink()
+    assert [e.text for e in read_elements(tmp_path / "intake", shared)] == ["Verify cover first."]
 
 
 @pytest.mark.parametrize(
@@ -167,22 +165,15 @@ def test_names_are_labels_whatever_they_hold(tmp_path: Path, read: Any) -> None:
     assert len(ids) == 4
 
 
-def test_an_intake_holds_so_many_documents_and_characters(
-    tmp_path: Path, read: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module._ReadingBudget.__init__, "__defaults__", (2, 10))
+def test_an_intake_holds_so_many_documents_and_characters(tmp_path: Path, read: Any) -> None:
     for name in "abc":
         put(tmp_path / "intake", f"input/{name}.txt", "one two")
-    assert read() == [
-        ("input", "a.txt", "one two", None),
-        (
-            "input",
-            "b.txt",
-            "one",
-            "the last 4 of 7 characters: the documents of one intake or contract may hold 1,000,000",
-        ),
-        ("input", "c.txt", None, "there are more than the 1,000 documents that are read of one intake or contract"),
-    ]
+    whole, cut, unread = read(ReadingLimits(documents=2, characters=10))
+    assert whole == ("input", "a.txt", "one two", None)
+    assert cut[:3] == ("input", "b.txt", "one")
+    assert "the last 4 of 7 characters" in cut[3]
+    assert unread[:3] == ("input", "c.txt", None)
+    assert "the 2 documents" in unread[3]
 
 
 def test_what_is_read_is_the_same_each_time(tmp_path: Path, read: Any) -> None:

@@ -1,10 +1,11 @@
 """Which runs cover which contracts: one contiguous range of Dagster's order each."""
 
+import dagster as dg
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.generate import requests
-from jobs.spans import END, START, order_with, ranges, tags
+from jobs.spans import order_with, ranges, tags
 
 KEYS = st.lists(st.sampled_from("abcdefgh"), unique=True)
 
@@ -25,13 +26,15 @@ def test_known_keys_keep_their_order_and_new_ones_follow_sorted() -> None:
 
 
 def test_a_run_is_told_its_range_by_dagsters_own_tags() -> None:
-    import dagster as dg
+    covered: list[str] = []
 
-    assert tags("a", "c") == {"dagster/asset_partition_range_start": "a", "dagster/asset_partition_range_end": "c"}
-    assert {START, END} == {
-        dg._core.storage.tags.ASSET_PARTITION_RANGE_START_TAG,
-        dg._core.storage.tags.ASSET_PARTITION_RANGE_END_TAG,  # type: ignore[attr-defined]
-    }
+    @dg.asset(partitions_def=dg.StaticPartitionsDefinition(list("abcd")))
+    def letters(context: dg.AssetExecutionContext) -> None:
+        covered.extend(context.partition_keys)
+
+    assert tags("b", "c") == {"dagster/asset_partition_range_start": "b", "dagster/asset_partition_range_end": "c"}
+    assert dg.materialize([letters], tags=tags("b", "c")).success
+    assert covered == ["b", "c"]
 
 
 def test_what_is_requested_is_a_run_each_span_and_the_new_keys() -> None:

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from opus_pipelines.core.settings import Cost
-from opus_pipelines.optimization import label_search
-from opus_pipelines.optimization.label_search import best_paths
+from opus_pipelines.optimization.label_search import best_paths, solve
 from opus_pipelines.optimization.problem import Avoids, Before, Contains, Limit, Problem
 from opus_pipelines.optimization.search_net import SearchNet
 from opus_pipelines.workflow.model import TaskNode
@@ -78,8 +77,8 @@ def test_whatever_a_search_sees_makes_another_net(other: Problem) -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_what_is_remembered_is_what_a_search_finds(seed: int) -> None:
     problems = [random_problem(random.Random(seed)) for _ in range(2)]
-    label_search._solve.cache_clear()
+    solve.cache_clear()
     found = [best_paths(problem, 3) for problem in problems]
-    assert label_search._solve.cache_info().hits == 1
+    assert solve.cache_info().hits == 1
     assert found[0] == found[1]
     assert [path.nodes for path in found[1].paths] == [path.nodes for path in found[0].paths]

@@ -277,15 +277,10 @@ def test_evidence_of_a_review_that_was_placed_tells_what_its_figures_rest_on(lak
         cost_basis="rate",
     )
     put(lake, WORKFLOW_TASKS, lake.folder(WORKFLOW_TASKS, **where), step("fa1", "n1", 1, "Check"), review)
-    assert [
-        line.split("  ")[-1].strip() for line in evidence_of(connect(lake), "fa1", "Review: Pay", 5).splitlines()
-    ] == [
-        "Review: Pay (n9): a review that the plan placed, no task of history",
-        "rate",
-        "observed",
-        "prior",
-        "prior",
-    ]
+    head, *figures = evidence_of(connect(lake), "fa1", "Review: Pay", 5).splitlines()
+    assert "Review: Pay (n9)" in head
+    assert [line.split()[-1] for line in figures] == ["rate", "observed", "prior", "prior"]
+    assert ["$0.5000" in figures[0], "0.990" in figures[2], "0.900" in figures[3]] == [True, True, True]
     assert "[review] Pay" in explanation(connect(lake), "fa1")
 
 

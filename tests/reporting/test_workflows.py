@@ -8,7 +8,7 @@ from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.views import connect
-from opus_pipelines.reporting.workflows import _placed, between, described, read_workflow
+from opus_pipelines.reporting.workflows import between, described, read_workflow
 from opus_pipelines.workflow.files import Weights
 from opus_pipelines.workflow.formats.bpmn import as_bpmn
 from opus_pipelines.workflow.formats.bpmn_reader import read_bpmn
@@ -236,27 +236,6 @@ def test_explain_draws(lake: Lake, tmp_path: Path, capfd: pytest.CaptureFixture[
     assert main(["--lake", str(lake.root), "explain", "fa1", "--svg", str(tmp_path / "w.svg"), "--mermaid", "-"]) == 0
     assert (tmp_path / "w.svg").read_text("utf-8").startswith("<svg ")
     assert capfd.readouterr().out.startswith("%% Settle a claim\nflowchart LR\n")
-
-
-def test_the_evidence_of_a_review_is_what_it_rests_on() -> None:
-    step = row(
-        "r",
-        kind="review",
-        title="Second look",
-        p=0.99,
-        p_basis="prior",
-        q=0.8,
-        q_basis="prior",
-        cost_usd=1.0,
-        cost_basis="rate",
-    )
-    assert [" ".join(line.split()) for line in _placed(step).splitlines()] == [
-        "Second look (r): a review that the plan placed, no task of history",
-        "cost $1.00 rate",
-        "time - -",
-        "right after it, if right before 0.990 prior",
-        "right after it, if wrong before 0.800 prior",
-    ]
 
 
 def test_an_unknown_cost_or_time_is_read_back_as_unknown() -> None:

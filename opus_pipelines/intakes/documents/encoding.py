@@ -100,7 +100,7 @@ def _chunks(document: Document) -> Iterator[bytes]:
 
 def _is_text_codec(name: str) -> bool:
     try:
-        return codecs.lookup(name)._is_text_encoding
+        return codecs.lookup(name)._is_text_encoding  # noqa: SLF001  Python has no public name for it
     except (LookupError, ValueError):
         return False
 

@@ -17,7 +17,7 @@ def read(document: Document) -> DocumentText:
     stream, names = opened(document)
     slides = list(Presentation(stream).slides)
     layout, left_out, notes = Layout(), Counter[str](), []
-    shown = [slide for slide in slides if slide._element.get("show") not in ("0", "false")]
+    shown = [slide for slide in slides if slide.element.get("show") not in ("0", "false")]
     left_out["hidden slide"] = len(slides) - len(shown)
     for number, slide in enumerate(shown):
         if number == MAX_PAGES or layout.length > MAX_CHARACTERS:

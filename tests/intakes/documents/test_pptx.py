@@ -16,7 +16,7 @@ def test_slides_read_title_first_with_tables_groups_and_notes(read: Any, saved: 
     first.notes_slide.notes_text_frame.text = "Never without approval."
     hidden = deck.slides.add_slide(deck.slide_layouts[5])
     hidden.shapes.title.text = "Not shown"
-    hidden._element.set("show", "0")
+    hidden.element.set("show", "0")
     wanted = "# How we pay\n\n- Check\n- Pay\n\nIn a group\n\nglass | 500\n\nNever without approval."
     assert read("a.pptx", saved(deck)) == (wanted, "1 hidden slide")
     assert read("a.pptm", repacked(saved(deck), {"ppt/vbaProject.bin": b"x"})) == (
