@@ -313,7 +313,7 @@ def test_a_client_that_is_forgotten_is_found_nowhere(
 
     with monkeypatch.context() as killed:
         killed.setattr(
-            "opus_pipelines.cli.forget_work._take_out_of_record", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+            "opus_pipelines.cli.forget_record.clean_record", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
         )
         assert opus("forget", "--client", Z, "--history", history, "--yes") == 1
     assert found(Path(lake), (Z,)) != []

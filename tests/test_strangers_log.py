@@ -16,9 +16,8 @@ from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.ingestion.ingest import read_history
 from opus_pipelines.intakes.discover import discover
-from opus_pipelines.lake.layout import Lake, read_table
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.wkg.snapshot import Snapshot
-from opus_pipelines.wkg.tables import place
 from tests.generation.contracts import ContractGenerator
 from tests.rebuilding import build_snapshot
 
@@ -135,7 +134,7 @@ def test_a_critical_task_that_is_forbidden_stays_and_the_conflict_is_told(tables
 
 
 def test_the_last_cases_of_the_export_are_open_and_get_their_rest(lake: Any) -> None:
-    cases = read_table(CASES, place(Snapshot.open(lake).folder, CASES)).sort_by("started_at").to_pylist()
+    cases = read_table(CASES, dataset_folder(Snapshot.open(lake).folder, CASES)).sort_by("started_at").to_pylist()
     first, last = cases[0], cases[-1]
     assert (first["p_ended"], first["expected_rest"]) == (1.0, [])
     assert last["p_ended"] < 0.05

@@ -1,12 +1,20 @@
 """The command `opus forget`: removes a client from everything that the lake keeps, and proves it by a search."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.write import note
+from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake
+
+if TYPE_CHECKING:
+    from opus_pipelines.lifecycle.erasure import ErasureWork
 
 
 @click.command()
@@ -41,17 +49,51 @@ def forget(
     Example:
       opus --lake demo/lake forget --client "Northwind Insurance" --history demo/history
     """
-    from opus_pipelines.cli import forget_work
+    from opus_pipelines.lifecycle import erasure
 
     settings = options.settings(paths__history=history, paths__intakes=intakes)
     lake = Lake(settings.paths.lake)
     if undo:
-        forget_work.undo(lake, client)
+        erasure.undo(lake, client)
+        note(f"{client} is read again from the next `opus rebuild` on")
         return
-    work = forget_work.look(lake, settings, client)
+    work = erasure.look(lake, settings.paths.history, client)
     show.table(("what", "how much"), work.planned(), f"Of {client} in {lake.root}")
     if dry_run:
         return
     if not yes:
         click.confirm(f"Remove {client} from {lake.root} for good?", abort=True, err=True)
-    forget_work.carry_out(lake, settings, work)
+    _carry_out(lake, settings, work)
+
+
+def _carry_out(lake: Lake, settings: Settings, work: "ErasureWork") -> None:
+    """Erases and reports. The check of drift is off in the rebuild without the client, because this drift is meant."""
+    from opus_pipelines.cli import forget_record, runs
+    from opus_pipelines.lifecycle import erasure
+
+    client = work.traces.client
+    quiet = settings.model_copy(update={"checks": settings.checks.model_copy(update={"drift": "off"})})
+    report = erasure.carry_out(
+        lake,
+        work,
+        lambda: runs.rebuild(quiet, False, False, publish=True),
+        lambda words: forget_record.clean_record(lake, client, words),
+    )
+    if report.rebuild_problem:
+        note(f"the rebuild said: {report.rebuild_problem}")
+    verdict = "is not forgotten yet" if report.left else "is forgotten"
+    show.table(("removed", "how much"), report.removed, f"{client} {verdict}")
+    for name, contract in report.undecided:
+        note(f"{name} / {contract}: decisions on workflows with tasks of {client} alone are removed")
+    for name, contract in sorted({(result.client, result.contract) for result in report.resting}):
+        note(f"{name} / {contract}: rested on cases of {client}; `opus generate` makes it again")
+    for place in sorted({f"{found.file} {found.place}" for found in report.shared}):
+        note(f"the name {client} stands in what other clients gave: {place}")
+    intakes = settings.paths.intakes
+    contracts = [c.folder for c in discover(intakes) if c.client == client] if intakes.is_dir() else []
+    sources = [settings.paths.history / source for source in sorted(work.traces.sources)]
+    for folder in (folder for folder in (*sources, *contracts) if folder.is_dir()):
+        note(f"yours, and not touched: {folder} still holds {client}")
+    if report.left:
+        lines = [f"still there: {f.word.kind} {f.word.text!r} in {f.file} {f.place}".rstrip() for f in report.left[:20]]
+        raise LakeError("\nopus: ".join(lines))

@@ -142,28 +142,28 @@ def rollback(options: Options, snapshot: str | None) -> None:
     Example:
       opus rollback w3f9
     """
-    from opus_pipelines.wkg import retention
+    from opus_pipelines.lifecycle import rollback as snapshots
 
     lake = options.lake()
     if snapshot is None:
         names = ("wkg/tasks", "wkg/edges", "wkg/cases")
         rows = [
             (c.snapshot, c.published_at, *map(c.counts.get, names), c.is_current, len(c.contracts))
-            for c in retention.choices(lake)
+            for c in snapshots.choices(lake)
         ]
         title = "Snapshots" if rows else "No snapshot yet; `opus rebuild` makes one"
         show.table(
             ("snapshot", "published", "tasks", "edges", "cases", "current", "contracts made from it"), rows, title
         )
         return
-    retention.chosen(lake, snapshot)  # an unknown snapshot fails before the lake is made or its lock is taken
+    snapshots.chosen(lake, snapshot)  # an unknown snapshot fails before the lake is made or its lock is taken
     with lake.lock():
-        before, choice = retention.roll_back(lake, snapshot, datetime.now(UTC))
+        before, choice = snapshots.roll_back(lake, snapshot, datetime.now(UTC))
     note(
         f"snapshot {choice.snapshot} is current"
         + (" as it was" if before == choice.snapshot else f", and {before} no more")
     )
-    if stale := retention.stale(lake):
+    if stale := snapshots.stale(lake):
         note(f"made from another snapshot: {', '.join(stale)}; `opus generate` makes them anew")
 
 

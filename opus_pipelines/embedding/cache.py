@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.ids import digest
@@ -33,6 +34,24 @@ def adopt_vectors(other: Path, folder: Path) -> None:
         ]
         if rows := [table for table in tables if table.num_rows]:
             _add_file(folder / model.name, pa.concat_tables(rows))
+
+
+def keep_vectors(folder: Path, texts: set[str]) -> int:
+    """Keeps in the cache folder of a model only the vectors of these texts (their digests).
+
+    Returns how many it removed.
+    """
+    files = sorted(folder.glob("*.parquet"))
+    if not files:
+        return 0
+    table = pa.concat_tables(_tables(folder))
+    kept = table.filter(pc.is_in(table["content_hash"], pa.array(sorted(texts), pa.string())))
+    if kept.num_rows < table.num_rows:
+        name = f"{digest(sorted(texts))}.parquet"
+        write_atomically(folder / name, lambda path: pq.write_table(kept, path, compression="zstd"))
+        for file in (file for file in files if file.name != name):
+            file.unlink(missing_ok=True)
+    return table.num_rows - kept.num_rows
 
 
 def _tables(folder: Path) -> list[pa.Table]:

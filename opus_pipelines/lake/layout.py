@@ -34,6 +34,7 @@ from opus_pipelines.lake.lock import exclusive
 __all__ = [
     "PART",
     "Lake",
+    "dataset_folder",
     "read_json",
     "read_table",
     "slug",
@@ -59,6 +60,11 @@ def slug(text: str) -> str:
 def unslug(text: str) -> str:
     """Decodes a slug."""
     return re.sub(rb"_([0-9a-f]{2})", lambda m: bytes([int(m[1], 16)]), text.encode()).decode()
+
+
+def dataset_folder(snapshot_folder: Path, dataset: Dataset) -> Path:
+    """Returns the folder of a dataset inside the folder of a snapshot of the WKG."""
+    return snapshot_folder / dataset.name.removeprefix("wkg/")
 
 
 class Lake:

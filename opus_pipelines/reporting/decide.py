@@ -10,8 +10,8 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import OPTIMIZED
 from opus_pipelines.decisions.edited import KnownTasks
 from opus_pipelines.decisions.record import Decision, Kind, WorkflowContent, decisions_of, steps_of
-from opus_pipelines.generation.results.erasure import results_of
 from opus_pipelines.lake.layout import Lake, read_table
+from opus_pipelines.lifecycle.published import results_of
 from opus_pipelines.reporting.explain import find_workflow
 from opus_pipelines.reporting.tasks import rows
 from opus_pipelines.workflow.constraints import folded

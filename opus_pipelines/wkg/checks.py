@@ -28,9 +28,8 @@ from opus_pipelines.core.schemas import (
     WAYS,
     Dataset,
 )
-from opus_pipelines.lake.layout import Lake, read_json, read_table
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_json, read_table
 from opus_pipelines.wkg.figure_checks import check_figures
-from opus_pipelines.wkg.tables import place
 
 if TYPE_CHECKING:
     from opus_pipelines.ingestion.ingest import HistoryState
@@ -108,11 +107,13 @@ def run_check(check: Check, table: pa.Table) -> CheckResult:
 
 def check_snapshot(folder: Path, datasets: tuple[Dataset, ...] = SNAPSHOT_DATASETS) -> list[CheckResult]:
     """The checks of these datasets in a snapshot's folder: schemas first; the others only when every schema holds."""
-    schemas = [_schema(dataset, place(folder, dataset)) for dataset in datasets]
+    schemas = [_schema(dataset, dataset_folder(folder, dataset)) for dataset in datasets]
     if not all(check.passed for check in schemas):
         return schemas
     tables = {
-        d: read_table(d, place(folder, d), columns=_columns(d)) for d in SNAPSHOT_DATASETS if d in (TASKS, *datasets)
+        d: read_table(d, dataset_folder(folder, d), columns=_columns(d))
+        for d in SNAPSHOT_DATASETS
+        if d in (TASKS, *datasets)
     }
     found = [*_keys(tables), *_references(tables), *_ranges(tables), *check_figures(tables)]
     if set(MINED_DATASETS) <= set(tables):
@@ -122,7 +123,9 @@ def check_snapshot(folder: Path, datasets: tuple[Dataset, ...] = SNAPSHOT_DATASE
         found.append(_index(folder, tables[EMBEDDINGS]))
     for added in added_checks(dataset.name for dataset in datasets):
         dataset = DATASETS[added.dataset]
-        found.append(run_check(added, read_table(dataset, place(folder, dataset), columns=list(added.columns))))
+        found.append(
+            run_check(added, read_table(dataset, dataset_folder(folder, dataset), columns=list(added.columns)))
+        )
     return [*schemas, *(check for check in found if check.dataset in {d.name for d in datasets})]
 
 

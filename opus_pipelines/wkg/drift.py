@@ -16,8 +16,7 @@ import pyarrow.compute as pc
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.schemas import EDGES, TASKS, Dataset
 from opus_pipelines.core.settings import Checks
-from opus_pipelines.lake.layout import read_table
-from opus_pipelines.wkg.tables import place
+from opus_pipelines.lake.layout import dataset_folder, read_table
 
 MOVERS = 10
 Pair = tuple[str, str]
@@ -118,7 +117,7 @@ def compare(before: Path, after: Path, movers: int = MOVERS) -> Drift:
 
 
 def _tasks(folder: Path) -> dict[str, dict[str, Any]]:
-    table = read_table(TASKS, place(folder, TASKS), columns=["task_id", "title", "industries", "sources"])
+    table = read_table(TASKS, dataset_folder(folder, TASKS), columns=["task_id", "title", "industries", "sources"])
     return {row["task_id"]: row for row in table.to_pylist()}
 
 
@@ -128,7 +127,7 @@ def _joined(before: Path, after: Path) -> pa.Table:
     The other columns are transitions and probability before and after, NULL where the edge does not exist.
     """
     columns = ["src", "dst", "transitions", "probability"]
-    sides = [read_table(EDGES, place(folder, EDGES), columns=columns) for folder in (before, after)]
+    sides = [read_table(EDGES, dataset_folder(folder, EDGES), columns=columns) for folder in (before, after)]
     keys = ["src", "dst"]
     joined = sides[0].join(
         sides[1], keys=keys, join_type="full outer", left_suffix="_before", right_suffix="_after", coalesce_keys=True

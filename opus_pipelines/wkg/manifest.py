@@ -1,7 +1,7 @@
-"""Writes the manifest of a snapshot, the kept files and the pointer, each in one atomic step."""
+"""Writes the manifest of a snapshot and the kept files, each in one atomic step."""
 
 import platform
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib.metadata import version
 from typing import Any
 
@@ -12,11 +12,11 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.embedding.encoder import ENCODERS
 from opus_pipelines.lake.layout import Lake, read_json, write_atomically, write_json
+from opus_pipelines.lifecycle.published import stamp
 from opus_pipelines.task_matching.id_ledger import added, ledger_rows, ledger_table, read_ledger
 from opus_pipelines.task_matching.resolve import Resolution
 from opus_pipelines.task_matching.source_names import names_place
 from opus_pipelines.wkg.aggregates import SourcePart
-from opus_pipelines.wkg.changes import write_changes
 from opus_pipelines.wkg.gamma import LambdaRule
 from opus_pipelines.wkg.graph_metrics import GRAPH_ENGINES
 from opus_pipelines.wkg.rebuild_records import CheckedSnapshot, RebuildContext
@@ -85,23 +85,6 @@ def keep(lake: Lake, resolution: Resolution, rule: LambdaRule, lambda_: float | 
     if rule.value is None and lambda_ is not None:
         kept = read_json(lake.kept / "lambda.json") or {}
         write_json(lake.kept / "lambda.json", kept | {rule.unit: {"lambda": lambda_, "chosen_from": rule.token}})
-
-
-def point(lake: Lake, snapshot: str, now: datetime, **more: Any) -> None:
-    """Makes a snapshot the current one.
-
-    The pointer also names the snapshot before it (`before`) and holds `more`.
-    """
-    before = lake.current_snapshot()
-    write_changes(lake, before, snapshot)
-    write_json(
-        lake.root / "wkg" / "current.json", {"snapshot": snapshot, "before": before, "published_at": stamp(now), **more}
-    )
-
-
-def stamp(now: datetime) -> str:
-    """Formats a time as the manifests have it: UTC, whole seconds."""
-    return now.astimezone(UTC).isoformat(timespec="seconds")
 
 
 def _source(work: Lake, part: SourcePart) -> dict[str, Any]:

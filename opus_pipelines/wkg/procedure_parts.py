@@ -16,8 +16,7 @@ from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.schemas import PROCEDURE_VECTORS, PROCEDURES, TASKS
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.embedding.text_parts import Part, part_similarity, parts, plain
-from opus_pipelines.lake.layout import read_table, table_of, write_table
-from opus_pipelines.wkg.tables import place
+from opus_pipelines.lake.layout import dataset_folder, read_table, table_of, write_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +43,7 @@ def write_procedures(
     """
     found = _read(sources)
     titles = (
-        [row["title"] for row in read_table(TASKS, place(folder, TASKS), columns=["title"]).to_pylist()]
+        [row["title"] for row in read_table(TASKS, dataset_folder(folder, TASKS), columns=["title"]).to_pylist()]
         if found
         else []
     )
@@ -53,11 +52,11 @@ def write_procedures(
     kept = {t for row in rows for t in (plain(row["head"] or ""), *row["sentences"], *row["requests"])} | {
         plain(t) for t in titles
     }
-    write_table(PROCEDURES, table_of(PROCEDURES, rows), place(folder, PROCEDURES))
+    write_table(PROCEDURES, table_of(PROCEDURES, rows), dataset_folder(folder, PROCEDURES))
     write_table(
         PROCEDURE_VECTORS,
         _table({t: vectors[t] for t in sorted(kept - {""})}, encoder),
-        place(folder, PROCEDURE_VECTORS),
+        dataset_folder(folder, PROCEDURE_VECTORS),
     )
     return {PROCEDURES.name: len(rows), PROCEDURE_VECTORS.name: len(kept - {""})}
 

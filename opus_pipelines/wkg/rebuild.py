@@ -20,11 +20,14 @@ from opus_pipelines.embedding.encoder import TextEncoder, encoder_of
 from opus_pipelines.ingestion.ingest import HistoryOptions, read_history
 from opus_pipelines.ingestion.parallel_files import ParallelReading
 from opus_pipelines.lake.layout import Lake, read_json
+from opus_pipelines.lifecycle import remake
+from opus_pipelines.lifecycle.published import point
+from opus_pipelines.lifecycle.retention import prune
 from opus_pipelines.task_matching.id_ledger import ledger_rows
 from opus_pipelines.task_matching.nightly import NightlyResolution
 from opus_pipelines.task_matching.pins import Pins
 from opus_pipelines.task_matching.resolve import Resolution
-from opus_pipelines.wkg import manifest, remake
+from opus_pipelines.wkg import manifest
 from opus_pipelines.wkg.aggregates import SourcePart, mine_missing
 from opus_pipelines.wkg.checks import (
     EMBEDDED_DATASETS,
@@ -33,6 +36,7 @@ from opus_pipelines.wkg.checks import (
     check_recall,
     check_snapshot,
 )
+from opus_pipelines.wkg.disk_estimate import plan_within_disk_space
 from opus_pipelines.wkg.drift import check_drift, compare
 from opus_pipelines.wkg.gamma import lambda_rule
 from opus_pipelines.wkg.procedure_parts import write_procedures
@@ -47,7 +51,6 @@ from opus_pipelines.wkg.rebuild_records import (
     ResolvedHistory,
     StagedSnapshot,
 )
-from opus_pipelines.wkg.retention import plan_within_disk_space, prune
 from opus_pipelines.wkg.tables import write_metrics, write_tables
 from opus_pipelines.wkg.vectors import Progress, write_case_vectors, write_task_vectors
 
@@ -217,7 +220,7 @@ def publish(checked: CheckedSnapshot, context: RebuildContext, now: datetime) ->
         manifest.write(checked, context, now)
         home.publish(snapshot.folder, home.snapshot_folder(snapshot.snapshot_id))
     if home.current_snapshot() != snapshot.snapshot_id:
-        manifest.point(home, snapshot.snapshot_id, now)
+        point(home, snapshot.snapshot_id, now)
     prune(home, context.settings.retention, now)
     return snapshot.snapshot_id
 

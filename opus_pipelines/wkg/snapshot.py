@@ -21,9 +21,8 @@ from opus_pipelines.core.schemas import (
     Dataset,
 )
 from opus_pipelines.embedding.index import VectorIndex
-from opus_pipelines.lake.layout import Lake, read_table
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.wkg import graph
-from opus_pipelines.wkg.tables import place
 
 
 class Snapshot:
@@ -108,4 +107,4 @@ class Snapshot:
         return VectorIndex.load(self.folder / "index")
 
     def _read(self, dataset: Dataset) -> pa.Table:
-        return read_table(dataset, place(self.folder, dataset))
+        return read_table(dataset, dataset_folder(self.folder, dataset))

@@ -23,7 +23,7 @@ from opus_pipelines.estimates.success_probabilities import SuccessModel, from_ca
 from opus_pipelines.estimates.waiting_times import edge_waits, wait_rows
 from opus_pipelines.event_logs.activity_evidence import by_activity
 from opus_pipelines.event_logs.activity_kinds import Classified, classify_source, merge_kinds
-from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, table_of, write_table
 from opus_pipelines.task_matching.resolve import Resolution
 from opus_pipelines.wkg import graph_metrics, merge
 from opus_pipelines.wkg.aggregates import SourcePart, read_aggregate
@@ -73,7 +73,7 @@ def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[di
         CASES: read_aggregate(lake, parts, "cases"),
     }
     for dataset, table in tables.items():
-        write_table(dataset, table, place(resolved.snapshot.folder, dataset))
+        write_table(dataset, table, dataset_folder(resolved.snapshot.folder, dataset))
     return {dataset.name: table.num_rows for dataset, table in tables.items()}, lambda_
 
 
@@ -82,20 +82,15 @@ def write_metrics(folder: Path, rules: Graph, session: "Callable[[], SparkSessio
 
     `session` gives a Spark session that has GraphFrames.
     """
-    tasks = read_table(TASKS, place(folder, TASKS))
-    edges = read_table(EDGES, place(folder, EDGES), columns=["src", "dst", "transitions"])
+    tasks = read_table(TASKS, dataset_folder(folder, TASKS))
+    edges = read_table(EDGES, dataset_folder(folder, EDGES), columns=["src", "dst", "transitions"])
     engine = graph_metrics.choose(edges.num_rows, rules, session)
     metrics = graph_metrics.task_metrics(tasks["task_id"], edges, rules, engine)
     of_task = metrics.take(pc.index_in(tasks["task_id"], metrics["task_id"]))
     for name in metrics.schema.names:
         tasks = tasks.set_column(tasks.schema.names.index(name), name, of_task[name])
-    write_table(TASKS, tasks, place(folder, TASKS))
+    write_table(TASKS, tasks, dataset_folder(folder, TASKS))
     return engine.name
-
-
-def place(folder: Path, dataset: Dataset) -> Path:
-    """Returns the folder of a dataset inside the folder of a snapshot."""
-    return folder / dataset.name.removeprefix("wkg/")
 
 
 def _tasks(

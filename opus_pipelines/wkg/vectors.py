@@ -5,15 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from opus_pipelines.core.ids import digest
 from opus_pipelines.core.schemas import EMBEDDINGS, IMPLEMENTATION_VECTORS, TASKS
+from opus_pipelines.embedding.case_texts import case_texts, request_text
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.embedding.passages import compose, passages, stretches, unit, words_of
-from opus_pipelines.lake.layout import read_table, write_table
-from opus_pipelines.wkg.tables import place
+from opus_pipelines.lake.layout import dataset_folder, read_table, write_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +28,7 @@ def write_task_vectors(folder: Path, encoder: TextEncoder, progress: Progress | 
     Returns the number of rows, and recall@10 against exact search.
     """
     tasks = read_table(
-        TASKS, place(folder, TASKS), columns=["task_id", "title", "description", "industries", "instructions"]
+        TASKS, dataset_folder(folder, TASKS), columns=["task_id", "title", "description", "industries", "instructions"]
     ).to_pylist()
     texts = [task_text(**{k: v for k, v in task.items() if k != "task_id"}) for task in tasks]
     vectors = _encoded(texts, encoder, progress)
@@ -39,7 +38,7 @@ def write_task_vectors(folder: Path, encoder: TextEncoder, progress: Progress | 
         "model": pa.array([encoder.name] * len(tasks), pa.string()),
         "vector": _column(vectors),
     }
-    write_table(EMBEDDINGS, pa.table(rows), place(folder, EMBEDDINGS))
+    write_table(EMBEDDINGS, pa.table(rows), dataset_folder(folder, EMBEDDINGS))
     index = VectorIndex.build(rows["task_id"], vectors)
     index.save(folder / "index")
     return {EMBEDDINGS.name: len(tasks), "recall_at_10": recall(index, vectors)}
@@ -53,7 +52,8 @@ def write_case_vectors(
     A case without any text has no row.
     """
     cases = [
-        (case, _request(title, description), context or "") for case, title, description, context in _texts(sources)
+        (case, request_text(title, description), context or "")
+        for case, title, description, context in case_texts(sources)
     ]
     vector_of = _vectors(
         sorted({(request, context) for _, request, context in cases if request or context.strip()}), encoder, progress
@@ -61,18 +61,8 @@ def write_case_vectors(
     found = [(case, vector_of[request, context]) for case, request, context in cases if (request, context) in vector_of]
     ids = pa.array([case for case, _ in found], pa.string())
     table = pa.table({"implementation_id": ids, "vector": _stacked([v for _, v in found], encoder)})
-    write_table(IMPLEMENTATION_VECTORS, table, place(folder, IMPLEMENTATION_VECTORS))
+    write_table(IMPLEMENTATION_VECTORS, table, dataset_folder(folder, IMPLEMENTATION_VECTORS))
     return {IMPLEMENTATION_VECTORS.name: len(found)}
-
-
-def case_passages(sources: Iterable[Path], max_tokens: int) -> set[str]:
-    """Returns every passage that the vectors of cases are made of."""
-    words = words_of(max_tokens)
-    found: set[str] = set()
-    for _, title, description, context in _texts(sources):
-        found.update(stretches(_request(title, description), words))
-        found.update(passages(context or "", words))
-    return found
 
 
 def task_text(
@@ -97,19 +87,6 @@ def recall(index: VectorIndex, vectors: "np.ndarray", k: int = 10) -> float:
         hits += sum(similarity >= exact[-1] - 1e-6 for _, similarity in found)
         total += len(exact)
     return float(hits / total) if total else 1.0
-
-
-def _texts(sources: Iterable[Path]) -> Iterable[tuple[str, str | None, str | None, str | None]]:
-    columns = ["implementation_id", "title", "description", "process_context"]
-    for folder in sources:
-        for file in sorted(folder.glob("*.parquet")):
-            for batch in pq.ParquetFile(file).iter_batches(batch_size=4_096, columns=columns):
-                yield from zip(*(batch[name].to_pylist() for name in columns), strict=True)
-
-
-def _request(title: str | None, description: str | None) -> str:
-    """Returns the request of a case as one text; it is empty when history has none."""
-    return ". ".join(part.strip() for part in (title, description) if part and part.strip())
 
 
 def _vectors(

@@ -9,9 +9,9 @@ import pytest
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import DATASETS, INTAKES, NEIGHBOURS, OPTIMIZED
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
-from opus_pipelines.generation.results.erasure import Result, not_forgotten, results_of
-from opus_pipelines.intakes.discover import discover
+from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.lake.layout import Lake, table_of, write_json, write_table
+from opus_pipelines.lifecycle.published import Result, results_of
 
 Z, BOLT = "Zephyrine Verzekeringen", "Bolt & Sons"
 
@@ -101,10 +101,10 @@ def test_nothing_is_made_for_a_forgotten_client_until_it_is_undone(
         f"yours, and not touched: {lake.root.parent / 'intakes' / Z / 'Claims'} still holds {Z}"
         in capsys.readouterr().err
     )
-    contracts = discover(lake.root.parent / "intakes")
-    assert [c.client for c in not_forgotten(lake, contracts)] == [BOLT]
+    intakes = lake.root.parent / "intakes"
+    assert [c.client for c in contracts_of(lake, intakes)] == [BOLT]
     assert forget(lake, "--undo") == 0
-    assert [c.client for c in not_forgotten(lake, contracts)] == [BOLT, Z]
+    assert [c.client for c in contracts_of(lake, intakes)] == [BOLT, Z]
     assert forget(lake, "--undo") == 1
 
 

@@ -24,7 +24,7 @@ from opus_pipelines.ingestion.plan import FilePlan
 from opus_pipelines.ingestion.read_file import read_file
 from opus_pipelines.intakes.documents.document import Document
 from opus_pipelines.intakes.documents.read import preprocess
-from opus_pipelines.lake.layout import table_of, write_table
+from opus_pipelines.lake.layout import dataset_folder, table_of, write_table
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase, TaskSequence, backend_of
 from opus_pipelines.wkg.checks import check_snapshot
 from opus_pipelines.wkg.graph import Task, WorkGraph
@@ -32,7 +32,6 @@ from opus_pipelines.wkg.graph_metrics import Local, choose, task_metrics
 from opus_pipelines.wkg.manifest import settings_that_matter
 from opus_pipelines.wkg.rebuild import require_passed
 from opus_pipelines.wkg.steiner_tree import SubWKG
-from opus_pipelines.wkg.tables import place
 from opus_pipelines.workflow.files import InputEntry, OutputEntry, TaskEntry, WorkflowFile
 from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
 from opus_pipelines.workflow.formats.export_formats import exported, format_of_suffix
@@ -175,7 +174,7 @@ def test_a_check_fails_a_publication(tmp_path: Path) -> None:
 
 def _checked(folder: Path, title: str) -> list[Any]:
     row = {"task_id": "t1", "title": title, "activity_kind": "step", "implementations": 1}
-    write_table(TASKS, table_of(TASKS, [row]), place(folder, TASKS))
+    write_table(TASKS, table_of(TASKS, [row]), dataset_folder(folder, TASKS))
     return [c for c in check_snapshot(folder, (TASKS,)) if c.passed or c.name == "every task has a title"]
 
 

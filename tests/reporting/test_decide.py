@@ -156,17 +156,17 @@ def test_an_edited_workflow_is_kept_as_the_person_wrote_it(
 
 def test_forgetting_the_client_takes_the_decisions(lake: Lake, tmp_path: Path) -> None:
     assert run(lake, "decide", "fa1", "reject")[0] == 0
-    from opus_pipelines.generation.results import erasure
+    from opus_pipelines.lifecycle import client_traces, erasure
 
-    assert CLIENT in erasure.clients_of(lake)
-    erasure.take_out(lake, CLIENT)
+    assert CLIENT in client_traces.clients_of(lake)
+    erasure.remove_results(lake, CLIENT)
     assert not lake.folder(DECISIONS, client_key=CLIENT).exists()
     assert decisions_of(lake, CLIENT, CONTRACT).all == ()
 
 
 def test_decisions_of_others_on_tasks_of_the_forgotten_client_alone_go_too(lake: Lake) -> None:
-    from opus_pipelines.generation.results import erasure
     from opus_pipelines.lake.search import Word
+    from opus_pipelines.lifecycle import erasure
 
     assert run(lake, "decide", "fa1", "reject")[0] == 0
     assert erasure.remove_decisions(lake, "Other", [Word("task", "t_nobody")]) == []

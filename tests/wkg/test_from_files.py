@@ -12,9 +12,8 @@ import pytest
 
 from opus_pipelines.core.schemas import EDGES, TASKS, Dataset
 from opus_pipelines.ingestion.ingest import read_history
-from opus_pipelines.lake.layout import Lake, read_table
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.wkg.checks import check_snapshot
-from opus_pipelines.wkg.tables import place
 
 pytestmark = pytest.mark.spark
 
@@ -33,7 +32,7 @@ def night(tmp_path: Path, lake: Lake, history: Any, rebuild: Any) -> Callable[..
         rebuild(lake, *state.sources, **settings)
         folder = lake.snapshot_folder(lake.current_snapshot() or "")
         assert [c for c in check_snapshot(folder) if not c.passed] == []
-        return {d: read_table(d, place(folder, d)).to_pylist() for d in (TASKS, EDGES)}
+        return {d: read_table(d, dataset_folder(folder, d)).to_pylist() for d in (TASKS, EDGES)}
 
     return run
 

@@ -7,17 +7,16 @@ import pyarrow as pa
 import pytest
 
 from opus_pipelines.core.schemas import ALIASES, CASES, EDGES, NEEDS, TASKS, VARIANTS, WAYS, Dataset
-from opus_pipelines.lake.layout import Lake, read_table
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.wkg.checks import check_snapshot
 from opus_pipelines.wkg.snapshot import Snapshot
-from opus_pipelines.wkg.tables import place
 
 pytestmark = pytest.mark.spark
 
 
 def rows(lake: Lake, dataset: Dataset) -> list[dict]:
     folder = lake.snapshot_folder(lake.current_snapshot())
-    return read_table(dataset, place(folder, dataset)).to_pylist()
+    return read_table(dataset, dataset_folder(folder, dataset)).to_pylist()
 
 
 def by_title(lake: Lake) -> dict[str, dict]:

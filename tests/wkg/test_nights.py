@@ -28,8 +28,7 @@ from opus_pipelines.core.schemas import (
 )
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.ingestion.ingest import read_history
-from opus_pipelines.lake.layout import Lake, read_table
-from opus_pipelines.wkg.tables import place
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from tests.rebuilding import Rebuilt, build_snapshot
 
 pytestmark = pytest.mark.spark
@@ -124,7 +123,7 @@ def _first_key(folder: Path) -> str:
 
 def tables(lake: Lake) -> dict[str, pa.Table]:
     folder = lake.snapshot_folder(lake.current_snapshot() or "")
-    return {dataset.name: read_table(dataset, place(folder, dataset)) for dataset in (*STRICT, *VECTORS)}
+    return {dataset.name: read_table(dataset, dataset_folder(folder, dataset)) for dataset in (*STRICT, *VECTORS)}
 
 
 def assert_same(one: Lake, two: Lake) -> None:
@@ -193,7 +192,7 @@ def _sources_whose_aliases_changed(world: World, build: Rebuilt) -> set[str]:
     old, new = (
         {
             (r["source"], r["industry"], r["task_key"]): r["task_id"]
-            for r in read_table(ALIASES, place(f, ALIASES)).to_pylist()
+            for r in read_table(ALIASES, dataset_folder(f, ALIASES)).to_pylist()
         }
         for f in (before, world.lake.snapshot_folder(build.snapshot_id))
     )

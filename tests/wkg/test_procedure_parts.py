@@ -8,9 +8,8 @@ import pyarrow as pa
 import pytest
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, PROCEDURE_VECTORS, PROCEDURES, TASKS
-from opus_pipelines.lake.layout import read_table, write_table
+from opus_pipelines.lake.layout import dataset_folder, read_table, write_table
 from opus_pipelines.wkg.procedure_parts import write_procedures
-from opus_pipelines.wkg.tables import place
 
 TEXT = (
     "* pay_invoice:\n- The invoice is approved by someone.\n\n* close_file:\n- Either of these:\n "
@@ -38,21 +37,21 @@ def folders(tmp_path: Path) -> Any:
     ]
     write_table(IMPLEMENTATIONS, pa.Table.from_pylist(rows, schema=IMPLEMENTATIONS.schema), tmp_path / "source")
     tasks = pa.Table.from_pylist([{"task_id": "t1", "title": "Pay Invoice"}], schema=TASKS.schema)
-    write_table(TASKS, tasks, place(tmp_path / "snapshot", TASKS))
+    write_table(TASKS, tasks, dataset_folder(tmp_path / "snapshot", TASKS))
     return tmp_path / "source", tmp_path / "snapshot"
 
 
 def test_a_text_is_kept_once_with_who_asked_for_which_part(folders: tuple[Path, ...]) -> None:
     source, snapshot = folders
     assert write_procedures([source], snapshot, Letters()) == {"wkg/procedures": 2, "wkg/procedure_vectors": 6}
-    pay, close = read_table(PROCEDURES, place(snapshot, PROCEDURES)).to_pylist()
+    pay, close = read_table(PROCEDURES, dataset_folder(snapshot, PROCEDURES)).to_pylist()
     assert (pay["head"], pay["implementations"], pay["requests"]) == (
         "pay_invoice",
         ["i1", "i3"],
         ["pay invoice", "please pay"],
     )
     assert (close["head"], close["implementations"], close["either"]) == ("close_file", ["i2"], [0])
-    texts = read_table(PROCEDURE_VECTORS, place(snapshot, PROCEDURE_VECTORS))["text"].to_pylist()
+    texts = read_table(PROCEDURE_VECTORS, dataset_folder(snapshot, PROCEDURE_VECTORS))["text"].to_pylist()
     assert texts == [
         "The file is empty of letters.",
         "The invoice is approved by someone.",
@@ -66,4 +65,4 @@ def test_a_text_is_kept_once_with_who_asked_for_which_part(folders: tuple[Path, 
 def test_history_without_procedures_leaves_empty_tables(folders: tuple[Path, ...], tmp_path: Path) -> None:
     _, snapshot = folders
     assert write_procedures([], snapshot, Letters()) == {"wkg/procedures": 0, "wkg/procedure_vectors": 0}
-    assert read_table(PROCEDURES, place(snapshot, PROCEDURES)).num_rows == 0
+    assert read_table(PROCEDURES, dataset_folder(snapshot, PROCEDURES)).num_rows == 0

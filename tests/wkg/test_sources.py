@@ -21,7 +21,7 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.estimates.histograms import BORDERS
 from opus_pipelines.estimates.unknown_figures import NO_INTERVAL
 from opus_pipelines.ingestion.ingest import HistoryState
-from opus_pipelines.lake.layout import Lake, read_json, read_table
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_json, read_table
 from opus_pipelines.task_matching.name_nodes import SourceNames
 from opus_pipelines.task_matching.resolve import Resolution
 from opus_pipelines.task_matching.source_names import count_names
@@ -31,7 +31,7 @@ from opus_pipelines.wkg.gamma import LambdaRule
 from opus_pipelines.wkg.rebuild import begin, publish
 from opus_pipelines.wkg.rebuild import resolve as resolve_history
 from opus_pipelines.wkg.rebuild_records import HistoryRead, RebuildContext, ResolvedHistory, StagedSnapshot
-from opus_pipelines.wkg.tables import place, write_tables
+from opus_pipelines.wkg.tables import write_tables
 from tests.estimates.bins import bin_of
 from tests.rebuilding import checked_snapshot, resolved_history
 from tests.task_matching.resolved import resolve
@@ -78,7 +78,7 @@ def tables_of(lake: Lake, parts: list[SourcePart], resolution: Resolution, folde
     write_tables(
         ResolvedHistory(none, snapshot, tuple(parts), resolution, rule), RebuildContext(Settings(), lake, lake)
     )
-    tables = {dataset.name: read_table(dataset, place(folder, dataset)) for dataset in STRICT}
+    tables = {dataset.name: read_table(dataset, dataset_folder(folder, dataset)) for dataset in STRICT}
     tables[TASKS.name] = tables[TASKS.name].drop_columns(["sources"])
     return tables
 
@@ -169,7 +169,7 @@ def test_nights_ids_lambda_and_retention(lake: Lake, history: Any, rebuild: Call
     night_2 = rebuild(lake, first, other, now=history.now + timedelta(days=40))
     assert night_2.mined == ["other"]
     assert titles(lake) == ids | {"PayOut": titles(lake)["PayOut"]}
-    aliases = read_table(ALIASES, place(lake.snapshot_folder(night_2.snapshot_id), ALIASES)).to_pylist()
+    aliases = read_table(ALIASES, dataset_folder(lake.snapshot_folder(night_2.snapshot_id), ALIASES)).to_pylist()
     assert {(a["source"], a["task_key"]): a["method"] for a in aliases if a["task_id"] == ids["Register"]} == {
         ("first", "Register"): "exact",
         ("other", "register"): "normalised",
@@ -197,7 +197,7 @@ def test_nights_ids_lambda_and_retention(lake: Lake, history: Any, rebuild: Call
 
 
 def titles(lake: Lake) -> dict[str, str]:
-    tasks = read_table(TASKS, place(lake.snapshot_folder(lake.current_snapshot() or ""), TASKS))
+    tasks = read_table(TASKS, dataset_folder(lake.snapshot_folder(lake.current_snapshot() or ""), TASKS))
     return dict(zip(tasks["title"].to_pylist(), tasks["task_id"].to_pylist(), strict=True))
 
 
@@ -225,14 +225,14 @@ def test_a_failed_check_publishes_nothing(lake: Lake, history: Any, spark: Any) 
         (EMBEDDINGS, "every task has a vector", lambda t: t.slice(1)),
     ]
     for dataset, name, spoil in corrupted:
-        file = place(folder, dataset) / "part-00000.parquet"
+        file = dataset_folder(folder, dataset) / "part-00000.parquet"
         good = file.read_bytes()
         pq.write_table(spoil(pq.ParquetFile(file).read()), file)
         assert name in {check.name for check in check_snapshot(folder) if not check.passed and check.blocking}
         file.write_bytes(good)
     # A figure that could not be told is NULL with its reason: a warning, and the snapshot is published.
     for dataset in (TASKS, WAYS):
-        file = place(folder, dataset) / "part-00000.parquet"
+        file = dataset_folder(folder, dataset) / "part-00000.parquet"
         table = with_column(pq.ParquetFile(file).read(), "p_reason", NO_INTERVAL)
         pq.write_table(with_column(with_column(table, "p_lower", None), "p_upper", None), file)
     failed = [check for check in check_snapshot(folder) if not check.passed]

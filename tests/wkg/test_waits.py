@@ -8,8 +8,7 @@ import pytest
 
 from opus_pipelines.core.schemas import CASES, EDGES, TASKS, WAITS, WAYS, Dataset
 from opus_pipelines.evaluation.duration_quantiles import LEVELS
-from opus_pipelines.lake.layout import Lake, read_table
-from opus_pipelines.wkg.tables import place
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 
 pytestmark = pytest.mark.spark
 
@@ -19,7 +18,7 @@ HOUR = 3_600_000.0
 def rows(lake: Lake, dataset: Dataset) -> list[dict[str, Any]]:
     snapshot = lake.current_snapshot()
     assert snapshot
-    return read_table(dataset, place(lake.snapshot_folder(snapshot), dataset)).to_pylist()
+    return read_table(dataset, dataset_folder(lake.snapshot_folder(snapshot), dataset)).to_pylist()
 
 
 def police(history: Any, days: float, actor: str, minutes: float | None = 10.0) -> dict[str, Any]:

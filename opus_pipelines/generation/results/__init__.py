@@ -1,1 +1,1 @@
-"""A contract's result as tables: rows, checks, staleness, retention and erasure."""
+"""A contract's result as tables: rows, checks, changes and staleness."""

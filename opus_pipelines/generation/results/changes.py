@@ -14,9 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from opus_pipelines.core.schemas import CASES, INTAKES, NEIGHBOURS, OPTIMIZED, RUNS, WORKFLOW_CHANGES, WORKFLOW_TASKS
-from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
-from opus_pipelines.wkg import changes as wkg_changes
-from opus_pipelines.wkg.tables import place
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, table_of, write_table
+from opus_pipelines.lifecycle import changes as wkg_changes
 
 CASES_NAMED = 20  # implementation ids that a row names; the count beside them is of all
 _COLUMNS = {
@@ -100,7 +99,8 @@ def _sources_of(lake: Lake, snapshots: tuple[str, str], ids: pa.ChunkedArray) ->
     """implementation_id and source of these cases, of the snapshots that are there."""
     columns = ["implementation_id", "source"]
     cases = [
-        read_table(CASES, place(lake.snapshot_folder(s), CASES), columns=columns) for s in dict.fromkeys(snapshots)
+        read_table(CASES, dataset_folder(lake.snapshot_folder(s), CASES), columns=columns)
+        for s in dict.fromkeys(snapshots)
     ]
     table = pa.concat_tables(cases)
     found = table.filter(pc.is_in(table["implementation_id"], ids.combine_chunks()))

@@ -20,9 +20,8 @@ from opus_pipelines.core.schemas import (
     Dataset,
 )
 from opus_pipelines.generation.contract import ContractResult, publish_contract, result_table
-from opus_pipelines.lake.layout import Lake, read_json, read_table, table_of, write_json, write_table
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_json, read_table, table_of, write_json, write_table
 from opus_pipelines.reporting.views import connect, run, write_views_sql
-from opus_pipelines.wkg.tables import place
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 CHECKED, UNCHECKED = ("Register", "Check", "Pay"), ("Register", "Pay")
@@ -34,7 +33,7 @@ def snapshot(lake: Lake, name: str, cases: dict[str, tuple[str, ...]]) -> None:
     hashes = [{"implementation_id": case, "content_hash": "".join(tasks)} for case, tasks in cases.items()]
     write_table(IMPLEMENTATIONS, table_of(IMPLEMENTATIONS, hashes), folder)
     rows = [{"implementation_id": case, "source": "claims log", "tasks": list(tasks)} for case, tasks in cases.items()]
-    write_table(CASES, table_of(CASES, rows), place(lake.snapshot_folder(name), CASES))
+    write_table(CASES, table_of(CASES, rows), dataset_folder(lake.snapshot_folder(name), CASES))
     source = {"source": "claims log", "content": name, "folder": folder.relative_to(lake.root).as_posix()}
     write_json(lake.snapshot_folder(name) / "manifest.json", {"inputs": {"sources": [source]}})
 

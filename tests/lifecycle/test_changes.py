@@ -10,9 +10,10 @@ import pytest
 from opus_pipelines.core.schemas import WKG_CHANGES
 from opus_pipelines.core.settings import Retention
 from opus_pipelines.lake.layout import Lake, read_json, read_table
+from opus_pipelines.lifecycle.changes import write_changes
+from opus_pipelines.lifecycle.retention import prune
+from opus_pipelines.lifecycle.rollback import roll_back
 from opus_pipelines.reporting.views import connect, run, write_views_sql
-from opus_pipelines.wkg.changes import write_changes
-from opus_pipelines.wkg.retention import prune, roll_back
 
 pytestmark = pytest.mark.spark
 

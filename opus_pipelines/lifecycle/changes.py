@@ -5,7 +5,6 @@ A pair of snapshots always gives the same rows. They are stored beside the snaps
 the same snapshot has another predecessor.
 """
 
-from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from opus_pipelines.core.schemas import CASES, EDGES, IMPLEMENTATIONS, NEEDS, TASKS, WKG_CHANGES
-from opus_pipelines.lake.layout import Lake, read_table, table_of, write_table
-from opus_pipelines.wkg.tables import place
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, table_of, write_table
 
 CASES_NAMED = 20  # implementation ids that a row names; the counts beside them are of all
 _COLUMNS = {
@@ -51,7 +49,7 @@ def changes(lake: Lake, before: str, after: str) -> pa.Table:
     """Returns the rows of wkg/changes from one published snapshot to another."""
     tables = {
         f"{side}_{dataset.name.removeprefix('wkg/')}": read_table(
-            dataset, place(lake.snapshot_folder(snapshot), dataset), columns=columns
+            dataset, dataset_folder(lake.snapshot_folder(snapshot), dataset), columns=columns
         )
         for side, snapshot in (("old", before), ("new", after))
         for dataset, columns in _COLUMNS.items()
@@ -92,18 +90,6 @@ def run_sql(name: str, tables: dict[str, pa.Table], **parameters: Any) -> pa.Tab
         return connection.sql(query, params=parameters or None).to_arrow_table()
 
 
-def prune_changes(lake: Lake, gone: Iterable[str], forget: bool = False) -> None:
-    """Removes the changes of removed snapshots; with `forget` also those from a removed to a kept one."""
-    names = set(gone)
-    for folder in sorted((lake.root / WKG_CHANGES.name).glob("snapshot=*")):
-        if folder.name.removeprefix("snapshot=") in names:
-            lake.remove(folder)
-            continue
-        for file in sorted(folder.glob("part-*.parquet")) if forget else ():
-            if file.stem.removeprefix("part-") in names:
-                file.unlink()
-
-
 def _content(sources: dict[str, dict[str, Any]], name: str) -> str | None:
     return sources[name]["content"] if name in sources else None
 
@@ -114,7 +100,7 @@ def _cases(lake: Lake, snapshot: str, folders: list[Path], sources: set[str]) ->
     The columns are source, implementation_id, the tasks in the snapshot, and the content_hash of the history behind it.
     """
     cases = read_table(
-        CASES, place(lake.snapshot_folder(snapshot), CASES), columns=["source", "implementation_id", "tasks"]
+        CASES, dataset_folder(lake.snapshot_folder(snapshot), CASES), columns=["source", "implementation_id", "tasks"]
     )
     cases = cases.filter(pc.is_in(cases["source"], pa.array(sorted(sources), pa.string())))
     hashes = read_table(IMPLEMENTATIONS, *folders, columns=["implementation_id", "content_hash"])

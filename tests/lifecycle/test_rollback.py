@@ -10,11 +10,11 @@ from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import Lake, read_json, write_json
+from opus_pipelines.lifecycle import rollback
+from opus_pipelines.lifecycle.published import stamp
 from opus_pipelines.reporting.status import report
 from opus_pipelines.reporting.views import connect, write_views_sql
 from opus_pipelines.wkg import rebuild as stages
-from opus_pipelines.wkg import retention
-from opus_pipelines.wkg.manifest import stamp
 from opus_pipelines.wkg.rebuild_records import HistoryRead
 from tests.rebuilding import checked_snapshot
 
@@ -42,27 +42,27 @@ def nights(lake: Lake) -> Lake:
 
 
 def test_the_choices_are_the_snapshots_newest_first(nights: Lake) -> None:
-    found = [(c.snapshot, c.counts["wkg/tasks"], c.is_current, c.contracts) for c in retention.choices(nights)]
+    found = [(c.snapshot, c.counts["wkg/tasks"], c.is_current, c.contracts) for c in rollback.choices(nights)]
     assert found == [("wb3", 3, True, ()), ("wa2", 2, False, ("Acme / Retail",)), ("wa1", 1, False, ())]
 
 
 def test_a_prefix_names_one_snapshot(nights: Lake) -> None:
-    assert retention.chosen(nights, "wb").snapshot == "wb3"
+    assert rollback.chosen(nights, "wb").snapshot == "wb3"
     with pytest.raises(LakeError, match=r"2 snapshots of .* begin with 'wa'; there is: wa2, wa1"):
-        retention.chosen(nights, "wa")
+        rollback.chosen(nights, "wa")
     with pytest.raises(LakeError, match=r"no snapshot of .* begins with 'x'; there is: wb3, wa2, wa1"):
-        retention.chosen(nights, "x")
+        rollback.chosen(nights, "x")
 
 
 def test_the_pointer_says_what_was_rolled_back_from(nights: Lake, history: Any) -> None:
-    assert retention.roll_back(nights, "wa2", history.now)[0] == "wb3"
+    assert rollback.roll_back(nights, "wa2", history.now)[0] == "wb3"
     pointer = {"snapshot": "wa2", "published_at": stamp(history.now), "rolled_back_from": ["wb3"], "before": "wb3"}
     assert read_json(nights.root / "wkg/current.json") == pointer
-    assert retention.stale(nights) == []
-    retention.roll_back(nights, "wa1", history.now)
+    assert rollback.stale(nights) == []
+    rollback.roll_back(nights, "wa1", history.now)
     assert (nights.current_snapshot(), nights.rolled_back_from()) == ("wa1", ["wa2", "wb3"])
-    assert retention.stale(nights) == ["Acme / Retail"]
-    retention.roll_back(nights, "wb3", history.now)
+    assert rollback.stale(nights) == ["Acme / Retail"]
+    rollback.roll_back(nights, "wb3", history.now)
     assert (nights.current_snapshot(), nights.rolled_back_from()) == ("wb3", ["wa1", "wa2"])
 
 
@@ -94,7 +94,7 @@ def test_a_folder_without_a_lake_stays_without(
 
 def test_status_shows_the_rollback(nights: Lake, history: Any) -> None:
     write_views_sql(nights)
-    retention.roll_back(nights, "wa2", history.now)
+    rollback.roll_back(nights, "wa2", history.now)
     title = next(iter(report(connect(nights), nights)))[0]
     assert "(rolled back from wb3: `opus rebuild --publish` publishes it again)" in title
 
@@ -104,7 +104,7 @@ def test_the_same_inputs_do_not_undo_a_rollback_and_new_ones_do(lake: Lake, hist
     first = history.write(lake, "log", history.claims()[:5])
     second = history.write(lake, "log", history.claims())
     old, new = (rebuild(lake, source).snapshot_id for source in (first, second))
-    retention.roll_back(lake, old, history.now)
+    rollback.roll_back(lake, old, history.now)
     night = rebuild(lake, second, now=history.now + timedelta(days=1))
     held = night.snapshot
     assert (held.snapshot_id, held.is_held, held.is_new, held.is_current) == (new, True, False, True)
@@ -121,6 +121,6 @@ def test_the_same_inputs_do_not_undo_a_rollback_and_new_ones_do(lake: Lake, hist
     checked = checked_snapshot(resolved, context, nothing, nothing)
     stages.publish(checked, context, history.now + timedelta(days=2))
     assert (lake.current_snapshot(), lake.rolled_back_from()) == (new, [])
-    retention.roll_back(lake, old, history.now)
+    rollback.roll_back(lake, old, history.now)
     third = rebuild(lake, history.write(lake, "log", history.claims()[:7]))
     assert (lake.current_snapshot(), lake.rolled_back_from()) == (third.snapshot_id, [])

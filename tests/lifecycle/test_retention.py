@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.schemas import DATASETS, IMPLEMENTATIONS, OPTIMIZED, REJECTS, RUNS, SOURCES
 from opus_pipelines.core.settings import Retention
-from opus_pipelines.generation.results.retention import expired_results, prune_results
 from opus_pipelines.lake.layout import Lake, table_of, write_json, write_table
-from opus_pipelines.wkg.retention import expired, manifests_of, named_snapshots, prune
+from opus_pipelines.lifecycle.published import manifests_of
+from opus_pipelines.lifecycle.retention import expired, expired_results, named_snapshots, prune, prune_results
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 CLIENT = "A/B"

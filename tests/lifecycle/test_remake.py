@@ -15,7 +15,8 @@ from opus_pipelines.core.schemas import EMBEDDINGS, SOURCES, TASKS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import adopt_vectors
 from opus_pipelines.lake.layout import PART, Lake, table_of, write_json, write_table
-from opus_pipelines.wkg import rebuild, remake
+from opus_pipelines.lifecycle import remake
+from opus_pipelines.wkg import rebuild
 from opus_pipelines.wkg.rebuild_records import HistoryRead
 from tests.rebuilding import checked_snapshot
 

@@ -6,10 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from opus_pipelines.core.schemas import TASKS
-from opus_pipelines.lake.layout import read_table
-from opus_pipelines.wkg.erasure import clients_of, find, take_out, words_of
-from opus_pipelines.wkg.retention import manifests_of
-from opus_pipelines.wkg.tables import place
+from opus_pipelines.lake.layout import dataset_folder, read_table
+from opus_pipelines.lifecycle.client_traces import clients_of, find, words_of
+from opus_pipelines.lifecycle.erasure import remove_history
+from opus_pipelines.lifecycle.published import manifests_of
 
 pytestmark = pytest.mark.spark
 
@@ -34,7 +34,7 @@ def test_a_client_is_found_and_taken_out(lake: Any, history: Any, rebuild: Any) 
     assert not any(text.startswith(("B", "Register")) for _, text in words)
 
     second = rebuild(lake, history.write(lake, "both", b), other).snapshot_id
-    assert dict(take_out(lake, traces))["identities of tasks"] == 2  # its name, and the key in its source
+    assert dict(remove_history(lake, traces))["identities of tasks"] == 2  # its name, and the key in its source
     assert list(manifests_of(lake)) == [second]
     assert find(lake, "Zephyrine").ids == set()
     assert not both.folder.exists()
@@ -51,9 +51,9 @@ def test_of_a_lake_that_held_nobody_else_an_empty_snapshot_stays(lake: Any, hist
     rebuild(lake, own)
     traces = find(lake, "Zephyrine", own=["own"])
     empty = rebuild(lake).snapshot_id
-    take_out(lake, traces)
+    remove_history(lake, traces)
     assert list(manifests_of(lake)) == [empty]
-    assert read_table(TASKS, place(lake.snapshot_folder(empty), TASKS)).num_rows == 0
+    assert read_table(TASKS, dataset_folder(lake.snapshot_folder(empty), TASKS)).num_rows == 0
     assert (
         not (lake.root / "history" / "implementations").exists()
         or list((lake.root / "history" / "implementations").glob("*/*")) == []
