@@ -1,12 +1,12 @@
 """The two jobs of a chunk of a contract's intakes: read their documents, and, when the passages are encoded, work on
 them.
 
-Each intake is read and worked on by a child that may be killed; what became of it is a row either way.
+Each intake is read and worked on in a sandbox; its outcome is a row also where the sandbox ended it.
 """
 
 import pickle
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -37,31 +37,31 @@ from opus_pipelines.requirements.encode import passages_of
 from opus_pipelines.retrieval.requested_steps import texts_to_encode
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
+from opus_pipelines.workers.jobs import Report
 from opus_pipelines.workers.sandbox import LostWorker, Sandbox
 
-Tell = Callable[[str], None]
 Elements = tuple[Element, ...]
 
 
 @dataclass(frozen=True)
 class GenerationSetup:
-    """What a server must know to work on any contract: the lake, one snapshot of it, the settings."""
+    """What a worker process must know to work on any contract: the lake, one snapshot of it, the settings."""
 
     lake: Path
     snapshot: str
     settings: Settings
 
     @contextmanager
-    def bench(self) -> Iterator["WorkerState"]:
-        """Where chunks are worked on."""
-        bench = WorkerState(self)
+    def open(self) -> Iterator["WorkerState"]:
+        """Opens the state that the chunks of a worker process share."""
+        state = WorkerState(self)
         limits = self.settings.generation.seconds_per_intake, self.settings.generation.memory_mb_per_intake
-        with Sandbox(bench.read, *limits) as bench.reading, Sandbox(bench.work, *limits) as bench.working:
-            yield bench
+        with Sandbox(state.read, *limits) as state.reading, Sandbox(state.work, *limits) as state.working:
+            yield state
 
 
 class WorkerState:
-    """One server's index of the snapshot, loaded when the first chunk needs it, and its two killable children."""
+    """A worker process's index of the snapshot, loaded when the first chunk needs it, and its two sandboxes."""
 
     reading: Sandbox[tuple[ContractFolder, Path | None], tuple[Intake | None, Elements, list[str]]]
     working: Sandbox[tuple[Intake, ContractTerms, Path, Path], tuple[IntakeOutcome, int, float]]
@@ -154,13 +154,13 @@ class ReadChunk:
     folders: tuple[Path, ...]
     into: Path
 
-    def done_at(self, bench: WorkerState, tell: Tell) -> list[str]:
+    def run(self, state: WorkerState, report: Report) -> list[str]:
         """The distinct passages of these intakes. Raises OpusError where the contract's own documents cannot
         be read.
         """
-        bench.index.procedures.load()  # here, so that children share it
+        state.index.procedures.load()  # here, so that children share it
         try:
-            inherited = bench.inherited(self.contract)
+            inherited = state.inherited(self.contract)
         except LostWorker as lost:
             raise InputError(f"{self.contract.documents}: {lost}") from None
         found: list[tuple[str, Intake | IntakeOutcome]] = []
@@ -168,7 +168,7 @@ class ReadChunk:
         for folder in self.folders:
             name = shown_name(folder.name)
             try:
-                intake, _, own = bench.reading.do((self.contract, folder))
+                intake, _, own = state.reading.do((self.contract, folder))
             except LostWorker as lost:
                 found.append((name, unread_outcome(self.contract.intake_id(folder), name, str(lost))))
                 continue
@@ -212,9 +212,9 @@ class WorkChunk:
     count_from: int
     count_of: int
 
-    def done_at(self, bench: WorkerState, tell: Tell) -> ChunkResult:
+    def run(self, state: WorkerState, report: Report) -> ChunkResult:
         """The rows' numbers, and who failed or was refused."""
-        settings = bench.setup.settings
+        settings = state.setup.settings
         contract = self.contract
         terms = ContractTerms(
             prices(settings, contract.settings, contract.folder),
@@ -222,7 +222,7 @@ class WorkChunk:
             contract.decisions,
             contract.settings.calendar,
         )
-        bench.index.load_similar(
+        state.index.load_similar(
             self.contract.settings.industry
         )  # and all else is loaded: here, so that children share it
         worked = ChunkResult()
@@ -232,13 +232,13 @@ class WorkChunk:
             found: list[tuple[str, Intake | IntakeOutcome]] = pickle.load(file)
         for number, (name, intake) in enumerate(found, start=self.count_from):
             outcome = (
-                intake if isinstance(intake, IntakeOutcome) else self._work(bench, intake, inherited, terms, worked)
+                intake if isinstance(intake, IntakeOutcome) else self._work(state, intake, inherited, terms, worked)
             )
             for dataset, row in outcome.rows:
                 rows[dataset].append(row)
             if outcome.status != "generated":
                 worked.lines.append((outcome.status, name, outcome.summary.split(": ", 1)[1]))
-            tell(
+            report(
                 f"{self.contract.client} / {self.contract.contract}: intake {number} of {self.count_of}, "
                 f"{name}: {outcome.summary}"
             )
@@ -247,10 +247,10 @@ class WorkChunk:
         return worked
 
     def _work(
-        self, bench: WorkerState, intake: Intake, inherited: Elements, terms: ContractTerms, worked: ChunkResult
+        self, state: WorkerState, intake: Intake, inherited: Elements, terms: ContractTerms, worked: ChunkResult
     ) -> IntakeOutcome:
         try:
-            outcome, missed, memory_mb = bench.working.do((intake, terms, self.read, self.vectors))
+            outcome, missed, memory_mb = state.working.do((intake, terms, self.read, self.vectors))
         except LostWorker as lost:
             return failed_outcome(with_inherited(intake, inherited), str(lost))
         worked.texts_missed += missed

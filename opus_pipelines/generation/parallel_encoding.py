@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from opus_pipelines.core.settings import Encoder as EncoderSettings
 from opus_pipelines.embedding.encoder import TextEncoder, encoder_of
+from opus_pipelines.workers.jobs import Report
 from opus_pipelines.workers.spark_executor import on_spark
 
 if TYPE_CHECKING:
@@ -21,12 +22,12 @@ TEXTS_A_JOB = 512
 
 @dataclass(frozen=True)
 class EncodingSetup:
-    """The encoder that a server loads, once."""
+    """The encoder that a worker process loads, once."""
 
     settings: EncoderSettings
 
     @contextmanager
-    def bench(self) -> Iterator[TextEncoder]:
+    def open(self) -> Iterator[TextEncoder]:
         """The encoder."""
         yield encoder_of(self.settings)
 
@@ -38,7 +39,7 @@ class Encoding:
     texts: tuple[str, ...]
     into: Path
 
-    def done_at(self, encoder: TextEncoder, _tell: Callable[[str], None]) -> None:
+    def run(self, encoder: TextEncoder, _report: Report) -> None:
         """Write the vectors."""
         import numpy as np
 

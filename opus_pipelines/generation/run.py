@@ -1,8 +1,8 @@
 """A run over contracts, few intakes or many: what they share is loaded once, each contract's result is staged by
 itself.
 
-Below `MANY` intakes one server does the chunks of a contract; from there on Spark does them, a server in each of its
-workers.
+Below `MANY` intakes one worker process does the chunks of a contract; from there on Spark does them, with one such
+process for each of its Python workers.
 """
 
 import shutil
@@ -51,13 +51,13 @@ class BulkRun:
         self.snapshot, self.settings, self.encoder = setup.snapshot, setup.settings, encoder
         self._session, self._progress = session, progress
         self._setup, self._many = setup, many
-        self._server = Worker(self._setup, progress)
+        self._worker = Worker(self._setup, progress)
 
     def __enter__(self) -> "BulkRun":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.end()
+        self._worker.end()
 
     def generate(
         self, contract: ContractFolder, folder: Path, run_id: str, now: datetime, attempt: int = 1
@@ -145,8 +145,8 @@ class BulkRun:
     def _do(self, contract: ContractFolder, jobs: Sequence[Any], folder: Path, what: str) -> list[Any]:
         of = len(contract.intakes)
         if of < self._many:
-            return [self._server.do(job) for job in jobs]
-        self._server.end()  # its memory is for Spark's
+            return [self._worker.do(job) for job in jobs]
+        self._worker.end()  # its memory is for Spark's
         ticker = Ticker(f"{contract.client} / {contract.contract}: {what}", self._progress)
         return on_spark(self._session(), self._setup, jobs, folder, lambda done: ticker(min(done * CHUNK, of), of))
 

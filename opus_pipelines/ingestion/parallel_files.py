@@ -11,9 +11,12 @@ from pathlib import Path
 
 from opus_pipelines.event_logs.assembler import OtherFiles
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
-from opus_pipelines.ingestion.file_workers import Answer, Job, Workers
+from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
 from opus_pipelines.ingestion.read_file import FileResult, Progress, read_file
+from opus_pipelines.workers.jobs import Report
+from opus_pipelines.workers.pool import WorkerPool
+from opus_pipelines.workers.sandbox import LostWorker
 
 _UNPACKED = 15  # estimated ratio of the unpacked size of a log to its compressed size
 
@@ -31,6 +34,47 @@ class ParallelReading:
     total_bytes: int = 48 << 20
 
 
+class NoSetup:
+    """Worker processes that read files need no setup: a job holds all that it depends on."""
+
+    def open(self) -> AbstractContextManager[None]:
+        """Returns a context without a state."""
+        return nullcontext()
+
+
+@dataclass
+class FileReadJob:
+    """One file to read as if it were the first of its source. Its rows are written to `folder`."""
+
+    source: str
+    settings: SourceSettings
+    file: FilePlan
+    forgotten: Forgotten
+    folder: Path
+
+    def run(self, _state: None, report: Report) -> "FileRead":
+        """Reads the file in a worker process."""
+        other_files = OtherFiles(forgotten=self.forgotten)
+        result = read_file(self.source, self.settings, self.file, other_files, self.folder, report)
+        for spool in (result.implementations, result.rejects):
+            if spool is not None:
+                spool.finish(to_disk=True)
+        result.asked -= result.case_ids
+        return FileRead(result, other_files.names, other_files.left_out)
+
+    def __repr__(self) -> str:
+        return f"{self.source}/{self.file.path}"
+
+
+@dataclass
+class FileRead:
+    """The result of a job, and the state that the reading of later files of the source depends on."""
+
+    result: FileResult
+    names: dict[str, str]
+    left_out: set[str]
+
+
 class FileReadPool:
     """Reads each file of the sources once. Rows are stored in `folder`."""
 
@@ -44,7 +88,7 @@ class FileReadPool:
     ) -> None:
         self._forgotten, self._folder, self._progress = forgotten, folder, progress
         jobs = {
-            (plan.name, file.path): Job(plan.name, plan.settings, file, forgotten, folder)
+            (plan.name, file.path): FileReadJob(plan.name, plan.settings, file, forgotten, folder)
             for plan in plans
             if plan.settings is not None
             for file in plan.files
@@ -53,7 +97,7 @@ class FileReadPool:
         count = parallel.processes or len(os.sched_getaffinity(0))
         total_bytes = sum(unpacked_bytes(job.file) for job in jobs.values())
         pays = count > 1 and len(jobs) > 1 and total_bytes >= parallel.total_bytes
-        self._workers = Workers(count, jobs, progress) if pays else None
+        self._workers = WorkerPool(NoSetup(), jobs, count, progress) if pays else None
 
     def running(self) -> AbstractContextManager[object]:
         """Runs the worker processes while the files are read."""
@@ -77,7 +121,12 @@ class FileReadPool:
         """
         key = (plan.name, file.path)
         if self._workers is not None and key in self._workers:
-            answer = self._workers.answer(key)
+            try:
+                answer: FileRead = self._workers.result(key)
+            except LostWorker as lost:
+                return FileResult(
+                    reason=f"{lost}; it was tried twice, and is tried again by the next rebuild", lost=True
+                )
             if _is_independent(answer, other_files):
                 other_files.names |= answer.names
                 other_files.left_out |= answer.left_out
@@ -86,7 +135,7 @@ class FileReadPool:
         return self.again(plan, file, other_files)
 
 
-def _is_independent(answer: Answer, other_files: OtherFiles) -> bool:
+def _is_independent(answer: FileRead, other_files: OtherFiles) -> bool:
     """Tells whether the file would have given the same result if it had been read after those before it."""
     return all(other_files.names.get(key, name) == name for key, name in answer.names.items())
 

@@ -1,4 +1,5 @@
-"""Runs work in other processes: a sandbox for one item that may hang, a worker process, and Spark executors.
+"""Runs work in other processes: a sandbox for one item that may hang, worker processes, and Spark executors.
 
-In: a setup and jobs. Out: answers, or `LostWorker` with the reason. Door: `workers.worker.Worker`.
+In: a setup and jobs. Out: answers, or `LostWorker` with the reason. Doors: `workers.jobs` (what a setup and a job are),
+`workers.worker.Worker`, `workers.pool.WorkerPool` and `workers.spark_executor.on_spark`.
 """

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from opus_pipelines.core.errors import OpusError
+from opus_pipelines.workers.jobs import Job, Setup
 from opus_pipelines.workers.worker import Worker
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _POLL_SECONDS = 1.0
 
 
 def on_spark(
-    session: "SparkSession", setup: Any, jobs: Sequence[Any], folder: Path, progress: Callable[[int], None]
+    session: "SparkSession", setup: Setup, jobs: Sequence[Job], folder: Path, progress: Callable[[int], None]
 ) -> list[Any]:
     """Runs the jobs on Spark and returns their answers in order.
 

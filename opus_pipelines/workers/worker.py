@@ -4,13 +4,18 @@ import contextlib
 import os
 import pickle
 import subprocess
-from collections.abc import Callable
-from multiprocessing.connection import Connection
+import sys
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
 from typing import Any
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.workers.processes import Process, started
+from opus_pipelines.workers.jobs import Job, Report, Setup
 
+Process = subprocess.Popen[bytes]
+Answer = tuple[bool, Any]  # whether the job succeeded, and its result, or the reason why it did not
+_MAIN = "opus_pipelines.workers.worker_main"
+_SOURCE_ROOT = str(Path(__file__).resolve().parents[2])  # the folder that holds `opus_pipelines`
 _EXIT_SECONDS = 10.0
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -18,13 +23,14 @@ _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM
 class Worker:
     """Runs jobs one after the other in `python -m opus_pipelines.workers.worker_main`, which ends with this context.
 
-    `setup` is sent first; `progress` receives the lines that a job reports while it runs. A job that fails raises
+    `setup` is sent first; `report` receives the lines that a job reports while it runs. A job that fails raises
     OpusError with the reason. So does a job whose process ended; the next job then starts another process.
     """
 
-    def __init__(self, setup: Any, progress: Callable[[str], None] = lambda line: None) -> None:
-        self.setup, self._progress = setup, progress
+    def __init__(self, setup: Setup, report: Report = lambda line: None) -> None:
+        self.setup, self._report = setup, report
         self._running: tuple[Process, Connection] | None = None
+        self._job: Job | None = None
 
     def __enter__(self) -> "Worker":
         return self
@@ -32,22 +38,40 @@ class Worker:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def do(self, job: Any) -> Any:
-        """Runs one job and returns its answer. Raises OpusError where the job fails or its process ends."""
-        process, connection = self._running = self._running or self._started()
-        try:
-            connection.send_bytes(pickle.dumps(job))
-            while isinstance(answer := connection.recv(), str):
-                self._progress(answer)
-        except (EOFError, OSError):
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_EXIT_SECONDS)  # the pipe closes a moment before the exit code is known
-            self.end()
-            raise OpusError(f"the process that worked on {job} {_how_it_ended(process.returncode)}") from None
+    def do(self, job: Job) -> Any:
+        """Runs one job and returns its result. Raises OpusError where the job fails or its process ends."""
+        self.send(job)
+        while (answer := self.receive()) is None:
+            pass
         succeeded, result = answer
         if not succeeded:
             raise OpusError(result)
         return result
+
+    def send(self, job: Job) -> Connection:
+        """Starts a job; starts the process where there is none. Returns the connection on which its messages come."""
+        _, connection = self._running = self._running or self._started()
+        self._job = job
+        with contextlib.suppress(OSError):  # where the process has ended, `receive` finds that
+            connection.send_bytes(pickle.dumps(job))
+        return connection
+
+    def receive(self) -> Answer | None:
+        """Waits for the next message of the job: reports a line and returns None, or returns the answer."""
+        assert self._running is not None
+        process, connection = self._running
+        try:
+            message = connection.recv()
+        except (EOFError, OSError):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_EXIT_SECONDS)  # the pipe closes a moment before the exit code is known
+            self.end()
+            return False, f"the process that worked on {self._job!r} {_how_it_ended(process.returncode)}"
+        if isinstance(message, str):
+            self._report(message)
+            return None
+        succeeded, result = message
+        return succeeded, result
 
     def end(self) -> None:
         """Ends the process, if there is one; its unfinished work is lost."""
@@ -59,7 +83,17 @@ class Worker:
             process.wait()
 
     def _started(self) -> tuple[Process, Connection]:
-        ours, process = started("opus_pipelines.workers.worker_main", str(os.getpid()), environment=_ONE_THREAD)
+        """Starts the process, which has the other end of a pipe. The pipe closes when the process ends."""
+        ours, theirs = Pipe()
+        paths = os.pathsep.join(filter(None, (_SOURCE_ROOT, os.environ.get("PYTHONPATH"))))
+        process = subprocess.Popen(
+            [sys.executable, "-m", _MAIN, str(theirs.fileno()), str(os.getpid())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": paths},
+        )
+        theirs.close()
         ours.send_bytes(pickle.dumps(self.setup))
         return process, ours
 

@@ -6,11 +6,11 @@ It has one thread, and it ends when its parent ends.
 import pickle
 import signal
 import sys
-from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
 from opus_pipelines.core.errors import OpusError
+from opus_pipelines.workers.jobs import Job, Report, Setup
 from opus_pipelines.workers.sandbox import die_with
 
 
@@ -20,16 +20,17 @@ def main() -> None:
     die_with(int(sys.argv[2]))
     connection = Connection(int(sys.argv[1]))
     try:
-        with pickle.loads(connection.recv_bytes()).bench() as bench:
+        setup: Setup = pickle.loads(connection.recv_bytes())
+        with setup.open() as state:
             while True:
-                connection.send(_answer(bench, pickle.loads(connection.recv_bytes()), connection.send))
+                connection.send(_answer(pickle.loads(connection.recv_bytes()), state, connection.send))
     except EOFError:
         return
 
 
-def _answer(bench: Any, job: Any, tell: Callable[[str], None]) -> tuple[bool, Any]:
+def _answer(job: Job, state: Any, report: Report) -> tuple[bool, Any]:
     try:
-        return True, job.done_at(bench, tell)
+        return True, job.run(state, report)
     except OpusError as error:
         return False, str(error)
     except Exception as error:  # the run that sent the job reports what failed

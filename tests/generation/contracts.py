@@ -26,7 +26,7 @@ from opus_pipelines.workers.sandbox import Sandbox
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
 
-class RecordingBench(WorkerState):
+class RecordingState(WorkerState):
     """Writes down each intake and what was generated for it before the rows go back."""
 
     def passed_on(self, intake: Intake, outcome: IntakeOutcome) -> IntakeOutcome:
@@ -43,11 +43,11 @@ class RecordingSetup(GenerationSetup):
     records: Path
 
     @contextmanager
-    def bench(self) -> Iterator[RecordingBench]:
-        bench = RecordingBench(self)
+    def open(self) -> Iterator[RecordingState]:
+        state = RecordingState(self)
         limits = self.settings.generation.seconds_per_intake, self.settings.generation.memory_mb_per_intake
-        with Sandbox(bench.read, *limits) as bench.reading, Sandbox(bench.work, *limits) as bench.working:
-            yield bench
+        with Sandbox(state.read, *limits) as state.reading, Sandbox(state.work, *limits) as state.working:
+            yield state
 
 
 @dataclass

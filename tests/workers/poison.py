@@ -21,7 +21,7 @@ REASONS = {
 }
 
 
-class PoisonedBench(WorkerState):
+class PoisonedState(WorkerState):
     """Reads and works like any other, but for what is poisonous."""
 
     def read(self, item: Any) -> Any:
@@ -49,10 +49,10 @@ class PoisonedSetup(GenerationSetup):
     """Small limits, so that nobody waits for them."""
 
     @contextmanager
-    def bench(self) -> Iterator[PoisonedBench]:
-        bench = PoisonedBench(self)
-        with Sandbox(bench.read, 60.0, 1024) as bench.reading, Sandbox(bench.work, 5.0, 256) as bench.working:
-            yield bench
+    def open(self) -> Iterator[PoisonedState]:
+        state = PoisonedState(self)
+        with Sandbox(state.read, 60.0, 1024) as state.reading, Sandbox(state.work, 5.0, 256) as state.working:
+            yield state
 
 
 def gone(process: str) -> bool:

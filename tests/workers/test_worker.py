@@ -1,5 +1,6 @@
 """The process that does a run's jobs ends with the run, however the run ends."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -31,22 +32,22 @@ def work(item):
 @dataclass
 class Setup:
     @contextmanager
-    def bench(self):
+    def open(self):
         with Sandbox(work, 600.0, 256) as sandbox:
             yield sandbox
 
 @dataclass
 class Hanging:
     told: str
-    def done_at(self, bench, tell):
-        tell("begun")
-        bench.do(self.told)
+    def run(self, state, report):
+        report("begun")
+        state.do(self.told)
 
 @dataclass
 class Saying:
     text: str
-    def done_at(self, bench, tell):
-        tell("begun")
+    def run(self, state, report):
+        report("begun")
         if self.text == "wrong":
             raise InputError("contract.toml: no such price")
         if self.text == "dies":
@@ -69,7 +70,7 @@ with Worker(Setup(), lambda line: print(line, flush=True)) as server:
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     (tmp_path / "workplace.py").write_text(WORKPLACE)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     import workplace
 
     yield workplace
@@ -119,11 +120,11 @@ class ThisFolder:
     """A setup that stands in this test module, which no installed distribution holds."""
 
     @contextmanager
-    def bench(self) -> Iterator[Path]:
+    def open(self) -> Iterator[Path]:
         yield Path.cwd()
 
 
 @dataclass
 class FolderOfWorker:
-    def done_at(self, folder: Path, _tell: Callable[[str], None]) -> str:
+    def run(self, folder: Path, _report: Callable[[str], None]) -> str:
         return str(folder)

@@ -51,28 +51,28 @@ def propose_settings(name: str, files: Sequence[Path], stated: Stated) -> Iterat
     The proposal is valid as long as the context lasts. Raises InputError if the files cannot be read.
     """
     kinds = [_kind(file) for file in files]
-    with trial_lake(name, files, stated.rates) as bench:
+    with trial_lake(name, files, stated.rates) as trials:
         sample = read_sample(files[0], kinds[0]) if kinds[0] in TABLES else None
         draft = _for_all(_first_draft(files, kinds, sample, stated), files, kinds, sample)
-        trial = bench.read(source_text(draft))
+        trial = trials.read(source_text(draft))
         if any(code == "no_timezone" for code, _ in trial.rejects):
             zone = stated.timezone or ASSUMED_ZONE
             draft = _with_zone(draft, zone, None, stated)
-            trial = bench.read(source_text(draft))
+            trial = trials.read(source_text(draft))
         if trial.folder is None:
             raise InputError(
                 "\n".join(trial.failed) or f"{files[0]}: no case can be read of it: {_first_reject(trial)}"
             )
         second = _second_draft(draft, files, kinds[0], trial)
         if source_text(second) != source_text(draft):
-            draft, trial = second, bench.read(source_text(second))
+            draft, trial = second, trials.read(source_text(second))
         findings = findings_of(trial)
         kinds_found = classify_source(trial.evidence, trial.whole)
         special = {name: kind for name, kind in kinds_found.items() if kind.kind != "step"}
         draft = replace(draft, kinds=special, candidates=tuple(outcome_candidates(findings, kinds_found, trial)))
         toml = source_text(draft)
-        (bench.source / "source.toml").write_text(toml, "utf-8")
-        yield Proposal(draft, toml, trial, findings, bench.source, sample)
+        (trials.source / "source.toml").write_text(toml, "utf-8")
+        yield Proposal(draft, toml, trial, findings, trials.source, sample)
 
 
 def _kind(file: Path) -> str:
