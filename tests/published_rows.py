@@ -33,7 +33,7 @@ OF_SNAPSHOT = {
     "resolution": (schemas.ALIASES,),
     "wkg": (
         schemas.TASKS,
-        schemas.WAYS,
+        schemas.TASK_IMPLEMENTATIONS,
         schemas.EDGES,
         schemas.WAITS,
         schemas.NEEDS,

@@ -13,7 +13,7 @@ import pytest
 import rustworkx as rx
 
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.core.schemas import EDGES, OPTIMIZED, WAYS, WORKFLOW_TASKS
+from opus_pipelines.core.schemas import EDGES, OPTIMIZED, TASK_IMPLEMENTATIONS, WORKFLOW_TASKS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import TextEncoder
@@ -251,7 +251,9 @@ def test_mined_ways_agree_with_the_truth(lake: Any, truth: Any, knowledge: Any) 
     made it.
     """
     compared = 0
-    for row in read_table(WAYS, lake.snapshot_folder(knowledge.snapshot.id) / "task_implementations").to_pylist():
+    for row in read_table(
+        TASK_IMPLEMENTATIONS, lake.snapshot_folder(knowledge.snapshot.id) / "task_implementations"
+    ).to_pylist():
         task = knowledge.graph.tasks[row["task_id"]]
         industry = task.industries[0]
         known = next(

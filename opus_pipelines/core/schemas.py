@@ -29,10 +29,10 @@ from opus_pipelines.core.tables.wkg import (
     NEEDS,
     PROCEDURE_VECTORS,
     PROCEDURES,
+    TASK_IMPLEMENTATIONS,
     TASKS,
     VARIANTS,
     WAITS,
-    WAYS,
     WKG_CHANGES,
 )
 from opus_pipelines.core.tables.workflows import (
@@ -74,9 +74,9 @@ __all__ = [
     "SUBGRAPH_TASKS",
     "TASKS",
     "TASK_IMPLEMENTATION",
+    "TASK_IMPLEMENTATIONS",
     "VARIANTS",
     "WAITS",
-    "WAYS",
     "WFG_EDGES",
     "WFG_NODES",
     "WKG_CHANGES",

@@ -14,12 +14,12 @@ TIME = pa.timestamp("us", tz="UTC")
 TEXT = pa.string()
 BINNED = ("duration", "wait", "cost")  # measures whose quantiles are asked for
 
-_WAY = [("task_id", TEXT), ("actor_kind", TEXT), ("model", TEXT), ("actor_group", TEXT)]
-WAYS = pa.schema(
+_MODE = [("task_id", TEXT), ("actor_kind", TEXT), ("model", TEXT), ("actor_group", TEXT)]
+EXECUTION_MODES = pa.schema(
     [
         ("industry", TEXT),
         ("client", TEXT),
-        *_WAY,
+        *_MODE,
         ("implementations", COUNT),
         ("first_seen", TIME),
         ("last_seen", TIME),
@@ -32,7 +32,7 @@ WAYS = pa.schema(
 )
 HISTOGRAMS = pa.schema(
     [
-        *_WAY,
+        *_MODE,
         ("measure", TEXT),
         ("bin", pa.int32()),
         ("count", COUNT),
@@ -78,9 +78,9 @@ VARIANTS = pa.schema(
         ("successes", COUNT),
     ]
 )
-TEXTS = pa.schema([*_WAY, ("field", TEXT), ("value", TEXT), ("count", COUNT)])
+TEXTS = pa.schema([*_MODE, ("field", TEXT), ("value", TEXT), ("count", COUNT)])
 AGGREGATES = {
-    "ways": WAYS,
+    "ways": EXECUTION_MODES,
     "histograms": HISTOGRAMS,
     "edges": EDGES,
     "waits": WAITS,

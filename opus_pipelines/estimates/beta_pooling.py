@@ -19,10 +19,10 @@ LOG_STRENGTH_DEVIATION = 1.0  # of a pool's strength round the wider pool's: e t
 ALIKE, ALIKE_PAIRS = (
     0.3,
     4.0,
-)  # correlation of ways of one task before any two were judged, and the pairs that it counts as
-MOST_ALIKE = 0.5  # rates are skewed: a few odd tasks must not make every way the image of its neighbour
-LEAST_STRENGTH = 1.0  # of what is expected of a way; less would have two peaks, at 0 and 1
-FARTHEST = 4.0  # times nearer to 0 or to 1 than its pool's mean is what is expected of a way, at most
+)  # correlation of execution modes of one task before any two were judged, and the pairs that it counts as
+MOST_ALIKE = 0.5  # rates are skewed: a few odd tasks must not make every mode the image of its neighbour
+LEAST_STRENGTH = 1.0  # of what is expected of a mode; less would have two peaks, at 0 and 1
+FARTHEST = 4.0  # times nearer to 0 or to 1 than its pool's mean is what is expected of a mode, at most
 LEAST_WEIGHT = 1e-9
 LEAST_CHANCE, MOST_STRENGTH = 1e-4, 1e4
 

@@ -42,7 +42,7 @@ class StepTimes:
     whole: Mapping[Sequence, DurationQuantiles] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, waits: pa.Table, ways: pa.Table, cases: pa.Table) -> "StepTimes":
+    def of(cls, waits: pa.Table, modes: pa.Table, cases: pa.Table) -> "StepTimes":
         """From wkg/waits, wkg/task_implementations and wkg/cases."""
         found = {
             (row["level"], tuple(row[k] for k in LEVEL_KEYS[row["level"]])): DurationQuantiles(
@@ -53,7 +53,7 @@ class StepTimes:
         work: dict[tuple[str, Actor | None], DurationQuantiles] = {}
         merged: dict[str, list[tuple[DurationQuantiles, int]]] = defaultdict(list)
         names = ["task_id", "actor_kind", "model", "actor_group", "duration_ms_quantiles", "duration_n"]
-        for row in ways.select(names).to_pylist():
+        for row in modes.select(names).to_pylist():
             if row["duration_ms_quantiles"]:
                 times = DurationQuantiles(tuple(row["duration_ms_quantiles"]), row["duration_n"])
                 work[row["task_id"], Actor(row["actor_kind"], row["model"], row["actor_group"])] = times

@@ -25,28 +25,30 @@ COUNTS = ("p_successes", "p_n", "q_successes", "q_n")
 class SuccessModel:
     """Estimates success probabilities from counts.
 
-    `tasks` are rows with task_id, industry and COUNTS. `ways` also have actor_kind, model and actor_group, in the order
-    of their keys. The prior of a task is the pool of the tasks of its industry; the prior of an industry is the pool of
-    all other industries, whose prior is in the settings. The prior of an execution mode comes from the modes with the
-    same kind of actor and from the other modes of its task. `from_cases` holds the p and q of tasks that the function
-    `from_cases` returns.
+    `tasks` are rows with task_id, industry and COUNTS. `modes` also have actor_kind, model and actor_group, in the
+    order of their keys. The prior of a task is the pool of the tasks of its industry; the prior of an industry is
+    the pool of all other industries, whose prior is in the settings. The prior of an execution mode comes from the
+    modes with the same kind of actor and from the other modes of its task. `from_cases` holds the p and q of tasks
+    that the function `from_cases` returns.
     """
 
     def __init__(
         self,
         priors: Priors,
         tasks: Iterable[Row],
-        ways: Iterable[Row],
+        modes: Iterable[Row],
         from_cases: Mapping[str, tuple[Estimate, Estimate]],
     ) -> None:
         self.from_cases = from_cases
-        tasks, ways = list(tasks), list(ways)
+        tasks, modes = list(tasks), list(modes)
         self.of_industry, self.before = {}, {}
         for figure, mean in (("p", priors.p), ("q", priors.q)):
             settings = BetaPool(_inside(mean), priors.strength)
             self.of_industry[figure] = by_group(_column(tasks, "industry"), *_counts(tasks, figure), settings)
-            of_ways = expected(_column(ways, "task_id"), _column(ways, "actor_kind"), *_counts(ways, figure), settings)
-            self.before[figure] = dict(zip(map(_way, ways), of_ways, strict=True))
+            of_modes = expected(
+                _column(modes, "task_id"), _column(modes, "actor_kind"), *_counts(modes, figure), settings
+            )
+            self.before[figure] = dict(zip(map(_mode_key, modes), of_modes, strict=True))
 
     def of_task(self, row: Row) -> tuple[Estimate, Estimate]:
         """Returns p (all direct predecessors succeeded) and q (at least one of them failed) of a task."""
@@ -56,18 +58,18 @@ class SuccessModel:
             q = q if row["q_n"] else unseen
         return p, q
 
-    def of_way(self, row: Row, task: tuple[Estimate, Estimate]) -> tuple[Estimate, Estimate]:
+    def of_mode(self, row: Row, task: tuple[Estimate, Estimate]) -> tuple[Estimate, Estimate]:
         """Returns p and q of one execution mode.
 
         A mode without evidence of its own gets its prior, or the estimate of its task where that comes from the
         outcomes of cases.
         """
-        return self._of_way(row, "p", task[0]), self._of_way(row, "q", task[1])
+        return self._of_mode(row, "p", task[0]), self._of_mode(row, "q", task[1])
 
-    def _of_way(self, row: Row, figure: str, task: Estimate) -> Estimate:
+    def _of_mode(self, row: Row, figure: str, task: Estimate) -> Estimate:
         if task.basis == "estimated":
             return task
-        own = _drawn_to(self.before[figure][_way(row)], row, figure)
+        own = _drawn_to(self.before[figure][_mode_key(row)], row, figure)
         return own if own.n or task.basis == "prior" else replace(own, basis="estimated")
 
 
@@ -83,7 +85,7 @@ def _drawn_to(pool: BetaPool, row: Row, figure: str) -> Estimate:
     return smoothed(row[f"{figure}_successes"], row[f"{figure}_n"], pool.mean, pool.strength)
 
 
-def _way(row: Row) -> tuple[str | None, ...]:
+def _mode_key(row: Row) -> tuple[str | None, ...]:
     return row["task_id"], row["actor_kind"], row["model"], row["actor_group"]
 
 

@@ -13,14 +13,14 @@ from opus_pipelines.estimates.histograms import grids
 from opus_pipelines.evaluation.duration_quantiles import LEVELS
 
 PER_MS = 1_000  # microseconds a millisecond
-WAY = ("actor_kind", "model", "actor_group")
+MODE_COLUMNS = ("actor_kind", "model", "actor_group")
 # What each level tells apart. A plan asks from the first to the last: the most specific that history has.
 LEVEL_KEYS = {
-    "edge_way": ("src", "dst", *WAY),
+    "edge_way": ("src", "dst", *MODE_COLUMNS),
     "edge": ("src", "dst"),
-    "way": ("dst", *WAY),
+    "way": ("dst", *MODE_COLUMNS),
     "task": ("dst",),
-    "resource": WAY,
+    "resource": MODE_COLUMNS,
 }
 _P50, _P90 = LEVELS.index(500), LEVELS.index(900)
 Row = dict[str, Any]
@@ -68,7 +68,7 @@ def wait_figures(waits: pa.Table, keys: tuple[str, ...]) -> dict[tuple[str | Non
 
 def wait_rows(waits: pa.Table) -> list[Row]:
     """Returns the rows of wkg/waits, sorted by key."""
-    none = dict.fromkeys(("src", "dst", *WAY))
+    none = dict.fromkeys(("src", "dst", *MODE_COLUMNS))
     rows = [
         none
         | dict(zip(keys, name, strict=True))

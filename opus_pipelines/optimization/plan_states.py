@@ -11,7 +11,7 @@ from opus_pipelines.optimization.plan_shape import OrderFacts
 from opus_pipelines.optimization.plan_table import Picks, PlanTable
 from opus_pipelines.optimization.reviews import review_by, with_places, with_reviews
 from opus_pipelines.workflow.model import InputNode, Node, OutputNode, TaskNode, Workflow
-from opus_pipelines.workflow.task_order import TaskOrder, review_id
+from opus_pipelines.workflow.task_order import TaskOrder, review_id, reviewed_task
 
 Tasks = tuple[str, ...]
 Kind = Literal["way", "review", "parallel", "wait", "merge", "split", "drop"]
@@ -123,7 +123,7 @@ class PlanSpace:
     def _title(self, node: str) -> str:
         if node in self.execution_modes:
             return repr(self.execution_modes[node][0].title)
-        return f"review of {self.execution_modes[node.removesuffix(review_id(''))][0].title!r}"
+        return f"review of {self.execution_modes[reviewed_task(node)][0].title!r}"
 
     def _rebuilt(self, state: PlanState, instead: Mapping[str, Tasks]) -> PlanState:
         """Replaces tasks by others in their place.

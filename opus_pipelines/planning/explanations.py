@@ -11,6 +11,7 @@ from opus_pipelines.optimization.plan_states import PlanSpace, PlanState, kind_o
 from opus_pipelines.planning.ranking_context import Edit
 from opus_pipelines.planning.search_constraints import more
 from opus_pipelines.workflow.model import TaskNode
+from opus_pipelines.workflow.task_order import reviewed_task
 
 TIGHT = 0.01  # share of a limit that is left, below which it is called tight
 
@@ -83,5 +84,5 @@ def _describe(name: str, state: PlanState, space: PlanSpace, other: int) -> str:
     if name in space.execution_modes:
         modes = space.execution_modes[name]
         return f"{modes[0].title!r} by {modes[pick].actor.label} instead of {modes[other].actor.label}"
-    task = next(t for t in state.tasks if name.startswith(t))
-    return f"review of {space.execution_modes[task][0].title!r} by {space.reviewers[pick - 1].actor.label}"
+    title = space.execution_modes[reviewed_task(name)][0].title
+    return f"review of {title!r} by {space.reviewers[pick - 1].actor.label}"

@@ -107,7 +107,7 @@ class SnapshotIndex:
         snapshot = self.snapshot
         if self.passive:  # the plans leave events out: what is waited for lies between two work steps
             return StepTimes.of_cases(snapshot.cases, None, self.passive)
-        return StepTimes.of(snapshot.waits, snapshot.ways, snapshot.cases)
+        return StepTimes.of(snapshot.waits, snapshot.execution_modes, snapshot.cases)
 
     def step_times_on(self, calendar: CalendarSettings | None) -> StepTimes:
         """Return the same times, with those of people in the working time of a contract's calendar."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from opus_pipelines.sample.chain import END, Chain, Options, variants
-from opus_pipelines.sample.model import UNKNOWN_OUTCOMES, VARIATION, Industry, Kind, Task, Way
+from opus_pipelines.sample.model import UNKNOWN_OUTCOMES, VARIATION, ExecutionMode, Industry, Kind, Task
 
 FIRST_DAY_MS = 1_736_121_600_000  # 2025-01-06T00:00Z, a Monday
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000
@@ -27,7 +27,7 @@ class Performed:
     """One execution of a task; times are in ms since 1970 UTC."""
 
     task: Task
-    way: Way
+    mode: ExecutionMode
     actor: str
     ready_ms: int
     start_ms: int
@@ -99,24 +99,24 @@ def _perform(random: Random, answers: Random, industry: Industry, chain: Chain, 
 def _do(
     random: Random, answers: Random, industry: Industry, task: Task, right: bool, ready: int, earliest: int
 ) -> Performed:
-    way = random.choices(task.ways, [w.share for w in task.ways])[0]
-    waited = random.gammavariate(2, 900_000) if way.actor_kind == "human" else random.gammavariate(2, 4000)
+    mode = random.choices(task.modes, [w.share for w in task.modes])[0]
+    waited = random.gammavariate(2, 900_000) if mode.actor_kind == "human" else random.gammavariate(2, 4000)
     if task.answer_hours:
         waited += answers.gammavariate(2, task.answer_hours * HOUR_MS / 2)
-    duration = max(1, round(_vary(random, way.duration_ms)))
-    tokens_in, tokens_out = round(_vary(random, way.tokens_in)), round(_vary(random, way.tokens_out))
+    duration = max(1, round(_vary(random, mode.duration_ms)))
+    tokens_in, tokens_out = round(_vary(random, mode.tokens_in)), round(_vary(random, mode.tokens_out))
     start = earliest + int(waited)
     return Performed(
         task,
-        way,
-        _actor(random, way),
+        mode,
+        _actor(random, mode),
         ready,
         start,
         start + duration,
         tokens_in,
         tokens_out,
-        industry.price(way, duration, tokens_in + tokens_out),
-        random.random() < (way.p if right else way.q),
+        industry.price(mode, duration, tokens_in + tokens_out),
+        random.random() < (mode.p if right else mode.q),
     )
 
 
@@ -124,8 +124,8 @@ def _vary(random: Random, mean: float) -> float:
     return random.gammavariate(VARIATION**-2, mean * VARIATION**2) if mean else 0.0
 
 
-def _actor(random: Random, way: Way) -> str:
-    return way.model or (random.choice(PEOPLE) if way.actor_kind == "human" else PROGRAM)
+def _actor(random: Random, mode: ExecutionMode) -> str:
+    return mode.model or (random.choice(PEOPLE) if mode.actor_kind == "human" else PROGRAM)
 
 
 def _pick(random: Random, options: Options) -> int:

@@ -19,7 +19,7 @@ UNKNOWN_OUTCOMES = 0.02  # share of cases whose outcome nobody wrote down
 
 
 @dataclass(frozen=True)
-class Way:
+class ExecutionMode:
     """One execution mode of a task: who does it, its share, p, q, mean duration in ms, and mean counts of tokens."""
 
     actor_kind: str
@@ -32,24 +32,24 @@ class Way:
     tokens_out: float = 0.0
 
 
-def human(share: float, p: float, q: float, minutes: float) -> Way:
+def human(share: float, p: float, q: float, minutes: float) -> ExecutionMode:
     """Returns the mode of a person, paid by the hour."""
-    return Way("human", share, p, q, minutes * 60_000)
+    return ExecutionMode("human", share, p, q, minutes * 60_000)
 
 
-def code(share: float, p: float, q: float, seconds: float) -> Way:
+def code(share: float, p: float, q: float, seconds: float) -> ExecutionMode:
     """Returns the mode of a program."""
-    return Way("code", share, p, q, seconds * 1000)
+    return ExecutionMode("code", share, p, q, seconds * 1000)
 
 
-def small(share: float, p: float, q: float, tokens_in: float, tokens_out: float) -> Way:
+def small(share: float, p: float, q: float, tokens_in: float, tokens_out: float) -> ExecutionMode:
     """Returns the mode of the small model: cheap, quick, less reliable."""
-    return Way("model", share, p, q, 900 + 6 * tokens_out, SMALL, tokens_in, tokens_out)
+    return ExecutionMode("model", share, p, q, 900 + 6 * tokens_out, SMALL, tokens_in, tokens_out)
 
 
-def large(share: float, p: float, q: float, tokens_in: float, tokens_out: float) -> Way:
+def large(share: float, p: float, q: float, tokens_in: float, tokens_out: float) -> ExecutionMode:
     """Returns the mode of the large model: fifteen times the price, slower, more reliable."""
-    return Way("model", share, p, q, 1800 + 18 * tokens_out, LARGE, tokens_in, tokens_out)
+    return ExecutionMode("model", share, p, q, 1800 + 18 * tokens_out, LARGE, tokens_in, tokens_out)
 
 
 @dataclass(frozen=True)
@@ -61,19 +61,19 @@ class Task:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     instructions: Mapping[str, str]
-    ways: tuple[Way, ...]
+    modes: tuple[ExecutionMode, ...]
     # mean time that somebody outside takes to answer; it passes before the work on the answer begins
     answer_hours: float = 0.0
 
     @property
     def p(self) -> float:
         """P(right | right before), averaged over the modes."""
-        return sum(w.share * w.p for w in self.ways)
+        return sum(w.share * w.p for w in self.modes)
 
     @property
     def q(self) -> float:
         """P(right | wrong before), averaged over the modes."""
-        return sum(w.share * w.q for w in self.ways)
+        return sum(w.share * w.q for w in self.modes)
 
 
 @dataclass(frozen=True)
@@ -160,15 +160,15 @@ class Industry:
     usd_per_hour: float
     tasks: Mapping[str, Task]
 
-    def cost_usd(self, way: Way) -> float:
+    def cost_usd(self, mode: ExecutionMode) -> float:
         """Returns the mean cost of executing a task in this mode: time or tokens, times their price."""
-        return self.price(way, way.duration_ms, way.tokens_in + way.tokens_out)
+        return self.price(mode, mode.duration_ms, mode.tokens_in + mode.tokens_out)
 
-    def price(self, way: Way, duration_ms: float, tokens: float) -> float:
+    def price(self, mode: ExecutionMode, duration_ms: float, tokens: float) -> float:
         """Returns the dollars of one execution: people and programs cost time, models cost tokens."""
-        if way.model is not None:
-            return tokens * USD_PER_MILLION_TOKENS[way.model] / 1e6
-        return duration_ms / 3.6e6 * (self.usd_per_hour if way.actor_kind == "human" else CODE_USD_PER_HOUR)
+        if mode.model is not None:
+            return tokens * USD_PER_MILLION_TOKENS[mode.model] / 1e6
+        return duration_ms / 3.6e6 * (self.usd_per_hour if mode.actor_kind == "human" else CODE_USD_PER_HOUR)
 
 
 def tasks_of(element: Element) -> Iterator[str]:

@@ -17,7 +17,7 @@ def outcome(source: Source, case: Case) -> str | None:
 
 def instructions(step: Performed) -> str:
     """Returns the instructions that the actor was given."""
-    return step.task.instructions[step.way.actor_kind]
+    return step.task.instructions[step.mode.actor_kind]
 
 
 def usd(step: Performed) -> float:
@@ -27,5 +27,5 @@ def usd(step: Performed) -> float:
 
 def cost_parts(step: Performed) -> tuple[float | str, float | str, float | str]:
     """Returns (people, models, programs): the cost in the column that it belongs to, the others empty."""
-    kind = step.way.actor_kind
+    kind = step.mode.actor_kind
     return tuple(usd(step) if kind == part else "" for part in ("human", "model", "code"))  # type: ignore[return-value]

@@ -85,8 +85,8 @@ def _task(industry: Industry, task: Task, sources: list[Source], whole: Expected
         "nodes": sorted({normalise(key) for key in keys.values()}),
         "p": _rounded(task.p),
         "q": _rounded(task.q),
-        "cost_usd_mean": _rounded(sum(w.share * industry.cost_usd(w) for w in task.ways)),
-        "duration_ms_mean": _rounded(sum(w.share * w.duration_ms for w in task.ways)),
+        "cost_usd_mean": _rounded(sum(w.share * industry.cost_usd(w) for w in task.modes)),
+        "duration_ms_mean": _rounded(sum(w.share * w.duration_ms for w in task.modes)),
         "expected_implementations": _rounded(whole.visits[task.name]),
         "expected_after_wrong": _rounded(whole.after_wrong[task.name]),
         "ways": [
@@ -101,7 +101,7 @@ def _task(industry: Industry, task: Task, sources: list[Source], whole: Expected
                 "tokens_in_mean": w.tokens_in,
                 "tokens_out_mean": w.tokens_out,
             }
-            for w in task.ways
+            for w in task.modes
         ],
     }
 
@@ -173,7 +173,7 @@ def _kind(industry: Industry, source: Source, contract: Contract, kind: Kind) ->
 
 def _cost(industry: Industry, e: Expected) -> float:
     return _rounded(
-        sum(n * w.share * industry.cost_usd(w) for name, n in e.visits.items() for w in industry.tasks[name].ways)
+        sum(n * w.share * industry.cost_usd(w) for name, n in e.visits.items() for w in industry.tasks[name].modes)
     )
 
 

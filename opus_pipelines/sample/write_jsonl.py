@@ -24,13 +24,13 @@ def _record(source: Source, case: Case) -> dict[str, Any]:
 
 def _step(source: Source, step: Performed) -> dict[str, Any]:
     spend: dict[str, Any] = {"usd": usd(step)}
-    if step.way.model:
+    if step.mode.model:
         spend["tokens"] = {"in": step.tokens_in, "out": step.tokens_out}
     return {
         "step": source.key(step.task.name),
         "purpose": step.task.description,
         "timing": {"from": _iso(step.start_ms), "to": _iso(step.end_ms)},
-        "by": {"name": step.actor, "kind": step.way.actor_kind, "model": step.way.model},
+        "by": {"name": step.actor, "kind": step.mode.actor_kind, "model": step.mode.model},
         "told": [instructions(step)],
         "spend": spend,
         "ok": step.right,

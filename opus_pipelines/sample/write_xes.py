@@ -67,7 +67,7 @@ def _events(source: Source, case: Case, scheduled: bool) -> Iterator[tuple[tuple
             "concept:name": source.key(step.task.name),
             "concept:instance": f"{case_id(case)}/{place + 1}",
         }
-        if scheduled and step.way.actor_kind == "human":
+        if scheduled and step.mode.actor_kind == "human":
             yield (step.ready_ms, 10 * place), _event(base, "schedule", step.ready_ms, {})
             if place % 2:
                 assigned = (step.ready_ms + step.start_ms) // 2
@@ -77,8 +77,8 @@ def _events(source: Source, case: Case, scheduled: bool) -> Iterator[tuple[tuple
 
 
 def _who(step: Performed) -> dict[str, Value]:
-    values: dict[str, Value] = {"org:resource": step.actor, "actor_kind": step.way.actor_kind}
-    return values | {"model": step.way.model} if step.way.model else values
+    values: dict[str, Value] = {"org:resource": step.actor, "actor_kind": step.mode.actor_kind}
+    return values | {"model": step.mode.model} if step.mode.model else values
 
 
 def _what(step: Performed) -> dict[str, Value]:
@@ -90,7 +90,7 @@ def _what(step: Performed) -> dict[str, Value]:
         "cost_usd": usd(step),
         "step_ok": step.right,
     }
-    return values | {"tokens_in": step.tokens_in, "tokens_out": step.tokens_out} if step.way.model else values
+    return values | {"tokens_in": step.tokens_in, "tokens_out": step.tokens_out} if step.mode.model else values
 
 
 def _event(base: dict[str, Value], transition: str, ms: int, values: dict[str, Value]) -> str:

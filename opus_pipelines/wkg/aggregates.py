@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CASE_FIELDS = ("implementation_id", "source", "industry", "client", "title", "success", "expected_outcome", "weight")
-VALUES_KEPT = 64  # distinct descriptions, instructions, inputs, outputs of a source's way
+VALUES_KEPT = 64  # distinct descriptions, instructions, inputs, outputs of an execution mode in a source
 RAW_VARIANTS = "raw_variants"  # with the source's own task keys, to add to and to take from
-WAY = ("actor_kind", "model", "actor_group")
+MODE_COLUMNS = ("actor_kind", "model", "actor_group")
 # A group of people is what the log says: what `[columns] actor_group` names, the XES standard's role or group, or a
 # column of that name.
 _NONE = ", ".join(f"'{word}'" for word in NO_GROUP)
@@ -49,10 +49,10 @@ _STATED = ", ".join(
 )
 ACTOR_GROUP = f"IF(coalesce(t.actor_kind, 'human') = 'human', coalesce({_STATED}), NULL)"
 STEP_FIELDS = {  # of a step, what each query reads from disk
-    "ways": ("task_key", *WAY, "started_at", "ended_at", "cost_usd", "cost_basis", "success", "predecessors"),
+    "ways": ("task_key", *MODE_COLUMNS, "started_at", "ended_at", "cost_usd", "cost_basis", "success", "predecessors"),
     "histograms": (
         "task_key",
-        *WAY,
+        *MODE_COLUMNS,
         "duration_ms",
         "wait_ms",
         "cost_usd",
@@ -65,9 +65,9 @@ STEP_FIELDS = {  # of a step, what each query reads from disk
         "threads",
     ),
     "edges": ("task_key", "started_at", "ended_at", "predecessors"),
-    "waits": ("task_key", *WAY, "started_at", "ended_at", "duration_ms", "wait_ms", "predecessors"),
+    "waits": ("task_key", *MODE_COLUMNS, "started_at", "ended_at", "duration_ms", "wait_ms", "predecessors"),
     "variants": ("task_key", "predecessors"),
-    "texts": ("task_key", *WAY, "description", "instructions", "inputs", "outputs"),
+    "texts": ("task_key", *MODE_COLUMNS, "description", "instructions", "inputs", "outputs"),
 }
 PARAMETERS: dict[str, dict[str, Any]] = {
     "histograms": {"borders": ",".join(map(str, BORDERS)), "binned": ",".join(BINNED)},

@@ -22,10 +22,10 @@ from opus_pipelines.core.schemas import (
     PROCEDURE_VECTORS,
     PROCEDURES,
     SOURCES,
+    TASK_IMPLEMENTATIONS,
     TASKS,
     VARIANTS,
     WAITS,
-    WAYS,
     Dataset,
 )
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_json, read_table
@@ -34,7 +34,7 @@ from opus_pipelines.wkg.figure_checks import check_figures
 if TYPE_CHECKING:
     from opus_pipelines.ingestion.ingest import HistoryState
 
-MINED_DATASETS = (TASKS, WAYS, EDGES, WAITS, NEEDS, ALIASES, VARIANTS, CASES)
+MINED_DATASETS = (TASKS, TASK_IMPLEMENTATIONS, EDGES, WAITS, NEEDS, ALIASES, VARIANTS, CASES)
 EMBEDDED_DATASETS = (EMBEDDINGS, IMPLEMENTATION_VECTORS, PROCEDURES, PROCEDURE_VECTORS)
 RECALL = "recall at 10 against exact search"
 SNAPSHOT_DATASETS = (*MINED_DATASETS, *EMBEDDED_DATASETS)
@@ -184,7 +184,7 @@ def _references(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
     tasks = tables[TASKS]["task_id"].combine_chunks()
     columns = {
         EDGES: ("src", "dst"),
-        WAYS: ("task_id",),
+        TASK_IMPLEMENTATIONS: ("task_id",),
         NEEDS: ("task_id", "alternatives"),
         ALIASES: ("task_id",),
         VARIANTS: ("tasks",),
@@ -223,7 +223,12 @@ def _sums(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
     steps = _total(pc.multiply(pc.fill_null(pc.list_value_length(cases["tasks"]).cast(pa.int64()), 0), cases["weight"]))
     weight = _total(cases["weight"])
     yield equal("task implementations add up to the cases'", TASKS, _total(tables[TASKS]["implementations"]), steps)
-    yield equal("ways add up to the cases'", WAYS, _total(tables[WAYS]["implementations"]), steps)
+    yield equal(
+        "ways add up to the cases'",
+        TASK_IMPLEMENTATIONS,
+        _total(tables[TASK_IMPLEMENTATIONS]["implementations"]),
+        steps,
+    )
     yield equal("variants add up to the cases", VARIANTS, _total(tables[VARIANTS]["implementations"]), weight)
     fewer = edges.filter(pc.less(edges["transitions"], edges["implementations"]))
     yield result("no edge has more implementations than transitions", EDGES, _names(fewer), f"{edges.num_rows} edges")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from opus_pipelines.core.check_results import CheckResult, result
-from opus_pipelines.core.schemas import CASES, EDGES, NEEDS, TASKS, WAITS, WAYS, Dataset
+from opus_pipelines.core.schemas import CASES, EDGES, NEEDS, TASK_IMPLEMENTATIONS, TASKS, WAITS, Dataset
 from opus_pipelines.estimates.unknown_figures import NO_INTERVAL, NOT_COMPUTED, ROUNDING
 
 FINITE, ORDERED, RISING, WHOLE, EXPLAINED, TOLD = (
@@ -25,12 +25,12 @@ _SHARES = ("p_lower", "p", "p_upper"), ("q_lower", "q", "q_upper")
 _QUANTILES = ("duration_ms_p50", "duration_ms_p90"), ("cost_usd_p50", "cost_usd_p90")
 ORDER: dict[Dataset, tuple[tuple[str, ...], ...]] = {  # columns whose values never fall from left to right
     TASKS: (*_SHARES, *_QUANTILES),
-    WAYS: (*_SHARES, *_QUANTILES),
+    TASK_IMPLEMENTATIONS: (*_SHARES, *_QUANTILES),
     EDGES: (("wait_ms_p50", "wait_ms_p90"), ("wait_with_work_n", "wait_n")),
     WAITS: (("wait_ms_p50", "wait_ms_p90"), ("with_work_n", "wait_n")),
     NEEDS: (("lift_lower", "lift", "lift_upper"), ("adjusted_lower", "adjusted_lift", "adjusted_upper")),
 }
-QUANTILES: dict[Dataset, str] = {WAYS: "duration_ms_quantiles", WAITS: "wait_ms_quantiles"}
+QUANTILES: dict[Dataset, str] = {TASK_IMPLEMENTATIONS: "duration_ms_quantiles", WAITS: "wait_ms_quantiles"}
 # A row of these exists because something was counted: none of its figures may be NULL.
 COUNTED: dict[Dataset, tuple[str, ...]] = {
     WAITS: ("wait_n", "with_work_n", "wait_ms_mean", "wait_ms_p50", "wait_ms_p90", "wait_ms_quantiles"),
@@ -44,7 +44,7 @@ REASONS: dict[Dataset, dict[str, tuple[str, ...]]] = {
         "wait": ("wait_ms_mean",),
         "cost": ("cost_usd_mean", "cost_usd_p50", "cost_usd_p90"),
     },
-    WAYS: {
+    TASK_IMPLEMENTATIONS: {
         "p": ("p", "p_lower", "p_upper"),
         "q": ("q", "q_lower", "q_upper"),
         "duration": ("duration_ms_mean", "duration_ms_p50", "duration_ms_p90"),
@@ -56,7 +56,7 @@ REASONS: dict[Dataset, dict[str, tuple[str, ...]]] = {
     },
 }
 FIGURE_CHECKS: dict[str, tuple[Dataset, ...]] = {
-    FINITE: (TASKS, WAYS, EDGES, WAITS, NEEDS, CASES),
+    FINITE: (TASKS, TASK_IMPLEMENTATIONS, EDGES, WAITS, NEEDS, CASES),
     ORDERED: tuple(ORDER),
     RISING: tuple(QUANTILES),
     WHOLE: tuple(COUNTED),

@@ -5,7 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from opus_pipelines.core.schemas import EDGES, TASKS, WAYS
+from opus_pipelines.core.schemas import EDGES, TASK_IMPLEMENTATIONS, TASKS
 from opus_pipelines.lake.layout import read_table
 from opus_pipelines.workflow.model import Actor
 
@@ -116,7 +116,7 @@ def load(folder: Path, lambda_: float, gamma_unit: str = "transition") -> WorkGr
     """The graph of one snapshot's folder; lambda and unit are the manifest's."""
     modes: dict[str, list[ExecutionMode]] = defaultdict(list)
     names = {f for f in ExecutionMode.__dataclass_fields__ if f != "instructions"}
-    for row in read_table(WAYS, folder / "task_implementations").to_pylist():
+    for row in read_table(TASK_IMPLEMENTATIONS, folder / "task_implementations").to_pylist():
         modes[row["task_id"]].append(
             ExecutionMode(instructions=tuple(row["instructions"] or ()), **{n: row[n] for n in names})
         )

@@ -1,24 +1,21 @@
-"""Graph metrics of the WKG: one interface, and the choice between its two engines, which give the same answer.
+"""Computes the graph metrics of the WKG: one interface, and the choice between its two engines with the same answer.
 
-`local` works in the driver until a graph outgrows the machine, `graphframes` on Spark beyond. What both compute, over
-distinct directed edges (an edge from a task to itself is one of them):
+`local` works in the driver, in NumPy and SciPy, until a graph outgrows the machine; `graphframes` on Spark beyond. Both
+compute, over distinct directed edges (an edge from a task to itself is one of them):
 
 - degrees: edges into a task, edges out of it;
 - component: weakly connected, named by its smallest task id;
 - PageRank (Brin and Page 1998), an edge an edge whatever its weight: `rounds` steps of r' = (1 - d) + d·Σ r(j) / out(j)
-  from r = 1,
-  divided by their sum. The rank that reaches tasks without successors is spread evenly by that division, at the fixed
-  point exactly;
+  from r = 1, divided by their sum. The rank that reaches tasks without successors is spread evenly by that division, at
+  the fixed point exactly;
 - communities: label propagation (Raghavan, Albert and Kumara 2007) over undirected edges, weighted by transitions,
-  without
-  loops. Every task starts as its own label. In a round a task wants the label that weighs most among its neighbours; of
-  equals its own, else the smallest. It takes it if it is awake, which is drawn anew each round (`draw`): if all moved
-  at once,
-  two colours could swap for ever. It ends when no task wants another label, or after `rounds`. A community is a
-  connected
-  part of one label, named by its smallest task id.
+  without loops. Every task starts as its own label. In a round a task wants the label that weighs most among its
+  neighbours; of equals its own, else the smallest. It takes it if it is awake, which is drawn anew each round (`draw`):
+  if all moved at once, two colours could swap for ever. It ends when no task wants another label, or after `rounds`. A
+  community is a connected part of one label, named by its smallest task id.
 
-Graph metrics in the driver: NumPy and SciPy, exact in whole numbers, the same for every order of rows.
+Generation reads the communities, and pictures of the WKG the communities and the components. The degrees and PageRank
+are columns of `wkg/tasks` for analysts, which no code reads.
 """
 
 from collections.abc import Callable

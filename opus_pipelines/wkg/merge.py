@@ -22,7 +22,7 @@ Row = dict[str, Any]
 Measures = Mapping[str, Figures]
 
 
-class WayKey(NamedTuple):
+class ModeKey(NamedTuple):
     """The columns that identify an execution mode of a task."""
 
     task_id: str
@@ -31,7 +31,7 @@ class WayKey(NamedTuple):
     actor_group: str | None
 
     @classmethod
-    def of(cls, row: Row) -> "WayKey":
+    def of(cls, row: Row) -> "ModeKey":
         """Returns the key of a row that has these columns."""
         return cls(*(row[name] for name in cls._fields))
 
@@ -41,7 +41,7 @@ class TextCounts:
     """Counts of the texts of tasks (by task and field) and of execution modes (instructions)."""
 
     by_task: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    by_way: dict[WayKey, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    by_mode: dict[ModeKey, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     @classmethod
     def of(cls, texts: pa.Table) -> "TextCounts":
@@ -50,7 +50,7 @@ class TextCounts:
         for row in texts.to_pylist():
             texts_of.by_task[row["task_id"], row["field"]][row["value"]] += row["count"]
             if row["field"] == "instruction":
-                texts_of.by_way[WayKey.of(row)][row["value"]] += row["count"]
+                texts_of.by_mode[ModeKey.of(row)][row["value"]] += row["count"]
         return texts_of
 
     def most(self, task: str, what: str) -> list[str] | None:
@@ -63,28 +63,28 @@ def most_frequent(counts: Counter[str] | None, limit: int) -> list[str] | None:
     return sorted(counts, key=lambda value: (-counts[value], value))[:limit] if counts else None
 
 
-def ways_and_tasks(ways: pa.Table) -> tuple[list[Row], list[Row]]:
+def modes_and_tasks(modes: pa.Table) -> tuple[list[Row], list[Row]]:
     """Adds up the `ways` aggregate of all sources by execution mode, and by task.
 
     Each row has its task's `industries`, and the first of them as `industry`.
     """
-    by_way = summed(ways.drop_columns(["client", "industry"]), WayKey._fields)
-    by_task = summed(by_way.drop_columns(WayKey._fields[1:]), WayKey._fields[:1])
-    industries = _industries(ways)
+    by_mode = summed(modes.drop_columns(["client", "industry"]), ModeKey._fields)
+    by_task = summed(by_mode.drop_columns(ModeKey._fields[1:]), ModeKey._fields[:1])
+    industries = _industries(modes)
     return tuple(  # type: ignore[return-value]
         [
             row | {"industry": industries[row["task_id"]][0], "industries": industries[row["task_id"]]}
             for row in table.to_pylist()
         ]
-        for table in (by_way, by_task)
+        for table in (by_mode, by_task)
     )
 
 
-def _industries(ways: pa.Table) -> dict[str, list[str | None]]:
+def _industries(modes: pa.Table) -> dict[str, list[str | None]]:
     """Returns the industries of every task, the most frequent first, ties by name."""
     counts: dict[str, Counter[str | None]] = defaultdict(Counter)
     for task, industry, n in zip(
-        *(ways[c].to_pylist() for c in ("task_id", "industry", "implementations")), strict=True
+        *(modes[c].to_pylist() for c in ("task_id", "industry", "implementations")), strict=True
     ):
         counts[task][industry] += n
     return {task: sorted(of, key=lambda i: (-of[i], i is not None, i or "")) for task, of in counts.items()}
@@ -143,12 +143,12 @@ def task_row(
 
 def mode_row(row: Row, figures: ModeFigures, texts_of: TextCounts, p: Estimate, q: Estimate) -> Row:
     """Returns one row of wkg/task_implementations."""
-    way, success = WayKey.of(row), probability("p", p)
+    mode, success = ModeKey.of(row), probability("p", p)
     measures, deviations, duration_quantiles = figures.measures, figures.deviations, figures.duration_quantiles
     return {
-        **way._asdict(),
+        **mode._asdict(),
         "implementations": row["implementations"],
-        "instructions": most_frequent(texts_of.by_way.get(way), TEXTS_SHOWN["instruction"]),
+        "instructions": most_frequent(texts_of.by_mode.get(mode), TEXTS_SHOWN["instruction"]),
         **success,
         **probability("q", q),
         "basis": success["p_basis"],

@@ -15,9 +15,9 @@ from opus_pipelines.core.schemas import (
     NEEDS,
     PROCEDURE_VECTORS,
     PROCEDURES,
+    TASK_IMPLEMENTATIONS,
     VARIANTS,
     WAITS,
-    WAYS,
     Dataset,
 )
 from opus_pipelines.embedding.index import VectorIndex
@@ -48,7 +48,7 @@ class Snapshot:
 
     @cached_property
     def graph(self) -> graph.WorkGraph:
-        """Tasks, edges and ways."""
+        """Tasks, edges and execution modes."""
         return graph.load(self.folder, self.lambda_, self.manifest["gamma_unit"])
 
     @cached_property
@@ -72,9 +72,9 @@ class Snapshot:
         return self._read(WAITS)
 
     @cached_property
-    def ways(self) -> pa.Table:
+    def execution_modes(self) -> pa.Table:
         """wkg/task_implementations."""
-        return self._read(WAYS)
+        return self._read(TASK_IMPLEMENTATIONS)
 
     @cached_property
     def aliases(self) -> pa.Table:

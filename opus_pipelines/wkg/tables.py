@@ -13,7 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from opus_pipelines.core.schemas import ALIASES, CASES, EDGES, NEEDS, TASKS, VARIANTS, WAITS, WAYS, Dataset
+from opus_pipelines.core.schemas import (
+    ALIASES,
+    CASES,
+    EDGES,
+    NEEDS,
+    TASK_IMPLEMENTATIONS,
+    TASKS,
+    VARIANTS,
+    WAITS,
+    Dataset,
+)
 from opus_pipelines.core.settings import Graph
 from opus_pipelines.estimates.case_sequences import Sequences
 from opus_pipelines.estimates.critical_tasks import critical_task_rows, lacking
@@ -53,18 +63,18 @@ def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[di
     """
     lake, parts, rule, priors = context.work, resolved.parts, resolved.rule, context.settings.priors
     names = ("ways", "histograms", "edges", "waits", "texts")
-    ways, histograms, edges, waits, texts = (read_aggregate(lake, parts, name) for name in names)
+    modes, histograms, edges, waits, texts = (read_aggregate(lake, parts, name) for name in names)
     sequences = Sequences(read_aggregate(lake, parts, "variants"))
     edge_variants = sequences.edge_variants()
     lambda_ = rule.value or choose_lambda(merge.gamma_counts(edges, edge_variants, rule.unit))
     edge_table = table_of(EDGES, merge.edge_rows(edges, edge_variants, rule.unit, lambda_ or 1.0, edge_waits(waits)))
     critical = critical_task_rows(sequences)
-    by_way, by_task = merge.ways_and_tasks(ways)
-    model = SuccessModel(priors, by_task, by_way, from_cases(sequences, lacking(sequences, critical), by_task, priors))
+    by_mode, by_task = merge.modes_and_tasks(modes)
+    model = SuccessModel(priors, by_task, by_mode, from_cases(sequences, lacking(sequences, critical), by_task, priors))
     texts_of = merge.TextCounts.of(texts)
     tables: dict[Dataset, pa.Table] = {
-        TASKS: _tasks(by_task, ways, histograms, texts_of, model, resolved.resolution, kinds_of(lake, parts)),
-        WAYS: _ways(by_way, by_task, histograms, texts_of, model),
+        TASKS: _tasks(by_task, modes, histograms, texts_of, model, resolved.resolution, kinds_of(lake, parts)),
+        TASK_IMPLEMENTATIONS: _task_implementations(by_mode, by_task, histograms, texts_of, model),
         EDGES: edge_table,
         WAITS: table_of(WAITS, wait_rows(waits)),
         NEEDS: table_of(NEEDS, critical),
@@ -95,14 +105,14 @@ def write_metrics(folder: Path, rules: Graph, session: "Callable[[], SparkSessio
 
 def _tasks(
     rows: list[merge.Row],
-    ways: pa.Table,
+    modes: pa.Table,
     histograms: pa.Table,
     texts_of: merge.TextCounts,
     model: SuccessModel,
     resolution: Resolution,
     kinds: Mapping[str, Classified],
 ) -> pa.Table:
-    measures, clients, sources = figures(histograms, ("task_id",)), _clients(ways), _sources(resolution)
+    measures, clients, sources = figures(histograms, ("task_id",)), _clients(modes), _sources(resolution)
     return table_of(
         TASKS,
         [
@@ -119,30 +129,33 @@ def _tasks(
     )
 
 
-def _ways(
+def _task_implementations(
     rows: list[merge.Row], tasks: list[merge.Row], histograms: pa.Table, texts_of: merge.TextCounts, model: SuccessModel
 ) -> pa.Table:
-    measures, of_task = figures(histograms, merge.WayKey._fields), {row["task_id"]: model.of_task(row) for row in tasks}
-    deviations = standard_deviations(histograms, merge.WayKey._fields)
-    duration_quantiles = grids(histograms.filter(pc.equal(histograms["measure"], "duration")), merge.WayKey._fields)
+    measures, of_task = (
+        figures(histograms, merge.ModeKey._fields),
+        {row["task_id"]: model.of_task(row) for row in tasks},
+    )
+    deviations = standard_deviations(histograms, merge.ModeKey._fields)
+    duration_quantiles = grids(histograms.filter(pc.equal(histograms["measure"], "duration")), merge.ModeKey._fields)
     return table_of(
-        WAYS,
+        TASK_IMPLEMENTATIONS,
         [
             merge.mode_row(
                 row,
-                merge.ModeFigures(measures[way], deviations.get(way, {}), duration_quantiles.get(way)),
+                merge.ModeFigures(measures[mode], deviations.get(mode, {}), duration_quantiles.get(mode)),
                 texts_of,
-                *model.of_way(row, of_task[row["task_id"]]),
+                *model.of_mode(row, of_task[row["task_id"]]),
             )
             for row in rows
-            if (way := merge.WayKey.of(row))
+            if (mode := merge.ModeKey.of(row))
         ],
     )
 
 
-def _clients(ways: pa.Table) -> dict[str, list[str]]:
+def _clients(modes: pa.Table) -> dict[str, list[str]]:
     clients: dict[str, set[str]] = defaultdict(set)
-    known = ways.filter(pc.is_valid(ways["client"]))
+    known = modes.filter(pc.is_valid(modes["client"]))
     for task, client in zip(known["task_id"].to_pylist(), known["client"].to_pylist(), strict=True):
         clients[task].add(client)
     return defaultdict(list, {task: sorted(names) for task, names in clients.items()})

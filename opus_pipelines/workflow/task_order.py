@@ -90,6 +90,11 @@ def review_id(task: str) -> str:
     return f"{task}_{REVIEW}"
 
 
+def reviewed_task(node: str) -> str:
+    """Returns the task whose review has this node id."""
+    return node.removesuffix(f"_{REVIEW}")
+
+
 def _bits(mask: int) -> Iterable[int]:
     while mask:
         low = mask & -mask

@@ -93,7 +93,7 @@ def published(sequences: Sequences, tasks: list[dict[str, Any]], priors: Priors)
     ways = [row | {"actor_kind": None, "model": None, "actor_group": None} for row in tasks]
     model = SuccessModel(priors, tasks, ways, from_cases(sequences, lacking(sequences, needed), tasks, priors))
     rows = [probability("p", p) | probability("q", q) for p, q in map(model.of_task, tasks)]
-    of_ways = [model.of_way(way, model.of_task(task)) for way, task in zip(ways, tasks, strict=True)]
+    of_ways = [model.of_mode(way, model.of_task(task)) for way, task in zip(ways, tasks, strict=True)]
     return [*rows, *(probability("p", p) | probability("q", q) for p, q in of_ways), *needed]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from opus_pipelines.core.schemas import CASES, WAITS, WAYS
+from opus_pipelines.core.schemas import CASES, TASK_IMPLEMENTATIONS, WAITS
 from opus_pipelines.estimates.step_times import StepTimes, correlations
 from opus_pipelines.evaluation.calendar import Calendar, CalendarSettings
 from opus_pipelines.lake.layout import table_of
@@ -110,7 +110,9 @@ def test_a_step_that_history_never_timed_makes_the_lead_time_unknown() -> None:
 
 
 def test_an_empty_history_knows_no_lead_time() -> None:
-    waiting = StepTimes.of(WAITS.schema.empty_table(), WAYS.schema.empty_table(), CASES.schema.empty_table())
+    waiting = StepTimes.of(
+        WAITS.schema.empty_table(), TASK_IMPLEMENTATIONS.schema.empty_table(), CASES.schema.empty_table()
+    )
     assert LeadTimes(waiting).of(workflow(("a", "human"), ("b", "human"))).p50_ms is None
 
 

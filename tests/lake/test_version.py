@@ -9,7 +9,7 @@ import pytest
 
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import LakeError
-from opus_pipelines.core.schemas import ALIASES, EMBEDDINGS, IMPLEMENTATIONS, TASKS, WAYS
+from opus_pipelines.core.schemas import ALIASES, EMBEDDINGS, IMPLEMENTATIONS, TASK_IMPLEMENTATIONS, TASKS
 from opus_pipelines.lake import version
 from opus_pipelines.lake.layout import Lake, read_json, read_table, table_of, write_json, write_table
 from opus_pipelines.reporting.views import connect, write_views_sql
@@ -34,8 +34,8 @@ def older(lake: Lake) -> Lake:
     )
     drop(lake.root / ".empty/wkg_tasks.parquet", "duration_ms_p50", "community")
     ways = write_table(
-        WAYS,
-        table_of(WAYS, [{"task_id": "t1", "actor_group": "g"}]),
+        TASK_IMPLEMENTATIONS,
+        table_of(TASK_IMPLEMENTATIONS, [{"task_id": "t1", "actor_group": "g"}]),
         lake.snapshot_folder("w1") / "task_implementations",
     )
     drop(ways, "actor_group")

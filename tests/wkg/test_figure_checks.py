@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from opus_pipelines.core.schemas import EDGES, WAITS, WAYS, Dataset
+from opus_pipelines.core.schemas import EDGES, TASK_IMPLEMENTATIONS, WAITS, Dataset
 from opus_pipelines.lake.layout import table_of
 from opus_pipelines.wkg.figure_checks import FINITE, ORDERED, RISING, WHOLE, check_figures
 
@@ -54,4 +54,4 @@ def test_a_wrong_waiting_time_is_named(wrong: dict[str, Any], name: str, said: s
 def test_waits_of_edges_and_working_times_of_ways_are_held_too() -> None:
     edge = {"src": "a", "dst": "b", "wait_ms_p50": 2.0, "wait_ms_p90": 1.0}
     assert failed(EDGES, edge) == {ORDERED: "1 wrong: wait_ms_p50 > wait_ms_p90"}
-    assert RISING in failed(WAYS, {"task_id": "a", "duration_ms_quantiles": [2.0, 1.0]})
+    assert RISING in failed(TASK_IMPLEMENTATIONS, {"task_id": "a", "duration_ms_quantiles": [2.0, 1.0]})

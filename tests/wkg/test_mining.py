@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from opus_pipelines.core.schemas import ALIASES, CASES, EDGES, NEEDS, TASKS, VARIANTS, WAYS, Dataset
+from opus_pipelines.core.schemas import ALIASES, CASES, EDGES, NEEDS, TASK_IMPLEMENTATIONS, TASKS, VARIANTS, Dataset
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.wkg.checks import check_snapshot
 from opus_pipelines.wkg.snapshot import Snapshot
@@ -89,7 +89,9 @@ def test_statistics_of_tasks_and_ways(mined: Lake) -> None:
         ["acme"],
     )
     assert check["instructions"] == ["compare the sum"]
-    ways = {(w["actor_kind"], w["model"]): w for w in rows(mined, WAYS) if w["task_id"] == check["task_id"]}
+    ways = {
+        (w["actor_kind"], w["model"]): w for w in rows(mined, TASK_IMPLEMENTATIONS) if w["task_id"] == check["task_id"]
+    }
     figures = ("implementations", "duration_ms_mean", "duration_ms_p50", "p_n", "p_basis", "q_n", "q_basis")
     assert {k: tuple(w[f] for f in figures) for k, w in ways.items()} == {
         ("human", None): (4, 2_000.0, 2_000.0, 3, "observed", 1, "observed"),
@@ -211,7 +213,10 @@ def test_ways_of_people_are_told_apart_by_the_group_that_their_events_name(
         history.step("A", attributes={"actor_group": "desk 3", "org:role": "clerk"}, **person),
     ]
     rebuild(lake, history.write(lake, "runs", [history.case(1, steps)]))
-    ways = {(w["actor_kind"], w["actor_group"]): (w["implementations"], w["instructions"]) for w in rows(lake, WAYS)}
+    ways = {
+        (w["actor_kind"], w["actor_group"]): (w["implementations"], w["instructions"])
+        for w in rows(lake, TASK_IMPLEMENTATIONS)
+    }
     assert ways == {
         ("human", "north"): (1, None),
         ("human", "clerk"): (1, ["by hand"]),

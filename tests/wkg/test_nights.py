@@ -22,9 +22,9 @@ from opus_pipelines.core.schemas import (
     IMPLEMENTATION_VECTORS,
     IMPLEMENTATIONS,
     NEEDS,
+    TASK_IMPLEMENTATIONS,
     TASKS,
     VARIANTS,
-    WAYS,
 )
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.ingestion.ingest import read_history
@@ -32,7 +32,7 @@ from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from tests.rebuilding import Rebuilt, build_snapshot
 
 pytestmark = pytest.mark.spark
-STRICT = (TASKS, WAYS, EDGES, NEEDS, ALIASES, VARIANTS, CASES)
+STRICT = (TASKS, TASK_IMPLEMENTATIONS, EDGES, NEEDS, ALIASES, VARIANTS, CASES)
 VECTORS = (EMBEDDINGS, IMPLEMENTATION_VECTORS)
 NAMES = ("Register claim", "Check cover", "Verify coverage", "Pay claim", "Close file")
 

@@ -16,7 +16,7 @@ import pytest
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.errors import CheckFailed
 from opus_pipelines.core.ids import file_hash
-from opus_pipelines.core.schemas import ALIASES, CASES, EDGES, EMBEDDINGS, NEEDS, TASKS, VARIANTS, WAYS
+from opus_pipelines.core.schemas import ALIASES, CASES, EDGES, EMBEDDINGS, NEEDS, TASK_IMPLEMENTATIONS, TASKS, VARIANTS
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.estimates.histograms import BORDERS
 from opus_pipelines.estimates.unknown_figures import NO_INTERVAL
@@ -37,7 +37,7 @@ from tests.rebuilding import checked_snapshot, resolved_history
 from tests.task_matching.resolved import resolve
 
 pytestmark = pytest.mark.spark
-STRICT = (TASKS, WAYS, EDGES, NEEDS, VARIANTS)
+STRICT = (TASKS, TASK_IMPLEMENTATIONS, EDGES, NEEDS, VARIANTS)
 
 
 def no_spark() -> Any:
@@ -218,10 +218,10 @@ def test_a_failed_check_publishes_nothing(lake: Lake, history: Any, spark: Any) 
         (TASKS, "probabilities lie in [0, 1]", lambda t: with_column(t, "p_lower", math.nan)),
         (TASKS, "figures are finite", lambda t: with_column(t, "wait_ms_mean", math.nan)),
         (TASKS, "intervals hold their figures", lambda t: with_column(t, "q_upper", 0.0)),
-        (WAYS, "missing figures have a reason", lambda t: with_column(t, "p_upper", None)),
+        (TASK_IMPLEMENTATIONS, "missing figures have a reason", lambda t: with_column(t, "p_upper", None)),
         (NEEDS, "missing figures have a reason", lambda t: with_column(t, "adjusted_lift_reason", None)),
         (CASES, "task implementations add up to the cases'", lambda t: t.slice(1)),
-        (WAYS, "schema", lambda t: t.drop_columns(["basis"])),
+        (TASK_IMPLEMENTATIONS, "schema", lambda t: t.drop_columns(["basis"])),
         (EMBEDDINGS, "every task has a vector", lambda t: t.slice(1)),
     ]
     for dataset, name, spoil in corrupted:
@@ -231,7 +231,7 @@ def test_a_failed_check_publishes_nothing(lake: Lake, history: Any, spark: Any) 
         assert name in {check.name for check in check_snapshot(folder) if not check.passed and check.blocking}
         file.write_bytes(good)
     # A figure that could not be told is NULL with its reason: a warning, and the snapshot is published.
-    for dataset in (TASKS, WAYS):
+    for dataset in (TASKS, TASK_IMPLEMENTATIONS):
         file = dataset_folder(folder, dataset) / "part-00000.parquet"
         table = with_column(pq.ParquetFile(file).read(), "p_reason", NO_INTERVAL)
         pq.write_table(with_column(with_column(table, "p_lower", None), "p_upper", None), file)

@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from opus_pipelines.core.schemas import CASES, EDGES, TASKS, WAITS, WAYS, Dataset
+from opus_pipelines.core.schemas import CASES, EDGES, TASK_IMPLEMENTATIONS, TASKS, WAITS, Dataset
 from opus_pipelines.evaluation.duration_quantiles import LEVELS
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 
@@ -78,7 +78,7 @@ def test_tasks_and_ways_have_both_waiting_and_working_time(mined: Lake) -> None:
     task = next(r for r in rows(mined, TASKS) if r["title"] == "Police")
     assert (task["wait_n"], task["duration_ms_p50"]) == (8, 600_000.0)
     assert task["wait_ms_p90"] == pytest.approx(4.3 * 24 * HOUR, rel=0.03)
-    ways = {w["actor_kind"]: w for w in rows(mined, WAYS) if w["task_id"] == task["task_id"]}
+    ways = {w["actor_kind"]: w for w in rows(mined, TASK_IMPLEMENTATIONS) if w["task_id"] == task["task_id"]}
     assert ways["human"]["duration_ms_quantiles"] == [600_000.0] * len(LEVELS)
     assert ways["code"]["duration_ms_quantiles"] is None
     assert ways["human"]["wait_ms_p50"] == pytest.approx(3 * 24 * HOUR, rel=0.03)

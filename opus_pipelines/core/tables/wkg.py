@@ -59,7 +59,7 @@ TASKS = dataset(
 """,
 )
 
-WAYS = dataset(
+TASK_IMPLEMENTATIONS = dataset(
     "wkg/task_implementations",
     "one row, one way of carrying out a task",
     "task_id actor_kind model actor_group",
