@@ -6,6 +6,7 @@ others. One step makes all datasets of a contract.
 
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -112,14 +113,13 @@ def generate(
         model = SparkEncoder(run.typed.encoder, spark.session, scratch / "encoding")
         setup = GenerationSetup(run.lake.root, snapshot, run.typed)
         with BulkRun(setup, encoder.around(model), spark.session, logger.info) as bulk:
+            publishing = _Publishing(run, bulk, context.run_id, checks)
             for number, partition in enumerate(context.partition_keys):
                 try:
                     folder = scratch / str(number)
                     contract = _workable(contracts.get(partition), partition, run)
                     skipped = _is_done(contract, run, bulk.snapshot, config.retry_failed)
-                    done[partition] = (
-                        None if skipped else _contract(contract, run, bulk, folder, context.run_id, checks)
-                    )
+                    done[partition] = None if skipped else publishing.publish(contract, folder)
                 except OpusError as error:
                     failures.append(str(error))
                 except (
@@ -157,27 +157,35 @@ def _is_done(contract: ContractFolder, run: LakeRun, snapshot: str, retry_failed
     return True
 
 
-def _contract(
-    contract: ContractFolder, run: LakeRun, bulk: BulkRun, folder: Path, run_id: str, checks: list[CheckResult]
-) -> ContractResult:
-    """Publishes the result of one contract."""
-    if not contract.intakes:
-        logger.warning(
-            "%s / %s: %s has no intakes; its result is empty", contract.client, contract.contract, contract.folder
-        )
-    now = datetime.now(UTC)
-    attempt = next_attempt(run.lake, contract, bulk.snapshot, run.typed)
-    result = bulk.generate(contract, folder, run_id, now, attempt)
-    result.tables.update(report_tables(result, run.typed.reward.clear_share))
-    found = check_result(result, len(contract.intakes))
-    checks += found
-    if wrong := [c for c in found if not c.passed]:
-        raise CheckFailed(
-            f"{contract.key} was not published: " + "; ".join(f"{c.name} ({c.dataset}): {c.detail}" for c in wrong)
-        )
-    publish_contract(run.lake, result, now)
-    prune_results(run.lake, contract.client, contract.contract, run.typed.retention, now)
-    return result
+@dataclass(frozen=True)
+class _Publishing:
+    """Publishes the results of contracts in one run, and collects the results of their checks."""
+
+    run: LakeRun
+    bulk: BulkRun
+    run_id: str
+    checks: list[CheckResult]
+
+    def publish(self, contract: ContractFolder, folder: Path) -> ContractResult:
+        """Makes the result of one contract in `folder`, checks it and publishes it. Raises CheckFailed."""
+        if not contract.intakes:
+            logger.warning(
+                "%s / %s: %s has no intakes; its result is empty", contract.client, contract.contract, contract.folder
+            )
+        now = datetime.now(UTC)
+        lake, settings = self.run.lake, self.run.typed
+        attempt = next_attempt(lake, contract, self.bulk.snapshot, settings)
+        result = self.bulk.generate(contract, folder, self.run_id, now, attempt)
+        result.tables.update(report_tables(result, settings.reward.clear_share))
+        found = check_result(result, len(contract.intakes))
+        self.checks.extend(found)
+        if wrong := [c for c in found if not c.passed]:
+            raise CheckFailed(
+                f"{contract.key} was not published: " + "; ".join(f"{c.name} ({c.dataset}): {c.detail}" for c in wrong)
+            )
+        publish_contract(lake, result, now)
+        prune_results(lake, contract.client, contract.contract, settings.retention, now)
+        return result
 
 
 def _finished(name: str, partition: str, result: ContractResult | None) -> dg.AssetMaterialization:

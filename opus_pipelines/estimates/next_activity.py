@@ -14,6 +14,7 @@ would have (`SELDOM`).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -31,31 +32,51 @@ Floats = np.ndarray
 Codes = np.ndarray  # [cases, attributes] group of each case for each attribute; 0: of none
 
 
+@dataclass(frozen=True)
+class Spells:
+    """The spells after one activity that went on: the next activity, the seconds to it, and the groups of the case.
+
+    Attributes:
+        following: int [spells].
+        waits: seconds [spells].
+        groups: as `groups_of` returns them [spells, attributes].
+    """
+
+    following: np.ndarray
+    waits: Floats
+    groups: Codes
+
+
+@dataclass(frozen=True)
+class Silences:
+    """The cases whose last activity it is: the seconds since [cases], and their groups [cases, attributes]."""
+
+    seconds: Floats
+    groups: Codes
+
+
+@dataclass(frozen=True)
+class Horizon:
+    """How far hazards are estimated: up to where `share` of the silent cases was followed, and beyond by `folds`."""
+
+    share: float
+    folds: float
+
+
 class NextActivity:
     """The chances behind one activity. `following` [n]: the activities that follow it."""
 
-    def __init__(
-        self,
-        following: np.ndarray,
-        waits: Floats,
-        went: Codes,
-        silent: Floats,
-        stayed: Codes,
-        share: float,
-        folds: float,
-    ) -> None:
-        """`following`, `waits` [spells]: the next activity and the seconds to it; `silent` [cases]: seconds since the
-        activity, of the cases whose last one it is; `went`, `stayed`: the groups of both. `share` of the silent
-        cases was followed up to the horizon.
-        """
-        self.following, which = np.unique(following, return_inverse=True)
-        all_cases = _Incidence(waits, which, silent, len(self.following), share, folds)
+    def __init__(self, spells: Spells, silences: Silences, horizon: Horizon) -> None:
+        self.following, which = np.unique(spells.following, return_inverse=True)
+        waits, went, silent, stayed = spells.waits, spells.groups, silences.seconds, silences.groups
+        all_cases = _Incidence(waits, which, silent, len(self.following), horizon)
         self._ending = _ending(went, stayed, all_cases.due(waits), all_cases.due(silent))
         self._usual = self._seldom = all_cases
         if self._ending:
             goes, stays = self._is_seldom(went), self._is_seldom(stayed)
-            self._usual = _Incidence(waits[~goes], which[~goes], silent[~stays], len(self.following), share, folds)
-            self._seldom = _Incidence(waits[goes], which[goes], silent[stays], len(self.following), share, 0.0)
+            near = Horizon(horizon.share, 0.0)
+            self._usual = _Incidence(waits[~goes], which[~goes], silent[~stays], len(self.following), horizon)
+            self._seldom = _Incidence(waits[goes], which[goes], silent[stays], len(self.following), near)
 
     def incidence(self, groups: np.ndarray) -> Floats:
         """[n] of a case of these groups; what is missing to 1 is the chance that it ends with the activity."""
@@ -75,9 +96,8 @@ class NextActivity:
 class _Incidence:
     """Incidence [steps, n] of the next activities at the moments [steps], and `whole` [n] of them in the end."""
 
-    def __init__(
-        self, waits: Floats, which: np.ndarray, silent: Floats, kinds: int, share: float, folds: float
-    ) -> None:
+    def __init__(self, waits: Floats, which: np.ndarray, silent: Floats, kinds: int, rule: Horizon) -> None:
+        share, folds = rule.share, rule.folds
         time, kind, weight = _spells(waits, which, silent)
         horizon = float(np.quantile(silent, 1 - share)) if len(silent) >= FEWEST_AT_RISK else np.inf
         self._steps, at = np.unique(time, return_inverse=True)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opus_pipelines.estimates.next_activity import NextActivity, groups_of
+from opus_pipelines.estimates.next_activity import Horizon, NextActivity, Silences, Spells, groups_of
 
 HORIZON_SHARE = 0.03  # the horizon is the time that at least this share of the silent cases has been followed
 NEAR_HORIZON_SHARE = 0.1  # the same for a log that holds cases by their end
@@ -66,22 +66,14 @@ def continuations(
     goes_on = np.flatnonzero(np.append(case[1:] == case[:-1], False))
     waits = np.maximum(0.0, when[goes_on + 1] - when[goes_on])
     silent = np.maximum(0.0, when.max() - when[last])
-    share, folds = (
-        (NEAR_HORIZON_SHARE, 0.0) if is_held_by_end(when[first], when[last]) else (HORIZON_SHARE, FOLDS_BEYOND)
-    )
+    is_held = is_held_by_end(when[first], when[last])
+    horizon = Horizon(NEAR_HORIZON_SHARE, 0.0) if is_held else Horizon(HORIZON_SHARE, FOLDS_BEYOND)
     after: dict[int, NextActivity] = {}
     for activity in np.unique(code).tolist():
         mine, ended = goes_on[code[goes_on] == activity], code[last] == activity
-        after[activity] = NextActivity(
-            code[mine + 1],
-            waits[code[goes_on] == activity],
-            groups[case[mine]],
-            silent[ended],
-            groups[case[last[ended]]],
-            share,
-            folds,
-        )
-    context = _contexts(code, case)
+        spells = Spells(code[mine + 1], waits[code[goes_on] == activity], groups[case[mine]])
+        after[activity] = NextActivity(spells, Silences(silent[ended], groups[case[last[ended]]]), horizon)
+    successors = _Successors(after, _contexts(code, case))
     draw = np.random.default_rng(seed)
     for end, silence in zip(last.tolist(), silent.tolist(), strict=True):
         activity, mine = int(code[end]), groups[case[end]]
@@ -90,7 +82,7 @@ def continuations(
         rest: tuple[int, ...] = ()
         if p_ended < SURELY_ENDED:
             before = int(code[end - 1]) if end and case[end - 1] == case[end] else _START
-            rest = _drawn(activity, before, given, mine, after, context, draw)
+            rest = successors.drawn((before, activity), given, mine, draw)
         found[int(case[end])] = Continuation(p_ended, rest)
     return found
 
@@ -117,26 +109,32 @@ def _contexts(code: np.ndarray, case: np.ndarray) -> Mapping[tuple[int, int], Ma
     return found
 
 
-def _drawn(
-    activity: int,
-    before: int,
-    chances: np.ndarray,
-    groups: np.ndarray,
-    after: Mapping[int, NextActivity],
-    context: Mapping[tuple[int, int], Mapping[int, int]],
-    draw: np.random.Generator,
-) -> tuple[int, ...]:
-    rest: list[int] = []
-    while len(rest) < LONGEST_REST:
-        known = after[activity]
-        weighed = _in_context(known, known.incidence(groups), chances, context.get((before, activity), {}))
-        place = int(np.searchsorted(np.cumsum(weighed), draw.random(), side="right"))
-        if place >= len(weighed):
-            break
-        before, activity = activity, int(known.following[place])
-        rest.append(activity)
-        chances = after[activity].incidence(groups)
-    return tuple(rest)
+@dataclass(frozen=True)
+class _Successors:
+    """What follows each activity (`after`), and how often each activity followed two (`context`, as `_contexts`)."""
+
+    after: Mapping[int, NextActivity]
+    context: Mapping[tuple[int, int], Mapping[int, int]]
+
+    def drawn(
+        self, last: tuple[int, int], chances: np.ndarray, groups: np.ndarray, draw: np.random.Generator
+    ) -> tuple[int, ...]:
+        """Returns activities drawn one by one after the `last` two, until the case ends.
+
+        `chances` [n] are those of the first drawn activity, `groups` [attributes] those of the case.
+        """
+        before, activity = last
+        rest: list[int] = []
+        while len(rest) < LONGEST_REST:
+            known = self.after[activity]
+            weighed = _in_context(known, known.incidence(groups), chances, self.context.get((before, activity), {}))
+            place = int(np.searchsorted(np.cumsum(weighed), draw.random(), side="right"))
+            if place >= len(weighed):
+                break
+            before, activity = activity, int(known.following[place])
+            rest.append(activity)
+            chances = self.after[activity].incidence(groups)
+        return tuple(rest)
 
 
 def _in_context(

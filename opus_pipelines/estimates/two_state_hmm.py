@@ -106,22 +106,31 @@ def hmm_scores(paths: Paths, p: np.ndarray, q: np.ndarray, returning: Pair) -> H
 
     `p`, `q` and both arrays of `returning` (probability of a return when right, when wrong) have one element per task.
     """
-    p, q = p[paths.tasks], q[paths.tasks]
-    seen = [
+    if_right, if_wrong = (
         np.where(paths.telling, np.where(paths.returns, c[paths.tasks], 1 - c[paths.tasks]), 1.0) for c in returning
-    ]
-    before, right, log_seen = _forward(paths, p, q, seen)
+    )
+    steps = _Steps(paths, p[paths.tasks], q[paths.tasks], (if_right, if_wrong))
+    before, right, log_seen = _forward(steps)
     n, k = paths.cases, paths.successes
     likelihood = n * log_seen + k * np.log(np.maximum(right, TINY)) + (n - k) * np.log(np.maximum(1 - right, TINY))
-    both = [_backward(paths, p, q, seen, before, ending) for ending in (1.0, 0.0)]
+    both = [_backward(steps, before, ending) for ending in (1.0, 0.0)]
     by_p, by_q, state = zip(*both, strict=True)
     return HmmScores(float(likelihood.sum()), right, by_p, by_q, state)
 
 
-def _forward(
-    paths: Paths, p: np.ndarray, q: np.ndarray, seen: list[np.ndarray]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+@dataclass(frozen=True)
+class _Steps:
+    """The model of every step: its p and q, and the probability of what the case did next when right, when wrong."""
+
+    paths: Paths
+    p: np.ndarray
+    q: np.ndarray
+    seen: Pair
+
+
+def _forward(steps: _Steps) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns P(right before each step | observations), P(right at the end | ...), and the log-likelihood."""
+    paths, p, q, seen = steps.paths, steps.p, steps.q, steps.seen
     before, log_seen, state = np.empty(len(p)), np.zeros(len(paths.lengths)), np.ones(len(paths.lengths))
     for at in paths.places:
         n = len(at)
@@ -133,13 +142,12 @@ def _forward(
     return before, state, log_seen
 
 
-def _backward(
-    paths: Paths, p: np.ndarray, q: np.ndarray, seen: list[np.ndarray], before: np.ndarray, ending: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _backward(steps: _Steps, before: np.ndarray, ending: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Returns the derivatives by p and by q of the log-likelihood of an outcome (1 right, 0 wrong).
 
     The third array is P(right after the step | outcome). All have one element for each step.
     """
+    paths, p, q, seen = steps.paths, steps.p, steps.q, steps.seen
     by_p, by_q, state = np.empty(len(p)), np.empty(len(p)), np.empty(len(p))
     ahead = (
         np.full(len(paths.lengths), ending),

@@ -60,41 +60,48 @@ class Block:
     has_work: bool
 
 
+@dataclass(frozen=True)
+class LogFile:
+    """The file that is read: its source, its path in the source, and its format."""
+
+    source: str
+    path: str
+    kind: Format
+
+
+@dataclass(frozen=True)
+class Outlets:
+    """Takes what an assembler makes of a file; `tick` gets the number of records from time to time."""
+
+    implementations: Callable[[pa.RecordBatch], None]
+    rejects: Callable[[Reject], None]
+    tick: Callable[[int], None] = lambda records: None
+
+
 class Assembler:
     """Assembles the cases of one file.
 
     Readers call `case` and `reject`. They call `known` before they read a case that would be refused.
     """
 
-    def __init__(
-        self,
-        source: str,
-        path: str,
-        settings: SourceSettings,
-        other_files: OtherFiles,
-        kind: Format,
-        tick: Callable[[int], None],
-        hand_on: Callable[[pa.RecordBatch], None],
-        hand_on_reject: Callable[[Reject], None],
-    ) -> None:
+    def __init__(self, file: LogFile, settings: SourceSettings, other_files: OtherFiles, outlets: Outlets) -> None:
         self.redactor = Redactor(settings.redact, other_files.forgotten.key)
         self.money = Money(settings)
         self.counts = Counts()
-        self.builder = ImplementationBuilder(self.redactor.batch, hand_on)
+        self.builder = ImplementationBuilder(self.redactor.batch, outlets.implementations)
         self.case_ids: set[str] = set()
         self.asked: set[str] = set()  # ids that `known` was asked about
         self.quarantined_ids: set[str] = set()
         self.repeated: set[str] = set()
         self.parts: list[Part] = []
-        self.path = path
+        self.path = file.path
         self.encoding: str | None = None
         self.mixed_encodings: str | None = None
         self.day_first: bool | None = None
         self.asks_day_first = False
-        self._source, self._settings, self._kind = source, settings, settings.kind or kind.kind
-        self._other_files, self._hand_on_reject = other_files, hand_on_reject
-        self._record_is_case = kind.record_is_case
-        self._tick = tick
+        self._source, self._settings, self._kind = file.source, settings, settings.kind or file.kind.kind
+        self._other_files, self._outlets = other_files, outlets
+        self._record_is_case = file.kind.record_is_case
         self._reported = 0
         self._undecided: list[Case] = []
         self.log_has_work = other_files.has_work
@@ -166,14 +173,14 @@ class Assembler:
         for client in self._other_files.forgotten.names_in(record):
             self.is_left_out(client)
         shown = case_id and self.redactor.identity(case_id)
-        self._hand_on_reject(Reject(position, code, self.redactor.reason(reason), self.redactor.record(record), shown))
+        self._outlets.rejects(Reject(position, code, self.redactor.reason(reason), self.redactor.record(record), shown))
         return Cause(self.path, position, code)
 
     def reject_with_case(self, position: int, record: str, case_id: str, cause: Cause) -> None:
         """Rejects a usable record because another record of its case is rejected."""
         self._count(1)
         self.counts.rejected += 1
-        self._hand_on_reject(_quarantined_record(position, record, case_id, cause, self.redactor))
+        self._outlets.rejects(_quarantined_record(position, record, case_id, cause, self.redactor))
 
     def count_repeated(self, is_corrected: bool) -> None:
         """Counts a record that a later one of the same file repeats, either equal or corrected."""
@@ -249,7 +256,7 @@ class Assembler:
         """
         if records - self._reported >= TICK:
             self._reported = records
-            self._tick(records)
+            self._outlets.tick(records)
 
     def _count(self, records: int) -> None:
         self.counts.records += records
@@ -277,7 +284,7 @@ class Assembler:
         self.counts.quarantined += 1
         for event in case.events:
             self.counts.rejected += 1
-            self._hand_on_reject(quarantined_event(case.case_id, event, cause, self.redactor))
+            self._outlets.rejects(quarantined_event(case.case_id, event, cause, self.redactor))
 
     def _add(self, case: Case) -> None:
         if self.is_left_out_case(case):

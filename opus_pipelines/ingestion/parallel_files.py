@@ -11,9 +11,8 @@ from pathlib import Path
 
 from opus_pipelines.event_logs.assembler import OtherFiles
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
-from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
-from opus_pipelines.ingestion.read_file import FileResult, Progress, read_file
+from opus_pipelines.ingestion.read_file import FileResult, Progress, SourceFile, read_file
 from opus_pipelines.workers.jobs import Report
 from opus_pipelines.workers.pool import WorkerPool
 from opus_pipelines.workers.sandbox import LostWorker
@@ -46,16 +45,14 @@ class NoSetup:
 class FileReadJob:
     """One file to read as if it were the first of its source. Its rows are written to `folder`."""
 
-    source: str
-    settings: SourceSettings
-    file: FilePlan
+    file: SourceFile
     forgotten: Forgotten
     folder: Path
 
     def run(self, _state: None, report: Report) -> "FileRead":
         """Reads the file in a worker process."""
         other_files = OtherFiles(forgotten=self.forgotten)
-        result = read_file(self.source, self.settings, self.file, other_files, self.folder, report)
+        result = read_file(self.file, other_files, self.folder, report)
         for spool in (result.implementations, result.rejects):
             if spool is not None:
                 spool.finish(to_disk=True)
@@ -63,7 +60,7 @@ class FileReadJob:
         return FileRead(result, other_files.names, other_files.left_out)
 
     def __repr__(self) -> str:
-        return f"{self.source}/{self.file.path}"
+        return repr(self.file)
 
 
 @dataclass
@@ -88,14 +85,14 @@ class FileReadPool:
     ) -> None:
         self._forgotten, self._folder, self._progress = forgotten, folder, progress
         jobs = {
-            (plan.name, file.path): FileReadJob(plan.name, plan.settings, file, forgotten, folder)
+            (plan.name, file.path): FileReadJob(SourceFile(plan.name, plan.settings, file), forgotten, folder)
             for plan in plans
             if plan.settings is not None
             for file in plan.files
             if unpacked_bytes(file) >= parallel.file_bytes
         }
         count = parallel.processes or len(os.sched_getaffinity(0))
-        total_bytes = sum(unpacked_bytes(job.file) for job in jobs.values())
+        total_bytes = sum(unpacked_bytes(job.file.plan) for job in jobs.values())
         pays = count > 1 and len(jobs) > 1 and total_bytes >= parallel.total_bytes
         self._workers = WorkerPool(NoSetup(), jobs, count, progress) if pays else None
 
@@ -112,7 +109,7 @@ class FileReadPool:
         """Reads a file once more, with the state of the other files of its source."""
         if plan.settings is None:
             return FileResult(reason=plan.refused)
-        return read_file(plan.name, plan.settings, file, other_files, self._folder, self._progress)
+        return read_file(SourceFile(plan.name, plan.settings, file), other_files, self._folder, self._progress)
 
     def read(self, plan: SourcePlan, file: FilePlan, other_files: OtherFiles) -> FileResult:
         """Returns the result of the next file of a source, read independently of the others except for the task names.

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.progress import duration
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
-from opus_pipelines.event_logs.assembler import Assembler, OtherFiles
+from opus_pipelines.event_logs.assembler import Assembler, LogFile, OtherFiles, Outlets
 from opus_pipelines.event_logs.duplicate_events import Part
 from opus_pipelines.event_logs.files import open_data
 from opus_pipelines.event_logs.formats import LOG_FORMATS, Format
@@ -68,10 +68,21 @@ class FileResult:
                 spool.drop()
 
 
-def read_file(
-    source: str, settings: SourceSettings, file: FilePlan, other_files: OtherFiles, folder: Path, progress: Progress
-) -> FileResult:
+@dataclass(frozen=True)
+class SourceFile:
+    """A file to read, with its source and the settings of the source."""
+
+    source: str
+    settings: SourceSettings
+    plan: FilePlan
+
+    def __repr__(self) -> str:
+        return f"{self.source}/{self.plan.path}"
+
+
+def read_file(wanted: SourceFile, other_files: OtherFiles, folder: Path, progress: Progress) -> FileResult:
     """Reads a file. Many rows are stored in `folder`. If the file breaks off, the rows read so far are deleted."""
+    source, settings, file = wanted.source, wanted.settings, wanted.plan
     if file.refused is not None:
         return FileResult(reason=file.refused)
     kind = LOG_FORMATS.get(str(file.format))  # a file that is not refused has a format
@@ -79,10 +90,9 @@ def read_file(
     name = uuid.uuid4().hex
     implementations = Spool(folder / f"{name}.implementations", IMPLEMENTATIONS.schema)
     rejects = RejectRows(source, Spool(folder / f"{name}.rejects", REJECTS.schema))
-    tick = _ticker(f"{source}/{file.path}", opened, file.bytes, progress)
-    sink = Assembler(
-        source, file.path, settings, other_files, kind, tick, implementations.add, partial(rejects.add, file.path, kind)
-    )
+    tick = _ticker(repr(wanted), opened, file.bytes, progress)
+    outlets = Outlets(implementations.add, partial(rejects.add, file.path, kind), tick)
+    sink = Assembler(LogFile(source, file.path, kind), settings, other_files, outlets)
     try:
         with _no_collection():
             kind.reader()(opened, settings, sink)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, REJECTS
-from opus_pipelines.event_logs.assembler import Assembler, OtherFiles
+from opus_pipelines.event_logs.assembler import Assembler, LogFile, OtherFiles, Outlets
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
 from opus_pipelines.event_logs.formats import FORMATS, LOG_FORMATS, Format
 from opus_pipelines.event_logs.source_settings import SourceSettings
@@ -123,16 +123,8 @@ def _join(
         for case in parts.cases():
             kind = kinds[case[-1].path]
             if kind.name not in joiners:
-                sink = Assembler(
-                    plan.name,
-                    case[0].path,
-                    settings,
-                    other_files,
-                    kind,
-                    lambda records: None,
-                    implementations.add,
-                    lambda reject: None,
-                )
+                outlets = Outlets(implementations.add, lambda reject: None)
+                sink = Assembler(LogFile(plan.name, case[0].path, kind), settings, other_files, outlets)
                 counts = {path: result.counts for path, result in by_path.items()}
                 sinks[kind.name] = sink
                 joiners[kind.name] = CasePartJoiner(

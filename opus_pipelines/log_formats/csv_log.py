@@ -116,25 +116,35 @@ def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Asse
         rows = _rows(text.lines(file), delimiter)
         table = TableLog(_header(next(rows, None), text), settings, sink)
         table.times.day_first = _day_first(open_file, text, delimiter, table.time_columns, sink)
+        reader = _RowReader(table, text, delimiter, sink)
         for number, row in enumerate(rows):
-            _take(row, table, text, delimiter, sink)
+            reader.take(row)
             sink.report_progress(number)
     table.finish()
 
 
-def _take(row: Row, table: TableLog, text: TextLines, delimiter: str, sink: Assembler) -> None:
-    fields = row.fields or []
-    if len(fields) != len(table.header):
-        reason = row.complaint or f"{len(fields)} fields, but the header has {len(table.header)}"
-        return _refuse(row, "bad_row", reason, table, delimiter, sink)
-    if complaint := text.misread(" ".join(fields)):
-        return _refuse(row, "encoding", f"the row cannot be read: {complaint}", table, delimiter, sink)
-    table.row(row.position, dict(zip(table.header, fields, strict=True)))
+@dataclass(frozen=True)
+class _RowReader:
+    """Passes rows on to the table, or refuses them."""
 
+    table: TableLog
+    text: TextLines
+    delimiter: str
+    sink: Assembler
 
-def _refuse(row: Row, code: str, reason: str, table: TableLog, delimiter: str, sink: Assembler) -> None:
-    written = sink.redactor.raw(row.written or delimiter.join(row.fields or []))
-    table.refuse(row.position, code, reason, written, table.case_of(row.fields or row.written.split(delimiter)))
+    def take(self, row: Row) -> None:
+        fields, header = row.fields or [], self.table.header
+        if len(fields) != len(header):
+            reason = row.complaint or f"{len(fields)} fields, but the header has {len(header)}"
+            return self._refuse(row, "bad_row", reason)
+        if complaint := self.text.misread(" ".join(fields)):
+            return self._refuse(row, "encoding", f"the row cannot be read: {complaint}")
+        self.table.row(row.position, dict(zip(header, fields, strict=True)))
+
+    def _refuse(self, row: Row, code: str, reason: str) -> None:
+        written = self.sink.redactor.raw(row.written or self.delimiter.join(row.fields or []))
+        case = self.table.case_of(row.fields or row.written.split(self.delimiter))
+        self.table.refuse(row.position, code, reason, written, case)
 
 
 def _rows(lines: Iterable[str], delimiter: str) -> Iterator[Row]:

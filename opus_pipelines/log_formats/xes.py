@@ -14,6 +14,7 @@ from opus_pipelines.event_logs.records import Case, Cause
 from opus_pipelines.event_logs.source_settings import CaseNames, EventNames, SourceSettings
 from opus_pipelines.event_logs.times import TimeParser
 from opus_pipelines.event_logs.values import BadValueError
+from opus_pipelines.log_formats.xes_columns.cases import Maps
 from opus_pipelines.log_formats.xes_columns.stream import read_stream
 from opus_pipelines.log_formats.xes_columns.traces import ColumnarTraces
 
@@ -55,7 +56,7 @@ class _XesReader:
         self._events = EventMap(event_names, own_map, settings, TimeParser(settings.timezone, settings.time_format))
         self._sink = sink
         self._position = 0
-        self._columnar = ColumnarTraces(settings, self._trace_map, own_map, self._events, self._id_key, sink)
+        self._columnar = ColumnarTraces(settings, Maps(self._trace_map, own_map, self._events, self._id_key), sink)
 
     def plain(self, text: bytes) -> bool:
         """Reads whole traces by columns. Returns False, without reading anything, if they must be read one by one."""

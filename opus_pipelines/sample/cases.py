@@ -55,14 +55,14 @@ class Case:
 def draw_cases(seed: int, industry: Industry, contract: str, kind: Kind) -> list[Case]:
     """Returns every case of a kind in order of arrival. The same seed gives the same cases."""
     random = Random(f"{seed}/{contract}/{kind.title}")
-    answers = Random(f"{seed}/{contract}/{kind.title}/answers")  # of its own: how long others take changes nothing else
+    draws = _Draws(random, Random(f"{seed}/{contract}/{kind.title}/answers"), industry)
     arrivals = sorted(FIRST_DAY_MS + int(random.random() * HISTORY_DAYS * DAY_MS) for _ in range(kind.cases))
     chains = [chain for _, chain, _ in variants(kind)]
     cases = []
     for number, arrival in enumerate(arrivals):
         facts = {name: random.choice(choices) for name, choices in kind.details.items()}
         shortcut = kind.needed is not None and random.random() < kind.needed.skipped
-        performed = _perform(random, answers, industry, chains[shortcut], arrival)
+        performed = _perform(draws, chains[shortcut], arrival)
         success = _outcome(random, kind, shortcut, performed)
         cases.append(
             Case(number, contract, kind, kind.description.format(**facts), facts, success, shortcut, performed)
@@ -76,33 +76,41 @@ def _outcome(random: Random, kind: Kind, shortcut: bool, performed: list[Perform
     return None if random.random() < UNKNOWN_OUTCOMES else performed[-1].right and not damaged
 
 
-def _perform(random: Random, answers: Random, industry: Industry, chain: Chain, arrival: int) -> list[Performed]:
+@dataclass(frozen=True)
+class _Draws:
+    """The sources of chance. `answers` is one of its own: how long others take changes nothing else."""
+
+    random: Random
+    answers: Random
+    industry: Industry
+
+
+def _perform(draws: _Draws, chain: Chain, arrival: int) -> list[Performed]:
     """Walks along the chain.
 
     Tasks of a parallel block are ready together and started one after the other, so that they overlap in time.
     """
     done: list[Performed] = []
     right, group, ready = True, None, arrival
-    node = _pick(random, chain.start)
+    random, node = draws.random, _pick(draws.random, chain.start)
     while node != END:
-        task = industry.tasks[chain.tasks[node]]
+        task = draws.industry.tasks[chain.tasks[node]]
         parallel = chain.groups[node] is not None and chain.groups[node] == group
         if done and not parallel:
             ready = max(p.end_ms for p in done) + random.randint(200, 5000)
         earliest = max(ready, done[-1].start_ms + 1000) if parallel else ready
-        done.append(_do(random, answers, industry, task, right, ready, earliest))
+        done.append(_do(draws, task, right, ready, earliest))
         right, group = done[-1].right, chain.groups[node]
         node = _pick(random, chain.right[node] if right else chain.wrong[node])
     return done
 
 
-def _do(
-    random: Random, answers: Random, industry: Industry, task: Task, right: bool, ready: int, earliest: int
-) -> Performed:
+def _do(draws: _Draws, task: Task, right: bool, ready: int, earliest: int) -> Performed:
+    random = draws.random
     mode = random.choices(task.modes, [w.share for w in task.modes])[0]
     waited = random.gammavariate(2, 900_000) if mode.actor_kind == "human" else random.gammavariate(2, 4000)
     if task.answer_hours:
-        waited += answers.gammavariate(2, task.answer_hours * HOUR_MS / 2)
+        waited += draws.answers.gammavariate(2, task.answer_hours * HOUR_MS / 2)
     duration = max(1, round(_vary(random, mode.duration_ms)))
     tokens_in, tokens_out = round(_vary(random, mode.tokens_in)), round(_vary(random, mode.tokens_out))
     start = earliest + int(waited)
@@ -115,7 +123,7 @@ def _do(
         start + duration,
         tokens_in,
         tokens_out,
-        industry.price(mode, duration, tokens_in + tokens_out),
+        draws.industry.price(mode, duration, tokens_in + tokens_out),
         random.random() < (mode.p if right else mode.q),
     )
 

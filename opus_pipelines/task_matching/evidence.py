@@ -55,19 +55,17 @@ def _counted(file: pq.ParquetFile) -> Iterator[dict[str, pa.Table]]:
 def _said(batch: pa.RecordBatch) -> pa.Table:
     steps = pc.list_flatten(batch["tasks"])
     case = pc.list_parent_indices(batch["tasks"])
-    instructions = pc.struct_field(steps, "instructions")
+    key, instructions = pc.struct_field(steps, "task_key"), pc.struct_field(steps, "instructions")
+    step = pc.list_parent_indices(instructions)
     parts = [
-        _values(batch, case, steps, pc.struct_field(steps, "description"), None, "description"),
-        _values(batch, case, steps, pc.list_flatten(instructions), pc.list_parent_indices(instructions), "instruction"),
+        _values(batch, case, key, pc.struct_field(steps, "description"), "description"),
+        _values(batch, case.take(step), key.take(step), pc.list_flatten(instructions), "instruction"),
     ]
     return _summed(pa.concat_tables(parts), SAID)
 
 
-def _values(
-    batch: pa.RecordBatch, case: pa.Array, steps: pa.Array, values: pa.Array, step: pa.Array | None, field: str
-) -> pa.Table:
-    key = pc.struct_field(steps, "task_key")
-    key, case = (key, case) if step is None else (key.take(step), case.take(step))
+def _values(batch: pa.RecordBatch, case: pa.Array, key: pa.Array, values: pa.Array, field: str) -> pa.Table:
+    """Returns rows of `said`: values of a field with the row of the batch and the task key that each belongs to."""
     values = pc.utf8_slice_codeunits(values, 0, LONGEST)
     columns = [batch["industry"].take(case), key, pa.repeat(field, len(values)), values, batch["weight"].take(case)]
     table = pa.table(columns, schema=SAID)

@@ -68,30 +68,37 @@ def identify(nodes: Sequence[Node], merges: Merges, ledger: Mapping[Identity, En
         namesake = min(
             (n for n in group if n.normal == normalise(titles[task])), key=_heaviest, default=min(group, key=_heaviest)
         )
-        rows += [
-            _alias(row, node, namesake, task, titles[task], merges, entries) for node in group for row in node.rows
-        ]
+        named = _NamedTask(task, titles[task], namesake)
+        rows += [_alias(row, node, named, merges, entries) for node in group for row in node.rows]
     rows.sort(key=lambda r: (r["source"], order((r["industry"], r["task_key"]))))
     return Resolution(rows, titles, entries)
 
 
-def _alias(
-    row: Row, node: Node, namesake: Node, task: str, title: str, merges: Merges, entries: Mapping[Identity, Entry]
-) -> dict[str, Any]:
-    """Returns a row of wkg/task_aliases. `namesake` is the name that gives the task its title."""
+@dataclass(frozen=True)
+class _NamedTask:
+    """A task with its title, and the name that gives it the title."""
+
+    task_id: str
+    title: str
+    namesake: Node
+
+
+def _alias(row: Row, node: Node, task: _NamedTask, merges: Merges, entries: Mapping[Identity, Entry]) -> dict[str, Any]:
+    """Returns a row of wkg/task_aliases."""
     similarity: float | None
+    namesake = task.namesake
     if node.normal == namesake.normal:
-        method, similarity = "exact" if row.title == title else "normalised", 1.0
+        method, similarity = "exact" if row.title == task.title else "normalised", 1.0
     else:
         similarity = merges.similarity(node.identity, namesake.identity)
         method = "pinned" if similarity is None or merges.pinned(node.identity, namesake.identity) else "embedding"
-    former = sorted({*entries[node.identity].former, *entries[row.raw].former} - {task})
+    former = sorted({*entries[node.identity].former, *entries[row.raw].former} - {task.task_id})
     return {
         "source": row.source,
         "industry": row.industry,
         "task_key": row.key,
         "title": row.title,
-        "task_id": task,
+        "task_id": task.task_id,
         "similarity": similarity,
         "method": method,
         "former_task_ids": former,

@@ -72,8 +72,9 @@ def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[di
     by_mode, by_task = merge.modes_and_tasks(modes)
     model = SuccessModel(priors, by_task, by_mode, from_cases(sequences, lacking(sequences, critical), by_task, priors))
     texts_of = merge.TextCounts.of(texts)
+    names_of_tasks = _names_of_tasks(by_task, modes, resolved.resolution, kinds_of(lake, parts))
     tables: dict[Dataset, pa.Table] = {
-        TASKS: _tasks(by_task, modes, histograms, texts_of, model, resolved.resolution, kinds_of(lake, parts)),
+        TASKS: _tasks(by_task, names_of_tasks, histograms, texts_of, model),
         TASK_IMPLEMENTATIONS: _task_implementations(by_mode, by_task, histograms, texts_of, model),
         EDGES: edge_table,
         WAITS: table_of(WAITS, wait_rows(waits)),
@@ -105,24 +106,16 @@ def write_metrics(folder: Path, rules: Graph, session: "Callable[[], SparkSessio
 
 def _tasks(
     rows: list[merge.Row],
-    modes: pa.Table,
+    names: Mapping[str, merge.TaskNames],
     histograms: pa.Table,
     texts_of: merge.TextCounts,
     model: SuccessModel,
-    resolution: Resolution,
-    kinds: Mapping[str, Classified],
 ) -> pa.Table:
-    measures, clients, sources = figures(histograms, ("task_id",)), _clients(modes), _sources(resolution)
+    measures = figures(histograms, ("task_id",))
     return table_of(
         TASKS,
         [
-            merge.task_row(
-                row,
-                measures[task,],
-                merge.TaskNames(resolution.titles[task], clients[task], sources[task], kinds[task]),
-                texts_of,
-                model.of_task(row),
-            )
+            merge.task_row(row, measures[task,], names[task], texts_of, model.of_task(row))
             for row in rows
             if (task := row["task_id"])
         ],
@@ -151,6 +144,16 @@ def _task_implementations(
             if (mode := merge.ModeKey.of(row))
         ],
     )
+
+
+def _names_of_tasks(
+    rows: list[merge.Row], modes: pa.Table, resolution: Resolution, kinds: Mapping[str, Classified]
+) -> dict[str, merge.TaskNames]:
+    clients, sources = _clients(modes), _sources(resolution)
+    return {
+        task: merge.TaskNames(resolution.titles[task], clients[task], sources[task], kinds[task])
+        for task in (row["task_id"] for row in rows)
+    }
 
 
 def _clients(modes: pa.Table) -> dict[str, list[str]]:

@@ -21,7 +21,7 @@ from opus_pipelines.event_logs.formats import format_of
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.generation.contract import settings_hash
 from opus_pipelines.ingestion.plan import FilePlan
-from opus_pipelines.ingestion.read_file import read_file
+from opus_pipelines.ingestion.read_file import SourceFile, read_file
 from opus_pipelines.intakes.documents.document import Document
 from opus_pipelines.intakes.documents.read import preprocess
 from opus_pipelines.lake.layout import dataset_folder, table_of, write_table
@@ -93,9 +93,8 @@ def test_a_log_format_is_read_by_the_assembler(tmp_path: Path) -> None:
         format_of("a.ocel.json"),
     )
     plan = FilePlan(path.name, path, "x", path.stat().st_size, kind.name)
-    result = read_file(
-        "s", parse(SourceSettings, {"format": "trail"}, "x"), plan, OtherFiles(), tmp_path, lambda line: None
-    )
+    wanted = SourceFile("s", parse(SourceSettings, {"format": "trail"}, "x"), plan)
+    result = read_file(wanted, OtherFiles(), tmp_path, lambda line: None)
     assert (result.reason, result.counts.used, result.counts.rejected) == (None, 3, 1)
     assert result.implementations is not None
     rows = [row for batch in result.implementations.batches() for row in batch.to_pylist()]

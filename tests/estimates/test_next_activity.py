@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.estimates.next_activity import NextActivity, groups_of
+from opus_pipelines.estimates.next_activity import Horizon, NextActivity, Silences, Spells, groups_of
 
 SEND, PAY = 1, 2
 NONE = np.zeros(0, np.int64)
@@ -24,13 +24,9 @@ def behind(
 ) -> Any:
     codes = lambda rows, n: np.zeros((n, 0), np.int64) if rows is None else np.array(rows, np.int64).reshape(n, 1)
     return NextActivity(
-        np.array(following),
-        np.array(waits, float),
-        codes(went, len(following)),
-        np.array(silent, float),
-        codes(stayed, len(silent)),
-        share,
-        folds,
+        Spells(np.array(following), np.array(waits, float), codes(went, len(following))),
+        Silences(np.array(silent, float), codes(stayed, len(silent))),
+        Horizon(share, folds),
     )
 
 

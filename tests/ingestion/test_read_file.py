@@ -10,7 +10,7 @@ from opus_pipelines.event_logs.assembler import OtherFiles
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.ingestion import read_file as module
 from opus_pipelines.ingestion.plan import FilePlan
-from opus_pipelines.ingestion.read_file import read_file
+from opus_pipelines.ingestion.read_file import SourceFile, read_file
 
 ROW = "c{0},A,2020-01-01T00:00:00Z\n"
 CSV = "case_id,activity,timestamp\n" + "".join(ROW.format(n) for n in range(50_000))
@@ -18,7 +18,7 @@ CSV = "case_id,activity,timestamp\n" + "".join(ROW.format(n) for n in range(50_0
 
 def read(path: Path, said: list[str]) -> module.FileResult:
     file = FilePlan(path.name, path, "x", path.stat().st_size, "csv")
-    return read_file("s", SourceSettings(), file, OtherFiles(), path.parent / "staged", said.append)
+    return read_file(SourceFile("s", SourceSettings(), file), OtherFiles(), path.parent / "staged", said.append)
 
 
 @pytest.mark.long

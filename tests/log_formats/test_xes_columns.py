@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.core.settings import parse
-from opus_pipelines.event_logs.assembler import Assembler, OtherFiles
+from opus_pipelines.event_logs.assembler import Assembler, LogFile, OtherFiles, Outlets
 from opus_pipelines.event_logs.formats import FORMATS
 from opus_pipelines.event_logs.records import Reject
 from opus_pipelines.event_logs.source_settings import SourceSettings
@@ -49,9 +49,8 @@ class Read:
             return count
 
         typed = parse(SourceSettings, stated, "source.toml")
-        sink = Assembler(
-            "s", "log.xes", typed, seen or OtherFiles(), FORMATS[0], lambda n: None, batches.append, self.rejects.append
-        )
+        file, outlets = LogFile("s", "log.xes", FORMATS[0]), Outlets(batches.append, self.rejects.append)
+        sink = Assembler(file, typed, seen or OtherFiles(), outlets)
         self.reason = None
         small = patch.multiple(stream, _BLOCK=block, _SMALLEST=200)
         with patch.object(ColumnarTraces, "read", read), small:

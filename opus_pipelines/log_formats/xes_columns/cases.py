@@ -4,6 +4,7 @@ The costs follow the rules of `costing`, for tasks without token counts, whole c
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import fsum
 
@@ -46,14 +47,35 @@ _TEXTS = ("process_context", "title", "description")
 _SETTLED = ("industry", "client", "contract")
 
 
+@dataclass(frozen=True)
+class Maps:
+    """What the settings say of traces, of case values that events hold, and of events; `id_key` names the case."""
+
+    trace: CaseMap
+    own: CaseMap
+    events: EventMap
+    id_key: str
+
+
+@dataclass(frozen=True)
+class TasksOfCases:
+    """The tasks of a block with the activity and the cost of each.
+
+    `offsets` [cases + 1] are the positions where the tasks of each case begin.
+    """
+
+    tasks: Tasks
+    activity: Coded
+    cost_usd: pa.Array
+    offsets: Ints
+
+
 class CaseColumns:
     """Builds the columns of cases. `currency` is the key of the currency that a trace states."""
 
-    def __init__(
-        self, settings: SourceSettings, trace_map: CaseMap, own_map: CaseMap, events: EventMap, sink: Assembler
-    ) -> None:
-        self._settings, self._trace_map, self._events, self._sink = settings, trace_map, events, sink
-        trace, own = trace_map.plan(), own_map.plan()
+    def __init__(self, settings: SourceSettings, maps: Maps, sink: Assembler) -> None:
+        self._settings, self._trace_map, self._events, self._sink = settings, maps.trace, maps.events, sink
+        trace, own = maps.trace.plan(), maps.own.plan()
         self.currency, self._own_currency = trace.currency, own.currency
         self._keys = {name: key for name, key, _ in trace.fields} | {"case_cost": trace.cost or ""}
         self._own_keys = {name: key for name, key, _ in own.fields} | {"case_cost": own.cost or ""}
@@ -67,13 +89,9 @@ class CaseColumns:
             raise UnusualError
         return texts
 
-    def columns(
-        self, traces: Level, events: Level, tasks: Tasks, done: Coded, cost: pa.Array, offsets: Ints
-    ) -> dict[str, pa.Array]:
-        """Returns the columns of all cases by name.
-
-        `done` is the activity of each task, and `offsets` the position where the tasks of each case begin.
-        """
+    def columns(self, traces: Level, events: Level, of_tasks: TasksOfCases) -> dict[str, pa.Array]:
+        """Returns the columns of all cases by name."""
+        tasks, offsets = of_tasks.tasks, of_tasks.offsets
         rows, scanned = traces.rows, traces.scanned
         own = {name: self._value_places(name, traces, events) for name in (*self._keys, *self._own_keys)}
         none = np.full(rows, -1, np.int32)
@@ -91,9 +109,9 @@ class CaseColumns:
             "attributes": self._attributes(traces, events),
             "started_at": array(started, moment, started != NO_TIME),
             "ended_at": array(ended, moment, ended != NO_TIME),
-            "success": self._success(traces, events, own, done, offsets),
+            "success": self._success(traces, events, own, of_tasks.activity, offsets),
             "weight": self._weight(coded(scanned, own.get("weight", none))),
-            "cost_usd": self._cost(traces, events, own["case_cost"], cost, offsets),
+            "cost_usd": self._cost(traces, events, own["case_cost"], of_tasks.cost_usd, offsets),
         }
 
     def _value_places(self, name: str, traces: Level, events: Level) -> Ints:

@@ -16,12 +16,12 @@ from opus_pipelines.core.schemas import IMPLEMENTATIONS, TASK_IMPLEMENTATION
 from opus_pipelines.event_logs import values
 from opus_pipelines.event_logs.arrow_arrays import Ints, Longs, array, repeated, strings
 from opus_pipelines.event_logs.assembler import Assembler, Block
-from opus_pipelines.event_logs.column_mapping import ATTRIBUTE, CaseMap, EventMap
+from opus_pipelines.event_logs.column_mapping import ATTRIBUTE
 from opus_pipelines.event_logs.costing import GROUP_ATTRIBUTES
 from opus_pipelines.event_logs.lifecycles import NOT_WORK
 from opus_pipelines.event_logs.source_settings import SourceSettings
 from opus_pipelines.event_logs.values import BadValueError
-from opus_pipelines.log_formats.xes_columns.cases import CaseColumns, prices
+from opus_pipelines.log_formats.xes_columns.cases import CaseColumns, Maps, TasksOfCases, prices
 from opus_pipelines.log_formats.xes_columns.scan import scan
 from opus_pipelines.log_formats.xes_columns.tasks import (
     COMPLETE,
@@ -57,18 +57,10 @@ class ColumnarTraces:
     `usable`: columns can do all that the settings require.
     """
 
-    def __init__(
-        self,
-        settings: SourceSettings,
-        trace_map: CaseMap,
-        own_map: CaseMap,
-        events: EventMap,
-        id_key: str,
-        sink: Assembler,
-    ) -> None:
-        self._settings, self._sink, self._events, self._id_key = settings, sink, events, id_key
-        self._plan = events.plan()
-        self._cases = CaseColumns(settings, trace_map, own_map, events, sink)
+    def __init__(self, settings: SourceSettings, maps: Maps, sink: Assembler) -> None:
+        self._settings, self._sink, self._events, self._id_key = settings, sink, maps.events, maps.id_key
+        self._plan = maps.events.plan()
+        self._cases = CaseColumns(settings, maps, sink)
         fields = {field for field, _, _ in self._plan.fields}
         self.usable = not (self._plan.combines or fields & _RECORDS_ONLY or self._plan.keys["event_id"])
 
@@ -107,9 +99,8 @@ class ColumnarTraces:
         tasks = tasks_of(case, times, kind, run, has_work)
         task_columns = self._task_columns(tasks, events, traces, activity)
         offsets = np.searchsorted(tasks.case, np.arange(traces.rows + 1)).astype(np.int32)
-        columns = self._cases.columns(
-            traces, events, tasks, Coded(activity.codes[tasks.own], activity.values), task_columns["cost_usd"], offsets
-        )
+        of_tasks = Coded(activity.codes[tasks.own], activity.values)
+        columns = self._cases.columns(traces, events, TasksOfCases(tasks, of_tasks, task_columns["cost_usd"], offsets))
         columns |= {"case_id": case_ids, "tasks": _lists(task_columns, offsets)}
         self._sink.block(Block(columns, events.rows, tasks.not_work, len(tasks.own), has_work))
         return events.rows
