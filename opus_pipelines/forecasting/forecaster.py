@@ -1,0 +1,303 @@
+"""Learns from the history of cases how they go on, and forecasts the rest of running ones."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from opus_pipelines.forecasting.features import FeatureOptions
+from opus_pipelines.forecasting.next_model import ContextFeatures, NextForest
+from opus_pipelines.forecasting.similar_prefixes import PrefixForest, SimilarPrefixes, prefix_weights, quantile
+from opus_pipelines.forecasting.suffix_choice import SuffixTable, medoid
+from opus_pipelines.forecasting.traces import Trace, Vocabulary
+
+LEVELS = (0.05, 0.95)  # of the intervals
+MAX_EVENTS = 200_000  # of the history, the newest cases
+CALIBRATION_SHARE = 0.2  # of the cases, the newest: the levels of the interval are calibrated on them
+LOW_LEVELS, HIGH_LEVELS = (0.01, 0.1), (0.9, 0.99)  # to which the calibration may move each level
+MIN_CALIBRATED = 200  # prefixes below which the levels stay as they are
+MAX_CALIBRATED = 2000
+MAX_SUFFIXES, MAX_CANDIDATES = 60, 30  # the most probable ones that are compared
+LEAST_GOING_ON = 0.05  # mass of similar prefixes that went on, below which the case is taken to have ended
+MAX_REST = 200  # activities of a rest
+SUCCESS_STRENGTH = 2.0  # cases that the overall success rate counts as
+
+
+class TooLittleHistory(ValueError):
+    """The history holds too few ended cases to learn from."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A forecast quantity: its median and the ends of its 90 % interval."""
+
+    middle: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class StepOutlook:
+    """What came of similar cases that did this activity next."""
+
+    activity: str
+    probability: float
+    p_success: float | None
+    remaining_s: float | None
+    similar: int
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How one running case is expected to go on.
+
+    `following`: probable next activities, `END` among them, most probable first. `rest`: the activities after the
+    last event, if the case goes on. `remaining_s` is in seconds, `remaining_cost_usd` in dollars, None where no
+    cost is known. `p_late`: probability of exceeding the time limit. `similar`: past prefixes that the figures rest
+    on.
+    """
+
+    case_id: str
+    steps: int
+    following: tuple[StepOutlook, ...]
+    rest: tuple[str, ...]
+    remaining_s: Interval
+    remaining_cost_usd: Interval | None
+    p_success: float | None
+    p_late: float | None
+    similar: int
+
+
+class Forecaster:
+    """Learns from `traces`; open ones teach what came next, and how long cases last at least.
+
+    `calendar`: whether the dates of running cases are real, so that hours and weekdays may be used.
+
+    Raises:
+        TooLittleHistory: fewer than two cases have ended, or nothing but one prefix.
+    """
+
+    def __init__(self, traces: Sequence[Trace], calendar: bool = True, seed: int = 0) -> None:
+        newest = _newest([t for t in traces if len(t.activities)])
+        if sum(not t.is_open for t in newest) < 2:
+            raise TooLittleHistory("history has fewer than two ended cases; give an export with more of them")
+        self.vocabulary = Vocabulary.of(newest)
+        self._options = FeatureOptions(len(self.vocabulary.activities), len(self.vocabulary.resources), calendar)
+        self._table = self.vocabulary.table(newest)
+        self._levels = _calibrated_levels(newest, calendar, seed)
+        self._contexts, x = ContextFeatures.with_training_rows(self._table, self._options, seed)
+        self._next = NextForest(self._table, x, self._options.activities, seed)
+        self._outcomes = PrefixForest(self._table, x, seed)
+        self._remaining, self._cost = self._table.remaining, self._table.remaining_cost
+        self._success = self._table.success[self._table.case]
+        self._suffixes: dict[tuple[int, ...], int] = {}
+        self._suffix_of = np.full(len(self._table.code), -1, np.int64)
+
+    def forecast(
+        self, running: Sequence[Trace], silent: Sequence[float] | None = None, limit_s: float | None = None
+    ) -> list[Forecast]:
+        """The forecast of every running case after its last event. `silent` [cases]: seconds since that event, in which
+        nothing happened; None: none. `limit_s`: seconds from the first event that a case may take.
+
+        Raises:
+            ValueError: a running case has no event.
+        """
+        empty = [t.case_id for t in running if not len(t.activities)]
+        if empty:
+            raise ValueError(f"running case {empty[0]!r} has no event")
+        if not running:
+            return []
+        table = self.vocabulary.table(running)
+        x = self._contexts.rows(table)[table.last]
+        probabilities = self._next.probabilities(x)
+        similar = self._outcomes.similar(
+            x, table.code[table.last], None if silent is None else np.asarray(silent, float)
+        )
+        rests = self._rests(similar)
+        elapsed = table.time[table.last] - table.time[table.first]
+        return [
+            self._one(trace, p, like, rest, None if limit_s is None else limit_s - passed)
+            for trace, p, like, rest, passed in zip(
+                running, probabilities, similar, rests, elapsed.tolist(), strict=True
+            )
+        ]
+
+    def _one(
+        self, trace: Trace, probabilities: np.ndarray, like: SimilarPrefixes, rest: tuple[str, ...], left: float | None
+    ) -> Forecast:
+        values = self._remaining[like.rows]
+        return Forecast(
+            case_id=trace.case_id,
+            steps=len(trace.activities),
+            following=self._outlooks(probabilities, like),
+            rest=rest,
+            remaining_s=self._interval(values, like.mass),
+            remaining_cost_usd=self._cost_interval(like),
+            p_success=self._p_success(like),
+            p_late=None if left is None else float(like.mass[values > left].sum()),
+            similar=len(like.rows),
+        )
+
+    def _interval(self, values: np.ndarray, mass: np.ndarray) -> Interval:
+        low, high = (quantile(values, mass, level) for level in self._levels)
+        middle = quantile(values, mass, 0.5)
+        return Interval(middle, min(low, middle), max(high, middle))
+
+    def _cost_interval(self, like: SimilarPrefixes) -> Interval | None:
+        values = self._cost[like.rows]
+        known = ~np.isnan(values)
+        if not known.any() or like.mass[known].sum() <= 0:
+            return None
+        order = np.flatnonzero(known)[np.argsort(values[known], kind="stable")]
+        mass = like.mass[order] / like.mass[order].sum()
+        low, middle, high = (quantile(values[order], mass, level) for level in (LEVELS[0], 0.5, LEVELS[1]))
+        return Interval(middle, low, high)
+
+    def _p_success(self, like: SimilarPrefixes) -> float | None:
+        overall = self._table.success
+        if np.isnan(overall).all():
+            return None
+        values = self._success[like.rows]
+        known = ~np.isnan(values)
+        mass = like.mass[known]
+        # The number of cases that weigh as much as these: Kish's effective sample size.
+        size = float(mass.sum() ** 2 / (mass**2).sum()) if mass.sum() > 0 else 0.0
+        rate = float((mass * values[known]).sum() / mass.sum()) if mass.sum() > 0 else 0.0
+        prior = float(np.nanmean(overall))
+        return (size * rate + SUCCESS_STRENGTH * prior) / (size + SUCCESS_STRENGTH)
+
+    def _outlooks(self, probabilities: np.ndarray, like: SimilarPrefixes) -> tuple[StepOutlook, ...]:
+        """The next activities that are at least one in a hundred probable, five of them at most."""
+        found: list[StepOutlook] = []
+        following = self._table.following[like.rows]
+        for code in np.argsort(-np.round(probabilities, 12), kind="stable")[:5].tolist():
+            if found and probabilities[code] < 0.01:
+                break
+            part = following == code
+            same = SimilarPrefixes(like.rows[part], like.mass[part])
+            known = bool(part.any()) and float(same.mass.sum()) > 0
+            found.append(
+                StepOutlook(
+                    activity=self.vocabulary.activities[code],
+                    probability=float(probabilities[code]),
+                    p_success=self._p_success(same) if known else None,
+                    remaining_s=quantile(self._remaining[same.rows], same.mass / same.mass.sum(), 0.5)
+                    if known
+                    else None,
+                    similar=int(part.sum()),
+                )
+            )
+        return tuple(found)
+
+    def _rests(self, similar: Sequence[SimilarPrefixes]) -> list[tuple[str, ...]]:
+        """Of every running case the medoid of the similar cases' rests; `()` where next to all of them ended."""
+        chosen: list[tuple[np.ndarray, np.ndarray]] = []
+        for like in similar:
+            on = self._table.following[like.rows] > 0
+            if like.mass[on].sum() < LEAST_GOING_ON:
+                chosen.append((np.zeros(0, np.int64), np.zeros(0)))
+                continue
+            kinds, inverse = np.unique(self._suffix_numbers(like.rows[on]), return_inverse=True)
+            mass = np.bincount(inverse, like.mass[on], len(kinds))
+            order = np.argsort(-np.round(mass, 12), kind="stable")[:MAX_SUFFIXES]
+            chosen.append((kinds[order], mass[order]))
+        suffixes = list(self._suffixes)
+        best = _medoids(suffixes, chosen)
+        return [() if b is None else tuple(self.vocabulary.activities[c] for c in suffixes[b]) for b in best]
+
+    def _suffix_numbers(self, rows: np.ndarray) -> np.ndarray:
+        """[rows] the number of the activities after each row of the history, the same for the same activities."""
+        for row in rows[self._suffix_of[rows] < 0].tolist():
+            end = min(self._table.last[self._table.case[row]], row + MAX_REST)
+            rest = tuple(self._table.code[row + 1 : end + 1].tolist())
+            self._suffix_of[row] = self._suffixes.setdefault(rest, len(self._suffixes))
+        return np.asarray(self._suffix_of[rows])
+
+
+def _medoids(suffixes: list[tuple[int, ...]], chosen: list[tuple[np.ndarray, np.ndarray]]) -> list[int | None]:
+    """For each set of weighted suffixes the one with the highest expected similarity to all of them."""
+    pairs = [
+        np.stack([np.repeat(ids[:MAX_CANDIDATES], len(ids)), np.tile(ids, len(ids[:MAX_CANDIDATES]))])
+        for ids, _ in chosen
+    ]
+    joined = np.concatenate(pairs, axis=1) if pairs else np.zeros((2, 0), np.int64)
+    distinct, inverse = np.unique(joined[0] * max(1, len(suffixes)) + joined[1], return_inverse=True)
+    similarity = (
+        SuffixTable(suffixes).similarity(distinct // len(suffixes), distinct % len(suffixes))[inverse]
+        if suffixes
+        else np.zeros(0)
+    )
+    best: list[int | None] = []
+    begin = 0
+    for ids, mass in chosen:
+        size = len(ids[:MAX_CANDIDATES]) * len(ids)
+        matrix = similarity[begin : begin + size].reshape(-1, max(1, len(ids)))
+        begin += size
+        best.append(int(ids[medoid(mass, matrix)]) if len(ids) else None)
+    return best
+
+
+def _newest(traces: Sequence[Trace]) -> list[Trace]:
+    """The newest cases with at most `MAX_EVENTS` events, by first event and id."""
+    found: list[Trace] = []
+    events = 0
+    for trace in sorted(traces, key=lambda t: (t.times[0], t.case_id), reverse=True):
+        events += len(trace.activities)
+        if found and events > MAX_EVENTS:
+            break
+        found.append(trace)
+    return found[::-1]
+
+
+def _calibrated_levels(traces: Sequence[Trace], calendar: bool, seed: int) -> tuple[float, float]:
+    """The levels at which quantiles hold 90 % of the remaining times of the newest cases, learnt from the older ones.
+
+    Distributional conformal prediction: Chernozhukov, Wüthrich and Zhu (2021), algorithm 1, with both tails apart.
+    """
+    begin = int((1.0 - CALIBRATION_SHARE) * len(traces))
+    moment = traces[begin].times[0] if begin < len(traces) else 0.0
+    older = [_cut(t, moment) for t in traces[:begin]]
+    newer = traces[begin:]
+    if sum(not t.is_open for t in older) < MIN_CALIBRATED or sum(len(t.activities) for t in newer) < MIN_CALIBRATED:
+        return LEVELS
+    vocabulary = Vocabulary.of(older)
+    options = FeatureOptions(len(vocabulary.activities), len(vocabulary.resources), calendar)
+    table = vocabulary.table(older)
+    contexts, x = ContextFeatures.with_training_rows(table, options, seed)
+    forest = PrefixForest(table, x, seed)
+    tested = vocabulary.table(newer)
+    weights = prefix_weights(tested)
+    size = min(MAX_CALIBRATED, len(weights))
+    rows = np.sort(np.random.default_rng(seed).choice(len(weights), size, replace=False, p=weights / weights.sum()))
+    similar = forest.similar(contexts.rows(tested)[rows], tested.code[rows])
+    upto, below = np.zeros(size), np.zeros(size)
+    for n, (like, truth) in enumerate(zip(similar, tested.remaining[rows], strict=True)):
+        values = table.remaining[like.rows]
+        upto[n], below[n] = like.mass[values <= truth].sum(), like.mass[values < truth].sum()
+    ended = ~tested.is_open[tested.case[rows]]
+    low, high = _censored_quantile(upto, ended, LEVELS[0]), _censored_quantile(below, ended, LEVELS[1])
+    return float(np.clip(low, *LOW_LEVELS)), float(np.clip(high, *HIGH_LEVELS))
+
+
+def _censored_quantile(values: np.ndarray, seen: np.ndarray, level: float) -> float:
+    """The Kaplan-Meier quantile of `values` [n], which are lower bounds where not `seen` [n]; `level` itself where too
+    few are seen to tell.
+    """
+    order = np.lexsort((~seen, values))
+    hazard = np.where(seen[order], 1.0 / np.arange(len(values), 0, -1), 0.0)
+    place = int(np.searchsorted(1.0 - np.cumprod(1.0 - hazard), level - 1e-12))
+    return float(values[order][place]) if place < len(values) else level
+
+
+def _cut(trace: Trace, moment: float) -> Trace:
+    """The trace as it was seen at that moment, seconds since the epoch; it began before."""
+    seen = int(np.searchsorted(trace.times, moment, side="left"))
+    return Trace(
+        trace.case_id,
+        trace.activities[:seen],
+        trace.times[:seen],
+        trace.resources[:seen],
+        trace.costs_usd[:seen],
+        trace.is_open or seen < len(trace.activities),
+        trace.success,
+    )
