@@ -15,6 +15,9 @@ MAX_LINES = 400
 PACKAGES = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 ALL_PACKAGES = sorted(path.parent for path in PACKAGE.glob("*/**/__init__.py"))
 TESTS = sorted(path for path in (ROOT / "tests").rglob("*.py"))
+SENTENCE = 8  # plain words
+MAX_SENTENCES = 16
+COMPARISONS = {"startswith", "endswith", "count"}
 MAY_IMPORT_DAGSTER = {"cli", "definitions"}
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
@@ -105,6 +108,62 @@ def test_a_test_imports_no_private_name(path: Path) -> None:
         for alias in node.names
     ]
     assert [name for name in imported if name.startswith("_")] == []
+
+
+def sentences(test: ast.AST) -> list[str]:
+    """The texts of eight plain words and more that a test's asserts and `match` arguments compare with.
+
+    What is given to a function inside an assert is an input, and counts only in `startswith` and its like.
+    """
+    found = []
+    for node in ast.walk(test):
+        if isinstance(node, ast.Assert):
+            root = node.test
+        elif isinstance(node, ast.keyword) and node.arg == "match":
+            root = node.value
+        else:
+            continue
+        inputs = {
+            id(part)
+            for call in ast.walk(root)
+            if isinstance(call, ast.Call) and getattr(call.func, "attr", "") not in COMPARISONS
+            for given in [*call.args, *(keyword.value for keyword in call.keywords)]
+            for part in ast.walk(given)
+        }
+        texts = [part for part in ast.walk(root) if id(part) not in inputs]
+        pieces = {id(piece) for text in texts if isinstance(text, ast.JoinedStr) for piece in text.values}
+        found += [ast.unparse(text) for text in texts if id(text) not in pieces and plain_words(text) >= SENTENCE]
+    return found
+
+
+def plain_words(node: ast.AST) -> int:
+    """How many words of letters alone a text has; numbers, paths, names of columns and code are none."""
+    if isinstance(node, ast.JoinedStr):
+        return sum(plain_words(value) for value in node.values)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return len(re.findall(r"(?<!\S)[('\"`]*[^\W\d_]+(?:['’-][^\W\d_]+)*[)'\"`]*[,.;:?!]?(?!\S)", node.value))
+    return 0
+
+
+@pytest.mark.parametrize(
+    ("code", "number"),
+    [
+        ("assert said == 'no task of this name is known to the history'", 1),
+        ("assert said.startswith(f'no task of {name} is known to the history')", 1),
+        ("with pytest.raises(ValueError, match='no task of this name is known'): pass", 0),
+        ("assert 'a task of four_words_that are.one or 5 more' in said", 0),
+        ("assert read('It is an input of a function under test.') == []", 0),
+        ("said = 'no task of this name is known to the history'", 0),
+    ],
+)
+def test_what_counts_as_a_sentence(code: str, number: int) -> None:
+    assert len(sentences(ast.parse(code))) == number
+
+
+def test_tests_assert_names_and_figures_and_not_the_sentences_around_them() -> None:
+    """What is left are texts of documents that are read or written, not messages. The number only gets smaller."""
+    found = [text for path in TESTS for text in sentences(ast.parse(path.read_text("utf-8")))]
+    assert len(found) <= MAX_SENTENCES, found
 
 
 def test_the_page_lists_the_layers_from_the_top_to_the_bottom() -> None:

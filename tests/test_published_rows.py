@@ -71,10 +71,9 @@ def test_a_raised_version_needs_the_file_anew_and_explains_the_rows_of_the_stage
     more = {"wkg/tasks: rows": [5]}
     for rows in (found(), found(wkg=more), found(wkg=more, planning=more)):
         said = problem(recorded(), rows, "COMMAND")
-        assert (
-            said
-            == "algorithm_versions.json is not of the versions in opus_pipelines/core/versions.py (wkg): run COMMAND"
-        )
+        assert said is not None
+        assert said.startswith("algorithm_versions.json ")
+        assert said.endswith("(wkg): run COMMAND")
     said = problem(recorded(), found(history=more), "COMMAND")
     assert said is not None
     assert said.startswith("history publishes other rows")
@@ -88,9 +87,9 @@ def test_a_raised_version_needs_the_file_anew_and_explains_the_rows_of_the_stage
     ],
 )
 def test_a_file_of_other_stages_must_be_written_anew(stages: dict[str, Any], named: str) -> None:
-    assert problem(stages, found(), "COMMAND") == (
-        f"algorithm_versions.json is not of the versions in opus_pipelines/core/versions.py ({named}): run COMMAND"
-    )
+    said = problem(stages, found(), "COMMAND")
+    assert said is not None
+    assert said.endswith(f"({named}): run COMMAND")
 
 
 def test_every_dataset_is_held_by_a_stage_or_named_as_left_out() -> None:

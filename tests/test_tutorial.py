@@ -33,7 +33,7 @@ def test_the_blocks_before_the_rebuild(
             assert main(shlex.split(line)[1:]) == 0, capsys.readouterr().err
     shown = capsys.readouterr().out
     assert "outcomes         54 cases succeeded, 6 did not" in shown
-    assert "100.0 % of the occurrences have a cost in dollars; amounts in EUR" in shown
+    assert "100.0 % of the occurrences have a cost" in shown
     assert (tmp_path / "intakes" / "Acme" / "travel" / "example" / "input" / "request.md").is_file()
 
 

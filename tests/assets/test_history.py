@@ -33,7 +33,7 @@ def test_a_typo_in_source_toml_fails_the_check_by_name_and_blocks_nothing(tmp_pa
     ]
     (line,) = lines_of_failed_checks(result)  # what `opus rebuild` says before it ends with 1
     assert line.startswith("a: ")
-    assert line.endswith("its last good version stays in use (2 cases)")
+    assert "(2 cases)" in line
     done = result.asset_materializations_for_node("read_history")
     made = {m.asset_key.to_user_string(): m.metadata["dagster/row_count"].value for m in done}
     assert made["history/implementations"] == 4

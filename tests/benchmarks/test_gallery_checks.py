@@ -180,7 +180,8 @@ def test_the_end_of_few_cases_tells_nothing() -> None:
     found = {c.name: c for c in checks(plan("ta", "ti", history=[*HISTORY, *[case("ta", "ti", "tc")] * 9], near=[]))}[
         ENDS
     ]
-    assert (found.holds, found.said) == (None, "Survey (fewer than 10 cases with it have ended)")
+    assert found.holds is None
+    assert found.said.startswith("Survey (fewer than 10 cases")
 
 
 def test_what_is_explained_or_undecided_is_fine() -> None:

@@ -50,7 +50,9 @@ def forget(lake: Lake, *arguments: str, client: str = Z) -> int:
 
 def test_an_unknown_client_is_named_with_the_nearest(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     assert forget(lake, "--yes", client="Zephyrin Verzekering") == 1
-    assert capsys.readouterr().err == f"opus: {lake.root} has no client 'Zephyrin Verzekering'; there is: {Z}\n"
+    said = capsys.readouterr().err
+    assert "'Zephyrin Verzekering'" in said
+    assert said.endswith(f": {Z}\n")
 
 
 def test_a_client_with_results_only_needs_no_rebuild(lake: Lake) -> None:
@@ -86,7 +88,9 @@ def test_what_is_left_over_is_named_and_the_exit_code_says_so(lake: Lake, capsys
 def test_a_name_in_what_another_client_gave_is_told_and_stays(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     put_result(lake, BOLT, "Claims", "r00000003", title=f"a claim against {Z}")
     assert forget(lake, "--yes") == 0
-    assert f"the name {Z} stands in what other clients gave: generation/intakes/" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert Z in said
+    assert "generation/intakes/" in said
 
 
 def test_nothing_is_made_for_a_forgotten_client_until_it_is_undone(

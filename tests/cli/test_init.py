@@ -92,13 +92,12 @@ def test_check_says_the_same_and_names_what_is_wrong(tmp_path: Path, capsys: pyt
     toml = source / "source.toml"
     toml.write_text(toml.read_text("utf-8").replace('"Start trip"]', '"Start tripp"]'), "utf-8")
     assert main(["check", str(source)]) == 1
-    assert (
-        "[activities] event: 'Start tripp' is no activity of this source; the nearest are 'Start trip'"
-        in capsys.readouterr().err
-    )
+    said = capsys.readouterr().err
+    assert "[activities] event: 'Start tripp'" in said
+    assert "'Start trip'" in said
     toml.write_text('[columns]\ncase = "nothing"\n', "utf-8")
     assert main(["check", str(source)]) == 1
-    assert "it has no column nothing as source.toml says" in capsys.readouterr().err
+    assert "no column nothing" in capsys.readouterr().err
 
 
 def test_a_plain_outcome_column_becomes_the_rule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

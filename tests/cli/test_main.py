@@ -84,9 +84,9 @@ def test_an_unexpected_error_is_a_line_and_its_trace_a_file(
     monkeypatch.setattr(Options, "lake", lambda self: 1 / 0)
     assert main(["status"]) == 1
     log = empty_lake / ".dagster" / "opus-errors.log"
-    assert (
-        capsys.readouterr().err == f"opus: unexpected ZeroDivisionError: division by zero; the full trace is in {log}\n"
-    )
+    said = capsys.readouterr().err
+    assert said.startswith("opus: unexpected ZeroDivisionError: division by zero")
+    assert said.endswith(f" {log}\n")
     assert "Traceback" in log.read_text()
 
 
@@ -98,7 +98,9 @@ def test_ctrl_c_is_a_line(
 
     monkeypatch.setattr(Options, "lake", stopped)
     assert main(["status"]) == module.FAILED
-    assert capsys.readouterr().err == "opus: stopped; what was published before stays as it is\n"
+    said = capsys.readouterr().err
+    assert said.startswith("opus: stopped")
+    assert said.count("\n") == 1
 
 
 @pytest.mark.parametrize(

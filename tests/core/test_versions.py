@@ -111,10 +111,8 @@ def test_a_rebuild_says_why_it_makes_a_snapshot_anew(tmp_path: Path, code: str, 
     write_json(lake.root / "wkg" / "current.json", {"snapshot": "w1"})
     write_json(lake.snapshot_folder("w1") / "manifest.json", {"snapshot": "w1", "code_version": code})
     said = versions_since(Settings(paths=Paths(lake=lake.root, history=tmp_path, intakes=tmp_path)))
-    assert said == (
-        expected
-        and f"the current snapshot has other algorithm versions ({expected}); what depends on them is made anew"
-    )
+    assert (said is None) == (expected is None)
+    assert expected is None or f"({expected})" in (said or "")
 
 
 def test_a_lake_without_a_snapshot_has_no_other_versions(tmp_path: Path) -> None:

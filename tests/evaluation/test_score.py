@@ -61,15 +61,14 @@ def test_workflows_of_other_ends_are_not_ranked() -> None:
     found = incomparability_reasons(
         [scored("a", chain(task)), scored("b", chain(task, gain=11.0)), scored("c", chain(task, prior=0.5))]
     )
-    assert found == [
-        "a and c have different inputs (Request (1) against Request (0.5))",
-        "a and b have different outputs (Answer (10) against Answer (11))",
-    ]
+    assert [line.partition(" have different ")[0] for line in found] == ["a and c", "a and b"]
+    assert "inputs (Request (1) against Request (0.5))" in found[0]
+    assert "outputs (Answer (10) against Answer (11))" in found[1]
 
 
 def test_one_task_in_one_way_has_one_set_of_parameters() -> None:
     task = TaskNode("x", "x", "X", p=0.9, cost_usd=1.0, actor_kind="human")
-    with pytest.raises(WorkflowError, match=r"task 'X' is done in one way but carries, in a and b, p 0.9 and 0.8"):
+    with pytest.raises(WorkflowError, match=r"task 'X' .* p 0\.9 and 0\.8"):
         ranked([scored("a", chain(task)), scored("b", chain(replace(task, p=0.8)))], 0.0001, 0.01)
     other_way = replace(task, p=0.8, actor_kind="model")
     assert [p.score.title for p in ranked([scored("a", chain(task)), scored("b", chain(other_way))], 0.0001, 0.01)] == [
@@ -96,7 +95,7 @@ def test_further_resources_are_consumed_and_held_by_name() -> None:
     assert (parts.cost_compute_usd, parts.cost_held_usd, parts.cost_usd) == (1.0, 2 * 3.0 + 4 * 0.5, 9.0)
     one_after_the_other = chain(*tasks)
     assert score("w", one_after_the_other, {}, prices, Reward()).parts.cost_held_usd == 3.0 + 1.0
-    with pytest.raises(WorkflowError, match=r"the resource 'kwh' has no price: set cost\.usd_per_unit\.kwh"):
+    with pytest.raises(WorkflowError, match=r"'kwh' has no price: set cost\.usd_per_unit\.kwh"):
         score("w", side_by_side, {}, Cost(), Reward())
 
 

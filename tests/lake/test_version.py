@@ -64,7 +64,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lake:
 def test_columns_that_came_later_are_null_in_the_views(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "opus_pipelines.lake.layout"):
         connection = connect(lake)
-    assert "was written by another version: columns that it lacks read as NULL" in caplog.text
+    assert "was written by another version" in caplog.text
     assert connection.sql("SELECT task_id, p, duration_ms_p50, community FROM wkg_tasks").fetchall() == [
         ("t1", 0.9, None, None)
     ]
@@ -105,9 +105,9 @@ def test_vectors_keep_the_length_of_their_encoder(tmp_path: Path) -> None:
 def test_the_first_writer_takes_an_older_lake_over_with_one_line(lake: Lake, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "opus_pipelines.lake.layout"), lake.lock():
         pass
-    assert [r.getMessage() for r in caplog.records] == [
-        f"{lake.root} is of format 1, of an older version: taken over as format 2"
-    ]
+    (line,) = [r.getMessage() for r in caplog.records]
+    assert line.startswith(f"{lake.root} is of format 1")
+    assert line.endswith("format 2")
     assert read_json(lake.root / "lake.json") == {"format": 2, "schemas": version.schemas_hash()}
     assert "community" in pq.ParquetFile(lake.root / ".empty/wkg_tasks.parquet").schema_arrow.names
     caplog.clear()

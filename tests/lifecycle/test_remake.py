@@ -60,9 +60,7 @@ def test_other_content_is_named_and_nothing_is_changed(built: Any, history: Any,
     table = pq.ParquetFile(path).read()
     wrong = table.set_column(0, "task_id", pa.array(["t0"] * table.num_rows))
     pq.write_table(wrong, path)
-    with pytest.raises(
-        CheckFailed, match=f"same inputs gave other content .* in 1 files: wkg/{snapshot}/tasks/{PART}. Nothing was"
-    ):
+    with pytest.raises(CheckFailed, match=f"in 1 files: wkg/{snapshot}/tasks/{PART}"):
         made_again(lake, history, spark, source)
     assert pq.ParquetFile(path).read().equals(wrong)
 

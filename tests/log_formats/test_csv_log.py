@@ -127,7 +127,7 @@ def test_a_case_with_a_row_that_cannot_be_used_is_put_aside_whole_and_the_rest_g
         ("log.csv", 3)
     ] * 2
     assert [r["cause_path"] for r in rejects if r["reason_code"] != "case_quarantined"] == [None] * 9
-    assert rejects[-1]["reason"] == "the row cannot be read: it is not UTF-8 (byte 0xFF after '1 ')"
+    assert "not UTF-8 (byte 0xFF after '1 ')" in rejects[-1]["reason"]
     assert all(r["position_unit"] == "line" for r in rejects)
     assert 'timezone = "..."' in rejects[1]["reason"]
     assert "[email] [number] [account]" in rejects[7]["record"]
@@ -135,8 +135,8 @@ def test_a_case_with_a_row_that_cannot_be_used_is_put_aside_whole_and_the_rest_g
     row = state.files[0]
     assert (row["records"], row["records_used"], row["records_rejected"]) == (12, 1, 11)
     assert (row["cases_quarantined"], row["records_without_case"], row["implementations"]) == (1, 1, 1)
-    assert row["mixed_encodings"].startswith("its encodings are mixed: 2 lines are UTF-8 (the first: line 2, byte ")
-    assert "1 line is not (the first: line 13, byte " in row["mixed_encodings"]
+    assert "2 lines are UTF-8 (the first: line 2," in row["mixed_encodings"]
+    assert "1 line is not (the first: line 13," in row["mixed_encodings"]
     assert state.failed == []
 
 
@@ -144,7 +144,7 @@ def test_unknown_columns_are_refused_with_the_cure(bench: Any) -> None:
     cases, _, state = bench.one("log.csv", "Order No,Step,When\n1,A,2020-01-01\n")
     assert cases == {}
     (line,) = state.failed
-    assert "the columns found are Order No, Step, When" in line
+    assert " Order No, Step, When" in line
     assert line.endswith('\ncase = "Order No"\nactivity = "Step"\ntime = "When"')
 
 

@@ -171,8 +171,8 @@ def test_traces_in_comments_and_in_other_places_are_no_plain_traces() -> None:
     assert [r["case_id"] for r in both(log(f"<![CDATA[{hidden}]]>", plain)).rows] == ["c2"]
     inside = both(log(f"<wrapper>{hidden}</wrapper>", plain))
     assert [r["case_id"] for r in inside.rows] == ["c1", "c2"]
-    assert both(b"<wrapper>" + log(hidden)[39:] + b"</wrapper>").reason == "it is no event log: the XML has no <log>"
-    assert both(hidden.encode()).reason == "it is no event log: the XML has no <log>"
+    assert "no <log>" in str(both(b"<wrapper>" + log(hidden)[39:] + b"</wrapper>").reason)
+    assert "no <log>" in str(both(hidden.encode()).reason)
     assert "document type" in str(both(b"<!DOCTYPE log [<!ENTITY a 'b'>]>" + log(hidden)[39:]).reason)
 
 

@@ -94,13 +94,12 @@ def test_the_same_steps_done_by_others_where_there_are_no_others() -> None:
     ]
     assert [rank for rank, _ in ranked] == [1, 2, 3, 4]
     assert [c.differs_by for _, c in ranked] == [None, 2, 2, 2]
-    assert {c.fewer for _, c in ranked} == {
-        "no other was found that keeps what these keep and differs from each of them in 2 steps",
-    }
+    (fewer,) = {c.fewer for _, c in ranked}
+    assert "no other was found" in (fewer or "")
+    assert "in 2 steps" in (fewer or "")
     second = ranked[1][1].plan
-    assert [(e.kind, e.what) for e in second.edits] == [
-        ("swap", "'A': code instead of human; 'B': code instead of human")
-    ]
+    (edit,) = second.edits
+    assert (edit.kind, edit.what.split("; ")) == ("swap", ["'A': code instead of human", "'B': code instead of human"])
     assert second.edits[0].earned == pytest.approx(ranked[1][1].worth - ranked[0][1].worth)
     assert (second.is_refined, second.exact) == (True, False)
 
@@ -158,9 +157,7 @@ def test_nothing_is_forced() -> None:
         situation(one_way, [("a", "b"), ("a", "c", "d", "b")], ("a", "b"), {"must_not_contain": ["D"]})
     )
     assert [done(c) for _, c in ranked] == [["a:human", "b:human"]]
-    assert (
-        ranked[0][1].fewer == "no other was found that keeps what these keep and differs from each of them in 2 steps"
-    )
+    assert "no other was found" in (ranked[0][1].fewer or "")
     dear = {t: [way("human", 0.99, 1.0), way("code", 0.95, 5.0)] for t in "ab"}
     assert len(ranked_candidates(situation(dear, [("a", "b")], ("a", "b"), {"max_cost_usd": 4.0}))) == 1
     assert len(ranked_candidates(situation(dear, [("a", "b")], ("a", "b")))) == 2

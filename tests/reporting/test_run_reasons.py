@@ -89,4 +89,4 @@ def test_a_lake_that_another_run_holds_is_the_reason(settings: Settings) -> None
     reason = last_runs(lake)[0][-1]
     assert reason is not None
     assert reason.startswith("another run (process ")
-    assert reason.endswith(f"is writing to {lake.root}; wait for it to end")
+    assert f"is writing to {lake.root};" in reason

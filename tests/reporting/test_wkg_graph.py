@@ -144,9 +144,9 @@ def test_a_task_by_its_name(wkg: duckdb.DuckDBPyConnection, text: str, industry:
 
 def test_an_industry_by_its_name(wkg: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
     assert find_industry(wkg, "TRADE") == "trade"
-    with pytest.raises(InputError, match="no industry is called 'tarde'; there are: trade"):
+    with pytest.raises(InputError, match="'tarde'; there are: trade"):
         find_industry(wkg, "tarde")
-    with pytest.raises(InputError, match="there are: none: no source of history states one"):
+    with pytest.raises(InputError, match="there are: none"):
         find_industry(opened(snapshot(tmp_path / "w2", COUNTS, industries=[])), "trade")
 
 

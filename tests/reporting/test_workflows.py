@@ -167,7 +167,7 @@ def test_what_comes_before_the_first_step_stands_behind_the_input() -> None:
 def test_a_result_of_an_older_version_has_its_gain_from_the_whole() -> None:
     old = [*NODES[:-1], row("output", kind="output", title="Letter")]
     assert described(HEAD | {"weights": None}, old, LINKS).workflow.outputs[0].gain_usd == 20.0
-    with pytest.raises(LakeError, match="f1: the gain of output output is not in the lake"):
+    with pytest.raises(LakeError, match="f1: the gain of output output"):
         described(HEAD, [*old, row("two", kind="output", title="Copy")], LINKS)
 
 
@@ -179,9 +179,7 @@ def test_a_workflow_without_a_stated_gain_is_read_and_written_without_one() -> N
 
 
 def test_a_row_that_is_no_task_is_named() -> None:
-    with pytest.raises(
-        LakeError, match="workflow f1 cannot be read back from the lake: 1 validation error for TaskEntry"
-    ):
+    with pytest.raises(LakeError, match=r"workflow f1 .* 1 validation error for TaskEntry"):
         described(HEAD, [row("a", kind="task", title="Check", p=1.5)], [])
 
 

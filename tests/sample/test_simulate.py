@@ -192,5 +192,5 @@ def test_a_review_unknown_to_the_truth_has_its_own_figures_and_another_task_is_r
         expected_reward(written.truth, "medical coding", workflow("review"), kinds[0]["kind"], {"r": 0.0})
         == 10 * 0.5 * whole - 3
     )
-    with pytest.raises(InputError, match="'Look again at everything' is no task of medical coding"):
+    with pytest.raises(InputError, match=r"'Look again at everything' .* medical coding"):
         simulate_workflow(written.truth, "medical coding", workflow("task"), kinds[0]["kind"])

@@ -46,7 +46,7 @@ def test_what_cannot_be_followed_is_refused(tmp_path: Path, text: str, message: 
 
 def test_a_pin_that_names_nothing_known_says_so(tmp_path: Path) -> None:
     pins = read(tmp_path, '[[same]]\ntasks = ["claims/Chekc", "gone/verify", "claims/Pay"]')
-    assert pins.unknown(["claims/Check", "claims/Pay", "other/Check"]) == [
-        "pins.toml names 'claims/Chekc', but claims has no such task now; did you mean 'claims/Check'?",
-        "pins.toml names 'gone/verify', but no source 'gone' is in history now; the pin waits for it",
-    ]
+    misspelt, waiting = pins.unknown(["claims/Check", "claims/Pay", "other/Check"])
+    assert misspelt.startswith("pins.toml names 'claims/Chekc'")
+    assert misspelt.endswith("did you mean 'claims/Check'?")
+    assert waiting.startswith("pins.toml names 'gone/verify'")

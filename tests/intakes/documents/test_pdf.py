@@ -37,10 +37,10 @@ def test_letters_that_were_joined_are_letters(read: Any, pdf: Any, monkeypatch: 
 
 
 def test_a_scan_says_that_ocr_is_missing(read: Any, pdf: Any) -> None:
-    assert read("a.pdf", pdf("", "")) == (
-        None,
-        "2 pages without a text layer: pictures of text need OCR, which is missing here; ask for the text",
-    )
+    text, left_out = read("a.pdf", pdf("", ""))
+    assert text is None
+    assert left_out.startswith("2 pages without a text layer")
+    assert "OCR" in left_out
 
 
 def test_the_fields_of_a_filled_form_are_read(read: Any, pdf: Any) -> None:
@@ -58,10 +58,8 @@ def encrypted(data: Any, user: Any) -> Any:
 
 
 def test_a_password_is_asked_of_the_client_and_a_document_that_opens_without_one_is_read(read: Any, pdf: Any) -> None:
-    assert read("a.pdf", encrypted(pdf("Secret"), "word")) == (
-        None,
-        "it is encrypted; ask for a copy without a password",
-    )
+    text, left_out = read("a.pdf", encrypted(pdf("Secret"), "word"))
+    assert (text, left_out.partition(";")[0]) == (None, "it is encrypted")
     assert read("a.pdf", encrypted(pdf("Open"), "")) == ("Open", None)
 
 
@@ -77,7 +75,8 @@ def test_attached_documents_are_counted(read: Any, pdf: Any) -> None:
     writer.add_attachment("a.txt", b"x")
     out = io.BytesIO()
     writer.write(out)
-    assert read("a.pdf", out.getvalue()) == ("Letter", "1 document attached to it; put them into the folder")
+    text, left_out = read("a.pdf", out.getvalue())
+    assert (text, left_out.partition(";")[0]) == ("Letter", "1 document attached to it")
 
 
 def test_pages_past_the_limit_are_counted(read: Any, pdf: Any) -> None:

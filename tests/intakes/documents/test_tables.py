@@ -32,13 +32,13 @@ def test_a_table_of_huge_cells_is_cut_by_characters_and_says_so(read: Any) -> No
 
 
 def test_a_field_and_a_line_that_never_end_are_refused(read: Any) -> None:
-    assert read("a.csv", 'a,b\n"' + "x\n" * 600_000) == (
-        None,
-        "not a table that can be read: field larger than field limit (1000000)",
-    )
+    text, left_out = read("a.csv", 'a,b\n"' + "x\n" * 600_000)
+    assert text is None
+    assert "field limit (1000000)" in left_out
     assert read("a.csv", "x" * 1_000_001) == (None, "a line is longer than 1,000,000 characters")
 
 
 def test_an_empty_table_is_empty(read: Any) -> None:
-    assert read("a.csv", "") == (None, "it is empty: a file without a byte")
+    text, left_out = read("a.csv", "")
+    assert (text, left_out.partition(":")[0]) == (None, "it is empty")
     assert read("a.csv", ",,\n,,\n") == ("", "it holds no text")

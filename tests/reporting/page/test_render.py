@@ -130,7 +130,7 @@ def test_what_it_says(parsed: Parsed) -> None:
 def test_an_empty_contract_has_a_page(page: ContractPage) -> None:
     empty = Parsed(render(replace(page, workflows=[], costs=[], refused=[], sources=[], pictures={})))
     assert empty.defects == []
-    assert "No intake of this contract has a workflow yet." in empty.texts
+    assert any(text.startswith("No intake of this contract") for text in empty.texts)
 
 
 def test_equal_rows_give_equal_text(page: ContractPage) -> None:
@@ -161,7 +161,7 @@ def test_a_decision_stands_beside_its_workflow_as_text(page: ContractPage) -> No
         "better_by_usd": 1.25,
     }
     texts = Parsed(render(replace(page, workflows=[{**first, **decided}, *rest]))).texts
-    assert "accepted by Ines: <b>known; a better one exists: f9, +$1.25 Reward" in texts
+    assert any("by Ines: <b>known; " in text and "f9, +$1.25 Reward" in text for text in texts)
 
 
 def test_what_of_the_documents_was_not_read_is_told(page: ContractPage) -> None:
@@ -194,7 +194,7 @@ def test_a_rule_that_was_not_applied_is_shown_with_its_question(page: ContractPa
         "Check; Pay",
     }
     assert shown <= set(parsed.texts)
-    assert "Rules of the documents that were not applied" not in Parsed(render(page)).texts
+    assert "process/sop.md, line 4" not in Parsed(render(page)).texts
 
 
 def test_without_a_stated_gain_the_page_says_so_instead_of_dollars(page: ContractPage) -> None:
