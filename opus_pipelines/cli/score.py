@@ -28,6 +28,7 @@ PARTS = (
     ("peak_memory_gb", "(3), (18)"),
     ("peak_threads", "(3), (18)"),
 )
+IN_PRODUCT_FORM = (("success_probability_product", "(4)"), ("reward_product_usd", "(7)"))
 MAX_SHOWN = 200  # tasks of a workflow
 PENALTIES = (("penalty", "(10)"), ("cip", "(8)"), ("sip", "(9)"))
 
@@ -80,9 +81,11 @@ def _files(options: Options, files: Sequence[Path], as_json: bool) -> None:
 
 def _parts(scores: Sequence[Score]) -> None:
     rows: list[tuple[Any, ...]] = [(name, number, *(getattr(s.parts, name) for s in scores)) for name, number in PARTS]
-    rows[4:4] = (
-        [("  by exact inference", "(4)", *(_exact(s) for s in scores))] if any(s.differences for s in scores) else []
-    )
+    if any(s.parts.success_inference != "exact" or s.differences for s in scores):
+        rows[4:4] = [
+            ("  inference", "", *(s.parts.success_inference for s in scores)),
+            *((f"  {name}", number, *(getattr(s.parts, name) for s in scores)) for name, number in IN_PRODUCT_FORM),
+        ]
     rows += [
         (name, number, *(getattr(s.penalties, name) if s.penalties else None for s in scores))
         for name, number in PENALTIES
@@ -92,12 +95,7 @@ def _parts(scores: Sequence[Score]) -> None:
         click.echo("no Penalty where tasks have no scores", err=True)
     for score in scores:
         if score.uncompared:
-            click.echo(f"{score.title}: the product form was not compared: {score.uncompared}", err=True)
-
-
-def _exact(score: Score) -> float:
-    whole = [d.exact for d in score.differences if d.node is None]
-    return whole[0] if whole else score.parts.success_probability
+            click.echo(f"{score.title}: success was not inferred exactly: {score.uncompared}", err=True)
 
 
 def _tasks(score: Score) -> None:
@@ -126,7 +124,8 @@ def _tasks(score: Score) -> None:
 
 
 def _as_dict(score: Score) -> dict[str, Any]:
-    whole = {name: getattr(score.parts, name) for name, _ in PARTS}
+    named = [name for name, _ in (*PARTS, *IN_PRODUCT_FORM)]
+    whole = {name: getattr(score.parts, name) for name in [*named, "success_inference"]}
     whole |= {name: getattr(score.penalties, name) if score.penalties else None for name, _ in PENALTIES}
     nodes = {
         node: {

@@ -208,7 +208,10 @@ class Reward(Section):
         0.01, gt=0, le=1, description="step in which success probabilities are compared where no gain is stated"
     )
     quantum_usd: float = Field(0.0001, gt=0, description="step in which Rewards are compared, EVAL (13)")
-    inference: Literal["product", "exact"] = Field("product", description="how success is inferred")
+    inference: Literal["product", "exact"] = Field(
+        "exact",
+        description="how success is inferred where branches meet again: exact, or the paper's product form",
+    )
     draws: int = Field(
         1_000, ge=100, description="draws from the posterior of each Reward, for its interval and beats_next"
     )

@@ -5,16 +5,19 @@ The figures are those of `evaluate`.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from opus_pipelines.core.settings import Cost
+from opus_pipelines.evaluation.bayesian_network import ExactInference
 from opus_pipelines.evaluation.cost import MS_PER_HOUR, consumed_usd, weights_held
 from opus_pipelines.workflow.model import Node, Workflow
 
 Floats = NDArray[np.float64]
 ROWS = 1 << 14  # rows of one pass, so that its arrays fit into the processor's cache
+EXACT_ROWS = 1 << 7  # likewise where tables of up to 2^WIDEST numbers for each row are needed
 
 
 @dataclass(frozen=True)
@@ -89,12 +92,29 @@ class Batch:
     duration_ms: Floats
 
 
-def evaluate_batch(workflow: Workflow, figures: Figures, cost: Cost) -> Batch:
-    """Evaluates EVAL (1)-(7) of every row, success in the product form; equal to `evaluate` up to rounding (1e-12)."""
+def evaluate_batch(
+    workflow: Workflow, figures: Figures, cost: Cost, inference: Literal["product", "exact"] = "exact"
+) -> Batch:
+    """Evaluates EVAL (1)-(7) of every row; equal to `evaluate` up to rounding (1e-12).
+
+    Raises WorkflowError where exact inference is too wide or too long (`evaluation.bayesian_network`).
+    """
     shape = _Shape.of(workflow)
-    n = figures.rows
-    parts = [_pass(shape, figures.part(i, min(i + ROWS, n)), min(i + ROWS, n) - i, cost) for i in range(0, n, ROWS)]
+    n, size = figures.rows, ROWS
+    is_exact = inference == "exact" and not product_is_exact(workflow, figures)
+    if is_exact:
+        size = EXACT_ROWS
+    parts = []
+    for start in range(0, n, size):
+        part, rows = figures.part(start, min(start + size, n)), min(start + size, n) - start
+        network = ExactInference(workflow, shape.chances(part)) if is_exact else None
+        parts.append(_pass(shape, part, rows, cost, network))
     return Batch(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def product_is_exact(workflow: Workflow, figures: Figures) -> bool:
+    """Returns whether no uncertain branches meet again in any row, so that the product form is exact."""
+    return ExactInference(workflow, _Shape.of(workflow).chances(figures)).is_product
 
 
 @dataclass(frozen=True)
@@ -102,6 +122,7 @@ class _Shape:
     """The nodes in topological order: (kind, its column, the positions of its parents)."""
 
     nodes: tuple[tuple[str, int, tuple[int, ...]], ...]
+    names: tuple[str, ...]
 
     @classmethod
     def of(cls, workflow: Workflow) -> "_Shape":
@@ -109,10 +130,25 @@ class _Shape:
         groups: tuple[Sequence[Node], ...] = (workflow.inputs, workflow.tasks, workflow.outputs)
         columns = {n.id: i for group in groups for i, n in enumerate(group)}
         kinds = {n.id: n.kind if n.kind in ("input", "output") else "task" for n in workflow.nodes}
-        return cls(tuple((kinds[v], columns[v], tuple(place[u] for u in workflow.predecessors(v))) for v in place))
+        nodes = tuple((kinds[v], columns[v], tuple(place[u] for u in workflow.predecessors(v))) for v in place)
+        return cls(nodes, tuple(place))
+
+    def chances(self, figures: Figures) -> dict[str, tuple[Floats, Floats]]:
+        """Returns p and q of each node, as `ExactInference` takes them."""
+        one, zero = np.ones(1), np.zeros(1)
+        found = {}
+        for name, (kind, column, _) in zip(self.names, self.nodes, strict=True):
+            if kind == "task":
+                found[name] = figures.p[:, column], figures.q[:, column]
+            else:
+                found[name] = (figures.prior[:, column] if kind == "input" else one), zero
+        return found
 
 
-def _pass(shape: _Shape, figures: Figures, rows: int, cost: Cost) -> tuple[Floats, Floats, Floats, Floats]:
+def _pass(
+    shape: _Shape, figures: Figures, rows: int, cost: Cost, network: ExactInference | None
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Returns worth, success, cost and duration of one part; without a network success is in the product form."""
     # Columns of one task lie together in memory: every operation below works on whole columns.
     p, q, spent, took, prior = (
         np.asfortranarray(a) for a in (figures.p, figures.q, figures.cost_usd, figures.duration_ms, figures.prior)
@@ -121,12 +157,12 @@ def _pass(shape: _Shape, figures: Figures, rows: int, cost: Cost) -> tuple[Float
     right: list[Floats] = []
     finish: list[Floats] = []
     start_of: dict[int, Floats] = {}
-    expected, success, zero = np.zeros(rows), np.ones(rows), np.zeros(1)
+    outputs: list[int] = []
+    expected, zero = np.zeros(rows), np.zeros(1)
     for kind, column, parents in shape.nodes:
-        above = np.ones(1)
+        above = _all_right(shape, parents, right, network)
         begin = zero
         for u in parents:
-            above = above * right[u]
             begin = np.maximum(begin, finish[u]) if begin is not zero else finish[u]
         if kind == "input":
             right.append(prior[:, column])
@@ -139,7 +175,8 @@ def _pass(shape: _Shape, figures: Figures, rows: int, cost: Cost) -> tuple[Float
             right.append(above)
             finish.append(begin)
             expected = expected if gain is None else expected + gain[:, column] * above
-            success = success * above
+            outputs.append(len(right) - 1)
+    success = np.ones(rows) * _all_right(shape, outputs, right, network)
     duration = np.zeros(rows)
     for end in finish:
         duration = np.maximum(duration, end)
@@ -151,6 +188,16 @@ def _pass(shape: _Shape, figures: Figures, rows: int, cost: Cost) -> tuple[Float
         return success, success, total, duration
     worth = expected - total
     return worth - figures.imputed_usd.sum(axis=1) if figures.imputed_usd.any() else worth, success, total, duration
+
+
+def _all_right(shape: _Shape, nodes: Sequence[int], right: list[Floats], network: ExactInference | None) -> Floats:
+    """Returns P(all these nodes are right), (n,) or (1,)."""
+    if network is not None and len(nodes) > 1:
+        return network.all_right([shape.names[u] for u in nodes], dict(zip(shape.names, right, strict=False)))
+    together = np.ones(1)
+    for u in nodes:
+        together = together * right[u]
+    return together
 
 
 def _held_usd(figures: Figures, start_of: Mapping[int, Floats], rows: int, cost: Cost) -> Floats:

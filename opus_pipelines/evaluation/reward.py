@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.evaluation.bayesian_network import exact_success
+from opus_pipelines.evaluation.bayesian_network import inferred_success
 from opus_pipelines.evaluation.cost import workflow_cost
 from opus_pipelines.evaluation.schedule import peaks, schedule
-from opus_pipelines.evaluation.success import product_success
+from opus_pipelines.evaluation.success import Success
 from opus_pipelines.workflow.model import Workflow
 
 
@@ -18,6 +18,8 @@ class Evaluation:
     cost_usd == cost_compute_usd + cost_model_usd + cost_human_usd + cost_time_usd + cost_held_usd, to the last bit.
     Costs, times and the Reward cover known figures only; `imputed_usd` stands for the rest where workflows are compared
     (`optimization.imputed_figures`). Gain, expected gain and Reward are None where no gain is stated.
+    `success_inference` is exact, product or simulated (`bayesian_network.Inferred`); the figures that end with the word
+    product are the paper's, EVAL (4) and (7), which take the predecessors of a step for independent.
     """
 
     reward_usd: float | None
@@ -36,6 +38,9 @@ class Evaluation:
     success: dict[str, float]
     start_ms: dict[str, float]
     finish_ms: dict[str, float]
+    success_inference: str
+    success_probability_product: float
+    reward_product_usd: float | None
     imputed_usd: float = 0.0
 
     @property
@@ -53,18 +58,24 @@ def evaluate(workflow: Workflow, cost: Cost, reward: Reward) -> Evaluation:
     """Evaluates EVAL (1)-(7) of one workflow.
 
     `gain_usd` is the sum of the outputs' gains, and `reward_usd` is the expected gain less the cost. `reward.inference`
-    selects the inference of success: the paper's product form, or exact (`evaluation.bayesian_network`).
+    selects the inference of success: exact (`evaluation.bayesian_network`), or the paper's product form. Where exact
+    inference is too wide, success is simulated.
     """
-    success = exact_success(workflow) if reward.inference == "exact" else product_success(workflow)
+    inferred = inferred_success(workflow, reward.inference)
+    success = inferred.success
     times = schedule(workflow)
     held = peaks(workflow, times)
     spent = workflow_cost(workflow, times.duration_ms, held, cost)
-    gains = [(n.gain_usd, success.nodes[n.id]) for n in workflow.outputs if n.gain_usd is not None]
+    gains = [(n.id, n.gain_usd) for n in workflow.outputs if n.gain_usd is not None]
     stated = workflow.states_gain
-    expected = math.fsum(gain * right for gain, right in gains) if stated else None
+
+    def expected_gain(of: Success) -> float | None:
+        return math.fsum(gain * of.nodes[output] for output, gain in gains) if stated else None
+
+    expected, by_product = expected_gain(success), expected_gain(inferred.product)
     return Evaluation(
         reward_usd=None if expected is None else expected - spent.cost_usd,
-        gain_usd=math.fsum(gain for gain, _ in gains) if stated else None,
+        gain_usd=math.fsum(gain for _, gain in gains) if stated else None,
         expected_gain_usd=expected,
         success_probability=success.workflow,
         cost_usd=spent.cost_usd,
@@ -80,4 +91,7 @@ def evaluate(workflow: Workflow, cost: Cost, reward: Reward) -> Evaluation:
         start_ms=times.start_ms,
         finish_ms=times.finish_ms,
         imputed_usd=math.fsum(task.imputed_usd for task in workflow.tasks),
+        success_inference=inferred.method,
+        success_probability_product=inferred.product.workflow,
+        reward_product_usd=None if by_product is None else by_product - spent.cost_usd,
     )

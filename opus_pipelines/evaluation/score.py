@@ -54,9 +54,7 @@ def score(title: str, workflow: Workflow, scores: Mapping[str, Scores], cost: Co
     parts = evaluate(workflow, cost, reward)
     try:
         return Score(title, workflow, parts, penalty, tuple(differences(workflow)))
-    except (
-        WorkflowError
-    ) as error:  # in the product form, as the settings have it, the workflow has its Reward all the same
+    except WorkflowError as error:  # success is simulated, or in the product form where the settings have it
         return Score(title, workflow, parts, penalty, (), str(error))
 
 

@@ -56,12 +56,16 @@ class Forks:
 
     MOST = 20_000_000  # most entries that are held at once, some gigabytes; beyond it exact inference is refused
 
-    def __init__(self, workflow: Workflow) -> None:
+    def __init__(self, workflow: Workflow, uncertain_nodes: frozenset[str] | None = None) -> None:
+        """`uncertain_nodes` are those that have a chance of their own; None derives them from the workflow."""
+        own = uncertain_nodes
+        if own is None:
+            own = frozenset(node for node in workflow.by_id if is_uncertain(workflow, node))
         self._above: dict[str, frozenset[str]] = {}
         self._spent, uncertain = 0, dict[str, bool]()
         for node in workflow.topological():
             parents = workflow.predecessors(node)
-            uncertain[node] = is_uncertain(workflow, node) or any(uncertain[u] for u in parents)
+            uncertain[node] = node in own or any(uncertain[u] for u in parents)
             sets = {id(s): s for s in (self._above[u] for u in parents) if s}
             if uncertain[node] and workflow.has_fork(node):
                 sets[0] = frozenset({node})
@@ -77,9 +81,7 @@ class Forks:
         """Counts work on one workflow; raises WorkflowError where the sum exceeds `most`."""
         self._spent += steps
         if self._spent > most:
-            raise WorkflowError(
-                'too many branches meet in so large a workflow for exact success: set reward.inference = "product"'
-            )
+            raise WorkflowError("too many branches meet in so large a workflow for exact success")
 
 
 def is_uncertain(workflow: Workflow, node: str) -> bool:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 
@@ -81,18 +82,26 @@ class Interval:
     p95: float
 
 
-def worth_draws(
-    workflow: Workflow, posteriors: Mapping[str, Posterior], cost: Cost, seed: int, n: int = DRAWS
-) -> Floats:
+@dataclass(frozen=True)
+class Draws:
+    """How a Reward is drawn: the seed, the number n of draws, and how success is inferred (`evaluate_batch`)."""
+
+    seed: int
+    n: int = DRAWS
+    inference: Literal["product", "exact"] = "exact"
+
+
+def worth_draws(workflow: Workflow, posteriors: Mapping[str, Posterior], cost: Cost, draws: Draws) -> Floats:
     """Returns (n,) draws of `Batch.worth`: Rewards, EVAL (7), or success probabilities without a stated gain.
 
-    Success is in the product form. `posteriors` are by node; a node without one is certain. Costs and times are
-    log-normal.
+    `posteriors` are by node; a node without one is certain. Costs and times are log-normal. Raises WorkflowError where
+    exact inference is too wide.
     """
+    seed, n = draws.seed, draws.n
     figures = Figures.of(workflow, cost)
     tasks = workflow.tasks
     if not any(task.id in posteriors for task in tasks):
-        return np.full(n, evaluate_batch(workflow, figures, cost).worth[0])
+        return np.full(n, evaluate_batch(workflow, figures, cost, draws.inference).worth[0])
     drawn = [_drawn(_Drawn.of(task), posteriors.get(task.id), seed, n) for task in tasks]
     timed = cost.usd_per_hour_of_duration > 0 or any(weights_held(cost).values())
     p, q, spent, *took = (np.stack(column).T for column in zip(*(d if timed else d[:3] for d in drawn), strict=True))
@@ -100,7 +109,7 @@ def worth_draws(
     none = np.zeros_like(figures.imputed_usd)  # imputed costs are part of the drawn costs
     took_ms = took[0] if timed else figures.duration_ms
     figures = replace(figures, p=p, q=q, cost_usd=spent + further, duration_ms=took_ms, imputed_usd=none)
-    return evaluate_batch(workflow, figures, cost).worth
+    return evaluate_batch(workflow, figures, cost, draws.inference).worth
 
 
 def interval(draws: Floats) -> Interval:

@@ -3,8 +3,8 @@
 A place where a review may stand is a node like any other: its first option changes nothing and costs nothing
 (`reviews`). A chain of any length is solved exactly by the upper envelope of straight lines, because the worth of what
 follows a step is a convex function of the success that reaches it. Small problems are solved by evaluating every
-combination in one pass, all others by greedy changes of one node or two at a time. With exact inference on branches
-that meet again, only the `EXACT_ROWS` workflows with the best product form are inferred exactly in each pass.
+combination in one pass, all others by greedy changes of one node or two at a time. Where branches meet again, only the
+`EXACT_ROWS` workflows with the best product form are inferred exactly in each pass.
 """
 
 import math
@@ -34,7 +34,7 @@ def best_mode_choice(table: PlanTable, allowed: Allowed | None = None) -> tuple[
     size = math.prod(table.sizes)
     if size <= COMBINATIONS:
         best = _best_of(table, _all(table.sizes), allowed)
-        return None if best is None else (best, table.by_product or size <= EXACT_ROWS)
+        return None if best is None else (best, not table.is_too_wide and (table.by_product or size <= EXACT_ROWS))
     best = _greedy(table, allowed)
     return None if best is None else (best, False)
 

@@ -4,21 +4,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.evaluation.batch import Batch, Figures, evaluate_batch
+from opus_pipelines.evaluation.batch import Batch, Figures, evaluate_batch, product_is_exact
 from opus_pipelines.evaluation.cost import consumed_usd
-from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
 Picks = NDArray[np.int64]
 Allowed = Callable[[Batch], NDArray[np.bool_]]
 _COLUMNS = ("p", "q", "cost_usd", "duration_ms", "imputed_usd")
-# most workflows of one pass with exact inference, which takes a millisecond each; the product form takes microseconds
-EXACT_ROWS = 64
+# most workflows of one pass with exact inference, which takes some ten microseconds each; the product form takes one
+EXACT_ROWS = 2_048
 
 
 @dataclass(frozen=True)
@@ -54,16 +55,32 @@ class PlanTable:
 
     @property
     def by_product(self) -> bool:
-        """Whether the product form is the inference of the settings, or equal to it: every row can then be scored."""
-        return self.reward.inference == "product" or self.is_chain
+        """Whether every row is scored in the product form.
+
+        It is the inference of the settings, or equal to it, or exact inference is too wide (`is_too_wide`).
+        """
+        return self.reward.inference == "product" or self.is_chain or self._product_is_exact or self.is_too_wide
+
+    @cached_property
+    def is_too_wide(self) -> bool:
+        """Whether the settings ask for exact inference and it is too wide: then the scores are approximations."""
+        if self.reward.inference == "product" or self.is_chain or self._product_is_exact:
+            return False
+        try:
+            evaluate_batch(self.workflow, self._uncertain, self.cost, "exact")
+        except WorkflowError:
+            return True
+        return False
 
     def scored(self, picks: Picks) -> Batch:
-        """Evaluates n workflows from picks (n, nodes with options), success inferred as the settings state."""
-        batch = self.by_product_form(picks)
-        return batch if self.by_product else self._exactly(picks, batch)
+        """Evaluates n workflows from picks (n, nodes with options), success inferred as `by_product` states."""
+        return self._evaluated(picks, "product" if self.by_product else "exact")
 
     def by_product_form(self, picks: Picks) -> Batch:
         """Evaluates the same with success in the product form, whatever the settings state."""
+        return self._evaluated(picks, "product")
+
+    def _evaluated(self, picks: Picks, inference: Literal["product", "exact"]) -> Batch:
         columns = {name: np.repeat(getattr(self._base, name), len(picks), axis=0) for name in _COLUMNS}
         held = {
             h: np.repeat(self._base.held.get(h, np.zeros_like(self._base.p)), len(picks), axis=0) for h in self._held
@@ -71,7 +88,7 @@ class PlanTable:
         for (i, figures), chosen in zip(self._columns, picks.T, strict=True):
             for name, values in figures.items():
                 (held if name in held else columns)[name][:, i] = values[chosen]
-        return evaluate_batch(self.workflow, replace(self._base, **columns, held=held), self.cost)
+        return evaluate_batch(self.workflow, replace(self._base, **columns, held=held), self.cost, inference)
 
     def workflow_of(self, picks: Picks) -> Workflow:
         """Returns the workflow that one row of picks represents."""
@@ -79,13 +96,14 @@ class PlanTable:
         tasks = [nodes.get(t.id, t) for t in self.workflow.tasks]
         return Workflow((*self.workflow.inputs, *tasks, *self.workflow.outputs), self.workflow.edges)
 
-    def _exactly(self, picks: Picks, batch: Batch) -> Batch:
-        worth = [evaluate(self.workflow_of(row), self.cost, self.reward) for row in picks]
-        return replace(
-            batch,
-            worth=np.array([w.worth for w in worth]),
-            success_probability=np.array([w.success_probability for w in worth]),
-        )
+    @cached_property
+    def _product_is_exact(self) -> bool:
+        return product_is_exact(self.workflow, self._uncertain)
+
+    @property
+    def _uncertain(self) -> Figures:
+        """The figures of one row in which every task has a chance of its own, whatever its options."""
+        return replace(self._base, p=np.full_like(self._base.p, 0.5), q=np.full_like(self._base.q, 0.25))
 
     @cached_property
     def _base(self) -> Figures:

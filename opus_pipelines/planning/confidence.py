@@ -19,9 +19,17 @@ from dataclasses import replace
 
 import numpy as np
 
+from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.core.settings import Cost, Priors, Settings
-from opus_pipelines.evaluation.batch import Figures, Floats, evaluate_batch
-from opus_pipelines.evaluation.uncertainty import BetaDistribution, Posterior, interval, p_better, worth_draws
+from opus_pipelines.evaluation.batch import Floats
+from opus_pipelines.evaluation.uncertainty import (
+    BetaDistribution,
+    Draws,
+    Posterior,
+    interval,
+    p_better,
+    worth_draws,
+)
 from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.ranking_context import Candidate, Confidence, RankingContext
 from opus_pipelines.wkg.graph import ExecutionMode
@@ -92,7 +100,7 @@ def with_confidence(
     `draws` returns the draws of a workflow, where they are cached; None computes them.
     """
     draws = draws or (lambda workflow: reward_draws(workflow, context.draft.prices, context.cost, context.settings))
-    drawn = [_as_inferred(context, candidate, draws(candidate.workflow)) for candidate in ranked]
+    drawn = [_as_inferred(candidate, draws(candidate.workflow)) for candidate in ranked]
     best = _best_shares(context, ranked, drawn)
     return [
         replace(candidate, confidence=_confidence(context, ranked, drawn, place, best[place]))
@@ -117,25 +125,23 @@ def _p_ranks_before(
 
 
 def reward_draws(workflow: Workflow, prices: Prices, cost: Cost, settings: Settings) -> Floats:
-    """Returns the draws of the worth of a workflow, with success in the product form."""
-    return worth_draws(
-        workflow,
-        posteriors_of(workflow, prices, settings.priors),
-        cost,
-        settings.generation.seed,
-        settings.reward.draws,
-    )
+    """Returns the draws of the worth of a workflow; in the product form where exact inference is too wide."""
+    posteriors = posteriors_of(workflow, prices, settings.priors)
+    draws = Draws(settings.generation.seed, settings.reward.draws, settings.reward.inference)
+    try:
+        return worth_draws(workflow, posteriors, cost, draws)
+    except WorkflowError:
+        return worth_draws(workflow, posteriors, cost, replace(draws, inference="product"))
 
 
-def _as_inferred(context: RankingContext, candidate: Candidate, drawn: Floats) -> Floats:
-    """Returns the draws, corrected where success is inferred exactly.
-
-    The correction is the difference between the exact worth and the worth in the product form.
-    """
-    if context.settings.reward.inference == "product":
+def _as_inferred(candidate: Candidate, drawn: Floats) -> Floats:
+    """Returns the draws; where success is simulated, moved by the simulated worth less that of the product form."""
+    found = candidate.evaluation
+    if found.success_inference != "simulated":
         return drawn
-    product = evaluate_batch(candidate.workflow, Figures.of(candidate.workflow, context.cost), context.cost).worth[0]
-    return drawn + (candidate.worth - product)
+    if found.reward_usd is None or found.reward_product_usd is None:
+        return drawn + (found.success_probability - found.success_probability_product)
+    return drawn + (found.reward_usd - found.reward_product_usd)
 
 
 def _best_shares(context: RankingContext, ranked: Sequence[Candidate], drawn: Sequence[Floats]) -> list[float]:

@@ -22,6 +22,7 @@ COMPARED = (
     ("median lead time", "lead_time_ms_p50", hours),
     ("Penalty", "penalty", lambda x: number(x, 4)),
 )
+LEAST_DIFFERENCE = 5e-4  # of two probabilities that are shown in tenths of a per cent
 _BASES = ("wait_basis", "cost_basis", "duration_basis", "p_basis")
 SCORES = ("cohesion", "coupling", "observability", "hygiene")
 
@@ -183,7 +184,22 @@ def _success(row: Row) -> str:
     """Describes the success estimate, and for how many steps it is assumed."""
     if row["success_probability"] is None:
         return "unknown: of none of its steps was an outcome ever observed"
-    return f"{success(row['success_probability'], row['success_unknown_steps'])}, estimated for this workflow"
+    estimate = f"{success(row['success_probability'], row['success_unknown_steps'])}, estimated for this workflow"
+    return estimate + _inference(row)
+
+
+def _inference(row: Row) -> str:
+    """Describes how success was inferred where the branches of a workflow meet again."""
+    method, product = row.get("success_inference"), row.get("success_probability_product")  # older results have neither
+    if method == "simulated":
+        estimate = " by simulation, because its branches cross too often for exact inference"
+    elif method == "product":
+        estimate = " in the product form, as the settings ask"
+    else:
+        estimate = ""
+    if product is None or abs(product - row["success_probability"]) < LEAST_DIFFERENCE:
+        return estimate
+    return f"{estimate}; the paper's product form, which takes branches for independent, has {share(product)}"
 
 
 def _succeeded(row: Row, near: Row) -> str:

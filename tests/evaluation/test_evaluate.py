@@ -3,6 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -128,7 +129,7 @@ def test_parallel_tasks_by_hand() -> None:
     assert result.reward_usd == pytest.approx(1.25 - 3.00001)
 
 
-def test_exact_inference_is_used_where_the_settings_say_so() -> None:
+def test_exact_inference_is_the_default_and_the_product_form_stands_beside_it() -> None:
     shared = diamond(0.5, 0.5)
     assert differences(shared)
     product, exact = (evaluate(shared, Cost(), Reward(inference=way)) for way in ("product", "exact"))
@@ -136,13 +137,18 @@ def test_exact_inference_is_used_where_the_settings_say_so() -> None:
     assert exact.success["out"] == exact.success_probability == 0.5 * 0.25 * 0.5
     assert (exact.expected_gain_usd, exact.reward_usd) == (0.625, 0.625 - exact.cost_usd)
     assert exact.cost_usd == product.cost_usd
+    assert evaluate(shared, Cost(), Reward()) == exact
+    assert (exact.success_inference, product.success_inference) == ("exact", "product")
+    assert exact.success_probability_product == product.success_probability
+    assert exact.reward_product_usd == product.reward_usd
 
 
 @pytest.mark.parametrize("prior", [0.0, 1.0])
 def test_where_the_product_is_exact_both_say_the_same(prior: float) -> None:
     workflow = diamond(prior, 0.3)
     assert differences(workflow) == []
-    assert evaluate(workflow, PRICES, Reward(inference="exact")) == evaluate(workflow, PRICES, Reward())
+    product, exact = (evaluate(workflow, PRICES, Reward(inference=way)) for way in ("product", "exact"))
+    assert replace(exact, success_inference="product") == product
 
 
 def test_two_outputs_of_one_uncertain_task_are_not_independent() -> None:

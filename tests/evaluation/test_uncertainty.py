@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.evaluation.reward import evaluate
-from opus_pipelines.evaluation.uncertainty import BetaDistribution, Posterior, interval, p_better, worth_draws
+from opus_pipelines.evaluation.uncertainty import BetaDistribution, Draws, Posterior, interval, p_better, worth_draws
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 
@@ -59,14 +59,14 @@ def test_what_is_sure_is_always_the_same(share: BetaDistribution) -> None:
 
 
 def test_a_workflow_without_beliefs_has_no_interval() -> None:
-    draws = worth_draws(chain(TASK), {}, Cost(), seed=0, n=10)
+    draws = worth_draws(chain(TASK), {}, Cost(), Draws(0, 10))
     assert draws.shape == (10,)
     assert interval(draws).p05 == interval(draws).p95 == pytest.approx(70.0)
 
 
 def test_the_interval_is_that_of_the_belief() -> None:
     draws = worth_draws(
-        chain(TASK), {"a": Posterior(BetaDistribution.within(0.8, 0.7, 0.9), ZERO)}, Cost(), seed=0, n=100_000
+        chain(TASK), {"a": Posterior(BetaDistribution.within(0.8, 0.7, 0.9), ZERO)}, Cost(), Draws(0, 100_000)
     )
     found = interval(draws)
     deviation = 100 * 0.2 / (2 * 1.96)
@@ -78,7 +78,7 @@ def test_the_interval_is_that_of_the_belief() -> None:
 
 def test_costs_are_drawn_around_their_mean() -> None:
     draws = 80 - worth_draws(
-        chain(TASK), {"a": Posterior(BetaDistribution(0.8), ZERO, cost_deviation_usd=2.0)}, Cost(), seed=0, n=100_000
+        chain(TASK), {"a": Posterior(BetaDistribution(0.8), ZERO, cost_deviation_usd=2.0)}, Cost(), Draws(0, 100_000)
     )
     assert (draws.mean(), draws.std()) == (pytest.approx(10.0, abs=0.05), pytest.approx(2.0, abs=0.05))
     assert (draws > 0).all()
@@ -86,10 +86,10 @@ def test_costs_are_drawn_around_their_mean() -> None:
 
 def test_time_costs_where_it_has_a_price_and_a_cost_by_time_goes_with_it() -> None:
     late = Posterior(BetaDistribution(0.8), ZERO, duration_deviation_ms=360_000.0)
-    free, timed = (80 - worth_draws(chain(TASK), {"a": late}, cost, seed=0, n=50_000) for cost in (Cost(), HOURLY))
+    free, timed = (80 - worth_draws(chain(TASK), {"a": late}, cost, Draws(0, 50_000)) for cost in (Cost(), HOURLY))
     assert free.std() == pytest.approx(0, abs=1e-9)
     assert (timed.mean(), timed.std()) == (pytest.approx(15, abs=0.02), pytest.approx(0.5, rel=0.02))
-    by_time = 80 - worth_draws(chain(TASK), {"a": replace(late, paid_by_time=True)}, HOURLY, seed=0, n=50_000)
+    by_time = 80 - worth_draws(chain(TASK), {"a": replace(late, paid_by_time=True)}, HOURLY, Draws(0, 50_000))
     assert (by_time.mean(), by_time.std()) == (pytest.approx(15, abs=0.05), pytest.approx(1.5, rel=0.02))
 
 
@@ -100,16 +100,16 @@ def test_the_mean_of_draws_is_the_reward_of_the_figures_in_any_shape() -> None:
         "b": Posterior(BetaDistribution(0.6, 8), BetaDistribution(0.1, 5), 1.0),
     }
     for workflow in (chain(one, two), side_by_side(one, two)):
-        draws = worth_draws(workflow, beliefs, Cost(), seed=3, n=200_000)
+        draws = worth_draws(workflow, beliefs, Cost(), Draws(3, 200_000))
         assert draws.mean() == pytest.approx(evaluate(workflow, Cost(), Reward()).reward_usd, abs=0.2)
 
 
 def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
     beliefs = {"a": Posterior(BetaDistribution(0.8, 50), ZERO)}
-    one, two, other = (worth_draws(chain(TASK), beliefs, Cost(), seed) for seed in (1, 1, 2))
+    one, two, other = (worth_draws(chain(TASK), beliefs, Cost(), Draws(seed)) for seed in (1, 1, 2))
     assert (one == two).all()
     assert not (one == other).any()
-    grouped = worth_draws(chain(replace(TASK, actor_group="north")), beliefs, Cost(), 1)
+    grouped = worth_draws(chain(replace(TASK, actor_group="north")), beliefs, Cost(), Draws(1))
     assert not (one == grouped).any()
 
 
@@ -120,7 +120,7 @@ def test_what_two_workflows_share_decides_nothing() -> None:
         for cost, kind in ((1.0, "code"), (1.5, "human"))
     )
     first, second = (
-        worth_draws(chain(TASK, t), {"a": wide, "b": Posterior(SURE, ZERO)}, Cost(), seed=0) for t in (small, dear)
+        worth_draws(chain(TASK, t), {"a": wide, "b": Posterior(SURE, ZERO)}, Cost(), Draws(0)) for t in (small, dear)
     )
     assert p_better(first, second) == 1.0
     assert interval(first).p95 > interval(second).p05
@@ -135,12 +135,12 @@ def test_rewards_in_one_step_of_the_quantum_are_ties() -> None:
 
 def test_workflows_that_differ_in_an_uncertain_task_are_undecided() -> None:
     belief = {"a": Posterior(BetaDistribution.within(0.8, 0.6, 0.95), ZERO)}
-    one = worth_draws(chain(TASK), belief, Cost(), seed=0)
+    one = worth_draws(chain(TASK), belief, Cost(), Draws(0))
     two = worth_draws(
         chain(replace(TASK, task_id="z", p=0.81)),
         {"a": Posterior(BetaDistribution.within(0.81, 0.6, 0.95), ZERO)},
         Cost(),
-        seed=0,
+        Draws(0),
     )
     assert 0.3 < p_better(one, two) < 0.6
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from opus_pipelines.core.settings import Cost
+from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.optimization.mode_choice import best_mode_choice
 from opus_pipelines.optimization.plan_table import Allowed, PlanTable
 from opus_pipelines.workflow.model import TaskNode, Workflow
@@ -19,10 +19,14 @@ class Choice:
 
 
 def best_choice(
-    workflow: Workflow, options: Mapping[str, Sequence[TaskNode]], cost: Cost, allowed: Allowed | None = None
+    workflow: Workflow,
+    options: Mapping[str, Sequence[TaskNode]],
+    cost: Cost,
+    allowed: Allowed | None = None,
+    reward: Reward | None = None,
 ) -> Choice | None:
     """The choice that `best_picks` makes among the options of each node."""
-    table = PlanTable.of(workflow, options, cost)
+    table = PlanTable.of(workflow, options, cost, reward)
     found = best_mode_choice(table, allowed)
     if found is None:
         return None

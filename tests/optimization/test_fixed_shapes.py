@@ -1,5 +1,5 @@
 """Ways and reviews over a thousand random shapes against brute force, which scores every combination by itself, node
-by node.
+by node, in the product form.
 """
 
 import random
@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from opus_pipelines.core.settings import Cost
+from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 from tests.optimization.chosen import best_choice
 
@@ -69,7 +69,9 @@ def test_a_thousand_random_shapes(hundred: int) -> None:
         parents = {v: [a for a, b in edges if b == v] for v in [*(n.id for n in nodes), "out"]}
         best = max(reward(list(picks), parents, gain) for picks in product(*(options[n.id] for n in nodes)))
         workflow = Workflow.of([InputNode("in", "In", 0.9), *nodes, OutputNode("out", "Out", gain)], edges)
-        found = best_choice(workflow, options, Cost(usd_per_hour_of_duration=USD_PER_HOUR))
+        found = best_choice(
+            workflow, options, Cost(usd_per_hour_of_duration=USD_PER_HOUR), None, Reward(inference="product")
+        )
         assert found is not None
         assert found.exact
         assert found.worth == pytest.approx(best, abs=1e-9), seed

@@ -198,7 +198,7 @@ def test_steps_go_side_by_side_where_time_is_dear() -> None:
     space = replace(space_of(task("a", 1.0, hours=2), task("b", 1.0, hours=2)), cost=Cost(usd_per_hour_of_duration=1.0))
     end = LocalSearch(space).initial_plan(("a", "b"), {})
     assert [(s.kind, s.what) for s in end.steps] == [("parallel", "'B' no longer waits for 'A'")]
-    chain, side_by_side = 0.955 + 0.1 * 0.045, 0.955 * 0.955
+    chain, side_by_side = 0.955 + 0.1 * 0.045, 0.95 + 0.05 * 0.1 * 0.1
     assert end.steps[0].earned == pytest.approx(30 * (side_by_side - chain) + 2.0)
     assert LocalSearch(space).workflow(end.state).edges == (
         ("a", "output"),

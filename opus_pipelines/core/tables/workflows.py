@@ -34,6 +34,12 @@ OPTIMIZED = result_dataset(
     gain_usd              usd           worth of a right output; NULL where nobody states it
     success_probability   prob          EVAL (4); NULL where no outcome of any of its steps was ever observed: its p are
                                         priors
+    success_inference     string        how success was inferred: exact; product, where the settings ask for it;
+                                        simulated (65,536 seeded runs, standard error at most 0.002), where exact is too
+                                        wide
+    success_probability_product  prob   EVAL (4) in the paper's product form, which takes predecessors for independent;
+                                        NULL where success_probability is
+    reward_product_usd    usd           EVAL (7) in the product form, less the known costs; NULL where no gain is stated
     success_unknown_steps  int64        steps of which no outcome was observed: their p is a prior
     beats_next            prob          P(it beats the next rank)
     verdict               string        clear, or undecided where beats_next is below reward.clear_share; of the last of

@@ -81,6 +81,9 @@ def _optimized(
     totals = {name: getattr(worth, name) for name in figures} | {
         "duration_ms": total_ms(steps, worth.duration_ms),
         "success_probability": known_success(steps, worth.success_probability),
+        "success_inference": worth.success_inference,
+        "success_probability_product": known_success(steps, worth.success_probability_product),
+        "reward_product_usd": worth.reward_product_usd,
         "success_unknown_steps": success_unknown_steps(steps),
     }
     if not worth.cost_usd:
