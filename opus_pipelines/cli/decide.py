@@ -11,7 +11,7 @@ from typing import cast
 import click
 
 from opus_pipelines.cli.options import Options
-from opus_pipelines.cli.write import note
+from opus_pipelines.cli.show import note
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.safe_text import clean
 

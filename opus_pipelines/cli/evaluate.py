@@ -8,6 +8,7 @@ import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.show import note
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.progress import Ticker
 from opus_pipelines.core.settings import Settings
@@ -18,11 +19,6 @@ if TYPE_CHECKING:
     from opus_pipelines.quality.task_set import TaskSet
 
 MAX_REASONS = 5
-
-
-def note(text: str) -> None:
-    """Writes a line to stderr for the person at the terminal."""
-    click.echo(text, err=True)
 
 
 @click.command()

@@ -7,7 +7,7 @@ import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
-from opus_pipelines.cli.write import note
+from opus_pipelines.cli.show import note
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.discover import discover

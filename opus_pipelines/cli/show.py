@@ -95,3 +95,8 @@ def _text(value: Any) -> Any:
     if isinstance(value, list | dict):
         return json.dumps(value, default=str, ensure_ascii=False)
     return "" if value is None else str(value)
+
+
+def note(text: str) -> None:
+    """Writes a line to stderr for the person at the terminal."""
+    click.echo(text, err=True)

@@ -13,13 +13,9 @@ import click
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.read import scoped
+from opus_pipelines.cli.show import note
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.lake.layout import Lake
-
-
-def note(text: str) -> None:
-    """Writes a line to stderr for the person at the terminal."""
-    click.echo(text, err=True)
 
 
 @click.command()

@@ -87,7 +87,7 @@ class NameMeaning(Enum):
 
 
 def words_of(name: str) -> list[str]:
-    """Splits the name of an activity into words in lower case.
+    """Splits the name of an activity or of a column into words in lower case.
 
     It separates `camelCase`, `snake_case` and `A_DECLINED`, and omits numbers.
     """

@@ -26,12 +26,13 @@ from opus_pipelines.generation.intake_outcome import (
 from opus_pipelines.generation.passage_vectors import StoredVectors
 from opus_pipelines.generation.records import ContractTerms, GenerationContext
 from opus_pipelines.generation.results.rows import Row
-from opus_pipelines.generation.results.staged import ResultKey, write_part
+from opus_pipelines.generation.results.staged import write_part
 from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.elements import INHERITED, Element, contract_elements, shown_name
 from opus_pipelines.intakes.intake import Intake, read_intake
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lwm.interface import backend_of
 from opus_pipelines.requirements.encode import passages_of
 from opus_pipelines.retrieval.requested_steps import texts_to_encode

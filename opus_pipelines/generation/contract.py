@@ -23,10 +23,11 @@ from opus_pipelines.core.versions import versions_of
 from opus_pipelines.embedding.encoder import ENCODERS
 from opus_pipelines.generation.results.changes import write_changes
 from opus_pipelines.generation.results.rows import DATASETS_OF_GENERATION, Row
-from opus_pipelines.generation.results.staged import ResultKey, StagedTables
+from opus_pipelines.generation.results.staged import StagedTables
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.documents.formats import DOCUMENT_READERS
 from opus_pipelines.lake.layout import Lake, read_json, write_json, write_table
+from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lwm.interface import LargeWorkModel, backend_of
 
 TABLES = (*DATASETS_OF_GENERATION, OPTIMIZED, WORKFLOW_TASKS, WORKFLOW_EDGES, EXPECTED_FLOW)
@@ -59,6 +60,11 @@ class ContractResult:
         lines = {"failed": self.failed, "refused": self.refused}.get(status)
         if lines is not None:
             lines.append(f"{self.client}/{self.contract}/{intake}: {reason}")
+
+    @property
+    def key(self) -> ResultKey:
+        """What names it."""
+        return ResultKey(self.client, self.contract, self.result)
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -125,14 +131,13 @@ def id_of(contract: ContractFolder, made_from: MadeFrom, attempt: int = 1, decis
 
 def result_table(result: ContractResult, dataset: Dataset, rows: list[Row]) -> pa.Table:
     """Rows as a table of a result's dataset, each with its client, contract and result."""
-    return ResultKey(result.client, result.contract, result.result).table(dataset, rows)
+    return result.key.table(dataset, rows)
 
 
 def publish_contract(lake: Lake, result: ContractResult, now: datetime) -> None:
     """Write every table of the result aside, where it is not staged there yet, move all into place, runs last (a
     result that has it is whole), then replace the contract's pointer: the one visible step.
     """
-    where = {"client_key": result.client, "contract_key": result.contract, "result": result.result}
     assert result.counts is not None  # counted while the tables are there
     with lake.staging() as scratch:
         tables = result.tables
@@ -141,7 +146,7 @@ def publish_contract(lake: Lake, result: ContractResult, now: datetime) -> None:
             if not (staged / name).is_dir():  # in memory, or staged without a row
                 write_table(DATASETS[name], tables[name], staged / name)
         for name in sorted(tables, key=lambda name: name == RUNS.name):
-            lake.publish(staged / name, lake.folder(DATASETS[name], **where))
+            lake.publish(staged / name, result.key.folder(lake, DATASETS[name]))
     before = read_json(lake.pointer_path(result.client, result.contract))
     if before and before["result"] == result.result:
         before = None  # it is current already: what it followed stands in its own rows

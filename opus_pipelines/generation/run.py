@@ -21,9 +21,10 @@ from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.generation.chunks import ChunkResult, GenerationSetup, ReadChunk, WorkChunk
 from opus_pipelines.generation.contract import TABLES, ContractResult, result_id, settings_hash
 from opus_pipelines.generation.passage_vectors import write_vectors
-from opus_pipelines.generation.results.staged import ResultKey, StagedTables, write_part
+from opus_pipelines.generation.results.staged import StagedTables, write_part
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import PART
+from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lwm.interface import backend_of
 from opus_pipelines.workers.spark_executor import on_spark
 from opus_pipelines.workers.worker import Worker

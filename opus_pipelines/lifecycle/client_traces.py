@@ -18,8 +18,9 @@ from opus_pipelines.core.schemas import ALIASES, CASES, DECISIONS, IMPLEMENTATIO
 from opus_pipelines.event_logs.files import printable
 from opus_pipelines.event_logs.source_settings import load_source
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, unslug
+from opus_pipelines.lake.results import results_of
 from opus_pipelines.lake.search import Word, appears_in, texts_of
-from opus_pipelines.lifecycle.published import manifests_of, results_of
+from opus_pipelines.lifecycle.published import manifests_of
 
 SAMPLE = 40  # words of each kind that are looked for afterwards
 _SHORTEST, _LONGEST = 6, 200
@@ -134,8 +135,7 @@ def words_of(lake: Lake, traces: ClientTraces) -> list[Word]:
 def _ids_of_results(lake: Lake, client: str) -> Iterator[Word]:
     for result in results_of(lake, client):
         yield Word("result", result.result)
-        folder = lake.folder(INTAKES, client_key=client, contract_key=result.contract, result=result.result)
-        intakes = read_table(INTAKES, folder, columns=["intake_id"])["intake_id"].to_pylist()
+        intakes = result.read(lake, INTAKES, ["intake_id"])["intake_id"].to_pylist()
         yield from (Word("intake", intake) for intake in intakes)
 
 

@@ -32,9 +32,10 @@ from opus_pipelines.lake.layout import (
     write_atomically,
     write_json,
 )
+from opus_pipelines.lake.results import ResultKey, results_of
 from opus_pipelines.lake.search import Finding, Word, search
 from opus_pipelines.lifecycle.client_traces import ClientTraces, clients_of, find, own_sources, words_of
-from opus_pipelines.lifecycle.published import Manifests, Result, manifests_of, named_parts, results_of
+from opus_pipelines.lifecycle.published import Manifests, manifests_of, named_parts
 from opus_pipelines.lifecycle.retention import prune_changes
 from opus_pipelines.task_matching.name_nodes import normalise
 
@@ -80,7 +81,7 @@ class ErasureReport:
     removed: Removed = field(default_factory=list)
     rebuild_problem: OpusError | None = None
     undecided: list[tuple[str, str]] = field(default_factory=list)
-    resting: list[Result] = field(default_factory=list)
+    resting: list[ResultKey] = field(default_factory=list)
     left: list[Finding] = field(default_factory=list)
     shared: list[Finding] = field(default_factory=list)
 
@@ -232,20 +233,19 @@ def _decisions(lake: Lake, client: str) -> list[Path]:
     return sorted(lake.folder(DECISIONS, client_key=client).glob("*/*.parquet"))
 
 
-def _resting_on(lake: Lake, client: str, cases: set[str], words: list[Word]) -> list[Result]:
+def _resting_on(lake: Lake, client: str, cases: set[str], words: list[Word]) -> list[ResultKey]:
     """Returns the results of others whose nearest cases are among `cases`, or in which one of the words stands."""
     ids = pa.array(sorted(cases), pa.string())
     others = (result for result in results_of(lake) if result.client != client)
     return [result for result in others if _has_neighbour(lake, result, ids) or _has_word(lake, result, words)]
 
 
-def _has_neighbour(lake: Lake, result: Result, ids: pa.Array) -> bool:
-    folder = lake.folder(NEIGHBOURS, client_key=result.client, contract_key=result.contract, result=result.result)
-    found = read_table(NEIGHBOURS, folder, columns=["implementation_id"])["implementation_id"]
+def _has_neighbour(lake: Lake, result: ResultKey, ids: pa.Array) -> bool:
+    found = result.read(lake, NEIGHBOURS, ["implementation_id"])["implementation_id"]
     return bool(pc.any(pc.is_in(found, ids)).as_py())
 
 
-def _has_word(lake: Lake, result: Result, words: list[Word]) -> bool:
+def _has_word(lake: Lake, result: ResultKey, words: list[Word]) -> bool:
     return any(True for folder in result.folders(lake) for _ in search(lake, words, below=folder))
 
 

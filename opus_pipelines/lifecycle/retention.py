@@ -17,7 +17,8 @@ from opus_pipelines.core.schemas import IMPLEMENTATIONS, OPTIMIZED, REJECTS, RUN
 from opus_pipelines.core.settings import Retention
 from opus_pipelines.ingestion.source_versions import contents_in_use
 from opus_pipelines.lake.layout import Lake, read_json, read_table, slug
-from opus_pipelines.lifecycle.published import Manifests, Result, manifests_of, named_parts, results_of
+from opus_pipelines.lake.results import ResultKey, results_of
+from opus_pipelines.lifecycle.published import Manifests, manifests_of, named_parts
 
 _SNAPSHOT = re.compile(r"w[0-9a-f]{16}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -141,7 +142,7 @@ def prune_results(lake: Lake, client: str, contract: str, retention: Retention, 
     gone = expired_results(whole, current, retention, now, since)
     gone += [name for name, at in made.items() if at is None and name != current]
     for name in gone:
-        Result(client, contract, name).remove(lake)
+        ResultKey(client, contract, name).remove(lake)
     return gone
 
 
@@ -158,10 +159,10 @@ def expired_results(
     return [name for name in old if now - superseded[name] >= grace]
 
 
-def _made_at(lake: Lake, result: Result) -> datetime | None:
-    where = {"client_key": result.client, "contract_key": result.contract, "result": result.result}
-    rows = read_table(RUNS, lake.folder(RUNS, **where), columns=["generated_at"])
-    times = rows["generated_at"].cast(pa.int64()).to_pylist()  # as times they import pandas
+def _made_at(lake: Lake, result: ResultKey) -> datetime | None:
+    times = (
+        result.read(lake, RUNS, ["generated_at"])["generated_at"].cast(pa.int64()).to_pylist()
+    )  # as times they import pandas
     return _EPOCH + timedelta(microseconds=max(times)) if times else None
 
 

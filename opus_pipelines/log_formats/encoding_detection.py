@@ -196,7 +196,7 @@ def _of_blocks(blocks: Iterator[bytes]) -> Encoding:
     lines, held, first, has_mark = _Lines(), b"", True, False
     for block in blocks:
         if first:
-            marked = _marked(block)
+            marked = marked_encoding(block)
             if marked is not None and marked != "utf-8-sig":
                 return Encoding(marked)
             first, has_mark = False, marked is not None
@@ -230,12 +230,13 @@ def _end_of_character(line: bytes) -> int:
     return next((end for end in range(len(line) - 1, len(line) - 5, -1) if line[end] & 0xC0 != 0x80), len(line))
 
 
-def _marked(head: bytes) -> str | None:
+def marked_encoding(head: bytes) -> str | None:
+    """Returns the encoding that a byte order mark or the zero bytes of UTF-16 show, or None where there are none."""
     encoding = next((name for mark, name in _MARKS if head.startswith(mark)), None)
-    return encoding if encoding is not None else unmarked_utf16(head)
+    return encoding if encoding is not None else _unmarked_utf16(head)
 
 
-def unmarked_utf16(head: bytes) -> str | None:
+def _unmarked_utf16(head: bytes) -> str | None:
     """Detects UTF-16 without a mark, in which every other byte of Latin text is zero.
 
     Returns None for anything else.

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from opus_pipelines.optimization.problem import Differs, Problem
-from opus_pipelines.optimization.search_net import SearchNet, bits
+from opus_pipelines.optimization.search_net import SearchNet
+from opus_pipelines.workflow.task_order import bits
 
 Common = tuple[
     tuple[int, int] | None, ...

@@ -22,7 +22,8 @@ from typing import NamedTuple
 from opus_pipelines.optimization.cost_to_go import CostToGoBounds, LagrangeBound, SearchStates
 from opus_pipelines.optimization.diversity_constraint import Common, DiversityConstraint
 from opus_pipelines.optimization.pareto_points import EPS, Dominance, ParetoPoint
-from opus_pipelines.optimization.search_net import Limits, SearchNet, bits
+from opus_pipelines.optimization.search_net import Limits, SearchNet
+from opus_pipelines.workflow.task_order import bits
 
 
 class ParetoLabel(NamedTuple):

@@ -4,7 +4,7 @@ Sets of nodes are bit masks. Order demands are masks too: visiting a node closes
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from opus_pipelines.core.settings import Cost
 from opus_pipelines.evaluation.cost import consumed_usd, time_usd, weights_held
 from opus_pipelines.optimization.problem import Avoids, Before, Contains, Limit, Problem
 from opus_pipelines.workflow.model import TaskNode
-from opus_pipelines.workflow.task_order import INPUT, OUTPUT
+from opus_pipelines.workflow.task_order import INPUT, OUTPUT, bits
 
 
 class Option(NamedTuple):
@@ -205,14 +205,6 @@ class SearchNet:
                     seen |= 1 << step.node
                     frontier.append(step.node)
         return False
-
-
-def bits(mask: int) -> Iterator[int]:
-    """Yields the numbers of the bits that are set, lowest first."""
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low
 
 
 def reachable(after: list[list[int]]) -> list[int]:

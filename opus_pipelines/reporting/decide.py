@@ -10,8 +10,8 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import OPTIMIZED
 from opus_pipelines.decisions.edited import KnownTasks
 from opus_pipelines.decisions.record import Decision, Kind, WorkflowContent, decisions_of, steps_of
-from opus_pipelines.lake.layout import Lake, read_table
-from opus_pipelines.lifecycle.published import results_of
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.results import results_of
 from opus_pipelines.reporting.explain import find_workflow
 from opus_pipelines.reporting.tasks import rows
 from opus_pipelines.workflow.constraints import folded
@@ -94,8 +94,7 @@ class WorkflowLookup:
         """Raises InputError that names the older result with the workflow, or else `error`."""
         current = {pointer["result"] for pointer in self.lake.results()}
         for one in results_of(self.lake):
-            folder = self.lake.folder(OPTIMIZED, client_key=one.client, contract_key=one.contract, result=one.result)
-            for workflow in read_table(OPTIMIZED, folder, columns=["workflow_id"])["workflow_id"].to_pylist():
+            for workflow in one.read(self.lake, OPTIMIZED, ["workflow_id"])["workflow_id"].to_pylist():
                 if one.result not in current and workflow.startswith(text):
                     raise InputError(
                         f"{workflow} stands in result {one.result} of {one.client} / {one.contract}, which is not the "

@@ -25,8 +25,13 @@ from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.wkg import graph
 
 
+def _table(dataset: Dataset) -> "cached_property[pa.Table]":
+    """Returns a property of a snapshot: one of its datasets, read at its first use."""
+    return cached_property(lambda snapshot: read_table(dataset, dataset_folder(snapshot.folder, dataset)))
+
+
 class Snapshot:
-    """One immutable snapshot of the WKG."""
+    """One immutable snapshot of the WKG; each of its tables is read when it is first used."""
 
     def __init__(self, snapshot: str, folder: Path, manifest: dict[str, Any]) -> None:
         self.id = snapshot
@@ -51,60 +56,18 @@ class Snapshot:
         """Tasks, edges and execution modes."""
         return graph.load(self.folder, self.lambda_, self.manifest["gamma_unit"])
 
-    @cached_property
-    def cases(self) -> pa.Table:
-        """wkg/cases."""
-        return self._read(CASES)
-
-    @cached_property
-    def needs(self) -> pa.Table:
-        """wkg/needs."""
-        return self._read(NEEDS)
-
-    @cached_property
-    def variants(self) -> pa.Table:
-        """wkg/variants."""
-        return self._read(VARIANTS)
-
-    @cached_property
-    def waits(self) -> pa.Table:
-        """wkg/waits; empty in a snapshot of a version that did not keep waiting times."""
-        return self._read(WAITS)
-
-    @cached_property
-    def execution_modes(self) -> pa.Table:
-        """wkg/task_implementations."""
-        return self._read(TASK_IMPLEMENTATIONS)
-
-    @cached_property
-    def aliases(self) -> pa.Table:
-        """wkg/task_aliases."""
-        return self._read(ALIASES)
-
-    @cached_property
-    def embeddings(self) -> pa.Table:
-        """wkg/embeddings."""
-        return self._read(EMBEDDINGS)
-
-    @cached_property
-    def implementation_vectors(self) -> pa.Table:
-        """wkg/implementation_vectors."""
-        return self._read(IMPLEMENTATION_VECTORS)
-
-    @cached_property
-    def procedures(self) -> pa.Table:
-        """wkg/procedures."""
-        return self._read(PROCEDURES)
-
-    @cached_property
-    def procedure_vectors(self) -> pa.Table:
-        """wkg/procedure_vectors."""
-        return self._read(PROCEDURE_VECTORS)
+    cases = _table(CASES)
+    needs = _table(NEEDS)
+    variants = _table(VARIANTS)
+    waits = _table(WAITS)  # empty in a snapshot of a version that did not keep waiting times
+    execution_modes = _table(TASK_IMPLEMENTATIONS)
+    aliases = _table(ALIASES)
+    embeddings = _table(EMBEDDINGS)
+    implementation_vectors = _table(IMPLEMENTATION_VECTORS)
+    procedures = _table(PROCEDURES)
+    procedure_vectors = _table(PROCEDURE_VECTORS)
 
     @cached_property
     def index(self) -> VectorIndex:
         """The tasks' FAISS index."""
         return VectorIndex.load(self.folder / "index")
-
-    def _read(self, dataset: Dataset) -> pa.Table:
-        return read_table(dataset, dataset_folder(self.folder, dataset))

@@ -1,6 +1,6 @@
 """Represents which tasks of a workflow wait for which, as a strict partial order, and names its review nodes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from opus_pipelines.workflow.model import REVIEW
@@ -41,11 +41,11 @@ class TaskOrder:
 
     def pairs(self) -> list[Pair]:
         """Returns every pair of which the second task waits for the first."""
-        return [(self.tasks[i], self.tasks[j]) for i, mask in enumerate(self.after) for j in _bits(mask)]
+        return [(self.tasks[i], self.tasks[j]) for i, mask in enumerate(self.after) for j in bits(mask)]
 
     def covers(self) -> list[Pair]:
         """Returns the transitive reduction: the direct waits."""
-        return [(self.tasks[i], self.tasks[j]) for i in range(len(self.tasks)) for j in _bits(self._direct(i))]
+        return [(self.tasks[i], self.tasks[j]) for i in range(len(self.tasks)) for j in bits(self._direct(i))]
 
     def unordered_pairs(self) -> list[Pair]:
         """Returns the pairs, in the order of the sequence, of which neither task waits for the other."""
@@ -80,7 +80,7 @@ class TaskOrder:
 
     def _direct(self, i: int) -> int:
         mask = self.after[i]
-        for j in _bits(mask):
+        for j in bits(mask):
             mask &= ~self.after[j]
         return mask
 
@@ -95,7 +95,8 @@ def reviewed_task(node: str) -> str:
     return node.removesuffix(f"_{REVIEW}")
 
 
-def _bits(mask: int) -> Iterable[int]:
+def bits(mask: int) -> Iterator[int]:
+    """Yields the numbers of the bits that are set, lowest first."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -105,6 +106,6 @@ def _bits(mask: int) -> Iterable[int]:
 def _closed(after: list[int]) -> tuple[int, ...]:
     """Returns the transitive closure; tasks stand behind those they wait for, so one backward pass is enough."""
     for i in reversed(range(len(after))):
-        for j in _bits(after[i]):
+        for j in bits(after[i]):
             after[i] |= after[j]
     return tuple(after)

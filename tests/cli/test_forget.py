@@ -11,7 +11,7 @@ from opus_pipelines.core.schemas import DATASETS, INTAKES, NEIGHBOURS, OPTIMIZED
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
 from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.lake.layout import Lake, table_of, write_json, write_table
-from opus_pipelines.lifecycle.published import Result, results_of
+from opus_pipelines.lake.results import ResultKey, results_of
 
 Z, BOLT = "Zephyrine Verzekeringen", "Bolt & Sons"
 
@@ -57,7 +57,7 @@ def test_an_unknown_client_is_named_with_the_nearest(lake: Lake, capsys: pytest.
 
 def test_a_client_with_results_only_needs_no_rebuild(lake: Lake) -> None:
     assert forget(lake, "--yes") == 0
-    assert results_of(lake) == [Result(BOLT, "Claims", "r00000003")]
+    assert results_of(lake) == [ResultKey(BOLT, "Claims", "r00000003")]
     assert [pointer["client"] for pointer in lake.results()] == [BOLT]
     assert [path for path in lake.root.rglob("*") if "Zephyrine" in path.name] == []
     assert Forgotten.of(lake).holds(Z)

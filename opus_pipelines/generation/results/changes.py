@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from opus_pipelines.core.schemas import CASES, INTAKES, NEIGHBOURS, OPTIMIZED, RUNS, WORKFLOW_CHANGES, WORKFLOW_TASKS
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, table_of, write_table
+from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lifecycle import changes as wkg_changes
 
 CASES_NAMED = 20  # implementation ids that a row names; the count beside them is of all
@@ -42,8 +43,7 @@ def write_changes(lake: Lake, pointer: dict[str, Any], before: dict[str, Any] | 
     """Write what changed from the result of one pointer of a contract to that of another; an empty file where there
     was none before. The lake's lock must be held.
     """
-    where = {"client_key": pointer["client"], "contract_key": pointer["contract"], "result": pointer["result"]}
-    folder = lake.folder(WORKFLOW_CHANGES, **where)
+    folder = ResultKey.of(pointer).folder(lake, WORKFLOW_CHANGES)
     name = f"part-{before['result'] if before else 'first'}.parquet"
     if (folder / name).is_file():
         return
@@ -79,17 +79,17 @@ def changes(lake: Lake, before: dict[str, Any], after: dict[str, Any]) -> pa.Tab
 
 
 def _tables(lake: Lake, pointer: dict[str, Any]) -> dict[str, pa.Table]:
-    where = {"client_key": pointer["client"], "contract_key": pointer["contract"], "result": pointer["result"]}
-    best = read_table(OPTIMIZED, lake.folder(OPTIMIZED, **where), columns=[*_COLUMNS["optimized"], "rank"])
+    key = ResultKey.of(pointer)
+    best = key.read(lake, OPTIMIZED, [*_COLUMNS["optimized"], "rank"])
     best = best.filter(pc.equal(best["rank"], 1)).select(_COLUMNS["optimized"])
-    steps = read_table(WORKFLOW_TASKS, lake.folder(WORKFLOW_TASKS, **where), columns=_COLUMNS["steps"])
+    steps = key.read(lake, WORKFLOW_TASKS, _COLUMNS["steps"])
     is_work = pc.is_in(steps["kind"], pa.array(["task", "review"]))
     of_best = pc.is_in(steps["workflow_id"], best["workflow_id"].combine_chunks())
     return {
         "optimized": best,
         "steps": steps.filter(pc.and_(is_work, of_best)),
         **{
-            name: read_table(dataset, lake.folder(dataset, **where), columns=_COLUMNS[name])
+            name: key.read(lake, dataset, _COLUMNS[name])
             for name, dataset in (("intakes", INTAKES), ("neighbours", NEIGHBOURS))
         },
     }
@@ -121,17 +121,10 @@ def _touched_schema() -> pa.Schema:
 
 def _because(lake: Lake, before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """What a result is made from that differs between the two."""
-    runs: list[dict[str, Any]] = []
-    for pointer in (before, after):
-        where = {"client_key": pointer["client"], "contract_key": pointer["contract"], "result": pointer["result"]}
-        runs.append(
-            next(
-                iter(
-                    read_table(RUNS, lake.folder(RUNS, **where), columns=["settings_hash", "code_version"]).to_pylist()
-                ),
-                {},
-            )
-        )
+    runs: list[dict[str, Any]] = [
+        next(iter(ResultKey.of(pointer).read(lake, RUNS, ["settings_hash", "code_version"]).to_pylist()), {})
+        for pointer in (before, after)
+    ]
     return [
         name
         for name, differs in (

@@ -4,31 +4,16 @@ column.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import LakeError
-from opus_pipelines.core.schemas import DATASETS, Dataset
+from opus_pipelines.core.schemas import DATASETS
 from opus_pipelines.generation.results.rows import Row
-from opus_pipelines.lake.layout import read_table, table_of, write_table
-
-
-@dataclass(frozen=True)
-class ResultKey:
-    """What every row of a result begins with."""
-
-    client: str
-    contract: str
-    result: str
-
-    def table(self, dataset: Dataset, rows: Sequence[Row]) -> pa.Table:
-        """Rows as a table of one of the result's datasets."""
-        head = {"client": self.client, "contract": self.contract, "result": self.result}
-        vectors = [len(row["vector"]) for row in rows if "vector" in row]
-        return table_of(dataset, [head | row for row in rows], dataset.with_dimension(vectors[0]) if vectors else None)
+from opus_pipelines.lake.layout import read_table, write_table
+from opus_pipelines.lake.results import ResultKey
 
 
 def write_part(heading: ResultKey, rows: Mapping[str, Sequence[Row]], folder: Path, part: str) -> Counter[str]:

@@ -11,7 +11,8 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import difference, versions_of
 from opus_pipelines.generation.contract import MadeFrom, id_of, result_id, settings_hash
 from opus_pipelines.intakes.discover import ContractFolder
-from opus_pipelines.lake.layout import Lake, read_json, read_table
+from opus_pipelines.lake.layout import Lake, read_json
+from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lwm.interface import backend_of
 
 
@@ -34,8 +35,8 @@ def failed_intakes(lake: Lake, contract: ContractFolder, result: str | None = No
     is named.
     """
     name = result or (read_json(lake.pointer_path(contract.client, contract.contract)) or {}).get("result", "")
-    where = {"client_key": contract.client, "contract_key": contract.contract, "result": name}
-    rows = read_table(INTAKES, lake.folder(INTAKES, **where), columns=["folder", "status", "reason"]).to_pylist()
+    key = ResultKey(contract.client, contract.contract, name)
+    rows = key.read(lake, INTAKES, ["folder", "status", "reason"]).to_pylist()
     return [(row["folder"], row["reason"]) for row in rows if row["status"] == "failed"]
 
 
@@ -83,8 +84,8 @@ def changes_since(lake: Lake, contract: ContractFolder, snapshot: str, settings:
 def _changes(
     lake: Lake, contract: ContractFolder, snapshot: str, settings: Settings, pointer: dict[str, Any]
 ) -> tuple[str, ...]:
-    where = {"client_key": contract.client, "contract_key": contract.contract, "result": pointer["result"]}
-    run: dict[str, Any] = next(iter(read_table(RUNS, lake.folder(RUNS, **where)).to_pylist()), {})
+    key = ResultKey(contract.client, contract.contract, pointer["result"])
+    run: dict[str, Any] = next(iter(key.read(lake, RUNS).to_pylist()), {})
     hashed, code = str(run.get("settings_hash")), str(run.get("code_version"))
     made = MadeFrom(pointer["snapshot"], pointer["model_version"], hashed, code)
     now = MadeFrom(snapshot, backend_of(settings.generation).version, settings_hash(settings), versions_of("result"))

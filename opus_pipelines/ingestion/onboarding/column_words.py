@@ -1,6 +1,6 @@
 """Has the words that name the columns of exports in several languages, and infers the language from them."""
 
-import re
+from opus_pipelines.event_logs.activity_words import words_of
 
 _ROLES = {
     "case": """
@@ -67,18 +67,12 @@ _ZONES = {
 }
 
 
-def tokens(name: str) -> list[str]:
-    """Splits the name of a column into words in lower case."""
-    spaced = re.sub(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])", " ", name)
-    return re.findall(r"[^\W\d_]+", spaced.lower())
-
-
 def names_role(name: str, role: str) -> bool:
     """Tells whether the name states this role.
 
     Its last word must do so, apart from numbering and units, with at most one other word before it.
     """
-    words = tokens(name)
+    words = words_of(name)
     rest = [word for word in words if word not in NUMBERING and word not in _UNITS]
     return bool(rest) and rest[-1] in ROLES[role] and len(rest) <= 2
 
@@ -86,13 +80,13 @@ def names_role(name: str, role: str) -> bool:
 def tells_outcome(name: str) -> bool:
     """Tells whether the name states an outcome, and not only a state, which may be known from the beginning."""
     return names_role(name, "outcome") and not {"status", "state", "statut", "estado", "stato", "état"} & set(
-        tokens(name)
+        words_of(name)
     )
 
 
 def zone_of(header: list[str]) -> str | None:
     """Returns the time zone where a table with these column names was probably written, or None if it is unclear."""
-    words = {word for name in header for word in tokens(name)}
+    words = {word for name in header for word in words_of(name)}
     votes = {zone: len(words & set(known.split())) for zone, known in _ZONES.items()}
     best = max(votes, key=lambda zone: votes[zone])
     return best if votes[best] else None

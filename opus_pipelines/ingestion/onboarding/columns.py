@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.event_logs.activity_words import words_of
 from opus_pipelines.ingestion.onboarding.column_values import MOSTLY, TimeValues, money_values, time_values
-from opus_pipelines.ingestion.onboarding.column_words import NUMBERING, ROLES, names_role, tokens, zone_of
+from opus_pipelines.ingestion.onboarding.column_words import NUMBERING, ROLES, names_role, zone_of
 from opus_pipelines.ingestion.onboarding.table_sample import TableSample
 from opus_pipelines.log_formats.csv_columns import USUAL, _plain
 
@@ -119,7 +120,7 @@ def _case_score(sample: TableSample, times: Mapping[str, TimeValues]) -> dict[st
         if name in times or len(column.filled) < sample.rows or not 1 < distinct < sample.rows:
             continue
         long_enough = 1.2 <= sample.rows / distinct <= 200
-        numbers = any(word in NUMBERING or word.endswith(("nummer", "number")) for word in tokens(name))
+        numbers = any(word in NUMBERING or word.endswith(("nummer", "number")) for word in words_of(name))
         scores[name] = 3.0 * names_role(name, "case") + numbers + 2.0 * long_enough + (distinct > 20)
     return {name: score for name, score in scores.items() if score >= 3}
 
@@ -158,7 +159,7 @@ def _times(sample: TableSample, roles: dict[str, str], times: Mapping[str, TimeV
     moving = [name for name in candidates if sample.changes_within(case, name) > RARELY] or (
         [] if _has_long_cases(sample, case) else candidates
     )
-    named = {role: [name for name in moving if set(tokens(name)) & ROLES[role]] for role in ("start", "end")}
+    named = {role: [name for name in moving if set(words_of(name)) & ROLES[role]] for role in ("start", "end")}
     if len(moving) > 1 and len(named["start"]) == 1 and len(named["end"]) == 1 and named["start"] != named["end"]:
         roles |= {"start": named["start"][0], "end": named["end"][0]}
         return
@@ -214,7 +215,9 @@ def _cost(sample: TableSample, columns: ColumnsFound) -> ColumnsFound:
     if currencies:
         roles.setdefault("currency", currencies)
     codes = [
-        word.upper() for word in tokens(name) if word in ("eur", "gbp", "chf", "usd", "sek", "dkk", "nok", "pln", "czk")
+        word.upper()
+        for word in words_of(name)
+        if word in ("eur", "gbp", "chf", "usd", "sek", "dkk", "nok", "pln", "czk")
     ]
     codes += ["EUR"] if "€" in name else ["GBP"] if "£" in name else []
     currency = codes[0] if codes and not seen.currencies and "currency" not in roles else None

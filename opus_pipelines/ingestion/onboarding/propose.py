@@ -9,11 +9,12 @@ from pathlib import Path
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.event_logs.activity_kinds import classify_source
+from opus_pipelines.event_logs.activity_words import words_of
 from opus_pipelines.event_logs.column_mapping import CASE_PREFIXES
 from opus_pipelines.event_logs.files import open_data
 from opus_pipelines.event_logs.formats import format_of
 from opus_pipelines.event_logs.values import FALSE, TRUE
-from opus_pipelines.ingestion.onboarding.column_words import BAD, GOOD, names_role, tells_outcome, tokens
+from opus_pipelines.ingestion.onboarding.column_words import BAD, GOOD, names_role, tells_outcome
 from opus_pipelines.ingestion.onboarding.columns import ColumnsFound, find_columns
 from opus_pipelines.ingestion.onboarding.draft import Draft, OutcomeColumn, Stated, source_text
 from opus_pipelines.ingestion.onboarding.findings import Findings, attribute_values, findings_of, outcome_candidates
@@ -229,7 +230,7 @@ def _outcome_column(
 
 def _word(value: str) -> str:
     """Returns a value as one word. A value of several words is never a known word."""
-    return value.strip().lower() if value.strip() in "10" else " ".join(tokens(value)) or value.strip().lower()
+    return value.strip().lower() if value.strip() in "10" else " ".join(words_of(value)) or value.strip().lower()
 
 
 def _description(sample: TableSample, columns: ColumnsFound, outcome: OutcomeColumn | None) -> str | None:
@@ -245,7 +246,7 @@ def _description(sample: TableSample, columns: ColumnsFound, outcome: OutcomeCol
 def _title(columns: ColumnsFound, description: str | None) -> str | None:
     """Returns the column of the case that is named as its title."""
     return next(
-        (name for name in columns.attributes if tokens(name) in (["title"], ["titel"]) and name != description), None
+        (name for name in columns.attributes if words_of(name) in (["title"], ["titel"]) and name != description), None
     )
 
 

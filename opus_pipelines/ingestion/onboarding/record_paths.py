@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.event_logs.activity_words import words_of
 from opus_pipelines.event_logs.files import open_data
 from opus_pipelines.event_logs.values import at_path
-from opus_pipelines.ingestion.onboarding.column_words import NUMBERING, names_role, tokens
+from opus_pipelines.ingestion.onboarding.column_words import NUMBERING, names_role
 
 RECORDS = 1_000
 _ID_USUAL = ("case_id", "case", "id", "trace_id")
@@ -102,7 +103,7 @@ def _id(file: Path, records: list[dict[str, Any]]) -> str:
         raise InputError(
             f"{file}: no name of a record has a different value in each; the names are {', '.join(records[0])}"
         )
-    named = [name for name in unique if names_role(name, "case") or NUMBERING & set(tokens(name))]
+    named = [name for name in unique if names_role(name, "case") or NUMBERING & set(words_of(name))]
     return min(named or unique, key=lambda name: max(len(str(at_path(r, name))) for r in records))
 
 

@@ -7,15 +7,7 @@ from collections.abc import Iterable, Iterator
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.intakes.documents.document import Document
 from opus_pipelines.intakes.documents.limits import MAX_STREAMED_BYTES, MIB
-from opus_pipelines.log_formats.encoding_detection import unmarked_utf16
-
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
+from opus_pipelines.log_formats.encoding_detection import marked_encoding
 
 
 def encoding_of(chunks: Iterable[bytes], declared: str | None = None) -> tuple[str, str | None]:
@@ -25,9 +17,7 @@ def encoding_of(chunks: Iterable[bytes], declared: str | None = None) -> tuple[s
     try:
         for chunk in chunks:
             if first:
-                if marked := next((name for mark, name in _MARKS if chunk.startswith(mark)), None) or unmarked_utf16(
-                    chunk
-                ):
+                if marked := marked_encoding(chunk):
                     return marked, None
                 first = False
             decoder.decode(chunk)

@@ -1,0 +1,63 @@
+"""The results of contracts in a lake: what names one, where its datasets lie, and which there are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from opus_pipelines.core.schemas import DATASETS, RUNS, Dataset
+from opus_pipelines.lake.layout import Lake, read_json, read_table, slug, table_of, unslug
+
+# The datasets of a result. A result is whole when it has `runs`, which is written last; so it is removed last.
+RESULT_DATASETS = sorted((d for d in DATASETS.values() if "result" in d.partitions), key=lambda d: d is RUNS)
+
+
+@dataclass(frozen=True, order=True)
+class ResultKey:
+    """Names one result of a contract, current or not; every row of the result begins with it."""
+
+    client: str
+    contract: str
+    result: str
+
+    @classmethod
+    def of(cls, pointer: Mapping[str, Any]) -> "ResultKey":
+        """Returns the key of the result that a contract's pointer names."""
+        return cls(pointer["client"], pointer["contract"], pointer["result"])
+
+    def folder(self, lake: Lake, dataset: Dataset) -> Path:
+        """Returns its partition of a dataset."""
+        return lake.folder(dataset, client_key=self.client, contract_key=self.contract, result=self.result)
+
+    def read(self, lake: Lake, dataset: Dataset, columns: Sequence[str] | None = None) -> pa.Table:
+        """Returns its rows of a dataset, or the named columns of them."""
+        return read_table(dataset, self.folder(lake, dataset), columns=list(columns) if columns else None)
+
+    def table(self, dataset: Dataset, rows: Sequence[dict[str, Any]]) -> pa.Table:
+        """Returns rows as a table of one of its datasets."""
+        head = {"client": self.client, "contract": self.contract, "result": self.result}
+        vectors = [len(row["vector"]) for row in rows if "vector" in row]
+        return table_of(dataset, [head | row for row in rows], dataset.with_dimension(vectors[0]) if vectors else None)
+
+    def folders(self, lake: Lake) -> list[Path]:
+        """Returns its partitions of all datasets that it has."""
+        return [folder for dataset in RESULT_DATASETS if (folder := self.folder(lake, dataset)).is_dir()]
+
+    def remove(self, lake: Lake) -> None:
+        """Removes it, and first the pointer where that names it."""
+        path = lake.pointer_path(self.client, self.contract)
+        if (read_json(path) or {}).get("result") == self.result:
+            path.unlink()
+        for folder in self.folders(lake):
+            lake.remove(folder)
+
+
+def results_of(lake: Lake, client: str | None = None, contract: str | None = None) -> list[ResultKey]:
+    """Returns every result in the lake, or those of a client, or of one of its contracts."""
+    client_key, contract_key = ("*" if name is None else slug(name) for name in (client, contract))
+    pattern = f"client_key={client_key}/contract_key={contract_key}/result=*"
+    folders = (folder for dataset in RESULT_DATASETS for folder in (lake.root / dataset.name).glob(pattern))
+    parts = {tuple(unslug(part.partition("=")[2]) for part in folder.parts[-3:]) for folder in folders}
+    return sorted(ResultKey(*part) for part in parts)
