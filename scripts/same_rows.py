@@ -26,6 +26,7 @@ the pinned packages in the last bits of floating-point numbers: on another machi
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -94,11 +95,7 @@ class SameRowsError(Exception):
 
 
 def digest(parts: Iterable[str]) -> str:
-    """16 hex digits of texts, whatever their order.
-
-    Args:
-        parts: The texts; equal texts count as often as they stand there.
-    """
+    """16 hex digits of texts, whatever their order; equal texts count as often as they stand there."""
     hasher = hashlib.sha256()
     for part in sorted(parts):
         data = part.encode("utf-8", "surrogatepass")
@@ -162,8 +159,7 @@ class NameMap:
     def read(cls, path: Path) -> "NameMap":
         """Reads a name map.
 
-        Raises:
-            SameRowsError: It has keys that are not known, or maps two former words of one place to the same word.
+        Raises SameRowsError where it has unknown keys, or maps two former words of one place to the same word.
         """
         content = tomllib.loads(path.read_text("utf-8"))
         if unknown := set(content) - {"datasets", "columns", "values", "left_out"}:
@@ -196,12 +192,7 @@ class NameMap:
         return next((former for former, now in self.datasets.items() if now == name), name)
 
     def former_rows(self, dataset: str, rows: Rows) -> Rows:
-        """Rows of AFTER in the words of BEFORE, less the columns that the map leaves out.
-
-        Args:
-            dataset: The former name of the dataset.
-            rows: Its rows in the words of AFTER.
-        """
+        """Rows of AFTER, of a dataset's former name, in the words of BEFORE, less what the map leaves out."""
         former: dict[str, list[Any]] = {}
         for column, values in rows.items():
             place = self._former_place(dataset, column)
@@ -239,51 +230,34 @@ def environment(code: Path) -> dict[str, str]:
     They are those of this process without OPUS_*, with a Java, and without access to a model hub.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("OPUS_")}
-    java = subprocess.run(
-        [str(code / "scripts" / "find_java.sh")], check=True, stdout=subprocess.PIPE, text=True
-    ).stdout.strip()
-    return kept | {
-        "PYTHONPATH": str(code),
-        "HF_HUB_OFFLINE": "1",
-        "TRANSFORMERS_OFFLINE": "1",
-        "TOKENIZERS_PARALLELISM": "false",
-        "JAVA_HOME": java,
-    }
+    offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    return kept | offline | {"PYTHONPATH": str(code), "JAVA_HOME": output_of(str(code / "scripts" / "find_java.sh"))}
+
+
+def output_of(*command: str) -> str:
+    """Returns what a command writes to standard output, without blanks at its ends."""
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
 
 
 def run(command: list[str], folder: Path, code: Path, output: Path | None = None) -> None:
     """Runs a command with the pipeline's variables; its output goes to standard error, or to a file.
 
-    Raises:
-        SameRowsError: The command failed.
+    Raises SameRowsError where the command fails.
     """
     print("+", *command, file=sys.stderr)
-    if output:
-        with output.open("w") as file:
-            status = subprocess.run(command, cwd=folder, env=environment(code), stdout=file).returncode
-    else:
-        status = subprocess.run(command, cwd=folder, env=environment(code), stdout=sys.stderr).returncode
+    with output.open("w") if output else contextlib.nullcontext(sys.stderr) as file:
+        status = subprocess.run(command, cwd=folder, env=environment(code), stdout=file).returncode
     if status:
         raise SameRowsError(f"exit status {status}: {' '.join(command)}")
 
 
-def make_lake(code: Path, folder: Path, sample: Path | None) -> Path:
-    """Makes a lake of the sample as a person does.
-
-    Args:
-        code: The checkout whose code is used.
-        folder: An empty folder to work in.
-        sample: A sample that `opus sample` wrote, or None: it is written.
-
-    Returns:
-        The lake's folder.
-    """
+def make_lake(code: Path, folder: Path) -> Path:
+    """Makes a lake of the sample in an empty folder as a person does, with the code of a checkout; returns the lake."""
     # The module is read from pyproject.toml, so that this file need not change when the command line moves.
     module = tomllib.loads((code / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]["opus"].split(":")[0]
-    lake, opus = folder / "lake", [sys.executable, "-m", module, "--lake", str(folder / "lake")]
-    if sample is None:
-        sample = folder / "sample"
-        run([*opus, "sample", str(sample)], folder, code)
+    lake, sample = folder / "lake", folder / "sample"
+    opus = [sys.executable, "-m", module, "--lake", str(lake)]
+    run([*opus, "sample", str(sample)], folder, code)
     run([*opus, "rebuild", "--history", str(sample / "history")], folder, code)
     run([*opus, "generate", "--intakes", str(sample / "intakes")], folder, code)
     return lake
@@ -292,8 +266,7 @@ def make_lake(code: Path, folder: Path, sample: Path | None) -> Path:
 def read_lake(lake: Path) -> dict[str, pa.Table]:
     """Every dataset of a lake, as its `views.sql` shows it: what is published and current.
 
-    Raises:
-        SameRowsError: The folder has no `views.sql`, so it is not a lake.
+    Raises SameRowsError where the folder has no `views.sql`, so is not a lake.
     """
     views = lake / "views.sql"
     if not views.is_file():
@@ -311,28 +284,17 @@ def read_lake(lake: Path) -> dict[str, pa.Table]:
 
 
 def predict_sopbench(code: Path, folder: Path, data: Path, by: str) -> pa.Table:
-    """The pipeline's predictions for one fold of SOPBench.
+    """The predictions of a checkout's code for one fold of SOPBench, a row for each intake: task_key and actions.
 
-    Args:
-        code: The checkout whose code is used.
-        folder: A folder to work in.
-        data: The folder of SOPBench's data; the script that splits it is `../../bench/sopbench.py` beside it.
-        by: `key` or `goal`, what is held out.
-
-    Returns:
-        A row for each intake: task_key and actions, the tools in order.
+    `data` is the folder of SOPBench's data, beside which stands the script that splits it, `../../bench/sopbench.py`;
+    `by` says what is held out, `key` or `goal`.
     """
     splitter = data.resolve().parents[1] / "bench" / "sopbench.py"
     if not splitter.is_file():
         raise SameRowsError(f"{splitter} is missing: it splits the data of SOPBench")
     parts = {what: folder / f"{what}-{by}.jsonl" for what in ("history", "intakes")}
     for what, path in parts.items():
-        run(
-            [sys.executable, str(splitter), what, str(data.resolve()), "--by", by, "--fold", FOLD],
-            folder,
-            code,
-            output=path,
-        )
+        run([sys.executable, str(splitter), what, str(data.resolve()), "--by", by, "--fold", FOLD], folder, code, path)
     predictions = folder / f"predictions-{by}.jsonl"
     benchmark = code / "benchmarks" / "sopbench.py"
     run([sys.executable, str(benchmark), str(parts["history"]), str(parts["intakes"]), str(predictions)], folder, code)
@@ -351,12 +313,9 @@ def rows_folder(path: Path) -> Path:
 
 
 def write_digests(path: Path, tables: Mapping[str, pa.Table], code: str) -> None:
-    """Writes the digests of datasets to a JSON file, and their rows to the folder beside it.
+    """Writes the digests of datasets to a JSON file, and their rows to the folder beside it, in place of older ones.
 
-    Args:
-        path: The JSON file. What stands there, and its rows, are replaced.
-        tables: The rows by dataset.
-        code: What made them: a commit.
+    `code` is the commit that made the rows.
     """
     folder = rows_folder(path)
     shutil.rmtree(folder, ignore_errors=True)
@@ -372,12 +331,9 @@ def write_digests(path: Path, tables: Mapping[str, pa.Table], code: str) -> None
 
 def commit_of(code: Path) -> str:
     """The commit of a checkout, marked where files differ from it."""
-    git = ["git", "-C", str(code)]
-    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-    changed = subprocess.run(
-        [*git, "status", "--porcelain"], check=True, stdout=subprocess.PIPE, text=True
-    ).stdout.strip()
-    return f"{commit} with changes" if changed else commit
+    git = ("git", "-C", str(code))
+    commit = output_of(*git, "rev-parse", "HEAD")
+    return f"{commit} with changes" if output_of(*git, "status", "--porcelain") else commit
 
 
 # --- compare
@@ -428,20 +384,14 @@ class Difference:
 def compare_dataset(
     dataset: str, before: dict[str, Any] | None, after: dict[str, Any] | None, is_partial: bool = False
 ) -> Difference:
-    """Compares the digests of one dataset.
+    """Compares the digests of one dataset, which are None where a side lacks it.
 
-    Args:
-        dataset: Its name.
-        before: Its digests, None where BEFORE lacks it.
-        after: Likewise of AFTER.
-        is_partial: The map leaves a column out that the digest of the rows of BEFORE contains: only the columns are
-        compared.
+    `is_partial`: the map leaves a column out that the digest of the rows of BEFORE contains, so only the columns are
+    compared.
     """
     if before is None or after is None:
-        present = before or after or {}
-        return Difference(
-            dataset, str(present.get("rows")), "is missing in AFTER" if before else "is missing in BEFORE", False
-        )
+        rows = str((before or after or {}).get("rows"))
+        return Difference(dataset, rows, f"is missing in {'AFTER' if before else 'BEFORE'}", False)
     findings = []
     rows = str(before["rows"])
     if before["rows"] != after["rows"]:
@@ -462,18 +412,9 @@ def compare_dataset(
 
 
 def compare(before: Path, after: Path, names: NameMap) -> list[Difference]:
-    """Compares two files of digests.
+    """Compares two files of digests; returns a result for each dataset of either side that the map does not leave out.
 
-    Args:
-        before: The digests of the baseline.
-        after: Those of the code as it is now; their rows lie beside them.
-        names: What was renamed on purpose.
-
-    Returns:
-        A result for each dataset of either side that the map does not leave out.
-
-    Raises:
-        SameRowsError: The map needs rows that are missing, or names what neither side has.
+    Raises SameRowsError where the map needs rows that are missing, or names what neither side has.
     """
     old, new = read_digests(before), read_digests(after)
     partial: set[str] = set()
@@ -532,11 +473,10 @@ def example(dataset: str, old_tables: Mapping[str, Rows], new_tables: Mapping[st
     return [f"{c}: {x[:SHOWN]} -> {y[:SHOWN]}" for c, x, y in zip(columns, a, b, strict=True) if x != y][:8]
 
 
-def print_table(differences: list[Difference], only_differences: bool) -> None:
+def print_table(differences: list[Difference]) -> None:
     """Prints dataset, rows and result, a line for each dataset."""
-    shown = [d for d in differences if not (only_differences and d.is_same)]
-    lines = [("dataset", "rows", "result"), *((d.dataset, d.rows, d.result) for d in shown)] if shown else []
-    widths = [max((len(line[i]) for line in lines), default=0) for i in (0, 1)]
+    lines = [("dataset", "rows", "result"), *((d.dataset, d.rows, d.result) for d in differences)]
+    widths = [max(len(line[i]) for line in lines) for i in (0, 1)]
     for name, rows, result in lines:
         print(f"{name:{widths[0]}}  {rows:>{widths[1]}}  {result}")
 
@@ -553,7 +493,7 @@ def write_command(arguments: argparse.Namespace) -> int:
         if arguments.lake:
             tables |= read_lake(arguments.lake.resolve())
         elif not arguments.without_sample:
-            tables |= read_lake(make_lake(code, work, arguments.sample.resolve() if arguments.sample else None))
+            tables |= read_lake(make_lake(code, work))
         if arguments.sopbench:
             tables |= {f"sopbench_{by}": predict_sopbench(code, work, arguments.sopbench, by) for by in ("key", "goal")}
     finally:
@@ -570,7 +510,7 @@ def compare_command(arguments: argparse.Namespace) -> int:
     """Compares two files and prints the table; 1 where something differs."""
     names = NameMap.read(arguments.names)
     differences = compare(arguments.before, arguments.after, names)
-    print_table(differences, arguments.only_differences)
+    print_table(differences)
     different = [d for d in differences if not d.is_same]
     old_rows, new_rows = (read_rows(path) or {} if different else {} for path in (arguments.before, arguments.after))
     for difference in different:
@@ -595,7 +535,6 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     )
     source = write.add_mutually_exclusive_group()
     source.add_argument("--lake", type=Path, help="read this lake and make nothing")
-    source.add_argument("--sample", type=Path, help="a folder that `opus sample` wrote; default: it is written anew")
     source.add_argument("--without-sample", action="store_true", help="leave the sample out")
     write.add_argument(
         "--sopbench", type=Path, metavar="DATA", help="add SOPBench's predictions; DATA is ../shared/data/sopbench"
@@ -609,9 +548,6 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     compare_.add_argument("before", type=Path, metavar="BEFORE.json", help="the baseline")
     compare_.add_argument("after", type=Path, metavar="AFTER.json", help="the code as it is now")
     compare_.add_argument("--names", type=Path, default=NAMES, help="the name map; default: scripts/renamed.toml")
-    compare_.add_argument(
-        "--only-differences", action="store_true", help="leave the datasets that are the same out of the table"
-    )
     compare_.set_defaults(command=compare_command)
     return parser.parse_args(arguments)
 
