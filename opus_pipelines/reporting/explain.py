@@ -10,7 +10,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.formatting import assumed, grid, hours, is_far, lead_time, number, share, success, usd, within
 from opus_pipelines.core.safe_text import clean
 from opus_pipelines.decisions.text import decision_text
-from opus_pipelines.reporting.explain_reasons import constraint_lines, why_lines
+from opus_pipelines.reporting.explain_reasons import constraint_lines, criteria, rank_reason, why_lines
 from opus_pipelines.reporting.tasks import nearest, rows
 
 Row = dict[str, Any]
@@ -128,7 +128,7 @@ def _figures(row: Row, near: Row) -> list[str]:
 def _reward(row: Row) -> str:
     """Describes the Reward with its interval and its parts, or why there is none."""
     if row["gain_usd"] is None:
-        return f"no gain stated: what a right output is worth is not known; ranked by {_criteria(row)}"
+        return f"no gain stated: what a right output is worth is not known; ranked by {criteria(row)}"
     stated = " (a prior: the client states none)" if row["gain_basis"] == "prior" else ""
     gain = f"a right output is worth {usd(row['gain_usd'])}{stated}"
     interval = (
@@ -137,10 +137,6 @@ def _reward(row: Row) -> str:
         else f" (90 % within {within(row['reward_usd_p05'], row['reward_usd_p95'])})"
     )
     return f"{usd(row['reward_usd'])}{interval}: {gain}, succeeds with {share(row['success_probability'])}"
-
-
-def _criteria(row: Row) -> str:
-    return ", ".join(row["ranked_by"] or ["unknown criteria"])
 
 
 def _lead_time(row: Row) -> str:
@@ -297,10 +293,8 @@ def _evidence(row: Row) -> list[str]:
 
 
 def _against(row: Row, rival: Row) -> list[str]:
-    ahead = row["rank"] < rival["rank"]
-    lines = [
-        f"  {'ahead of' if ahead else 'behind'} rank {rival['rank']} ({rival['workflow_id']}): {_reason(row, rival)}"
-    ]
+    side = "ahead of" if row["rank"] < rival["rank"] else "behind"
+    lines = [f"  {side} rank {rival['rank']} ({rival['workflow_id']}): {rank_reason(row, rival)}"]
     lines.append(
         "    " + ", ".join(f"{name} {show(row[key])} against {show(rival[key])}" for name, key, show in COMPARED)
     )
@@ -314,59 +308,6 @@ def _against(row: Row, rival: Row) -> list[str]:
             f"there"
         )
     return lines
-
-
-def _reason(row: Row, rival: Row) -> str:
-    if row["feasible"] != rival["feasible"]:
-        which, loser = ("that one", rival) if row["feasible"] else ("this one", row)
-        return f"feasible goes first, and {which} violates {'; '.join(loser['violations'] or ['a constraint'])}"
-    if row["has_optional"] != rival["has_optional"]:
-        return f"{'that' if rival['has_optional'] else 'this'} one has a step that nothing asks for"
-    if row["gain_usd"] is None:
-        return _without_gain(row, rival)
-    if row["conformity"] is not None and rival["conformity"] is not None:
-        return _agree(row, rival)
-    if row["reward_usd"] is None or rival["reward_usd"] is None:
-        return "one of the Rewards is unknown"
-    gap = row["reward_usd"] - rival["reward_usd"]
-    unknown = row["cost_unknown_steps"] or 0, rival["cost_unknown_steps"] or 0
-    if any(unknown) and abs(gap) >= 5e-5 and (gap > 0) != (row["rank"] < rival["rank"]):
-        return (
-            f"the costs of {unknown[0]} steps here and {unknown[1]} there are unknown: each was compared as if it "
-            f"cost what other steps"
-            " cost, and the Rewards hold the known costs alone"
-        )
-    if abs(gap) < 5e-5:
-        if row["penalty"] is not None and rival["penalty"] is not None and row["penalty"] != rival["penalty"]:
-            return f"the Rewards tie, and its Penalty is {'lower' if row['penalty'] < rival['penalty'] else 'higher'}"
-        return "the Rewards and Penalties tie; the more trodden transitions go first"
-    return f"its Reward is {usd(abs(gap))} {'higher' if gap > 0 else 'lower'}"
-
-
-def _without_gain(row: Row, rival: Row) -> str:
-    """Returns why one of two workflows ranks higher where there is no Reward.
-
-    The deciding criterion is recorded for adjacent ranks only.
-    """
-    first, second = sorted((row, rival), key=lambda r: int(r["rank"]))
-    by = first["ahead_by"] if second["rank"] - first["rank"] == 1 else None
-    if by is None:
-        return f"ranked by {_criteria(row)}; no gain is stated"
-    texts = {
-        "success": f"success {share(row['success_probability'])} against {share(rival['success_probability'])}",
-        "conformity": _agree(row, rival),
-        "lead time": f"median lead time {hours(row['lead_time_ms_p50'])} against {hours(rival['lead_time_ms_p50'])}",
-        "Penalty": f"Penalty {number(row['penalty'], 4)} against {number(rival['penalty'], 4)}",
-        "transitions": "all else ties; the more trodden transitions go first",
-    }
-    return texts.get(by, f"told apart by {by}")
-
-
-def _agree(row: Row, rival: Row) -> str:
-    return (
-        f"similar cases agree to {number(row['conformity'], 3)} with this one and to "
-        f"{number(rival['conformity'], 3)} with that one"
-    )
 
 
 def _sources(row: Row, steps: list[Row], near: Row) -> list[str]:

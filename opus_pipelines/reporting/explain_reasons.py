@@ -1,9 +1,9 @@
-"""The part of an explanation that gives reasons: what changed the proposal, and which constraints hold."""
+"""The part of an explanation that gives reasons: why it ranks so, what changed the proposal, which constraints hold."""
 
 import json
 from typing import Any
 
-from opus_pipelines.core.formatting import assumed, share, usd
+from opus_pipelines.core.formatting import assumed, hours, number, share, usd
 from opus_pipelines.core.safe_text import clean
 
 Row = dict[str, Any]
@@ -96,3 +96,62 @@ def _question(demand: Row) -> list[str]:
         f"      which activity is meant? the nearest: {nearest}",
         f'      answer in contract.toml: {answer}, or "none"',
     ]
+
+
+def rank_reason(row: Row, rival: Row) -> str:
+    """Returns why one of two workflows of an intake ranks higher than the other."""
+    if row["feasible"] != rival["feasible"]:
+        which, loser = ("that one", rival) if row["feasible"] else ("this one", row)
+        return f"feasible goes first, and {which} violates {'; '.join(loser['violations'] or ['a constraint'])}"
+    if row["has_optional"] != rival["has_optional"]:
+        return f"{'that' if rival['has_optional'] else 'this'} one has a step that nothing asks for"
+    if row["gain_usd"] is None:
+        return _without_gain(row, rival)
+    if row["conformity"] is not None and rival["conformity"] is not None:
+        return _agree(row, rival)
+    if row["reward_usd"] is None or rival["reward_usd"] is None:
+        return "one of the Rewards is unknown"
+    gap = row["reward_usd"] - rival["reward_usd"]
+    unknown = row["cost_unknown_steps"] or 0, rival["cost_unknown_steps"] or 0
+    if any(unknown) and abs(gap) >= 5e-5 and (gap > 0) != (row["rank"] < rival["rank"]):
+        return (
+            f"the costs of {unknown[0]} steps here and {unknown[1]} there are unknown: each was compared as if it "
+            f"cost what other steps"
+            " cost, and the Rewards hold the known costs alone"
+        )
+    if abs(gap) < 5e-5:
+        if row["penalty"] is not None and rival["penalty"] is not None and row["penalty"] != rival["penalty"]:
+            return f"the Rewards tie, and its Penalty is {'lower' if row['penalty'] < rival['penalty'] else 'higher'}"
+        return "the Rewards and Penalties tie; the more trodden transitions go first"
+    return f"its Reward is {usd(abs(gap))} {'higher' if gap > 0 else 'lower'}"
+
+
+def _without_gain(row: Row, rival: Row) -> str:
+    """Returns why one of two workflows ranks higher where there is no Reward.
+
+    The deciding criterion is recorded for adjacent ranks only.
+    """
+    first, second = sorted((row, rival), key=lambda r: int(r["rank"]))
+    by = first["ahead_by"] if second["rank"] - first["rank"] == 1 else None
+    if by is None:
+        return f"ranked by {criteria(row)}; no gain is stated"
+    texts = {
+        "success": f"success {share(row['success_probability'])} against {share(rival['success_probability'])}",
+        "conformity": _agree(row, rival),
+        "lead time": f"median lead time {hours(row['lead_time_ms_p50'])} against {hours(rival['lead_time_ms_p50'])}",
+        "Penalty": f"Penalty {number(row['penalty'], 4)} against {number(rival['penalty'], 4)}",
+        "transitions": "all else ties; the more trodden transitions go first",
+    }
+    return texts.get(by, f"told apart by {by}")
+
+
+def _agree(row: Row, rival: Row) -> str:
+    return (
+        f"similar cases agree to {number(row['conformity'], 3)} with this one and to "
+        f"{number(rival['conformity'], 3)} with that one"
+    )
+
+
+def criteria(row: Row) -> str:
+    """Returns what the workflows of an intake are ranked by, the first criterion first."""
+    return ", ".join(row["ranked_by"] or ["unknown criteria"])

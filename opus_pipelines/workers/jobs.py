@@ -16,7 +16,7 @@ class Setup(Protocol):
 
 
 class Job(Protocol):
-    """A piece of work; it is pickled, and its `repr` names it in messages."""
+    """A piece of work; it is pickled, and `str` names it in messages."""
 
     def run(self, state: Any, report: Report) -> Any:
         """Returns the answer, which is pickled. An OpusError that it raises is passed on with its message."""

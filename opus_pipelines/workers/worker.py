@@ -66,7 +66,7 @@ class Worker:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_EXIT_SECONDS)  # the pipe closes a moment before the exit code is known
             self.end()
-            return False, f"the process that worked on {self._job!r} {_how_it_ended(process.returncode)}"
+            return False, f"the process that worked on {self._job} {_how_it_ended(process.returncode)}"
         if isinstance(message, str):
             self._report(message)
             return None
