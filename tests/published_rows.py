@@ -49,12 +49,14 @@ OF_RESULT = {
     "planning": (schemas.WFG_NODES, schemas.WFG_EDGES, schemas.OPTIMIZED),
     "generation": (schemas.INTAKES, schemas.WORKFLOW_TASKS, schemas.WORKFLOW_EDGES, schemas.EXPECTED_FLOW),
 }
-NOT_HELD = {  # the clock, a person's decisions, the differences of two results or snapshots, and evaluations
+NOT_HELD = {  # the clock, a person's decisions, the differences of two results or snapshots, evaluations and forecasts
     "generation/runs",
     "decisions",
     "wkg/changes",
     "workflows/changes",
     "evaluations/items",
+    "forecasts/cases",
+    "forecasts/next_steps",
 }
 # Columns that a later stage writes into an earlier one's table: what became of each demand is known when workflows were
 # searched.

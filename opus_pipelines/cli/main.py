@@ -13,6 +13,7 @@ import click
 from opus_pipelines.cli.decide import decide
 from opus_pipelines.cli.evaluate import evaluate
 from opus_pipelines.cli.export import export
+from opus_pipelines.cli.forecast import forecast
 from opus_pipelines.cli.forget import forget
 from opus_pipelines.cli.graph import graph
 from opus_pipelines.cli.init import check, init
@@ -64,6 +65,7 @@ for command in (
     query,
     score,
     evaluate,
+    forecast,
     rollback,
     status,
     tasks,

@@ -8,6 +8,7 @@ never 0, never "".
 from opus_pipelines.core.tables.decisions import DECISIONS
 from opus_pipelines.core.tables.declaration import DATASETS, DIMENSION, Column, Dataset
 from opus_pipelines.core.tables.evaluations import EVALUATION_ITEMS
+from opus_pipelines.core.tables.forecasts import FORECAST_CASES, FORECAST_STEPS
 from opus_pipelines.core.tables.generation import (
     INTAKES,
     INTENTIONS,
@@ -56,6 +57,8 @@ __all__ = [
     "EMBEDDINGS",
     "EVALUATION_ITEMS",
     "EXPECTED_FLOW",
+    "FORECAST_CASES",
+    "FORECAST_STEPS",
     "IMPLEMENTATIONS",
     "IMPLEMENTATION_VECTORS",
     "INTAKES",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opus_pipelines.core.errors import InputError
 from opus_pipelines.forecasting.features import FeatureOptions
 from opus_pipelines.forecasting.next_model import ContextFeatures, NextForest
 from opus_pipelines.forecasting.similar_prefixes import PrefixForest, SimilarPrefixes, prefix_weights, quantile
@@ -23,7 +24,7 @@ MAX_REST = 200  # activities of a rest
 SUCCESS_STRENGTH = 2.0  # cases that the overall success rate counts as
 
 
-class TooLittleHistory(ValueError):
+class TooLittleHistory(InputError):
     """The history holds too few ended cases to learn from."""
 
 
@@ -60,6 +61,7 @@ class Forecast:
     case_id: str
     steps: int
     following: tuple[StepOutlook, ...]
+    p_end: float
     rest: tuple[str, ...]
     remaining_s: Interval
     remaining_cost_usd: Interval | None
@@ -130,6 +132,7 @@ class Forecaster:
             case_id=trace.case_id,
             steps=len(trace.activities),
             following=self._outlooks(probabilities, like),
+            p_end=float(probabilities[0]),
             rest=rest,
             remaining_s=self._interval(values, like.mass),
             remaining_cost_usd=self._cost_interval(like),

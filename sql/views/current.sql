@@ -82,6 +82,8 @@ SET VARIABLE files = (
             UNION ALL
             SELECT 'evaluations_items', file FROM glob(getvariable('lake') || '/evaluations/items/*/*.parquet')
             UNION ALL
+            SELECT 'forecasts_' || regexp_extract(file, '/forecasts/([a-z_]+)/', 1), file FROM glob(getvariable('lake') || '/forecasts/*/*/*/*.parquet')
+            UNION ALL
             SELECT 'history_sources', file FROM glob(getvariable('lake') || '/history/sources/*.parquet')
             UNION ALL
             SELECT 'wkg_changes', file FROM glob(getvariable('lake') || '/wkg/changes/*/*.parquet')

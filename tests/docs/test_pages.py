@@ -17,6 +17,8 @@ SHOWN_ONLY = {  # blocks that a test cannot run: page and first line, and why
         "docs/install.md",
         "python3 -m venv .venv && .venv/bin/pip install uv",
     ): "it replaces the install that the tests run in",
+    ("docs/how-to/forecasts.md", "opus forecast running.csv --source claims"): "it reads an invented export",
+    ("docs/how-to/forecasts.md", "opus forecast --source claims"): "it names an invented source",
     ("docs/how-to/operator.md", "opus ui"): "it serves until it is stopped",
     (
         "docs/how-to/analyst.md",

@@ -1,0 +1,159 @@
+"""The command `opus forecast`: how running cases are expected to go on, and what to do now."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from opus_pipelines.cli import show
+from opus_pipelines.cli.options import Options
+from opus_pipelines.core.errors import InputError
+
+if TYPE_CHECKING:
+    from opus_pipelines.forecasting.publish import SourceForecast
+
+MAX_REST, MAX_NEXT = 6, 3  # activities of the rest, and next activities, that the table shows
+MS_PER_HOUR = 3_600_000.0
+
+
+@click.command()
+@click.argument("export", required=False, type=click.Path(path_type=Path))
+@click.option("--source", help="Source of history to learn from. Default: the only one, or with no EXPORT all.")
+@click.option("--history", type=click.Path(path_type=Path), help="Folder of history (or OPUS_HISTORY).")
+@click.option(
+    "--open",
+    "open_rule",
+    metavar="ATTRIBUTE[=VALUE]",
+    help="Attribute of a case in history that says that it still runs. Default: told from the silence.",
+)
+@click.option("--limit-hours", type=click.FloatRange(min=0, min_open=True), help="Time that a case may take.")
+@click.option("--as-seen", is_flag=True, help="See each case at its last event, not at the newest event of the export.")
+@click.option("--relative-dates", is_flag=True, help="Dates of EXPORT are not real: use no hours and weekdays.")
+@click.option("--show", "shown", type=click.IntRange(min=0), default=20, show_default=True, help="Rows of the table.")
+@click.pass_obj
+def forecast(
+    options: Options,
+    export: Path | None,
+    source: str | None,
+    history: Path | None,
+    open_rule: str | None,
+    limit_hours: float | None,
+    as_seen: bool,
+    relative_dates: bool,
+    shown: int,
+) -> None:
+    """Forecast running cases: next activities, the rest, remaining time and cost, success, and what to do now.
+
+    EXPORT is a file or folder with running cases in the same format and columns as the source's history; the settings
+    of the source read it. Without EXPORT the cases of history that are still open are forecast.
+
+    The forecast is learnt from the history of the last rebuild. Intervals are 90 % intervals. A figure that history
+    does not know (cost, success) is left empty. Rows go to the lake: views forecasts_cases and forecasts_next_steps.
+
+    \b
+    Example:
+      opus forecast running.csv --source claims
+      opus forecast --source claims --open status=running --limit-hours 72
+      opus query forecasts
+    """
+    from opus_pipelines.forecasting.history_traces import OpenRule, export_records
+    from opus_pipelines.forecasting.publish import ForecastOptions, forecast_source, publish, sources_of
+
+    if export is not None and not export.exists():
+        raise InputError(f"{export}: no such file or folder; name an export of running cases")
+    settings, lake = options.settings(paths__history=history), options.lake()
+    known = sorted(sources_of(lake))
+    if source is None and export is not None and len(known) > 1:
+        raise click.UsageError(f"say with --source which of these sources EXPORT belongs to: {', '.join(known)}")
+    names = known if source is None else [source]
+    rule = OpenRule.of(open_rule) if open_rule else None
+    limit_s = None if limit_hours is None else limit_hours * 3600
+    chosen = ForecastOptions(rule, limit_s, not relative_dates, not as_seen)
+    failed = []
+    with lake.lock():
+        for name in names:
+            running = None
+            if export is not None:
+                folder = settings.paths.history / name
+                running = export_records(lake, folder, export, settings.currency.usd_per_unit)
+            try:
+                made = forecast_source(lake, name, running, chosen)
+            except InputError as error:
+                failed.append(f"{name}: {error}")
+                continue
+            publish(lake, made)
+            _print(made, shown)
+    if len(failed) == len(names):
+        raise InputError("; ".join(failed) or "the lake has no source")
+    for line in failed:
+        click.echo(f"left out: {line}", err=True)
+
+
+def _print(made: "SourceForecast", shown: int) -> None:
+    steps: dict[str, list[dict[str, Any]]] = {}
+    for row in made.next_steps:
+        steps.setdefault(row["case_id"], []).append(row)
+    rows = [
+        (
+            row["case_id"],
+            row["last_activity"],
+            ", ".join(f"{s['activity'] or 'end'} {s['probability']:.0%}" for s in steps[row["case_id"]][:MAX_NEXT]),
+            _rest(row["rest"]),
+            _interval(row, "remaining_ms", _time),
+            _interval(row, "remaining_cost_usd", _usd),
+            _share(row["p_success"]),
+            _share(row["p_late"]),
+            _advice(row),
+        )
+        for row in made.cases[:shown]
+    ]
+    columns = (
+        "case",
+        "last step",
+        "next",
+        "rest",
+        "remaining time",
+        "remaining cost $",
+        "success",
+        "over limit",
+        "do now",
+    )
+    show.table(columns, rows, f"{made.source}: {len(made.cases):,} running cases")
+    if len(made.cases) > shown:
+        click.echo(f"and {len(made.cases) - shown:,} more; the view forecasts_cases has all", err=True)
+
+
+def _advice(row: dict[str, Any]) -> str:
+    if row["do_next"] is None:
+        return "close the case"
+    return f"{row['do_next']} ({row['do_next_reason']})"
+
+
+def _rest(rest: list[str]) -> str:
+    more = f" and {len(rest) - MAX_REST} more" if len(rest) > MAX_REST else ""
+    return " > ".join(rest[:MAX_REST]) + more
+
+
+def _interval(row: dict[str, Any], name: str, text: Any) -> str:
+    if row[name] is None:
+        return "-"
+    return f"{text(row[name])} [{text(row[f'{name}_low'])}, {text(row[f'{name}_high'])}]"
+
+
+def _time(value_ms: float) -> str:
+    if value_ms < MS_PER_HOUR:
+        return f"{value_ms / 60_000:.0f} min"
+    return (
+        f"{value_ms / MS_PER_HOUR:.1f} h"
+        if value_ms < 48 * MS_PER_HOUR
+        else f"{timedelta(milliseconds=value_ms).days} d"
+    )
+
+
+def _usd(value: float) -> str:
+    return f"{value:.2f}"
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"

@@ -1,0 +1,56 @@
+"""Declares the forecasts of running cases."""
+
+from opus_pipelines.core.tables.declaration import dataset
+
+FORECAST_CASES = dataset(
+    "forecasts/cases",
+    "one row, one running case; opus forecast writes them, and the newest forecast of a source replaces the one before",
+    ("forecast case_id"),
+    """
+    forecast                 id            hash of the history, the running cases and the options
+    source                   string        source whose history the forecast was learnt from
+    case_id                  string        as the source has it
+    client                   string        client of the case
+    contract                 string        contract of the case
+    snapshot                 id            snapshot of the Work Knowledge Graph whose history was used
+    steps                    int64         events so far
+    last_activity            string        the last of them
+    last_event_at            ts            when it happened
+    seen_until               ts            until when nothing more happened
+    next_activity            string        most probable next activity; NULL where that is the end of the case
+    p_next                   prob          its probability
+    p_end                    prob          probability that nothing follows
+    rest                     list<string>  expected activities of the rest of the case, if it goes on
+    remaining_ms             ms            median of the time from the last event to the end
+    remaining_ms_low         ms            lower end of its 90 % interval
+    remaining_ms_high        ms            upper end of its 90 % interval
+    remaining_cost_usd       usd           median of the cost still to come; NULL where history has no costs
+    remaining_cost_usd_low   usd           lower end of its 90 % interval
+    remaining_cost_usd_high  usd           upper end of its 90 % interval
+    p_success                prob          probability of success; NULL where history has no outcomes
+    time_limit_ms            ms            time that a case may take from its first event; NULL where none was stated
+    p_late                   prob          probability of exceeding it
+    do_next                  string        the activity to do now; NULL where the case seems to have ended
+    do_next_reason           string        most probable, or higher success where similar cases succeeded more often
+                                           with it
+    similar                  int64         past prefixes of cases that the figures rest on
+""",
+    partitions="source_key forecast_key",
+)
+FORECAST_STEPS = dataset(
+    "forecasts/next_steps",
+    "one row, one possible next activity of a running case",
+    ("forecast case_id place"),
+    """
+    forecast      id      the forecast
+    source        string  source whose history the forecast was learnt from
+    case_id       string  as the source has it
+    place         int64   1 for the most probable one
+    activity      string  the next activity; NULL for the end of the case
+    probability   prob    probability that it is next
+    p_success     prob    probability of success if it is; NULL where history has no outcomes
+    remaining_ms  ms      median of the remaining time if it is next
+    similar       int64   similar past prefixes that it followed
+""",
+    partitions="source_key forecast_key",
+)

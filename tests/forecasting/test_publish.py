@@ -1,0 +1,102 @@
+"""Forecasts from the lake's rows: which cases are open, what is written, and which action is advised."""
+
+from pathlib import Path
+
+import pytest
+
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_STEPS, IMPLEMENTATIONS
+from opus_pipelines.forecasting.forecaster import StepOutlook
+from opus_pipelines.forecasting.history_traces import OpenRule, history_records
+from opus_pipelines.forecasting.publish import ForecastOptions, advice, forecast_source, publish
+from opus_pipelines.forecasting.traces import END
+from opus_pipelines.lake.layout import Lake, read_table
+from tests.forecast_fixtures import BEGIN, claims_lake
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return claims_lake(tmp_path / "lake")
+
+
+def test_an_attribute_says_which_cases_are_open(lake: Lake) -> None:
+    folder = lake.folder(IMPLEMENTATIONS, source_key="claims", content="h1")
+
+    records = history_records(folder, OpenRule.of("state"))
+
+    assert [r.trace.case_id for r in records if r.trace.is_open] == ["c040"]
+    assert records[0].trace.times == [BEGIN.timestamp() + n * 3600 for n in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "value", "holds"),
+    [("s", "Yes", True), ("s", "no", False), ("s=late", "late", True), ("s=late", "1", False)],
+)
+def test_open_rule(rule: str, value: str, holds: bool) -> None:
+    assert OpenRule.of(rule).holds({"s": value}) is holds
+
+
+def test_a_missing_attribute_is_named() -> None:
+    with pytest.raises(InputError, match=r"'status'.*state"):
+        OpenRule.of("status").holds({"state": "no"})
+
+
+def test_the_open_cases_of_history_are_forecast_and_published(lake: Lake) -> None:
+    made = forecast_source(lake, "claims", None, ForecastOptions(OpenRule.of("state"), limit_s=86400.0))
+    publish(lake, made)
+
+    (row,) = read_table(
+        FORECAST_CASES, lake.folder(FORECAST_CASES, source_key="claims", forecast_key=made.id)
+    ).to_pylist()
+    assert {k: row[k] for k in ("case_id", "client", "last_activity", "next_activity", "rest", "do_next", "steps")} == {
+        "case_id": "c040",
+        "client": "Northwind",
+        "last_activity": "b",
+        "next_activity": "c",
+        "rest": ["c"],
+        "do_next": "c",
+        "steps": 2,
+    }
+    assert (row["remaining_ms"], row["remaining_cost_usd"], row["p_late"], row["snapshot"]) == (
+        3_600_000.0,
+        1.0,
+        0.0,
+        "w1",
+    )
+    assert row["p_success"] > 0.99
+
+
+def test_a_new_forecast_replaces_the_one_before(lake: Lake) -> None:
+    for limit_s in (60.0, 120.0):
+        publish(lake, made := forecast_source(lake, "claims", None, ForecastOptions(OpenRule.of("state"), limit_s)))
+
+    for dataset in (FORECAST_CASES, FORECAST_STEPS):
+        folders = [f.name for f in lake.folder(dataset, source_key="claims").iterdir()]
+        assert folders == [f"forecast_key={made.id}"]
+
+
+def test_no_running_case_gives_empty_rows(lake: Lake) -> None:
+    made = forecast_source(lake, "claims", [], ForecastOptions(OpenRule.of("state")))
+
+    assert (made.cases, made.next_steps) == ([], [])
+
+
+def test_a_source_that_does_not_exist(lake: Lake) -> None:
+    with pytest.raises(InputError, match=r"'loans'.*claims"):
+        forecast_source(lake, "loans", None, ForecastOptions())
+
+
+@pytest.mark.parametrize(
+    ("following", "advised"),
+    [
+        ([("pay", 0.7, 0.8, 90), ("call", 0.2, 0.9, 40)], ("call", "higher success")),
+        ([("pay", 0.7, 0.8, 90), ("call", 0.2, 0.9, 10)], ("pay", "most probable")),  # too few cases
+        ([("pay", 0.7, 0.8, 90), ("call", 0.05, 0.9, 40)], ("pay", "most probable")),  # too unusual
+        ([("pay", 0.7, None, 90), ("call", 0.2, None, 40)], ("pay", "most probable")),
+        ([(END, 0.9, 0.8, 90), ("call", 0.1, 0.9, 40)], (None, "most probable")),
+    ],
+)
+def test_advice(following: list[tuple[str, float, float | None, int]], advised: tuple[str | None, str]) -> None:
+    steps = [StepOutlook(name, p, success, 60.0, similar) for name, p, success, similar in following]
+
+    assert advice(steps) == advised
