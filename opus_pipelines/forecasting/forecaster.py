@@ -15,7 +15,8 @@ from opus_pipelines.forecasting.traces import Trace, Vocabulary
 LEVELS = (0.05, 0.95)  # of the intervals
 MAX_EVENTS = 200_000  # of the history, the newest cases
 CALIBRATION_SHARE = 0.2  # of the cases, the newest: the levels of the interval are calibrated on them
-LOW_LEVELS, HIGH_LEVELS = (0.01, 0.1), (0.9, 0.99)  # to which the calibration may move each level
+LOW_LEVELS, HIGH_LEVELS = (0.025, 0.1), (0.9, 0.975)  # to which the calibration may move each level
+MAX_STRETCH = 0.25  # share by which the calibration may then move both ends apart
 MIN_CALIBRATED = 200  # prefixes below which the levels stay as they are
 MAX_CALIBRATED = 2000
 MAX_SUFFIXES, MAX_CANDIDATES = 60, 30  # the most probable ones that are compared
@@ -35,6 +36,20 @@ class Interval:
     middle: float
     low: float
     high: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The levels of the quantiles that bound the remaining time, and the share by which both are then moved apart."""
+
+    low: float = LEVELS[0]
+    high: float = LEVELS[1]
+    stretch: float = 0.0
+
+    def interval(self, values: np.ndarray, mass: np.ndarray) -> tuple[float, float]:
+        """The ends of the interval of sorted `values` [n] with their `mass` [n]."""
+        low, high = quantile(values, mass, self.low), quantile(values, mass, self.high)
+        return low * (1.0 - self.stretch), high * (1.0 + self.stretch)
 
 
 @dataclass(frozen=True)
@@ -86,7 +101,7 @@ class Forecaster:
         self.vocabulary = Vocabulary.of(newest)
         self._options = FeatureOptions(len(self.vocabulary.activities), len(self.vocabulary.resources), calendar)
         self._table = self.vocabulary.table(newest)
-        self._levels = _calibrated_levels(newest, calendar, seed)
+        self._calibration = _calibrated(newest, calendar, seed)
         self._contexts, x = ContextFeatures.with_training_rows(self._table, self._options, seed)
         self._next = NextForest(self._table, x, self._options.activities, seed)
         self._outcomes = PrefixForest(self._table, x, seed)
@@ -142,7 +157,7 @@ class Forecaster:
         )
 
     def _interval(self, values: np.ndarray, mass: np.ndarray) -> Interval:
-        low, high = (quantile(values, mass, level) for level in self._levels)
+        low, high = self._calibration.interval(values, mass)
         middle = quantile(values, mass, 0.5)
         return Interval(middle, min(low, middle), max(high, middle))
 
@@ -252,17 +267,19 @@ def _newest(traces: Sequence[Trace]) -> list[Trace]:
     return found[::-1]
 
 
-def _calibrated_levels(traces: Sequence[Trace], calendar: bool, seed: int) -> tuple[float, float]:
-    """The levels at which quantiles hold 90 % of the remaining times of the newest cases, learnt from the older ones.
+def _calibrated(traces: Sequence[Trace], calendar: bool, seed: int) -> Calibration:
+    """The calibration that holds 90 % of the remaining times of the newest cases, learnt from the older ones.
 
-    Distributional conformal prediction: Chernozhukov, Wüthrich and Zhu (2021), algorithm 1, with both tails apart.
+    The levels are those of distributional conformal prediction: Chernozhukov, Wüthrich and Zhu (2021), algorithm 1,
+    with both tails apart. Where times have drifted a little beyond all that was similar, no level helps: the ends are
+    stretched.
     """
     begin = int((1.0 - CALIBRATION_SHARE) * len(traces))
     moment = traces[begin].times[0] if begin < len(traces) else 0.0
     older = [_cut(t, moment) for t in traces[:begin]]
     newer = traces[begin:]
     if sum(not t.is_open for t in older) < MIN_CALIBRATED or sum(len(t.activities) for t in newer) < MIN_CALIBRATED:
-        return LEVELS
+        return Calibration()
     vocabulary = Vocabulary.of(older)
     options = FeatureOptions(len(vocabulary.activities), len(vocabulary.resources), calendar)
     table = vocabulary.table(older)
@@ -279,7 +296,16 @@ def _calibrated_levels(traces: Sequence[Trace], calendar: bool, seed: int) -> tu
         upto[n], below[n] = like.mass[values <= truth].sum(), like.mass[values < truth].sum()
     ended = ~tested.is_open[tested.case[rows]]
     low, high = _censored_quantile(upto, ended, LEVELS[0]), _censored_quantile(below, ended, LEVELS[1])
-    return float(np.clip(low, *LOW_LEVELS)), float(np.clip(high, *HIGH_LEVELS))
+    levels = Calibration(float(np.clip(low, *LOW_LEVELS)), float(np.clip(high, *HIGH_LEVELS)))
+    truths = tested.remaining[rows][ended]
+    held = [s for s, seen in zip(similar, ended.tolist(), strict=True) if seen]
+    if len(held) < MIN_CALIBRATED:
+        return levels
+    ends = np.array([levels.interval(table.remaining[like.rows], like.mass) for like in held])
+    beyond = np.maximum(ends[:, 0] - truths, 0.0) / np.maximum(ends[:, 0], 1.0)
+    beyond = np.maximum(beyond, np.maximum(truths - ends[:, 1], 0.0) / np.maximum(ends[:, 1], 1.0))
+    stretch = float(np.quantile(beyond, LEVELS[1] - LEVELS[0]))
+    return Calibration(levels.low, levels.high, min(stretch, MAX_STRETCH))
 
 
 def _censored_quantile(values: np.ndarray, seen: np.ndarray, level: float) -> float:

@@ -17,7 +17,17 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import InputError, LakeError, OpusError
 from opus_pipelines.core.ids import digest
-from opus_pipelines.core.schemas import DECISIONS, EMBEDDINGS, IMPLEMENTATIONS, NEIGHBOURS, REJECTS, SOURCES, TASKS
+from opus_pipelines.core.schemas import (
+    DECISIONS,
+    EMBEDDINGS,
+    FORECAST_CASES,
+    FORECAST_STEPS,
+    IMPLEMENTATIONS,
+    NEIGHBOURS,
+    REJECTS,
+    SOURCES,
+    TASKS,
+)
 from opus_pipelines.embedding.cache import keep_vectors, tokens_of
 from opus_pipelines.embedding.case_texts import case_passages
 from opus_pipelines.event_logs.forgotten_clients import Forgotten, private_key
@@ -262,6 +272,7 @@ def remove_history(lake: Lake, traces: ClientTraces) -> Removed:
     return [
         ("snapshots", len(traces.snapshots)),
         ("folders of history and aggregates", _remove_parts(lake, traces, manifests)),
+        ("forecasts", remove_forecasts(lake, traces.sources)),
         ("rows of history/sources", _forget_files(lake, traces)),
         ("identities of tasks", _forget_tasks(lake, traces, traces.tasks - _known_tasks(lake, manifests))),
         ("cached vectors", _forget_vectors(lake, manifests)),
@@ -297,6 +308,16 @@ def _remove_parts(lake: Lake, traces: ClientTraces, manifests: Manifests) -> int
             (f for f in (lake.root / "aggregates" / key).glob("*") if f.relative_to(lake.root).as_posix() not in named),
         )
     return gone
+
+
+def remove_forecasts(lake: Lake, sources: Iterable[str]) -> int:
+    """Removes the forecasts that were learnt from the history of these sources; returns how many."""
+    cases, steps = (
+        [f for source in sources for f in lake.folder(dataset, source_key=source).glob("*")]
+        for dataset in (FORECAST_CASES, FORECAST_STEPS)
+    )
+    _remove(lake, steps)
+    return _remove(lake, cases)
 
 
 def _remove(lake: Lake, folders: Iterable[Path]) -> int:
