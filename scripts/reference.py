@@ -171,14 +171,14 @@ MADE: dict[str, Callable[[], str]] = {  # by page
 }
 
 
-def page(name: str) -> Path:
+def page(name: str, pages: Path = PAGES) -> Path:
     """Return the page in which a part that is made from code stands."""
-    return PAGES / ELSEWHERE.get(name, f"{name}.md")
+    return pages / ELSEWHERE.get(name, f"{name}.md")
 
 
-def written(name: str) -> tuple[str, str]:
+def written(name: str, pages: Path = PAGES) -> tuple[str, str]:
     """Return the text of a page as it stands, and the same with its part that is made from code made anew."""
-    text = page(name).read_text("utf-8")
+    text = page(name, pages).read_text("utf-8")
     start, end = f"<!-- {name}: made by `make docs` -->\n", f"<!-- end of {name} -->"
     head, rest = text.split(start)
     return text, head + start + "\n" + MADE[name]() + "\n\n" + end + rest.split(end, 1)[1]

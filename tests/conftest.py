@@ -21,7 +21,7 @@ for _name in [name for name in os.environ if name.startswith("OPUS_") and name n
     del os.environ[_name]
 
 
-pytest_plugins = ["tests.history_fixtures", "tests.intention_fixtures", "tests.wkg_fixtures"]
+pytest_plugins = ["tests.distributions", "tests.history_fixtures", "tests.intention_fixtures", "tests.wkg_fixtures"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

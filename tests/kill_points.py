@@ -52,14 +52,21 @@ class HashEncoder:
         return np.array([row / np.linalg.norm(row) for row in rows], np.float32).reshape(len(texts), 8)
 
 
-def rebuild(lake: Lake, history: Path, aggregates: Path | None, session: Any = None, now: datetime = NOW) -> str:
+def rebuild(
+    lake: Lake,
+    history: Path,
+    aggregates: Path | None,
+    session: Any = None,
+    now: datetime = NOW,
+    retention: Retention = AT_ONCE,
+) -> str:
     """A night. `aggregates`: what mining gave in another lake, published here as mining publishes it."""
     if aggregates is not None:
         stages.mine_missing = lambda lake, parts, _session: [_mined(lake, part, aggregates) for part in parts]  # type: ignore[attr-defined]
     with lake.lock():
         write_views_sql(lake)
         state = read_history(lake, history, now)
-        settings = Settings(paths=Paths(lake=lake.root), retention=AT_ONCE)
+        settings = Settings(paths=Paths(lake=lake.root), retention=retention)
         return build_snapshot(lambda: session, lake, settings, state, HashEncoder, now).snapshot_id
 
 

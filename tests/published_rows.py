@@ -92,25 +92,26 @@ def published(lake: Lake, results: Mapping[tuple[str, str], ContractResult]) -> 
     return figures
 
 
-def problem(recorded: Mapping[str, Any], found: Mapping[str, Figures], command: str) -> str | None:
+def problem(
+    recorded: Mapping[str, Any],
+    found: Mapping[str, Figures],
+    command: str,
+    versions: Mapping[str, int] = ALGORITHM_VERSIONS,
+) -> str | None:
     """What is wrong with the recorded versions or rows, and what to do; None where nothing is."""
-    raised = [
-        stage for stage in ALGORITHM_VERSIONS if recorded.get(stage, {}).get("version") != ALGORITHM_VERSIONS[stage]
-    ]
+    raised = [stage for stage in versions if recorded.get(stage, {}).get("version") != versions[stage]]
     known = {stage: part["rows"] for stage, part in recorded.items()}
-    changed = {
-        stage: columns for stage in ALGORITHM_VERSIONS if (columns := differences(known.get(stage, {}), found[stage]))
-    }
-    first_raised = min((list(ALGORITHM_VERSIONS).index(stage) for stage in raised), default=len(ALGORITHM_VERSIONS))
+    changed = {stage: columns for stage in versions if (columns := differences(known.get(stage, {}), found[stage]))}
+    first_raised = min((list(versions).index(stage) for stage in raised), default=len(versions))
     for stage, columns in changed.items():
-        if list(ALGORITHM_VERSIONS).index(stage) < first_raised:
+        if list(versions).index(stage) < first_raised:
             return (
                 f"{stage} publishes other rows than before in {len(columns)} columns, and its version is still "
-                f"{ALGORITHM_VERSIONS[stage]}: {'; '.join(columns[:5])}. If this is intended, raise "
+                f"{versions[stage]}: {'; '.join(columns[:5])}. If this is intended, raise "
                 f"ALGORITHM_VERSIONS[{stage!r}] in "
                 f"opus_pipelines/core/versions.py (or that of the earlier stage which caused it), then run {command}"
             )
-    if raised or recorded.keys() - ALGORITHM_VERSIONS.keys():
+    if raised or recorded.keys() - versions.keys():
         return (
             f"{FILE.name} is not of the versions in opus_pipelines/core/versions.py "
             f"({', '.join(raised) or 'a stage is gone'}): run {command}"

@@ -15,6 +15,8 @@ MAX_LINES = 400
 PACKAGES = sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py"))
 ALL_PACKAGES = sorted(path.parent for path in PACKAGE.glob("*/**/__init__.py"))
 TESTS = sorted(path for path in (ROOT / "tests").rglob("*.py"))
+REPLACES = {"setattr", "setitem", "delattr", "delitem"}
+MAX_PATCHES = 12
 SENTENCE = 8  # plain words
 MAX_SENTENCES = 16
 COMPARISONS = {"startswith", "endswith", "count"}
@@ -108,6 +110,27 @@ def test_a_test_imports_no_private_name(path: Path) -> None:
         for alias in node.names
     ]
     assert [name for name in imported if name.startswith("_")] == []
+
+
+def patches(test: ast.AST) -> list[str]:
+    """What a test replaces in the code or in the system: `setattr` and its like of monkeypatch, and unittest.mock."""
+    return [
+        ast.unparse(node)
+        for node in ast.walk(test)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and (node.func.attr in REPLACES or getattr(node.func.value, "id", "") in ("patch", "mock"))
+        and node.func.attr not in ("setenv", "syspath_prepend", "chdir")
+    ]
+
+
+def test_tests_replace_only_the_world_around_the_package() -> None:
+    """What is left: the terminal, the clock, the free disk, the process that `opus ui` becomes, the logger, the table
+    of commands and that of versions. The number only gets smaller: a test gives an argument, a setting, a fake that is
+    passed in, or a real failure.
+    """
+    found = [text for path in TESTS for text in patches(ast.parse(path.read_text("utf-8")))]
+    assert len(found) <= MAX_PATCHES, found
 
 
 def sentences(test: ast.AST) -> list[str]:

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from opus_pipelines.core.settings import Retention
 from opus_pipelines.lake.layout import Lake
 
 HERE = Path(__file__).parent
@@ -56,10 +57,8 @@ def published(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> tuple[Pat
     lake = Lake(root / "lake")
     kill_points.rebuild(lake, first, None, spark)
     kill_points.generate(lake, "r1", kill_points.NOW)
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(kill_points, "AT_ONCE", kill_points.Retention())
-        shutil.copytree(lake.root, root / "two")
-        kill_points.rebuild(Lake(root / "two"), changed, None, spark, kill_points.NOW + timedelta(days=1))
+    shutil.copytree(lake.root, root / "two")
+    kill_points.rebuild(Lake(root / "two"), changed, None, spark, kill_points.NOW + timedelta(days=1), Retention())
     return root / "lake", changed, root / "two"
 
 

@@ -10,6 +10,7 @@ import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Never
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,6 +20,8 @@ from opus_pipelines.cli.main import main
 from opus_pipelines.core.schemas import IMPLEMENTATIONS
 from opus_pipelines.ingestion.ingest import HistoryOptions, read_history
 from opus_pipelines.lake.layout import Lake, read_table
+from opus_pipelines.lake.search import Word
+from opus_pipelines.lifecycle.erasure import carry_out, look
 
 NIGHT = datetime(2026, 1, 2, tzinfo=UTC)
 EMAIL, PHONE, NATIONAL, BARE = "jan.jansen@privaat.example.nl", "+31 6 87654321", "020-7654321", "612345670"
@@ -311,11 +314,12 @@ def test_a_client_that_is_forgotten_is_found_nowhere(
     assert opus("forget", "--client", Z, "--history", history, "--dry-run") == 0
     assert len(list(Path(lake, "wkg").glob("w*"))) == before == 2
 
-    with monkeypatch.context() as killed:
-        killed.setattr(
-            "opus_pipelines.cli.forget_record.clean_record", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
-        )
-        assert opus("forget", "--client", Z, "--history", history, "--yes") == 1
+    def stopped(words: list[Word]) -> Never:
+        raise KeyboardInterrupt
+
+    work = look(Lake(Path(lake)), Path(history), Z)
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(Lake(Path(lake)), work, lambda: opus("rebuild", "--history", history, "--publish"), stopped)
     assert found(Path(lake), (Z,)) != []
     capsys.readouterr()
     assert opus("forget", "--client", Z, "--history", history, "--intakes", intakes, "--yes") == 0

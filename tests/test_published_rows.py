@@ -20,14 +20,11 @@ def found(**changed: Any) -> Any:
     return {stage: ROWS | changed.get(stage, {}) for stage in ALGORITHM_VERSIONS}
 
 
-@pytest.fixture(autouse=True)
-def first_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    for stage in ALGORITHM_VERSIONS:
-        monkeypatch.setitem(ALGORITHM_VERSIONS, stage, 1)
+FIRST = dict.fromkeys(ALGORITHM_VERSIONS, 1)
 
 
 def test_the_same_rows_at_the_same_versions_are_right() -> None:
-    assert problem(recorded(), found(), "COMMAND") is None
+    assert problem(recorded(), found(), "COMMAND", FIRST) is None
 
 
 @pytest.mark.parametrize(
@@ -57,24 +54,22 @@ def test_a_column_that_is_gone_differs() -> None:
 
 def test_other_rows_at_the_same_version_name_the_first_stage_and_what_to_do() -> None:
     more = {"wkg/tasks: rows": [5]}
-    said = problem(recorded(), found(wkg=more, planning=more), "COMMAND")
+    said = problem(recorded(), found(wkg=more, planning=more), "COMMAND", FIRST)
     assert said is not None
     assert said.startswith("wkg publishes other rows")
     assert "ALGORITHM_VERSIONS['wkg']" in said
     assert said.endswith("COMMAND")
 
 
-def test_a_raised_version_needs_the_file_anew_and_explains_the_rows_of_the_stages_behind_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(ALGORITHM_VERSIONS, "wkg", 2)
+def test_a_raised_version_needs_the_file_anew_and_explains_the_rows_of_the_stages_behind_it() -> None:
+    raised = FIRST | {"wkg": 2}
     more = {"wkg/tasks: rows": [5]}
     for rows in (found(), found(wkg=more), found(wkg=more, planning=more)):
-        said = problem(recorded(), rows, "COMMAND")
+        said = problem(recorded(), rows, "COMMAND", raised)
         assert said is not None
         assert said.startswith("algorithm_versions.json ")
         assert said.endswith("(wkg): run COMMAND")
-    said = problem(recorded(), found(history=more), "COMMAND")
+    said = problem(recorded(), found(history=more), "COMMAND", raised)
     assert said is not None
     assert said.startswith("history publishes other rows")
 
@@ -87,7 +82,7 @@ def test_a_raised_version_needs_the_file_anew_and_explains_the_rows_of_the_stage
     ],
 )
 def test_a_file_of_other_stages_must_be_written_anew(stages: dict[str, Any], named: str) -> None:
-    said = problem(stages, found(), "COMMAND")
+    said = problem(stages, found(), "COMMAND", FIRST)
     assert said is not None
     assert said.endswith(f"({named}): run COMMAND")
 

@@ -48,10 +48,14 @@ def shipped_price(model: str) -> TokenPrice | None:
 @cache
 def shipped_prices() -> dict[str, TokenPrice]:
     """Returns the shipped price of each model, by its name without provider and version."""
-    content = tomllib.loads(FILE.read_text("utf-8"))
+    return prices_in(FILE.read_text("utf-8"))
+
+
+def prices_in(text: str) -> dict[str, TokenPrice]:
+    """Returns the price of each model in the text of a price file, by its name without provider and version."""
     return {
         model_names(model)[0]: TokenPrice(tokens_in=paid[0], tokens_out=paid[1])
-        for model, paid in content["prices"].items()
+        for model, paid in tomllib.loads(text)["prices"].items()
     }
 
 

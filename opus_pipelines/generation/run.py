@@ -9,7 +9,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,14 @@ CHUNK = 125  # intakes a file: a worker's rows of one chunk are some 50 MB befor
 Progress = Callable[[str], None]
 
 
+@dataclass(frozen=True)
+class BulkSize:
+    """`many` intakes of a contract start Spark; the rows of `chunk` intakes are one file."""
+
+    many: int = MANY
+    chunk: int = CHUNK
+
+
 class BulkRun:
     """Generates contract after contract from one snapshot; a context, at whose end no process is left."""
 
@@ -46,12 +54,12 @@ class BulkRun:
         encoder: TextEncoder,
         session: "Callable[[], SparkSession]",
         progress: Progress,
-        many: int = MANY,
+        size: BulkSize = BulkSize(),
     ) -> None:
-        """`setup` names the lake, the snapshot and the settings; `many` intakes of a contract start Spark."""
+        """`setup` names the lake, the snapshot and the settings."""
         self.snapshot, self.settings, self.encoder = setup.snapshot, setup.settings, encoder
         self._session, self._progress = session, progress
-        self._setup, self._many = setup, many
+        self._setup, self._size = setup, size
         self._worker = Worker(self._setup, progress)
 
     def __enter__(self) -> "BulkRun":
@@ -107,9 +115,9 @@ class BulkRun:
         work = folder / "work"
         work.mkdir(parents=True)
         intakes = sorted(contract.intakes, key=contract.intake_id)
-        cuts = range(0, len(intakes), CHUNK)
+        cuts = range(0, len(intakes), self._size.chunk)
         alone = replace(contract, intakes=())  # each job names its own
-        jobs = [ReadChunk(alone, tuple(intakes[i : i + CHUNK]), work / f"read-{i}.pkl") for i in cuts]
+        jobs = [ReadChunk(alone, tuple(intakes[i : i + self._size.chunk]), work / f"read-{i}.pkl") for i in cuts]
         with _timed(seconds, "read"):
             found = self._do(contract, jobs, work / "read", "intakes read")
             texts = list(dict.fromkeys(text for part in found for text in part))
@@ -135,7 +143,7 @@ class BulkRun:
                 work / "vectors",
                 folder / "tables",
                 f"part-{number:05d}.parquet",
-                count_from=1 + number * CHUNK,
+                count_from=1 + number * self._size.chunk,
                 count_of=len(contract.intakes),
             )
             for number, chunk in enumerate(chunks)
@@ -145,11 +153,12 @@ class BulkRun:
 
     def _do(self, contract: ContractFolder, jobs: Sequence[Any], folder: Path, what: str) -> list[Any]:
         of = len(contract.intakes)
-        if of < self._many:
+        if of < self._size.many:
             return [self._worker.do(job) for job in jobs]
         self._worker.end()  # its memory is for Spark's
         ticker = Ticker(f"{contract.client} / {contract.contract}: {what}", self._progress)
-        return on_spark(self._session(), self._setup, jobs, folder, lambda done: ticker(min(done * CHUNK, of), of))
+        chunk = self._size.chunk
+        return on_spark(self._session(), self._setup, jobs, folder, lambda done: ticker(min(done * chunk, of), of))
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from opus_pipelines.event_logs.files import data_files, printable, unsafe_path_r
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
 from opus_pipelines.event_logs.formats import LOG_FORMATS, format_of, log_formats
 from opus_pipelines.event_logs.redaction import Redactor
-from opus_pipelines.event_logs.source_settings import FILE_NAME, Redact, SourceSettings, load_source
+from opus_pipelines.event_logs.source_settings import FILE_NAME, Redact, SourceSettings, TokenPrice, load_source
 from opus_pipelines.lake.layout import Lake, read_table
 
 
@@ -142,8 +142,10 @@ def _plan_file(path: Path, folder: Path, settings: SourceSettings | None, stated
     return FilePlan(name, path, content, path.stat().st_size, kind.name if kind else None)
 
 
-def reading_version() -> str:
-    """Hashes what the reading of every source depends on: the algorithm version and the shipped token prices."""
-    return digest(
-        versions_of("history"), {model: price.model_dump(mode="json") for model, price in shipped_prices().items()}
-    )
+def reading_version(prices: Mapping[str, TokenPrice] | None = None) -> str:
+    """Hashes what the reading of every source depends on: the algorithm version and the token prices.
+
+    The prices are those shipped with the package where none are given.
+    """
+    known = shipped_prices() if prices is None else prices
+    return digest(versions_of("history"), {model: price.model_dump(mode="json") for model, price in known.items()})

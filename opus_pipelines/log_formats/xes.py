@@ -37,10 +37,12 @@ _EVENT_DEFAULTS = {
 
 def read(open_file: Callable[[], BinaryIO], settings: SourceSettings, sink: Assembler) -> None:
     """Reads every trace into `sink`. Raises InputError if the XML is malformed or no log."""
-    read_stream(open_file, _XesReader(settings, sink))
+    read_stream(open_file, XesReader(settings, sink))
 
 
-class _XesReader:
+class XesReader:
+    """Reads the traces of a log into a sink: plain ones by columns, the others one by one."""
+
     def __init__(self, settings: SourceSettings, sink: Assembler) -> None:
         columns = settings.columns.model_dump(exclude_none=True, exclude={"attributes"})
         stated_case = {k: v for k, v in columns.items() if k in CaseNames.model_fields or k == "success"}

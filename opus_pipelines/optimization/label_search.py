@@ -26,6 +26,17 @@ _EXPONENTS = range(-4, 4)
 
 
 @dataclass(frozen=True)
+class SearchBounds:
+    """How far a search goes: the labels that it expands, the Pareto points of a label, and after how many labels limits
+    get a price.
+    """
+
+    effort: int = EFFORT
+    front: int = FRONT
+    patience: int = PATIENCE
+
+
+@dataclass(frozen=True)
 class ChosenPath:
     """A path of tasks, each in its chosen execution mode.
 
@@ -56,23 +67,26 @@ class BestPaths:
     gap: float | None
 
 
-def best_paths(problem: Problem, k: int = 1, effort: int = EFFORT, front: int = FRONT) -> BestPaths:
+def best_paths(
+    problem: Problem, k: int = 1, effort: int = EFFORT, front: int = FRONT, patience: int = PATIENCE
+) -> BestPaths:
     """Returns the k best loopless paths from input to output that keep every demand, each with its best modes.
 
-    Ties within 1e-9 of the objective go to the path with more transitions in history, then to the smaller ids. Which of
-    several paths tied at place k are returned is the same in every run. The search carries a limit only where a path
-    found without it breaks it; while no path breaks a limit, the best path is also the best under the limit. Where
-    `effort` or `front` is reached, the limits get a price (Lagrangian relaxation), and a bound on the unexplored labels
-    gives the gap. Raises WorkflowError for figures that are not valid probabilities or amounts.
+    Ties within 1e-9 of the objective go to the path with more transitions in history, then to the smaller ids.
+    Which of several paths tied at place k are returned is the same in every run. The search carries a limit only
+    where a path found without it breaks it; while no path breaks a limit, the best path is also the best under the
+    limit. After `patience` labels, and where `effort` or `front` is reached, the limits get a price (Lagrangian
+    relaxation), and a bound on the unexplored labels gives the gap. Raises WorkflowError for figures that are not
+    valid probabilities or amounts.
     """
     net = SearchNet(problem)
-    paths, exact, gap = solve(net, DiversityConstraint.of(problem, net), k, effort, front)
+    paths, exact, gap = solve(net, DiversityConstraint.of(problem, net), k, SearchBounds(effort, front, patience))
     return BestPaths([_chosen(problem, net, a) for a in paths], exact, gap)
 
 
 @lru_cache(KEPT)
 def solve(
-    net: SearchNet, diversity: DiversityConstraint, k: int, effort: int, front: int
+    net: SearchNet, diversity: DiversityConstraint, k: int, bounds: SearchBounds
 ) -> tuple[tuple[CompletePath, ...], bool, float | None]:
     """Returns the paths, whether they are exact, and the gap. Many intakes of a contract share one net."""
     if not net.open or k < 1:
@@ -80,7 +94,7 @@ def solve(
     states = _states(net)
     carried = Limits()
     while True:
-        labels = _search(SearchSpace(states, carried, diversity), k, effort, front)
+        labels = _search(SearchSpace(states, carried, diversity), k, bounds)
         broken = _broken_limits(labels.paths[:k], net.limits, carried)
         if broken == carried:
             return _result(labels, k)
@@ -92,14 +106,14 @@ def _states(net: SearchNet) -> SearchStates:
     return SearchStates(net)
 
 
-def _search(space: SearchSpace, k: int, effort: int, front: int) -> ParetoLabels:
-    labels = ParetoLabels(space, k, front)
-    if labels.run(min(PATIENCE, effort)):
+def _search(space: SearchSpace, k: int, bounds: SearchBounds) -> ParetoLabels:
+    labels = ParetoLabels(space, k, bounds.front)
+    if labels.run(min(bounds.patience, bounds.effort)):
         return labels
     if space.limits != Limits():
-        labels = ParetoLabels(space, k, front, _lagrange_bound(space))
-    if not labels.run(effort):
-        labels.dive(effort)
+        labels = ParetoLabels(space, k, bounds.front, _lagrange_bound(space))
+    if not labels.run(bounds.effort):
+        labels.dive(bounds.effort)
     return labels
 
 

@@ -21,18 +21,21 @@ from opus_pipelines.workflow.model import TaskNode
 COMBINATIONS = 1 << 15  # up to so many, every combination is evaluated: so many have 15 places for a review
 
 
-def best_mode_choice(table: PlanTable, allowed: Allowed | None = None) -> tuple[Picks, bool] | None:
+def best_mode_choice(
+    table: PlanTable, allowed: Allowed | None = None, combinations: int = COMBINATIONS
+) -> tuple[Picks, bool] | None:
     """Returns the best option number for each node of the table, and whether the choice is optimal.
 
     The search begins at the first options; ties go to earlier options. `allowed` returns for a batch which rows keep
-    their constraints, EVAL (12). Returns None where no evaluated combination keeps them.
+    their constraints, EVAL (12). Up to so many `combinations`, every one is evaluated. Returns None where no evaluated
+    combination keeps the constraints.
     """
     if table.is_chain and not any(weights_held(table.cost).values()):
         picks = _on_chain(table)
         if allowed is None or allowed(table.scored(picks[None, :]))[0]:
             return picks, True
     size = math.prod(table.sizes)
-    if size <= COMBINATIONS:
+    if size <= combinations:
         best = _best_of(table, _all(table.sizes), allowed)
         return None if best is None else (best, not table.is_too_wide and (table.by_product or size <= EXACT_ROWS))
     best = _greedy(table, allowed)

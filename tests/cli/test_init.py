@@ -1,6 +1,8 @@
 """`opus init` and `opus check`: an export to settings that a rebuild follows untouched."""
 
 import csv
+import io
+import sys
 import tomllib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -192,7 +194,7 @@ def test_no_is_no_and_nothing_is_overwritten(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     export = write_csv(tmp_path / "train.csv", HEADER, trips())
-    monkeypatch.setattr("click.confirm", lambda *_, **__: False)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("n\n"))
     assert main(["init", str(export), "--to", str(tmp_path / "s")]) == 0
     assert not (tmp_path / "s").exists()
     assert main(["init", str(export), "--to", str(tmp_path / "s"), "--yes"]) == 0

@@ -3,6 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from opus_pipelines.cli import main as module
@@ -82,8 +83,8 @@ def test_what_goes_wrong_is_one_line_and_an_exit_code(
 def test_an_unexpected_error_is_a_line_and_its_trace_a_file(
     empty_lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Options, "lake", lambda self: 1 / 0)
-    assert main(["status"]) == 1
+    monkeypatch.setitem(opus.commands, "broken", click.Command("broken", callback=lambda: 1 / 0))
+    assert main(["broken"]) == 1
     log = empty_lake / ".dagster" / "opus-errors.log"
     said = capsys.readouterr().err
     assert said.startswith("opus: unexpected ZeroDivisionError: division by zero")
@@ -94,11 +95,11 @@ def test_an_unexpected_error_is_a_line_and_its_trace_a_file(
 def test_ctrl_c_is_a_line(
     empty_lake: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def stopped(self: Options) -> Lake:
+    def stopped() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Options, "lake", stopped)
-    assert main(["status"]) == module.FAILED
+    monkeypatch.setitem(opus.commands, "stopped", click.Command("stopped", callback=stopped))
+    assert main(["stopped"]) == module.FAILED
     said = capsys.readouterr().err
     assert said.startswith("opus: stopped")
     assert said.count("\n") == 1

@@ -2,31 +2,14 @@
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from opus_pipelines.core.errors import PluginError
 from opus_pipelines.core.registry import Registry, takes
+from tests.distributions import Install
 
-Install = Callable[[str, str, str], None]
-
-
-@pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Installs a distribution with one module of its name and entries of the group `opus_pipelines.colours`."""
-
-    def _install(name: str, entries: str, code: str = "") -> None:
-        site = tmp_path / name
-        info = site / f"{name}-1.2.dist-info"
-        info.mkdir(parents=True)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.2\n")
-        (info / "entry_points.txt").write_text(f"[opus_pipelines.colours]\n{entries}\n")
-        (site / f"{name}.py").write_text(code)
-        monkeypatch.syspath_prepend(str(site))
-        monkeypatch.delitem(sys.modules, name, raising=False)
-
-    return _install
+GROUP = "[opus_pipelines.colours]\n"
 
 
 def colours() -> Registry[Callable[[str], str]]:
@@ -35,14 +18,14 @@ def colours() -> Registry[Callable[[str], str]]:
 
 def test_an_added_entry_stands_behind_the_built_in_ones_with_its_origin(install: Install) -> None:
     assert colours().names() == ("red",)
-    install("paint_a", "blue = paint_a:blue", "def blue(text):\n    return text + '!'\n")
+    install("paint_a", GROUP + "blue = paint_a:blue", "def blue(text):\n    return text + '!'\n")
     assert colours().names() == ("red", "blue")
     assert colours().get("blue")("sky") == "sky!"
     assert (colours().origin("blue"), colours().origin("red")) == ("paint_a 1.2", "")
 
 
 def test_a_name_is_known_and_a_built_in_entry_used_without_importing_a_broken_module(install: Install) -> None:
-    install("paint_b", "blue = paint_b:blue", "1 / 0")
+    install("paint_b", GROUP + "blue = paint_b:blue", "1 / 0")
     assert colours().names() == ("red", "blue")
     assert colours().get("red")(3) == -3  # type: ignore[arg-type,comparison-overlap]
     assert "paint_b" not in sys.modules
@@ -71,15 +54,15 @@ def test_a_name_is_known_and_a_built_in_entry_used_without_importing_a_broken_mo
 def test_an_entry_that_cannot_be_used_names_the_distribution_and_the_remedy(
     name: str, entries: str, code: str, parts: list[str], install: Install
 ) -> None:
-    install(name, entries, code)
+    install(name, GROUP + entries, code)
     with pytest.raises(PluginError) as caught:
         colours().get("blue")
     assert [part for part in parts if part not in str(caught.value)] == []
 
 
 def test_two_distributions_with_one_name_are_both_named(install: Install) -> None:
-    install("paint_h", "blue = paint_h:blue", "def blue(text): ...")
-    install("paint_i", "blue = paint_i:blue", "def blue(text): ...")
+    install("paint_h", GROUP + "blue = paint_h:blue", "def blue(text): ...")
+    install("paint_i", GROUP + "blue = paint_i:blue", "def blue(text): ...")
     with pytest.raises(PluginError) as caught:
         colours().names()
     assert "paint_h 1.2" in str(caught.value)

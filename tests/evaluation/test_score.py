@@ -8,7 +8,6 @@ import pytest
 
 from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.evaluation import bayesian_network
 from opus_pipelines.evaluation.case_study import GAINS_USD, TABLE_1, Row, case_study, figure, turning_gain_usd
 from opus_pipelines.evaluation.penalty import Scores
 from opus_pipelines.evaluation.score import incomparability_reasons, ranked, score
@@ -99,19 +98,20 @@ def test_further_resources_are_consumed_and_held_by_name() -> None:
         score("w", side_by_side, {}, Cost(), Reward())
 
 
-def test_where_exact_inference_takes_too_much_the_workflow_is_scored_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    tasks = [TaskNode(i, i, i, p=0.9) for i in ("a", "b", "c")]
+def test_where_exact_inference_takes_too_much_the_workflow_is_scored_all_the_same() -> None:
     ends = InputNode("in", "Request"), OutputNode("out", "Answer", 1.0)
-    crossing = Workflow.of([*ends, *tasks], [("in", "a"), ("a", "b"), ("a", "c"), ("b", "out"), ("c", "out")])
-    found = score("w", crossing, {}, Cost(), Reward())
-    assert ([d.node for d in found.differences], found.uncompared) == (["out", None], None)
-    monkeypatch.setattr(bayesian_network, "LONGEST", 1)
-    again = score("w", crossing, {}, Cost(), Reward())
-    assert (found.parts.success_inference, again.parts.success_inference) == ("exact", "simulated")
-    assert again.parts.success_probability == pytest.approx(found.parts.success_probability, abs=0.01)
-    assert "too many branches meet" in (again.uncompared or "")
+
+    def crossing(width: int) -> Workflow:
+        """So many tasks, behind each of them so many others that depend on all."""
+        first, second = ([TaskNode(f"{row}{n}", "t", "T", p=0.99, q=0.1) for n in range(width)] for row in "ab")
+        edges = [*(("in", a.id) for a in first), *((a.id, b.id) for a in first for b in second)]
+        return Workflow.of([*ends, *first, *second], [*edges, *((b.id, "out") for b in second)])
+
+    small, large = (score("w", crossing(width), {}, Cost(), Reward()) for width in (2, 21))
+    assert ([d.node for d in small.differences], small.uncompared) == (["out", None], None)
+    assert (small.parts.success_inference, large.parts.success_inference) == ("exact", "simulated")
+    assert large.parts.success_probability == pytest.approx(0.99**42, abs=0.02)
+    assert "too many uncertain branches cross" in (large.uncompared or "")
 
 
 def test_without_a_stated_gain_success_ranks_and_no_distance_is_told() -> None:

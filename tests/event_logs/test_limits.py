@@ -3,13 +3,16 @@
 import gzip
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from opus_pipelines.event_logs import files, records
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.event_logs.files import open_data
+from opus_pipelines.event_logs.records import Counts
 from opus_pipelines.event_logs.values import BadValueError
 from opus_pipelines.log_formats.jsonl import work_before
 from tests.history_fixtures import Bench
@@ -17,31 +20,36 @@ from tests.history_fixtures import Bench
 HEAD = "case,activity,note\n"
 
 
-def test_a_small_file_that_unpacks_to_countless_lines_is_refused(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "BOMB_LINES", 1000)
-    content = gzip.compress((HEAD + "1,A,\n" * 100_000).encode())
-    bench.put("s/log.csv", "")
-    (bench.history / "s" / "log.csv").rename(bench.history / "s" / "log.csv.gz")
-    (bench.history / "s" / "log.csv.gz").write_bytes(content)
-    (row,) = bench.read().files
-    most = max(1000, 5 * len(content))
-    assert (row["status"], f"more than {most:,} lines" in row["reason"]) == ("rejected", True)
+def test_a_small_file_that_unpacks_to_countless_lines_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "log.csv.gz"
+    file.write_bytes(gzip.compress(b"1,A,\n" * 2_000_000))
+    with open_data(file) as lines:
+        assert len(lines.read()) == 10_000_000
+    file.write_bytes(gzip.compress(b"1,A,\n" * 2_000_001))
+    with open_data(file) as lines, pytest.raises(InputError, match="more than 2,000,000 lines"):
+        lines.read()
 
 
+@pytest.mark.parametrize(
+    ("rejected", "used", "expected"),
+    [(20_000, 0, False), (20_001, 0, True), (20_001, 202, True), (20_001, 203, False)],
+)
+def test_a_file_is_no_log_where_one_record_of_a_hundred_can_be_used(rejected: int, used: int, expected: bool) -> None:
+    assert Counts(rejected=rejected).is_no_log(used) is expected
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["log.csv", "log.jsonl"])
-def test_a_file_of_which_hardly_a_record_can_be_used_is_no_log(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setattr(records, "HOPELESS", 50)
+def test_a_file_of_which_hardly_a_record_can_be_used_is_no_log(bench: Bench, name: str) -> None:
     good, bad = (
         ("1,A,\n", "only one field\n")
         if name == "log.csv"
         else (json.dumps({"id": "1", "tasks": ["A"]}) + "\n", "no JSON\n")
     )
     head = HEAD if name == "log.csv" else ""
-    _, rejects, state = bench.one(name, head + good + bad * 99)
-    assert (state.failed, len(rejects)) == ([], 99)
-    _, rejects, state = bench.one(name, head + good + bad * 101)
+    _, rejects, state = bench.one(name, head + good + bad * 20_000)
+    assert (state.failed, len(rejects)) == ([], 20_000)
+    _, rejects, state = bench.one(name, head + good + bad * 20_100)
     assert "hardly a" in state.failed[0]
     assert state.files[0]["records"] == 0
 

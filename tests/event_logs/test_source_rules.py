@@ -1,7 +1,5 @@
 """Costs, outcomes and masked text."""
 
-from pathlib import Path
-
 import pytest
 
 from opus_pipelines.event_logs import costing
@@ -57,17 +55,11 @@ def test_costs(task: Task, cost: float | None, parts: tuple, basis: str | None) 
     assert (task.cost_compute_usd, task.cost_model_usd, task.cost_human_usd) == parts
 
 
-def test_a_changed_price_makes_everything_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = plan.reading_version()
+def test_a_changed_price_makes_everything_read_again() -> None:
     text = costing.FILE.read_text()
-    monkeypatch.setattr(costing, "FILE", tmp_path / "prices.toml")
-    versions = []
-    for changed in (f"# A comment changes nothing.\n{text}", text.replace('"gpt-4o" = [2.50', '"gpt-4o" = [2.60')):
-        costing.FILE.write_text(changed)
-        costing.shipped_prices.cache_clear()
-        versions.append(plan.reading_version())
-    costing.shipped_prices.cache_clear()
-    assert [version == before for version in versions] == [True, False]
+    dearer = text.replace('"gpt-4o" = [2.50', '"gpt-4o" = [2.60')
+    versions = [plan.reading_version(costing.prices_in(t)) for t in (f"# A comment changes nothing.\n{text}", dearer)]
+    assert [version == plan.reading_version() for version in versions] == [True, False]
 
 
 @pytest.mark.parametrize(

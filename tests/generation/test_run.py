@@ -14,11 +14,10 @@ from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Generation, Settings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.generation import run as bulk_run
 from opus_pipelines.generation.chunks import GenerationSetup
 from opus_pipelines.generation.contract import TABLES, publish_contract
 from opus_pipelines.generation.results.checks import check_result
-from opus_pipelines.generation.run import BulkRun
+from opus_pipelines.generation.run import BulkRun, BulkSize
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.contract_tables import report_tables
@@ -76,10 +75,9 @@ def test_spark_gives_the_same_rows_in_parts_and_they_are_published_whole(
     by_one_server: Any,
     spark: Any,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bulk_run, "CHUNK", 2)
-    result, _ = in_bulk(sample_lake, contract, cached, tmp_path / "out", session=lambda: spark, many=1)
+    size = BulkSize(many=1, chunk=2)
+    result, _ = in_bulk(sample_lake, contract, cached, tmp_path / "out", session=lambda: spark, size=size)
     for dataset in TABLES:
         key = [(name, "ascending") for name in dataset.key]
         assert result.tables[dataset.name].sort_by(key).equals(by_one_server[0].tables[dataset.name].sort_by(key)), (
@@ -111,17 +109,16 @@ def test_a_poisonous_intake_costs_only_itself(
     cached: CachedEncoder,
     spark: Any,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     many: Any,
 ) -> None:
-    monkeypatch.setattr(bulk_run, "CHUNK", 3)  # each chunk of Spark's has poison beside what is wholesome
+    size = BulkSize(many, chunk=3)  # each chunk of Spark's has poison beside what is wholesome
     folder = tmp_path / "intakes" / "meridian-clinics" / "visit-coding"
     shutil.copytree(contract.folder, folder)
     for name in REASONS:
         shutil.copytree(contract.intakes[0], folder / name)
     (poisoned,) = discover(tmp_path / "intakes")
     setup = PoisonedSetup(sample_lake.root, sample_lake.current_snapshot(), Settings())
-    result, _ = in_bulk(sample_lake, poisoned, cached, tmp_path / "out", setup=setup, session=lambda: spark, many=many)
+    result, _ = in_bulk(sample_lake, poisoned, cached, tmp_path / "out", setup=setup, session=lambda: spark, size=size)
     rows = {r["folder"]: (r["status"], r["reason"]) for r in result.tables["generation/intakes"].to_pylist()}
     assert rows == {name: ("failed", reason) for name, reason in REASONS.items()} | {
         i.name: ("generated", None) for i in contract.intakes

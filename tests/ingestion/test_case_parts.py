@@ -6,13 +6,16 @@ import gzip
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from opus_pipelines.ingestion import case_parts
+from opus_pipelines.event_logs.duplicate_events import Part
+from opus_pipelines.event_logs.records import Case, Event, Task
+from opus_pipelines.ingestion.case_parts import CaseParts
 from tests.campaigns import examples
 from tests.history_fixtures import Bench
 
@@ -221,17 +224,24 @@ def test_any_split_of_a_log_gives_the_cases_of_one_file(
     assert sum(r["records_used"] for r in state.files) == sum(r["records_used"] for r in whole.read().files)
 
 
-@pytest.mark.parametrize("spilled", [False, True])
-def test_parts_that_are_many_wait_on_disk(
-    bench: Bench, keys: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, spilled: bool
-) -> None:
-    parts = case_parts.CaseParts
-    if spilled:
-        monkeypatch.setattr("opus_pipelines.ingestion.read_source.CaseParts", lambda folder: parts(folder, 5))
+def test_parts_of_many_files_are_put_together(bench: Bench, keys: Callable[..., Any]) -> None:
     for day in range(1, 5):
         bench.put(f"s/{day}.csv", HEADER + "".join(row(str(n), "ABCD"[day - 1], day) for n in range(20)))
     assert [keys(case) for case in bench.cases().values()] == [["A", "B", "C", "D"]] * 20
     assert not list((bench.lake.root / ".staging").glob("*"))
+
+
+@pytest.mark.parametrize("in_memory", [5, 100_000])
+def test_parts_that_are_many_wait_on_disk(tmp_path: Path, in_memory: int) -> None:
+    parts = CaseParts(tmp_path / "parts", in_memory)
+    for day in range(4):
+        event = Event(0, Task(task_key="ABCD"[day], title="x"), None)
+        parts.add([Part(f"{day}.csv", Case(str(n), {}, [event])) for n in range(20)])
+    assert (tmp_path / "parts").exists() == (in_memory == 5)
+    cases = {group[0].case.case_id: [part.case.events[0].task.task_key for part in group] for group in parts.cases()}
+    assert cases == {str(n): ["A", "B", "C", "D"] for n in range(20)}
+    parts.close()
+    assert list(parts.cases()) == []
 
 
 def test_a_packed_file_and_a_plain_one_share_cases(bench: Bench, keys: Callable[..., Any]) -> None:

@@ -1,8 +1,6 @@
 """Files read side by side: the same lake as one after the other, and a process that dies costs its file only."""
 
-import os
 import resource
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 from opus_pipelines.core.schemas import REJECTS
 from opus_pipelines.ingestion.parallel_files import ParallelReading, unpacked_bytes
 from opus_pipelines.lake.layout import PART, read_table
+from tests.distributions import Install
 from tests.history_fixtures import Bench
 
 LOG = "case_id,activity,timestamp\n{0}1,A,2020-01-01T00:00:00Z\n{0}1,B,2020-01-02T00:00:00Z\n{0}2,,\n{1},C,\n"
@@ -96,18 +95,10 @@ def read(open_file, settings, sink):
 
 
 @pytest.fixture
-def mortal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+def mortal(install: Install) -> Any:
     """Installs a log format whose reader kills its own process as often as it is told to."""
-    site = tmp_path / "site"
-    info = site / "mortal-0.1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mortal\nVersion: 0.1\n")
-    (info / "entry_points.txt").write_text("[opus_pipelines.log_formats]\nmortal = mortal:FORMAT\n")
-    (site / "mortal.py").write_text(MORTAL)
-    monkeypatch.syspath_prepend(str(site))
-    monkeypatch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
-    yield lambda times: (site / "left").write_text(str(times))
-    sys.modules.pop("mortal", None)
+    site = install("mortal", "[opus_pipelines.log_formats]\nmortal = mortal:FORMAT\n", MORTAL)
+    return lambda times: (site / "left").write_text(str(times))
 
 
 @pytest.mark.long

@@ -36,20 +36,20 @@ def test_progress_says_rate_and_time_left(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_rows_that_outgrow_memory_wait_in_the_folder_and_go_with_a_broken_file(tmp_path: Path) -> None:
-    spool = module.Spool  # type: ignore[attr-defined]
-    with patch.object(module, "Spool", lambda path, schema: spool(path, schema, 0)):
-        (tmp_path / "log.csv").write_text(CSV)
-        result = read(tmp_path / "log.csv", [])
-        assert result.implementations is not None
-        assert (
-            sum(b.num_rows for b in result.implementations.batches()),
-            len(list((tmp_path / "staged").iterdir())),
-        ) == (50_000, 1)
-        assert len(result.case_ids) == 50_000
-        result.drop()
-        assert list((tmp_path / "staged").iterdir()) == []
-        (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(CSV.encode())[:-100])
-        broken = read(tmp_path / "cut.csv.gz", [])
-        assert (broken.implementations, broken.counts.records) == (None, 0)
-        assert "broken or cut off" in str(broken.reason)
-        assert list((tmp_path / "staged").iterdir()) == []
+    note = "n" * 1000  # so that the rows are more than the 16 MiB that are kept in memory
+    rows = "".join(f"c{n},A,2020-01-01T00:00:00Z,{note}{n}\n" for n in range(20_000))
+    (tmp_path / "log.csv").write_text(f"case_id,activity,timestamp,note\n{rows}")
+    result = read(tmp_path / "log.csv", [])
+    assert result.implementations is not None
+    assert (
+        sum(b.num_rows for b in result.implementations.batches()),
+        len(list((tmp_path / "staged").iterdir())),
+    ) == (20_000, 1)
+    assert len(result.case_ids) == 20_000
+    result.drop()
+    assert list((tmp_path / "staged").iterdir()) == []
+    (tmp_path / "cut.csv.gz").write_bytes(gzip.compress((tmp_path / "log.csv").read_bytes())[:-100])
+    broken = read(tmp_path / "cut.csv.gz", [])
+    assert (broken.implementations, broken.counts.records) == (None, 0)
+    assert "broken or cut off" in str(broken.reason)
+    assert list((tmp_path / "staged").iterdir()) == []

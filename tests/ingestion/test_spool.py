@@ -8,31 +8,29 @@ import pyarrow.parquet as pq
 import pytest
 
 from opus_pipelines.core.schemas import REJECTS
-from opus_pipelines.ingestion import spool
 from opus_pipelines.ingestion.spool import Spool, write_sorted
 
 
-def batch(*positions: int) -> pa.RecordBatch:
-    rows = [{"source": "s", "path": f"p{n % 3}", "position": n, "record": "x" * (n % 7)} for n in positions]
+def batch(*positions: int, length: int = 1) -> pa.RecordBatch:
+    rows = [{"source": "s", "path": f"p{n % 3}", "position": n, "record": "x" * length * (n % 7)} for n in positions]
     return pa.RecordBatch.from_pylist(rows, schema=REJECTS.schema)
 
 
-@pytest.mark.parametrize("in_memory", [0, 200, 1 << 20])
-def test_rows_are_sorted_by_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int) -> None:
-    monkeypatch.setattr(spool, "ROW_GROUP", 4)
-    monkeypatch.setattr(spool, "_GATHERED", 1)
-    numbers = list(range(30))
+@pytest.mark.parametrize("in_memory", [0, 1 << 20, 1 << 26])
+def test_rows_are_sorted_by_key(tmp_path: Path, in_memory: int) -> None:
+    """More rows than two row groups, and more bytes than are sorted at once (32 MiB)."""
+    numbers = list(range(20_000))
     random.Random(1).shuffle(numbers)
     spools = [Spool(tmp_path / "a", REJECTS.schema, in_memory), Spool(tmp_path / "b", REJECTS.schema, in_memory)]
-    for n in range(0, 30, 5):
-        spools[n % 2].add(batch(*numbers[n : n + 5]))
+    for n in range(0, 20_000, 500):
+        spools[n // 500 % 2].add(batch(*numbers[n : n + 500], length=300))
     for one in spools:
         one.finish()
-    assert (tmp_path / "a").exists() == (in_memory < 1 << 20)
+    assert (tmp_path / "a").exists() == (in_memory < 1 << 26)
     file = pq.ParquetFile(write_sorted(REJECTS, spools, tmp_path / "made"))
     assert file.schema_arrow.equals(REJECTS.schema)
-    assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [4] * 7 + [2]
-    assert file.read()["position"].to_pylist() == sorted(range(30), key=lambda n: (n % 3, n))
+    assert [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)] == [8192, 8192, 3616]
+    assert file.read()["position"].to_pylist() == sorted(range(20_000), key=lambda n: (n % 3, n))
     for one in spools:
         one.drop()
     assert not (tmp_path / "a").exists()

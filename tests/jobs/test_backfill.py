@@ -4,7 +4,8 @@ and no more.
 
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,22 +14,50 @@ import pytest
 
 from jobs.generate import nightly_contracts, requests
 from opus_pipelines.cli.main import main
-from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.schemas import DATASETS, RUNS
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.generation.contract import result_id
-from opus_pipelines.generation.run import BulkRun
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.lake.layout import Lake, write_json
 from opus_pipelines.reporting.status import contracts
 from opus_pipelines.reporting.views import connect
-from tests.workers.poison import PoisonedSetup
+from tests.distributions import installed
 
 pytestmark = [pytest.mark.spark, pytest.mark.model]
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 CLIENT = "Brightwater Retail"
 EXPENSES, INVOICES = "Employee Expenses", "Supplier Invoices"
+
+
+MORTAL = """
+import os, signal
+from pathlib import Path
+from opus_pipelines.intakes.documents.document import DocumentText
+
+
+def read(document):
+    if Path(__file__).with_name("fatal").exists():
+        os.kill(os.getpid(), signal.SIGKILL)
+    return DocumentText("Check the amount.", ())
+"""
+Fatal = Callable[[Path], AbstractContextManager[None]]
+
+
+@pytest.fixture(scope="module")
+def fatal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fatal]:
+    """Puts a document into a folder whose reader ends its own process, until the context ends."""
+    entries = "[opus_pipelines.document_readers]\nmortal = mortal:read\n"
+    with installed(tmp_path_factory.mktemp("site"), "mortal", entries, MORTAL) as site:
+
+        @contextmanager
+        def of(folder: Path) -> Iterator[None]:
+            (folder / "scan.mortal").write_text("x")
+            (site / "fatal").touch()
+            yield
+            (site / "fatal").unlink()
+
+        yield of
 
 
 class Place:
@@ -134,22 +163,14 @@ def test_a_changed_contract_is_done_again_and_its_neighbour_is_not(place: Place)
 
 
 def test_a_contract_that_fails_leaves_the_others_done_and_its_last_result_in_place(
-    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    place: Place, capsys: pytest.CaptureFixture[str], fatal: Fatal
 ) -> None:
     before = place.results()
     for contract in ("employee-expenses", "supplier-invoices"):
         (place.intakes / "brightwater-retail" / contract / "note.txt").write_text("stale now")
-    whole = BulkRun.generate
-
-    def lost(self: BulkRun, contract: Any, *arguments: Any) -> Any:
-        if contract.contract == EXPENSES:
-            raise OpusError("the process that worked on it ended with -9")
-        return whole(self, contract, *arguments)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(BulkRun, "generate", lost)
+    with fatal(place.intakes / "brightwater-retail" / "employee-expenses" / "documents"):
         assert place.generate("--client", CLIENT) == 1
-    assert "ended with -9" in capsys.readouterr().err
+    assert "signal 9" in capsys.readouterr().err
     after = place.results()
     assert (after[EXPENSES], after[INVOICES] == before[INVOICES]) == (before[EXPENSES], False)
     assert place.query(f"SELECT count(*) > 0 FROM workflows_optimized WHERE contract = '{EXPENSES}'") == [(True,)]
@@ -164,16 +185,15 @@ def test_a_contract_that_fails_leaves_the_others_done_and_its_last_result_in_pla
 
 
 def test_an_intake_that_failed_for_a_passing_reason_is_tried_again_when_asked(
-    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    place: Place, capsys: pytest.CaptureFixture[str], fatal: Fatal
 ) -> None:
     home = place.intakes / "brightwater-retail/employee-expenses"
     shutil.copytree(next(iter(sorted(home.glob("*/intake.toml")))).parent, home / "large")
     only = ("--client", CLIENT, "--contract", EXPENSES)
-    with monkeypatch.context() as patch:
-        patch.setattr("assets.generation.GenerationSetup", PoisonedSetup)
+    with fatal(home / "large" / "input"):
         assert place.generate(*only) == 1
         failed = place.results()[EXPENSES]
-        assert "256 MB (generation.memory_mb_per_intake)" in capsys.readouterr().err
+        assert "signal 9" in capsys.readouterr().err
         assert place.generate(*only, "--retry-failed") == 1
     again = place.results()[EXPENSES]
     assert len({failed, again, place.result_id(EXPENSES)}) == 2, "the second attempt has an id of its own"

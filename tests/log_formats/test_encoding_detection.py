@@ -128,19 +128,18 @@ def test_any_bytes_have_an_answer_that_python_knows(content: bytes) -> None:
     assert found.first_utf8 is None or content[found.first_utf8.byte] == found.first_utf8.value
 
 
-def test_lines_across_blocks_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = ("x" * 70 + "\n" + GERMAN * 20).encode("cp1252")
-    whole = detected(content)
-    monkeypatch.setattr("opus_pipelines.log_formats.encoding_detection._BLOCK", 64)
-    assert detected(content) == whole
-    assert whole.other_lines == 60
-    assert whole.first_other == Place(2, 83, 0xE4)
+def test_lines_across_blocks_are_counted_once() -> None:
+    content = ("x" * 70 + "\n" + GERMAN * 20_000).encode("cp1252")
+    assert len(content) > 2 << 20  # a block is 1 MiB
+    found = detected(content)
+    assert found.other_lines == 60_000
+    assert found.first_other == Place(2, 83, 0xE4)
 
 
-def test_a_line_without_end_is_cut_between_characters(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opus_pipelines.log_formats.encoding_detection._BLOCK", 7)
-    monkeypatch.setattr("opus_pipelines.log_formats.encoding_detection._LONGEST_LINE", 10)
-    found = detected(("x" + "äß€𝄞" * 50).encode())
+def test_a_line_without_end_is_cut_between_characters() -> None:
+    content = ("x" + "äß€𝄞" * 1_600_000).encode()
+    assert len(content) > 1 << 24  # the longest line that is held
+    found = detected(content)
     assert (found.name, found.mixed, found.other_lines) == ("utf-8", False, 0)
 
 

@@ -6,7 +6,6 @@ import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -20,9 +19,22 @@ from opus_pipelines.event_logs.assembler import Assembler, LogFile, OtherFiles, 
 from opus_pipelines.event_logs.formats import FORMATS
 from opus_pipelines.event_logs.records import Reject
 from opus_pipelines.event_logs.source_settings import SourceSettings
-from opus_pipelines.log_formats import xes
-from opus_pipelines.log_formats.xes_columns import stream
-from opus_pipelines.log_formats.xes_columns.traces import ColumnarTraces
+from opus_pipelines.log_formats.xes import XesReader
+from opus_pipelines.log_formats.xes_columns.stream import read_stream
+
+
+class Watched(XesReader):
+    """Counts the events that are read by columns, or reads none so."""
+
+    def __init__(self, settings: SourceSettings, sink: Assembler, columns: bool) -> None:
+        super().__init__(settings, sink)
+        self.columns, self.events_by_column = columns, 0
+
+    def plain(self, text: bytes) -> bool:
+        before = self._position
+        is_read = self.columns and super().plain(text)
+        self.events_by_column += self._position - before
+        return is_read
 
 
 class Read:
@@ -40,25 +52,17 @@ class Read:
     ) -> None:
         batches: list[pa.RecordBatch] = []
         self.rejects: list[Reject] = []
-        self.events_by_column = 0
-        reading = ColumnarTraces.read
-
-        def read(reader: ColumnarTraces, padded: bytes) -> int | None:
-            count = reading(reader, padded) if columns else None
-            self.events_by_column += count or 0
-            return count
-
         typed = parse(SourceSettings, stated, "source.toml")
         file, outlets = LogFile("s", "log.xes", FORMATS[0]), Outlets(batches.append, self.rejects.append)
         sink = Assembler(file, typed, seen or OtherFiles(), outlets)
         self.reason = None
-        small = patch.multiple(stream, _BLOCK=block, _SMALLEST=200)
-        with patch.object(ColumnarTraces, "read", read), small:
-            try:
-                xes.read(lambda: io.BytesIO(content), typed, sink)
-                sink.finish()
-            except InputError as error:
-                self.reason = str(error)
+        reader = Watched(typed, sink, columns)
+        try:
+            read_stream(lambda: io.BytesIO(content), reader, block, smallest=200)
+            sink.finish()
+        except InputError as error:
+            self.reason = str(error)
+        self.events_by_column = reader.events_by_column
         table = pa.Table.from_batches(batches, IMPLEMENTATIONS.schema).sort_by("case_id")
         self.rows = table.to_pylist()
         self.counts = asdict(sink.counts)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opus_pipelines.core.settings import Cost, Reward
-from opus_pipelines.optimization.mode_choice import best_mode_choice
+from opus_pipelines.optimization.mode_choice import COMBINATIONS, best_mode_choice
 from opus_pipelines.optimization.plan_table import Allowed, PlanTable
 from opus_pipelines.workflow.model import TaskNode, Workflow
 
@@ -24,10 +24,11 @@ def best_choice(
     cost: Cost,
     allowed: Allowed | None = None,
     reward: Reward | None = None,
+    combinations: int = COMBINATIONS,
 ) -> Choice | None:
     """The choice that `best_picks` makes among the options of each node."""
     table = PlanTable.of(workflow, options, cost, reward)
-    found = best_mode_choice(table, allowed)
+    found = best_mode_choice(table, allowed, combinations)
     if found is None:
         return None
     picks, exact = found

@@ -13,7 +13,6 @@ import pytest
 from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.lwm.workflow_graph import WFG, WfgEdge, WfgNode
-from opus_pipelines.optimization import label_search
 from opus_pipelines.optimization.label_search import best_paths
 from opus_pipelines.optimization.problem import Avoids, Before, Contains, Demand, Differs, Limit, Problem, keeps
 from opus_pipelines.workflow.model import TaskNode
@@ -170,14 +169,12 @@ def test_paths_unlike_others_against_brute_force(hundred: int) -> None:
 
 
 @pytest.mark.parametrize("hundred", [0, 1, *(pytest.param(n, marks=pytest.mark.nightly) for n in range(2, 10))])
-def test_a_thousand_random_graphs_against_brute_force(hundred: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thousand_random_graphs_against_brute_force(hundred: int) -> None:
     for seed in range(hundred * 100, hundred * 100 + 100):
         rng = random.Random(seed)
         problem, k = random_problem(rng, 0.6), rng.choice([1, 2, 4, 8])
-        monkeypatch.setattr(
-            label_search, "PATIENCE", rng.choice([0, 200])
-        )  # limits priced from the first label on, or never
-        found = best_paths(problem, k)
+        patience = rng.choice([0, 200])  # limits priced from the first label on, or never
+        found = best_paths(problem, k, patience=patience)
         assert [path.worth for path in found.paths] == pytest.approx(brute(problem)[:k], abs=1e-8), seed
         assert (found.exact, found.gap) == (True, 0.0)
         assert all(
@@ -197,13 +194,13 @@ def test_cheapest_paths_of_a_thousand_random_graphs() -> None:
 
 
 @pytest.mark.long
-def test_where_the_search_ends_early_its_gap_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_the_search_ends_early_its_gap_holds() -> None:
     early = 0
     for seed in range(examples(300)):
         rng = random.Random(seed)
         problem, k = random_problem(rng, 0.6), rng.choice([1, 4])
-        monkeypatch.setattr(label_search, "PATIENCE", rng.choice([0, 1, 3]))
-        found, best = best_paths(problem, k, rng.choice([0, 1, 3, 5, 10]), rng.choice([1, 2, 1000])), brute(problem)[:k]
+        patience, effort, front = rng.choice([0, 1, 3]), rng.choice([0, 1, 3, 5, 10]), rng.choice([1, 2, 1000])
+        found, best = best_paths(problem, k, effort, front, patience), brute(problem)[:k]
         if found.exact:
             assert [path.worth for path in found.paths] == pytest.approx(best, abs=1e-8)
         elif found.gap is None:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.evaluation.reward import evaluate
-from opus_pipelines.optimization import mode_choice
 from opus_pipelines.optimization.reviews import review_place, with_places
 from opus_pipelines.optimization.upper_envelope import best_on_chain
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
@@ -84,9 +83,7 @@ def test_the_envelope_of_a_chain_is_exact(seed: int, tasks: int) -> None:
 
 
 def greedy(workflow: Workflow, options: dict[str, list[TaskNode]]) -> Choice:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mode_choice, "COMBINATIONS", 0)
-        found = best_choice(workflow, options, PRICES)
+    found = best_choice(workflow, options, PRICES, combinations=0)
     assert found is not None
     return found
 
@@ -128,9 +125,7 @@ def test_greedy_reviews_stay_within_one_percent_of_exact() -> None:
         )
         whole, places = with_places(workflow, [reviewer])
         exact = best_choice(whole, places, PRICES)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(mode_choice, "COMBINATIONS", 0)
-            greedy = best_choice(whole, places, PRICES)
+        greedy = best_choice(whole, places, PRICES, combinations=0)
         assert exact is not None
         assert greedy is not None
         assert exact.exact

@@ -2,6 +2,7 @@
 was.
 """
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ from opus_pipelines.core.errors import CheckFailed
 from opus_pipelines.core.settings import Checks, Settings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.wkg_graph import snapshot_pictures
-from opus_pipelines.wkg.rebuild import begin, publish, resolve
+from opus_pipelines.wkg.rebuild import begin, check, publish, require_passed, resolve
 from opus_pipelines.wkg.rebuild_records import HistoryRead
 from tests.rebuilding import checked_snapshot
 
@@ -75,10 +76,14 @@ def test_going_back_to_an_earlier_snapshot_is_drift_too(lake: Lake, rebuild: Any
     assert lake.current_snapshot() == both.snapshot_id
 
 
-def test_recall_below_the_least_blocks(lake: Lake, rebuild: Any, sources: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("opus_pipelines.wkg.vectors.recall", lambda index, vectors: 0.5)
-    with pytest.raises(CheckFailed, match=r"recall at 10 against exact search \(wkg/embeddings\)"):
-        rebuild(lake, sources[0])
+def test_recall_below_the_least_blocks(lake: Lake, history: Any, spark: Any, sources: Any) -> None:
+    context = begin(Settings(), lake)
+    resolved = resolve(HistoryRead(history.of(sources[0])), context, history.encoder)
+    checked = checked_snapshot(resolved, context, lambda: spark, history.encoder)
+    assert [c.passed for c in checked.checks] == [True] * len(checked.checks)
+    found = replace(checked.embedded, figures={**checked.embedded.figures, "recall_at_10": 0.5})
+    with pytest.raises(CheckFailed, match=r"recall at 10 .* \(wkg/embeddings\): 0\.5000"):
+        require_passed(check(found, context).checks)
 
 
 def test_the_pictures_of_a_run_lie_beside_the_manifest(

@@ -19,7 +19,7 @@ _LIGATURES = str.maketrans(
     {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb06": "st"}
 )
 _PAGE = "\n\n\f"  # between pages, empty ones too: by it a sentence's page is told
-_MAX_OPERATIONS = 2_000_000  # of one document: drawings have many, text few (a dense page some thousand)
+MAX_OPERATIONS = 2_000_000  # of one document: drawings have many, text few (a dense page some thousand)
 _BOUNDS: dict[str, Any] = {
     "zlib_maximum_output_length": 16 * MIB,
     "lzw_maximum_output_length": 16 * MIB,
@@ -40,24 +40,25 @@ class _TooMuchError(BaseException):
     """
 
 
-def read(document: Document) -> DocumentText:
+def read(document: Document, most_operations: int = MAX_OPERATIONS) -> DocumentText:
     """Returns the text of the pages, and names the pages without text.
 
-    A document of only such pages has no text. Raises InputError where it is encrypted or broken.
+    A document of only such pages has no text. Reading ends after `most_operations` of its content streams. Raises
+    InputError where it is encrypted or broken.
     """
     with apply_configuration(**_BOUNDS):
         try:
-            return _read(PdfReader(BytesIO(document.content()), strict=False))
+            return _read(PdfReader(BytesIO(document.content()), strict=False), most_operations)
         except (FileNotDecryptedError, DependencyError):
             raise InputError("it is encrypted; ask for a copy without a password") from None
         except PyPdfError as error:
             raise InputError(f"the PDF is broken: {' '.join(str(error).split())[:200]}") from None
 
 
-def _read(reader: PdfReader) -> DocumentText:
+def _read(reader: PdfReader, most_operations: int) -> DocumentText:
     if reader.is_encrypted and not reader.decrypt(""):
         raise InputError("it is encrypted; ask for a copy without a password")
-    pages = _Pages()
+    pages = _Pages(most_operations)
     total = len(reader.pages)
     for number in range(min(total, MAX_PAGES)):
         if pages.length > MAX_CHARACTERS or not pages.take(number + 1, reader.pages[number]):
@@ -78,7 +79,8 @@ def _read(reader: PdfReader) -> DocumentText:
 class _Pages:
     """The pages so far: their text, and which had none or could not be read."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_operations: int) -> None:
+        self._most_operations = most_operations
         self.texts: list[str] = []
         self.empty: list[int] = []
         self.broken: list[int] = []
@@ -115,7 +117,7 @@ class _Pages:
 
     def _count(self, *_: Any) -> None:
         self._operations += 1
-        if self._operations > _MAX_OPERATIONS:
+        if self._operations > self._most_operations:
             raise _TooMuchError
 
 

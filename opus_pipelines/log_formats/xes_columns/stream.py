@@ -15,9 +15,9 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.log_formats.whole_file import SAFE_XML, broken_xml, refuse_doctype
 from opus_pipelines.log_formats.xes_columns.scan import PADDING
 
-_BLOCK = 1 << 22
+BLOCK = 1 << 22  # bytes that are read at once
 _LARGEST = 1 << 24  # a trace that is longer is read as it comes
-_SMALLEST = 1 << 16  # traces that are not all plain are parted down to this
+SMALLEST = 1 << 16  # traces that are not all plain are parted down to this
 _BEGIN, _END = b"<trace>", b"</trace>"
 
 
@@ -34,20 +34,25 @@ class TraceReader(Protocol):
         """Handles an event outside of every trace."""
 
 
-def read_stream(open_file: Callable[[], BinaryIO], reader: TraceReader) -> None:
-    """Passes every trace to `reader`, in the order of the file. Raises InputError if the XML is malformed or no log."""
+def read_stream(
+    open_file: Callable[[], BinaryIO], reader: TraceReader, block: int = BLOCK, smallest: int = SMALLEST
+) -> None:
+    """Passes every trace to `reader`, in the order of the file; the sizes, in bytes, change nothing else.
+
+    Raises InputError if the XML is malformed or no log.
+    """
     try:
         with open_file() as file:
-            stream = _Stream(reader)
-            _cut(file, stream)
+            stream = _Stream(reader, smallest)
+            _cut(file, stream, block)
             stream.close()
     except etree.XMLSyntaxError as error:
         raise broken_xml(_place(open_file) or error) from None
 
 
-def _cut(file: BinaryIO, stream: "_Stream") -> None:
+def _cut(file: BinaryIO, stream: "_Stream", size: int) -> None:
     held = b""
-    while block := file.read(_BLOCK):
+    while block := file.read(size):
         held += block
         start = held.find(_BEGIN)
         end = held.rfind(_END) + len(_END)
@@ -70,7 +75,7 @@ def _place(open_file: Callable[[], BinaryIO]) -> etree.XMLSyntaxError | None:
     stream = _Stream(_NullReader())
     try:
         with open_file() as file:
-            while block := file.read(_BLOCK):
+            while block := file.read(BLOCK):
                 stream.feed(block)
         stream.close()
     except etree.XMLSyntaxError as error:
@@ -92,8 +97,8 @@ class _NullReader:
 
 
 class _Stream:
-    def __init__(self, reader: TraceReader) -> None:
-        self._reader = reader
+    def __init__(self, reader: TraceReader, smallest: int = SMALLEST) -> None:
+        self._reader, self._smallest = reader, smallest
         self._parser = etree.XMLPullParser(events=("start", "end"), tag=("{*}log", "{*}trace"), **SAFE_XML)
         self._log: Any = None
         self._done: Any = None
@@ -111,7 +116,7 @@ class _Stream:
         """Passes on text from the beginning of a trace to the end of one."""
         if self._is_between() and self._reader.plain(text.rstrip() + bytes(PADDING)):
             return
-        middle = text.find(_BEGIN, len(text) // 2) if len(text) > _SMALLEST else -1
+        middle = text.find(_BEGIN, len(text) // 2) if len(text) > self._smallest else -1
         if middle > 0 and self._between:
             self.traces(text[:middle])
             self.traces(text[middle:])

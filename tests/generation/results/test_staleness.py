@@ -132,22 +132,27 @@ def test_a_result_made_with_some_of_the_decisions_tells_that_others_came(lake: L
     assert changes_since(lake, contract, "w1", SETTINGS) == ("decisions",)
 
 
-def test_a_raised_algorithm_version_is_named(
-    published: Lake, folder: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(ALGORITHM_VERSIONS, "planning", 2)
-    assert changes_since(published, folder(), "w1", SETTINGS) == ("code: planning 1 → 2",)
+def test_a_raised_algorithm_version_is_named(lake: Lake, folder: Callable[..., Any]) -> None:
+    now = ALGORITHM_VERSIONS["planning"]
+    code = versions_of("result").replace(f"planning={now}", f"planning={now - 1}")
+    publish_made_by(lake, folder(), HistoryBackend().version, code)
+    assert changes_since(lake, folder(), "w1", SETTINGS) == (f"code: planning {now - 1} → {now}",)
+
+
+def publish_made_by(lake: Lake, contract: Any, model: str, code: str) -> None:
+    """Publishes an empty result that another model or other algorithm versions made."""
+    name = id_of(contract, MadeFrom("w1", model, settings_hash(SETTINGS), code))
+    result = ContractResult(contract.client, contract.contract, name, "w1", model, {})
+    run = {"run_id": "x", "generated_at": NOW, "settings_hash": settings_hash(SETTINGS), "code_version": code}
+    result.tables = {d.name: result_table(result, d, rows) for d, rows in ((INTAKES, []), (RUNS, [run]))}
+    publish_contract(lake, result, NOW)
 
 
 def test_a_result_from_before_algorithm_versions_is_read_and_stale_and_says_why(
     lake: Lake, folder: Callable[..., Any]
 ) -> None:
     contract, code = folder(), "0123456789abcdef0123456789abcdef"
-    name = id_of(contract, MadeFrom("w1", "history-01234567", settings_hash(SETTINGS), code))
-    result = ContractResult(contract.client, contract.contract, name, "w1", "history-01234567", {})
-    run = {"run_id": "x", "generated_at": NOW, "settings_hash": settings_hash(SETTINGS), "code_version": code}
-    result.tables = {d.name: result_table(result, d, rows) for d, rows in ((INTAKES, []), (RUNS, [run]))}
-    publish_contract(lake, result, NOW)
+    publish_made_by(lake, contract, "history-01234567", code)
     assert not is_current(lake, contract, "w1", SETTINGS)
     assert changes_since(lake, contract, "w1", SETTINGS) == (
         "model",
@@ -155,9 +160,9 @@ def test_a_result_from_before_algorithm_versions_is_read_and_stale_and_says_why(
     )
 
 
-def test_another_model_is_named(published: Lake, folder: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(HistoryBackend, "version", "history-2")
-    assert changes_since(published, folder(), "w1", SETTINGS) == ("model",)
+def test_another_model_is_named(lake: Lake, folder: Callable[..., Any]) -> None:
+    publish_made_by(lake, folder(), "history-0", versions_of("result"))
+    assert changes_since(lake, folder(), "w1", SETTINGS) == ("model",)
 
 
 def test_no_result_and_no_way_to_one(lake: Lake, folder: Callable[..., Any], tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 from collections.abc import Callable
-from typing import Any, Never
+from typing import Any
 
 import docx
 import pytest
 
 from opus_pipelines.intakes.documents.document import Document
-from opus_pipelines.intakes.documents.formats import Format, format_of
+from opus_pipelines.intakes.documents.formats import format_of
 from opus_pipelines.intakes.documents.read import PREPROCESSING, preprocess
+from tests.distributions import Install
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(64)
 
@@ -78,12 +79,11 @@ def test_every_modality_of_the_paper_has_a_preprocessing() -> None:
     ]
 
 
-def test_whatever_a_library_raises_becomes_a_reason_that_is_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(document: Document, kind: Format) -> Never:
-        raise KeyError(f"{object()!r} at\n0x7f00deadbeef {'x' * 500}")
-
-    monkeypatch.setitem(PREPROCESSING, "text", fails)
-    _, reading = preprocess(Document.of_bytes("a.txt", b"x"))
+def test_whatever_a_library_raises_becomes_a_reason_that_is_the_same_each_time(install: Install) -> None:
+    code = """def read(document):
+    raise KeyError(f"{object()!r} at\\n0x7f00deadbeef {'x' * 500}")"""
+    install("failing", "[opus_pipelines.document_readers]\nfails = failing:read\n", code)
+    _, reading = preprocess(Document.of_bytes("a.fails", b"x"))
     assert reading.text is None
     assert "(KeyError: 'it at" in reading.left_out[0]
     assert "0x" not in reading.left_out[0]

@@ -1,11 +1,11 @@
 import io
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pypdf import PdfReader, PdfWriter
 
-from opus_pipelines.intakes.documents import pdf as reader
+from opus_pipelines.intakes.documents.document import Document, DocumentText
+from opus_pipelines.intakes.documents.pdf import read as read_pdf
 from opus_pipelines.requirements.sentences import sentences_of
 
 
@@ -27,13 +27,11 @@ def test_a_sentence_is_found_on_its_page(text_elements: Any, pdf: Any, read: Any
     ]
 
 
-def test_letters_that_were_joined_are_letters(read: Any, pdf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        reader.PdfReader,  # type: ignore[attr-defined]
-        "pages",
-        [SimpleNamespace(extract_text=lambda **_: "veri\ufb01ed, o\ufb03ce")],
-    )
-    assert read("a.pdf", pdf("x")) == ("verified, office", None)
+def test_letters_that_were_joined_are_letters(read: Any, pdf: Any) -> None:
+    joined = b"<< /Type /Encoding /BaseEncoding /WinAnsiEncoding /Differences [60 /fi /ffi] >>"
+    data = pdf("veri<ed, o=ce").replace(b"/WinAnsiEncoding", joined)
+    assert "\ufb01" in PdfReader(io.BytesIO(data)).pages[0].extract_text()
+    assert read("a.pdf", data) == ("verified, office", None)
 
 
 def test_a_scan_says_that_ocr_is_missing(read: Any, pdf: Any) -> None:
@@ -85,9 +83,9 @@ def test_pages_past_the_limit_are_counted(read: Any, pdf: Any) -> None:
     assert left_out == "the last 3 of 503 pages"
 
 
-def test_operations_are_counted_over_the_whole_document(read: Any, pdf: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "_MAX_OPERATIONS", 20)
-    assert read("a.pdf", pdf(*["\n".join("abcde")] * 3)) == ("a\nb\nc\nd\ne", "the last 2 of 3 pages")
+def test_operations_are_counted_over_the_whole_document(pdf: Any) -> None:
+    document = Document.of_bytes("a.pdf", pdf(*["\n".join("abcde")] * 3))
+    assert read_pdf(document, most_operations=20) == DocumentText("a\nb\nc\nd\ne", ("the last 2 of 3 pages",))
 
 
 def test_a_form_that_draws_itself_ends(read: Any, pdf: Any) -> None:
