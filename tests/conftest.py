@@ -1,9 +1,12 @@
 """What many tests share: one Spark session and one encoder, each started by the first test that asks for it."""
 
+import fcntl
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,17 +85,36 @@ def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Any:
 def sample_lake(sample_files: Any, tmp_path_factory: pytest.TempPathFactory, spark: Any, encoder: TextEncoder) -> Any:
     """The sample's history mined once, with default settings. Shared: tests only read it, or publish results of
     contracts of their own.
+
+    The first worker of pytest-xdist that asks for it mines it; the others copy what it mined.
     """
+    from opus_pipelines.lake.layout import Lake
+
+    lake = Lake(tmp_path_factory.mktemp("lake"))
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        mine_sample(lake, sample_files.history, spark, encoder)
+        return lake
+    mined = tmp_path_factory.getbasetemp().parent / "sample_lake"
+    with mined.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not mined.exists():
+            mine_sample(lake, sample_files.history, spark, encoder)
+            shutil.copytree(lake.root, mined)
+            return lake
+    shutil.copytree(mined, lake.root, dirs_exist_ok=True)
+    return lake
+
+
+def mine_sample(lake: Any, history: Path, spark: Any, encoder: TextEncoder) -> None:
+    """Reads and mines a history, and publishes the snapshot."""
     from opus_pipelines.core.settings import Settings
     from opus_pipelines.embedding.cache import CachedEncoder
     from opus_pipelines.ingestion.ingest import read_history
-    from opus_pipelines.lake.layout import Lake
     from tests.rebuilding import build_snapshot
 
-    lake, now = Lake(tmp_path_factory.mktemp("lake")), datetime(2026, 1, 31, tzinfo=UTC)
-    state = read_history(lake, sample_files.history, now)
+    now = datetime(2026, 1, 31, tzinfo=UTC)
+    state = read_history(lake, history, now)
     assert state.failed == []
     build_snapshot(
         lambda: spark, lake, Settings(), state, lambda: CachedEncoder(encoder, lake.kept / "embeddings"), now
     )
-    return lake

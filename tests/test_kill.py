@@ -201,9 +201,9 @@ POINTERS: dict[str, Callable[[Lake], Any]] = {
 
 @pytest.mark.spark
 @pytest.mark.model
-@pytest.mark.parametrize("command", ["rebuild", "generate"])
-def test_killed_at_a_random_moment(opus: Opus, command: str) -> None:
-    kill_at_random(opus, command, 1, POINTERS[command])
+def test_killed_at_a_random_moment(opus: Opus) -> None:
+    """Of `opus generate`; what a killed rebuild leaves is tested before changes of a name, and at night."""
+    kill_at_random(opus, "generate", 1, POINTERS["generate"])
 
 
 @pytest.mark.nightly

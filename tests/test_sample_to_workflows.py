@@ -19,7 +19,7 @@ from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.evaluation.reward import evaluate
 from opus_pipelines.evaluation.score import score_file
-from opus_pipelines.generation.contract import TABLES, publish_contract, result_id
+from opus_pipelines.generation.contract import publish_contract
 from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.discover import discover
 from opus_pipelines.intakes.intake import read_intake
@@ -464,17 +464,6 @@ def test_an_industry_without_history_is_refused_with_the_nearest(sample: Any, ge
     assert result.failed == []
     assert "'dental coding'" in result.refused[0]
     assert "nearest by name: medical coding" in result.refused[0]
-
-
-def test_the_same_inputs_give_the_same_rows_and_the_same_result(
-    sample: Any, lake: Any, results: Any, cached: CachedEncoder, tmp_path: Path
-) -> None:
-    contract = next(c for c in discover(sample.intakes_folder) if c.contract == "Visit Coding")
-    with ContractGenerator(lake, SETTINGS, cached, tmp_path) as another:
-        again = another(contract)
-    before = results[contract.client, contract.contract]
-    assert again.result == before.result == result_id(contract, before.snapshot, SETTINGS)
-    assert all(again.tables[d.name].equals(before.tables[d.name]) for d in TABLES)
 
 
 def test_ranks_and_figures_hang_together(results: Any) -> None:
