@@ -37,7 +37,7 @@ from opus_pipelines.intakes.documents.document import DocumentText
 
 
 def read(document):
-    if Path(__file__).with_name("fatal").exists():
+    if Path(document.content().decode()).exists():
         os.kill(os.getpid(), signal.SIGKILL)
     return DocumentText("Check the amount.", ())
 """
@@ -52,10 +52,11 @@ def fatal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fatal]:
 
         @contextmanager
         def of(folder: Path) -> Iterator[None]:
-            (folder / "scan.mortal").write_text("x")
-            (site / "fatal").touch()
+            flag = site / f"fatal-{folder.parent.name}"
+            (folder / "scan.mortal").write_text(str(flag))
+            flag.touch()
             yield
-            (site / "fatal").unlink()
+            flag.unlink()
 
         yield of
 
