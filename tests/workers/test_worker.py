@@ -81,7 +81,9 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def test_neither_it_nor_its_child_outlives_a_run_that_is_stopped(workplace: Any, tmp_path: Path, how: Any) -> None:
     told = tmp_path / "told"
     code = [sys.executable, "-c", RUN, str(told)]
-    with subprocess.Popen(code, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=tmp_path) as run:
+    heeding = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # tests in the background ignore Ctrl-C
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(code, **pipes, text=True, cwd=tmp_path, preexec_fn=heeding) as run:
         assert run.stdout
         assert run.stdout.readline() == "begun\n"
         while len((told.read_text() if told.exists() else "").split()) < 2:
