@@ -126,7 +126,7 @@ def _print(made: "SourceForecast", shown: int) -> None:
 
 def _advice(row: dict[str, Any]) -> str:
     if row["do_next"] is None:
-        return "close the case"
+        return "nothing: it seems to have ended"
     return f"{row['do_next']} ({row['do_next_reason']})"
 
 

@@ -164,7 +164,7 @@ class Forecaster:
     def _cost_interval(self, like: SimilarPrefixes) -> Interval | None:
         values = self._cost[like.rows]
         known = ~np.isnan(values)
-        if not known.any() or like.mass[known].sum() <= 0:
+        if np.isnan(self._table.cost).all() or like.mass[known].sum() <= 0:
             return None
         order = np.flatnonzero(known)[np.argsort(values[known], kind="stable")]
         mass = like.mass[order] / like.mass[order].sum()

@@ -94,9 +94,10 @@ def test_the_same_history_gives_the_same_forecasts(forecaster: Forecaster) -> No
 def test_without_costs_and_outcomes_nothing_is_claimed_about_them() -> None:
     bare = [Trace(t.case_id, t.activities, t.times) for t in history(60)]
 
-    (found,) = Forecaster(bare).forecast(RUNNING[:1])
+    approved, _, paid = Forecaster(bare).forecast(RUNNING)
 
-    assert (found.remaining_cost_usd, found.p_success, found.p_late) == (None, None, None)
+    assert (approved.remaining_cost_usd, approved.p_success, approved.p_late) == (None, None, None)
+    assert paid.remaining_cost_usd is None  # an empty sum of unknown costs is unknown, too
 
 
 def test_an_activity_that_history_never_saw(forecaster: Forecaster) -> None:
