@@ -47,5 +47,5 @@ def test_the_weights_in_force_are_those_of_the_settings() -> None:
     made = Weights.of(Cost(usd_per_hour_of_duration=2.0, usd_per_held={"desk": 1.0}), Reward())
     assert made.model_dump_json(exclude_none=True, by_alias=True) == (
         '{"usd_per_hour_of_duration":2.0,"usd_per_gb_held":0.0,"usd_per_thread_held":0.0,"usd_per_held":{"desk":1.0},'
-        '"inference":"product","alpha":0.5,"beta":0.5,"lambda":0.5}'
+        '"inference":"exact","alpha":0.5,"beta":0.5,"lambda":0.5}'
     )
