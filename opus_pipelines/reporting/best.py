@@ -13,6 +13,8 @@ from opus_pipelines.reporting.tasks import select
 from opus_pipelines.workflow.constraints import NOT_APPLIED
 
 NO_GAIN = "no gain stated"
+NO_FEASIBLE = "no feasible workflow"
+INFEASIBLE_COLUMNS = ("intake", "workflow", "breaks", "would earn $", "success", "cost $", "steps")
 COLUMNS = (
     "intake",
     "rank",
@@ -54,23 +56,55 @@ def ranked(
 
 
 def by_contract(relation: duckdb.DuckDBPyRelation) -> Iterator[tuple[str, tuple[str, ...], list[tuple[Any, ...]]]]:
-    """Yields title, columns and rows of each contract.
+    """Yields title, columns and rows of each contract; infeasible workflows are in tables of their own.
 
     The steps of a lower rank are described by their difference from the first rank. The columns `ranked by` (where no
-    gain is stated) and `decision` (where people decided) follow the others where they have content.
+    gain is stated) and `decision` (where people decided) follow the others where they have content. A workflow that
+    breaks a constraint or a limit is in no ranking: a second table has those of intakes with a feasible workflow, and a
+    third one those of intakes that have none, each with what it breaks.
     """
     all_rows = (dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall())
     for (client, contract), group in groupby(all_rows, key=lambda r: (r["client"], r["contract"])):
         intentions = [list(ranks) for _, ranks in groupby(group, key=lambda r: r["intention_id"])]
-        lines = [_line(row, ranks[0]) for ranks in intentions for row in ranks]
-        rows = [row for ranks in intentions for row in ranks]
-        more = {"ranked by": [_criteria(row) for row in rows], "decision": [decision_text(row) or "" for row in rows]}
-        more = {name: cells for name, cells in more.items() if any(cells)}
-        yield (
-            f"{client} / {contract}",
-            (*COLUMNS, *more),
-            [(*line, *cells) for line, *cells in zip(lines, *more.values(), strict=True)],
-        )
+        title = f"{client} / {contract}"
+        if feasible := [kept for ranks in intentions if (kept := [r for r in ranks if _is_feasible(r)])]:
+            yield (title, *_ranking(feasible))
+        apart = [r for ranks in intentions if _is_feasible(ranks[0]) for r in ranks if not _is_feasible(r)]
+        without = [r for ranks in intentions if not any(map(_is_feasible, ranks)) for r in ranks]
+        for rows, heading in ((apart, "infeasible, outside the ranking"), (without, NO_FEASIBLE)):
+            if rows:
+                lines, decided = [_infeasible_line(r) for r in rows], [decision_text(r) or "" for r in rows]
+                columns = (*INFEASIBLE_COLUMNS, "decision") if any(decided) else INFEASIBLE_COLUMNS
+                yield (
+                    f"{title}: {heading}",
+                    columns,
+                    [(*x, d)[: len(columns)] for x, d in zip(lines, decided, strict=True)],
+                )
+
+
+def _is_feasible(r: dict[str, Any]) -> bool:
+    """Returns whether it keeps all constraints, or a person chose it all the same."""
+    return r["feasible"] is not False or r["decision"] is not None
+
+
+def _ranking(intentions: list[list[dict[str, Any]]]) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    rows = [row for ranks in intentions for row in ranks]
+    lines = [_line(row, ranks[0]) for ranks in intentions for row in ranks]
+    more = {"ranked by": [_criteria(row) for row in rows], "decision": [decision_text(row) or "" for row in rows]}
+    more = {name: cells for name, cells in more.items() if any(cells)}
+    return (*COLUMNS, *more), [(*line, *cells) for line, *cells in zip(lines, *more.values(), strict=True)]
+
+
+def _infeasible_line(r: dict[str, Any]) -> tuple[Any, ...]:
+    return (
+        r["intake"],
+        r["workflow_id"],
+        "; ".join(_constraints(r)),
+        NO_GAIN if r["gain_usd"] is None else r["reward_usd"],
+        success(r["success_probability"], r["success_unknown_steps"]),
+        r["cost_usd"],
+        r["tasks"],
+    )
 
 
 def _line(r: dict[str, Any], first: dict[str, Any]) -> tuple[Any, ...]:

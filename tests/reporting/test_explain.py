@@ -119,9 +119,29 @@ def test_evidence_of_a_task_that_history_lacks(lake: Lake) -> None:
 
 
 def test_best_tells_how_the_alternatives_differ(lake: Lake) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    rows_of = [workflow("fa1", 1, 8.0), workflow("fa2", 2, 7.5)]
+    put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where), *rows_of)
     [(title, columns, rows)] = by_contract(ranked(connect(lake), None, None, None, None))
     assert title == "../Nord/wind 50% / 007"
     assert [dict(zip(columns, row, strict=True))["steps"] for row in rows] == ["2", "2: without Pay"]
+
+
+def test_infeasible_workflows_stand_in_a_table_of_their_own(lake: Lake) -> None:
+    (_, _, kept), (title, columns, rows) = by_contract(ranked(connect(lake), None, None, None, None))
+    assert [row[2] for row in kept] == ["fa1"]
+    assert title == "../Nord/wind 50% / 007: infeasible, outside the ranking"
+    first = dict(zip(columns, rows[0], strict=True))
+    assert (first["workflow"], first["breaks"]) == ("fa2", "max_cost_usd: 8.00 exceeds 7.00 by 1.00")
+
+
+def test_where_no_workflow_is_feasible_best_says_so_and_why(lake: Lake) -> None:
+    where = {"client_key": CLIENT, "contract_key": CONTRACT, "result": "r2"}
+    broken = workflow("fa1", 1, 8.0, feasible=False, violations=["max_cost_usd: 9.00 exceeds 7.00 by 2.00"])
+    put(lake, OPTIMIZED, lake.folder(OPTIMIZED, **where), broken)
+    [(title, _, rows)] = by_contract(ranked(connect(lake), None, None, None, None))
+    assert title == "../Nord/wind 50% / 007: no feasible workflow"
+    assert rows[0][:3] == ("claim-1", "fa1", "max_cost_usd: 9.00 exceeds 7.00 by 2.00")
 
 
 def test_best_of_nothing_names_what_there_is(lake: Lake) -> None:
@@ -139,10 +159,9 @@ def test_status_names_what_failed(lake: Lake) -> None:
 
 
 def test_best_and_explain_say_how_sure_they_are(lake: Lake) -> None:
-    [(_, columns, rows)] = by_contract(ranked(connect(lake), None, None, None, None))
-    first, second = (dict(zip(columns, row, strict=True)) for row in rows)
+    (_, columns, rows), _ = by_contract(ranked(connect(lake), None, None, None, None))
+    [first] = (dict(zip(columns, row, strict=True)) for row in rows)
     assert (first["90 % within"], first["holds"]) == ("$7.25 to $8.50", "undecided (75.0 %)")
-    assert (second["90 % within"], second["holds"]) == ("-", "-")
     text = explanation(connect(lake), "fa1")
     assert "(90 % within $7.25 to $8.50)" in text
     assert "probability 0.75: undecided;" in text
@@ -322,11 +341,9 @@ def test_rules_that_were_not_applied_are_counted_beside_the_workflow_and_asked_a
         lake.folder(INTENTIONS, **where),
         HEAD | {"constraints": [asked, other], "rules_not_applied": 1},
     )
-    [(_, columns, rows)] = by_contract(ranked(connect(lake), None, None, None, None))
-    assert [dict(zip(columns, row, strict=True))["constraints"] for row in rows] == [
-        "met; 1 rule not applied",
-        "max_cost_usd: 8.00 exceeds 7.00 by 1.00; 1 rule not applied",
-    ]
+    (_, columns, rows), (_, _, infeasible) = by_contract(ranked(connect(lake), None, None, None, None))
+    assert [dict(zip(columns, row, strict=True))["constraints"] for row in rows] == ["met; 1 rule not applied"]
+    assert infeasible[0][2] == "max_cost_usd: 8.00 exceeds 7.00 by 1.00; 1 rule not applied"
     text = explanation(connect(lake), "fa1")
     assert "the nearest: Check; Pay" in text
     found = run(connect(lake), "rules_not_applied")
@@ -357,7 +374,7 @@ def test_ranks_that_unknown_costs_decided_say_so(lake: Lake) -> None:
 
 
 def test_best_and_explain_show_touch_time_and_lead_time(lake: Lake) -> None:
-    [(_, columns, rows)] = by_contract(ranked(connect(lake), None, None, None, None))
+    (_, columns, rows), _ = by_contract(ranked(connect(lake), None, None, None, None))
     first = dict(zip(columns, rows[0], strict=True))
     assert (first["touch time"], first["lead time"]) == ("1.0 h", "3.0 d, p90 5.0 d; 4.0 d kept: 75.0 %")
     assert (first["history touch time"], first["history lead time"]) == ("-", "3.1 d")
@@ -420,7 +437,7 @@ def test_without_a_stated_gain_no_reward_is_shown_and_the_criterion_is_named(lak
 
 
 def test_a_stated_gain_needs_no_column_that_names_the_criteria(lake: Lake) -> None:
-    [(_, columns, _)] = by_contract(ranked(connect(lake), None, None, None, None))
+    (_, columns, _), _ = by_contract(ranked(connect(lake), None, None, None, None))
     assert "ranked by" not in columns
 
 
