@@ -43,7 +43,7 @@ def main() -> int:
     arguments = parser.parse_args()
     with workplace(arguments.work, "plans") as work:
         ids = write_inputs(arguments.history, arguments.intakes, work)
-        rebuild_and_generate(work)
+        rebuild_and_generate(work, train=True)
         whole, _ = predict(work)
         write_predictions(arguments.predictions, "id", ids, whole, NOTHING)
     return 0

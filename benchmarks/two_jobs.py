@@ -30,9 +30,9 @@ def workplace(kept: Path | None, benchmark: str) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def rebuild_and_generate(work: Path) -> None:
-    """Both jobs in the folder, each with its time on standard error."""
-    for verb in ("rebuild", "generate"):
+def rebuild_and_generate(work: Path, train: bool = False) -> None:
+    """Both jobs in the folder, each with its time on standard error; `train`: a model is trained between them."""
+    for verb in ("rebuild", *(["train"] if train else []), "generate"):
         started = time.monotonic()
         opus(work, verb)
         print(f"{verb}: {time.monotonic() - started:.1f} s", file=sys.stderr)

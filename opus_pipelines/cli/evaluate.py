@@ -108,7 +108,7 @@ def _context(settings: Settings) -> "GenerationContext":
         raise InputError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
     encoder = CachedEncoder(encoder_of(settings.encoder), lake.kept / "embeddings")
     index = SnapshotIndex(Snapshot.open(lake))
-    return GenerationContext(index, encoder, backend_of(settings.generation), settings, ContractTerms(settings.cost))
+    return GenerationContext(index, encoder, backend_of(settings), settings, ContractTerms(settings.cost))
 
 
 def _print(evaluation: "Evaluation", task_set: "TaskSet") -> None:

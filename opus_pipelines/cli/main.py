@@ -20,6 +20,7 @@ from opus_pipelines.cli.init import check, init
 from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.read import best, explain, query, report, status, tasks
 from opus_pipelines.cli.score import score
+from opus_pipelines.cli.train import models, train
 from opus_pipelines.cli.write import generate, rebuild, rollback, sample, ui
 from opus_pipelines.core.errors import OpusError
 from opus_pipelines.event_logs.private_text import mask_text
@@ -64,6 +65,8 @@ for command in (
     graph,
     query,
     score,
+    train,
+    models,
     evaluate,
     forecast,
     rollback,

@@ -128,14 +128,16 @@ class Encoder(Section):
 
 
 def _lwm_backend(value: str) -> str:
-    return _registered(value, "LWM backend", ["history", *declared("lwm_backends")])
+    return _registered(value, "LWM backend", ["history", "pointer", *declared("lwm_backends")])
 
 
 class Generation(Section):
     """How one intake becomes ranked workflows."""
 
     lwm_backend: Annotated[str, AfterValidator(_lwm_backend)] = Field(
-        "history", description="backend of the Large Work Model: history, or one that an installed distribution adds"
+        "pointer",
+        description="backend of the Large Work Model: pointer (a trained model where it beats history), history, or "
+        "one that an installed distribution adds",
     )
     k: int = Field(5, ge=1, description="ranked workflows for each Intention")
     seed: int = Field(0, description="of everything random (the history backend draws nothing)")

@@ -30,3 +30,12 @@ def case_passages(sources: Iterable[Path], max_tokens: int) -> set[str]:
         found.update(stretches(request_text(title, description), words))
         found.update(passages(context or "", words))
     return found
+
+
+def requests_of(sources: Iterable[Path]) -> dict[str, str]:
+    """Returns the request of each case in folders of implementations, by id; without a request, its context."""
+    return {
+        case: text
+        for case, title, description, context in case_texts(sources)
+        if (text := request_text(title, description) or (context or "").strip())
+    }

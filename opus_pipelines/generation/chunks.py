@@ -33,8 +33,11 @@ from opus_pipelines.intakes.elements import INHERITED, Element, contract_element
 from opus_pipelines.intakes.intake import Intake, read_intake
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.results import ResultKey
-from opus_pipelines.lwm.interface import backend_of
+from opus_pipelines.lwm.interface import LargeWorkModel, backend_of
+from opus_pipelines.lwm.pointer.backend import PointerBackend
+from opus_pipelines.lwm.pointer.clauses import texts_of
 from opus_pipelines.requirements.encode import passages_of
+from opus_pipelines.retrieval.case_memory import memory_of, request_of
 from opus_pipelines.retrieval.requested_steps import texts_to_encode
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
@@ -79,6 +82,19 @@ class WorkerState:
         index.load()
         return index
 
+    @cached_property
+    def model(self) -> LargeWorkModel:
+        """The backend of the LWM, with the trained model that serves."""
+        return backend_of(self.setup.settings)
+
+    def load(self, industry: str | None) -> None:
+        """Loads what intakes of an industry need, before a child is forked that shares it."""
+        self.index.load_similar(industry)
+        if isinstance(self.model, PointerBackend) and industry is not None and self.model.serves(industry):
+            memory = memory_of(self.index, industry)
+            if memory is not None:
+                memory.memory.load()
+
     def inherited(self, contract: ContractFolder) -> Elements:
         """What all intakes of the contract inherit. It is read once, in a child, which keeps it as every later one
         does.
@@ -104,6 +120,8 @@ class WorkerState:
                 p.text for p in passages_of(intake.elements, words_of(self.setup.settings.encoder.max_tokens))
             )
             texts |= dict.fromkeys(texts_to_encode(intake.elements, intake.industry, self.index.procedures))
+            if isinstance(self.model, PointerBackend) and self.model.serves(intake.industry):
+                texts |= dict.fromkeys(texts_of([request_of(intake.elements)]))
         own = [element for element in intake.elements if element.role != INHERITED]
         return replace(intake, elements=own), (), list(texts)
 
@@ -118,9 +136,7 @@ class WorkerState:
         encoder = self._encoder(vectors)
         before = encoder.missed
         whole = with_inherited(intake, self._inherited[read])
-        context = GenerationContext(
-            self.index, encoder, backend_of(self.setup.settings.generation), self.setup.settings, terms
-        )
+        context = GenerationContext(self.index, encoder, self.model, self.setup.settings, terms)
         outcome = outcome_of(whole, context)
         return self.passed_on(whole, outcome), encoder.missed - before, peak_mb()
 
@@ -223,9 +239,7 @@ class WorkChunk:
             contract.decisions,
             contract.settings.calendar,
         )
-        state.index.load_similar(
-            self.contract.settings.industry
-        )  # and all else is loaded: here, so that children share it
+        state.load(self.contract.settings.industry)
         worked = ChunkResult()
         rows: dict[str, list[Row]] = defaultdict(list)
         with self.read.open("rb") as file:

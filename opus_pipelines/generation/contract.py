@@ -96,7 +96,7 @@ def result_id(
     `attempt`: 1, or which attempt this is at the same inputs, where intakes failed before for a reason that may pass
     (time, memory); what is published is never changed, so that each attempt has an id of its own.
     """
-    version = (model or backend_of(settings.generation)).version
+    version = (model or backend_of(settings)).version
     return id_of(contract, MadeFrom(snapshot, version, settings_hash(settings), versions_of("result")), attempt)
 
 

@@ -9,12 +9,14 @@ from opus_pipelines.embedding.passages import unit
 from opus_pipelines.generation.decision_evidence import accepted_elsewhere, agreed_with, with_accepted_workflows
 from opus_pipelines.generation.records import GenerationContext, Part, Refused, Request, Retrieved
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
+from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.procedure_reading import ParsedProcedure
 from opus_pipelines.planning.ranking_context import Evidence
 from opus_pipelines.planning.standing_decisions import standing_decisions
+from opus_pipelines.retrieval.case_memory import encoded_requests, memory_of, request_of
 from opus_pipelines.retrieval.combined_processes import combined_precedence, combined_processes
 from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT, Completeness, outcomes_decide, undecided_reason
-from opus_pipelines.retrieval.consensus import Trace, consensus
+from opus_pipelines.retrieval.consensus import Consensus, Trace, consensus
 from opus_pipelines.retrieval.critical_tasks import critical_tasks
 from opus_pipelines.retrieval.intentions import with_missing_part
 from opus_pipelines.retrieval.requested_steps import requested_steps
@@ -84,9 +86,27 @@ def _similar_cases(request: Request, context: GenerationContext) -> tuple[list[S
     cases = index.cases.at(similar.rows[:most].tolist(), similar.weights[:most].tolist(), similar.nearest)
     if outcomes_decide(cases):
         return cases, _by_outcomes(cases, similar.nearest, index, has_gain)
-    steps = frozenset(similar.consensus.support) - index.passive
+    agreed = _expected(request, context, similar.consensus)
+    steps = frozenset(agreed.support) - index.passive
     doubt = undecided_reason(cases, SUPPORT, similar.nearest)
-    return cases, Completeness(SUPPORT, doubt, similar, similar.consensus, steps)
+    return cases, Completeness(SUPPORT, doubt, similar, agreed, steps)
+
+
+def _expected(request: Request, context: GenerationContext, of_cases: Consensus) -> Consensus:
+    """Returns the consensus of what a trained model expects of the request, where one serves the industry.
+
+    Elsewhere it is that of the similar cases. The effective number of cases stays that of the similar cases.
+    """
+    intake, model = request.intake, context.model
+    if not isinstance(model, PointerBackend) or intake.industry is None or not model.serves(intake.industry):
+        return of_cases
+    memory, text = memory_of(context.index, intake.industry), request_of(intake.elements)
+    if memory is None or not text.strip():
+        return of_cases
+    vector = unit(request.intention.parts["input"].mean(0))
+    written = model.expected(encoded_requests([text], vector[None], context.encoder)[0], memory.memory)
+    traces, weights = [memory.trace(tasks) for tasks, _ in written], np.array([weight for _, weight in written])
+    return replace(consensus(traces, weights), cases=of_cases.cases)
 
 
 def _by_outcomes(cases: list[SimilarCase], nearest: float | None, index: SnapshotIndex, has_gain: bool) -> Completeness:

@@ -74,7 +74,7 @@ class BulkRun:
         """A contract's result, its tables staged in `folder`. `now` stands in generation/runs alone; `attempt`: see
         `result_id`. Raises OpusError where a whole chunk is lost; an intake that fails costs only itself.
         """
-        model = backend_of(self.settings.generation)
+        model = backend_of(self.settings)
         heading = ResultKey(
             contract.client, contract.contract, result_id(contract, self.snapshot, self.settings, model, attempt)
         )

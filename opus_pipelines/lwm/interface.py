@@ -5,13 +5,14 @@ Every backend takes and returns the records of this module.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from opus_pipelines.core.errors import PluginError
 from opus_pipelines.core.registry import Registry, lacks, takes
-from opus_pipelines.core.settings import Generation
+from opus_pipelines.core.settings import Settings
+from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.procedure_reading import ParsedProcedure
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.steiner_tree import SubWKG
@@ -121,6 +122,15 @@ class LargeWorkModel(Protocol):
         ...
 
 
+@runtime_checkable
+class StoredModel(Protocol):
+    """A backend with trained weights of its own in the lake."""
+
+    def open(self, lake: Lake) -> None:
+        """Load the model that serves in this lake, if there is one."""
+        ...
+
+
 class BackendFactory(Protocol):
     """Makes a backend, which loads what it needs with its first request."""
 
@@ -130,15 +140,26 @@ class BackendFactory(Protocol):
 
 
 LWM_BACKENDS: Registry[BackendFactory] = Registry(  # by the name that `generation.lwm_backend` states
-    "lwm_backends", {"history": "opus_pipelines.lwm.history_backend:HistoryBackend"}, lambda name, value: takes(value)
+    "lwm_backends",
+    {
+        "history": "opus_pipelines.lwm.history_backend:HistoryBackend",
+        "pointer": "opus_pipelines.lwm.pointer.backend:PointerBackend",
+    },
+    lambda name, value: takes(value),
 )
 
 
-def backend_of(settings: Generation) -> LargeWorkModel:
-    """Returns the backend that the settings choose; raises PluginError where an added one does not fit."""
-    backend, origin = LWM_BACKENDS.get(settings.lwm_backend)(), LWM_BACKENDS.origin(settings.lwm_backend)
+def backend_of(settings: Settings) -> LargeWorkModel:
+    """Returns the backend that the settings choose; a `StoredModel` has loaded what serves in their lake.
+
+    Raises PluginError where an added one does not fit.
+    """
+    name = settings.generation.lwm_backend
+    backend, origin = LWM_BACKENDS.get(name)(), LWM_BACKENDS.origin(name)
     reason = lacks(backend, "name", "version", "generate") or takes(backend.generate, "request")
-    if reason or (origin and not backend.version.startswith(f"{settings.lwm_backend}-")):
-        reason = reason or f"its version {backend.version!r} must begin with {settings.lwm_backend + '-'!r}"
-        raise PluginError(f"the LWM backend {settings.lwm_backend!r} of {origin} does not fit: {reason}")
+    if not reason and isinstance(backend, StoredModel):
+        backend.open(Lake(settings.paths.lake))
+    if reason or (origin and not backend.version.startswith(f"{name}-")):
+        reason = reason or f"its version {backend.version!r} must begin with {name + '-'!r}"
+        raise PluginError(f"the LWM backend {name!r} of {origin} does not fit: {reason}")
     return backend

@@ -58,7 +58,7 @@ class Trace:
 
     def agreement(self, other: "Trace") -> tuple[float, float]:
         """Return the F1 of the tasks and the F1 of the consecutive pairs with another trace."""
-        return _f1(frozenset(self.tasks), frozenset(other.tasks)), _f1(self.pairs, other.pairs)
+        return f1(frozenset(self.tasks), frozenset(other.tasks)), f1(self.pairs, other.pairs)
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,8 @@ def consensus(traces: Sequence[Trace], weights: np.ndarray) -> Consensus:
     )
 
 
-def _f1(one: Collection[Item], other: Collection[Item]) -> float:
+def f1(one: Collection[Item], other: Collection[Item]) -> float:
+    """Return the F1 of two sets; 1 where both are empty."""
     both = len(frozenset(one) & frozenset(other))
     return 2 * both / (len(one) + len(other)) if one or other else 1.0
 

@@ -51,7 +51,7 @@ class IndustryCases:
 
     def __init__(self, cases: pa.Table, vectors: Mapping[str, np.ndarray], rows: np.ndarray) -> None:
         """Take the `rows` of `cases` of the industry; `vectors` has unit vectors by id, of the cases with a text."""
-        self._cases, self._vectors, self._rows = cases, vectors, _latest(cases, rows)
+        self._cases, self._vectors, self._rows = cases, vectors, latest(cases, rows, MOST_CASES)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -71,7 +71,7 @@ class IndustryCases:
         if self._text is not None:
             cosines = (self._text @ request).round(6)
             nearest = float(cosines.max())
-            weights = weights * _by_text(cosines)
+            weights = weights * weights_by_text(cosines)
             basis.append("text")
         attributes = self.attributes_of(intake)
         if (attributes or self._text is None) and self._proximity is not None:
@@ -150,14 +150,16 @@ class IndustryCases:
         return Proximity(self._attributes, seconds, done, self._features, p_ended)
 
 
-def _latest(cases: pa.Table, rows: np.ndarray) -> np.ndarray:
-    if len(rows) <= MOST_CASES:
+def latest(cases: pa.Table, rows: np.ndarray, most: int) -> np.ndarray:
+    """Return at most `most` of these rows, those of the cases that began last."""
+    if len(rows) <= most:
         return rows
     began = pc.fill_null(pc.cast(cases["started_at"], pa.int64()), 0).to_numpy()[rows]
-    return np.sort(rows[np.argsort(-began, kind="stable")[:MOST_CASES]])
+    return np.sort(rows[np.argsort(-began, kind="stable")[:most]])
 
 
-def _by_text(cosines: np.ndarray) -> np.ndarray:
+def weights_by_text(cosines: np.ndarray) -> np.ndarray:
+    """Return the weights [cases] of cases by the cosines of their requests; the largest is 1."""
     weights = np.exp((cosines - cosines.max()) / TEXT_SHARPNESS)
     if len(weights) > TEXT_CASES:
         weights[cosines < np.partition(cosines, -TEXT_CASES)[-TEXT_CASES]] = 0.0

@@ -3,7 +3,7 @@
 import difflib
 from collections import defaultdict
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,9 @@ from opus_pipelines.retrieval.task_names import TaskNames
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
 
+if TYPE_CHECKING:
+    from opus_pipelines.retrieval.case_memory import IndustryMemory
+
 
 class SnapshotIndex:
     """The lookups that generation makes in a snapshot; each is loaded when it is first used."""
@@ -25,6 +28,7 @@ class SnapshotIndex:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._industry_cases: dict[str | None, IndustryCases] = {}
+        self.memories: dict[str, IndustryMemory | None] = {}  # filled by `case_memory.memory_of`
 
     def load(self) -> None:
         """Load everything now, so that forked processes share it."""
@@ -56,12 +60,17 @@ class SnapshotIndex:
     def cases_of(self, industry: str | None) -> IndustryCases:
         """Return the cases of an industry (None: of all) for a search by text and attributes."""
         if industry not in self._industry_cases:
-            vectors = self.snapshot.implementation_vectors
-            column = vectors["vector"].combine_chunks()
-            rows = np.asarray(column.flatten(), dtype=np.float32).reshape(len(column), column.type.list_size)
-            by_id = dict(zip(vectors["implementation_id"].to_pylist(), rows, strict=True))
-            self._industry_cases[industry] = IndustryCases(self.cases.table, by_id, self.cases.rows_of(industry))
+            rows = self.cases.rows_of(industry)
+            self._industry_cases[industry] = IndustryCases(self.cases.table, self.case_vectors, rows)
         return self._industry_cases[industry]
+
+    @cached_property
+    def case_vectors(self) -> "dict[str, np.ndarray]":
+        """Return the unit vector [d] of every case with a text, by implementation id."""
+        vectors = self.snapshot.implementation_vectors
+        column = vectors["vector"].combine_chunks()
+        rows = np.asarray(column.flatten(), dtype=np.float32).reshape(len(column), column.type.list_size)
+        return dict(zip(vectors["implementation_id"].to_pylist(), rows, strict=True))
 
     def load_similar(self, industry: str | None) -> None:
         """Fit the similarity of the industry's cases now, where most of its cases have no outcome.

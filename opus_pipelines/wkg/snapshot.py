@@ -20,6 +20,7 @@ from opus_pipelines.core.schemas import (
     WAITS,
     Dataset,
 )
+from opus_pipelines.embedding.case_texts import requests_of
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.wkg import graph
@@ -71,3 +72,9 @@ class Snapshot:
     def index(self) -> VectorIndex:
         """The tasks' FAISS index."""
         return VectorIndex.load(self.folder / "index")
+
+    @cached_property
+    def requests(self) -> dict[str, str]:
+        """The request of each case with a text, by implementation id, as its source was read."""
+        root = self.folder.parents[1]
+        return requests_of(root / source["folder"] for source in self.manifest["inputs"]["sources"])

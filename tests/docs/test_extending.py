@@ -139,7 +139,7 @@ def test_an_export_format_is_written_and_accepted_by_the_command() -> None:
 
 
 def test_an_lwm_backend_is_chosen_by_the_settings(settings: Settings) -> None:
-    backend = backend_of(settings.generation)
+    backend = backend_of(settings)
     assert (backend.name, backend.version) == ("frequent", "frequent-1")
     graph = WorkGraph.of([Task("a", "A"), Task("b", "B")], [])
     cases = [_case("1", "aba"), _case("2", "ab"), _case("3", "b"), _case("4", "b", success=False)]
@@ -212,7 +212,7 @@ def test_a_name_that_nothing_declares_is_refused_with_the_known_ones(section: st
     [
         ("log_formats", lambda: format_of("x.trail")),
         ("document_readers", lambda: preprocess(Document.of_bytes("x.note", b"x"))),
-        ("lwm_backends", lambda: backend_of(parse(Settings, SETTINGS, "x").generation)),
+        ("lwm_backends", lambda: backend_of(parse(Settings, SETTINGS, "x"))),
         ("encoders", lambda: encoder_of(parse(Settings, SETTINGS, "x").encoder)),
         ("graph_engines", lambda: choose(1, parse(Settings, SETTINGS, "x").graph, lambda: None)),
         ("checks", lambda: check_snapshot(Path("nowhere"), ())),

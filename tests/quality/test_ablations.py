@@ -5,8 +5,8 @@ import pytest
 from opus_pipelines.core.ids import digest
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.metrics.intervals import interval
 from opus_pipelines.quality.ablations import ABLATIONS, applies, flat, other_context, shuffled
-from opus_pipelines.quality.intervals import interval
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 
 TASKS = [Task(name, name, industries=("loans" if name in "abc" else "claims",)) for name in "abcxyz"]

@@ -88,7 +88,7 @@ def _changes(
     run: dict[str, Any] = next(iter(key.read(lake, RUNS).to_pylist()), {})
     hashed, code = str(run.get("settings_hash")), str(run.get("code_version"))
     made = MadeFrom(pointer["snapshot"], pointer["model_version"], hashed, code)
-    now = MadeFrom(snapshot, backend_of(settings.generation).version, settings_hash(settings), versions_of("result"))
+    now = MadeFrom(snapshot, backend_of(settings).version, settings_hash(settings), versions_of("result"))
     numbers = range(len(contract.decisions.all), -1, -1)
     before = next(
         (n for n in numbers if id_of(contract, made, pointer.get("attempt", 1), n) == pointer["result"]), None

@@ -1,0 +1,46 @@
+"""The pointer backend: the trained model where it beats history, and the history backend everywhere else."""
+
+from collections.abc import Sequence
+
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.history_backend import HistoryBackend
+from opus_pipelines.lwm.pointer.clauses import EncodedRequest
+from opus_pipelines.lwm.pointer.memory import CaseMemory
+from opus_pipelines.lwm.pointer.model import VERSION, Written
+from opus_pipelines.lwm.pointer.store import Champion, opened
+
+
+class PointerBackend(HistoryBackend):
+    """A `LargeWorkModel`: like the history backend, and a trained model says what similar cases lead to.
+
+    Until `opus train` has written a model that beats the look-up of similar cases on held-out history of an industry,
+    this is the history backend, its version included.
+    """
+
+    name = "pointer"
+    champion: Champion | None = None
+
+    def open(self, lake: Lake) -> None:
+        """Load the model that serves in this lake, if there is one."""
+        self.champion = opened(lake).champion
+
+    @property
+    def version(self) -> str:
+        """Return the version of the history backend, with the id of the model where one serves an industry."""
+        if self.champion is None or not self.champion.industries:
+            return super().version
+        return f"{super().version} pointer-{VERSION}-{self.champion.model_id}"
+
+    def serves(self, industry: str | None) -> bool:
+        """Return whether the model is used for an industry."""
+        return self.champion is not None and industry in self.champion.industries
+
+    def expected(self, request: EncodedRequest, memory: CaseMemory) -> list[tuple[tuple[str, ...], float]]:
+        """Return the likeliest sequences of tasks for a request with their probabilities, best first."""
+        assert self.champion is not None
+        return named_sequences(self.champion.model.sequences(request, memory), memory.graph.tasks)
+
+
+def named_sequences(written: Sequence[Written], tasks: Sequence[str]) -> list[tuple[tuple[str, ...], float]]:
+    """Return the sequences with the ids of their tasks."""
+    return [(tuple(tasks[n] for n in sequence.tasks), sequence.probability) for sequence in written]

@@ -1,0 +1,259 @@
+"""The cases of one industry as the pointer model reads them: what similar requests led to, and how tasks follow.
+
+All figures of a case that is itself in the memory can be computed as if it were not there (`hidden`), so that training
+sees what generation will see: a request that history has not seen yet.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from opus_pipelines.lwm.pointer.clauses import EncodedRequest, plain
+
+NEAREST = 60  # cases that support a task by the similarity of their requests
+SHARPNESS = (0.02, 0.05, 0.1)  # a case that is so much less similar than the most similar one has 1/e of its weight
+KERNEL_WIDTH = 0.7  # of the Gaussian kernel between unit vectors
+RIDGE = 0.15  # of the kernel regression
+WORDS = 0.5  # share of the kernel that compares words; the rest compares vectors
+PLACE_SHARPNESS = 0.05  # of the softmax over clauses that tells where a request speaks of a task
+COVERED = 0.15  # cosine of a clause and a task from which the task explains something of the clause
+PRIOR = 0.001  # share of the cases that a task without any is taken to have
+
+
+@dataclass(frozen=True)
+class IndustryGraph:
+    """The tasks of one industry and their edges.
+
+    Attributes:
+        tasks: ids, sorted.
+        titles: their titles.
+        vectors: unit vectors [tasks, d] of their texts.
+        gamma: γ of LWM (2) [tasks, tasks], 0 where there is no edge.
+        transitions: how often the edge was carried out [tasks, tasks].
+    """
+
+    tasks: tuple[str, ...]
+    titles: tuple[str, ...]
+    vectors: np.ndarray
+    gamma: np.ndarray
+    transitions: np.ndarray
+
+    def without(self, traces: Iterable[Sequence[int]]) -> "IndustryGraph":
+        """Return the graph without the transitions of these traces; γ falls as LWM (2) says."""
+        left = self.transitions.copy()
+        for trace in traces:
+            for a, b in pairwise(trace):
+                left[a, b] = max(0.0, left[a, b] - 1)
+        share = np.divide(left, self.transitions, out=np.zeros_like(left), where=self.transitions > 0)
+        return replace(self, gamma=1.0 - (1.0 - self.gamma) ** share, transitions=left)
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The likeliest tasks of one request, with the features that do not depend on the steps so far.
+
+    Attributes:
+        tasks: places of the tasks in `IndustryGraph.tasks` [k].
+        features: [k, f], one column for each of `FEATURES`.
+        likelihood: estimated probability that the work has the task [k].
+        place: where the request speaks of the task, as a share of its words [k].
+        similarity: cosine of each clause and each task [c, k].
+        before: number of cases that did a task at any time before another [k, k].
+        direct: number of transitions of the WKG's edges [k, k].
+        begins, ends: number of cases that began, or ended, with the task [k].
+        counts: number of cases with the task [k].
+        mean_place: mean place of the task in its cases, 0 for the first and 1 for the last step [k].
+    """
+
+    tasks: np.ndarray
+    features: np.ndarray
+    likelihood: np.ndarray
+    place: np.ndarray
+    similarity: np.ndarray
+    before: np.ndarray
+    direct: np.ndarray
+    begins: np.ndarray
+    ends: np.ndarray
+    counts: np.ndarray
+    mean_place: np.ndarray
+
+
+FEATURES = (
+    *(f"support {sharpness}" for sharpness in SHARPNESS),
+    "nearest case with the task",
+    "kernel regression",
+    "cosine",
+    "cosine of the best clause",
+    "common words",
+    "log frequency",
+    "gamma to",
+    "gamma from",
+    "together",
+    "nearest case",
+    "rank",
+    "expected steps",
+)
+
+
+class CaseMemory:
+    """The cases of one industry: their requests, and their tasks in order."""
+
+    def __init__(
+        self, graph: IndustryGraph, texts: Sequence[str], vectors: np.ndarray, traces: Sequence[Sequence[int]]
+    ) -> None:
+        """Take the cases.
+
+        Args:
+            graph: tasks and edges of the industry.
+            texts: the requests.
+            vectors: their unit vectors [cases, d].
+            traces: for each case the places of its tasks in `graph.tasks`, in order, each once; none is empty.
+        """
+        self.graph, self.vectors, self.traces = graph, np.asarray(vectors, np.float32), [list(t) for t in traces]
+        self._texts = list(texts)
+        size = len(graph.tasks)
+        self.before = np.zeros((size, size))
+        self.place_sum, self.begins, self.ends = np.zeros(size), np.zeros(size), np.zeros(size)
+        for trace in self.traces:
+            for n, task in enumerate(trace):
+                self.before[task, trace[n + 1 :]] += 1
+                self.place_sum[task] += _relative(n, len(trace))
+            self.begins[trace[0]] += 1
+            self.ends[trace[-1]] += 1
+        self.holds = np.zeros((len(self.traces), size), np.float32)
+        for row, trace in enumerate(self.traces):
+            self.holds[row, trace] = 1.0
+        self.counts = self.holds.sum(0).astype(np.float64)
+        self._own_case, self._own_task = np.nonzero(self.holds)
+
+    def load(self) -> None:
+        """Compute now what every request needs."""
+        self._regression, self._words  # noqa: B018 - each is kept
+
+    def candidates(self, request: EncodedRequest, most: int, hidden: int | None = None) -> Candidates:
+        """Return the `most` likeliest tasks of a request; `hidden`: the case that is left out, None for none."""
+        graph, cosines = self.graph, self.vectors @ request.vector
+        if hidden is not None:
+            cosines[hidden] = -1.0
+        near = np.argsort(-cosines, kind="stable")[:NEAREST]
+        supports = []
+        for sharpness in SHARPNESS:
+            weights = np.exp((cosines[near] - cosines[near[0]]) / sharpness)
+            supports.append((weights / weights.sum()) @ self.holds[near])
+        nearest = np.full(len(graph.tasks), -1.0)
+        np.maximum.at(nearest, self._own_task, cosines[self._own_case])
+        estimate = self._estimate(request, hidden)
+        likelihood = np.clip(estimate, PRIOR, 1.0)
+        clauses = request.clauses @ graph.vectors.T
+        words = self._words[0].transform([plain(request.text)])
+        own = self.traces[hidden] if hidden is not None else []
+        gamma_to, gamma_from = self._by_gamma(likelihood, own)
+        columns = [
+            *supports,
+            nearest,
+            estimate,
+            graph.vectors @ request.vector,
+            clauses.max(0),
+            np.asarray((words @ self._words[2].T).todense())[0],
+            np.log(self.counts / len(self.traces) + PRIOR),
+            gamma_to,
+            gamma_from,
+            self._together(likelihood, own),
+            np.full(len(graph.tasks), cosines[near[0]]),
+            (-likelihood).argsort(kind="stable").argsort(kind="stable"),
+            np.full(len(graph.tasks), likelihood.sum()),
+        ]
+        score = estimate + 0.5 * supports[1] + 0.3 * columns[6]
+        chosen = np.argsort(-score, kind="stable")[:most]
+        features, similarity = np.stack(columns, 1)[chosen], clauses[:, chosen]
+        place_of = {task: n for n, task in enumerate(chosen.tolist())}
+        before, direct = self.before[np.ix_(chosen, chosen)], self.graph.transitions[np.ix_(chosen, chosen)]
+        begins, ends = self.begins[chosen], self.ends[chosen]
+        places, counts = self.place_sum[chosen], self.counts[chosen]
+        inside = [(n, place_of[task]) for n, task in enumerate(own) if task in place_of]
+        for n, a in inside:
+            for m, b in inside:
+                before[a, b] -= n < m
+                direct[a, b] -= n + 1 == m and direct[a, b] > 0
+            begins[a] -= n == 0
+            ends[a] -= n == len(own) - 1
+            places[a] -= _relative(n, len(own))
+            counts[a] -= 1
+        contrast = similarity - 0.5 * similarity.mean(1, keepdims=True)
+        weights = np.exp((contrast - contrast.max(0)) / PLACE_SHARPNESS)
+        return Candidates(
+            chosen,
+            features,
+            likelihood[chosen],
+            request.places @ (weights / weights.sum(0)),
+            similarity,
+            before,
+            direct,
+            begins,
+            ends,
+            counts,
+            (places + 0.5) / (counts + 1),
+        )
+
+    def _estimate(self, request: EncodedRequest, hidden: int | None) -> np.ndarray:
+        """Return the kernel ridge estimate [tasks] of the probability of each task; leave-one-out where hidden.
+
+        The leave-one-out estimate of case i is y_i − α_i / A_ii, where A is the inverse of the regularised kernel.
+        """
+        weights, diagonal = self._regression
+        if hidden is not None:
+            return np.asarray(self.holds[hidden] - weights[hidden] / diagonal[hidden])
+        words, of_cases, _ = self._words
+        common = np.asarray((words.transform([plain(request.text)]) @ of_cases.T).todense())[0]
+        kernel = WORDS * common + (1 - WORDS) * _kernel(request.vector[None], self.vectors)[0]
+        return np.asarray(kernel @ weights + self.holds.mean(0))
+
+    @cached_property
+    def _regression(self) -> tuple[np.ndarray, np.ndarray]:
+        of_cases = self._words[1]
+        common = np.asarray((of_cases @ of_cases.T).todense())
+        kernel = WORDS * common + (1 - WORDS) * _kernel(self.vectors, self.vectors)
+        inverse = np.linalg.inv(kernel + RIDGE * np.eye(len(kernel)))
+        return inverse @ (self.holds - self.holds.mean(0)), np.diag(inverse).copy()
+
+    def _by_gamma(self, likelihood: np.ndarray, own: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return Σ_u p_u γ_ut and Σ_u γ_tu p_u [tasks]; the transitions of the case `own` are taken out of γ."""
+        gamma, to, back = self.graph.gamma, likelihood @ self.graph.gamma, self.graph.gamma @ likelihood
+        for a, b in pairwise(own):
+            known = self.graph.transitions[a, b]
+            if known > 0:
+                less = gamma[a, b] - (1.0 - (1.0 - gamma[a, b]) ** (max(0.0, known - 1) / known))
+                to[b] -= likelihood[a] * less
+                back[a] -= likelihood[b] * less
+        return to, back
+
+    def _together(self, likelihood: np.ndarray, own: Sequence[int]) -> np.ndarray:
+        """Return Σ_u p_u n(u and t) / n(u) [tasks], where n counts cases; the case `own` is taken out."""
+        per_case = likelihood / (self.counts + 2.0)
+        found = per_case @ (self.before + self.before.T)
+        mass = float(per_case[own].sum()) if own else 0.0
+        for task in own:
+            found[task] -= mass - per_case[task]
+        return np.asarray(found)
+
+    @cached_property
+    def _words(self) -> tuple[Any, Any, Any]:
+        """Return the tf-idf vectoriser of words and pairs of words, and its rows of the cases and of the titles."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        texts, titles = [plain(text) for text in self._texts], [plain(title) for title in self.graph.titles]
+        words = TfidfVectorizer(ngram_range=(1, 2), min_df=2, sublinear_tf=True, token_pattern=r"\S+")
+        words.fit([*texts, *titles, *titles])  # titles twice, so that no word of a title is dropped as rare
+        return words, words.transform(texts), words.transform(titles)
+
+
+def _relative(place: int, length: int) -> float:
+    return place / max(1, length - 1)
+
+
+def _kernel(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    return np.asarray(np.exp((one.astype(np.float64) @ other.T.astype(np.float64) - 1.0) / KERNEL_WIDTH**2))

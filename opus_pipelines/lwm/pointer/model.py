@@ -1,0 +1,191 @@
+"""The pointer model: it points at the next task of a request, or at the end, given the steps so far.
+
+Inductive, after pointer networks (Vinyals et al. 2015): the network sees no task's name or number, only how the
+request, similar cases and the edges of the Work Knowledge Graph support a candidate. So one network serves all
+industries, and a task that was not there in training can be chosen. It writes sequences by beam search; their
+probabilities are normalised over the beam.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from opus_pipelines.lwm.pointer.clauses import EncodedRequest
+from opus_pipelines.lwm.pointer.memory import COVERED, FEATURES, Candidates, CaseMemory
+from opus_pipelines.lwm.pointer.network import Network
+from opus_pipelines.lwm.pointer.network import train as train_network
+
+LEAST_CANDIDATES = 20  # tasks that a request may be given, at least
+MOST_CANDIDATES = 60
+BEAM = 12  # prefixes that are kept after every step
+SEQUENCES = 60  # most sequences that are written for a request
+LEAST_PROBABILITY = 0.01  # of a next step that is followed
+LEAST_LOG_PROBABILITY = -6.0  # of a prefix that is followed
+MOST_LISTS = 12_000  # prefixes that the network is trained on, at most
+SEED = 0
+VERSION = 1  # raise it when the features change: a network of another version is not used
+
+
+@dataclass(frozen=True)
+class Written:
+    """A sequence of tasks (places in `IndustryGraph.tasks`) and its probability among those of its request."""
+
+    tasks: tuple[int, ...]
+    probability: float
+
+
+@dataclass(frozen=True)
+class PointerModel:
+    """A trained network with beam search."""
+
+    network: Network
+
+    def sequences(self, request: EncodedRequest, memory: CaseMemory, hidden: int | None = None) -> list[Written]:
+        """Return the likeliest sequences for a request, best first; their probabilities sum to 1.
+
+        `hidden` is the case of the memory that is left out, None for none.
+        """
+        candidates = memory.candidates(request, most_candidates(memory), hidden)
+        longest = max(map(len, memory.traces))
+        prefixes: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
+        ended: list[tuple[float, tuple[int, ...]]] = []
+        for _ in range(longest + 1):
+            if not prefixes:
+                break
+            rows = np.concatenate([next_step_features(candidates, chosen) for _, chosen in prefixes])
+            scores = self.network.scores(rows).reshape(len(prefixes), -1).astype(np.float64)
+            longer: list[tuple[float, tuple[int, ...]]] = []
+            for (log_probability, chosen), own in zip(prefixes, scores, strict=True):
+                own[list(chosen)] = -np.inf
+                if not chosen:
+                    own[-1] = -np.inf
+                own -= own.max() + np.log(np.exp(own - own.max()).sum())
+                if chosen:
+                    ended.append((log_probability + float(own[-1]), chosen))
+                follow = [
+                    int(n) for n in np.argsort(-own[:-1], kind="stable")[:BEAM] if own[n] > np.log(LEAST_PROBABILITY)
+                ]
+                longer += [(log_probability + float(own[n]), (*chosen, n)) for n in follow]
+            longer.sort(key=lambda prefix: (-prefix[0], prefix[1]))
+            prefixes = [p for p in longer[:BEAM] if p[0] > LEAST_LOG_PROBABILITY]
+        ended.sort(key=lambda sequence: (-sequence[0], sequence[1]))
+        weights = np.exp([log_probability for log_probability, _ in ended[:SEQUENCES]])
+        return [
+            Written(tuple(int(candidates.tasks[n]) for n in chosen), float(weight / weights.sum()))
+            for (_, chosen), weight in zip(ended, weights, strict=False)
+        ]
+
+
+def train(
+    histories: Sequence[tuple[CaseMemory, Sequence[EncodedRequest]]],
+    report: Callable[[int, float], None] | None = None,
+    seed: int = SEED,
+) -> PointerModel:
+    """Train one model on the cases of all histories, each case hidden from its own memory.
+
+    Every prefix of every case is an example: its candidates, and which of them, or the end, came next. A case with a
+    task that is not among its candidates teaches its steps up to that task. Of very many prefixes, cases drawn with
+    `seed` are kept.
+
+    Args:
+        histories: for each industry its cases and their requests, in the same order.
+        report: called after every epoch with its number and the mean loss in nats.
+        seed: of the draw of cases, the initial weights, the order of the examples and dropout.
+
+    Raises TrainingError where no case has a prefix, or the loss is not finite.
+    """
+    cases = [(memory, requests, n) for memory, requests in histories for n in range(len(memory.traces))]
+    lists: list[np.ndarray] = []
+    chosen: list[int] = []
+    for number in np.random.default_rng(seed).permutation(len(cases)).tolist():
+        if len(lists) >= MOST_LISTS:
+            break
+        memory, requests, n = cases[number]
+        for features, place in examples(memory, requests[n], n):
+            lists.append(features)
+            chosen.append(place)
+    return PointerModel(train_network(lists, chosen, seed, report))
+
+
+def examples(memory: CaseMemory, request: EncodedRequest, case: int) -> list[tuple[np.ndarray, int]]:
+    """Return for each prefix of a case the features of what may come next, and the place of what came."""
+    candidates = memory.candidates(request, most_candidates(memory), case)
+    place_of = {task: n for n, task in enumerate(candidates.tasks.tolist())}
+    done: list[int] = []
+    found = []
+    for task in [*memory.traces[case], None]:
+        if task is not None and task not in place_of:
+            break
+        rows = next_step_features(candidates, done)
+        open_ = [n for n in range(len(rows)) if n not in done]
+        place = len(rows) - 1 if task is None else place_of[task]
+        found.append((rows[open_], open_.index(place)))
+        if task is not None:
+            done.append(place)
+    return found
+
+
+def most_candidates(memory: CaseMemory) -> int:
+    """Return how many tasks a request of this history may be given: twice the length of long cases."""
+    long = float(np.quantile([len(trace) for trace in memory.traces], 0.95))
+    return int(min(len(memory.graph.tasks), MOST_CANDIDATES, max(LEAST_CANDIDATES, 2 * long)))
+
+
+def next_step_features(candidates: Candidates, chosen: Sequence[int]) -> np.ndarray:
+    """Return the features [k + 1, f] of every candidate, and of the end, as the next step after `chosen`.
+
+    `chosen` has places of candidates. Rows of candidates that were chosen already have no meaning.
+    """
+    k, done = len(candidates.tasks), list(chosen)
+    left = candidates.likelihood.copy()
+    left[done] = 0.0
+    total, most = left.sum(), left.max(initial=0.0)
+    if done:
+        ahead, behind = candidates.before[done], candidates.before[:, done].T
+        order, share = np.log((ahead + 0.3) / (behind + 0.3)), (ahead + behind) / (candidates.counts[done, None] + 2)
+        last = done[-1]
+        follows = candidates.direct[last] / (candidates.counts[last] + 2)
+        pairs = [order.mean(0), order[-1], share.mean(0), share.max(0), share[-1]]
+        offsets = [candidates.place - candidates.place[last], candidates.mean_place - candidates.mean_place[last]]
+        covered = np.maximum(COVERED, candidates.similarity[:, done].max(1))
+    else:
+        follows = candidates.begins / (candidates.counts + 2)
+        pairs = [np.zeros(k)] * 5
+        offsets = [candidates.place, candidates.mean_place]
+        covered = np.full(len(candidates.similarity), COVERED)
+    gain = np.maximum(0.0, candidates.similarity - covered[:, None]).mean(0)
+    precedes = np.log((candidates.before + 0.5) / (candidates.before.T + 0.5))
+    columns = [
+        candidates.likelihood,
+        left / max(1e-6, total),
+        candidates.likelihood / max(1e-6, most),
+        np.full(k, len(done)),
+        np.full(k, total),
+        np.full(k, candidates.likelihood.sum()),
+        follows,
+        *pairs,
+        *offsets,
+        (left[:, None] * precedes).sum(0) / max(1e-6, total),
+        np.zeros(k),
+        gain,
+        gain / max(1e-6, gain.max(initial=0.0)),
+    ]
+    rows = np.concatenate([candidates.features, np.stack(columns, 1)], 1)
+    end = np.full(rows.shape[1], np.nan)
+    ordered = np.sort(left)
+    still_open = [n for n in range(k) if n not in done]
+    end[len(FEATURES) :] = [
+        ordered[-2] if k > 1 else 0.0,
+        candidates.likelihood[done].min() if done else 1.0,
+        most,
+        len(done),
+        total,
+        candidates.likelihood.sum(),
+        candidates.ends[done[-1]] / (candidates.counts[done[-1]] + 2) if done else 0.0,
+        *[np.nan] * 8,
+        1.0,
+        gain[still_open].max(initial=0.0),
+        np.maximum(0.0, candidates.similarity.max(1) - covered).mean(),
+    ]
+    return np.concatenate([rows, end[None]])

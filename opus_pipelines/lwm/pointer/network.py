@@ -1,0 +1,177 @@
+"""The scoring network of the pointer model: a perceptron that gives every candidate a score, trained listwise.
+
+The softmax of the scores over the candidates of one prefix is the probability that a candidate is the next step. The
+loss is the cross-entropy of the true next step (listwise softmax, Cao et al. 2007). Torch trains the network; NumPy
+evaluates it, so that a process that only generates neither loads torch nor starts its threads.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from opus_pipelines.core.errors import OpusError
+
+if TYPE_CHECKING:
+    import torch
+
+HIDDEN = 64
+EPOCHS = 10
+BATCH = 128  # prefixes of one gradient step
+LEARNING_RATE = 3e-3
+WEIGHT_DECAY = 1e-3
+DROPOUT = 0.1
+CLIP = 5.0  # largest absolute value of a standardised feature
+MASKED = -30.0  # score of a place that holds no candidate
+_PARTS = ("center", "scale", "w1", "b1", "w2", "b2", "w3", "b3")
+
+
+class TrainingError(OpusError):
+    """A model cannot be trained: there are no examples, or the loss is not finite."""
+
+
+@dataclass(frozen=True)
+class Network:
+    """A perceptron with two hidden layers.
+
+    Attributes:
+        center: mean of each feature [f] over the examples.
+        scale: standard deviation of each feature [f].
+        w1, b1, w2, b2, w3, b3: weights [in, out] and biases [out] of the three layers.
+    """
+
+    center: np.ndarray
+    scale: np.ndarray
+    w1: np.ndarray
+    b1: np.ndarray
+    w2: np.ndarray
+    b2: np.ndarray
+    w3: np.ndarray
+    b3: np.ndarray
+
+    def scores(self, features: np.ndarray) -> np.ndarray:
+        """Returns the scores [n] of candidates with these features [n, f]; a missing feature is NaN."""
+        hidden = _gelu(self.standardised(features) @ self.w1 + self.b1)
+        hidden = _gelu(hidden @ self.w2 + self.b2)
+        return np.asarray((hidden @ self.w3 + self.b3)[:, 0])
+
+    def standardised(self, features: np.ndarray) -> np.ndarray:
+        """Returns the features [n, f] with mean 0 and deviation 1, clipped; a missing one is 0."""
+        return _standardised(features, self.center, self.scale)
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Returns all arrays by name, for a file."""
+        return {name: getattr(self, name) for name in _PARTS}
+
+    @classmethod
+    def of(cls, tensors: "dict[str, np.ndarray]") -> "Network":
+        """Returns the network of these arrays.
+
+        Raises OpusError where an array is missing, is not finite or does not fit the others.
+        """
+        missing = [name for name in _PARTS if name not in tensors]
+        if missing:
+            raise OpusError(f"the network lacks {', '.join(missing)}")
+        parts = {name: np.asarray(tensors[name], np.float32) for name in _PARTS}
+        broken = [name for name, part in parts.items() if not np.isfinite(part).all()]
+        if broken:
+            raise OpusError(f"the network has numbers that are not finite in {', '.join(broken)}")
+        f, hidden = parts["center"].shape[0], parts["b1"].shape[0]
+        shapes = dict(
+            zip(
+                _PARTS,
+                [(f,), (f,), (f, hidden), (hidden,), (hidden, hidden), (hidden,), (hidden, 1), (1,)],
+                strict=True,
+            )
+        )
+        if any(parts[name].shape != shape for name, shape in shapes.items()):
+            raise OpusError("the arrays of the network do not fit each other")
+        return cls(**parts)
+
+
+def train(
+    lists: Sequence[np.ndarray], chosen: Sequence[int], seed: int, report: Callable[[int, float], None] | None = None
+) -> Network:
+    """Trains a network on lists of candidates.
+
+    Args:
+        lists: for each prefix the features [candidates, f].
+        chosen: for each prefix the place of the true next step in its list.
+        seed: seed of the initial weights, of the order of the examples and of dropout.
+        report: called after every epoch with its number, from 1, and the mean loss in nats.
+
+    Raises TrainingError where there are no lists, or where the loss is not finite.
+    """
+    import torch
+
+    if not lists:
+        raise TrainingError("there is no example to train on")
+    rows = np.concatenate(lists).astype(np.float32)
+    present = np.isfinite(rows)
+    count = np.maximum(1, present.sum(0))
+    center = np.where(present, rows, 0.0).sum(0, dtype=np.float64) / count
+    scale = np.sqrt(np.where(present, (rows - center) ** 2, 0.0).sum(0) / count) + 1e-6
+    center, scale = center.astype(np.float32), scale.astype(np.float32)
+    sizes = np.array([len(candidates) for candidates in lists])
+    starts = np.concatenate([[0], sizes.cumsum()[:-1]])
+    places = np.full((len(lists), int(sizes.max())), len(rows))
+    for n, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        places[n, :size] = np.arange(start, start + size)
+    inputs = torch.from_numpy(
+        np.concatenate([_standardised(rows, center, scale), np.zeros((1, rows.shape[1]), np.float32)])
+    )
+    threads = torch.get_num_threads()
+    # One thread: the batches are small, and a process whose torch has threads cannot be forked safely.
+    torch.set_num_threads(1)
+    try:
+        layers = _fitted(inputs, torch.from_numpy(places), torch.from_numpy(np.asarray(chosen)), seed, report)
+    finally:
+        torch.set_num_threads(threads)
+    return Network(center, scale, *layers)
+
+
+def _fitted(
+    inputs: "torch.Tensor",
+    places: "torch.Tensor",
+    chosen: "torch.Tensor",
+    seed: int,
+    report: Callable[[int, float], None] | None,
+) -> list[np.ndarray]:
+    """Returns the weights [in, out] and biases [out] of the layers; the last row of `inputs` stands for no candidate."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(seed)
+    layers = [nn.Linear(inputs.shape[1], HIDDEN), nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, 1)]
+    dropout, gelu = nn.Dropout(DROPOUT), nn.GELU()
+    network = nn.Sequential(layers[0], gelu, dropout, layers[1], gelu, dropout, layers[2])
+    optimizer = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    steps = EPOCHS * -(-len(places) // BATCH)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, max(2, steps))
+    for epoch in range(1, EPOCHS + 1):
+        total = 0.0
+        for batch in torch.randperm(len(places)).split(BATCH):
+            of_batch = places[batch]
+            scores = network(inputs[of_batch]).squeeze(-1).masked_fill(of_batch == len(inputs) - 1, MASKED)
+            loss = nn.functional.cross_entropy(scores, chosen[batch])
+            if not torch.isfinite(loss):
+                raise TrainingError(f"the loss is not finite in epoch {epoch}; no model is written")
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            total += float(loss.detach()) * len(batch)
+        if report:
+            report(epoch, total / len(places))
+    return [p.detach().numpy().copy() for layer in layers for p in (layer.weight.T, layer.bias)]
+
+
+def _standardised(rows: np.ndarray, center: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    return np.nan_to_num(np.clip((rows - center) / scale, -CLIP, CLIP)).astype(np.float32)
+
+
+def _gelu(x: np.ndarray) -> np.ndarray:
+    from scipy.special import erf
+
+    return np.asarray(0.5 * x * (1.0 + erf(x / np.sqrt(2.0))), dtype=x.dtype)
