@@ -48,8 +48,8 @@ def evaluate(
     items with the same steps.
 
     \b
-    Ablations: gamma flat, gamma shuffled, no edges, no similar cases, no procedure, no walks, no routing,
-    constant Intention, other context, no critical tasks, no composition.
+    Ablations: gamma flat, gamma shuffled, no edges, no similar cases, no procedure, no walks, no trained model,
+    no routing, constant Intention, other context, no critical tasks, no composition.
 
     \b
     Example:
@@ -70,7 +70,7 @@ def evaluate(
         note(f"left out: {len(items.rejected) - MAX_REASONS:,} more lines")
     settings = options.settings(**({"generation__lwm_backend": backend} if backend else {}))
     context = _context(settings)
-    names = [n for n in ABLATIONS if ("all" in ablate or n in ablate) and applies(n, context.model.name)]
+    names = [n for n in ABLATIONS if ("all" in ablate or n in ablate) and applies(n, context.model)]
     evaluation = run(items, context, names, _progress())
     publish(options.lake(), evaluation)
     _print(evaluation, items)

@@ -11,6 +11,7 @@ up; the merge is this project's own rule.
 import math
 from collections import defaultdict
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 
 from opus_pipelines.core.versions import history_backend_version
@@ -63,6 +64,12 @@ class HistoryBackend:
 
     def __init__(self, walks: bool = True) -> None:
         self._walks = walks
+
+    def without_walks(self) -> "HistoryBackend":
+        """Return this backend without walks along edges, for an ablation."""
+        other = copy(self)
+        other._walks = False
+        return other
 
     @property
     def version(self) -> str:

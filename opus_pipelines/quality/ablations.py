@@ -16,12 +16,14 @@ from opus_pipelines.embedding.passages import unit
 from opus_pipelines.generation.records import GenerationContext, Part, Request
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.history_backend import HistoryBackend
+from opus_pipelines.lwm.interface import LargeWorkModel
+from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.graph import Edge, WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
 
 SEED = 0
-_WALKS = "no walks"
+_WALKS, _MODEL = "no walks", "no trained model"
 
 
 class IndexWithGraph(SnapshotIndex):
@@ -92,11 +94,18 @@ def _mass(edges: Sequence[Edge]) -> dict[str, float]:
 
 
 def constant_intention(requests: Sequence[Request]) -> list[Request]:
-    """Returns the requests with the mean Intention and the mean client input of all."""
+    """Returns the requests with the mean Intention and the mean client input of all, and without the input's text.
+
+    Without its text, a trained model cannot read the clauses of a request.
+    """
     vector = unit(np.mean([r.intention.vector for r in requests], 0))
     text = unit(np.mean([unit(r.intention.parts["input"].mean(0)) for r in requests], 0))
     return [
-        replace(r, intention=replace(r.intention, vector=vector, parts={**r.intention.parts, "input": text[None, :]}))
+        replace(
+            r,
+            intake=replace(r.intake, elements=[e for e in r.intake.elements if e.role != "input"]),
+            intention=replace(r.intention, vector=vector, parts={**r.intention.parts, "input": text[None, :]}),
+        )
         for r in requests
     ]
 
@@ -142,7 +151,12 @@ def _without(part: Part) -> Callable[[GenerationContext], GenerationContext]:
 
 
 def _no_walks(context: GenerationContext) -> GenerationContext:
-    return replace(context, model=HistoryBackend(walks=False))
+    model = context.model
+    return replace(context, model=model.without_walks() if isinstance(model, HistoryBackend) else model)
+
+
+def _no_trained_model(context: GenerationContext) -> GenerationContext:
+    return replace(context, model=HistoryBackend())
 
 
 ABLATIONS: dict[str, Ablation] = {
@@ -156,6 +170,7 @@ ABLATIONS: dict[str, Ablation] = {
         Ablation("no similar cases", "no case of history is retrieved", _without(Part.SIMILAR_CASES)),
         Ablation("no procedure", "the intake's own procedure is not read", _without(Part.PROCEDURE)),
         Ablation(_WALKS, "the history backend adds no walks along edges", _no_walks),
+        Ablation(_MODEL, "similar cases alone say what a request leads to", _no_trained_model),
         Ablation("no routing", "no task is near the Intention", _without(Part.ROUTING)),
         Ablation("constant Intention", "all requests are encoded as their mean", requests=constant_intention),
         Ablation("other context", "each intake has the process context of another one", intakes=other_context),
@@ -167,6 +182,8 @@ ABLATIONS: dict[str, Ablation] = {
 }
 
 
-def applies(name: str, backend: str) -> bool:
-    """Returns whether an ablation means something for a backend: only the history backend adds walks."""
-    return name != _WALKS or backend == HistoryBackend.name
+def applies(name: str, model: LargeWorkModel) -> bool:
+    """Returns whether an ablation means something for a backend: walks, or a trained model that serves an industry."""
+    if name == _MODEL:
+        return isinstance(model, PointerBackend) and model.champion is not None and bool(model.champion.industries)
+    return name != _WALKS or isinstance(model, HistoryBackend)

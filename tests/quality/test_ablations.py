@@ -5,6 +5,8 @@ import pytest
 from opus_pipelines.core.ids import digest
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.lwm.history_backend import HistoryBackend
+from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.metrics.intervals import interval
 from opus_pipelines.quality.ablations import ABLATIONS, applies, flat, other_context, shuffled
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
@@ -73,15 +75,18 @@ def test_the_ablations_of_the_issue_are_there_and_walks_belong_to_one_backend() 
         "no similar cases",
         "no procedure",
         "no walks",
+        "no trained model",
         "no routing",
         "constant Intention",
         "other context",
         "no critical tasks",
         "no composition",
     ]
-    assert applies("no walks", "history")
-    assert not applies("no walks", "pointer")
-    assert applies("no edges", "pointer")
+    assert applies("no walks", HistoryBackend())
+    assert applies("no walks", PointerBackend())
+    assert not applies("no trained model", PointerBackend()), "no model was trained"
+    assert not applies("no trained model", HistoryBackend())
+    assert applies("no edges", PointerBackend())
 
 
 def test_the_bootstrap_draws_groups() -> None:

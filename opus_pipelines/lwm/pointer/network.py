@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     import torch
 
 HIDDEN = 64
-EPOCHS = 10
+EPOCHS = 10  # passes over the examples, at least
+LEAST_STEPS = 400  # gradient steps; few examples are passed over more often
 BATCH = 128  # prefixes of one gradient step
 LEARNING_RATE = 3e-3
 WEIGHT_DECAY = 1e-3
@@ -147,9 +148,10 @@ def _fitted(
     dropout, gelu = nn.Dropout(DROPOUT), nn.GELU()
     network = nn.Sequential(layers[0], gelu, dropout, layers[1], gelu, dropout, layers[2])
     optimizer = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
-    steps = EPOCHS * -(-len(places) // BATCH)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, max(2, steps))
-    for epoch in range(1, EPOCHS + 1):
+    batches = -(-len(places) // BATCH)
+    epochs = max(EPOCHS, -(-LEAST_STEPS // batches))
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, epochs * batches)
+    for epoch in range(1, epochs + 1):
         total = 0.0
         for batch in torch.randperm(len(places)).split(BATCH):
             of_batch = places[batch]

@@ -1,0 +1,187 @@
+"""The pointer model: clauses, features without the own case, training, beam search, and models in the lake."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.history_backend import HistoryBackend
+from opus_pipelines.lwm.pointer.backend import PointerBackend
+from opus_pipelines.lwm.pointer.clauses import clauses_of, plain
+from opus_pipelines.lwm.pointer.memory import FEATURES
+from opus_pipelines.lwm.pointer.model import PointerModel, examples, train
+from opus_pipelines.lwm.pointer.network import Network, TrainingError
+from opus_pipelines.lwm.pointer.network import train as train_network
+from opus_pipelines.lwm.pointer.store import WEIGHTS, folder_of, opened, publish, withdraw
+from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request
+
+CASES = plans(120)
+
+
+@pytest.fixture(scope="module")
+def model() -> PointerModel:
+    return train([(memory(CASES), [request(asks_for(case)) for case in CASES])])
+
+
+def test_a_request_is_cut_into_clauses_with_their_places() -> None:
+    clauses = clauses_of("Cancel my ticket, and tell the client. Ok")
+    assert [clause.text for clause in clauses] == ["Cancel my ticket", "and tell the client"]
+    assert clauses[0].place == 0.0
+    assert [c.text for c in clauses_of("")] == ["-"], "an empty text is one clause without content"
+    assert len(clauses_of("do this now, " * 500)) == 40
+
+
+def test_names_of_tools_become_words() -> None:
+    assert plain("file_write") == "file write"
+    assert plain("sendEmailNow") == "send email now"
+
+
+def test_a_hidden_case_supports_nothing() -> None:
+    cases = [*CASES[:40], ("open_account", "send_invoice")]
+    own, others = memory(cases), memory(cases[:-1])
+    asked = request(asks_for(cases[-1]))
+    hidden, without = own.candidates(asked, len(TOOLS), 40), others.candidates(asked, len(TOOLS))
+    order, plain_order = np.argsort(hidden.tasks), np.argsort(without.tasks)
+    for name in ("support 0.02", "support 0.05", "support 0.1", "nearest case with the task", "nearest case"):
+        column = FEATURES.index(name)
+        assert np.allclose(hidden.features[order, column], without.features[plain_order, column]), name
+    for name in ("begins", "ends", "counts", "mean_place"):
+        assert np.allclose(getattr(hidden, name)[order], getattr(without, name)[plain_order]), name
+    for name in ("before", "direct"):
+        assert np.allclose(
+            getattr(hidden, name)[np.ix_(order, order)], getattr(without, name)[np.ix_(plain_order, plain_order)]
+        ), name
+
+
+def test_the_edges_without_a_case_are_those_of_the_other_cases() -> None:
+    whole, rest = memory(CASES), memory(CASES[1:])
+    left = whole.graph.without([whole.traces[0]])
+    assert np.allclose(left.gamma, rest.graph.gamma)
+    assert np.array_equal(left.transitions, rest.graph.transitions)
+
+
+def test_every_prefix_of_a_case_is_an_example_with_its_next_step_or_the_end() -> None:
+    cases = [("open_account", "send_invoice"), *CASES]
+    found = examples(memory(cases), request(asks_for(cases[0])), 0)
+    assert [len(rows) for rows, _ in found] == [9, 8, 7], "candidates and the end, without the steps so far"
+    assert found[-1][1] == 6, "the end comes last"
+
+
+def test_it_learns_which_tools_a_request_names_and_in_which_order(model: PointerModel) -> None:
+    asked, cases = plans(60, seed=1), memory(CASES)
+    best = [model.sequences(request(asks_for(plan)), cases)[0] for plan in asked]
+    right = [tuple(TOOLS[n] for n in sequence.tasks) == plan for sequence, plan in zip(best, asked, strict=True)]
+    assert np.mean(right) > 0.9, "of 56 possible orders of two tools, 120 cases show some"
+
+
+def test_a_tool_that_no_case_used_can_be_chosen() -> None:
+    unseen = "check_account"
+    cases = [case for case in CASES if unseen not in case]
+    seen = memory(cases)
+    trained = train([(seen, [request(asks_for(case)) for case in cases])])
+    first = trained.sequences(request(asks_for([unseen])), seen)
+    assert any(TOOLS.index(unseen) in sequence.tasks for sequence in first[:5])
+
+
+def test_sequences_have_distinct_tasks_and_probabilities_of_one_in_all(model: PointerModel) -> None:
+    written = model.sequences(request(asks_for(["send_account", "close_invoice"])), memory(CASES))
+    assert sum(sequence.probability for sequence in written) == pytest.approx(1.0)
+    assert all(len(set(sequence.tasks)) == len(sequence.tasks) > 0 for sequence in written)
+    probabilities = [sequence.probability for sequence in written]
+    assert probabilities == sorted(probabilities, reverse=True)
+
+
+def test_the_same_cases_give_the_same_weights(model: PointerModel) -> None:
+    again = train([(memory(CASES), [request(asks_for(case)) for case in CASES])])
+    assert all(np.array_equal(part, again.network.tensors()[name]) for name, part in model.network.tensors().items())
+
+
+def test_a_missing_feature_counts_as_the_mean() -> None:
+    rows = [np.array([[1.0, np.nan], [0.0, 2.0]]), np.array([[1.0, 2.0], [0.0, np.nan]])]
+    network = train_network(rows, [0, 0], seed=0)
+    assert np.isfinite(network.scores(np.array([[np.nan, np.nan]], np.float32))).all()
+    assert (network.standardised(np.array([[np.nan, np.nan]], np.float32)) == 0).all()
+
+
+def test_an_infinite_feature_is_clipped() -> None:
+    network = train_network([np.array([[np.inf, 1.0], [0.0, -np.inf], [1.0, 0.0]])] * 3, [0, 0, 0], seed=0)
+    assert np.isfinite(network.scores(np.array([[np.inf, -np.inf]], np.float32))).all()
+
+
+def test_there_must_be_an_example() -> None:
+    with pytest.raises(TrainingError):
+        train([])
+
+
+def card(**serves: bool) -> dict[str, object]:
+    return {"industries": {name: {"serves": value} for name, value in serves.items()}}
+
+
+def test_a_published_model_is_read_as_it_was_written(model: PointerModel, tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    name = publish(lake, model, card(retail=True, law=False))
+    champion = opened(lake).champion
+    assert champion is not None
+    assert (champion.model_id, champion.industries) == (name, frozenset({"retail"}))
+    written = champion.model.sequences(request(asks_for(["open_invoice"])), memory(CASES))
+    assert written == model.sequences(request(asks_for(["open_invoice"])), memory(CASES))
+
+
+def test_a_damaged_model_is_named_and_the_one_before_serves(model: PointerModel, tmp_path: Path) -> None:
+    lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
+    first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
+    (folder_of(lake) / second / WEIGHTS).write_bytes(b"\x00" * 50)
+    found = opened(lake)
+    assert found.champion is not None
+    assert found.champion.model_id == first
+    assert [(s.model_id, s.problem is None) for s in found.stored] == [(second, False), (first, True)]
+
+
+def test_changed_weights_are_not_used(model: PointerModel, tmp_path: Path) -> None:
+    from safetensors.numpy import load_file, save_file
+
+    lake = Lake(tmp_path)
+    path = folder_of(lake) / publish(lake, model, card(retail=True)) / WEIGHTS
+    tensors = load_file(path)
+    tensors["b3"] = tensors["b3"] + 1
+    save_file(tensors, path)
+    assert opened(lake).champion is None
+    tensors["b3"] = tensors["b3"] * np.float32("nan")
+    save_file(tensors, path)
+    assert "b3" in (opened(lake).stored[0].problem or "")
+
+
+@pytest.mark.parametrize("missing", ["w1", "scale"])
+def test_a_network_without_an_array_is_refused(model: PointerModel, missing: str) -> None:
+    from opus_pipelines.core.errors import OpusError
+
+    tensors = model.network.tensors()
+    del tensors[missing]
+    with pytest.raises(OpusError, match=missing):
+        Network.of(tensors)
+
+
+def test_a_model_of_other_features_is_not_used(model: PointerModel, tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    path = folder_of(lake) / publish(lake, model, card(retail=True)) / "card.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "version": 0}))
+    assert opened(lake).champion is None
+
+
+def test_the_backend_is_the_history_backend_until_a_model_serves(model: PointerModel, tmp_path: Path) -> None:
+    lake, backend = Lake(tmp_path), PointerBackend()
+    backend.open(lake)
+    assert (backend.version, backend.serves("retail")) == (HistoryBackend().version, False)
+    publish(lake, model, card(retail=False))
+    backend.open(lake)
+    assert (backend.version, backend.serves("retail")) == (HistoryBackend().version, False)
+    name = publish(lake, model, card(retail=True))
+    backend.open(lake)
+    assert backend.serves("retail")
+    assert not backend.serves(None)
+    assert name in backend.version
+    assert withdraw(lake) == 1
+    backend.open(lake)
+    assert backend.version == HistoryBackend().version

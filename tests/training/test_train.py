@@ -1,0 +1,86 @@
+"""Training on the sample's snapshot: held-out figures, the champion, and the commands."""
+
+from pathlib import Path
+
+import pytest
+
+from opus_pipelines.cli.main import main
+from opus_pipelines.core.errors import InputError
+from opus_pipelines.embedding.cache import CachedEncoder
+from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.pointer.store import folder_of, opened
+from opus_pipelines.retrieval.case_memory import memory_of
+from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.training.train import Trained, train
+from opus_pipelines.wkg.snapshot import Snapshot
+
+pytestmark = [pytest.mark.spark, pytest.mark.model]
+
+
+@pytest.fixture(scope="module")
+def index(sample_lake: Lake) -> SnapshotIndex:
+    return SnapshotIndex(Snapshot.open(sample_lake))
+
+
+@pytest.fixture(scope="module")
+def industry(index: SnapshotIndex) -> str:
+    """The industry with the fewest cases that can be learnt from."""
+    sizes = {name: len(m.ids) for name in index.industries if (m := memory_of(index, name)) is not None}
+    return min(sizes, key=lambda name: (sizes[name], name))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """A lake for the models alone, so that the sample's lake stays as it is."""
+    return Lake(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def trained(home: Lake, index: SnapshotIndex, industry: str, encoder: TextEncoder) -> Trained:
+    return train(home, index, CachedEncoder(encoder, home.root / "vectors"), [industry])
+
+
+def test_the_model_is_judged_on_cases_that_it_has_not_seen(
+    trained: Trained, index: SnapshotIndex, industry: str
+) -> None:
+    memory = memory_of(index, industry)
+    assert memory is not None
+    figures = trained.figures[industry]
+    held_out = len(memory.ids) - figures.cases
+    assert 0 < figures.asked <= held_out < len(memory.ids) / 2
+    assert 0 < figures.similar_cases <= 1
+    assert figures.low <= figures.model - figures.similar_cases <= figures.high
+    assert trained.loss[-1] < trained.loss[0] / 2
+
+
+def test_the_model_serves_only_where_it_is_better_beyond_the_interval(
+    trained: Trained, home: Lake, industry: str
+) -> None:
+    champion = opened(home).champion
+    assert champion is not None
+    assert champion.model_id == trained.model_id
+    assert (industry in champion.industries) == (trained.figures[industry].low > 0)
+
+
+def test_the_same_snapshot_gives_the_same_model(
+    trained: Trained, home: Lake, index: SnapshotIndex, industry: str, encoder: TextEncoder
+) -> None:
+    again = train(home, index, CachedEncoder(encoder, home.root / "vectors"), [industry])
+    assert again.model_id == trained.model_id
+    assert [folder.name for folder in folder_of(home).iterdir() if folder.is_dir()] == [trained.model_id]
+
+
+def test_an_unknown_industry_is_named(home: Lake, index: SnapshotIndex, encoder: TextEncoder) -> None:
+    with pytest.raises(InputError, match="space"):
+        train(home, index, encoder, ["space"])
+
+
+def test_models_says_where_there_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--lake", str(tmp_path / "lake"), "models"]) == 0
+    assert "opus train" in capsys.readouterr().err
+
+
+def test_training_needs_a_snapshot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--lake", str(tmp_path / "lake"), "train"]) == 1
+    assert "opus rebuild" in capsys.readouterr().err
