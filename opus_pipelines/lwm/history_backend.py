@@ -68,7 +68,7 @@ class HistoryBackend:
     def without_walks(self) -> "HistoryBackend":
         """Return this backend without walks along edges, for an ablation."""
         other = copy(self)
-        other._walks = False
+        vars(other)["_walks"] = False
         return other
 
     @property

@@ -139,7 +139,7 @@ def _fitted(
     seed: int,
     report: Callable[[int, float], None] | None,
 ) -> list[np.ndarray]:
-    """Returns the weights [in, out] and biases [out] of the layers; the last row of `inputs` stands for no candidate."""
+    """Returns the weights [in, out] and biases [out] of the layers; the last row of `inputs` is of no candidate."""
     import torch
     from torch import nn
 

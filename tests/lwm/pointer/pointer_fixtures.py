@@ -1,6 +1,7 @@
 """A small world for the pointer model: eight tools, and requests whose clauses ask for one or two of them."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def memory(cases: Sequence[Sequence[str]]) -> CaseMemory:
     transitions = np.zeros((len(TOOLS), len(TOOLS)))
     traces = [[TOOLS.index(tool) for tool in case] for case in cases]
     for trace in traces:
-        for a, b in zip(trace, trace[1:], strict=False):
+        for a, b in pairwise(trace):
             transitions[a, b] += 1
     vectors = np.stack([vector(tool) for tool in TOOLS])
     graph = IndustryGraph(TOOLS, TOOLS, vectors, 1 - np.exp(-transitions), transitions)
