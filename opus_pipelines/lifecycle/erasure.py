@@ -276,7 +276,16 @@ def remove_history(lake: Lake, traces: ClientTraces) -> Removed:
         ("rows of history/sources", _forget_files(lake, traces)),
         ("identities of tasks", _forget_tasks(lake, traces, traces.tasks - _known_tasks(lake, manifests))),
         ("cached vectors", _forget_vectors(lake, manifests)),
+        ("models that were trained on its cases", _withdraw_models(lake) if traces.snapshots else 0),
     ]
+
+
+def _withdraw_models(lake: Lake) -> int:
+    """Removes all trained models, because their weights follow from cases that are erased; returns how many."""
+    folder = lake.root / "models"
+    count = sum(path.is_dir() for path in folder.glob("*/*"))
+    lake.remove(folder)
+    return count
 
 
 def _forget_drift(lake: Lake, gone: set[str]) -> None:

@@ -34,6 +34,7 @@ def test_the_commands_are_these() -> None:
         "generate",
         "graph",
         "init",
+        "models",
         "query",
         "rebuild",
         "report",
@@ -42,6 +43,7 @@ def test_the_commands_are_these() -> None:
         "score",
         "status",
         "tasks",
+        "train",
         "ui",
     ]
 

@@ -85,13 +85,6 @@ def publish(lake: Lake, model: PointerModel, card: Mapping[str, Any]) -> str:
     return model_id
 
 
-def withdraw(lake: Lake) -> int:
-    """Removes all models, because data that they were trained on is erased; returns how many there were."""
-    count = len(_named(lake))
-    lake.remove(folder_of(lake))
-    return count
-
-
 def opened(lake: Lake) -> Opened:
     """Returns the newest usable model, and what is known of all; a damaged one is named with its reason."""
     stored: list[Stored] = []

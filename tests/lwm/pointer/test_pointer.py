@@ -14,7 +14,7 @@ from opus_pipelines.lwm.pointer.memory import FEATURES
 from opus_pipelines.lwm.pointer.model import PointerModel, examples, train
 from opus_pipelines.lwm.pointer.network import Network, TrainingError
 from opus_pipelines.lwm.pointer.network import train as train_network
-from opus_pipelines.lwm.pointer.store import WEIGHTS, folder_of, opened, publish, withdraw
+from opus_pipelines.lwm.pointer.store import WEIGHTS, folder_of, opened, publish
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request
 
 CASES = plans(120)
@@ -182,6 +182,6 @@ def test_the_backend_is_the_history_backend_until_a_model_serves(model: PointerM
     assert backend.serves("retail")
     assert not backend.serves(None)
     assert name in backend.version
-    assert withdraw(lake) == 1
+    lake.remove(folder_of(lake))
     backend.open(lake)
     assert backend.version == HistoryBackend().version
