@@ -34,7 +34,11 @@ def test_a_client_is_found_and_taken_out(lake: Any, history: Any, rebuild: Any) 
     assert not any(text.startswith(("B", "Register")) for _, text in words)
 
     second = rebuild(lake, history.write(lake, "both", b), other).snapshot_id
-    assert dict(remove_history(lake, traces))["identities of tasks"] == 2  # its name, and the key in its source
+    (lake.root / "models" / "pointer" / "m1").mkdir(parents=True)
+    removed = dict(remove_history(lake, traces))
+    assert removed["identities of tasks"] == 2  # its name, and the key in its source
+    assert removed["models that were trained on its cases"] == 1
+    assert not (lake.root / "models").exists()
     assert list(manifests_of(lake)) == [second]
     assert find(lake, "Zephyrine").ids == set()
     assert not both.folder.exists()
