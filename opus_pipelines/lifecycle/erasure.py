@@ -46,7 +46,7 @@ from opus_pipelines.lake.results import ResultKey, results_of
 from opus_pipelines.lake.search import Finding, Word, search
 from opus_pipelines.lifecycle.client_traces import ClientTraces, clients_of, find, own_sources, words_of
 from opus_pipelines.lifecycle.published import Manifests, manifests_of, named_parts
-from opus_pipelines.lifecycle.retention import prune_changes
+from opus_pipelines.lifecycle.retention import prune_changes, withdraw_models
 from opus_pipelines.task_matching.name_nodes import normalise
 
 Removed = list[tuple[str, int]]  # what was removed, and how much of it
@@ -276,16 +276,8 @@ def remove_history(lake: Lake, traces: ClientTraces) -> Removed:
         ("rows of history/sources", _forget_files(lake, traces)),
         ("identities of tasks", _forget_tasks(lake, traces, traces.tasks - _known_tasks(lake, manifests))),
         ("cached vectors", _forget_vectors(lake, manifests)),
-        ("models that were trained on its cases", _withdraw_models(lake) if traces.snapshots else 0),
+        ("models that were trained on its cases", withdraw_models(lake) if traces.snapshots else 0),
     ]
-
-
-def _withdraw_models(lake: Lake) -> int:
-    """Removes all trained models, because their weights follow from cases that are erased; returns how many."""
-    folder = lake.root / "models"
-    count = sum(path.is_dir() for path in folder.glob("*/*"))
-    lake.remove(folder)
-    return count
 
 
 def _forget_drift(lake: Lake, gone: set[str]) -> None:

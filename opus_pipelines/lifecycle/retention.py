@@ -176,3 +176,11 @@ def _newest_first(made: Mapping[str, datetime]) -> list[str]:
 def _superseded(made: Mapping[str, datetime], pointed: datetime) -> dict[str, datetime]:
     """Returns when each was superseded: by the next newer one or, where there is none, at the time of the pointer."""
     return {name: min((at for at in made.values() if at > made[name]), default=pointed) for name in made}
+
+
+def withdraw_models(lake: Lake) -> int:
+    """Removes all trained models, because their weights follow from cases that are erased; returns how many."""
+    folder = lake.root / "models"
+    count = sum(path.is_dir() for path in folder.glob("*/*"))
+    lake.remove(folder)
+    return count
