@@ -21,7 +21,7 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "requirements": 1,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
     "retrieval": 1,
-    "lwm": 1,  # the history backend of the Large Work Model (generation/sequences); part of the model version
+    "lwm": 2,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
     "planning": 2,
     "generation": 1,  # the chain from an intake to its rows, and all tables of a result that no other stage makes

@@ -25,11 +25,12 @@ _ENDS = re.compile(r"(?<=[.!?;])\s+(?=[A-Z])")
 class Sentence:
     """One sentence or list item, without its bullet.
 
-    One of the sentences with the same `either` number (from 0) has to hold.
+    Of the sentences with the same `either` number (from 0), those of one `branch` (from 0) have to hold.
     """
 
     text: str
     either: int | None = None
+    branch: int = 0
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,13 @@ def _is_heading(line: str, alone: bool) -> bool:
 def _sentences(lines: list[str], before: list[Sentence]) -> list[Sentence]:
     """Returns the sentences of the lines of a paragraph.
 
-    A line that ends in a colon says how the indented lines below it are joined.
+    A line that ends in a colon says how the indented lines below it are joined. Inside an either-group such a line
+    begins a branch of several sentences; without one each line is a branch.
     """
     sentences: list[Sentence] = []
     number = max((s.either for s in before if s.either is not None), default=-1)
     open_at: int | None = None  # the indent of the line that opened an either-group
+    branch, is_joined = -1, False
     for line in lines:
         match = _LINE.match(line)
         indent = len(match[1]) if match else 0
@@ -113,11 +116,14 @@ def _sentences(lines: list[str], before: list[Sentence]) -> list[Sentence]:
         body = _bare(line)
         if body.endswith(":"):
             if _EITHER.search(body):
-                number, open_at = number + 1, indent
+                number, open_at, branch, is_joined = number + 1, indent, -1, False
+            elif open_at is not None:
+                branch, is_joined = branch + 1, True
             continue
         group = number if open_at is not None else None
-        cut = _ENDS.split(body)
-        sentences += [Sentence(text, group) for text in (cut if len(body.split()) > PROSE_WORDS else [body])]
+        branch += not is_joined
+        cut = _ENDS.split(body) if len(body.split()) > PROSE_WORDS else [body]
+        sentences += [Sentence(text, group, branch if group is not None else 0) for text in cut]
     return [s for s in sentences if len(s.text.split()) >= SENTENCE_WORDS]
 
 

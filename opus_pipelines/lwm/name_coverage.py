@@ -13,6 +13,7 @@ from opus_pipelines.embedding.text_parts import plain
 WORDS_WEIGHT = 0.6  # weight of the shared words, relative to that of the cosine
 FIT = 0.3  # score at which a name fits with probability 1/2 (tuned on folds that are not reported)
 SOFTNESS = 0.06
+ABBREVIATION = 3, 4  # letters of a word that may be the beginning of another
 
 
 class NameCoverage:
@@ -33,7 +34,7 @@ class NameCoverage:
         [names, d] have unit length.
         """
         centred = vectors @ of_names.T - (of_names @ self._mean if len(self._mean) else 0.0)
-        shared = np.array([[self._shared(words(s), words(name)) for name in names] for s in sentences]).reshape(
+        shared = np.array([[self._shared(text_words(s), words(name)) for name in names] for s in sentences]).reshape(
             len(sentences), len(names)
         )
         return np.asarray(centred + WORDS_WEIGHT * shared)
@@ -57,11 +58,44 @@ def words(text: str) -> frozenset[str]:
     return frozenset(_singular(w) for w in re.findall(r"\w+", plain(text))) - _STOP
 
 
+def named_share(text: str, names: Sequence[str]) -> np.ndarray:
+    """Return [names] the share of each name's words, by their rarity among the names, that the text has.
+
+    A text has a word also where it is the beginning of one of its words ("reg" of "registration") or the initials of
+    adjacent words ("dl" of "driver's license").
+    """
+    present, each = text_words(text) - _OF_ANY_REQUEST, [words(name) - _OF_ANY_REQUEST for name in names]
+    count = Counter(word for of_name in each for word in of_name)
+    rarity = {word: math.log((len(names) + 1) / (n + 0.5)) for word, n in count.items()}
+    return np.array(
+        [
+            sum(rarity[w] for w in of_name if _has(present, w)) / max(1e-9, sum(rarity[w] for w in of_name))
+            for of_name in each
+        ]
+    )
+
+
+@lru_cache(1 << 12)
+def text_words(text: str) -> frozenset[str]:
+    """Return the words of a text, and the initials of two and three adjacent ones."""
+    ordered = [w for w in plain(re.sub(r"['’]s\b", "", text)).split() if w not in _STOP]
+    initials = {"".join(w[0] for w in ordered[n : n + size]) for size in (2, 3) for n in range(len(ordered) - size + 1)}
+    return frozenset(map(_singular, ordered)) | initials
+
+
+def _has(present: frozenset[str], word: str) -> bool:
+    least, most = ABBREVIATION
+    return word in present or (least <= len(word) <= most and any(w.startswith(word) for w in present))
+
+
 def _singular(word: str) -> str:
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
+
+# words of a request that say nothing about what is asked for: "I'd like to get some help with"
+_OF_ANY_REQUEST = frozenset({"get", "help", "like", "need", "please", "want", "would", "you"})
 
 _STOP = frozenset(
     re.findall(

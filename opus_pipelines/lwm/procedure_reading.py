@@ -5,6 +5,7 @@ for the task whose name fits it. A step that has a part of its own in the proced
 rules and their figures are this project's own.
 """
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
@@ -12,17 +13,25 @@ import numpy as np
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.embedding.text_parts import Part, Sentence, part_similarity, plain
-from opus_pipelines.lwm.name_coverage import fit_probability
+from opus_pipelines.lwm.name_coverage import fit_probability, named_share, text_words, words
 from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel
 
 SAME_MEANING = 0.9  # cosine from which two sentences ask for the same tasks
+UNLIKE_MEANING = 0.6  # cosine up to which a sentence of history says nothing about a new one
+CLAUSE_LIKELY = 0.6  # probability from which a clause of a sentence asks for a step of its own
 LIKELY = 0.5  # probability from which a task is a step
 SAME_REQUEST = 0.85  # cosine from which an old request shows which part a new one asks for
+NAMED_WEIGHT = 0.05  # weight of the words that heading and request share: it decides between headings that are alike
 SAME_WEIGHT = 4.0  # weight of such a request in the score of a part
 NEGLIGIBLE = 0.15  # probabilities below it are noise and do not add up
 DEPTH = 3  # levels of parts that are followed from step to step
 # share of a procedure's headings that name known tasks, from which an unknown heading names a new step
 STEP_HEADINGS = 0.25
+CLAUSE_WORDS = 3
+_CLAUSE_ENDS = re.compile(r"(?<=[.;])\s+|,?\s+and\s+(?:then\s+)?|,\s+then\s+")
+BRANCH_STEP = 0.2  # of the cosines of two branches with the request, from which it decides between them
+_QUOTED = re.compile(r"(?<!\w)'([^']+)'(?!\w)")  # a value; "double quotes" hold names of parameters
+_NEGATIVE = re.compile(r"\b(not|never|different|other than|except|neither|nor)\b", re.IGNORECASE)
 Encode = Callable[[Sequence[str]], np.ndarray]
 
 
@@ -67,31 +76,55 @@ class ParsedProcedure:
         return tuple(step.task_id for step in self.steps)
 
 
+def clauses(sentence: str) -> list[str]:
+    """Return the clauses of a sentence, each of at least `CLAUSE_WORDS` words; none where it has only one."""
+    found = [clause.strip() for clause in _CLAUSE_ENDS.split(sentence)]
+    found = [clause for clause in found if len(clause.split()) >= CLAUSE_WORDS]
+    return found if len(found) > 1 else []
+
+
 def texts_to_embed(parts: Sequence[Part]) -> list[str]:
     """Return every text whose vector `parse_procedure` may ask for, sorted."""
     texts = {s.text for part in parts for s in part.sentences}
+    texts |= {clause for text in texts for clause in clauses(text)}
     texts |= {t for part in parts if part.name for t in (part.name, part.text)}
     return sorted(texts - {""})
 
 
+@dataclass(frozen=True)
+class RequestText:
+    """What is asked for: its words, and its vector [d] of unit length."""
+
+    text: str
+    vector: np.ndarray
+
+
 def parse_procedure(
-    request: np.ndarray, parts: Sequence[Part], industry: str | None, model: SentenceTaskModel, encode: Encode
+    request: RequestText, parts: Sequence[Part], industry: str | None, model: SentenceTaskModel, encode: Encode
 ) -> ParsedProcedure | None:
-    """Return the steps that the parts ask for, for a request [d] of unit length.
+    """Return the steps that the parts ask for, for a request.
 
     `encode` returns the vectors [n, d] of n texts. Returns None where the parts ask for no step that can be
     identified.
     """
     if not parts:
         return None
-    reader = _Reader(parts, industry, model, encode)
-    part = reader.relevant_part(request)
+    reader = _Reader(request, parts, industry, model, encode)
+    part = reader.relevant_part()
     steps, explained_share, similar_share = reader.steps(part)
     return ParsedProcedure(part.head or "", tuple(steps), explained_share, similar_share) if steps else None
 
 
 class _Reader:
-    def __init__(self, parts: Sequence[Part], industry: str | None, model: SentenceTaskModel, encode: Encode) -> None:
+    def __init__(
+        self,
+        request: RequestText,
+        parts: Sequence[Part],
+        industry: str | None,
+        model: SentenceTaskModel,
+        encode: Encode,
+    ) -> None:
+        self.request = request
         self.parts, self.industry, self.model, self.encode = parts, industry, model, encode
         self.of_name: dict[str, Part] = {}
         for part in parts:
@@ -99,7 +132,7 @@ class _Reader:
                 self.of_name.setdefault(part.name, part)
         self.bare = [p for p in self.of_name.values() if not p.sentences and not p.is_title]
 
-    def relevant_part(self, request: np.ndarray) -> Part:
+    def relevant_part(self) -> Part:
         """Return the part that is most similar to the request, the first among equals.
 
         A text without headings is one part.
@@ -107,11 +140,13 @@ class _Reader:
         headed = [p for p in self.of_name.values() if not (p.is_title and not p.sentences)]
         if not headed:
             return Part(None, tuple(s for part in self.parts for s in part.sentences))
-        score = part_similarity(request, self.encode([p.name for p in headed]), self.encode([p.text for p in headed]))
+        request, names = self.request, [p.name for p in headed]
+        score = part_similarity(request.vector, self.encode(names), self.encode([p.text for p in headed]))
+        score = score + NAMED_WEIGHT * named_share(request.text, names)
         for n, part in enumerate(headed):
             if part.name in self.model.requests:
                 score[n] += SAME_WEIGHT * max(
-                    0.0, float((self.model.requests[part.name] @ request).max()) - SAME_REQUEST
+                    0.0, float((self.model.requests[part.name] @ request.vector).max()) - SAME_REQUEST
                 )
         return headed[int(score.round(6).argmax())]
 
@@ -165,17 +200,24 @@ class _Reader:
     def _likely_steps(self, part: Part, without: Collection[str]) -> tuple[list[ProcedureStep], float, float]:
         """Return the likely steps of the part's sentences in order, and the explained and the similar share.
 
-        Of alternative sentences ("either ... or"), those of the sentence count that adds the fewest steps.
+        Of alternatives ("either ... or"), the sentences of one branch count (`_counting_sentences`).
         """
         causes = [*part.sentences]
         own = self.model.task_named(part.head or "")
         if part.head and own is None:
             causes.insert(0, Sentence(part.name))
         by_cause = [self._steps_of(cause, {*without, own}) for cause in causes]
+        known = {s.task_id for steps, _, is_similar in by_cause if is_similar for s in steps if s.probability >= LIKELY}
+        for cause, (steps, _, is_similar) in zip(causes, by_cause, strict=True):
+            # Two sentences of a part seldom ask for the same step.
+            if steps and not is_similar and known.issuperset(s.task_id for s in steps):
+                steps += self._further_steps(cause, {*without, own, *(s.task_id for s in steps)})
         steps_by_task: dict[str, ProcedureStep] = {}
         probability: dict[str, float] = {}
         for n in _counting_sentences(
-            causes, [[s.task_id for s in steps if s.probability >= LIKELY] for steps, *_ in by_cause]
+            causes,
+            [[s.task_id for s in steps if s.probability >= LIKELY] for steps, *_ in by_cause],
+            lambda branch: self._relevance([causes[n] for n in branch]),
         ):
             for step in by_cause[n][0]:
                 steps_by_task.setdefault(step.task_id, step)
@@ -186,39 +228,72 @@ class _Reader:
         similar = sum(is_similar for *_, is_similar in of_sentences) / len(of_sentences)
         return steps, explained, similar
 
+    def _relevance(self, branch: Sequence[Sentence]) -> float:
+        """Return how relevant a branch is to the request, in steps that leave small differences out.
+
+        Each quoted value that the request has counts 1, and -1 where its sentence is negative; the cosine of the text
+        with the request decides between branches alike in this where it differs by more than `BRANCH_STEP`.
+        """
+        quoted = 0
+        for sentence in branch:
+            stated = {word for value in _QUOTED.findall(sentence.text) for word in words(value)}
+            if stated and stated <= text_words(self.request.text):
+                quoted += -1 if _NEGATIVE.search(sentence.text) else 1
+        vectors = self.encode([sentence.text for sentence in branch])
+        return quoted + round(float((vectors @ self.request.vector).mean()) / BRANCH_STEP) * BRANCH_STEP
+
     def _steps_of(self, cause: Sentence, without: Collection[str | None]) -> tuple[list[ProcedureStep], bool, bool]:
         """Return the steps that one sentence asks for.
 
         The two flags tell whether the sentence was explained, and whether it is similar to one of history.
         """
-        model = self.model
         vector = self.encode([cause.text])[0]
-        if len(model.causes):
-            cosines = (model.cause_vectors @ vector).round(6)
-            nearest = int(cosines.argmax())
-            if cosines[nearest] >= SAME_MEANING:
-                weights = model.cause_weights[nearest]
-                likely = [
-                    (float(weights[n]), task)
-                    for n, task in enumerate(model.tasks)
-                    if weights[n] >= NEGLIGIBLE and task not in without
-                ]
-                return (
-                    [
-                        ProcedureStep(task, model.title_of[task], cause.text, probability)
-                        for probability, task in sorted(likely, reverse=True)
-                    ],
-                    True,
-                    True,
-                )
+        nearest, cosine = self._nearest_cause(vector)
+        if cosine >= SAME_MEANING:
+            return self._asked_by(nearest, 1.0, cause.text, without), True, True
         if cause.text in self.of_name:  # a new heading is no sentence: its name is its own
             return [], False, False
-        name, probability = self._best_name(cause.text, vector, without)
-        return (
-            ([self._step(name, cause.text, probability)], True, False)
-            if name and probability >= LIKELY
-            else ([], False, False)
-        )
+        steps: dict[str, ProcedureStep] = {}
+        for text in (cause.text, *clauses(cause.text)):
+            name, probability = self._best_name(text, self.encode([text])[0], without)
+            if name and probability >= (LIKELY if text == cause.text else CLAUSE_LIKELY):
+                step = self._step(name, cause.text, probability)
+                steps.setdefault(step.task_id, step)
+        return list(steps.values()), bool(steps), False
+
+    def _further_steps(self, cause: Sentence, without: Collection[str | None]) -> list[ProcedureStep]:
+        """Return the likely steps of a new sentence by the most similar sentence of history.
+
+        Their probability falls with the cosine, to 0 at `UNLIKE_MEANING`.
+        """
+        nearest, cosine = self._nearest_cause(self.encode([cause.text])[0])
+        share = (cosine - UNLIKE_MEANING) / (SAME_MEANING - UNLIKE_MEANING)
+        steps = self._asked_by(nearest, share, cause.text, without) if share > 0 else []
+        return [step for step in steps if step.probability >= LIKELY]
+
+    def _nearest_cause(self, vector: np.ndarray) -> tuple[int, float]:
+        """Return the most similar sentence of history, and the cosine with it; -1 where there is none."""
+        if not len(self.model.causes):
+            return 0, -1.0
+        cosines = (self.model.cause_vectors @ vector).round(6)
+        nearest = int(cosines.argmax())
+        return nearest, float(cosines[nearest])
+
+    def _asked_by(
+        self, cause: int, share: float, sentence: str, without: Collection[str | None]
+    ) -> list[ProcedureStep]:
+        """Return the steps that a sentence of history asked for, likeliest first, with this share of their probability.
+
+        Those of a negligible probability are left out.
+        """
+        model = self.model
+        weights = share * model.cause_weights[cause]
+        likely = [
+            (float(weights[n]), task)
+            for n, task in enumerate(model.tasks)
+            if weights[n] >= NEGLIGIBLE and task not in without
+        ]
+        return [ProcedureStep(task, model.title_of[task], sentence, p) for p, task in sorted(likely, reverse=True)]
 
     def _best_name(
         self, sentence: str, vector: np.ndarray, without: Collection[str | None]
@@ -266,16 +341,26 @@ class _Reader:
         return ordered
 
 
-def _counting_sentences(causes: Sequence[Sentence], likely: Sequence[Sequence[str]]) -> list[int]:
+def _counting_sentences(
+    causes: Sequence[Sentence], likely: Sequence[Sequence[str]], relevance: Callable[[Sequence[int]], float]
+) -> list[int]:
     """Return the indices of the sentences that count.
 
-    These are all sentences without an alternative, and of each group of alternatives the one with the fewest
-    further steps.
+    These are all sentences without an alternative, and of each group of alternatives the branch that asks for steps,
+    is most relevant to the request, and has the fewest further steps, in this order. `relevance` returns how relevant
+    the sentences of a branch are.
     """
     alone = {task for cause, tasks in zip(causes, likely, strict=True) if cause.either is None for task in tasks}
-    chosen: dict[int, tuple[bool, int, int]] = {}
+    branches: dict[int, dict[int, list[int]]] = {}
     for n, cause in enumerate(causes):
         if cause.either is not None:
-            rank = (not likely[n], len(set(likely[n]) - set(alone)), n)
-            chosen[cause.either] = min(chosen.get(cause.either, rank), rank)
-    return sorted([n for n, cause in enumerate(causes) if cause.either is None] + [rank[2] for rank in chosen.values()])
+            branches.setdefault(cause.either, {}).setdefault(cause.branch, []).append(n)
+    counting = [n for n, cause in enumerate(causes) if cause.either is None]
+    for group in branches.values():
+        steps = [{task for n in branch for task in likely[n]} for branch in group.values()]
+        ranks = [
+            (not asked, -relevance(branch), len(asked - alone), branch[0])
+            for branch, asked in zip(group.values(), steps, strict=True)
+        ]
+        counting += list(group.values())[ranks.index(min(ranks))]
+    return sorted(counting)

@@ -15,7 +15,13 @@ from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.embedding.text_parts import Part, parts, plain
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.lwm.procedure_index import ProcedureIndex
-from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep, parse_procedure, texts_to_embed
+from opus_pipelines.lwm.procedure_reading import (
+    ParsedProcedure,
+    ProcedureStep,
+    RequestText,
+    parse_procedure,
+    texts_to_embed,
+)
 from opus_pipelines.retrieval.routing import Router
 from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
 
@@ -50,8 +56,9 @@ def requested_steps(
         return None
     texts = texts_to_embed(procedure_parts)
     vectors = dict(zip(texts, encoder.encode(texts), strict=True))
+    asked_for = RequestText(" ".join(e.text for e in elements if e.role == "input" and e.text), request)
     procedure = parse_procedure(
-        request, procedure_parts, industry, model, lambda asked: np.stack([vectors[text] for text in asked])
+        asked_for, procedure_parts, industry, model, lambda asked: np.stack([vectors[text] for text in asked])
     )
     if procedure is None or (
         procedure.explained_share < EXPLAINED_SHARE if procedure.has_goal else procedure.similar_share < SIMILAR_SHARE

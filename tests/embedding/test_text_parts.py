@@ -38,7 +38,7 @@ def test_headings_items_and_groups() -> None:
             (
                 Sentence("The invoice is approved by the controller."),
                 Sentence("The supplier is known to the ledger.", 0),
-                Sentence("The supplier was checked by a person.", 0),
+                Sentence("The supplier was checked by a person.", 0, 1),
                 Sentence("The amount is below 500 dollars."),
             ),
         ),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from opus_pipelines.embedding.text_parts import Part, Sentence, parts, plain
-from opus_pipelines.lwm.name_coverage import NameCoverage, fit_probability, words
-from opus_pipelines.lwm.procedure_reading import parse_procedure, texts_to_embed
+from opus_pipelines.lwm.name_coverage import NameCoverage, fit_probability, named_share, words
+from opus_pipelines.lwm.procedure_reading import RequestText, clauses, parse_procedure, texts_to_embed
 from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel, TaskCatalogue, requests_of, units_of
 
 APPROVED, KNOWN, SMALL = (
@@ -38,6 +38,10 @@ def vector(text: str) -> np.ndarray:
     """A bag of words."""
     found = np.array([float(w in words(text)) for w in VOCABULARY])
     return found / max(np.linalg.norm(found), 1e-9)
+
+
+def asked(text: str) -> RequestText:
+    return RequestText(text, vector(text))
 
 
 class Vectors(dict):
@@ -113,7 +117,7 @@ def test_a_refused_case_counts_for_what_it_did_and_little_against_what_it_did_no
 
 def test_the_part_that_is_asked_for_gives_the_steps_in_historys_order() -> None:
     text = f"* pay_invoice:\n- {KNOWN}\n- {APPROVED}\n\n* close_invoice:\n- {APPROVED}\n"
-    found = parse_procedure(vector("please pay the invoice"), parts(text), None, lessons(), encode)
+    found = parse_procedure(asked("please pay the invoice"), parts(text), None, lessons(), encode)
     assert found.head == "pay_invoice"
     assert found.tasks == ("log_in", "approve_invoice", "look_up_supplier", "pay_invoice")
     assert [s.sentence for s in found.steps] == [APPROVED, APPROVED, KNOWN, None]
@@ -122,7 +126,7 @@ def test_the_part_that_is_asked_for_gives_the_steps_in_historys_order() -> None:
 
 def test_a_heading_that_nobody_did_is_a_new_step_at_the_end() -> None:
     text = f"* refund_invoice:\n- {KNOWN}\n\n* pay_invoice:\n- {KNOWN}\n"
-    found = parse_procedure(vector("refund"), parts(text), "x", lessons(), encode)
+    found = parse_procedure(asked("refund"), parts(text), "x", lessons(), encode)
     assert [(s.name, s.is_new) for s in found.steps] == [("look_up_supplier", False), ("refund_invoice", True)]
     assert found.steps[-1].task_id.startswith("t")
     assert found.steps[-1].instructions == (KNOWN,)
@@ -130,27 +134,67 @@ def test_a_heading_that_nobody_did_is_a_new_step_at_the_end() -> None:
 
 def test_a_new_sentence_asks_for_what_its_name_fits() -> None:
     text = "* pay_invoice:\n- Look up the exchange rate for the currency.\n\n* look_up_exchange_rate\n"
-    found = parse_procedure(vector("pay invoice"), parts(text), None, lessons(), encode)
+    found = parse_procedure(asked("pay invoice"), parts(text), None, lessons(), encode)
     assert [(s.name, s.is_new) for s in found.steps] == [("look_up_exchange_rate", True), ("pay_invoice", False)]
 
 
 def test_of_an_either_group_the_sentence_that_adds_least_is_followed() -> None:
     text = f"* pay_invoice:\n- {KNOWN}\n- Any of these:\n  - {APPROVED}\n  - {KNOWN}\n"
-    assert parse_procedure(vector("pay invoice"), parts(text), None, lessons(), encode).tasks == (
+    assert parse_procedure(asked("pay"), parts(text), None, lessons(), encode).tasks == (
         "look_up_supplier",
         "pay_invoice",
     )
 
 
+@pytest.mark.parametrize(
+    ("request_text", "step"),
+    [("pay a foreign invoice", "approve_invoice"), ("pay at once", "look_up_supplier")],
+)
+def test_the_branch_of_an_either_group_is_chosen_by_the_value_that_the_request_states(
+    request_text: str, step: str
+) -> None:
+    text = f"""* pay_invoice:
+- Either of these:
+  - All of these:
+  - The kind must be 'foreign'.
+  - {APPROVED}
+  - All of these:
+  - The kind must not be 'foreign'.
+  - {KNOWN}
+"""
+    found = parse_procedure(asked(request_text), parts(text), None, lessons(), encode)
+    assert step in found.tasks
+    assert len({"approve_invoice", "look_up_supplier"} & set(found.tasks)) == 1
+
+
+def test_one_sentence_asks_for_two_steps_where_both_clauses_name_one() -> None:
+    text = "* pay_invoice:\n- Look up the exchange rate for the currency and look up the supplier.\n\n"
+    found = parse_procedure(asked("pay"), parts(text + "* look_up_exchange_rate\n"), None, lessons(), encode)
+    assert {s.name for s in found.steps} == {"look_up_exchange_rate", "look_up_supplier", "pay_invoice"}
+
+
+def test_a_sentence_has_clauses_only_where_it_has_several() -> None:
+    assert clauses("Verify the identity and check the balance.") == ["Verify the identity", "check the balance."]
+    assert clauses("Verify name and address of the customer.") == []
+
+
+def test_a_heading_is_named_by_words_abbreviations_and_initials() -> None:
+    names = ["change dl address", "change vehicle address", "get reg status"]
+    shares = named_share("Please change the address of my driver's license", names).round(2).tolist()
+    assert shares[0] == 1.0
+    assert shares[1] < 1.0
+    assert named_share("What is the status of the registration?", names).argmax() == 2
+
+
 def test_a_step_with_a_part_of_its_own_brings_what_that_asks_for() -> None:
     text = f"* refund_invoice:\n- {APPROVED}\n\n* approve_invoice:\n- {KNOWN}\n"
-    found = parse_procedure(vector("refund"), parts(text), None, lessons(), encode)
+    found = parse_procedure(asked("refund"), parts(text), None, lessons(), encode)
     assert {s.name for s in found.steps} == {"log_in", "approve_invoice", "look_up_supplier", "refund_invoice"}
 
 
 def test_a_heading_among_headings_that_name_no_task_is_no_step() -> None:
     found = parse_procedure(
-        vector("invoice refund"), parts(f"Refund of invoices:\n{APPROVED}\n"), None, lessons(), encode
+        asked("invoice refund"), parts(f"Refund of invoices:\n{APPROVED}\n"), None, lessons(), encode
     )
     assert [s.name for s in found.steps] == ["log_in", "approve_invoice"]
     assert not found.has_goal
@@ -158,7 +202,7 @@ def test_a_heading_among_headings_that_name_no_task_is_no_step() -> None:
 
 @pytest.mark.parametrize("text", ["", "# A title\n\nNothing here says what to do about whales."])
 def test_a_text_that_asks_for_nothing_is_no_reading(text: str) -> None:
-    assert parse_procedure(vector("pay"), parts(text), None, lessons(), encode) is None
+    assert parse_procedure(asked("pay"), parts(text), None, lessons(), encode) is None
 
 
 def test_every_text_that_is_asked_for_is_announced() -> None:
@@ -169,7 +213,7 @@ def test_every_text_that_is_asked_for_is_announced() -> None:
         assert set(texts) <= told
         return encode(texts)
 
-    assert parse_procedure(vector("pay invoice"), found, None, lessons(), strict) is not None
+    assert parse_procedure(asked("pay invoice"), found, None, lessons(), strict) is not None
 
 
 def test_a_name_fits_by_the_rare_words_it_shares() -> None:
