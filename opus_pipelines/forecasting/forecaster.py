@@ -16,7 +16,6 @@ LEVELS = (0.05, 0.95)  # of the intervals
 MAX_EVENTS = 200_000  # of the history, the newest cases
 CALIBRATION_SHARE = 0.2  # of the cases, the newest: the levels of the interval are calibrated on them
 LOW_LEVELS, HIGH_LEVELS = (0.025, 0.1), (0.9, 0.975)  # to which the calibration may move each level
-MAX_STRETCH = 0.25  # share by which the calibration may then move both ends apart
 MIN_CALIBRATED = 200  # prefixes below which the levels stay as they are
 MAX_CALIBRATED = 2000
 MAX_SUFFIXES, MAX_CANDIDATES = 60, 30  # the most probable ones that are compared
@@ -40,16 +39,14 @@ class Interval:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The levels of the quantiles that bound the remaining time, and the share by which both are then moved apart."""
+    """The levels of the quantiles that bound the remaining time."""
 
     low: float = LEVELS[0]
     high: float = LEVELS[1]
-    stretch: float = 0.0
 
     def interval(self, values: np.ndarray, mass: np.ndarray) -> tuple[float, float]:
         """The ends of the interval of sorted `values` [n] with their `mass` [n]."""
-        low, high = quantile(values, mass, self.low), quantile(values, mass, self.high)
-        return low * (1.0 - self.stretch), high * (1.0 + self.stretch)
+        return quantile(values, mass, self.low), quantile(values, mass, self.high)
 
 
 @dataclass(frozen=True)
@@ -271,8 +268,7 @@ def _calibrated(traces: Sequence[Trace], calendar: bool, seed: int) -> Calibrati
     """The calibration that holds 90 % of the remaining times of the newest cases, learnt from the older ones.
 
     The levels are those of distributional conformal prediction: Chernozhukov, Wüthrich and Zhu (2021), algorithm 1,
-    with both tails apart. Where times have drifted a little beyond all that was similar, no level helps: the ends are
-    stretched.
+    with both tails apart.
     """
     begin = int((1.0 - CALIBRATION_SHARE) * len(traces))
     moment = traces[begin].times[0] if begin < len(traces) else 0.0
@@ -296,16 +292,7 @@ def _calibrated(traces: Sequence[Trace], calendar: bool, seed: int) -> Calibrati
         upto[n], below[n] = like.mass[values <= truth].sum(), like.mass[values < truth].sum()
     ended = ~tested.is_open[tested.case[rows]]
     low, high = _censored_quantile(upto, ended, LEVELS[0]), _censored_quantile(below, ended, LEVELS[1])
-    levels = Calibration(float(np.clip(low, *LOW_LEVELS)), float(np.clip(high, *HIGH_LEVELS)))
-    truths = tested.remaining[rows][ended]
-    held = [s for s, seen in zip(similar, ended.tolist(), strict=True) if seen]
-    if len(held) < MIN_CALIBRATED:
-        return levels
-    ends = np.array([levels.interval(table.remaining[like.rows], like.mass) for like in held])
-    beyond = np.maximum(ends[:, 0] - truths, 0.0) / np.maximum(ends[:, 0], 1.0)
-    beyond = np.maximum(beyond, np.maximum(truths - ends[:, 1], 0.0) / np.maximum(ends[:, 1], 1.0))
-    stretch = float(np.quantile(beyond, LEVELS[1] - LEVELS[0]))
-    return Calibration(levels.low, levels.high, min(stretch, MAX_STRETCH))
+    return Calibration(float(np.clip(low, *LOW_LEVELS)), float(np.clip(high, *HIGH_LEVELS)))
 
 
 def _censored_quantile(values: np.ndarray, seen: np.ndarray, level: float) -> float:
