@@ -140,6 +140,6 @@ def test_the_limits_are_those_of_the_settings_and_hold_for_what_a_contract_s_int
 def test_a_server_that_dies_is_an_error_that_names_the_job() -> None:
     with (
         Worker(os._exit) as server,
-        pytest.raises(OpusError, match="'the job' ended with exit code 1"),
+        pytest.raises(OpusError, match="the job ended with exit code 1"),
     ):
         server.do("the job")

@@ -14,15 +14,15 @@ class PointerBackend(HistoryBackend):
     """A `LargeWorkModel`: like the history backend, and a trained model says what similar cases lead to.
 
     Until `opus train` has written a model that beats the look-up of similar cases on held-out history of an industry,
-    this is the history backend, its version included.
+    this is the history backend, its name and version included.
     """
 
-    name = "pointer"
     champion: Champion | None = None
 
     def open(self, lake: Lake) -> None:
         """Load the model that serves in this lake, if there is one."""
         self.champion = opened(lake).champion
+        self.name = "pointer" if self.champion and self.champion.industries else HistoryBackend.name
 
     @property
     def version(self) -> str:

@@ -173,13 +173,14 @@ def test_a_model_of_other_features_is_not_used(model: PointerModel, tmp_path: Pa
 def test_the_backend_is_the_history_backend_until_a_model_serves(model: PointerModel, tmp_path: Path) -> None:
     lake, backend = Lake(tmp_path), PointerBackend()
     backend.open(lake)
-    assert (backend.version, backend.serves("retail")) == (HistoryBackend().version, False)
+    assert (backend.name, backend.version, backend.serves("retail")) == ("history", HistoryBackend().version, False)
     publish(lake, model, card(retail=False))
     backend.open(lake)
     assert (backend.version, backend.serves("retail")) == (HistoryBackend().version, False)
     name = publish(lake, model, card(retail=True))
     backend.open(lake)
     assert backend.serves("retail")
+    assert backend.name == "pointer"
     assert not backend.serves(None)
     assert name in backend.version
     lake.remove(folder_of(lake))
