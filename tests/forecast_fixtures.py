@@ -40,7 +40,7 @@ def claims_lake(root: Path) -> Lake:
     rows = [case(n, ["a", "b", "c"]) for n in range(40)] + [case(40, ["a", "b"], "yes")]
     folder = lake.folder(IMPLEMENTATIONS, source_key="claims", content="h1")
     write_table(IMPLEMENTATIONS, table_of(IMPLEMENTATIONS, rows), folder)
-    manifest = {"sources": [{"source": "claims", "folder": folder.relative_to(lake.root).as_posix()}]}
+    manifest = {"inputs": {"sources": [{"source": "claims", "folder": folder.relative_to(lake.root).as_posix()}]}}
     write_json(lake.root / "wkg" / "w1" / "manifest.json", manifest)
     write_json(lake.root / "wkg" / "current.json", {"snapshot": "w1"})
     return lake

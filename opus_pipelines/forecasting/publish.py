@@ -54,7 +54,7 @@ def sources_of(lake: Lake) -> dict[str, Path]:
     snapshot = lake.current_snapshot()
     if snapshot is None:
         raise InputError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
-    return {s["source"]: lake.root / s["folder"] for s in lake.manifest(snapshot)["sources"]}
+    return {s["source"]: lake.root / s["folder"] for s in lake.manifest(snapshot)["inputs"]["sources"]}
 
 
 def forecast_source(

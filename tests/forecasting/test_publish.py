@@ -8,7 +8,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_STEPS, IMPLEMENTATIONS
 from opus_pipelines.forecasting.forecaster import StepOutlook
 from opus_pipelines.forecasting.history_traces import OpenRule, history_records
-from opus_pipelines.forecasting.publish import ForecastOptions, advice, forecast_source, publish
+from opus_pipelines.forecasting.publish import ForecastOptions, advice, forecast_source, publish, sources_of
 from opus_pipelines.forecasting.traces import END
 from opus_pipelines.lake.layout import Lake, read_table
 from tests.forecast_fixtures import BEGIN, claims_lake
@@ -100,3 +100,11 @@ def test_advice(following: list[tuple[str, float, float | None, int]], advised: 
     steps = [StepOutlook(name, p, success, 60.0, similar) for name, p, success, similar in following]
 
     assert advice(steps) == advised
+
+
+@pytest.mark.spark
+@pytest.mark.model
+def test_the_sources_are_those_that_a_rebuild_names(sample_lake: Lake) -> None:
+    folders = sources_of(sample_lake)
+    assert folders
+    assert all(folder.is_dir() for folder in folders.values())
