@@ -11,7 +11,7 @@ from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.lwm.history_backend import first_occurrences
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, clauses_of, texts_of
-from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
+from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph, block, sparse
 from opus_pipelines.retrieval.consensus import Trace
 from opus_pipelines.retrieval.similar_cases import latest
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
@@ -58,13 +58,10 @@ class IndustryMemory:
             return Trace.of(tasks)
         place = {task: n for n, task in enumerate(self.memory.graph.tasks)}
         numbers = [place[task] for task in tasks]
-        links, before = self.memory.graph.transitions, self.memory.before
+        links, before = block(self.memory.graph.transitions, numbers), block(self.memory.before, numbers)
         predecessors: list[list[int] | None] = []
-        for n, task in enumerate(numbers):
-            rates = [
-                links[earlier, task] / max(1.0, before[earlier, task] + before[task, earlier])
-                for earlier in numbers[:n]
-            ]
+        for n in range(len(numbers)):
+            rates = [links[m, n] / max(1.0, before[m, n] + before[n, m]) for m in range(n)]
             linked = [m for m, rate in enumerate(rates) if rate >= LINKED]
             predecessors.append(linked or ([int(np.argmax(rates))] if any(rates) else None))
         return Trace.of(tasks, predecessors)
@@ -114,11 +111,10 @@ def industry_graph(index: SnapshotIndex, industry: str, done: set[str]) -> Indus
     graph, vectors = index.graph, index.task_vectors
     tasks = sorted(t for t, task in graph.tasks.items() if t in vectors and (industry in task.industries or t in done))
     place = {task: n for n, task in enumerate(tasks)}
-    gamma, transitions = np.zeros((len(tasks), len(tasks))), np.zeros((len(tasks), len(tasks)))
-    for (src, dst), edge in graph.edges.items():
-        if src in place and dst in place:
-            gamma[place[src], place[dst]] = edge.gamma
-            transitions[place[src], place[dst]] = edge.transitions
+    edges = [edge for edge in graph.edges.values() if edge.src in place and edge.dst in place]
+    places = [place[edge.src] for edge in edges], [place[edge.dst] for edge in edges]
+    gamma = sparse(places, [edge.gamma for edge in edges], len(tasks))
+    transitions = sparse(places, [edge.transitions for edge in edges], len(tasks))
     titles = tuple(graph.tasks[task].title for task in tasks)
     return IndustryGraph(tuple(tasks), titles, np.stack([vectors[task] for task in tasks]), gamma, transitions)
 

@@ -4,13 +4,17 @@ All figures of a case that is itself in the memory can be computed as if it were
 sees what generation will see: a request that history has not seen yet.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import coo_array, csr_array, issparse
 
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, plain
 
@@ -34,22 +38,29 @@ class IndustryGraph:
         vectors: unit vectors [tasks, d] of their texts.
         gamma: γ of LWM (2) [tasks, tasks], 0 where there is no edge.
         transitions: how often the edge was carried out [tasks, tasks].
+
+    Both matrices are sparse: of 10,000 tasks a dense one takes 800 MB.
     """
 
     tasks: tuple[str, ...]
     titles: tuple[str, ...]
     vectors: np.ndarray
-    gamma: np.ndarray
-    transitions: np.ndarray
+    gamma: csr_array
+    transitions: csr_array
 
     def without(self, traces: Iterable[Sequence[int]]) -> "IndustryGraph":
         """Return the graph without the transitions of these traces; γ falls as LWM (2) says."""
-        left = self.transitions.copy()
-        for trace in traces:
-            for a, b in pairwise(trace):
-                left[a, b] = max(0.0, left[a, b] - 1)
-        share = np.divide(left, self.transitions, out=np.zeros_like(left), where=self.transitions > 0)
-        return replace(self, gamma=1.0 - (1.0 - self.gamma) ** share, transitions=left)
+        gone = Counter(pair for trace in traces for pair in pairwise(trace))
+        edges = self.transitions.tocoo()
+        taken = np.array([gone[pair] for pair in zip(edges.row.tolist(), edges.col.tolist(), strict=True)], np.float64)
+        left = np.maximum(0.0, edges.data - taken)
+        gamma = 1.0 - (1.0 - at(self.gamma, edges.row, edges.col)) ** (left / edges.data)
+        places, kept = (edges.row, edges.col), left > 0
+        return replace(
+            self,
+            gamma=sparse(places, np.where(kept, gamma, 0.0), len(self.tasks)),
+            transitions=sparse(places, left, len(self.tasks)),
+        )
 
 
 @dataclass(frozen=True)
@@ -99,6 +110,24 @@ FEATURES = (
 )
 
 
+def sparse(places: tuple[Sequence[int], Sequence[int]], values: ArrayLike, size: int) -> csr_array:
+    """Return the square matrix [size, size] with these values at (rows, columns), added up; zeros are not stored."""
+    matrix = coo_array((np.asarray(values, np.float64), places), shape=(size, size)).tocsr()
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def at(matrix: csr_array, rows: Sequence[int], columns: Sequence[int]) -> np.ndarray:
+    """Return the values [n] of a sparse matrix at n places."""
+    found = matrix[np.asarray(rows, np.int64), np.asarray(columns, np.int64)]
+    return np.asarray(found.toarray() if issparse(found) else found, np.float64).ravel()
+
+
+def block(matrix: csr_array, tasks: ArrayLike) -> np.ndarray:
+    """Return the dense block [k, k] of a sparse matrix among k tasks."""
+    return np.asarray(matrix[tasks][:, tasks].toarray())
+
+
 class CaseMemory:
     """The cases of one industry: their requests, and their tasks in order."""
 
@@ -116,11 +145,14 @@ class CaseMemory:
         self.graph, self.vectors, self.traces = graph, np.asarray(vectors, np.float32), [list(t) for t in traces]
         self._texts = list(texts)
         size = len(graph.tasks)
-        self.before = np.zeros((size, size))
+        earlier = [pair for trace in self.traces for pair in combinations(trace, 2)]
+        self.before = sparse(
+            (list(map(itemgetter(0), earlier)), list(map(itemgetter(1), earlier))), np.ones(len(earlier)), size
+        )
+        self.together = (self.before + self.before.T).tocsr()
         self.place_sum, self.begins, self.ends = np.zeros(size), np.zeros(size), np.zeros(size)
         for trace in self.traces:
             for n, task in enumerate(trace):
-                self.before[task, trace[n + 1 :]] += 1
                 self.place_sum[task] += _relative(n, len(trace))
             self.begins[trace[0]] += 1
             self.ends[trace[-1]] += 1
@@ -171,7 +203,7 @@ class CaseMemory:
         chosen = np.argsort(-score, kind="stable")[:most]
         features, similarity = np.stack(columns, 1)[chosen], clauses[:, chosen]
         place_of = {task: n for n, task in enumerate(chosen.tolist())}
-        before, direct = self.before[np.ix_(chosen, chosen)], self.graph.transitions[np.ix_(chosen, chosen)]
+        before, direct = block(self.before, chosen), block(self.graph.transitions, chosen)
         begins, ends = self.begins[chosen], self.ends[chosen]
         places, counts = self.place_sum[chosen], self.counts[chosen]
         inside = [(n, place_of[task]) for n, task in enumerate(own) if task in place_of]
@@ -222,11 +254,12 @@ class CaseMemory:
 
     def _by_gamma(self, likelihood: np.ndarray, own: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """Return Σ_u p_u γ_ut and Σ_u γ_tu p_u [tasks]; the transitions of the case `own` are taken out of γ."""
-        gamma, to, back = self.graph.gamma, likelihood @ self.graph.gamma, self.graph.gamma @ likelihood
-        for a, b in pairwise(own):
-            known = self.graph.transitions[a, b]
-            if known > 0:
-                less = gamma[a, b] - (1.0 - (1.0 - gamma[a, b]) ** (max(0.0, known - 1) / known))
+        to, back = self.graph.gamma.T @ likelihood, self.graph.gamma @ likelihood
+        places = own[:-1], own[1:]
+        known, gammas = at(self.graph.transitions, *places), at(self.graph.gamma, *places)
+        for a, b, transitions, gamma in zip(*places, known.tolist(), gammas.tolist(), strict=True):
+            if transitions > 0:
+                less = gamma - (1.0 - (1.0 - gamma) ** (max(0.0, transitions - 1) / transitions))
                 to[b] -= likelihood[a] * less
                 back[a] -= likelihood[b] * less
         return to, back
@@ -234,11 +267,11 @@ class CaseMemory:
     def _together(self, likelihood: np.ndarray, own: Sequence[int]) -> np.ndarray:
         """Return Σ_u p_u n(u and t) / n(u) [tasks], where n counts cases; the case `own` is taken out."""
         per_case = likelihood / (self.counts + 2.0)
-        found = per_case @ (self.before + self.before.T)
+        found = np.asarray(self.together @ per_case)
         mass = float(per_case[own].sum()) if own else 0.0
         for task in own:
             found[task] -= mass - per_case[task]
-        return np.asarray(found)
+        return found
 
     @cached_property
     def _words(self) -> tuple[Any, Any, Any]:

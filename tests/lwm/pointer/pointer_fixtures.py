@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, clauses_of, plain
 from opus_pipelines.lwm.pointer.memory import CaseMemory, IndustryGraph
@@ -44,6 +45,6 @@ def memory(cases: Sequence[Sequence[str]]) -> CaseMemory:
         for a, b in pairwise(trace):
             transitions[a, b] += 1
     vectors = np.stack([vector(tool) for tool in TOOLS])
-    graph = IndustryGraph(TOOLS, TOOLS, vectors, 1 - np.exp(-transitions), transitions)
+    graph = IndustryGraph(TOOLS, TOOLS, vectors, csr_array(1 - np.exp(-transitions)), csr_array(transitions))
     texts = [asks_for(case) for case in cases]
     return CaseMemory(graph, texts, np.stack([vector(text) for text in texts]), traces)

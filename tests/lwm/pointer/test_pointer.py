@@ -1,21 +1,23 @@
 """The pointer model: clauses, features without the own case, training, beam search, and models in the lake."""
 
 import json
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.clauses import clauses_of, plain
-from opus_pipelines.lwm.pointer.memory import FEATURES
+from opus_pipelines.lwm.pointer.memory import FEATURES, CaseMemory, IndustryGraph
 from opus_pipelines.lwm.pointer.model import PointerModel, examples, train
 from opus_pipelines.lwm.pointer.network import Network, TrainingError
 from opus_pipelines.lwm.pointer.network import train as train_network
 from opus_pipelines.lwm.pointer.store import WEIGHTS, folder_of, opened, publish
-from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request
+from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request, vector
 
 CASES = plans(120)
 
@@ -58,8 +60,8 @@ def test_a_hidden_case_supports_nothing() -> None:
 def test_the_edges_without_a_case_are_those_of_the_other_cases() -> None:
     whole, rest = memory(CASES), memory(CASES[1:])
     left = whole.graph.without([whole.traces[0]])
-    assert np.allclose(left.gamma, rest.graph.gamma)
-    assert np.array_equal(left.transitions, rest.graph.transitions)
+    assert np.allclose(left.gamma.toarray(), rest.graph.gamma.toarray())
+    assert np.array_equal(left.transitions.toarray(), rest.graph.transitions.toarray())
 
 
 def test_every_prefix_of_a_case_is_an_example_with_its_next_step_or_the_end() -> None:
@@ -186,3 +188,56 @@ def test_the_backend_is_the_history_backend_until_a_model_serves(model: PointerM
     lake.remove(folder_of(lake))
     backend.open(lake)
     assert backend.version == HistoryBackend().version
+
+
+def catalogue(size: int) -> IndustryGraph:
+    """A catalogue of `size` tools of which the first eight are those of the small world."""
+    names = [*TOOLS, *(f"tool {n}" for n in range(size - len(TOOLS)))]
+    edges = csr_array((size, size))
+    return IndustryGraph(tuple(names), tuple(names), np.stack([vector(name) for name in names]), edges, edges)
+
+
+@pytest.mark.long
+def test_memory_stays_bounded_with_a_catalogue_of_ten_thousand_tools(model: PointerModel) -> None:
+    tracemalloc.start()
+    texts = [asks_for(case) for case in CASES]
+    graph, traces = catalogue(10_000), [[TOOLS.index(tool) for tool in case] for case in CASES]
+    large = CaseMemory(graph, texts, np.stack([vector(text) for text in texts]), traces)
+    best = model.sequences(request(asks_for(["send_invoice"])), large)[0]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert [TOOLS[n] for n in best.tasks] == ["send_invoice"]
+    assert peak < 200e6, "one dense matrix of all pairs of tools has 800 MB"
+
+
+def test_a_catalogue_that_changed_since_training_is_served(model: PointerModel) -> None:
+    names = tuple(name for name in (*TOOLS, "tool 0", "tool 1") if name != "open_account")
+    size = len(names)
+    edges = csr_array((size, size))
+    graph = IndustryGraph(names, names, np.stack([vector(name) for name in names]), edges, edges)
+    cases = [case for case in CASES if "open_account" not in case]
+    texts = [asks_for(case) for case in cases]
+    changed = CaseMemory(
+        graph, texts, np.stack([vector(t) for t in texts]), [[names.index(t) for t in case] for case in cases]
+    )
+    best = model.sequences(request(asks_for(["send_invoice", "check_account"])), changed)[0]
+    assert [names[n] for n in best.tasks] == ["send_invoice", "check_account"]
+
+
+def test_two_tools_with_one_name_stay_two(model: PointerModel) -> None:
+    names, titles = ("a", "b"), ("send_invoice", "send_invoice")
+    edges = csr_array((2, 2))
+    graph = IndustryGraph(names, titles, np.stack([vector(title) for title in titles]), edges, edges)
+    texts = ["please send the invoice"] * 3
+    twins = CaseMemory(graph, texts, np.stack([vector(text) for text in texts]), [[1], [1], [0]])
+    written = model.sequences(request(texts[0]), twins)
+    singles = {sequence.tasks: sequence.probability for sequence in written if len(sequence.tasks) == 1}
+    assert singles[(1,)] > singles[(0,)], "history used the second more often"
+
+
+def test_a_history_of_one_task_is_learnt() -> None:
+    cases = [("send_invoice",)] * 60
+    one = memory(cases)
+    trained = train([(one, [request(asks_for(case)) for case in cases])])
+    best = trained.sequences(request("please send the invoice"), one)[0]
+    assert [TOOLS[n] for n in best.tasks] == ["send_invoice"]
