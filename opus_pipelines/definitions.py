@@ -10,9 +10,9 @@ from typing import Any
 
 import dagster as dg
 
-from assets import generation, history, wkg
+from assets import generation, history, training, wkg
 from assets.specs import key
-from jobs import generate, rebuild, watch_history, watch_intakes
+from jobs import generate, rebuild, train, watch_history, watch_intakes
 from opus_pipelines.core.settings import Settings, load
 from opus_pipelines.lake.layout import Lake
 from resources.encoder import EncoderResource
@@ -28,10 +28,10 @@ def build_defs(settings: Settings, resources: Mapping[str, Any] | None = None) -
         lambda spec: dg.apply_freshness_policy(spec, fresh) if spec.key == watched else spec
     )
     return dg.Definitions(
-        assets=[history.history, wkg.mine, wkg.embed, snapshot, generation.generate],
+        assets=[history.history, wkg.mine, wkg.embed, snapshot, generation.generate, training.train_pointer],
         asset_checks=[wkg.check_mined, wkg.check_embedded],
-        jobs=[rebuild.JOB, generate.JOB],
-        schedules=[rebuild.nightly(settings.schedule)],
+        jobs=[rebuild.JOB, generate.JOB, train.JOB],
+        schedules=[rebuild.nightly(settings.schedule), train.weekly(settings.schedule)],
         sensors=[
             watch_history.history_changed(settings),
             watch_intakes.intakes_changed(settings),

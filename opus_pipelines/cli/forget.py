@@ -70,6 +70,7 @@ def _carry_out(lake: Lake, settings: Settings, work: "ErasureWork") -> None:
     """Erases and reports. The check of drift is off in the rebuild without the client, because this drift is meant."""
     from opus_pipelines.cli import forget_record, runs
     from opus_pipelines.lifecycle import erasure
+    from opus_pipelines.training.tracking import Tracking
 
     client = work.traces.client
     quiet = settings.model_copy(update={"checks": settings.checks.model_copy(update={"drift": "off"})})
@@ -77,7 +78,10 @@ def _carry_out(lake: Lake, settings: Settings, work: "ErasureWork") -> None:
         lake,
         work,
         lambda: runs.rebuild(quiet, False, False, publish=True),
-        lambda words: forget_record.clean_record(lake, client, words),
+        lambda words: [
+            *forget_record.clean_record(lake, client, words),
+            ("trainings at MLflow's server", Tracking(lake, settings.mlflow).forget()),
+        ],
     )
     if report.rebuild_problem:
         note(f"the rebuild said: {report.rebuild_problem}")

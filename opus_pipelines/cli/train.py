@@ -15,8 +15,12 @@ def train(options: Options, industry: tuple[str, ...]) -> None:
 
     The model learns which task comes next for a request, from cases with a text. A quarter of the cases is held out
     first: the model serves an industry only where its F1 on them is better than that of the most similar cases, beyond
-    the 95 % interval of the paired difference. Elsewhere the history backend serves. Contracts of these industries are
-    then out of date: `opus generate` makes them again.
+    the 95 % interval of the paired difference. Elsewhere the history backend serves. It replaces the champion only
+    where it is better than what serves now, beyond the interval; otherwise it is kept as a challenger. Contracts of the
+    industries of a new champion are out of date: `opus generate` makes them again.
+
+    Parameters, hashes of the cases, the loss of every epoch, figures and the model are recorded in MLflow: in the lake,
+    or at [mlflow] tracking_uri of opus.toml.
 
     \b
     Example:
@@ -27,7 +31,10 @@ def train(options: Options, industry: tuple[str, ...]) -> None:
     from opus_pipelines.embedding.cache import CachedEncoder
     from opus_pipelines.embedding.encoder import encoder_of
     from opus_pipelines.lake.layout import Lake
+    from opus_pipelines.lwm.pointer.store import store_of
     from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+    from opus_pipelines.training.tracking import Tracking
+    from opus_pipelines.training.train import TrainingOptions
     from opus_pipelines.training.train import train as run
     from opus_pipelines.wkg.snapshot import Snapshot
 
@@ -36,32 +43,55 @@ def train(options: Options, industry: tuple[str, ...]) -> None:
     if lake.current_snapshot() is None:
         raise InputError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
     encoder = CachedEncoder(encoder_of(settings.encoder), lake.kept / "embeddings")
-    trained = run(lake, SnapshotIndex(Snapshot.open(lake)), encoder, industry, lambda line: click.echo(line, err=True))
+    tracking = Tracking(lake, settings.mlflow)
+    how = TrainingOptions(industry, lambda line: click.echo(line, err=True), tracking)
+    trained = run(lake, SnapshotIndex(Snapshot.open(lake)), encoder, how)
     _table(trained.model_id, {name: {**vars(one), "serves": one.serves} for name, one in trained.figures.items()})
     click.echo(f"model {trained.model_id}, loss {trained.loss[0]:.3f} to {trained.loss[-1]:.3f} nats", err=True)
+    verdict = trained.promotion
+    role = "is the champion" if store_of(lake).champions()[0] == trained.model_id else "is a challenger"
+    figures = (
+        "" if verdict.difference is None else f": {verdict.difference:+.3f} [{verdict.low:+.3f}, {verdict.high:+.3f}]"
+    )
+    click.echo(f"it {role}: {verdict.reason}{figures}; recorded in {tracking.uri}", err=True)
 
 
 @click.command()
+@click.option("--champion", metavar="MODEL", help="Let this model serve, whatever the figures say.")
 @click.pass_obj
-def models(options: Options) -> None:
-    """List the trained models of the lake, and how they did on held-out cases. The newest usable one serves.
+def models(options: Options, champion: str | None) -> None:
+    """List the trained models of the lake, and how they did on held-out cases. The champion serves.
+
+    A model that cannot be used is named with its reason; the champion before it serves instead.
 
     \b
     Example:
       opus models
+      opus models --champion m0123456789abcdef
     """
     from opus_pipelines.lake.layout import Lake
-    from opus_pipelines.lwm.pointer.store import opened
+    from opus_pipelines.lwm.pointer.store import KIND, opened, store_of
 
-    found = opened(Lake(options.settings().paths.lake))
+    settings = options.settings()
+    lake = Lake(settings.paths.lake)
+    if champion is not None:
+        from opus_pipelines.training.tracking import Tracking
+
+        with lake.lock():
+            store_of(lake).promote(champion)
+            recorded = Tracking(lake, settings.mlflow).set_champion(KIND, champion)
+        click.echo(f"{champion} is the champion{'' if recorded else '; MLflow has no such model'}", err=True)
+    found = opened(lake)
     if not found.stored:
         click.echo("no model yet; `opus train` makes one, and the history backend serves until then", err=True)
+    champions = store_of(lake).champions()
     for stored in found.stored:
         if stored.problem is not None:
             click.echo(f"model {stored.model_id} cannot be used: {stored.problem}", err=True)
             continue
         serves = found.champion is not None and found.champion.model_id == stored.model_id
-        _table(stored.model_id + (", serves" if serves else ""), stored.card["industries"])
+        role = "champion" if serves else "earlier champion" if stored.model_id in champions else "challenger"
+        _table(f"{stored.model_id}, {role}", stored.card["industries"])
 
 
 def _table(title: str, industries: "dict[str, dict[str, float]]") -> None:

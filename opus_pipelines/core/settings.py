@@ -25,6 +25,7 @@ from opus_pipelines.core.settings_sections import (
     Generation,
     Graph,
     History,
+    MLflow,
     Paths,
     Priors,
     Rates,
@@ -49,6 +50,7 @@ __all__ = [
     "Generation",
     "Graph",
     "History",
+    "MLflow",
     "Paths",
     "Priors",
     "Rates",
@@ -87,6 +89,7 @@ class Settings(Section):
     retention: Retention = Retention()
     disk: Disk = Disk()
     schedule: Schedule = Schedule()
+    mlflow: MLflow = MLflow()
 
 
 T = TypeVar("T", bound=BaseModel)

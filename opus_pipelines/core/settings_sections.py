@@ -326,12 +326,30 @@ class Disk(Section):
     )
 
 
-class Schedule(Section):
-    """When a rebuild starts by itself, and how old a snapshot may grow."""
+class MLflow(Section):
+    """Where trainings are recorded (MLflow)."""
 
-    nightly: str = Field("0 2 * * *", description="cron")
-    timezone: str = Field("UTC", description="of the cron")
-    enabled: bool = Field(True, description="the nightly schedule runs wherever the daemon does (`opus ui`)")
+    tracking_uri: str = Field(
+        "", description="server or database of MLflow, e.g. https://mlflow.example; empty: mlflow/mlflow.db in the lake"
+    )
+    artifact_location: str = Field(
+        "", description="where a new experiment keeps the models' files; empty: the lake, or what the server decides"
+    )
+    experiment: str = Field("opus", min_length=1, description="name of the experiment")
+    model_prefix: str = Field(
+        "opus",
+        pattern=r"[A-Za-z0-9._-]+",
+        description="the registered models are PREFIX-pointer and so on; give each lake its own on a shared server",
+    )
+
+
+class Schedule(Section):
+    """When a rebuild and a training start by themselves, and how old a snapshot may grow."""
+
+    nightly: str = Field("0 2 * * *", description="cron of the rebuild")
+    weekly: str = Field("0 4 * * 0", description="cron of the training")
+    timezone: str = Field("UTC", description="of the crons")
+    enabled: bool = Field(True, description="both schedules run wherever the daemon does (`opus ui`)")
     watch_history: bool = Field(False, description="rebuild also when the history folder changed and has come to rest")
     watch_intakes: bool = Field(
         False, description="generate the contracts whose folders are new or changed and have come to rest"

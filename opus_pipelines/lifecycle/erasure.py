@@ -276,7 +276,7 @@ def remove_history(lake: Lake, traces: ClientTraces) -> Removed:
         ("rows of history/sources", _forget_files(lake, traces)),
         ("identities of tasks", _forget_tasks(lake, traces, traces.tasks - _known_tasks(lake, manifests))),
         ("cached vectors", _forget_vectors(lake, manifests)),
-        ("models that were trained on its cases", withdraw_models(lake) if traces.snapshots else 0),
+        ("models that were trained on its cases", withdraw_models(lake, traces.snapshots, manifests)),
     ]
 
 

@@ -6,7 +6,7 @@ pointer to it.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -178,9 +178,17 @@ def _superseded(made: Mapping[str, datetime], pointed: datetime) -> dict[str, da
     return {name: min((at for at in made.values() if at > made[name]), default=pointed) for name in made}
 
 
-def withdraw_models(lake: Lake) -> int:
-    """Removes all trained models, because their weights follow from cases that are erased; returns how many."""
+def withdraw_models(lake: Lake, erased: Collection[str], manifests: Manifests) -> int:
+    """Removes all trained models and MLflow's record in the lake where they may follow from erased cases.
+
+    That is where snapshots were `erased`, and where a model is of a snapshot that is not among `manifests`: nobody can
+    say whether it learnt from the client. Returns how many models were removed.
+    """
     folder = lake.root / "models"
+    cards = [read_json(path) or {} for path in sorted(folder.glob("*/*/card.json"))]
+    if not erased and all(card.get("snapshot") in manifests for card in cards):
+        return 0
     count = sum(path.is_dir() for path in folder.glob("*/*"))
     lake.remove(folder)
+    lake.remove(lake.root / "mlflow")
     return count

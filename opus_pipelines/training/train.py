@@ -1,11 +1,16 @@
 """Trains the pointer model, and lets it serve the industries on which it beats the look-up of similar cases.
 
-cases of the snapshot → a quarter held out by hash → model of the rest → F1 of the held-out cases by the model and by
-similar cases → industries that the model serves → model of all cases → lake
+cases of the snapshot → a quarter held out by hash → model of the rest → F1 of the held-out cases by the model, by
+similar cases and by the champion → industries that the model serves, and whether it replaces the champion → model of
+all cases → lake and MLflow
+
+Nothing is written before the end: a training that is stopped leaves the lake as it was, and the next one starts anew
+with the same seed. It takes minutes, so that there is no state to resume from.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,16 +19,20 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import digest
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.pointer import network
 from opus_pipelines.lwm.pointer.backend import named_sequences
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
-from opus_pipelines.lwm.pointer.model import PointerModel
+from opus_pipelines.lwm.pointer.model import MOST_LISTS, SEED, VERSION, PointerModel
 from opus_pipelines.lwm.pointer.model import train as train_model
-from opus_pipelines.lwm.pointer.store import publish
+from opus_pipelines.lwm.pointer.store import KIND, Champion, keep, model_id_of, opened, store_of
 from opus_pipelines.metrics.intervals import interval
 from opus_pipelines.retrieval.case_memory import LEAST_CASES, IndustryMemory, encoded_requests, memory_of
 from opus_pipelines.retrieval.consensus import Consensus, consensus, f1
 from opus_pipelines.retrieval.similar_cases import weights_by_text
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.training.logged_models import logged_pointer
+from opus_pipelines.training.promotion import Figures, Judged, Promotion, promotion
+from opus_pipelines.training.tracking import DataHash, Tracking
 
 HELD_OUT = 4  # one case of so many is held out, by the hash of its id
 MOST_ASKED = 300  # held-out cases of an industry that are asked
@@ -31,50 +40,66 @@ Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Figures:
-    """How the model and the look-up of similar cases do on held-out cases of one industry.
+class TrainingOptions:
+    """How a training runs.
 
     Attributes:
-        cases: cases that the held-out model learnt from.
-        asked: held-out cases that both were asked.
-        model, similar_cases: mean F1 of the tasks.
-        low, high: 95 % interval of the mean difference of the F1 of tasks, model minus similar cases.
+        industries: those to learn from, all where none is named.
+        report: receives a line for each part of the work.
+        tracking: where the training is recorded; None: nowhere.
+        holds_lock: whether the caller holds the lake's lock already; otherwise it is taken to publish.
     """
 
-    cases: int
-    asked: int
-    model: float
-    similar_cases: float
-    low: float
-    high: float
-
-    @property
-    def serves(self) -> bool:
-        """Whether the model is better beyond the interval."""
-        return self.low > 0
+    industries: Sequence[str] = ()
+    report: Report = lambda _: None
+    tracking: Tracking | None = None
+    holds_lock: bool = False
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model in the lake: its id, the figures of each industry, and the mean loss in nats of every epoch."""
+    """A trained model in the lake.
+
+    Attributes:
+        model_id: its id.
+        figures: how it did on held-out cases of each industry.
+        loss: the mean loss in nats of every epoch.
+        promotion: whether it is the champion now, and why.
+    """
 
     model_id: str
     figures: dict[str, Figures]
     loss: list[float]
+    promotion: Promotion
+
+
+def can_learn(index: SnapshotIndex) -> bool:
+    """Returns whether an industry of the snapshot has enough cases to learn from."""
+    return any(memory_of(index, name) is not None for name in index.industries)
 
 
 def train(
-    lake: Lake,
-    index: SnapshotIndex,
-    encoder: TextEncoder,
-    industries: Sequence[str] = (),
-    report: Report = lambda _: None,
+    lake: Lake, index: SnapshotIndex, encoder: TextEncoder, options: TrainingOptions = TrainingOptions()
 ) -> Trained:
     """Trains a model on the cases of the snapshot, judges it on held-out cases, and publishes it.
 
-    `industries`: those to learn from, all where none is named. `report` receives a line for each part of the work.
-    Raises InputError where no industry has enough cases with a text, or a named one is unknown.
+    It becomes the champion where there is none, or where it is better than the champion beyond the interval. Raises
+    InputError where no industry has enough cases with a text, or a named one is unknown; TrainingError where the loss
+    is not finite: then nothing is written, and what served serves on.
     """
+    training = _Training(lake, index, encoder, options, _memories(index, options.industries))
+    if options.tracking is None:
+        return training.trained()[0]
+    with options.tracking.run(KIND, training.parameters(), training.data()) as run:
+        trained, model = training.trained()
+        run.log_curve("loss", trained.loss)
+        run.log_figures(_flat(trained))
+        is_champion = store_of(lake).champions()[:1] == [trained.model_id]
+        options.tracking.register(run, KIND, logged_pointer(model), is_champion)
+    return trained
+
+
+def _memories(index: SnapshotIndex, industries: Sequence[str]) -> dict[str, IndustryMemory]:
     if strange := sorted(set(industries) - set(index.industries)):
         raise InputError(f"no industry {strange[0]!r} in the snapshot; there are: {', '.join(index.industries)}")
     memories = {name: m for name in industries or index.industries if (m := memory_of(index, name)) is not None}
@@ -82,44 +107,125 @@ def train(
         raise InputError(
             f"no industry has {LEAST_CASES} cases with a text that did not fail; the history backend serves all"
         )
-    requests = {}
-    for name, memory in memories.items():
-        report(f"{name}: {len(memory.ids):,} cases, {len(memory.memory.graph.tasks):,} tasks; requests are encoded")
-        requests[name] = encoded_requests(memory.texts, memory.memory.vectors, encoder)
+    return memories
+
+
+@dataclass(frozen=True)
+class _Training:
+    """One training: what it reads and where it writes."""
+
+    lake: Lake
+    index: SnapshotIndex
+    encoder: TextEncoder
+    options: TrainingOptions
+    memories: Mapping[str, IndustryMemory]
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what the training depends on besides its cases."""
+        return {
+            "snapshot": self.index.snapshot.id,
+            "features": VERSION,
+            "seed": SEED,
+            "hidden units": network.HIDDEN,
+            "learning rate": network.LEARNING_RATE,
+            "weight decay": network.WEIGHT_DECAY,
+            "dropout": network.DROPOUT,
+            "batch": network.BATCH,
+            "prefixes at most": MOST_LISTS,
+            "held out": f"1 of {HELD_OUT} by hash of the request",
+        }
+
+    def data(self) -> list[DataHash]:
+        """Return the cases of each industry as a hash of their ids."""
+        return [DataHash(name, len(m.ids), digest(*m.ids)) for name, m in sorted(self.memories.items())]
+
+    def trained(self) -> tuple[Trained, PointerModel]:
+        """Train, judge and publish."""
+        report, memories = self.options.report, self.memories
+        requests = {}
+        for name, memory in memories.items():
+            report(f"{name}: {len(memory.ids):,} cases, {len(memory.memory.graph.tasks):,} tasks; requests are encoded")
+            requests[name] = encoded_requests(memory.texts, memory.memory.vectors, self.encoder)
+        champion = opened(self.lake).champion
+        judged = _judged(memories, requests, champion, report)
+        served = champion.industries if champion else frozenset[str]()
+        verdict = promotion(judged, champion.model_id if champion else None, served)
+        report("the model of all cases is trained")
+        loss: list[float] = []
+        model = train_model(
+            [(memory.memory, requests[name]) for name, memory in memories.items()],
+            lambda _, mean: loss.append(round(mean, 6)),
+        )
+        figures = {name: one.figures for name, one in judged.items()}
+        with nullcontext() if self.options.holds_lock else self.lake.lock():
+            model_id, verdict = self._publish(model, figures, loss, verdict)
+        return Trained(model_id, figures, loss, verdict), model
+
+    def _publish(
+        self, model: PointerModel, figures: dict[str, Figures], loss: list[float], verdict: Promotion
+    ) -> tuple[str, Promotion]:
+        if not self.lake.snapshot_folder(self.index.snapshot.id).is_dir():
+            raise InputError(
+                f"snapshot {self.index.snapshot.id} was removed during the training, perhaps because a client was "
+                "forgotten; nothing is written: run `opus train` again"
+            )
+        store, now = store_of(self.lake), opened(self.lake).champion
+        model_id = model_id_of(model)
+        if now is not None and now.model_id == model_id:
+            verdict = replace(verdict, promoted=False, reason="it is the champion already")
+        elif (now.model_id if now else None) != verdict.against:
+            verdict = replace(verdict, promoted=False, reason="another model became the champion meanwhile")
+        card = {
+            "kind": KIND,
+            "snapshot": self.index.snapshot.id,
+            "cases_hash": digest(*([name, *memory.ids] for name, memory in sorted(self.memories.items()))),
+            "loss": loss,
+            "industries": {name: {**vars(one), "serves": one.serves} for name, one in figures.items()},
+            "promotion": vars(verdict),
+        }
+        keep(self.lake, model, card)
+        if verdict.promoted:
+            store.promote(model_id)
+        return model_id, verdict
+
+
+def _flat(trained: Trained) -> dict[str, float]:
+    figures = {
+        f"{name}/{key}": float(value) for name, one in trained.figures.items() for key, value in vars(one).items()
+    }
+    verdict = {key: getattr(trained.promotion, key) for key in ("difference", "low", "high")}
+    return figures | {f"promotion/{key}": value for key, value in verdict.items() if value is not None}
+
+
+def _judged(
+    memories: Mapping[str, IndustryMemory],
+    requests: Mapping[str, Sequence[EncodedRequest]],
+    champion: Champion | None,
+    report: Report,
+) -> dict[str, Judged]:
+    """Returns how a model of three quarters of the cases does on the others."""
     held = {name: _held_out(memory) for name, memory in memories.items()}
     parts = {name: (memories[name].without(held[name]), _without(requests[name], held[name])) for name in memories}
     report("a model of three quarters of the cases is trained, to be judged on the others")
-    judged = train_model([(part.memory, own) for part, own in parts.values()])
-    figures = {}
+    model = train_model([(part.memory, own) for part, own in parts.values()])
+    judged = {}
     for name, (part, _) in parts.items():
-        figures[name] = _figures(judged, part, memories[name], requests[name], held[name])
-        report(
-            f"{name}: F1 of held-out cases {figures[name].model:.3f}, similar cases {figures[name].similar_cases:.3f}"
-        )
-    report("the model of all cases is trained")
-    loss: list[float] = []
-    model = train_model(
-        [(memory.memory, requests[name]) for name, memory in memories.items()],
-        lambda _, mean: loss.append(round(mean, 6)),
-    )
-    return Trained(publish(lake, model, _card(index, memories, figures, loss)), figures, loss)
-
-
-def _card(
-    index: SnapshotIndex, memories: dict[str, IndustryMemory], figures: dict[str, Figures], loss: list[float]
-) -> dict[str, Any]:
-    return {
-        "kind": "pointer",
-        "snapshot": index.snapshot.id,
-        "cases_hash": digest(*([name, *memory.ids] for name, memory in sorted(memories.items()))),
-        "loss": loss,
-        "industries": {name: {**vars(one), "serves": one.serves} for name, one in figures.items()},
-    }
+        serving = champion.model if champion and name in champion.industries else None
+        asked = sorted(held[name], key=lambda n: digest("asked", memories[name].ids[n]))[:MOST_ASKED]
+        cases = [(requests[name][n], memories[name].memory.traces[n]) for n in asked]
+        judged[name] = _judged_industry(part, cases, model, serving)
+        figures = judged[name].figures
+        report(f"{name}: F1 of held-out cases {figures.model:.3f}, similar cases {figures.similar_cases:.3f}")
+    return judged
 
 
 def _held_out(memory: IndustryMemory) -> list[int]:
-    """Returns the cases that are held out: a quarter by hash of the request, so that equal requests stay together."""
-    return [n for n, text in enumerate(memory.texts) if int(digest("held out", text)[:8], 16) % HELD_OUT == 0]
+    """Returns the cases that are held out: a quarter by hash of the request, so that equal requests stay together.
+
+    None are where nothing would be left to learn from.
+    """
+    held = [n for n, text in enumerate(memory.texts) if int(digest("held out", text)[:8], 16) % HELD_OUT == 0]
+    return held if len(held) < len(memory.texts) else []
 
 
 def _without(requests: Sequence[EncodedRequest], hidden: Sequence[int]) -> list[EncodedRequest]:
@@ -127,27 +233,30 @@ def _without(requests: Sequence[EncodedRequest], hidden: Sequence[int]) -> list[
     return [request for n, request in enumerate(requests) if n not in gone]
 
 
-def _figures(
-    model: PointerModel,
+def _judged_industry(
     part: IndustryMemory,
-    whole: IndustryMemory,
-    requests: Sequence[EncodedRequest],
-    held: Sequence[int],
-) -> Figures:
-    asked = sorted(held, key=lambda n: digest("asked", whole.ids[n]))[:MOST_ASKED]
-    scores = np.zeros((len(asked), 2))
-    tasks = part.memory.graph.tasks
-    for row, n in enumerate(asked):
-        gold = frozenset(tasks[task] for task in whole.memory.traces[n])
-        written = named_sequences(model.sequences(requests[n], part.memory), tasks)
-        by_model = consensus([part.trace(names) for names, _ in written], np.array([weight for _, weight in written]))
-        by_cases = _by_similar_cases(part, requests[n])
-        scores[row] = [f1(frozenset(expected.tasks), gold) for expected in (by_model, by_cases)]
-    if len(asked) < 2:
-        return Figures(len(part.ids), len(asked), 0.0, 0.0, 0.0, 0.0)
-    low, high = interval((scores[:, 0] - scores[:, 1]).tolist(), [whole.texts[n] for n in asked])
-    mean = scores.mean(0).round(6).tolist()
-    return Figures(len(part.ids), len(asked), mean[0], mean[1], round(low, 6), round(high, 6))
+    cases: Sequence[tuple[EncodedRequest, Sequence[int]]],
+    model: PointerModel,
+    champion: PointerModel | None,
+) -> Judged:
+    """Returns the F1 of requests and their tasks, of which `part` knows nothing."""
+    scores, tasks = np.zeros((len(cases), 3)), part.memory.graph.tasks
+    for row, (request, trace) in enumerate(cases):
+        gold = frozenset(tasks[task] for task in trace)
+        by_cases = f1(frozenset(_by_similar_cases(part, request).tasks), gold)
+        by_champion = f1(frozenset(_by_model(champion, part, request).tasks), gold) if champion else by_cases
+        scores[row] = f1(frozenset(_by_model(model, part, request).tasks), gold), by_cases, by_champion
+    texts = tuple(request.text for request, _ in cases)
+    if len(cases) < 2:
+        return Judged(Figures(len(part.ids), len(cases), 0.0, 0.0, 0.0, 0.0), scores, texts)
+    low, high = interval((scores[:, 0] - scores[:, 1]).tolist(), texts)
+    means = scores.mean(0).round(6).tolist()
+    return Judged(Figures(len(part.ids), len(cases), means[0], means[1], round(low, 6), round(high, 6)), scores, texts)
+
+
+def _by_model(model: PointerModel, part: IndustryMemory, request: EncodedRequest) -> Consensus:
+    written = named_sequences(model.sequences(request, part.memory), part.memory.graph.tasks)
+    return consensus([part.trace(names) for names, _ in written], np.array([weight for _, weight in written]))
 
 
 def _by_similar_cases(part: IndustryMemory, request: EncodedRequest) -> Consensus:

@@ -42,6 +42,7 @@ DEPS = {
         "wkg/waits",
     ],
     "wkg/changes": ["history/implementations", "wkg/cases", "wkg/edges", "wkg/needs", "wkg/tasks"],
+    "models/pointer": ["wkg/snapshot"],
     "generation/intakes": ["wkg/snapshot"],
     "generation/intentions": ["generation/intakes", "wkg/snapshot"],
     "generation/neighbours": ["generation/intentions"],
@@ -208,7 +209,9 @@ def test_blocking_checks(defs: dg.Definitions) -> None:
 
 
 def test_jobs_and_the_nightly_schedule(defs: dg.Definitions, tmp_path: Path) -> None:
-    assert {job.name for job in defs.resolve_all_job_defs()} == {"rebuild", "generate", "__ASSET_JOB"}
+    assert {job.name for job in defs.resolve_all_job_defs()} == {"rebuild", "generate", "train", "__ASSET_JOB"}
     schedule = defs.resolve_schedule_def("nightly")
     assert (schedule.cron_schedule, schedule.execution_timezone, schedule.job_name) == ("0 2 * * *", "UTC", "rebuild")
+    schedule = defs.resolve_schedule_def("weekly")
+    assert (schedule.cron_schedule, schedule.execution_timezone, schedule.job_name) == ("0 4 * * 0", "UTC", "train")
     assert {job.executor_def.name for job in defs.resolve_all_job_defs()} == {"in_process"}

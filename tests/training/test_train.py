@@ -1,21 +1,29 @@
 """Training on the sample's snapshot: held-out figures, the champion, and the commands."""
 
+import shutil
+import warnings
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
+from assets.training import train_pointer
 from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.settings import MLflow, Paths, Settings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lwm.pointer.store import folder_of, opened
+from opus_pipelines.lwm.pointer.store import opened, store_of
 from opus_pipelines.retrieval.case_memory import memory_of
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.training.train import Trained, train
+from opus_pipelines.training.tracking import Tracking
+from opus_pipelines.training.train import Trained, TrainingOptions, train
 from opus_pipelines.wkg.snapshot import Snapshot
+from resources.encoder import EncoderResource
+from resources.lake import LakeRun
 
-pytestmark = [pytest.mark.spark, pytest.mark.model]
+pytestmark = [pytest.mark.spark, pytest.mark.model, pytest.mark.filterwarnings("default")]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +46,12 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @pytest.fixture(scope="module")
 def trained(home: Lake, index: SnapshotIndex, industry: str, encoder: TextEncoder) -> Trained:
-    return train(home, index, CachedEncoder(encoder, home.root / "vectors"), [industry])
+    snapshots = home.root / "wkg" / index.snapshot.id
+    snapshots.mkdir(parents=True)
+    tracking = Tracking(home, MLflow())
+    return train(
+        home, index, CachedEncoder(encoder, home.root / "vectors"), TrainingOptions([industry], tracking=tracking)
+    )
 
 
 def test_the_model_is_judged_on_cases_that_it_has_not_seen(
@@ -66,14 +79,16 @@ def test_the_model_serves_only_where_it_is_better_beyond_the_interval(
 def test_the_same_snapshot_gives_the_same_model(
     trained: Trained, home: Lake, index: SnapshotIndex, industry: str, encoder: TextEncoder
 ) -> None:
-    again = train(home, index, CachedEncoder(encoder, home.root / "vectors"), [industry])
+    assert trained.promotion.promoted
+    again = train(home, index, CachedEncoder(encoder, home.root / "vectors"), TrainingOptions([industry]))
     assert again.model_id == trained.model_id
-    assert [folder.name for folder in folder_of(home).iterdir() if folder.is_dir()] == [trained.model_id]
+    assert not again.promotion.promoted, "it is the champion already"
+    assert [folder.name for folder in store_of(home).folder.iterdir() if folder.is_dir()] == [trained.model_id]
 
 
 def test_an_unknown_industry_is_named(home: Lake, index: SnapshotIndex, encoder: TextEncoder) -> None:
     with pytest.raises(InputError, match="space"):
-        train(home, index, encoder, ["space"])
+        train(home, index, encoder, TrainingOptions(["space"]))
 
 
 def test_models_says_where_there_are_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,3 +99,44 @@ def test_models_says_where_there_are_none(tmp_path: Path, capsys: pytest.Capture
 def test_training_needs_a_snapshot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--lake", str(tmp_path / "lake"), "train"]) == 1
     assert "opus rebuild" in capsys.readouterr().err
+
+
+def test_the_training_is_in_the_record(trained: Trained, home: Lake, industry: str) -> None:
+    client = Tracking(home, MLflow()).client
+    version = client.get_model_version_by_alias("opus-pointer", "champion")
+    run = client.get_run(version.run_id)
+    assert (run.info.status, run.data.tags["opus.model"]) == ("FINISHED", trained.model_id)
+    assert run.data.metrics["loss"] == trained.loss[-1]
+    assert run.data.metrics[f"{industry}/model"] == trained.figures[industry].model
+    assert [d.dataset.name for d in run.inputs.dataset_inputs] == [industry]
+
+
+def test_nothing_is_written_where_the_snapshot_went_during_the_training(
+    tmp_path: Path, index: SnapshotIndex, industry: str, encoder: TextEncoder
+) -> None:
+    lake = Lake(tmp_path)
+    with pytest.raises(InputError, match="forgotten"):
+        train(lake, index, CachedEncoder(encoder, tmp_path / "vectors"), TrainingOptions([industry]))
+    assert opened(lake).stored == []
+
+
+def test_the_weekly_job_trains_and_says_what_came_of_it(
+    sample_lake: Lake, tmp_path: Path, industry: str, encoder: TextEncoder
+) -> None:
+    lake = Lake(tmp_path / "lake")
+    shutil.copytree(sample_lake.root, lake.root)
+    settings = Settings(paths=Paths(lake=lake.root))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = dg.materialize(
+            [train_pointer],
+            resources={"run": LakeRun.of(settings), "encoder": EncoderResource.of(settings.encoder, lake)},
+            run_config={"ops": {"train_pointer": {"config": {"industries": [industry]}}}},
+            selection=["models/pointer"],
+        )
+    assert found.success
+    (made,) = found.asset_materializations_for_node("train_pointer")
+    champion = opened(lake).champion
+    assert champion is not None
+    assert made.tags["dagster/data_version"] == champion.model_id
+    assert (lake.root / "mlflow" / "mlflow.db").is_file()

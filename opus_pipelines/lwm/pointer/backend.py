@@ -1,6 +1,8 @@
 """The pointer backend: the trained model where it beats history, and the history backend everywhere else."""
 
+import logging
 from collections.abc import Sequence
+from functools import cache
 
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.history_backend import HistoryBackend
@@ -8,6 +10,8 @@ from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import VERSION, Written
 from opus_pipelines.lwm.pointer.store import Champion, opened
+
+logger = logging.getLogger("opus_pipelines.lwm")
 
 
 class PointerBackend(HistoryBackend):
@@ -21,7 +25,12 @@ class PointerBackend(HistoryBackend):
 
     def open(self, lake: Lake) -> None:
         """Load the model that serves in this lake, if there is one."""
-        self.champion = opened(lake).champion
+        found = opened(lake)
+        self.champion = found.champion
+        instead = f"model {found.champion.model_id}" if found.champion else "the history backend"
+        for stored in found.stored:
+            if stored.problem is not None and stored.model_id == found.named:
+                _warn_once(f"model {stored.model_id} cannot be used: {stored.problem}; {instead} serves")
         self.name = "pointer" if self.champion and self.champion.industries else HistoryBackend.name
 
     @property
@@ -39,6 +48,12 @@ class PointerBackend(HistoryBackend):
         """Return the likeliest sequences of tasks for a request with their probabilities, best first."""
         assert self.champion is not None
         return named_sequences(self.champion.model.sequences(request, memory), memory.graph.tasks)
+
+
+@cache
+def _warn_once(text: str) -> None:
+    """Warn in the log; a process says the same thing once, however often it opens the model."""
+    logger.warning("%s", text)
 
 
 def named_sequences(written: Sequence[Written], tasks: Sequence[str]) -> list[tuple[tuple[str, ...], float]]:

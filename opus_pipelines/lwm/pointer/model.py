@@ -24,6 +24,8 @@ LEAST_PROBABILITY = 0.01  # of a next step that is followed
 LEAST_LOG_PROBABILITY = -6.0  # of a prefix that is followed
 MOST_LISTS = 12_000  # prefixes that the network is trained on, at most
 SEED = 0
+STEP_FEATURES = 18  # features of a candidate that depend on the steps so far; see `next_step_features`
+WIDTH = len(FEATURES) + STEP_FEATURES  # features of a candidate
 VERSION = 1  # raise it when the features change: a network of another version is not used
 
 

@@ -75,6 +75,8 @@ class Network:
         if missing:
             raise OpusError(f"the network lacks {', '.join(missing)}")
         parts = {name: np.asarray(tensors[name], np.float32) for name in _PARTS}
+        if parts["center"].ndim != 1 or parts["b1"].ndim != 1:
+            raise OpusError("the arrays of the network do not fit each other")
         broken = [name for name, part in parts.items() if not np.isfinite(part).all()]
         if broken:
             raise OpusError(f"the network has numbers that are not finite in {', '.join(broken)}")
@@ -91,8 +93,21 @@ class Network:
         return cls(**parts)
 
 
+@dataclass(frozen=True)
+class _Fitting:
+    """How the weights are fitted: the seed of all draws, what is told of every epoch, and the largest step."""
+
+    seed: int
+    report: Callable[[int, float], None] | None
+    learning_rate: float
+
+
 def train(
-    lists: Sequence[np.ndarray], chosen: Sequence[int], seed: int, report: Callable[[int, float], None] | None = None
+    lists: Sequence[np.ndarray],
+    chosen: Sequence[int],
+    seed: int,
+    report: Callable[[int, float], None] | None = None,
+    learning_rate: float = LEARNING_RATE,
 ) -> Network:
     """Trains a network on lists of candidates.
 
@@ -101,6 +116,7 @@ def train(
         chosen: for each prefix the place of the true next step in its list.
         seed: seed of the initial weights, of the order of the examples and of dropout.
         report: called after every epoch with its number, from 1, and the mean loss in nats.
+        learning_rate: the largest step of the one-cycle schedule.
 
     Raises TrainingError where there are no lists, or where the loss is not finite.
     """
@@ -122,11 +138,11 @@ def train(
     inputs = torch.from_numpy(
         np.concatenate([_standardised(rows, center, scale), np.zeros((1, rows.shape[1]), np.float32)])
     )
-    threads = torch.get_num_threads()
+    how, threads = _Fitting(seed, report, learning_rate), torch.get_num_threads()
     # One thread: the batches are small, and a process whose torch has threads cannot be forked safely.
     torch.set_num_threads(1)
     try:
-        layers = _fitted(inputs, torch.from_numpy(places), torch.from_numpy(np.asarray(chosen)), seed, report)
+        layers = _fitted(inputs, torch.from_numpy(places), torch.from_numpy(np.asarray(chosen)), how)
     finally:
         torch.set_num_threads(threads)
     return Network(center, scale, *layers)
@@ -136,21 +152,20 @@ def _fitted(
     inputs: "torch.Tensor",
     places: "torch.Tensor",
     chosen: "torch.Tensor",
-    seed: int,
-    report: Callable[[int, float], None] | None,
+    how: _Fitting,
 ) -> list[np.ndarray]:
     """Returns the weights [in, out] and biases [out] of the layers; the last row of `inputs` is of no candidate."""
     import torch
     from torch import nn
 
-    torch.manual_seed(seed)
+    torch.manual_seed(how.seed)
     layers = [nn.Linear(inputs.shape[1], HIDDEN), nn.Linear(HIDDEN, HIDDEN), nn.Linear(HIDDEN, 1)]
     dropout, gelu = nn.Dropout(DROPOUT), nn.GELU()
     network = nn.Sequential(layers[0], gelu, dropout, layers[1], gelu, dropout, layers[2])
-    optimizer = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=how.learning_rate, weight_decay=WEIGHT_DECAY)
     batches = -(-len(places) // BATCH)
     epochs = max(EPOCHS, -(-LEAST_STEPS // batches))
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, LEARNING_RATE, epochs * batches)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, how.learning_rate, epochs * batches)
     for epoch in range(1, epochs + 1):
         total = 0.0
         for batch in torch.randperm(len(places)).split(BATCH):
@@ -164,8 +179,8 @@ def _fitted(
             optimizer.step()
             schedule.step()
             total += float(loss.detach()) * len(batch)
-        if report:
-            report(epoch, total / len(places))
+        if how.report:
+            how.report(epoch, total / len(places))
     return [p.detach().numpy().copy() for layer in layers for p in (layer.weight.T, layer.bias)]
 
 

@@ -16,7 +16,7 @@ from opus_pipelines.lwm.pointer.memory import FEATURES, CaseMemory, IndustryGrap
 from opus_pipelines.lwm.pointer.model import PointerModel, examples, train
 from opus_pipelines.lwm.pointer.network import Network, TrainingError
 from opus_pipelines.lwm.pointer.network import train as train_network
-from opus_pipelines.lwm.pointer.store import WEIGHTS, folder_of, opened, publish
+from opus_pipelines.lwm.pointer.store import WEIGHTS, keep, opened, save, store_of
 from tests.lwm.pointer.pointer_fixtures import TOOLS, asks_for, memory, plans, request, vector
 
 CASES = plans(120)
@@ -117,6 +117,20 @@ def test_there_must_be_an_example() -> None:
         train([])
 
 
+def test_a_loss_that_is_not_finite_stops_the_training() -> None:
+    rows = [np.array([[1.0, 2.0], [0.0, 1.0]])] * 4
+    epochs: list[int] = []
+    with pytest.raises(TrainingError, match="not finite"):
+        train_network(rows, [0, 1, 0, 1], 0, lambda epoch, _: epochs.append(epoch), learning_rate=1e38)
+    assert epochs == [1], "it stops in the epoch in which it happens"
+
+
+def publish(lake: Lake, model: PointerModel, card: dict[str, object]) -> str:
+    name = keep(lake, model, card)
+    store_of(lake).promote(name)
+    return name
+
+
 def card(**serves: bool) -> dict[str, object]:
     return {"industries": {name: {"serves": value} for name, value in serves.items()}}
 
@@ -134,7 +148,7 @@ def test_a_published_model_is_read_as_it_was_written(model: PointerModel, tmp_pa
 def test_a_damaged_model_is_named_and_the_one_before_serves(model: PointerModel, tmp_path: Path) -> None:
     lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
     first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
-    (folder_of(lake) / second / WEIGHTS).write_bytes(b"\x00" * 50)
+    (store_of(lake).folder / second / WEIGHTS).write_bytes(b"\x00" * 50)
     found = opened(lake)
     assert found.champion is not None
     assert found.champion.model_id == first
@@ -145,7 +159,7 @@ def test_changed_weights_are_not_used(model: PointerModel, tmp_path: Path) -> No
     from safetensors.numpy import load_file, save_file
 
     lake = Lake(tmp_path)
-    path = folder_of(lake) / publish(lake, model, card(retail=True)) / WEIGHTS
+    path = store_of(lake).folder / publish(lake, model, card(retail=True)) / WEIGHTS
     tensors = load_file(path)
     tensors["b3"] = tensors["b3"] + 1
     save_file(tensors, path)
@@ -153,6 +167,109 @@ def test_changed_weights_are_not_used(model: PointerModel, tmp_path: Path) -> No
     tensors["b3"] = tensors["b3"] * np.float32("nan")
     save_file(tensors, path)
     assert "b3" in (opened(lake).stored[0].problem or "")
+
+
+def hostile(name: str) -> bytes:
+    """A file that is no network, in a way that a careless reader falls for."""
+    import pickle
+    import struct
+
+    if name == "pickle":
+        return pickle.dumps({"w1": [1.0]})
+    if name == "long header":
+        return struct.pack("<Q", 2**62) + b"{}"
+    if name == "wrong type":
+        header = json.dumps({"w1": {"dtype": "X9", "shape": [1], "data_offsets": [0, 4]}}).encode()
+        return struct.pack("<Q", len(header)) + header + b"\0\0\0\0"
+    return b""
+
+
+@pytest.mark.parametrize("content", ["pickle", "long header", "wrong type", "empty"])
+def test_a_hostile_file_is_named_and_the_champion_before_it_serves(
+    model: PointerModel, content: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
+    first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
+    (store_of(lake).folder / second / WEIGHTS).write_bytes(hostile(content))
+    backend = PointerBackend()
+    with caplog.at_level("WARNING", logger="opus_pipelines.lwm"):
+        backend.open(lake)
+    assert backend.version.endswith(first)
+    if caplog.records:  # a process says the same thing once
+        assert second in caplog.text
+
+
+def test_a_network_of_other_shapes_is_refused(model: PointerModel, tmp_path: Path) -> None:
+    from opus_pipelines.core.errors import OpusError
+    from opus_pipelines.lwm.pointer.store import read_network
+
+    narrow = train_network([np.array([[1.0, 2.0], [0.0, 1.0]])] * 2, [0, 0], seed=0)
+    save(PointerModel(narrow), tmp_path / WEIGHTS)
+    with pytest.raises(OpusError, match="2 features"):
+        read_network(tmp_path / WEIGHTS)
+    with pytest.raises(OpusError, match="fit"):
+        Network.of({**model.network.tensors(), "center": np.float32(1.0)})
+    with pytest.raises(OpusError, match="fit"):
+        Network.of({**model.network.tensors(), "w2": np.zeros((3, 3), np.float32)})
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    from opus_pipelines.core.errors import OpusError
+    from opus_pipelines.lwm.pointer.store import LARGEST, read_network
+
+    with (tmp_path / WEIGHTS).open("wb") as file:
+        file.truncate(LARGEST + 1)
+    with pytest.raises(OpusError, match="not read"):
+        read_network(tmp_path / WEIGHTS)
+
+
+def test_a_missing_champion_is_named_and_the_one_before_it_serves(model: PointerModel, tmp_path: Path) -> None:
+    lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
+    first, second = publish(lake, other, card(retail=True)), publish(lake, model, card(retail=True))
+    lake.remove(store_of(lake).folder / second)
+    found = opened(lake)
+    assert found.champion is not None
+    assert (found.champion.model_id, found.named) == (first, second)
+    assert "missing" in (found.stored[0].problem or "")
+
+
+def test_a_challenger_does_not_serve(model: PointerModel, tmp_path: Path) -> None:
+    lake, other = Lake(tmp_path), train([(memory(CASES[:60]), [request(asks_for(case)) for case in CASES[:60]])])
+    first, second = publish(lake, other, card(retail=True)), keep(lake, model, card(retail=True))
+    found = opened(lake)
+    assert found.champion is not None
+    assert found.champion.model_id == first
+    assert [stored.model_id for stored in found.stored] == [second, first]
+    lake.remove(store_of(lake).folder / first)
+    assert opened(lake).champion is None, "a challenger does not take the place of a champion that is gone"
+
+
+def test_a_champion_stays_however_many_challengers_follow(model: PointerModel, tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    first = publish(lake, model, card(retail=True))
+    store = store_of(lake)
+    for n in range(7):
+        store.keep(f"m{n}", card(retail=True), lambda folder: None)
+    assert store.names() == ["m6", "m5", "m4", "m3", "m2", first]
+    assert sorted(f.name for f in store.folder.iterdir() if f.is_dir()) == sorted(store.names())
+
+
+def test_models_of_a_lake_without_challengers_were_all_let_serve(model: PointerModel, tmp_path: Path) -> None:
+    lake = Lake(tmp_path)
+    name = keep(lake, model, card(retail=True))
+    (store_of(lake).folder / "current.json").write_text(json.dumps({"models": [name]}))
+    champion = opened(lake).champion
+    assert champion is not None
+    assert champion.model_id == name
+
+
+@pytest.mark.parametrize("industries", [[], {"retail": 1}, None])
+def test_a_card_that_does_not_say_what_it_serves_is_refused(
+    model: PointerModel, industries: object, tmp_path: Path
+) -> None:
+    lake = Lake(tmp_path)
+    publish(lake, model, {"industries": industries})
+    assert opened(lake).champion is None
 
 
 @pytest.mark.parametrize("missing", ["w1", "scale"])
@@ -167,7 +284,7 @@ def test_a_network_without_an_array_is_refused(model: PointerModel, missing: str
 
 def test_a_model_of_other_features_is_not_used(model: PointerModel, tmp_path: Path) -> None:
     lake = Lake(tmp_path)
-    path = folder_of(lake) / publish(lake, model, card(retail=True)) / "card.json"
+    path = store_of(lake).folder / publish(lake, model, card(retail=True)) / "card.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "version": 0}))
     assert opened(lake).champion is None
 
@@ -185,7 +302,7 @@ def test_the_backend_is_the_history_backend_until_a_model_serves(model: PointerM
     assert backend.name == "pointer"
     assert not backend.serves(None)
     assert name in backend.version
-    lake.remove(folder_of(lake))
+    lake.remove(store_of(lake).folder)
     backend.open(lake)
     assert backend.version == HistoryBackend().version
 

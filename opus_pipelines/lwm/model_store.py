@@ -1,0 +1,119 @@
+"""Keeps trained models in the lake: `models/<kind>/<model>/` with weights and a card, and which one serves.
+
+A model is never changed after it was written. `current.json` names the models that are kept, the newest first, and the
+champions, the latest first. The latest champion whose files are sound serves; a damaged one is named with its reason,
+and the champion before it serves. A model that was never promoted, a challenger, does not serve.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from opus_pipelines.core.errors import InputError, LakeError, OpusError
+from opus_pipelines.lake.layout import Lake, read_json, write_json
+
+CARD = "card.json"
+KEPT = 5  # newest models that stay; the last champions stay, too
+CHAMPIONS = 3  # champions that are remembered, so that one serves where the files of a later one are damaged
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A model in the lake: its card, and why it cannot be used, None where it can."""
+
+    model_id: str
+    card: Mapping[str, Any]
+    problem: str | None = None
+
+
+@dataclass(frozen=True)
+class Opened(Generic[T]):
+    """What serves, None where no champion is sound; all kept models, the newest first; the champion that was named."""
+
+    champion: T | None = None
+    stored: list[Stored] = field(default_factory=list)
+    named: str | None = None
+
+
+@dataclass(frozen=True)
+class ModelStore:
+    """The models of one kind in a lake. Whoever writes holds the lake's lock."""
+
+    lake: Lake
+    kind: str
+
+    @property
+    def folder(self) -> Path:
+        """The folder of all models of this kind."""
+        return self.lake.root / "models" / self.kind
+
+    def names(self) -> list[str]:
+        """Returns the ids of the models that are kept, the newest first."""
+        return self._listed("models")
+
+    def champions(self) -> list[str]:
+        """Returns the ids of the models that were promoted, the latest first."""
+        return self._listed("champions")
+
+    def keep(self, model_id: str, card: Mapping[str, Any], write: Callable[[Path], object]) -> None:
+        """Writes a model as the newest; `write` puts its weights into a folder. One that is there is written again."""
+        with self.lake.staging() as staged:
+            made = staged / model_id
+            made.mkdir()
+            write(made)
+            write_json(made / CARD, {**card, "model": model_id})
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self.lake.remove(self.folder / model_id)
+            self.lake.publish(made, self.folder / model_id)
+        models = [model_id, *(name for name in self.names() if name != model_id)]
+        champions = self.champions()
+        kept = [name for n, name in enumerate(models) if n < KEPT or name in champions]
+        write_json(self._pointer, {"models": kept, "champions": champions})
+        for old in set(models) - set(kept):
+            self.lake.remove(self.folder / old)
+
+    def promote(self, model_id: str) -> None:
+        """Lets a kept model serve. Raises InputError where there is no such model."""
+        if model_id not in self.names():
+            raise InputError(f"no model {model_id!r}; there are: {', '.join(self.names()) or 'none'}")
+        champions = [model_id, *(name for name in self.champions() if name != model_id)]
+        write_json(self._pointer, {"models": self.names(), "champions": champions[:CHAMPIONS]})
+
+    def open(self, read: Callable[[Path, str, Mapping[str, Any]], T]) -> Opened[T]:
+        """Returns the champion that serves and what is known of all models; `read` loads one or raises OpusError."""
+        found: dict[str, T] = {}
+        stored: list[Stored] = []
+        for name in self.names():
+            card: Mapping[str, Any] = {}
+            try:
+                card = _card(self.folder / name)
+                found[name] = read(self.folder / name, name, card)
+                stored.append(Stored(name, card))
+            except (OpusError, OSError) as error:
+                stored.append(Stored(name, card, str(error)))
+        champions = self.champions()
+        serving = next((name for name in champions if name in found), None)
+        return Opened(found.get(serving) if serving else None, stored, champions[0] if champions else None)
+
+    @property
+    def _pointer(self) -> Path:
+        return self.folder / "current.json"
+
+    def _listed(self, key: str) -> list[str]:
+        pointer = read_json(self._pointer) or {}
+        # a lake of before there were challengers names models alone: each of them was let serve
+        names = pointer.get(key, pointer.get("models", []))
+        if not isinstance(names, list) or not all(isinstance(name, str) and name.isalnum() for name in names):
+            raise LakeError(f"{self._pointer} does not list models under {key!r}; was it edited by hand?")
+        return names
+
+
+def _card(folder: Path) -> Mapping[str, Any]:
+    card = read_json(folder / CARD)
+    if card is None:
+        raise LakeError(f"its files are missing in {folder}; run `opus train`")
+    if not isinstance(card, dict):
+        raise LakeError(f"{CARD} is no object; run `opus train`")
+    return card

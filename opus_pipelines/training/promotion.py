@@ -1,0 +1,89 @@
+"""Decides whether a new model replaces the champion: only when it is better on held-out history beyond the interval.
+
+What is compared is what a request would get: the model where it serves an industry, and similar cases elsewhere.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from opus_pipelines.metrics.intervals import interval
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How the model and the look-up of similar cases do on held-out cases of one industry.
+
+    Attributes:
+        cases: cases that the held-out model learnt from.
+        asked: held-out cases that both were asked.
+        model, similar_cases: mean F1 of the tasks.
+        low, high: 95 % interval of the mean difference of the F1 of tasks, model minus similar cases.
+    """
+
+    cases: int
+    asked: int
+    model: float
+    similar_cases: float
+    low: float
+    high: float
+
+    @property
+    def serves(self) -> bool:
+        """Whether the model is better than similar cases beyond the interval."""
+        return self.low > 0
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The held-out cases of one industry, case by case.
+
+    Attributes:
+        figures: the means.
+        scores: F1 [cases, 3] of the new model, of similar cases and of the champion; the last is that of similar cases
+            where no champion serves the industry.
+        texts: the requests; equal ones are one group of the bootstrap.
+    """
+
+    figures: Figures
+    scores: np.ndarray
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Promotion:
+    """The verdict.
+
+    Attributes:
+        promoted: whether the new model becomes the champion.
+        reason: why, in words.
+        against: the champion that it was compared with, None where there was none.
+        difference: mean F1 of what would serve minus what serves now; None where nothing was compared.
+        low, high: its 95 % interval.
+    """
+
+    promoted: bool
+    reason: str
+    against: str | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def promotion(judged: Mapping[str, Judged], champion: str | None, serves: frozenset[str]) -> Promotion:
+    """Returns whether the judged model replaces the champion, which `serves` these industries."""
+    if champion is None:
+        return Promotion(True, "there was no champion")
+    if left_out := sorted(serves - judged.keys()):
+        return Promotion(False, f"the champion also serves {', '.join(left_out)}, which was not judged", champion)
+    values, groups = list[float](), list[tuple[str, str]]()
+    for name, one in judged.items():
+        would = one.scores[:, 0] if one.figures.serves else one.scores[:, 1]
+        values += (would - one.scores[:, 2]).tolist()
+        groups += [(name, text) for text in one.texts]
+    if len(values) < 2:
+        return Promotion(False, "fewer than two held-out cases", champion)
+    low, high = interval(values, groups)
+    reason = "better than the champion beyond the 95 % interval" if low > 0 else "not better beyond the 95 % interval"
+    return Promotion(low > 0, reason, champion, round(float(np.mean(values)), 6), round(low, 6), round(high, 6))
