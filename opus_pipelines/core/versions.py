@@ -15,15 +15,15 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "history": 1,
     "embedding": 1,  # texts to vectors (wkg/embeddings, wkg/*_vectors); the cache of vectors starts anew, too
     "resolution": 1,  # task resolution: which raw names are one task (wkg/task_aliases)
-    "mining": 1,  # the aggregates of one source: the SQL in sql/wkg that Spark runs, cases, evidence of activities
+    "mining": 2,  # the aggregates of one source: the SQL in sql/wkg that Spark runs, cases, evidence of activities
     # aggregates of all sources to the snapshot: estimates, drift in time, graph metrics, critical tasks, procedures
-    "wkg": 1,
+    "wkg": 2,
     "requirements": 1,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
     "retrieval": 1,
     "lwm": 2,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
-    "planning": 2,
+    "planning": 3,
     "generation": 1,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
     "reporting": 1,  # reports/cost and reports/reward
 }

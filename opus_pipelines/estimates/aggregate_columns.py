@@ -66,6 +66,25 @@ WAITS = pa.schema(
         ("value_max", COUNT),
     ]
 )
+PAIRS = pa.schema(
+    [
+        ("src", TEXT),
+        ("dst", TEXT),
+        ("actor_kind", TEXT),
+        ("model", TEXT),
+        ("actor_group", TEXT),
+        ("fold", pa.int32()),
+        ("count", COUNT),
+        ("p_n", COUNT),
+        ("p_successes", COUNT),
+        ("q_n", COUNT),
+        ("q_successes", COUNT),
+        ("duration_n", COUNT),
+        ("duration_sum", SUM),
+        ("cost_n", COUNT),
+        ("cost_sum", SUM),
+    ]
+)
 VARIANTS = pa.schema(
     [
         ("industry", TEXT),
@@ -84,6 +103,7 @@ AGGREGATES = {
     "histograms": HISTOGRAMS,
     "edges": EDGES,
     "waits": WAITS,
+    "pairs": PAIRS,
     "variants": VARIANTS,
     "texts": TEXTS,
 }
@@ -92,6 +112,7 @@ KEYS = {
     "histograms": ("task_id", "actor_kind", "model", "actor_group", "measure", "bin"),
     "edges": ("src", "dst"),
     "waits": ("src", "dst", "actor_kind", "model", "actor_group", "with_work", "bin"),
+    "pairs": ("src", "dst", "actor_kind", "model", "actor_group", "fold"),
     "texts": ("task_id", "actor_kind", "model", "actor_group", "field", "value"),
 }
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cached_property
 
 from opus_pipelines.optimization.pareto_points import ParetoPoint
-from opus_pipelines.optimization.search_net import Limits, Option, SearchNet, postorder
+from opus_pipelines.optimization.search_net import Limits, Option, SearchNet, Step, postorder
 from opus_pipelines.optimization.upper_envelope import upper_envelope
 
 Line = tuple[float, float]  # worth to go as a function of success: slope, height at 0
@@ -45,7 +45,7 @@ class SearchStates:
         first = (self.net.start, 0)
         self.index = {first: 0}
         self.nodes = [self.net.start]
-        self.after: list[list[tuple[int, float]]] = []
+        self.after: list[list[tuple[int, Step]]] = []
         frontier, taken = [first], 0
         for node, visited in frontier:
             steps = []
@@ -55,7 +55,7 @@ class SearchStates:
                     self.index[state] = len(frontier)
                     self.nodes.append(step.node)
                     frontier.append(state)
-                steps.append((self.index[state], step.weight))
+                steps.append((self.index[state], step))
             self.after.append(steps)
             taken += len(steps)
             if limit is not None and taken > limit:
@@ -90,7 +90,14 @@ class SearchStates:
         if self.end is None:
             return lines
         lines[self.end] = entered[self.end] = [(gain, 0.0)]
-        ways = [[(o.p - o.q, o.q, weigh(o)) for o in options] for options in self.net.options]
+        own = [*self.net.options, *(step.options for steps in self.net.steps for step in steps)]
+        ways = {id(options): [(o.p - o.q, o.q, weigh(o)) for o in options] for options in own}
+
+        def through(j: int, options: tuple[Option, ...]) -> list[Line]:
+            return upper_envelope(
+                [(m * slope, h + m * q - w) for slope, q, w in ways[id(options)] for m, h in lines[j]]
+            )
+
         stale = bytearray(len(self.nodes))
         for i in self.before[self.end]:
             stale[i] = 1
@@ -101,14 +108,20 @@ class SearchStates:
                 if not stale[i]:
                     continue
                 stale[i] = 0
-                new = [(m, h - weight if edges else h) for j, weight in self.after[i] for m, h in entered[j]]
+                new = [
+                    (m, h - step.weight if edges else h)
+                    for j, step in self.after[i]
+                    for m, h in (
+                        entered[j]
+                        if step.options is self.net.options[step.node] or not lines[j]
+                        else through(j, step.options)
+                    )
+                ]
                 if len(new) > 1:
                     new = upper_envelope(new)
                 if not _same_lines(new, lines[i]):
                     lines[i] = new
-                    entered[i] = upper_envelope(
-                        [(m * slope, h + m * q - w) for slope, q, w in ways[self.nodes[i]] for m, h in new]
-                    )
+                    entered[i] = through(i, self.net.options[self.nodes[i]])
                     for earlier in self.before[i]:
                         stale[earlier] = 1
         return lines

@@ -22,7 +22,7 @@ from typing import NamedTuple
 from opus_pipelines.optimization.cost_to_go import CostToGoBounds, LagrangeBound, SearchStates
 from opus_pipelines.optimization.diversity_constraint import Common, DiversityConstraint
 from opus_pipelines.optimization.pareto_points import EPS, Dominance, ParetoPoint
-from opus_pipelines.optimization.search_net import Limits, SearchNet
+from opus_pipelines.optimization.search_net import Limits, SearchNet, Step
 from opus_pipelines.workflow.task_order import bits
 
 
@@ -141,12 +141,13 @@ class ParetoLabels:
     def _expand(self, label: ParetoLabel) -> None:
         for step in self.net.steps[label.nodes[-1]]:
             if not label.closed >> step.node & 1:
-                longer = self._longer(label, step.node, step.weight, step.transitions)
+                longer = self._longer(label, step)
                 if longer is not None:
                     self._push(longer)
 
-    def _longer(self, label: ParetoLabel, node: int, weight: float, transitions: int) -> ParetoLabel | None:
+    def _longer(self, label: ParetoLabel, step: Step) -> ParetoLabel | None:
         """Returns the label extended by one step; None where it cannot become a feasible path."""
+        node = step.node
         order = self._ordered(label, node)
         if order is None:
             return None
@@ -159,13 +160,13 @@ class ParetoLabels:
         if not self.diversity.is_open((*label.nodes, node), left):
             return None
         extended = [
-            point.after(option, number, weight)
+            point.after(option, number, step.weight)
             for point in label.points
-            for number, option in enumerate(self.net.options[node])
+            for number, option in enumerate(step.options)
         ]
         points = [point for point in extended if self.bounds.fits(point, state)]
         return (
-            ParetoLabel((*label.nodes, node), closed, visited, firsts, label.transitions + transitions, points)
+            ParetoLabel((*label.nodes, node), closed, visited, firsts, label.transitions + step.transitions, points)
             if points
             else None
         )

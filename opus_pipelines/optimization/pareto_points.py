@@ -54,7 +54,7 @@ class Dominance:
 
     def __init__(self, net: SearchNet, limits: Limits) -> None:
         self.net, self.limits = net, limits
-        self.low = -1.0 if any(o.p < o.q for options in net.options for o in options) else 0.0
+        self.low = -1.0 if any(o.p < o.q for after in net.steps for step in after for o in step.options) else 0.0
         self.steep = [1.0] * len(net.names) if self.low else _steepest(net)
         costs_weigh = limits.cost == math.inf or net.costs_weigh
         self._flat = costs_weigh and not self.low and limits.duration == math.inf and not net.options[net.start][0].held
@@ -91,13 +91,13 @@ class Dominance:
 
 def _steepest(net: SearchNet) -> list[float]:
     """Returns for every node the largest Π (p - q) over the tasks of any walk from behind it to the output."""
-    factor = [max(o.p - o.q for o in options) for options in net.options]
+    factors = [[(s.node, max(o.p - o.q for o in s.options)) for s in after] for after in net.steps]
     steep = [0.0] * len(net.names)
     steep[net.goal] = 1.0
     for _ in net.names:
         changed = False
-        for i, after in enumerate(net.steps):
-            new = max([steep[i], *(factor[s.node] * steep[s.node] for s in after)])
+        for i, after in enumerate(factors):
+            new = max([steep[i], *(factor * steep[node] for node, factor in after)])
             if new > steep[i]:
                 steep[i], changed = new, True
         if not changed:

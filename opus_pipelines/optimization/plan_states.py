@@ -9,6 +9,7 @@ import numpy as np
 from opus_pipelines.core.settings import Cost, Reward
 from opus_pipelines.optimization.plan_shape import OrderFacts
 from opus_pipelines.optimization.plan_table import Picks, PlanTable
+from opus_pipelines.optimization.predecessors import Shifts, behind
 from opus_pipelines.optimization.reviews import review_by, with_places, with_reviews
 from opus_pipelines.workflow.model import InputNode, Node, OutputNode, TaskNode, Workflow
 from opus_pipelines.workflow.task_order import TaskOrder, review_id, reviewed_task
@@ -51,7 +52,7 @@ class PlanSpace:
     `execution_modes`: those of every task that may occur. `permitted`: whether a workflow may have these tasks in
     this order. `follows`: whether history has the first task directly before the second. `may_insert`: whether an edit
     may put the second, new task directly behind the first. `limits`: by name, as in `search_limits.stated`. `penalty`:
-    EVAL (10), None where it is not measured.
+    EVAL (10), None where it is not measured. `shifts`: how the figures of a task differ behind another one.
     """
 
     ends: tuple[InputNode, OutputNode]
@@ -65,17 +66,26 @@ class PlanSpace:
     follows: Callable[[str, str], bool] = lambda a, b: False
     may_insert: Callable[[str, str], bool] = lambda a, b: True
     penalty: Callable[[Workflow], float] | None = None
+    shifts: Shifts = field(default_factory=dict)
+
+    def _modes(self, order: TaskOrder) -> dict[str, tuple[TaskNode, ...]]:
+        """Returns the execution modes of each task of the order, with their figures behind its predecessors."""
+        before: dict[str, list[str]] = {t: [] for t in order.tasks}
+        for first, second in order.covers() if self.shifts else ():
+            before[second].append(first)
+        return {t: tuple(behind(n, before[t], self.shifts) for n in self.execution_modes[t]) for t in order.tasks}
 
     def table(self, order: TaskOrder) -> PlanTable:
         """Returns every execution mode and every review of the order's tasks."""
-        tasks = {t: self.execution_modes[t] for t in order.tasks}
+        tasks = self._modes(order)
         nodes: tuple[Node, ...] = (self.ends[0], *(options[0] for options in tasks.values()), self.ends[1])
         whole, reviews = with_places(Workflow(nodes, tuple(sorted(order.edges()))), self.reviewers)
         return PlanTable.of(whole, {**tasks, **reviews}, self.cost, self.reward)
 
     def to_workflow(self, state: PlanState) -> Workflow:
         """Returns the plan state as a workflow, not checked."""
-        chosen = [self.execution_modes[t][state.picks.get(t, 0)] for t in state.tasks]
+        modes = self._modes(state.order)
+        chosen = [modes[t][state.picks.get(t, 0)] for t in state.tasks]
         plain = Workflow((self.ends[0], *chosen, self.ends[1]), tuple(sorted(state.order.edges())))
         who = {t.id: state.picks.get(review_id(t.id), 0) for t in chosen}
         return with_reviews(

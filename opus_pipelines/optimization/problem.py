@@ -1,12 +1,13 @@
 """Defines a search problem over a Workflow Graph: its objective, and the demands on every path, EVAL (12)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.optimization.diversity import swaps
+from opus_pipelines.optimization.predecessors import Shifts
 from opus_pipelines.workflow.model import TaskNode
 
 Nodes = frozenset[str]
@@ -84,7 +85,7 @@ class Problem:
 
     The worth of a path is gain · success at its end - cost (5), less κ·(1 - γ) dollars per edge. Success follows s -> q
     + (p - q)·s, starting with the prior of the input. The other objectives are least cost (the same without gain, LWM
-    (12)), least duration and highest success.
+    (12)), least duration and highest success. `shifts`: how the figures of a task differ behind another one.
     """
 
     wfg: WFG
@@ -94,6 +95,7 @@ class Problem:
     prior: float = 1.0
     demands: tuple[Demand, ...] = ()
     objective: Objective = "reward"
+    shifts: Shifts = field(default_factory=dict)
 
     def without(self, *dropped: Demand) -> "Problem":
         """Returns the problem without these demands."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.evaluation.cost import consumed_usd, time_usd, weights_held
+from opus_pipelines.optimization.predecessors import behind
 from opus_pipelines.optimization.problem import Avoids, Before, Contains, Limit, Problem
 from opus_pipelines.workflow.model import TaskNode
 from opus_pipelines.workflow.task_order import INPUT, OUTPUT, bits
@@ -33,11 +34,12 @@ class Option(NamedTuple):
 
 
 class Step(NamedTuple):
-    """An edge to `node`: its weight κ·(1 - γ), and how often history followed it."""
+    """An edge to `node`: its weight κ·(1 - γ), how often history followed it, and the options of `node` behind it."""
 
     node: int
     weight: float
     transitions: int
+    options: tuple[Option, ...]
 
 
 class Limits(NamedTuple):
@@ -80,7 +82,7 @@ class SearchNet:
         """All that a search in the net depends on."""
         orders = tuple(self.excluded_after), tuple(self.pairs), tuple(self.groups)
         weighed = self.gain, self.prior, self.in_dollars, self.limits
-        return tuple(self.names), weighed, orders, tuple(map(tuple, self.options)), tuple(map(tuple, self.steps))
+        return tuple(self.names), weighed, orders, tuple(self.options), tuple(map(tuple, self.steps))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, SearchNet) and self._content == other._content
@@ -122,10 +124,16 @@ class SearchNet:
                 mask |= 1 << self.number[node]
         return mask
 
-    def _options(self, name: str, problem: Problem) -> list[Option]:
+    def _options(self, name: str, problem: Problem) -> tuple[Option, ...]:
         if name in (INPUT, OUTPUT):
-            return [Option(1.0, 0.0, 0.0, 0.0, 0.0, (0.0,) * sum(map(bool, weights_held(problem.cost).values())))]
-        return [_option(node, problem) for node in problem.options[name]]
+            return (Option(1.0, 0.0, 0.0, 0.0, 0.0, (0.0,) * sum(map(bool, weights_held(problem.cost).values()))),)
+        return tuple(_option(node, problem) for node in problem.options[name])
+
+    def _options_behind(self, src: str, dst: str, problem: Problem) -> tuple[Option, ...]:
+        """Returns the options of the second task directly behind the first; those of the node where nothing shifts."""
+        if (src, dst) not in problem.shifts:
+            return self.options[self.number[dst]]
+        return tuple(_option(behind(node, [src], problem.shifts), problem) for node in problem.options[dst])
 
     def _orders(self, pairs: list[tuple[frozenset[str], frozenset[str]]]) -> None:
         self.excluded_after = [1 << i for i in range(len(self.names))]
@@ -149,7 +157,8 @@ class SearchNet:
         for (src, dst), edge in sorted(problem.wfg.edges.items()):
             i, j = self.number[src], self.number[dst]
             if not (excluded >> i | excluded >> j) & 1 and not self.excluded_after[i] >> j & 1:
-                self.steps[i].append(Step(j, kappa * edge.one_minus_gamma, edge.transitions))
+                options = self._options_behind(src, dst, problem)
+                self.steps[i].append(Step(j, kappa * edge.one_minus_gamma, edge.transitions, options))
 
     def _filter(self) -> None:
         """Removes edges along which some group cannot be visited any more, until no such edge is left.

@@ -128,6 +128,7 @@ class PlanCache:
                 self._follows,
                 self._joins,
                 lambda workflow: self.measured(workflow)[1].penalty,
+                key.graph.shifts,
             )
         )
         keep = lru_cache(KEPT)

@@ -21,6 +21,7 @@ def problem_of(context: RankingContext) -> Problem:
         gain or 0.0,
         demands=(*_limits(context), *_named(context), *_by_history(context)),
         objective="success" if gain is None else "reward",
+        shifts=context.draft.graph.shifts,
     )
 
 

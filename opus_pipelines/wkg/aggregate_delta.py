@@ -23,7 +23,8 @@ from opus_pipelines.lake.layout import PART, Lake, read_json, slug, write_json
 
 FACTS = "part.json"  # beside the aggregates: what they were mined from
 MOST_CHANGED = 0.5  # of the cases: where more changed, mining them all is as cheap
-_COUNT = {"ways": "implementations", "histograms": "count", "edges": "transitions", "waits": "count", "texts": "count"}
+_COUNT = dict.fromkeys(("histograms", "waits", "pairs", "texts"), "count")
+_COUNT |= {"ways": "implementations", "edges": "transitions"}
 _VARIANT = ("industry", "client", "kind_of_case", "task_keys", "predecessors")
 _VARIANT_COUNTS = ("implementations", "success_known", "successes")
 

@@ -66,6 +66,7 @@ STEP_FIELDS = {  # of a step, what each query reads from disk
     ),
     "edges": ("task_key", "started_at", "ended_at", "predecessors"),
     "waits": ("task_key", *MODE_COLUMNS, "started_at", "ended_at", "duration_ms", "wait_ms", "predecessors"),
+    "pairs": ("task_key", *MODE_COLUMNS, "duration_ms", "cost_usd", "success", "predecessors"),
     "variants": ("task_key", "predecessors"),
     "texts": ("task_key", *MODE_COLUMNS, "description", "instructions", "inputs", "outputs"),
 }

@@ -2,12 +2,17 @@
 
 import math
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from opus_pipelines.core.schemas import EDGES, TASK_IMPLEMENTATIONS, TASKS
 from opus_pipelines.lake.layout import read_table
 from opus_pipelines.workflow.model import Actor
+
+LEAST_CHANCE = 1e-4  # nearer to 0 or 1 a probability is taken as this, so that its log-odds are finite
 
 
 @dataclass(frozen=True)
@@ -73,8 +78,24 @@ class Task:
 
 
 @dataclass(frozen=True)
+class PairShift:
+    """How the figures of a task differ directly behind another one (`estimates.pair_figures`), γ included.
+
+    The log-odds are added to those of p and q; time and cost are multiplied by the factors.
+    """
+
+    p_log_odds: float = 0.0
+    q_log_odds: float = 0.0
+    duration_factor: float = 1.0
+    cost_factor: float | None = None  # None: no cost is known; one that is a time at a price follows the time
+
+
+@dataclass(frozen=True)
 class Edge:
-    """src carried out directly before dst; `gamma` by LWM (2), `one_minus_gamma` = exp(-lambda |xi|), unrounded."""
+    """src carried out directly before dst; `gamma` by LWM (2), `one_minus_gamma` = exp(-lambda |xi|), unrounded.
+
+    `shift`: how the figures of dst differ behind src; None where they do not, or where nothing is known.
+    """
 
     src: str
     dst: str
@@ -83,6 +104,7 @@ class Edge:
     gamma: float
     one_minus_gamma: float
     probability: float
+    shift: PairShift | None = None
 
 
 @dataclass
@@ -93,6 +115,11 @@ class WorkGraph:
     edges: dict[tuple[str, str], Edge] = field(default_factory=dict)
     successors: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     predecessors: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    @cached_property
+    def shifts(self) -> dict[tuple[str, str], PairShift]:
+        """The shift of each pair of tasks that has one."""
+        return {pair: edge.shift for pair, edge in self.edges.items() if edge.shift is not None}
 
     def transitions(self, pair: tuple[str, str]) -> float:
         """How often history went from the one task directly to the other."""
@@ -122,6 +149,7 @@ def load(folder: Path, lambda_: float, gamma_unit: str = "transition") -> WorkGr
         )
     lists = {"instructions", "inputs", "outputs", "industries", "clients"}
     names = set(Task.__dataclass_fields__) - lists - {"execution_modes", "activity_kind"}
+    task_rows = {row["task_id"]: row for row in read_table(TASKS, folder / "tasks").to_pylist()}
     order = lambda w: (-w.implementations, str(w.actor_kind), str(w.model), str(w.actor_group))
     tasks = [
         Task(
@@ -129,7 +157,7 @@ def load(folder: Path, lambda_: float, gamma_unit: str = "transition") -> WorkGr
             execution_modes=tuple(sorted(modes[row["task_id"]], key=order)),
             activity_kind=row["activity_kind"] or "step",  # a snapshot of an older version says nothing
         )
-        for row in read_table(TASKS, folder / "tasks").to_pylist()
+        for row in task_rows.values()
     ]
     unit = "transitions" if gamma_unit == "transition" else "variants"
     edges = [
@@ -141,7 +169,36 @@ def load(folder: Path, lambda_: float, gamma_unit: str = "transition") -> WorkGr
             row["gamma"],
             math.exp(-lambda_ * row[unit]),
             row["probability"],
+            pair_shift(row, task_rows[row["dst"]]),
         )
         for row in read_table(EDGES, folder / "edges").to_pylist()
     ]
     return WorkGraph.of(tasks, edges)
+
+
+def pair_shift(edge: Mapping[str, Any], task: Mapping[str, Any]) -> PairShift | None:
+    """Returns how the figures of a task differ behind the earlier task of an edge; None where they do not.
+
+    The arguments are rows of wkg/edges and wkg/tasks. A snapshot of an older version says nothing, so they do not.
+    """
+
+    def factor(name: str) -> float | None:
+        own, drawn = task[name], edge[f"dst_{name}"]
+        return drawn / own if own and drawn is not None else None
+
+    shift = PairShift(
+        _log_odds(edge["dst_p"]) - _log_odds(task["p"]) if _known(edge["dst_p"], task["p"]) else 0.0,
+        _log_odds(edge["dst_q"]) - _log_odds(task["q"]) if _known(edge["dst_q"], task["q"]) else 0.0,
+        factor("duration_ms_mean") or 1.0,
+        factor("cost_usd_mean"),
+    )
+    return None if shift in (PairShift(), PairShift(cost_factor=1.0)) else shift
+
+
+def _known(*figures: float | None) -> bool:
+    return None not in figures
+
+
+def _log_odds(chance: float) -> float:
+    inside = min(max(chance, LEAST_CHANCE), 1 - LEAST_CHANCE)
+    return math.log(inside / (1 - inside))

@@ -28,6 +28,7 @@ from opus_pipelines.core.settings import Graph
 from opus_pipelines.estimates.case_sequences import Sequences
 from opus_pipelines.estimates.critical_tasks import critical_task_rows, lacking
 from opus_pipelines.estimates.histograms import figures, grids
+from opus_pipelines.estimates.pair_figures import FIGURES, MODE_COLUMNS, pair_figures
 from opus_pipelines.estimates.standard_deviations import standard_deviations
 from opus_pipelines.estimates.success_probabilities import SuccessModel, from_cases
 from opus_pipelines.estimates.waiting_times import edge_waits, wait_rows
@@ -62,21 +63,23 @@ def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[di
     Returns the number of rows per dataset name, and λ (None when there is no edge).
     """
     lake, parts, rule, priors = context.work, resolved.parts, resolved.rule, context.settings.priors
-    names = ("ways", "histograms", "edges", "waits", "texts")
-    modes, histograms, edges, waits, texts = (read_aggregate(lake, parts, name) for name in names)
+    names = ("ways", "histograms", "edges", "waits", "pairs", "texts")
+    modes, histograms, edges, waits, pairs, texts = (read_aggregate(lake, parts, name) for name in names)
     sequences = Sequences(read_aggregate(lake, parts, "variants"))
     edge_variants = sequences.edge_variants()
     lambda_ = rule.value or choose_lambda(merge.gamma_counts(edges, edge_variants, rule.unit))
-    edge_table = table_of(EDGES, merge.edge_rows(edges, edge_variants, rule.unit, lambda_ or 1.0, edge_waits(waits)))
+    edge_rows = merge.edge_rows(edges, edge_variants, rule.unit, lambda_ or 1.0, edge_waits(waits))
     critical = critical_task_rows(sequences)
     by_mode, by_task = merge.modes_and_tasks(modes)
     model = SuccessModel(priors, by_task, by_mode, from_cases(sequences, lacking(sequences, critical), by_task, priors))
     texts_of = merge.TextCounts.of(texts)
     names_of_tasks = _names_of_tasks(by_task, modes, resolved.resolution, kinds_of(lake, parts))
+    tasks = _tasks(by_task, names_of_tasks, histograms, texts_of, model)
+    mode_table = _task_implementations(by_mode, by_task, histograms, texts_of, model)
     tables: dict[Dataset, pa.Table] = {
-        TASKS: _tasks(by_task, names_of_tasks, histograms, texts_of, model),
-        TASK_IMPLEMENTATIONS: _task_implementations(by_mode, by_task, histograms, texts_of, model),
-        EDGES: edge_table,
+        TASKS: tasks,
+        TASK_IMPLEMENTATIONS: mode_table,
+        EDGES: _edges(edge_rows, pairs, tasks, mode_table),
         WAITS: table_of(WAITS, wait_rows(waits)),
         NEEDS: table_of(NEEDS, critical),
         ALIASES: resolved.resolution.aliases,
@@ -144,6 +147,16 @@ def _task_implementations(
             if (mode := merge.ModeKey.of(row))
         ],
     )
+
+
+def _edges(rows: list[merge.Row], pairs: pa.Table, tasks: pa.Table, modes: pa.Table) -> pa.Table:
+    """Returns wkg/edges: the rows of edges with what their later task came to behind the earlier one."""
+    found = pair_figures(
+        pairs,
+        tasks.select(["task_id", "industries", *(figure.column for figure in FIGURES)]).to_pylist(),
+        modes.select(["task_id", *MODE_COLUMNS, *(figure.column for figure in FIGURES)]).to_pylist(),
+    )
+    return table_of(EDGES, [row | found[row["src"], row["dst"]] for row in rows])
 
 
 def _names_of_tasks(

@@ -14,7 +14,9 @@ from opus_pipelines.core.errors import WorkflowError
 from opus_pipelines.core.settings import Cost
 from opus_pipelines.lwm.workflow_graph import WFG, WfgEdge, WfgNode
 from opus_pipelines.optimization.label_search import best_paths
+from opus_pipelines.optimization.predecessors import behind
 from opus_pipelines.optimization.problem import Avoids, Before, Contains, Demand, Differs, Limit, Problem, keeps
+from opus_pipelines.wkg.graph import PairShift
 from opus_pipelines.workflow.model import TaskNode
 from opus_pipelines.workflow.task_order import INPUT, OUTPUT
 from tests.campaigns import examples
@@ -76,7 +78,19 @@ def random_problem(rng: random.Random, demanding: float = 1.0) -> Problem:
     demands += [Limit("success", "success", rng.choice([0.3, 0.6, 0.8]))] if rng.random() < 0.3 else []
     objective = rng.choice(["reward", "reward", "reward", "cost_usd", "duration_ms", "success"])
     gain, prior = rng.choice([0, 1, 5, 20.0]), rng.choice([1.0, 0.7])
-    return Problem(wfg, options, rng.choice(PRICES), gain, prior, tuple(demands), objective)  # type: ignore[arg-type]
+    cost = rng.choice(PRICES)
+    shifts = (
+        {pair: shift(rng) for pair in pairs if not {INPUT, OUTPUT} & {*pair} and rng.random() < 0.3}
+        if rng.random() < 0.5
+        else {}
+    )
+    shifts = {pair: s for pair, s in shifts.items() if signed or s.p_log_odds >= s.q_log_odds}
+    return Problem(wfg, options, cost, gain, prior, tuple(demands), objective, shifts)  # type: ignore[arg-type]
+
+
+def shift(rng: random.Random) -> PairShift:
+    p, q = (rng.choice([-3.0, -0.5, 0.0, 2.0]) for _ in range(2))
+    return PairShift(p, q, rng.choice([0.5, 1.0, 3.0]), rng.choice([None, 0.2, 2.0]))
 
 
 def loopless(wfg: WFG) -> Iterator[tuple[str, ...]]:
@@ -124,7 +138,8 @@ def brute(problem: Problem) -> list[float]:
             continue
         kappa = prices.kappa_usd * sum(problem.wfg.edges[pair].one_minus_gamma for pair in pairwise(path))
         worths = []
-        for ways in product(*(problem.options[n] for n in path[1:-1])):
+        for chosen in product(*(problem.options[n] for n in path[1:-1])):
+            ways = [behind(way, [before], problem.shifts) for before, way in zip(path, chosen, strict=False)]
             success, duration = problem.prior, sum(w.duration_ms for w in ways)
             for w in ways:
                 success = w.p * success + w.q * (1 - success)

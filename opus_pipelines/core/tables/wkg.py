@@ -130,6 +130,24 @@ EDGES = dataset(
     wait_n           int64  count behind the waiting time
     wait_with_work_n  int64  of these, how often the duration of dst is unknown, so that its work is part of the waiting
                              time
+    dst_p            prob   P(dst succeeds directly after src | all its predecessors did), drawn to the p of dst by
+                            1 - dst_p_gamma; NULL where no outcome is known
+    dst_p_n          int64  outcomes of dst behind it
+    dst_p_successes  int64  of these, successes
+    dst_p_gamma      prob   weight of the outcomes of this pair: LWM (2) over dst_p_n, with a lambda fitted on held-out
+                            cases; 0 where the pair told no more of them than dst alone
+    dst_q            prob   P(dst succeeds directly after src | at least one of its predecessors did not), likewise
+    dst_q_n          int64  outcomes of dst behind it
+    dst_q_successes  int64  of these, successes
+    dst_q_gamma      prob   as dst_p_gamma
+    dst_duration_ms_mean      ms     mean working time of dst directly after src, drawn to that of dst
+    dst_duration_ms_observed  ms     its mean where it was timed, as it was observed
+    dst_duration_n            int64  times behind it
+    dst_duration_gamma        prob   as dst_p_gamma
+    dst_cost_usd_mean         usd    mean cost of dst directly after src, drawn to that of dst
+    dst_cost_usd_observed     usd    its mean where it is known, as it was observed
+    dst_cost_n                int64  costs behind it
+    dst_cost_gamma            prob   as dst_p_gamma
     implementations  int64  distinct implementations with it
     first_seen       ts     earliest
     last_seen        ts     latest
