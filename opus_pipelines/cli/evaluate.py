@@ -48,8 +48,8 @@ def evaluate(
     items with the same steps.
 
     \b
-    Ablations: gamma flat, gamma shuffled, no edges, no similar cases, no procedure, no walks, no trained model,
-    no routing, constant Intention, other context, no critical tasks, no composition.
+    Ablations: gamma flat, gamma shuffled, no pairs, no edges, no similar cases, no procedure, no walks,
+    no trained model, no routing, constant Intention, other context, no critical tasks, no composition.
 
     \b
     Example:

@@ -79,6 +79,11 @@ def shuffled(edges: Sequence[Edge], graph: WorkGraph) -> list[Edge]:
     return [replace(e, probability=e.probability * before[e.src] / (after[e.src] or 1.0)) for e in mixed]
 
 
+def without_shifts(edges: Sequence[Edge], _graph: WorkGraph) -> list[Edge]:
+    """Returns the edges without what they say of the later task's figures."""
+    return [replace(edge, shift=None) for edge in edges]
+
+
 def _out_degree(edges: Sequence[Edge]) -> dict[str, int]:
     degree: dict[str, int] = defaultdict(int)
     for edge in edges:
@@ -166,6 +171,7 @@ ABLATIONS: dict[str, Ablation] = {
         Ablation(
             "gamma shuffled", "edges of equal industry and out-degree exchange their figures", _with_edges(shuffled)
         ),
+        Ablation("no pairs", "the figures of a task do not depend on the task before it", _with_edges(without_shifts)),
         Ablation("no edges", "the Work Knowledge Graph has no edges", _with_edges(lambda edges, graph: [])),
         Ablation("no similar cases", "no case of history is retrieved", _without(Part.SIMILAR_CASES)),
         Ablation("no procedure", "the intake's own procedure is not read", _without(Part.PROCEDURE)),

@@ -1,5 +1,7 @@
 """Each ablation changes one thing: the figures of edges, the edges, an Intention, or a process context."""
 
+from dataclasses import replace
+
 import pytest
 
 from opus_pipelines.core.ids import digest
@@ -8,8 +10,8 @@ from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.metrics.intervals import interval
-from opus_pipelines.quality.ablations import ABLATIONS, applies, flat, other_context, shuffled
-from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
+from opus_pipelines.quality.ablations import ABLATIONS, applies, flat, other_context, shuffled, without_shifts
+from opus_pipelines.wkg.graph import Edge, PairShift, Task, WorkGraph
 
 TASKS = [Task(name, name, industries=("loans" if name in "abc" else "claims",)) for name in "abcxyz"]
 EDGES = [
@@ -28,6 +30,11 @@ def test_flat_edges_have_the_mean_figures_and_equal_chances() -> None:
     assert {(e.transitions, e.variants) for e in edges.values()} == {(38, 4)}
     assert {round(e.gamma, 3) for e in edges.values()} == {0.38}
     assert [edges["a", "b"].probability, edges["b", "c"].probability] == [0.5, 1.0]
+
+
+def test_edges_without_shifts_keep_every_other_figure() -> None:
+    shifted = [replace(EDGES[0], shift=PairShift(2.0)), *EDGES[1:]]
+    assert without_shifts(shifted, GRAPH) == EDGES
 
 
 def test_shuffled_edges_exchange_figures_within_industry_and_out_degree_only() -> None:
@@ -71,6 +78,7 @@ def test_the_ablations_of_the_issue_are_there_and_walks_belong_to_one_backend() 
     assert list(ABLATIONS) == [
         "gamma flat",
         "gamma shuffled",
+        "no pairs",
         "no edges",
         "no similar cases",
         "no procedure",
