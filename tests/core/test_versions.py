@@ -102,7 +102,7 @@ def test_an_unknown_thing_has_no_versions() -> None:
     ("code", "expected"),
     [
         (versions_of("manifest"), None),
-        (versions_of("manifest").replace("wkg=1", "wkg=0"), "wkg 0 → 1"),
+        (versions_of("manifest").replace("wkg=2", "wkg=1"), "wkg 1 → 2"),
         ("0123456789abcdef0123456789abcdef", "made before algorithm versions were declared"),
     ],
 )
