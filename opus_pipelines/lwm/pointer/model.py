@@ -2,10 +2,12 @@
 
 Inductive, after pointer networks (Vinyals et al. 2015): the network sees no task's name or number, only how the
 request, similar cases and the edges of the Work Knowledge Graph support a candidate. So one network serves all
-industries, and a task that was not there in training can be chosen. It writes sequences by beam search; their
-probabilities are normalised over the beam.
+industries, and a task that was not there in training can be chosen. It writes sequences as a sample of what it
+expects: their shares estimate probabilities. The likeliest sequences alone, from a beam search, are too short where
+work is long, because many long sequences share a probability that none of them has.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -18,15 +20,12 @@ from opus_pipelines.lwm.pointer.network import train as train_network
 
 LEAST_CANDIDATES = 20  # tasks that a request may be given, at least
 MOST_CANDIDATES = 60
-BEAM = 12  # prefixes that are kept after every step
-SEQUENCES = 60  # most sequences that are written for a request
-LEAST_PROBABILITY = 0.01  # of a next step that is followed
-LEAST_LOG_PROBABILITY = -6.0  # of a prefix that is followed
+SAMPLE = 100  # sequences that are drawn for a request
 MOST_LISTS = 12_000  # prefixes that the network is trained on, at most
 SEED = 0
 STEP_FEATURES = 18  # features of a candidate that depend on the steps so far; see `next_step_features`
 WIDTH = len(FEATURES) + STEP_FEATURES  # features of a candidate
-VERSION = 1  # raise it when the features change: a network of another version is not used
+VERSION = 2  # raise it when the features or the way of writing change: a network of another version is not used
 
 
 @dataclass(frozen=True)
@@ -39,44 +38,60 @@ class Written:
 
 @dataclass(frozen=True)
 class PointerModel:
-    """A trained network with beam search."""
+    """A trained network, and the sampling of sequences."""
 
     network: Network
 
     def sequences(self, request: EncodedRequest, memory: CaseMemory, hidden: int | None = None) -> list[Written]:
-        """Return the likeliest sequences for a request, best first; their probabilities sum to 1.
+        """Return a systematic sample of sequences for a request, most frequent first; their shares sum to 1.
 
-        `hidden` is the case of the memory that is left out, None for none.
+        Equal prefixes are continued together, so that the sample holds each next step as often as its probability
+        says, up to one draw (systematic sampling, Madow 1949). `hidden` is the case of the memory that is left out,
+        None for none.
         """
         candidates = memory.candidates(request, most_candidates(memory), hidden)
-        longest = max(map(len, memory.traces))
-        prefixes: list[tuple[float, tuple[int, ...]]] = [(0.0, ())]
-        ended: list[tuple[float, tuple[int, ...]]] = []
-        for _ in range(longest + 1):
-            if not prefixes:
+        draw = np.random.default_rng(SEED)
+        drawn: dict[tuple[int, ...], int] = {(): SAMPLE}
+        ended: Counter[tuple[int, ...]] = Counter()
+        for _ in range(max(map(len, memory.traces))):
+            longer: dict[tuple[int, ...], int] = {}
+            for prefix, own in zip(drawn, self._probabilities(candidates, list(drawn)), strict=True):
+                for place, count in systematic(own, drawn[prefix], float(draw.random())):
+                    if place == len(candidates.tasks):
+                        ended[prefix] += count
+                    else:
+                        longer[*prefix, place] = count
+            drawn = longer
+            if not drawn:
                 break
-            rows = np.concatenate([next_step_features(candidates, chosen) for _, chosen in prefixes])
-            scores = self.network.scores(rows).reshape(len(prefixes), -1).astype(np.float64)
-            longer: list[tuple[float, tuple[int, ...]]] = []
-            for (log_probability, chosen), own in zip(prefixes, scores, strict=True):
-                own[list(chosen)] = -np.inf
-                if not chosen:
-                    own[-1] = -np.inf
-                own -= own.max() + np.log(np.exp(own - own.max()).sum())
-                if chosen:
-                    ended.append((log_probability + float(own[-1]), chosen))
-                follow = [
-                    int(n) for n in np.argsort(-own[:-1], kind="stable")[:BEAM] if own[n] > np.log(LEAST_PROBABILITY)
-                ]
-                longer += [(log_probability + float(own[n]), (*chosen, n)) for n in follow]
-            longer.sort(key=lambda prefix: (-prefix[0], prefix[1]))
-            prefixes = [p for p in longer[:BEAM] if p[0] > LEAST_LOG_PROBABILITY]
-        ended.sort(key=lambda sequence: (-sequence[0], sequence[1]))
-        weights = np.exp([log_probability for log_probability, _ in ended[:SEQUENCES]])
+        ended.update(drawn)
         return [
-            Written(tuple(int(candidates.tasks[n]) for n in chosen), float(weight / weights.sum()))
-            for (_, chosen), weight in zip(ended, weights, strict=False)
+            Written(tuple(int(candidates.tasks[n]) for n in chosen), count / SAMPLE)
+            for chosen, count in sorted(ended.items(), key=lambda sequence: (-sequence[1], sequence[0]))
         ]
+
+    def _probabilities(self, candidates: Candidates, prefixes: Sequence[tuple[int, ...]]) -> np.ndarray:
+        """Return the probabilities [prefixes, candidates + 1] of every next step, and of the end."""
+        rows = np.concatenate([next_step_features(candidates, chosen) for chosen in prefixes])
+        scores = self.network.scores(rows).reshape(len(prefixes), -1).astype(np.float64)
+        for own, chosen in zip(scores, prefixes, strict=True):
+            own[list(chosen)] = -np.inf
+            if not chosen:
+                own[-1] = -np.inf
+        weights = np.exp(scores - scores.max(1, keepdims=True))
+        return np.asarray(weights / weights.sum(1, keepdims=True))
+
+
+def systematic(probabilities: np.ndarray, draws: int, start: float) -> list[tuple[int, int]]:
+    """Return the places that are drawn, likeliest first, and how often.
+
+    `probabilities` [k] sum to 1; `start` in [0, 1[ shifts the grid of `draws` equal steps.
+    """
+    order = np.argsort(-probabilities, kind="stable")
+    reached = np.floor(probabilities[order].cumsum().clip(max=1.0) * draws + start)
+    reached[-1] = draws  # the sum of the probabilities may miss 1 by rounding
+    counts = np.diff(np.minimum(reached, draws), prepend=0.0).astype(int)
+    return [(int(order[n]), int(counts[n])) for n in np.flatnonzero(counts)]
 
 
 def train(

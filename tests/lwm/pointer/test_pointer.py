@@ -1,4 +1,4 @@
-"""The pointer model: clauses, features without the own case, training, beam search, and models in the lake."""
+"""The pointer model: clauses, features without the own case, training, sampling, and models in the lake."""
 
 import json
 import tracemalloc
@@ -13,7 +13,7 @@ from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.clauses import clauses_of, plain
 from opus_pipelines.lwm.pointer.memory import FEATURES, CaseMemory, IndustryGraph
-from opus_pipelines.lwm.pointer.model import PointerModel, examples, train
+from opus_pipelines.lwm.pointer.model import PointerModel, examples, systematic, train
 from opus_pipelines.lwm.pointer.network import Network, TrainingError
 from opus_pipelines.lwm.pointer.network import train as train_network
 from opus_pipelines.lwm.pointer.store import WEIGHTS, keep, opened, save, store_of
@@ -76,6 +76,25 @@ def test_it_learns_which_tools_a_request_names_and_in_which_order(model: Pointer
     best = [model.sequences(request(asks_for(plan)), cases)[0] for plan in asked]
     right = [tuple(TOOLS[n] for n in sequence.tasks) == plan for sequence, plan in zip(best, asked, strict=True)]
     assert np.mean(right) > 0.9, "of 56 possible orders of two tools, 120 cases show some"
+
+
+@pytest.mark.parametrize("start", [0.0, 0.5, 0.999])
+def test_a_systematic_sample_holds_each_place_as_often_as_its_probability_says(start: float) -> None:
+    counts = dict(systematic(np.array([0.25, 0.6, 0.0, 0.15]), 20, start))
+    assert sum(counts.values()) == 20
+    assert 2 not in counts
+    assert all(abs(counts[place] - expected) <= 1 for place, expected in ((0, 5), (1, 12), (3, 3)))
+
+
+def test_a_single_draw_depends_on_where_the_grid_starts() -> None:
+    places = [systematic(np.array([0.25, 0.75]), 1, start)[0][0] for start in (0.0, 0.3, 0.9)]
+    assert places == [0, 1, 1]
+
+
+def test_the_shares_of_a_sample_sum_to_one(model: PointerModel) -> None:
+    written = model.sequences(request(asks_for(["open_invoice"])), memory(CASES))
+    assert sum(sequence.probability for sequence in written) == pytest.approx(1.0)
+    assert len({sequence.tasks for sequence in written}) == len(written)
 
 
 def test_a_tool_that_no_case_used_can_be_chosen() -> None:
