@@ -19,10 +19,11 @@ from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT, Completenes
 from opus_pipelines.retrieval.consensus import Consensus, Trace, consensus
 from opus_pipelines.retrieval.critical_tasks import critical_tasks
 from opus_pipelines.retrieval.intentions import with_missing_part
-from opus_pipelines.retrieval.requested_steps import requested_steps
+from opus_pipelines.retrieval.requested_steps import procedure_parts, requested_steps
 from opus_pipelines.retrieval.routing import Routed, Router
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.stated_names import refuse_unknown_tasks
+from opus_pipelines.retrieval.unanimous_steps import with_unanimous_steps
 from opus_pipelines.wkg.neighbourhoods import neighbourhoods
 from opus_pipelines.wkg.steiner_tree import SubWKG, steiner
 
@@ -138,7 +139,12 @@ def _procedure(request: Request, context: GenerationContext) -> ParsedProcedure 
     if Part.PROCEDURE in context.without:
         return None
     intake, vector = request.intake, unit(request.intention.parts["input"].mean(0))
-    return requested_steps(intake.elements, vector, intake.industry, context.index.procedures, context.encoder)
+    history, industry = context.index.procedures, intake.industry
+    read = requested_steps(intake.elements, vector, industry, history, context.encoder)
+    if read is None:
+        return None
+    part = next((p for p in procedure_parts(intake.elements) if (p.head or "") == read.head), None)
+    return with_unanimous_steps(read, history.successes(part, industry) if part else (), context.index.graph.tasks)
 
 
 def _critical_tasks(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from opus_pipelines.embedding.text_parts import Part, Sentence
+from opus_pipelines.embedding.text_parts import Part, Sentence, plain
 from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel, TaskCatalogue, requests_of, units_of
 from opus_pipelines.wkg.graph import WorkGraph
 
@@ -44,6 +44,20 @@ class ProcedureIndex:
         if industry not in self._models:
             self._models[industry] = self._fit(industry) if self else None
         return self._models[industry]
+
+    def successes(self, part: Part, industry: str | None) -> list[tuple[str, ...]]:
+        """Return the tasks of every success of the industry under this very part, in the order of the cases' ids.
+
+        A part is the same where heading and sentences have the same words. A case that was right to refuse is none.
+        """
+        same = (row for row in self._parts if _words(_part(row)) == _words(part))
+        cases = sorted({i for row in same for i in row["implementations"] if i in self._case})
+        return [
+            tuple(case["tasks"])
+            for case in (self._case[i] for i in cases)
+            if case["success"] and case["expected_outcome"] is not False and case["tasks"]
+            if industry is None or case["industry"] == industry
+        ]
 
     def load(self) -> None:
         """Fit the models of all industries now."""
@@ -112,6 +126,10 @@ class ProcedureIndex:
 def _is_usable(case: Row) -> bool:
     """Return whether the case has tasks and did not fail."""
     return bool(case["tasks"]) and case["success"] is not False
+
+
+def _words(part: Part) -> tuple[str, frozenset[str]]:
+    return part.name, frozenset(plain(sentence.text) for sentence in part.sentences)
 
 
 def _part(row: Row) -> Part:

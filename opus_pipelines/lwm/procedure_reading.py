@@ -41,7 +41,7 @@ class ProcedureStep:
 
     The step is a task of the catalogue or, where `is_new`, one that the procedure names and no case of history did.
     `sentence` asks for it; None for the goal of the whole part. `instructions` are the sentences of the step's own
-    part.
+    part. `by_history`: no sentence asks for it, but all similar successes did it; `sentence` then says how many.
     """
 
     task_id: str
@@ -50,6 +50,7 @@ class ProcedureStep:
     probability: float
     is_new: bool = False
     instructions: tuple[str, ...] = ()
+    by_history: bool = False
 
 
 @dataclass(frozen=True)

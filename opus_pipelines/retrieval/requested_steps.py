@@ -36,7 +36,7 @@ def texts_to_encode(elements: Sequence[Element], industry: str | None, procedure
 
     The result is empty where the industry has no procedure in history.
     """
-    return texts_to_embed(_parts(elements)) if procedures.model(industry) else []
+    return texts_to_embed(procedure_parts(elements)) if procedures.model(industry) else []
 
 
 def requested_steps(
@@ -51,14 +51,14 @@ def requested_steps(
     `request` [d] has unit length.
     """
     model = procedures.model(industry)
-    procedure_parts = _parts(elements) if model else []
-    if model is None or not procedure_parts:
+    found = procedure_parts(elements) if model else []
+    if model is None or not found:
         return None
-    texts = texts_to_embed(procedure_parts)
+    texts = texts_to_embed(found)
     vectors = dict(zip(texts, encoder.encode(texts), strict=True))
     asked_for = RequestText(" ".join(e.text for e in elements if e.role == "input" and e.text), request)
     procedure = parse_procedure(
-        asked_for, procedure_parts, industry, model, lambda asked: np.stack([vectors[text] for text in asked])
+        asked_for, found, industry, model, lambda asked: np.stack([vectors[text] for text in asked])
     )
     if procedure is None or (
         procedure.explained_share < EXPLAINED_SHARE if procedure.has_goal else procedure.similar_share < SIMILAR_SHARE
@@ -89,6 +89,8 @@ def required_reason(group: frozenset[str], procedure: ParsedProcedure | None) ->
     step = next((steps[t] for t in sorted(group) if t in steps), None)
     if step is None:
         return "history failed without it"
+    if step.by_history and step.sentence:
+        return step.sentence
     return f"the procedure asks for it: {step.sentence}" if step.sentence else "it is what the procedure's part is for"
 
 
@@ -165,5 +167,6 @@ def _as_new_mode(like: ExecutionMode) -> ExecutionMode:
     )
 
 
-def _parts(elements: Sequence[Element]) -> list[Part]:
+def procedure_parts(elements: Sequence[Element]) -> list[Part]:
+    """Return the parts of an intake's procedures."""
     return [part for e in elements if e.role in PROCEDURAL and e.text for part in parts(e.text)]

@@ -67,9 +67,29 @@ class ContractPage:
         return any(row["verdict"] for row in self.best)
 
     @property
+    def to_run(self) -> list[Row]:
+        """The rank-1 workflows that keep every constraint, or that a person chose all the same."""
+        return [row for row in self.best if is_feasible(row)]
+
+    @property
     def infeasible(self) -> list[Row]:
         """Rank-1 workflows that violate a constraint, because no feasible one exists."""
-        return [row for row in self.best if row["feasible"] is False]
+        return [row for row in self.best if not is_feasible(row)]
+
+    @property
+    def ranked(self) -> list[Row]:
+        """The feasible workflows of the Intentions on the page."""
+        return [row for row in self.shown if is_feasible(row)]
+
+    @property
+    def outside(self) -> list[Row]:
+        """The infeasible workflows of the Intentions on the page, which are in no ranking."""
+        return [row for row in self.shown if not is_feasible(row)]
+
+
+def is_feasible(row: Row) -> bool:
+    """Returns whether a ranked workflow keeps every constraint, or a person chose it all the same."""
+    return row["feasible"] is not False or row["decision"] is not None
 
 
 def largest_intentions(workflows: Iterable[Row]) -> list[str]:

@@ -30,7 +30,7 @@ from opus_pipelines.reporting.page.contract import (
 
 def render(page: ContractPage) -> str:
     """Returns the HTML of a page; equal rows give equal text."""
-    best = page.best
+    best = page.to_run
     rewards = Scale.of(
         *(
             row[name]
@@ -60,7 +60,7 @@ def render(page: ContractPage) -> str:
             baseline_success=mean(best, "baseline_success"),
             pictures=[
                 (row, Markup(swimlane_svg(page.pictures[row["workflow_id"]])))
-                for row in best
+                for row in page.best
                 if row["workflow_id"] in page.pictures
             ],
             **_inline(),

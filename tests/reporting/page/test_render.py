@@ -122,7 +122,10 @@ def test_what_it_says(parsed: Parsed) -> None:
         "a review after Check",
         "max_cost_usd 10: costs 0.40 USD",
         "similar cases paid $12.50 for the same steps, so 20.0 % less",
-        "25.0 % assumed, 3 steps unknown",
+        "25.0 % assumed, 1 step unknown",
+        "1 feasible workflows of 1 goals, 2 infeasible ones outside the ranking",
+        "Infeasible, outside the ranking",
+        "No feasible workflow",
     ):
         assert words in said, words
 
@@ -200,7 +203,16 @@ def test_a_rule_that_was_not_applied_is_shown_with_its_question(page: ContractPa
 def test_without_a_stated_gain_the_page_says_so_instead_of_dollars(page: ContractPage) -> None:
     rows = [row | {"reward_usd": None, "gain_usd": None, "edits": None} for row in page.workflows]
     text = render(replace(page, workflows=rows))
-    assert (
-        text.count("no gain stated") == 10
-    )  # two best twice and in one picture's head, two that are undecided, all three
-    assert "2 of them without a stated gain" in text
+    # the best one twice and in its picture's head, one without a feasible workflow, two that are undecided, all three
+    assert text.count("no gain stated") == 9
+    assert "1 of them without a stated gain" in text
+
+
+def test_what_breaks_a_constraint_stands_outside_every_sum_and_ranking(page: ContractPage) -> None:
+    assert [r["workflow_id"] for r in page.to_run] == ["f1"]
+    assert [r["workflow_id"] for r in page.ranked] == ["f1"]
+    assert [r["workflow_id"] for r in page.outside] == ["f2", "f3"]
+    text = render(page)
+    assert "<dd>$8.00<small>once for each of 1 goals" in text
+    chosen = [row | {"decision": "accepted"} for row in page.workflows]
+    assert replace(page, workflows=chosen).outside == []
