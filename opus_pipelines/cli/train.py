@@ -1,16 +1,23 @@
 """The commands `opus train` and `opus models`: models learnt from the history of the current snapshot."""
 
+from typing import Any
+
 import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
 from opus_pipelines.core.errors import InputError
 
+_BACKEND = click.option(
+    "--backend", type=click.Choice(["pointer", "causal_lm"]), default="pointer", help="Which model. Default: pointer."
+)
+
 
 @click.command()
 @click.option("--industry", multiple=True, help="Learn from this industry only; may be repeated. Default: all.")
+@_BACKEND
 @click.pass_obj
-def train(options: Options, industry: tuple[str, ...]) -> None:
+def train(options: Options, industry: tuple[str, ...], backend: str) -> None:
     """Train the pointer model on the cases of the current snapshot, and let it serve where it beats history.
 
     The model learns which task comes next for a request, from cases with a text. A quarter of the cases is held out
@@ -18,6 +25,9 @@ def train(options: Options, industry: tuple[str, ...]) -> None:
     the 95 % interval of the paired difference. Elsewhere the history backend serves. It replaces the champion only
     where it is better than what serves now, beyond the interval; otherwise it is kept as a challenger. Contracts of the
     industries of a new champion are out of date: `opus generate` makes them again.
+
+    With --backend causal_lm it trains an adapter (LoRA) for the language model at [causal_lm] path instead, which
+    serves where it is better than the model without it.
 
     Parameters, hashes of the cases, the loss of every epoch, figures and the model are recorded in MLflow: in the lake,
     or at [mlflow] tracking_uri of opus.toml.
@@ -31,11 +41,13 @@ def train(options: Options, industry: tuple[str, ...]) -> None:
     from opus_pipelines.embedding.cache import CachedEncoder
     from opus_pipelines.embedding.encoder import encoder_of
     from opus_pipelines.lake.layout import Lake
+    from opus_pipelines.language_models.adapter_store import store_of as adapters_of
     from opus_pipelines.lwm.pointer.store import store_of
     from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
     from opus_pipelines.training.tracking import Tracking
     from opus_pipelines.training.train import TrainingOptions
     from opus_pipelines.training.train import train as run
+    from opus_pipelines.training.train_adapter import train_adapter
     from opus_pipelines.wkg.snapshot import Snapshot
 
     settings = options.settings()
@@ -45,11 +57,15 @@ def train(options: Options, industry: tuple[str, ...]) -> None:
     encoder = CachedEncoder(encoder_of(settings.encoder), lake.kept / "embeddings")
     tracking = Tracking(lake, settings.mlflow)
     how = TrainingOptions(industry, lambda line: click.echo(line, err=True), tracking)
-    trained = run(lake, SnapshotIndex(Snapshot.open(lake)), encoder, how)
+    index = SnapshotIndex(Snapshot.open(lake))
+    if backend == "pointer":
+        trained, store = run(lake, index, encoder, how), store_of(lake)
+    else:
+        trained, store = train_adapter(lake, index, settings, how), adapters_of(lake)
     _table(trained.model_id, {name: {**vars(one), "serves": one.serves} for name, one in trained.figures.items()})
     click.echo(f"model {trained.model_id}, loss {trained.loss[0]:.3f} to {trained.loss[-1]:.3f} nats", err=True)
     verdict = trained.promotion
-    role = "is the champion" if store_of(lake).champions()[0] == trained.model_id else "is a challenger"
+    role = "is the champion" if store.champions()[:1] == [trained.model_id] else "is a challenger"
     figures = (
         "" if verdict.difference is None else f": {verdict.difference:+.3f} [{verdict.low:+.3f}, {verdict.high:+.3f}]"
     )
@@ -58,8 +74,9 @@ def train(options: Options, industry: tuple[str, ...]) -> None:
 
 @click.command()
 @click.option("--champion", metavar="MODEL", help="Let this model serve, whatever the figures say.")
+@_BACKEND
 @click.pass_obj
-def models(options: Options, champion: str | None) -> None:
+def models(options: Options, champion: str | None, backend: str) -> None:
     """List the trained models of the lake, and how they did on held-out cases. The champion serves.
 
     A model that cannot be used is named with its reason; the champion before it serves instead.
@@ -70,21 +87,23 @@ def models(options: Options, champion: str | None) -> None:
       opus models --champion m0123456789abcdef
     """
     from opus_pipelines.lake.layout import Lake
-    from opus_pipelines.lwm.pointer.store import KIND, opened, store_of
+    from opus_pipelines.language_models import adapter_store
+    from opus_pipelines.lwm.pointer import store as pointer_store
 
+    of_kind: Any = pointer_store if backend == "pointer" else adapter_store
     settings = options.settings()
     lake = Lake(settings.paths.lake)
     if champion is not None:
         from opus_pipelines.training.tracking import Tracking
 
         with lake.lock():
-            store_of(lake).promote(champion)
-            recorded = Tracking(lake, settings.mlflow).set_champion(KIND, champion)
+            of_kind.store_of(lake).promote(champion)
+            recorded = Tracking(lake, settings.mlflow).set_champion(of_kind.KIND, champion)
         click.echo(f"{champion} is the champion{'' if recorded else '; MLflow has no such model'}", err=True)
-    found = opened(lake)
+    found = of_kind.opened(lake)
     if not found.stored:
         click.echo("no model yet; `opus train` makes one, and the history backend serves until then", err=True)
-    champions = store_of(lake).champions()
+    champions = of_kind.store_of(lake).champions()
     for stored in found.stored:
         if stored.problem is not None:
             click.echo(f"model {stored.model_id} cannot be used: {stored.problem}", err=True)

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.core.model_settings import CausalLm, MLflow, OpenaiCompatible
 from opus_pipelines.core.settings_sections import (
     Checks,
     Cost,
@@ -25,7 +26,6 @@ from opus_pipelines.core.settings_sections import (
     Generation,
     Graph,
     History,
-    MLflow,
     Paths,
     Priors,
     Rates,
@@ -42,6 +42,7 @@ from opus_pipelines.core.settings_sections import (
 __all__ = [
     "FILE_NAME",
     "SHORTHANDS",
+    "CausalLm",
     "Checks",
     "Cost",
     "Currency",
@@ -51,6 +52,7 @@ __all__ = [
     "Graph",
     "History",
     "MLflow",
+    "OpenaiCompatible",
     "Paths",
     "Priors",
     "Rates",
@@ -90,6 +92,8 @@ class Settings(Section):
     disk: Disk = Disk()
     schedule: Schedule = Schedule()
     mlflow: MLflow = MLflow()
+    causal_lm: CausalLm = CausalLm()
+    openai_compatible: OpenaiCompatible = OpenaiCompatible()
 
 
 T = TypeVar("T", bound=BaseModel)

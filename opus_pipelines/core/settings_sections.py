@@ -128,7 +128,9 @@ class Encoder(Section):
 
 
 def _lwm_backend(value: str) -> str:
-    return _registered(value, "LWM backend", ["history", "pointer", *declared("lwm_backends")])
+    return _registered(
+        value, "LWM backend", ["history", "pointer", "causal_lm", "openai_compatible", *declared("lwm_backends")]
+    )
 
 
 class Generation(Section):
@@ -136,8 +138,8 @@ class Generation(Section):
 
     lwm_backend: Annotated[str, AfterValidator(_lwm_backend)] = Field(
         "pointer",
-        description="backend of the Large Work Model: pointer (a trained model where it beats history), history, or "
-        "one that an installed distribution adds",
+        description="backend of the Large Work Model: pointer (a trained model where it beats history), history, "
+        "causal_lm or openai_compatible (a language model beside history), or one that an installed distribution adds",
     )
     k: int = Field(5, ge=1, description="ranked workflows for each Intention")
     seed: int = Field(0, description="of everything random (the history backend draws nothing)")
@@ -323,23 +325,6 @@ class Disk(Section):
 
     reserve_mb: int = Field(
         200, ge=0, description="megabytes that must stay free; a run that would need them does not begin"
-    )
-
-
-class MLflow(Section):
-    """Where trainings are recorded (MLflow)."""
-
-    tracking_uri: str = Field(
-        "", description="server or database of MLflow, e.g. https://mlflow.example; empty: mlflow/mlflow.db in the lake"
-    )
-    artifact_location: str = Field(
-        "", description="where a new experiment keeps the models' files; empty: the lake, or what the server decides"
-    )
-    experiment: str = Field("opus", min_length=1, description="name of the experiment")
-    model_prefix: str = Field(
-        "opus",
-        pattern=r"[A-Za-z0-9._-]+",
-        description="the registered models are PREFIX-pointer and so on; give each lake its own on a shared server",
     )
 
 

@@ -33,7 +33,7 @@ from opus_pipelines.intakes.elements import INHERITED, Element, contract_element
 from opus_pipelines.intakes.intake import Intake, read_intake
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.results import ResultKey
-from opus_pipelines.lwm.interface import LargeWorkModel, backend_of
+from opus_pipelines.lwm.interface import LargeWorkModel, Usage, backend_of
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.clauses import texts_of
 from opus_pipelines.requirements.encode import passages_of
@@ -205,13 +205,15 @@ class ReadChunk:
 @dataclass
 class ChunkResult:
     """What came of a chunk: rows by dataset, a line for each that failed or was refused, texts that nobody had encoded
-    before, and the most memory that server and child took together (what they share counts twice).
+    before, the most memory that server and child took together (what they share counts twice), and what the answers of
+    a language model took, one for each intake.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
     lines: list[tuple[str, str, str]] = field(default_factory=list)
     texts_missed: int = 0
     memory_mb: float = 0.0
+    usage: list[Usage] = field(default_factory=list)
 
 
 @dataclass(frozen=True, repr=False)
@@ -270,6 +272,7 @@ class WorkChunk:
             return failed_outcome(with_inherited(intake, inherited), str(lost))
         worked.texts_missed += missed
         worked.memory_mb = max(worked.memory_mb, memory_mb)
+        worked.usage += [outcome.usage] if outcome.usage else []
         return outcome
 
     def __repr__(self) -> str:

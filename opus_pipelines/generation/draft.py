@@ -2,7 +2,7 @@
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.generation.records import Drafted, GenerationContext, Retrieved
-from opus_pipelines.lwm.interface import LwmRequest
+from opus_pipelines.lwm.interface import LwmRequest, PricedModel
 from opus_pipelines.lwm.join_components import join_components
 from opus_pipelines.lwm.sequence_dag import chain
 from opus_pipelines.lwm.workflow_graph import workflow_graph
@@ -14,24 +14,26 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
     """Returns the sequences that the LWM writes for a request, and their Workflow Graph, LWM (9)-(11)."""
     request, evidence, index = retrieved.request, retrieved.evidence, context.index
     graph, subgraphs = index.graph, [subgraph for _, subgraph in retrieved.subgraphs]
-    written = context.model.generate(
-        LwmRequest(
-            request.intention.vector,
-            graph,
-            subgraphs,
-            retrieved.processes[0].cases,
-            context.settings.generation.seed,
-            evidence.procedure,
-            retrieved.processes if len(retrieved.processes) > 1 else (),
-            evidence.completeness.consensus_tasks,
-        )
+    asked = LwmRequest(
+        request.intention.vector,
+        graph,
+        subgraphs,
+        retrieved.processes[0].cases,
+        context.settings.generation.seed,
+        evidence.procedure,
+        retrieved.processes if len(retrieved.processes) > 1 else (),
+        evidence.completeness.consensus_tasks,
+        request.intention.decoded,
+        request.intake.client,
     )
+    written = context.model.generate(asked)
+    usage = context.model.usage(asked) if isinstance(context.model, PricedModel) else None
     written = with_chosen(written, evidence.decided, subgraphs)
     sequences = {make_id("q", request.intention_id, s.subgraph, s.tasks): s for s in written}
     wfg = workflow_graph({name: chain(s.tasks) for name, s in sequences.items()}, graph)
     wfg = join_components(wfg, graph, index.task_similarity)
     procedure = evidence.procedure
     if procedure is None:
-        return Drafted(retrieved, sequences, wfg, graph, {})
+        return Drafted(retrieved, sequences, wfg, graph, {}, usage)
     nearest = nearest_tasks(procedure.steps, graph, index.index, request.intake.industry, context.encoder)
-    return Drafted(retrieved, sequences, wfg, with_new_steps(graph, procedure.steps, nearest), nearest)
+    return Drafted(retrieved, sequences, wfg, with_new_steps(graph, procedure.steps, nearest), nearest, usage)

@@ -9,6 +9,7 @@ from opus_pipelines.generation.records import GenerationContext, Ranked, Refused
 from opus_pipelines.generation.results.rows import Row, broken_row, generation_rows, intake_row
 from opus_pipelines.generation.results.workflow_rows import workflow_rows
 from opus_pipelines.intakes.intake import Intake
+from opus_pipelines.lwm.interface import Usage
 from opus_pipelines.retrieval.stated_names import refuse_unknown_prices
 
 
@@ -21,12 +22,14 @@ class IntakeOutcome:
         summary: one line for a person, without the intake's name.
         rows: rows with the names of their datasets.
         ranked: the records behind the rows, one for each Intention.
+        usage: what the answers of a language model took, None where none was asked.
     """
 
     status: str
     summary: str
     rows: list[tuple[str, Row]] = field(default_factory=list)
     ranked: list[Ranked] = field(default_factory=list)
+    usage: Usage | None = None
 
 
 def outcome_of(intake: Intake, context: GenerationContext) -> IntakeOutcome:
@@ -47,7 +50,8 @@ def outcome_of(intake: Intake, context: GenerationContext) -> IntakeOutcome:
         rows += [(dataset.name, row) for dataset, row in generation_rows(ranked, context)]
         rows += [(dataset.name, row) for dataset, row in workflow_rows(ranked, context)]
     goals = f"{len(intentions)} goals: " if len(intentions) > 1 else ""
-    return IntakeOutcome("generated", goals + "; ".join(map(_summary, intentions)), rows, intentions)
+    usage = Usage.total(ranked.drafted.usage for ranked in intentions if ranked.drafted.usage)
+    return IntakeOutcome("generated", goals + "; ".join(map(_summary, intentions)), rows, intentions, usage)
 
 
 def _summary(ranked: Ranked) -> str:

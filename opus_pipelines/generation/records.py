@@ -18,7 +18,7 @@ from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.evaluation.calendar import CalendarSettings
 from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
-from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand, TaskSequence
+from opus_pipelines.lwm.interface import LargeWorkModel, ProcessDemand, TaskSequence, Usage
 from opus_pipelines.lwm.workflow_graph import WFG
 from opus_pipelines.optimization.baseline import Baseline, TaskBaselines
 from opus_pipelines.planning.candidates import PlannedCandidates
@@ -139,6 +139,7 @@ class Drafted:
         wfg: the Workflow Graph, LWM (10) and (11).
         graph: the WKG, with the steps that only the intake's procedure has.
         nearest: for each such new step the known task whose figures it takes.
+        usage: what the answer of a language model took, None where none was asked.
     """
 
     retrieved: Retrieved
@@ -146,6 +147,7 @@ class Drafted:
     wfg: WFG
     graph: WorkGraph
     nearest: dict[str, str]
+    usage: Usage | None = None
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,8 @@ from opus_pipelines.retrieval.requested_steps import procedure_parts, requested_
 from opus_pipelines.retrieval.routing import Routed, Router
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.stated_names import refuse_unknown_tasks
+from opus_pipelines.retrieval.subgraphs import subgraphs_of
 from opus_pipelines.retrieval.unanimous_steps import with_unanimous_steps
-from opus_pipelines.wkg.neighbourhoods import neighbourhoods
-from opus_pipelines.wkg.steiner_tree import SubWKG, steiner
-
-# Similar cases whose first and last task an SWKG must reach, so that a sequence in it can begin and end.
-ENDS_OF_CASES = 3
 
 
 def retrieve(request: Request, context: GenerationContext) -> Retrieved:
@@ -45,7 +41,8 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     cases = with_accepted_workflows(cases, accepted, request.intention.vector, context.settings)
     completeness = agreed_with(completeness, cases)
     routed = [] if Part.ROUTING in context.without else _routed(request, context)
-    subgraphs = _subgraphs(request.intention_id, context.index, routed, cases)
+    found = subgraphs_of(context.index.graph, routed, cases)
+    subgraphs = [(make_id("g", request.intention_id, n, sorted(s.tasks)), s) for n, s in enumerate(found)]
     if not subgraphs:
         raise Refused("nothing in the Work Knowledge Graph is near this intake: neither a task nor a case of history")
     procedure = _procedure(request, context)
@@ -172,19 +169,3 @@ def _processes(
     if not request.is_only or (procedure and procedure.has_goal) or Part.COMPOSITION in context.without:
         return [first]
     return combined_processes(first, request.intention, request.intake, context.index, context.settings.generation)
-
-
-def _subgraphs(
-    intention_id: str, index: SnapshotIndex, routed: list[Routed], cases: list[SimilarCase]
-) -> list[tuple[str, SubWKG]]:
-    """Returns one SWKG for each neighbourhood with its id, LWM (6)-(8).
-
-    Its terminals are the routed tasks and the first and last tasks of the nearest cases.
-    """
-    seeds = {r.id: r.similarity for r in routed}
-    for case in [c for c in cases if c.tasks][:ENDS_OF_CASES]:
-        for task in (case.tasks[0], case.tasks[-1]):
-            seeds.setdefault(task, min([r.similarity for r in routed], default=0.0))
-    near = neighbourhoods(index.graph, sorted(seeds.items()))
-    subgraphs = [steiner(index.graph, n.terminals, n.tasks) for n in near]
-    return [(make_id("g", intention_id, number, sorted(s.tasks)), s) for number, s in enumerate(subgraphs)]

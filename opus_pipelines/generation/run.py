@@ -25,7 +25,7 @@ from opus_pipelines.generation.results.staged import StagedTables, write_part
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.layout import PART
 from opus_pipelines.lake.results import ResultKey
-from opus_pipelines.lwm.interface import backend_of
+from opus_pipelines.lwm.interface import Usage, backend_of
 from opus_pipelines.workers.spark_executor import on_spark
 from opus_pipelines.workers.worker import Worker
 
@@ -90,6 +90,7 @@ class BulkRun:
                 result.tell(status, name, reason)
         result.memory_mb = max((part.memory_mb for part in worked), default=0.0)
         result.texts_missed = sum(part.texts_missed for part in worked)
+        usage = Usage.total(one for part in worked for one in part.usage)
         write_part(
             heading,
             {
@@ -101,6 +102,15 @@ class BulkRun:
                         "snapshot": self.snapshot,
                         "code_version": versions_of("result"),
                         "settings_hash": settings_hash(self.settings),
+                        **(
+                            {
+                                "tokens_in": usage.tokens_in,
+                                "tokens_out": usage.tokens_out,
+                                "cost_model_usd": usage.cost_usd,
+                            }
+                            if usage
+                            else {}
+                        ),
                     }
                 ]
             },

@@ -45,6 +45,7 @@ from opus_pipelines.lake.layout import (
 from opus_pipelines.lake.results import ResultKey, results_of
 from opus_pipelines.lake.search import Finding, Word, search
 from opus_pipelines.lifecycle.client_traces import ClientTraces, clients_of, find, own_sources, words_of
+from opus_pipelines.lifecycle.kept_answers import remove_answers
 from opus_pipelines.lifecycle.published import Manifests, manifests_of, named_parts
 from opus_pipelines.lifecycle.retention import prune_changes, withdraw_models
 from opus_pipelines.task_matching.name_nodes import normalise
@@ -144,6 +145,7 @@ def carry_out(
         report.undecided = remove_decisions(lake, client, work.words)
         report.removed.append(("results of others that rested on its cases", len(report.resting)))
         report.removed += remove_history(lake, work.traces)
+        report.removed.append(("answers of language models", remove_answers(lake, client, work.words)))
         report.removed += clean_record([*_names(client), *work.words])
         report.left, report.shared = _search(lake, client, work.words)
         if not report.left:

@@ -106,9 +106,9 @@ class HistoryBackend:
                 )
             )
         if request.consensus:
-            sequences = _with_best_score(sequences, request.consensus, request.subgraphs, "lwm")
+            sequences = with_best_score(sequences, request.consensus, request.subgraphs, "lwm")
         if request.procedure:
-            sequences = _with_best_score(sequences, request.procedure.tasks, request.subgraphs, "procedure")
+            sequences = with_best_score(sequences, request.procedure.tasks, request.subgraphs, "procedure")
         return sorted(sequences, key=lambda s: (-s.score, s.subgraph, s.tasks))
 
 
@@ -117,7 +117,7 @@ def first_occurrences(tasks: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(tasks))
 
 
-def _with_best_score(
+def with_best_score(
     sequences: list[TaskSequence], tasks: tuple[str, ...], subgraphs: Sequence[SubWKG], source: str
 ) -> list[TaskSequence]:
     """Return the sequences with this one as the best of them; it is not added twice."""

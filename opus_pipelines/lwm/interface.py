@@ -3,7 +3,7 @@
 Every backend takes and returns the records of this module.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -14,6 +14,7 @@ from opus_pipelines.core.registry import Registry, lacks, takes
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.procedure_reading import ParsedProcedure
+from opus_pipelines.requirements.decode import Decoded
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.steiner_tree import SubWKG
 
@@ -85,6 +86,32 @@ class LwmRequest:
     procedure: ParsedProcedure | None = None
     demands: Sequence[ProcessDemand] = ()
     consensus: tuple[str, ...] = ()
+    decoded: Decoded | None = None
+    client: str | None = None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What an answer of a language model took: tokens read and written, and dollars; None where that is unknown."""
+
+    tokens_in: int | None
+    tokens_out: int | None
+    cost_usd: float | None
+
+    @staticmethod
+    def total(parts: "Iterable[Usage]") -> "Usage | None":
+        """Return the sum, None where there are no parts; a figure that one part lacks is unknown."""
+        each = list(parts)
+        if not each:
+            return None
+        costs, tokens = [one.cost_usd for one in each], [(one.tokens_in, one.tokens_out) for one in each]
+        known = [cost for cost in costs if cost is not None]
+        read, written = ([n for n in column if n is not None] for column in zip(*tokens, strict=True))
+        return Usage(
+            sum(read) if len(read) == len(each) else None,
+            sum(written) if len(written) == len(each) else None,
+            sum(known) if len(known) == len(each) else None,
+        )
 
 
 @dataclass(frozen=True)
@@ -131,6 +158,24 @@ class StoredModel(Protocol):
         ...
 
 
+@runtime_checkable
+class ConfiguredModel(Protocol):
+    """A backend with settings of its own."""
+
+    def configure(self, settings: Settings) -> None:
+        """Take the settings. Raises SettingsError where they do not do."""
+        ...
+
+
+@runtime_checkable
+class PricedModel(Protocol):
+    """A backend whose answers are paid for by token."""
+
+    def usage(self, request: LwmRequest) -> Usage | None:
+        """Return what the answer to a request took when it was made, None where none was needed."""
+        ...
+
+
 class BackendFactory(Protocol):
     """Makes a backend, which loads what it needs with its first request."""
 
@@ -144,6 +189,8 @@ LWM_BACKENDS: Registry[BackendFactory] = Registry(  # by the name that `generati
     {
         "history": "opus_pipelines.lwm.history_backend:HistoryBackend",
         "pointer": "opus_pipelines.lwm.pointer.backend:PointerBackend",
+        "causal_lm": "opus_pipelines.language_models.causal_lm:CausalLmBackend",
+        "openai_compatible": "opus_pipelines.language_models.endpoint:OpenaiCompatibleBackend",
     },
     lambda name, value: takes(value),
 )
@@ -157,6 +204,8 @@ def backend_of(settings: Settings) -> LargeWorkModel:
     name = settings.generation.lwm_backend
     backend, origin = LWM_BACKENDS.get(name)(), LWM_BACKENDS.origin(name)
     reason = lacks(backend, "name", "version", "generate") or takes(backend.generate, "request")
+    if not reason and isinstance(backend, ConfiguredModel):
+        backend.configure(settings)
     if not reason and isinstance(backend, StoredModel):
         backend.open(Lake(settings.paths.lake))
     if reason or (origin and not backend.version.startswith(f"{name}-")):

@@ -1,11 +1,15 @@
 """Writes a trained model as an MLflow model: safetensors, the code that reads them, signature and input example."""
 
 import tempfile
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from opus_pipelines.core.model_settings import CausalLm
+from opus_pipelines.language_models import adapter_store
+from opus_pipelines.language_models.adapter_store import adapter_id
 from opus_pipelines.lwm.pointer.model import WIDTH, PointerModel
 from opus_pipelines.lwm.pointer.store import WEIGHTS, model_id_of, save
 from opus_pipelines.training.tracking import LoggedModel
@@ -16,6 +20,41 @@ _REQUIREMENTS = ["opus-pipelines", "numpy", "safetensors"]
 def logged_pointer(model: PointerModel) -> LoggedModel:
     """Returns a pointer model for the registry."""
     return LoggedModel(model_id_of(model), partial(_save_pointer, model))
+
+
+def logged_adapter(weights: Mapping[str, np.ndarray], settings: CausalLm) -> LoggedModel:
+    """Returns an adapter for the registry; the base model is named by its folder, and not logged."""
+    return LoggedModel(adapter_id(weights), partial(_save_adapter, weights, settings))
+
+
+def _save_adapter(weights: Mapping[str, np.ndarray], settings: CausalLm, folder: Path) -> None:
+    import mlflow.pyfunc
+    import pandas as pd
+    from mlflow.models import ModelSignature
+    from mlflow.types import ColSpec, DataType, Schema
+
+    signature = ModelSignature(
+        Schema([ColSpec(DataType.string, "prompt"), ColSpec(DataType.string, "names")]),
+        Schema([ColSpec(DataType.string)]),
+    )
+    config = {
+        "base": str(settings.path),
+        "rank": settings.lora_rank,
+        "max_prompt_tokens": settings.max_prompt_tokens,
+    }
+    example = {"prompt": ['goal: "Pay the invoice"'], "names": ['["Check invoice", "Pay invoice"]']}  # of nobody
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch, adapter_store.WEIGHTS)
+        adapter_store.save(weights, file)
+        mlflow.pyfunc.save_model(
+            folder,
+            python_model=str(Path(__file__).with_name("adapter_code.py")),
+            artifacts={"weights": str(file)},
+            signature=signature,
+            input_example=pd.DataFrame(example),
+            model_config=config,
+            pip_requirements=[*_REQUIREMENTS, "transformers", "peft", "torch"],
+        )
 
 
 def _save_pointer(model: PointerModel, folder: Path) -> None:

@@ -3,7 +3,7 @@
 What is compared is what a request would get: the model where it serves an industry, and similar cases elsewhere.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,13 +77,18 @@ def promotion(judged: Mapping[str, Judged], champion: str | None, serves: frozen
         return Promotion(True, "there was no champion")
     if left_out := sorted(serves - judged.keys()):
         return Promotion(False, f"the champion also serves {', '.join(left_out)}, which was not judged", champion)
-    values, groups = list[float](), list[tuple[str, str]]()
+    values, groups = list[float](), list[Hashable]()
     for name, one in judged.items():
         would = one.scores[:, 0] if one.figures.serves else one.scores[:, 1]
         values += (would - one.scores[:, 2]).tolist()
         groups += [(name, text) for text in one.texts]
+    return beyond(values, groups, champion)
+
+
+def beyond(values: Sequence[float], groups: Sequence[Hashable], champion: str | None) -> Promotion:
+    """Returns the verdict on paired differences of F1, what would serve minus what serves now, by groups of cases."""
     if len(values) < 2:
         return Promotion(False, "fewer than two held-out cases", champion)
     low, high = interval(values, groups)
-    reason = "better than the champion beyond the 95 % interval" if low > 0 else "not better beyond the 95 % interval"
+    reason = "better than what served beyond the 95 % interval" if low > 0 else "not better beyond the 95 % interval"
     return Promotion(low > 0, reason, champion, round(float(np.mean(values)), 6), round(low, 6), round(high, 6))

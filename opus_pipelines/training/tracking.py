@@ -198,9 +198,9 @@ class Tracking:
         for name, value in _QUIET.items():
             os.environ.setdefault(name, value)
         with _named_failures():
-            logging.getLogger("mlflow").setLevel(logging.WARNING)
             from mlflow import MlflowClient
 
+            logging.getLogger("mlflow").setLevel(logging.WARNING)  # its import sets another
             if self.is_local:
                 self.home.mkdir(parents=True, exist_ok=True)
             return MlflowClient(tracking_uri=self.uri, registry_uri=self.uri)

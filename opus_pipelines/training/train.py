@@ -87,7 +87,7 @@ def train(
     InputError where no industry has enough cases with a text, or a named one is unknown; TrainingError where the loss
     is not finite: then nothing is written, and what served serves on.
     """
-    training = _Training(lake, index, encoder, options, _memories(index, options.industries))
+    training = _Training(lake, index, encoder, options, memories_of(index, options.industries))
     if options.tracking is None:
         return training.trained()[0]
     with options.tracking.run(KIND, training.parameters(), training.data()) as run:
@@ -99,7 +99,11 @@ def train(
     return trained
 
 
-def _memories(index: SnapshotIndex, industries: Sequence[str]) -> dict[str, IndustryMemory]:
+def memories_of(index: SnapshotIndex, industries: Sequence[str]) -> dict[str, IndustryMemory]:
+    """Returns the cases of the named industries, of all where none is named.
+
+    Raises InputError where one is unknown, or none has enough cases.
+    """
     if strange := sorted(set(industries) - set(index.industries)):
         raise InputError(f"no industry {strange[0]!r} in the snapshot; there are: {', '.join(index.industries)}")
     memories = {name: m for name in industries or index.industries if (m := memory_of(index, name)) is not None}
@@ -204,7 +208,7 @@ def _judged(
     report: Report,
 ) -> dict[str, Judged]:
     """Returns how a model of three quarters of the cases does on the others."""
-    held = {name: _held_out(memory) for name, memory in memories.items()}
+    held = {name: held_out(memory) for name, memory in memories.items()}
     parts = {name: (memories[name].without(held[name]), _without(requests[name], held[name])) for name in memories}
     report("a model of three quarters of the cases is trained, to be judged on the others")
     model = train_model([(part.memory, own) for part, own in parts.values()])
@@ -219,7 +223,7 @@ def _judged(
     return judged
 
 
-def _held_out(memory: IndustryMemory) -> list[int]:
+def held_out(memory: IndustryMemory) -> list[int]:
     """Returns the cases that are held out: a quarter by hash of the request, so that equal requests stay together.
 
     None are where nothing would be left to learn from.
@@ -243,7 +247,7 @@ def _judged_industry(
     scores, tasks = np.zeros((len(cases), 3)), part.memory.graph.tasks
     for row, (request, trace) in enumerate(cases):
         gold = frozenset(tasks[task] for task in trace)
-        by_cases = f1(frozenset(_by_similar_cases(part, request).tasks), gold)
+        by_cases = f1(frozenset(by_similar_cases(part, request.vector).tasks), gold)
         by_champion = f1(frozenset(_by_model(champion, part, request).tasks), gold) if champion else by_cases
         scores[row] = f1(frozenset(_by_model(model, part, request).tasks), gold), by_cases, by_champion
     texts = tuple(request.text for request, _ in cases)
@@ -259,8 +263,9 @@ def _by_model(model: PointerModel, part: IndustryMemory, request: EncodedRequest
     return consensus([part.trace(names) for names, _ in written], np.array([weight for _, weight in written]))
 
 
-def _by_similar_cases(part: IndustryMemory, request: EncodedRequest) -> Consensus:
-    weights = weights_by_text((part.memory.vectors @ request.vector).round(6))
+def by_similar_cases(part: IndustryMemory, vector: np.ndarray) -> Consensus:
+    """Returns what the most similar cases agree on; `vector` [d] is that of the request."""
+    weights = weights_by_text((part.memory.vectors @ vector).round(6))
     kept = np.flatnonzero(weights)
     tasks = part.memory.graph.tasks
     return consensus([part.trace([tasks[t] for t in part.memory.traces[n]]) for n in kept], weights[kept])

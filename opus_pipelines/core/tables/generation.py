@@ -128,7 +128,7 @@ SEQUENCES = result_dataset(
     score          float         the backend's score of the sequence
     is_new         bool          not in the catalogue
     sentence       string        the sentence of the intake's procedure that asks for it; NULL where none does
-    backend        string        history, pointer, causal_lm or http
+    backend        string        history, pointer, causal_lm, openai_compatible, or an added one
     model_version  string        what wrote it
 """,
 )
@@ -169,6 +169,9 @@ RUNS = result_dataset(
     snapshot       id       the snapshot it was made from
     code_version   string   algorithm versions that it was made with, such as planning=1
     settings_hash  string   hash of the settings that matter
+    tokens_in      int64    tokens that a language model read, for kept answers too; NULL where none was asked
+    tokens_out     int64    tokens that it wrote
+    cost_model_usd  usd    what these answers cost when they were asked for; NULL where a price is unknown
 """,
     head=RESULT,
 )

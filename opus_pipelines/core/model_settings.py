@@ -1,0 +1,60 @@
+"""The sections of `opus.toml` for models: where trainings are recorded, and language models as backends."""
+
+from pathlib import Path
+
+from pydantic import Field
+
+from opus_pipelines.core.settings_sections import Section
+
+
+class MLflow(Section):
+    """Where trainings are recorded (MLflow)."""
+
+    tracking_uri: str = Field(
+        "", description="server or database of MLflow, e.g. https://mlflow.example; empty: mlflow/mlflow.db in the lake"
+    )
+    artifact_location: str = Field(
+        "", description="where a new experiment keeps the models' files; empty: the lake, or what the server decides"
+    )
+    experiment: str = Field("opus", min_length=1, description="name of the experiment")
+    model_prefix: str = Field(
+        "opus",
+        pattern=r"[A-Za-z0-9._-]+",
+        description="the registered models are PREFIX-pointer and so on; give each lake its own on a shared server",
+    )
+
+
+class CausalLm(Section):
+    """A causal language model of the transformers library: `generation.lwm_backend = "causal_lm"`."""
+
+    path: Path | None = Field(
+        None, description="folder of the model: config, tokenizer and weights as safetensors; nothing is downloaded"
+    )
+    sequences: int = Field(3, ge=1, le=16, description="sequences that are written for an intake (beams)")
+    max_prompt_tokens: int = Field(2048, ge=64, description="tokens of a prompt; what is beyond is cut from its middle")
+    lora_rank: int = Field(8, ge=1, description="rank of the adapter that `opus train --backend causal_lm` trains")
+    epochs: int = Field(3, ge=1, description="passes over the cases in that training")
+    learning_rate: float = Field(2e-4, gt=0, description="of that training")
+    cases: int = Field(500, ge=1, description="cases that it learns from at most, drawn by hash")
+
+
+class OpenaiCompatible(Section):
+    """An OpenAI-compatible endpoint: `generation.lwm_backend = "openai_compatible"`."""
+
+    url: str = Field("", pattern="^(https?://.*)?$", description="address, e.g. https://api.openai.com/v1")
+    model: str = Field("", description="name of the model at the endpoint")
+    api_key_variable: str = Field(
+        "", pattern="^[A-Za-z0-9_]*$", description="environment variable that holds the key; empty: none is sent"
+    )
+    sequences: int = Field(3, ge=1, le=16, description="sequences that are asked for")
+    max_tokens: int = Field(1000, ge=16, description="tokens of an answer")
+    attempts: int = Field(4, ge=1, description="times that a request is sent where it fails for a passing reason")
+    backoff_seconds: float = Field(
+        1.0, ge=0, description="wait before the second attempt, doubled each time; Retry-After wins"
+    )
+    seconds: float = Field(
+        50, gt=0, description="for all attempts of an intake; keep it below generation.seconds_per_intake"
+    )
+    usd_per_million_tokens_in: float | None = Field(None, ge=0, description="price; not stated: costs are unknown")
+    usd_per_million_tokens_out: float | None = Field(None, ge=0, description="price; not stated: costs are unknown")
+    spend_limit_usd: float | None = Field(None, ge=0, description="most dollars a day (UTC); it needs both prices")
