@@ -8,9 +8,11 @@ A pair may be done mostly in one execution mode. x̂ is therefore standardised (
 is x plus the mean difference between what was observed and what the execution modes behind it make expected; of times
 and costs it is x times their ratio. One more occurrence at the expected figure is counted, so that x̂ is never 0 or 1.
 
-λ is fitted for each industry and figure by cross-validation over five folds of the cases: the likelihood of the
+λ is fitted for each task, industry and figure by cross-validation over five folds of the cases: the likelihood of the
 held-out cases is binomial for p and q, and that of an exponential distribution for times and costs, which needs their
-sum alone. Where no λ is better than the figure of v by more than one standard error over the folds, λ and γ are 0.
+sum alone. Some tasks depend on the task before them and others do not, so each task has a λ of its own, 0 among them;
+γ is averaged over what the held-out cases and the other tasks of the industry say of it (empirical Bayes). Where that
+is no better than the figures of tasks by more than one standard error over the folds, every γ is 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,6 +25,7 @@ import pyarrow as pa
 from opus_pipelines.estimates.aggregate_columns import KEYS, summed
 
 FOLDS = 5  # as in sql/wkg/pairs.sql
+ROUNDS = 50  # of expectation maximisation
 LAMBDAS = (0.0, *(2.0**-k for k in range(14, -1, -1)))
 MODE_COLUMNS = ("actor_kind", "model", "actor_group")
 _LEAST = 1e-4  # of a probability and of a ratio, so that no likelihood is infinite
@@ -96,18 +99,53 @@ def log_likelihood(cells: Cells, effect: Floats, is_rate: bool) -> Floats:
     return np.where(known, -n * (np.log(factor) + ratio / factor), 0.0)
 
 
-def fitted_lambda(cells: Cells, is_rate: bool) -> float:
-    """Returns the λ of the largest likelihood on held-out folds; 0 where it gains less than one standard error."""
-    gains = np.zeros((len(LAMBDAS), FOLDS))
-    for fold in range(FOLDS):
-        seen, asked = cells.without(fold), cells.only(fold)
-        effect = effects(seen, is_rate)
-        for i, lambda_ in enumerate(LAMBDAS):
-            gains[i, fold] = log_likelihood(asked, -np.expm1(-lambda_ * seen.n) * effect, is_rate).sum()
-    gains -= gains[0].copy()
-    best = int(np.argmax(gains.sum(1)))
-    error = float(np.std(gains[best], ddof=1)) / np.sqrt(FOLDS)
-    return LAMBDAS[best] if gains[best].mean() > error else 0.0
+def fitted_gammas(cells: Cells, task_of: np.ndarray, is_rate: bool) -> Floats:
+    """Returns γ of each edge of one industry, (edges,): equation (2) of LWM, averaged over the λ of its later task.
+
+    `task_of` numbers the later tasks, (edges,). All γ are 0 where they gain less than one standard error on the
+    held-out folds.
+    """
+    parts = [(cells.without(fold), cells.only(fold)) for fold in range(FOLDS)]
+    gains = np.stack([_gains(seen, asked, [_gamma(x, seen.n) for x in LAMBDAS], is_rate) for seen, asked in parts])
+    by_task = np.stack([[np.bincount(task_of, row) for row in fold] for fold in gains])
+
+    def mixed(n: Floats, of_task: Floats) -> Floats:
+        weights = lambda_weights(of_task)[:, task_of]
+        return np.sum([weight * _gamma(x, n) for weight, x in zip(weights, LAMBDAS, strict=True)], axis=0)
+
+    whole = by_task.sum(0)
+    # The folds that choose the λ of a task do not judge it.
+    by_fold = [
+        _gains(seen, asked, [mixed(seen.n, whole - own)], is_rate).sum()
+        for (seen, asked), own in zip(parts, by_task, strict=True)
+    ]
+    is_better = np.mean(by_fold) > np.std(by_fold, ddof=1) / np.sqrt(FOLDS)
+    return mixed(cells.whole.n, whole) if is_better else np.zeros(len(task_of))
+
+
+def _gains(seen: Cells, asked: Cells, gammas: Sequence[Floats], is_rate: bool) -> Floats:
+    """Returns by how much the log-likelihood of what is asked grows with each γ, (gammas, edges)."""
+    effect, none = effects(seen, is_rate), log_likelihood(asked, np.zeros_like(seen.n), is_rate)
+    return np.stack([log_likelihood(asked, gamma * effect, is_rate) - none for gamma in gammas])
+
+
+def lambda_weights(gains: Floats) -> Floats:
+    """Returns the probability of each λ for each task, (lambdas, tasks), from the gains on held-out cases.
+
+    How frequent each λ is among the tasks is fitted to all of them (expectation maximisation): a task with few
+    outcomes has the λ of the others.
+    """
+    likelihood = np.exp(gains - gains.max(0))
+    shares = np.full((len(gains), 1), 1 / len(gains))
+    for _ in range(ROUNDS):
+        weights = shares * likelihood
+        weights /= weights.sum(0)
+        shares = weights.mean(1, keepdims=True)
+    return np.asarray(weights)
+
+
+def _gamma(lambda_: float, n: Floats) -> Floats:
+    return np.asarray(-np.expm1(-lambda_ * n))
 
 
 def pair_figures(pairs: pa.Table, tasks: Sequence[Row], modes: Sequence[Row]) -> dict[tuple[str, str], Row]:
@@ -127,7 +165,7 @@ def pair_figures(pairs: pa.Table, tasks: Sequence[Row], modes: Sequence[Row]) ->
     found: dict[tuple[str, str], Row] = {key: {} for key in edges}
     for figure in FIGURES:
         cells = _cells(rows, figure, place, len(edges), _by_mode(modes, figure.column))
-        gammas = _gammas(cells, figure, industries)
+        gammas = _gammas(cells, figure, list(edges), industries)
         effect, whole = effects(cells.whole, figure.is_rate), cells.whole
         for i, key in enumerate(edges):
             found[key] |= _columns(figure, whole, i, (gammas[i], effect[i]), of_task[key[1]][figure.column])
@@ -153,14 +191,15 @@ def _cells(rows: pa.Table, figure: _Figure, place: np.ndarray, edges: int, of_mo
     return Cells(added(n), added(np.where(known, total, 0.0)), added(n * mean))
 
 
-def _gammas(cells: Cells, figure: _Figure, industries: Sequence[str]) -> Floats:
-    """Returns γ of each edge, (edges,), by the λ of its industry."""
-    names = np.array(industries)
-    lambdas = np.zeros(len(names))
+def _gammas(cells: Cells, figure: _Figure, edges: Sequence[tuple[str, str]], industries: Sequence[str]) -> Floats:
+    """Returns γ of each edge, (edges,), fitted for each industry by itself."""
+    names, numbers = np.array(industries), {dst: n for n, dst in enumerate(dict.fromkeys(dst for _, dst in edges))}
+    tasks, found = np.array([numbers[dst] for _, dst in edges]), np.zeros(len(names))
     for name in sorted(set(industries)):
         of = names == name
-        lambdas[of] = fitted_lambda(Cells(cells.n[of], cells.total[of], cells.expected[of]), figure.is_rate)
-    return -np.expm1(-lambdas * cells.n.sum(1))
+        own = Cells(cells.n[of], cells.total[of], cells.expected[of])
+        found[of] = fitted_gammas(own, np.unique(tasks[of], return_inverse=True)[1], figure.is_rate)
+    return found
 
 
 def _columns(figure: _Figure, whole: Cells, i: int, shift: tuple[float, float], of_task: float | None) -> Row:

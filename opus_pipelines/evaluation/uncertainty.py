@@ -52,6 +52,13 @@ class BetaDistribution:
         """Whether every draw is the mean; this holds for 0 and 1 too, because no other Beta has that mean."""
         return not 0 < self.mean < 1 or math.isinf(self.strength)
 
+    def with_error(self, error: float) -> "BetaDistribution":
+        """Returns the distribution with this standard error more: the variances add up."""
+        if error <= 0 or not 0 < self.mean < 1:
+            return self
+        own = self.mean * (1 - self.mean) / (self.strength + 1)
+        return BetaDistribution(self.mean, max(LEAST_STRENGTH, self.mean * (1 - self.mean) / (own + error**2) - 1))
+
     def draws(self, random: np.random.Generator, n: int) -> Floats:
         """Returns (n,) draws."""
         if self.is_certain:

@@ -38,6 +38,16 @@ def behind(node: TaskNode, before: Collection[str], shifts: Shifts) -> TaskNode:
     )
 
 
+def errors(node: TaskNode, before: Collection[str], shifts: Shifts) -> tuple[float, float]:
+    """Returns the standard errors of p and q of a node behind these tasks that come with the outcomes of the pairs.
+
+    Pairs are independent, so the variance of their mean is the sum of their variances over the square of their number.
+    """
+    found = [shifts.get((task, node.task_id), _NONE) for task in before]
+    p, q = (math.hypot(*values) for values in ((s.p_error for s in found), (s.q_error for s in found)))
+    return p / max(len(found), 1), q / max(len(found), 1)
+
+
 def _cost_factor(node: TaskNode, shift: PairShift) -> float:
     if shift.cost_factor is not None:
         return shift.cost_factor

@@ -10,7 +10,7 @@ The posterior of a node has Beta distributions of p and q, and the standard erro
 are this project's own. The mean of p and q is the figure of the node. Their spread is that of the interval which the
 estimator gives for the execution mode (`LEARNED_Z` corrects it, because it is too narrow). Where a snapshot has no
 interval, the strength is the count of the mode plus `priors.strength` pseudo-counts; without an execution mode it is
-`priors.strength` alone.
+`priors.strength` alone. The outcomes of a pair of tasks that the figure rests on bring a standard error of their own.
 """
 
 import math
@@ -30,10 +30,12 @@ from opus_pipelines.evaluation.uncertainty import (
     p_better,
     worth_draws,
 )
+from opus_pipelines.optimization.predecessors import Shifts, errors
 from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.ranking_context import Candidate, Confidence, RankingContext
 from opus_pipelines.wkg.graph import ExecutionMode
 from opus_pipelines.workflow.model import TaskNode, Workflow
+from opus_pipelines.workflow.task_order import reviewed_task
 
 # The pool of an estimate was fitted to the same counts, so its interval is too narrow (empirical Bayes): 91.4 % of the
 # 95 % intervals of p held the truth (modes of models, six samples). They are therefore taken as 91.4 % intervals; this
@@ -42,8 +44,10 @@ LEARNED_Z = 1.717
 PSEUDO_EXECUTIONS = 2.0  # counted in addition, with the spread of an exponential distribution, which is its mean
 
 
-def posteriors_of(workflow: Workflow, prices: Prices, priors: Priors) -> dict[str, Posterior]:
-    """Returns the posteriors by node.
+def posteriors_of(
+    workflow: Workflow, prices: Prices, priors: Priors, shifts: Shifts | None = None
+) -> dict[str, Posterior]:
+    """Returns the posteriors by node; `shifts` says how the figures of a task differ behind another one.
 
     A review that history does not know has none: its stated figures are taken as certain. Any other task that history
     does not know has the strength of the prior.
@@ -52,7 +56,10 @@ def posteriors_of(workflow: Workflow, prices: Prices, priors: Priors) -> dict[st
     for node in workflow.tasks:
         mode = prices.known_mode(node)
         if mode is not None or not node.is_review:
-            posteriors[node.id] = posterior_of(node, mode or ExecutionMode(), priors)
+            own = posterior_of(node, mode or ExecutionMode(), priors)
+            before = [reviewed_task(parent) for parent in workflow.predecessors(node.id)]
+            p_error, q_error = (0.0, 0.0) if node.is_review else errors(node, before, shifts or {})
+            posteriors[node.id] = replace(own, p=own.p.with_error(p_error), q=own.q.with_error(q_error))
     return posteriors
 
 
@@ -99,7 +106,8 @@ def with_confidence(
 
     `draws` returns the draws of a workflow, where they are cached; None computes them.
     """
-    draws = draws or (lambda workflow: reward_draws(workflow, context.draft.prices, context.cost, context.settings))
+    draft = context.draft
+    draws = draws or (lambda w: reward_draws(w, draft.prices, context.cost, context.settings, draft.graph.shifts))
     drawn = [_as_inferred(candidate, draws(candidate.workflow)) for candidate in ranked]
     best = _best_shares(context, ranked, drawn)
     return [
@@ -124,9 +132,11 @@ def _p_ranks_before(
     return p_better(*draws, context.ranking.step, context.ranking.p_first_in_tie(first, second))
 
 
-def reward_draws(workflow: Workflow, prices: Prices, cost: Cost, settings: Settings) -> Floats:
+def reward_draws(
+    workflow: Workflow, prices: Prices, cost: Cost, settings: Settings, shifts: Shifts | None = None
+) -> Floats:
     """Returns the draws of the worth of a workflow; in the product form where exact inference is too wide."""
-    posteriors = posteriors_of(workflow, prices, settings.priors)
+    posteriors = posteriors_of(workflow, prices, settings.priors, shifts)
     draws = Draws(settings.generation.seed, settings.reward.draws, settings.reward.inference)
     try:
         return worth_draws(workflow, posteriors, cost, draws)

@@ -139,7 +139,7 @@ class PlanCache:
         self.choices = keep(lambda plan: explain_choices(self.refiner, plan))
         self.binding = keep(lambda plan: binding(self.refiner, plan))
         self.variations = keep(lambda plan, most: Variations.of(self.refiner, plan, most))
-        self.draws = keep(lambda workflow: reward_draws(workflow, key.prices, key.cost, key.settings))
+        self.draws = keep(lambda workflow: reward_draws(workflow, key.prices, key.cost, key.settings, key.graph.shifts))
         self.worth = keep(self._worth)
         self.measured = keep(self._measured)
 

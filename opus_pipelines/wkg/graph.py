@@ -81,13 +81,16 @@ class Task:
 class PairShift:
     """How the figures of a task differ directly behind another one (`estimates.pair_figures`), γ included.
 
-    The log-odds are added to those of p and q; time and cost are multiplied by the factors.
+    The log-odds are added to those of p and q; time and cost are multiplied by the factors. The errors are standard
+    errors of p and q that come with the pair's own outcomes.
     """
 
     p_log_odds: float = 0.0
     q_log_odds: float = 0.0
     duration_factor: float = 1.0
     cost_factor: float | None = None  # None: no cost is known; one that is a time at a price follows the time
+    p_error: float = 0.0
+    q_error: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -191,8 +194,14 @@ def pair_shift(edge: Mapping[str, Any], task: Mapping[str, Any]) -> PairShift | 
         _log_odds(edge["dst_q"]) - _log_odds(task["q"]) if _known(edge["dst_q"], task["q"]) else 0.0,
         factor("duration_ms_mean") or 1.0,
         factor("cost_usd_mean"),
+        *(_error(edge[f"dst_{name}"], edge[f"dst_{name}_n"], edge[f"dst_{name}_gamma"]) for name in "pq"),
     )
-    return None if shift in (PairShift(), PairShift(cost_factor=1.0)) else shift
+    same = shift.p_log_odds, shift.q_log_odds, shift.duration_factor, shift.cost_factor or 1.0
+    return None if same == (0.0, 0.0, 1.0, 1.0) else shift
+
+
+def _error(chance: float | None, n: int | None, gamma: float | None) -> float:
+    return gamma * math.sqrt(chance * (1 - chance) / (n + 1)) if chance is not None and n and gamma else 0.0
 
 
 def _known(*figures: float | None) -> bool:

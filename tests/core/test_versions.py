@@ -16,6 +16,7 @@ from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.task_matching.nightly import NightlyResolution
 from tests.rebuilding import resolved_history
 
+WKG = ALGORITHM_VERSIONS["wkg"]
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 LOG = """case,activity,start,end
 1,Register,2025-01-01T09:00:00Z,2025-01-01T09:10:00Z
@@ -102,7 +103,7 @@ def test_an_unknown_thing_has_no_versions() -> None:
     ("code", "expected"),
     [
         (versions_of("manifest"), None),
-        (versions_of("manifest").replace("wkg=2", "wkg=1"), "wkg 1 → 2"),
+        (versions_of("manifest").replace(f"wkg={WKG}", "wkg=0"), f"wkg 0 → {WKG}"),
         ("0123456789abcdef0123456789abcdef", "made before algorithm versions were declared"),
     ],
 )

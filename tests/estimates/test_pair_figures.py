@@ -8,7 +8,14 @@ import pyarrow as pa
 import pytest
 
 from opus_pipelines.estimates.aggregate_columns import PAIRS
-from opus_pipelines.estimates.pair_figures import Cells, effects, fitted_lambda, log_likelihood, pair_figures
+from opus_pipelines.estimates.pair_figures import (
+    Cells,
+    effects,
+    fitted_gammas,
+    lambda_weights,
+    log_likelihood,
+    pair_figures,
+)
 
 TASKS = [
     {"task_id": t, "industries": ["claims"], "p": 0.8, "q": 0.4, "duration_ms_mean": 10.0, "cost_usd_mean": None}
@@ -100,6 +107,23 @@ def test_the_likelihood_is_largest_at_what_was_observed() -> None:
     assert log_likelihood(cells(0, 0, 0), np.array([0.5]), True)[0] == 0.0
 
 
-def test_lambda_is_zero_without_any_outcome() -> None:
+def test_gamma_is_zero_without_any_outcome() -> None:
     none = np.zeros((3, 5))
-    assert fitted_lambda(Cells(none, none, none), is_rate=True) == 0.0
+    assert fitted_gammas(Cells(none, none, none), np.array([0, 0, 1]), is_rate=True).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_task_that_depends_on_the_one_before_it_and_one_that_does_not_have_their_own_lambda() -> None:
+    n = np.full((102, 5), 8.0)
+    chance = np.random.default_rng(0).binomial(8, 0.75, (100, 5))
+    total = np.concatenate([n[:2] * np.array([[0.95], [0.55]]), chance])
+    gammas = fitted_gammas(Cells(n, total, n * 0.75), np.array([0, 0, *[1] * 100]), is_rate=True)
+    assert gammas[0] > 0.9
+    assert gammas[2] < 0.2
+
+
+def test_a_task_with_few_outcomes_has_the_lambda_of_the_others() -> None:
+    gains = np.zeros((3, 4))
+    gains[2, :3] = 8.0  # three tasks speak for the last λ, and the fourth says nothing
+    weights = lambda_weights(gains)
+    assert weights[2].min() > 0.95
+    assert weights.sum(0) == pytest.approx(np.ones(4))

@@ -58,6 +58,14 @@ def test_what_is_sure_is_always_the_same(share: BetaDistribution) -> None:
     assert set(share.draws(np.random.default_rng(0), 3)) == {share.mean}
 
 
+def test_one_more_error_adds_to_the_variance() -> None:
+    own = BetaDistribution(0.8, 99.0)  # a standard deviation of .04
+    assert own.with_error(0.03).strength == pytest.approx(0.16 / 0.05**2 - 1)
+    assert own.with_error(0.0) == own
+    assert own.with_error(2.0).strength == 2.0, "never less than uniform"
+    assert BetaDistribution(1.0).with_error(0.1) == BetaDistribution(1.0)
+
+
 def test_a_workflow_without_beliefs_has_no_interval() -> None:
     draws = worth_draws(chain(TASK), {}, Cost(), Draws(0, 10))
     assert draws.shape == (10,)

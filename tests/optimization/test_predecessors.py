@@ -9,7 +9,7 @@ from opus_pipelines.optimization.label_search import best_paths
 from opus_pipelines.optimization.local_search import LocalSearch
 from opus_pipelines.optimization.plan_shape import OrderFacts
 from opus_pipelines.optimization.plan_states import PlanSpace, PlanState
-from opus_pipelines.optimization.predecessors import behind
+from opus_pipelines.optimization.predecessors import behind, errors
 from opus_pipelines.optimization.problem import Contains, Problem
 from opus_pipelines.wkg.graph import PairShift
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode
@@ -41,6 +41,13 @@ def test_a_pair_that_was_never_executed_changes_nothing() -> None:
     assert behind(NODE, [], SHIFTS) is NODE
     certain = replace(NODE, p=1.0, q=0.0)
     assert (behind(certain, ["b"], SHIFTS).p, behind(certain, ["a"], SHIFTS).q) == (1.0, 0.0)
+
+
+def test_errors_of_several_pairs_are_those_of_their_mean() -> None:
+    shifts = {("a", "v"): PairShift(p_error=0.03), ("b", "v"): PairShift(p_error=0.04, q_error=0.1)}
+    assert errors(NODE, ["a", "b"], shifts) == (pytest.approx(0.025), pytest.approx(0.05))
+    assert errors(NODE, ["x"], shifts) == (0.0, 0.0)
+    assert errors(NODE, [], shifts) == (0.0, 0.0)
 
 
 def both_orders(shifts: dict[tuple[str, str], PairShift]) -> tuple[str, ...]:

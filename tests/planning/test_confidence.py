@@ -17,7 +17,7 @@ from opus_pipelines.optimization.reward_ranking import Ranking
 from opus_pipelines.planning.confidence import of_mean, posterior_of, posteriors_of, with_confidence
 from opus_pipelines.planning.prices import Prices
 from opus_pipelines.planning.ranking_context import Candidate, Confidence, Evidence, Plan
-from opus_pipelines.wkg.graph import ExecutionMode, Task, WorkGraph
+from opus_pipelines.wkg.graph import ExecutionMode, PairShift, Task, WorkGraph
 from opus_pipelines.workflow.model import InputNode, OutputNode, TaskNode, Workflow
 
 PRIORS = Priors()
@@ -62,7 +62,7 @@ def situation(**reward: Any) -> Any:
     return SimpleNamespace(
         settings=settings,
         cost=SETTINGS.cost,
-        draft=SimpleNamespace(prices=PRICES),
+        draft=SimpleNamespace(prices=PRICES, graph=GRAPH),
         evidence=Evidence([]),
         ranking=ranking,
     )
@@ -151,6 +151,15 @@ def test_a_stated_review_is_sure_and_one_of_history_is_not() -> None:
     assert posteriors_of(chain(A, known), PRICES, PRIORS)["r"].p == BetaDistribution(0.9, 100.0)
     found = posteriors_of(chain(new, other_way), PRICES, PRIORS)
     assert (found["n"].p, found["c"].p) == (BetaDistribution(0.95, 5.0), BetaDistribution(0.9, 5.0))
+
+
+def test_the_outcomes_of_a_pair_bring_their_own_error() -> None:
+    shifts = {("a", "b"): PairShift(1.0, p_error=0.03), ("a", "c"): PairShift(1.0)}
+    alone = posteriors_of(chain(A, B, C), PRICES, PRIORS)
+    behind = posteriors_of(chain(A, B, C), PRICES, PRIORS, shifts)
+    of = lambda d: math.sqrt(d.mean * (1 - d.mean) / (d.strength + 1))
+    assert of(behind["b"].p) == pytest.approx(math.hypot(of(alone["b"].p), 0.03))
+    assert (behind["b"].q, behind["a"], behind["c"]) == (alone["b"].q, alone["a"], alone["c"])
 
 
 def test_every_rank_but_the_last_is_held_against_the_next() -> None:

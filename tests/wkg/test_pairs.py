@@ -14,7 +14,8 @@ from opus_pipelines.wkg.graph import PairShift, load, pair_shift
 from opus_pipelines.wkg.snapshot import Snapshot
 
 TASK = {"p": 0.5, "q": 0.2, "duration_ms_mean": 60.0, "cost_usd_mean": None}
-SAME = {"dst_p": 0.5, "dst_q": 0.2, "dst_duration_ms_mean": 60.0, "dst_cost_usd_mean": None}
+COUNTS = {"dst_p_n": 99, "dst_q_n": 0, "dst_p_gamma": 0.8, "dst_q_gamma": 0.0}
+SAME = COUNTS | {"dst_p": 0.5, "dst_q": 0.2, "dst_duration_ms_mean": 60.0, "dst_cost_usd_mean": None}
 UNKNOWN = dict.fromkeys(SAME)
 
 
@@ -25,7 +26,7 @@ def test_an_edge_that_tells_nothing_more_has_no_shift(edge: dict[str, Any]) -> N
 
 def test_a_shift_is_in_log_odds_and_factors() -> None:
     found = pair_shift(SAME | {"dst_p": 0.9, "dst_duration_ms_mean": 30.0}, TASK)
-    assert found == PairShift(pytest.approx(math.log(9)), 0.0, 0.5, None)
+    assert found == PairShift(pytest.approx(math.log(9)), 0.0, 0.5, None, pytest.approx(0.8 * 0.03), 0.0)
     certain = pair_shift(SAME | {"dst_p": 1.0}, TASK)
     assert certain is not None
     assert certain.p_log_odds == pytest.approx(math.log(9999))
