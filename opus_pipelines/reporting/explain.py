@@ -10,7 +10,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.formatting import assumed, grid, hours, is_far, lead_time, number, share, success, usd, within
 from opus_pipelines.core.safe_text import clean
 from opus_pipelines.decisions.text import decision_text
-from opus_pipelines.reporting.explain_reasons import constraint_lines, criteria, rank_reason, why_lines
+from opus_pipelines.reporting.explain_reasons import before_lines, constraint_lines, criteria, rank_reason, why_lines
 from opus_pipelines.reporting.tasks import nearest, rows
 
 Row = dict[str, Any]
@@ -23,6 +23,7 @@ COMPARED = (
     ("Penalty", "penalty", lambda x: number(x, 4)),
 )
 LEAST_DIFFERENCE = 5e-4  # of two probabilities that are shown in tenths of a per cent
+LEAST_GAMMA = 0.05  # below it the step before says too little to be shown
 _BASES = ("wait_basis", "cost_basis", "duration_basis", "p_basis")
 SCORES = ("cohesion", "coupling", "observability", "hygiene")
 
@@ -58,12 +59,14 @@ def explanation(connection: duckdb.DuckDBPyConnection, workflow: str) -> str:
     row = rows(connection, "workflow", workflow=workflow)[0]
     steps = rows(connection, "steps", workflow=workflow)
     rivals = rows(connection, "rivals", workflow=workflow)
+    before = rows(connection, "before", workflow=workflow, least=LEAST_GAMMA, difference=LEAST_DIFFERENCE)
     near = rows(connection, "neighbours", intake_id=row["intake_id"], intention_id=row["intention_id"])[0]
     parts = [
         _head(row),
         _figures(row, near),
         _steps(steps),
         _scores(steps),
+        *([before_lines(before)] if before else []),
         _ranking(row, rivals),
         _evidence(row),
         why_lines(row),

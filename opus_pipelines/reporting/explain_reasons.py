@@ -45,6 +45,18 @@ def _earned(edit: Row) -> str:
     return f"earned {usd(earned)}" if earned >= 0 else f"cost {usd(-earned)}"
 
 
+def before_lines(pairs: list[Row]) -> list[str]:
+    """Returns the steps whose success depends on the step directly before them."""
+    return [
+        "Success by the step before",
+        *(
+            f"  {clean(pair['dst'])} succeeds in {share(pair['p'])} of the cases directly behind {clean(pair['src'])}, "
+            f"{share(pair['of_task'])} in all (γ {number(pair['gamma'], 2)}, {pair['n']:,} outcomes)"
+            for pair in pairs
+        ),
+    ]
+
+
 def constraint_lines(row: Row) -> list[str]:
     """Returns the constraints that hold, those that were read and not applied, and those that are violated."""
     demands = row["demands"] or []

@@ -4,7 +4,7 @@ import pytest
 
 from opus_pipelines.core.errors import InputError, LakeError
 from opus_pipelines.core.formatting import deadline, lead_time
-from opus_pipelines.core.schemas import INTAKES, INTENTIONS, NEIGHBOURS, OPTIMIZED, WORKFLOW_TASKS
+from opus_pipelines.core.schemas import EDGES, INTAKES, INTENTIONS, NEIGHBOURS, OPTIMIZED, TASKS, WORKFLOW_TASKS
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.best import by_contract, ranked
 from opus_pipelines.reporting.explain import explanation, find_workflow
@@ -204,6 +204,19 @@ def test_an_edit_that_a_limit_forced_is_said_to_have_cost(lake: Lake) -> None:
     text = explanation(connect(lake), "fa1")
     assert "'Pay' no longer waits for 'Check': cost $2.00" in text
     assert "no other ways and reviews" in text
+
+
+@pytest.mark.parametrize(("gamma", "p", "is_shown"), [(0.97, 0.96, True), (0.01, 0.96, False), (0.97, 0.81, False)])
+def test_a_step_that_depends_on_the_one_before_it_is_named(lake: Lake, gamma: float, p: float, is_shown: bool) -> None:
+    folder = lake.snapshot_folder("w1")
+    edge = {"src": "tc", "dst": "tp", "dst_p": p, "dst_p_n": 57, "dst_p_gamma": gamma}
+    put(lake, EDGES, folder / "edges", edge, edge | {"src": "tp", "dst": "tc"})
+    put(
+        lake, TASKS, folder / "tasks", {"task_id": "tc", "title": "Check"}, {"task_id": "tp", "title": "Pay", "p": 0.81}
+    )
+    text = explanation(connect(lake), "fa1")
+    said = "Pay succeeds in 96.0 % of the cases directly behind Check, 81.0 % in all (γ 0.97, 57 outcomes)"
+    assert (said in text, "Success by the step before" in text) == (is_shown, is_shown)
 
 
 def test_an_intake_that_history_knows_nothing_like_says_so(lake: Lake) -> None:
