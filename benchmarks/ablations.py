@@ -36,7 +36,6 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
-from opus_pipelines.quality.intervals import interval
 
 from opus_pipelines.core.settings import Settings, load
 from opus_pipelines.embedding.cache import CachedEncoder
@@ -51,6 +50,7 @@ from opus_pipelines.intakes.intake import Intake, read_intake
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.history_backend import HistoryBackend, first_occurrences
 from opus_pipelines.lwm.interface import LwmRequest, SimilarCase, TaskSequence
+from opus_pipelines.metrics.intervals import interval
 from opus_pipelines.requirements.encode import Intention
 from opus_pipelines.retrieval.intentions import intentions
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex

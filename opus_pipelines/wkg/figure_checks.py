@@ -26,7 +26,12 @@ _QUANTILES = ("duration_ms_p50", "duration_ms_p90"), ("cost_usd_p50", "cost_usd_
 ORDER: dict[Dataset, tuple[tuple[str, ...], ...]] = {  # columns whose values never fall from left to right
     TASKS: (*_SHARES, *_QUANTILES),
     TASK_IMPLEMENTATIONS: (*_SHARES, *_QUANTILES),
-    EDGES: (("wait_ms_p50", "wait_ms_p90"), ("wait_with_work_n", "wait_n")),
+    EDGES: (
+        ("wait_ms_p50", "wait_ms_p90"),
+        ("wait_with_work_n", "wait_n"),
+        ("dst_p_successes", "dst_p_n", "transitions"),
+        ("dst_q_successes", "dst_q_n", "transitions"),
+    ),
     WAITS: (("wait_ms_p50", "wait_ms_p90"), ("with_work_n", "wait_n")),
     NEEDS: (("lift_lower", "lift", "lift_upper"), ("adjusted_lower", "adjusted_lift", "adjusted_upper")),
 }

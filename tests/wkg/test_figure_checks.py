@@ -51,6 +51,13 @@ def test_a_wrong_waiting_time_is_named(wrong: dict[str, Any], name: str, said: s
     assert failed(WAITS, OTHER, WAIT | wrong) == {name: f"1 wrong: {said}"}
 
 
+def test_a_pair_has_no_more_successes_than_outcomes_and_no_more_outcomes_than_transitions() -> None:
+    pair = {"src": "a", "dst": "b", "transitions": 9, "dst_p_n": 8, "dst_p_successes": 7, "dst_q_n": 1}
+    assert failed(EDGES, pair) == {}
+    assert failed(EDGES, pair | {"dst_p_successes": 9}) == {ORDERED: "1 wrong: dst_p_successes > dst_p_n"}
+    assert failed(EDGES, pair | {"dst_q_n": 10}) == {ORDERED: "1 wrong: dst_q_n > transitions"}
+
+
 def test_waits_of_edges_and_working_times_of_ways_are_held_too() -> None:
     edge = {"src": "a", "dst": "b", "wait_ms_p50": 2.0, "wait_ms_p90": 1.0}
     assert failed(EDGES, edge) == {ORDERED: "1 wrong: wait_ms_p50 > wait_ms_p90"}
