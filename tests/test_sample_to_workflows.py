@@ -466,6 +466,37 @@ def test_an_industry_without_history_is_refused_with_the_nearest(sample: Any, ge
     assert "nearest by name: medical coding" in result.refused[0]
 
 
+LIBRARY = """\
+* lend_book:
+- The reader's loans must be fewer than ten.
+- The shelf of the title must not be empty.
+
+* return_book:
+- The loan of the reader must be open.
+
+* check_title_shelf
+
+* get_reader_loans
+"""
+
+
+def test_an_industry_without_history_gets_the_steps_that_its_own_procedure_lists(generate: Any, tmp_path: Path) -> None:
+    intake = tmp_path / "northgate" / "library" / "one-book"
+    for role, text in (("input", "Please lend me a book on bees."), ("process", LIBRARY)):
+        (intake / role).mkdir(parents=True)
+        (intake / role / f"{role}.txt").write_text(text)
+    (intake.parent / "contract.toml").write_text('industry = "public library"\n')
+    result = generate(discover(tmp_path)[0])
+    assert (result.failed, result.refused) == ([], [])
+    (best,) = [row for row in result.tables[OPTIMIZED.name].to_pylist() if row["rank"] == 1]
+    steps = [t for t in result.tables[WORKFLOW_TASKS.name].to_pylist() if t["workflow_id"] == best["workflow_id"]]
+    ordered = sorted((t["position"], t["title"]) for t in steps if t["kind"] == "task")
+    assert [title for _, title in ordered] == ["get_reader_loans", "check_title_shelf", "lend_book"]
+    assert best["verdict"] == "undecided"
+    assert "public library" in best["verdict_reason"]
+    assert {t["cost_basis"] for t in steps if t["kind"] == "task"} <= {"estimated", "prior"}
+
+
 def test_ranks_and_figures_hang_together(results: Any) -> None:
     for result in results.values():
         tasks = result.tables[WORKFLOW_TASKS.name].to_pylist()

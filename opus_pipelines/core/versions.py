@@ -17,10 +17,10 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "resolution": 1,  # task resolution: which raw names are one task (wkg/task_aliases)
     "mining": 2,  # the aggregates of one source: the SQL in sql/wkg that Spark runs, cases, evidence of activities
     # aggregates of all sources to the snapshot: estimates, drift in time, graph metrics, critical tasks, procedures
-    "wkg": 3,
+    "wkg": 4,
     "requirements": 1,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
-    "retrieval": 2,
+    "retrieval": 3,
     "lwm": 2,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
     "planning": 4,

@@ -18,6 +18,7 @@ SENTENCE_WORDS = 3  # a sentence with fewer words has no content ("None.")
 PROSE_WORDS = 60  # a longer line is prose, which is cut into sentences; a shorter line is one statement
 _LINE = re.compile(r"^(\s*)((?:#+|[*•\-–+◦▪]|\d+[.)]|[a-z][.)])\s+)?(.*)$")
 _EITHER = re.compile(r"\b(any|either|one of)\b", re.IGNORECASE)
+_QUALIFIER = "internal"  # stands before the verb of a name: `internal_get_details`
 _ENDS = re.compile(r"(?<=[.!?;])\s+(?=[A-Z])")
 
 
@@ -71,6 +72,17 @@ def part_similarity(request: "np.ndarray", heads: "np.ndarray", texts: "np.ndarr
 def plain(name: str) -> str:
     """Returns a name in lower-case words: `registerVehicle`, `register_vehicle` and `Register vehicle` are the same."""
     return " ".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))).lower()
+
+
+def verb_of(name: str) -> str:
+    """Returns the verb of a step's name in plain words: `get` of `get details` and of `internal get details`."""
+    first, *others = name.split() or [""]
+    return others[0] if first == _QUALIFIER and others else first
+
+
+def object_of(name: str) -> str:
+    """Returns a step's name in plain words without its verb: `details` of `get details`; a single word as it is."""
+    return " ".join(w for w in name.split() if w not in (_QUALIFIER, verb_of(name))) or name
 
 
 def parts(text: str) -> list[Part]:

@@ -89,6 +89,9 @@ class WorkerState:
 
     def load(self, industry: str | None) -> None:
         """Loads what intakes of an industry need, before a child is forked that shares it."""
+        if self.index.unknown_industry_reason(industry):
+            self.index.procedures.load_for_lists()
+            return
         self.index.load_similar(industry)
         if isinstance(self.model, PointerBackend) and industry is not None and self.model.serves(industry):
             memory = memory_of(self.index, industry)

@@ -35,5 +35,7 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
     procedure = evidence.procedure
     if procedure is None:
         return Drafted(retrieved, sequences, wfg, graph, {}, usage)
-    nearest = nearest_tasks(procedure.steps, graph, index.index, request.intake.industry, context.encoder)
+    industry = request.intake.industry
+    like = None if index.unknown_industry_reason(industry) else industry  # no task of an unknown industry is known
+    nearest = nearest_tasks(procedure.steps, graph, index.index, like, context.encoder)
     return Drafted(retrieved, sequences, wfg, with_new_steps(graph, procedure.steps, nearest), nearest, usage)

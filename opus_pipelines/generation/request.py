@@ -9,10 +9,10 @@ from opus_pipelines.retrieval.intentions import intentions
 def read_requests(intake: Intake, context: GenerationContext) -> list[Request]:
     """Returns one request for each Intention of an intake, in the order of the documents.
 
-    Raises Refused where the intake lacks what is needed, or history does not know its industry.
+    Raises Refused where the intake lacks what is needed.
     """
-    if reason := intake.refusal or context.index.unknown_industry_reason(intake.industry):
-        raise Refused(reason)
+    if intake.refusal:
+        raise Refused(intake.refusal)
     encoded = intentions(intake, context.index, context.encoder)
     return [
         Request(intake, make_id("n", intake.intake_id, number), intention, is_only=len(encoded) == 1)

@@ -19,21 +19,24 @@ from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT, Completenes
 from opus_pipelines.retrieval.consensus import Consensus, Trace, consensus
 from opus_pipelines.retrieval.critical_tasks import critical_tasks
 from opus_pipelines.retrieval.intentions import with_missing_part
-from opus_pipelines.retrieval.requested_steps import procedure_parts, requested_steps
+from opus_pipelines.retrieval.requested_steps import listed_steps, procedure_parts, requested_steps
 from opus_pipelines.retrieval.routing import Routed, Router
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.stated_names import refuse_unknown_tasks
 from opus_pipelines.retrieval.subgraphs import subgraphs_of
 from opus_pipelines.retrieval.unanimous_steps import with_unanimous_steps
+from opus_pipelines.wkg.steiner_tree import SubWKG
 
 
 def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     """Returns what history and the intake's own procedure say about a request.
 
-    Raises Refused where the Work Knowledge Graph has nothing near the request, and SettingsError where a stated
-    constraint names an unknown task.
+    Raises Refused where the Work Knowledge Graph has nothing near the request, or does not know its industry and the
+    procedure lists no steps; and SettingsError where a stated constraint names an unknown task.
     """
     intake, settings = request.intake, context.settings.generation
+    if reason := context.index.unknown_industry_reason(intake.industry):
+        return _without_history(request, reason, context)
     cases, completeness = _similar_cases(request, context)
     request = replace(request, intention=with_missing_part(request.intention, cases, context.index))
     decisions, tasks = context.terms.decisions, context.index.graph.tasks
@@ -63,6 +66,38 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
         ),
         processes,
         combined_precedence(processes, settings.settled_share),
+    )
+
+
+def _without_history(request: Request, reason: str, context: GenerationContext) -> Retrieved:
+    """Returns what the intake's own procedure asks for, for an industry that history does not know.
+
+    Cases of other industries are not similar cases: their work is not this one's. No verdict on the result is clear.
+    Raises Refused where the procedure lists no steps.
+    """
+    intake, vector = request.intake, unit(request.intention.parts["input"].mean(0))
+    procedure = (
+        None
+        if Part.PROCEDURE in context.without
+        else listed_steps(intake.elements, vector, intake.industry, context.index.procedures, context.encoder)
+    )
+    if procedure is None:
+        raise Refused(f"{reason}; and its process context lists no steps by which a workflow could be made")
+    tasks = {step.task_id for step in procedure.steps}
+    refuse_unknown_tasks(intake.constraints, context.index.names, (), [step.name for step in procedure.steps])
+    doubt = f"{reason}: the steps are those that the intake's own procedure asks for, the figures are estimates"
+    return Retrieved(
+        request,
+        [],
+        [(make_id("g", request.intention_id, 0, []), SubWKG({}, ()))],
+        Evidence(
+            [],
+            Completeness(OUTCOMES, doubt),
+            procedure,
+            standing_decisions(context.terms.decisions, request.intention_id, context.index.graph.tasks.keys() | tasks),
+        ),
+        [ProcessDemand([], [])],
+        frozenset(),
     )
 
 

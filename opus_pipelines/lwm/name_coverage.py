@@ -34,10 +34,17 @@ class NameCoverage:
         [names, d] have unit length.
         """
         centred = vectors @ of_names.T - (of_names @ self._mean if len(self._mean) else 0.0)
-        shared = np.array([[self._shared(text_words(s), words(name)) for name in names] for s in sentences]).reshape(
-            len(sentences), len(names)
-        )
-        return np.asarray(centred + WORDS_WEIGHT * shared)
+        return np.asarray(centred + WORDS_WEIGHT * self.shares(sentences, names))
+
+    def shares(self, sentences: Sequence[str], names: Sequence[str]) -> np.ndarray:
+        """Return [sentences, names] the share of each name's words, by rarity, that the sentence has."""
+        shares = [[self._shared(text_words(s), words(name)) for name in names] for s in sentences]
+        return np.array(shares).reshape(len(sentences), len(names))
+
+    def covered(self, sentences: Sequence[str], names: Sequence[str]) -> np.ndarray:
+        """Return [sentences, names] the share of each sentence's words, by rarity, that the name has."""
+        shares = [[self._shared(words(name), words(s)) for name in names] for s in sentences]
+        return np.array(shares).reshape(len(sentences), len(names))
 
     def _shared(self, sentence: frozenset[str], name: frozenset[str]) -> float:
         total = sum(self._rarity(word) for word in name)

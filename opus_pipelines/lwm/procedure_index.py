@@ -1,7 +1,7 @@
 """The procedures of history in one snapshot: a sentence-task model for each industry, fitted when first asked for."""
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +9,16 @@ import numpy as np
 import pyarrow as pa
 
 from opus_pipelines.embedding.text_parts import Part, Sentence, plain
-from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel, TaskCatalogue, requests_of, units_of
+from opus_pipelines.lwm.list_reading import StepKnowledge
+from opus_pipelines.lwm.listed_steps import ListedSteps
+from opus_pipelines.lwm.sentence_task_model import (
+    SentenceTaskModel,
+    TaskCatalogue,
+    evidence_of,
+    requests_of,
+    units_of,
+)
+from opus_pipelines.lwm.step_scorer import FollowedPart, StepScorer
 from opus_pipelines.wkg.graph import WorkGraph
 
 Row = dict[str, Any]
@@ -59,11 +68,30 @@ class ProcedureIndex:
             if industry is None or case["industry"] == industry
         ]
 
+    def knows(self, industry: str | None) -> bool:
+        """Return whether a task of history is of the industry; None stands for all industries."""
+        return industry is None or industry in self._industries
+
+    @cached_property
+    def _industries(self) -> frozenset[str]:
+        return frozenset[str]().union(*(task.industries for task in self._graph.tasks.values()))
+
+    @cached_property
+    def step_knowledge(self) -> StepKnowledge:
+        """Return what the procedures of all industries say about lists of steps of an industry that has none."""
+        verbs = frozenset(words[0] for t in self._graph.tasks.values() if (words := plain(t.title).split()))
+        return StepKnowledge(StepScorer(self._followed_parts()), self.model(None), verbs)
+
     def load(self) -> None:
         """Fit the models of all industries now."""
         for industry in sorted({of["industry"] for of in self._case.values() if of["industry"] is not None}):
             if model := self.model(industry):
                 model.fit()
+
+    def load_for_lists(self) -> None:
+        """Fit now what reading lists of steps of an unknown industry needs."""
+        if self.step_knowledge.sentences:
+            self.step_knowledge.sentences.fit()
 
     def _fit(self, industry: str | None) -> SentenceTaskModel | None:
         parts_by_procedure: dict[str, list[tuple[Row, list[Row]]]] = defaultdict(list)
@@ -94,6 +122,40 @@ class ProcedureIndex:
             self._vectors,
             TaskCatalogue(titles, lambda head: self._task(head, industry)),
         )
+
+    def _followed_parts(self) -> dict[str, list[FollowedPart]]:
+        """Return, by industry, the distinct parts that cases followed, each with the steps that its procedure lists."""
+        by_procedure: dict[str, list[Row]] = defaultdict(list)
+        for row in self._parts:
+            by_procedure[row["procedure_id"]].append(row)
+        found: dict[tuple[str, str, tuple[str, ...], tuple[str, ...]], tuple[ListedSteps, list[Row]]] = {}
+        for rows in by_procedure.values():
+            if not any(_part(row).name and not row["is_title"] for row in rows):
+                continue  # prose lists no steps
+            steps = ListedSteps([_part(row) for row in rows], self._encoded)
+            for row in rows:
+                part = _part(row)
+                for case in (self._case[i] for i in row["implementations"] if i in self._case):
+                    if _is_usable(case) and steps.position(part.name) is not None and part.sentences:
+                        texts = tuple(s.text for s in part.sentences)
+                        key = case["industry"] or "", part.name, texts, tuple(steps.names)
+                        found.setdefault(key, (steps, []))[1].append(case)
+        parts: dict[str, list[FollowedPart]] = defaultdict(list)
+        for industry, head, sentences, names in sorted(found):
+            steps, cases = found[industry, head, sentences, names]
+            done, weight = self._done(steps, cases)
+            parts[industry].append(FollowedPart(steps, head, sentences, done, weight))
+        return parts
+
+    def _done(self, steps: ListedSteps, cases: list[Row]) -> tuple[np.ndarray, np.ndarray]:
+        """Return [steps] the share of the cases that did each step, and how much that tells."""
+        of_name = [self._named(name) for name in steps.names]
+        did = np.array([[bool(tasks & {*case["tasks"]}) for tasks in of_name] for case in cases], dtype=float)
+        refused = np.array([case["expected_outcome"] is False for case in cases], dtype=bool)
+        return evidence_of(did[~refused].sum(0), did[refused].sum(0), int((~refused).sum()), int(refused.sum()))
+
+    def _encoded(self, texts: Sequence[str]) -> np.ndarray:
+        return np.stack([self._vectors[text] for text in texts])
 
     def _task(self, head: str, industry: str | None) -> str | None:
         """Return the task of the industry with that name; of several the one that was done most often."""

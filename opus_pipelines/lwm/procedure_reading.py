@@ -6,7 +6,7 @@ rules and their figures are this project's own.
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,9 +111,47 @@ def parse_procedure(
     if not parts:
         return None
     reader = _Reader(request, parts, industry, model, encode)
-    part = reader.relevant_part()
+    part = relevant_part(request, parts, model.requests, encode)
     steps, explained_share, similar_share = reader.steps(part)
     return ParsedProcedure(part.head or "", tuple(steps), explained_share, similar_share) if steps else None
+
+
+def relevant_part(
+    request: RequestText, parts: Sequence[Part], earlier_requests: Mapping[str, np.ndarray], encode: Encode
+) -> Part:
+    """Return the part that is most similar to the request, the first among equals.
+
+    `earlier_requests` has the vectors [n, d] of requests of history by heading, in plain words. A text without
+    headings is one part.
+    """
+    of_name: dict[str, Part] = {}
+    for part in parts:
+        if part.name and (part.sentences or not part.is_title):
+            of_name.setdefault(part.name, part)
+    headed = list(of_name.values())
+    if not headed:
+        return Part(None, tuple(s for part in parts for s in part.sentences))
+    names = [part.name for part in headed]
+    score = part_similarity(request.vector, encode(names), encode([part.text for part in headed]))
+    score = score + NAMED_WEIGHT * named_share(request.text, names)
+    for n, name in enumerate(names):
+        if name in earlier_requests:
+            score[n] += SAME_WEIGHT * max(0.0, float((earlier_requests[name] @ request.vector).max()) - SAME_REQUEST)
+    return headed[int(score.round(6).argmax())]
+
+
+def branch_relevance(request: RequestText, branch: Sequence[str], encode: Encode) -> float:
+    """Return how relevant the sentences of a branch are to the request, in steps that leave small differences out.
+
+    Each quoted value that the request has counts 1, and -1 where its sentence is negative; the cosine of the text
+    with the request decides between branches alike in this where it differs by more than `BRANCH_STEP`.
+    """
+    quoted = 0
+    for sentence in branch:
+        stated = {word for value in _QUOTED.findall(sentence) for word in words(value)}
+        if stated and stated <= text_words(request.text):
+            quoted += -1 if _NEGATIVE.search(sentence) else 1
+    return quoted + round(float((encode(branch) @ request.vector).mean()) / BRANCH_STEP) * BRANCH_STEP
 
 
 class _Reader:
@@ -132,24 +170,6 @@ class _Reader:
             if part.name:
                 self.of_name.setdefault(part.name, part)
         self.bare = [p for p in self.of_name.values() if not p.sentences and not p.is_title]
-
-    def relevant_part(self) -> Part:
-        """Return the part that is most similar to the request, the first among equals.
-
-        A text without headings is one part.
-        """
-        headed = [p for p in self.of_name.values() if not (p.is_title and not p.sentences)]
-        if not headed:
-            return Part(None, tuple(s for part in self.parts for s in part.sentences))
-        request, names = self.request, [p.name for p in headed]
-        score = part_similarity(request.vector, self.encode(names), self.encode([p.text for p in headed]))
-        score = score + NAMED_WEIGHT * named_share(request.text, names)
-        for n, part in enumerate(headed):
-            if part.name in self.model.requests:
-                score[n] += SAME_WEIGHT * max(
-                    0.0, float((self.model.requests[part.name] @ request.vector).max()) - SAME_REQUEST
-                )
-        return headed[int(score.round(6).argmax())]
 
     def steps(self, part: Part) -> tuple[list[ProcedureStep], float, float]:
         """Return the steps of the part in order, with its goal last.
@@ -201,7 +221,7 @@ class _Reader:
     def _likely_steps(self, part: Part, without: Collection[str]) -> tuple[list[ProcedureStep], float, float]:
         """Return the likely steps of the part's sentences in order, and the explained and the similar share.
 
-        Of alternatives ("either ... or"), the sentences of one branch count (`_counting_sentences`).
+        Of alternatives ("either ... or"), the sentences of one branch count (`counting_sentences`).
         """
         causes = [*part.sentences]
         own = self.model.task_named(part.head or "")
@@ -215,10 +235,10 @@ class _Reader:
                 steps += self._further_steps(cause, {*without, own, *(s.task_id for s in steps)})
         steps_by_task: dict[str, ProcedureStep] = {}
         probability: dict[str, float] = {}
-        for n in _counting_sentences(
+        for n in counting_sentences(
             causes,
             [[s.task_id for s in steps if s.probability >= LIKELY] for steps, *_ in by_cause],
-            lambda branch: self._relevance([causes[n] for n in branch]),
+            lambda branch: branch_relevance(self.request, [causes[n].text for n in branch], self.encode),
         ):
             for step in by_cause[n][0]:
                 steps_by_task.setdefault(step.task_id, step)
@@ -228,20 +248,6 @@ class _Reader:
         explained = sum(is_explained for _, is_explained, _ in of_sentences) / len(of_sentences)
         similar = sum(is_similar for *_, is_similar in of_sentences) / len(of_sentences)
         return steps, explained, similar
-
-    def _relevance(self, branch: Sequence[Sentence]) -> float:
-        """Return how relevant a branch is to the request, in steps that leave small differences out.
-
-        Each quoted value that the request has counts 1, and -1 where its sentence is negative; the cosine of the text
-        with the request decides between branches alike in this where it differs by more than `BRANCH_STEP`.
-        """
-        quoted = 0
-        for sentence in branch:
-            stated = {word for value in _QUOTED.findall(sentence.text) for word in words(value)}
-            if stated and stated <= text_words(self.request.text):
-                quoted += -1 if _NEGATIVE.search(sentence.text) else 1
-        vectors = self.encode([sentence.text for sentence in branch])
-        return quoted + round(float((vectors @ self.request.vector).mean()) / BRANCH_STEP) * BRANCH_STEP
 
     def _steps_of(self, cause: Sentence, without: Collection[str | None]) -> tuple[list[ProcedureStep], bool, bool]:
         """Return the steps that one sentence asks for.
@@ -342,7 +348,7 @@ class _Reader:
         return ordered
 
 
-def _counting_sentences(
+def counting_sentences(
     causes: Sequence[Sentence], likely: Sequence[Sequence[str]], relevance: Callable[[Sequence[int]], float]
 ) -> list[int]:
     """Return the indices of the sentences that count.

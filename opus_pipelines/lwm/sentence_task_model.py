@@ -178,10 +178,7 @@ class SentenceTaskModel:
         for row, unit in enumerate(self.units):
             present[row, [place[c] for c in self.causes_of(unit.head, unit.sentences)]] = 1
             done, refused = (_counts(cases, number) for cases in (unit.done, unit.refused))
-            against = REFUSAL_WITHOUT * (len(unit.refused) - refused)
-            evidence = len(unit.done) + REFUSAL_WEIGHT * (refused + against)
-            did[row] = (done + REFUSAL_WEIGHT * refused) / np.maximum(evidence, 1e-9)
-            weight[row] = np.sqrt(np.minimum(evidence, ENOUGH))
+            did[row], weight[row] = evidence_of(done, refused, len(unit.done), len(unit.refused))
             if (own := self.task_named(unit.head)) in number:
                 weight[row, number[str(own)]] = 0  # the heading asks for it, not a sentence
         titles = [self.title_of[t] for t in self.tasks]
@@ -200,6 +197,17 @@ def _counts(cases: Iterable[Sequence[str]], number: Mapping[str, int]) -> np.nda
         for task in tasks:
             counts[number[task]] += 1
     return counts
+
+
+def evidence_of(done: np.ndarray, refused: np.ndarray, times: int, refusals: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return [tasks] the share of a part's cases that did each task, and the weight of that evidence.
+
+    `done` and `refused` [tasks] count the cases that did each task among those that succeeded (`times` in all) and
+    those that were rightly refused (`refusals` in all).
+    """
+    against = REFUSAL_WITHOUT * (refusals - refused)
+    evidence = times + REFUSAL_WEIGHT * (refused + against)
+    return (done + REFUSAL_WEIGHT * refused) / np.maximum(evidence, 1e-9), np.sqrt(np.minimum(evidence, ENOUGH))
 
 
 def units_of(cases: Iterable[tuple[Part, bool, Sequence[str]]]) -> list[Unit]:

@@ -12,10 +12,12 @@ import numpy as np
 
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.embedding.index import VectorIndex
-from opus_pipelines.embedding.text_parts import Part, parts, plain
+from opus_pipelines.embedding.text_parts import Part, object_of, parts, plain
 from opus_pipelines.intakes.elements import Element
+from opus_pipelines.lwm.list_reading import read_listed_steps
 from opus_pipelines.lwm.procedure_index import ProcedureIndex
 from opus_pipelines.lwm.procedure_reading import (
+    Encode,
     ParsedProcedure,
     ProcedureStep,
     RequestText,
@@ -34,9 +36,11 @@ Pair = tuple[str, str]
 def texts_to_encode(elements: Sequence[Element], industry: str | None, procedures: ProcedureIndex) -> list[str]:
     """Return every text whose vector reading the intake's procedure may need.
 
-    The result is empty where the industry has no procedure in history.
+    The result is empty where the industry has history but no procedure in it.
     """
-    return texts_to_embed(procedure_parts(elements)) if procedures.model(industry) else []
+    if procedures.model(industry):
+        return texts_to_embed(procedure_parts(elements))
+    return [] if procedures.knows(industry) else _texts_of_lists(procedure_parts(elements))
 
 
 def requested_steps(
@@ -54,17 +58,45 @@ def requested_steps(
     found = procedure_parts(elements) if model else []
     if model is None or not found:
         return None
-    texts = texts_to_embed(found)
-    vectors = dict(zip(texts, encoder.encode(texts), strict=True))
-    asked_for = RequestText(" ".join(e.text for e in elements if e.role == "input" and e.text), request)
-    procedure = parse_procedure(
-        asked_for, found, industry, model, lambda asked: np.stack([vectors[text] for text in asked])
-    )
+    encode = _encode_of(texts_to_embed(found), encoder)
+    procedure = parse_procedure(_asked_for(elements, request), found, industry, model, encode)
     if procedure is None or (
         procedure.explained_share < EXPLAINED_SHARE if procedure.has_goal else procedure.similar_share < SIMILAR_SHARE
     ):
         return None
     return procedure
+
+
+def listed_steps(
+    elements: Sequence[Element],
+    request: np.ndarray,
+    industry: str | None,
+    procedures: ProcedureIndex,
+    encoder: TextEncoder,
+) -> ParsedProcedure | None:
+    """Return the steps that the intake's procedure asks for by what other industries tell, for one without history.
+
+    `request` [d] has unit length. Returns None where the procedure lists no steps.
+    """
+    found = procedure_parts(elements)
+    if not found:
+        return None
+    encode = _encode_of(_texts_of_lists(found), encoder)
+    return read_listed_steps(_asked_for(elements, request), found, industry, procedures.step_knowledge, encode)
+
+
+def _asked_for(elements: Sequence[Element], request: np.ndarray) -> RequestText:
+    return RequestText(" ".join(e.text for e in elements if e.role == "input" and e.text), request)
+
+
+def _encode_of(texts: Sequence[str], encoder: TextEncoder) -> Encode:
+    """Return a function that gives the vectors [n, d] of n of these texts, all of which are encoded now."""
+    vectors = dict(zip(texts, encoder.encode(texts), strict=True))
+    return lambda asked: np.stack([vectors[text] for text in asked])
+
+
+def _texts_of_lists(found: Sequence[Part]) -> list[str]:
+    return sorted({*texts_to_embed(found), *(object_of(part.name) for part in found if part.name)})
 
 
 def required_groups(procedure: ParsedProcedure | None, near: Sequence[frozenset[str]]) -> list[frozenset[str]]:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.core.schemas import PROCEDURE_VECTORS, PROCEDURES, TASKS
 from opus_pipelines.embedding.encoder import TextEncoder
-from opus_pipelines.embedding.text_parts import Part, part_similarity, parts, plain
+from opus_pipelines.embedding.text_parts import Part, object_of, part_similarity, parts, plain
 from opus_pipelines.lake.layout import dataset_folder, read_table, table_of, write_table
 
 if TYPE_CHECKING:
@@ -49,9 +49,8 @@ def write_procedures(
     )
     vectors = _encoded(_texts(found, titles), encoder, progress)
     rows = [row for text in sorted(found) for row in _rows(text, found[text], vectors)]
-    kept = {t for row in rows for t in (plain(row["head"] or ""), *row["sentences"], *row["requests"])} | {
-        plain(t) for t in titles
-    }
+    kept = {t for row in rows for t in (plain(row["head"] or ""), *row["sentences"], *row["requests"])}
+    kept |= {plain(t) for t in titles} | {object_of(plain(row["head"] or "")) for row in rows}
     write_table(PROCEDURES, table_of(PROCEDURES, rows), dataset_folder(folder, PROCEDURES))
     write_table(
         PROCEDURE_VECTORS,
@@ -79,6 +78,7 @@ def _texts(found: dict[str, _Procedure], titles: list[str]) -> list[str]:
     texts = {plain(title) for title in titles}
     for procedure in found.values():
         texts.update(request for _, request in procedure.asked)
+        texts.update(object_of(part.name) for part in procedure.parts)
         for part in procedure.parts:
             texts.update((part.name, part.text, *(s.text for s in part.sentences)))
     return sorted(texts - {""})

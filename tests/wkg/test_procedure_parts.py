@@ -43,7 +43,7 @@ def folders(tmp_path: Path) -> Any:
 
 def test_a_text_is_kept_once_with_who_asked_for_which_part(folders: tuple[Path, ...]) -> None:
     source, snapshot = folders
-    assert write_procedures([source], snapshot, Letters()) == {"wkg/procedures": 2, "wkg/procedure_vectors": 6}
+    assert write_procedures([source], snapshot, Letters()) == {"wkg/procedures": 2, "wkg/procedure_vectors": 8}
     pay, close = read_table(PROCEDURES, dataset_folder(snapshot, PROCEDURES)).to_pylist()
     assert (pay["head"], pay["implementations"], pay["requests"]) == (
         "pay_invoice",
@@ -57,6 +57,8 @@ def test_a_text_is_kept_once_with_who_asked_for_which_part(folders: tuple[Path, 
         "The invoice is approved by someone.",
         "close file",
         "close the file, please",
+        "file",
+        "invoice",
         "pay invoice",
         "please pay",
     ]
