@@ -29,6 +29,10 @@ def train(options: Options, industry: tuple[str, ...], backend: str) -> None:
     With --backend causal_lm it trains an adapter (LoRA) for the language model at [causal_lm] path instead, which
     serves where it is better than the model without it.
 
+    Where most steps of an industry are free words of one case, a step writer is trained, too: it composes steps from
+    those of similar cases, from the request, and from what is listed beside it. It serves where its steps are more like
+    those of held-out cases than the most similar case's are, beyond the interval.
+
     Parameters, hashes of the cases, the loss of every epoch, figures and the model are recorded in MLflow: in the lake,
     or at [mlflow] tracking_uri of opus.toml.
 

@@ -32,6 +32,11 @@ def case_passages(sources: Iterable[Path], max_tokens: int) -> set[str]:
     return found
 
 
+def contexts_of(sources: Iterable[Path]) -> dict[str, str]:
+    """Returns the process context of each case in folders of implementations that has one, by id."""
+    return {case: context for case, _, _, context in case_texts(sources) if context and context.strip()}
+
+
 def requests_of(sources: Iterable[Path]) -> dict[str, str]:
     """Returns the request of each case in folders of implementations, by id; without a request, its context."""
     return {

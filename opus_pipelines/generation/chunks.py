@@ -27,6 +27,7 @@ from opus_pipelines.generation.passage_vectors import StoredVectors
 from opus_pipelines.generation.records import ContractTerms, GenerationContext
 from opus_pipelines.generation.results.rows import Row
 from opus_pipelines.generation.results.staged import write_part
+from opus_pipelines.generation.written_steps import load_writer, texts_to_write
 from opus_pipelines.intakes.contract_settings import prices
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.elements import INHERITED, Element, contract_elements, shown_name
@@ -93,6 +94,7 @@ class WorkerState:
             self.index.procedures.load_for_lists()
             return
         self.index.load_similar(industry)
+        load_writer(industry, self.model, self.index)
         if isinstance(self.model, PointerBackend) and industry is not None and self.model.serves(industry):
             memory = memory_of(self.index, industry)
             if memory is not None:
@@ -125,6 +127,7 @@ class WorkerState:
             texts |= dict.fromkeys(texts_to_encode(intake.elements, intake.industry, self.index.procedures))
             if isinstance(self.model, PointerBackend) and self.model.serves(intake.industry):
                 texts |= dict.fromkeys(texts_of([request_of(intake.elements)]))
+            texts |= dict.fromkeys(texts_to_write(intake.elements, intake.industry, self.model, self.index))
         own = [element for element in intake.elements if element.role != INHERITED]
         return replace(intake, elements=own), (), list(texts)
 
@@ -179,6 +182,7 @@ class ReadChunk:
         be read.
         """
         state.index.procedures.load()  # here, so that children share it
+        load_writer(self.contract.settings.industry, state.model, state.index)
         try:
             inherited = state.inherited(self.contract)
         except LostWorker as lost:

@@ -10,6 +10,7 @@ from opus_pipelines.generation.rank import rank
 from opus_pipelines.generation.records import GenerationContext, Ranked, Request
 from opus_pipelines.generation.request import read_requests
 from opus_pipelines.generation.retrieve import retrieve
+from opus_pipelines.generation.written_steps import with_written_steps
 from opus_pipelines.intakes.intake import Intake
 
 
@@ -24,7 +25,7 @@ def generate(intake: Intake, context: GenerationContext) -> list[Ranked]:
 
 def rank_workflows(request: Request, context: GenerationContext) -> Ranked:
     """Returns the ranked workflows of one Intention."""
-    retrieved = retrieve(request, context)
+    retrieved = with_written_steps(retrieve(request, context), context)
     drafted = draft(retrieved, context)
     planned = plan(drafted, context)
     return rank(planned, context)

@@ -30,6 +30,7 @@ class Completeness:
     `rule`: outcomes or support. `similar`, `consensus`: the similar cases and what they agree on, where they were
     computed. `steps`: all work steps of the similar cases, where workflows are compared with them.
     `undecided_reason`: why no verdict on this Intention is clear, None where there is no such reason.
+    `is_independent`: whether it is known that no step of the consensus has to wait for another.
     """
 
     rule: str
@@ -37,6 +38,7 @@ class Completeness:
     similar: SimilarCases | None = None
     consensus: Consensus | None = None
     steps: frozenset[str] = frozenset()
+    is_independent: bool = False
 
     @property
     def by_support(self) -> bool:

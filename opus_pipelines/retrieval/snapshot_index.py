@@ -19,6 +19,7 @@ from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
 
 if TYPE_CHECKING:
+    from opus_pipelines.lwm.step_writing.memory import TextMemory
     from opus_pipelines.retrieval.case_memory import IndustryMemory
 
 
@@ -29,6 +30,7 @@ class SnapshotIndex:
         self.snapshot = snapshot
         self._industry_cases: dict[str | None, IndustryCases] = {}
         self.memories: dict[str, IndustryMemory | None] = {}  # filled by `case_memory.memory_of`
+        self.text_memories: dict[str, TextMemory | None] = {}  # filled by `text_memory.text_memory`
 
     def load(self) -> None:
         """Load everything now, so that forked processes share it."""

@@ -33,6 +33,7 @@ from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.training.logged_models import logged_pointer
 from opus_pipelines.training.promotion import Figures, Judged, Promotion, promotion
 from opus_pipelines.training.tracking import DataHash, Tracking
+from opus_pipelines.training.train_writer import learn_writer, publish_writer
 
 HELD_OUT = 4  # one case of so many is held out, by the hash of its id
 MOST_ASKED = 300  # held-out cases of an industry that are asked
@@ -160,9 +161,12 @@ class _Training:
             [(memory.memory, requests[name]) for name, memory in memories.items()],
             lambda _, mean: loss.append(round(mean, 6)),
         )
+        learnt = learn_writer(self.index, self.encoder, self.options.industries or self.index.industries, report)
         figures = {name: one.figures for name, one in judged.items()}
         with nullcontext() if self.options.holds_lock else self.lake.lock():
             model_id, verdict = self._publish(model, figures, loss, verdict)
+            if learnt is not None:
+                publish_writer(self.lake, learnt)
         return Trained(model_id, figures, loss, verdict), model
 
     def _publish(

@@ -20,7 +20,7 @@ from opus_pipelines.core.schemas import (
     WAITS,
     Dataset,
 )
-from opus_pipelines.embedding.case_texts import requests_of
+from opus_pipelines.embedding.case_texts import contexts_of, requests_of
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.wkg import graph
@@ -76,5 +76,14 @@ class Snapshot:
     @cached_property
     def requests(self) -> dict[str, str]:
         """The request of each case with a text, by implementation id, as its source was read."""
+        return requests_of(self._sources)
+
+    @cached_property
+    def contexts(self) -> dict[str, str]:
+        """The process context of each case that has one, by implementation id, as its source was read."""
+        return contexts_of(self._sources)
+
+    @property
+    def _sources(self) -> list[Path]:
         root = self.folder.parents[1]
-        return requests_of(root / source["folder"] for source in self.manifest["inputs"]["sources"])
+        return [root / source["folder"] for source in self.manifest["inputs"]["sources"]]

@@ -320,13 +320,14 @@ def expected_order(candidate: Candidate, result: Ranked, index: SnapshotIndex) -
 
 def expected_flow(candidate: Candidate, result: Ranked, index: SnapshotIndex) -> Iterator[Row]:
     """The consecutive pairs to be expected of a workflow's steps and events: those with the highest expected F1
-    against the pairs of similar cases; its own order where these do not tell.
+    against the pairs of similar cases; its own order where these do not tell, and none where steps are independent.
     """
     order = expected_order(candidate, result, index)
     place = {task: n for n, task in enumerate(order)}
     expected = result.evidence.completeness.consensus
     pairs: dict[tuple[str, str], float | None] = dict(expected.pairs_among(order)) if expected else {}
-    pairs = pairs or dict.fromkeys(pairwise(order))
+    if not pairs and not result.evidence.completeness.is_independent:
+        pairs = dict.fromkeys(pairwise(order))
     keys = _task_keys(result)
     key = lambda task: next(
         iter(keys.get(task) or index.raw_keys.get(task, [])), result.drafted.graph.tasks[task].title

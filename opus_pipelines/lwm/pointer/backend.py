@@ -10,6 +10,8 @@ from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
 from opus_pipelines.lwm.pointer.model import VERSION, Written
 from opus_pipelines.lwm.pointer.store import Champion, opened
+from opus_pipelines.lwm.step_writing.store import VERSION as WRITER_VERSION
+from opus_pipelines.lwm.step_writing.store import WriterChampion, opened_writer
 
 logger = logging.getLogger("opus_pipelines.lwm")
 
@@ -22,6 +24,7 @@ class PointerBackend(HistoryBackend):
     """
 
     champion: Champion | None = None
+    writer: WriterChampion | None = None
 
     def open(self, lake: Lake) -> None:
         """Load the model that serves in this lake, if there is one."""
@@ -31,14 +34,22 @@ class PointerBackend(HistoryBackend):
         for stored in found.stored:
             if stored.problem is not None and stored.model_id == found.named:
                 _warn_once(f"model {stored.model_id} cannot be used: {stored.problem}; {instead} serves")
-        self.name = "pointer" if self.champion and self.champion.industries else HistoryBackend.name
+        self.writer = opened_writer(lake).champion
+        self.name = "pointer" if self._models else HistoryBackend.name
 
     @property
     def version(self) -> str:
-        """Return the version of the history backend, with the id of the model where one serves an industry."""
-        if self.champion is None or not self.champion.industries:
-            return super().version
-        return f"{super().version} pointer-{VERSION}-{self.champion.model_id}"
+        """Return the version of the history backend, with the ids of the models that serve an industry."""
+        return " ".join([super().version, *self._models])
+
+    @property
+    def _models(self) -> list[str]:
+        pointer = [self.champion] if self.champion and self.champion.industries else []
+        writer = [self.writer] if self.writer and self.writer.rates else []
+        return [
+            *(f"pointer-{VERSION}-{model.model_id}" for model in pointer),
+            *(f"writer-{WRITER_VERSION}-{model.model_id}" for model in writer),
+        ]
 
     def serves(self, industry: str | None) -> bool:
         """Return whether the model is used for an industry."""

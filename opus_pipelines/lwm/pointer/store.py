@@ -72,8 +72,11 @@ def _read(folder: Path, name: str, card: Mapping[str, Any]) -> Champion:
     return Champion(name, model, _serves(card))
 
 
-def read_network(file: Path) -> Network:
-    """Reads the weights of a network. Raises OpusError where the file is damaged or is of another network."""
+def read_network(file: Path, width: int = WIDTH) -> Network:
+    """Reads the weights of a network of `width` features.
+
+    Raises OpusError where the file is damaged or is of another network.
+    """
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -83,8 +86,8 @@ def read_network(file: Path) -> Network:
         network = Network.of(load_file(file))
     except (SafetensorError, ValueError, KeyError) as error:  # the last two: types that NumPy does not have
         raise LakeError(f"{file.name} is damaged ({error}); run `opus train`") from None
-    if len(network.center) != WIDTH:
-        raise LakeError(f"{file.name} is of a network of {len(network.center)} features, and there are {WIDTH}")
+    if len(network.center) != width:
+        raise LakeError(f"{file.name} is of a network of {len(network.center)} features, and there are {width}")
     return network
 
 

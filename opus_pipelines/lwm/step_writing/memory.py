@@ -1,0 +1,261 @@
+"""The cases of one industry as texts, and the candidates for the steps of a request with their features.
+
+A case that is itself in the memory can be left out (`hidden`), so that training sees what generation will see.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from opus_pipelines.embedding.text_parts import plain
+from opus_pipelines.lwm.step_writing.texts import (
+    ORIGINS,
+    SIMILAR,
+    StepText,
+    content_words,
+    exchanges_of,
+    of_case,
+    of_request,
+    sentences,
+)
+from opus_pipelines.metrics.matching import THRESHOLD
+
+NEAREST = 6  # similar cases whose steps are candidates
+SHARPNESS = 0.1  # a case that is so much less similar than the most similar one has 1/e of its weight
+RARE = 0.01  # share of the cases below which a word of their steps is rare
+LINKED = 0.5  # share of similar cases that are chains, from which a written workflow is one
+LINK_CASES = 12  # similar cases that tell whether work is a chain
+Encode = Callable[[Sequence[str]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class TextCase:
+    """A case as texts: its request, what was listed beside it, its distinct steps in order, and if they are a chain."""
+
+    request: str
+    context: str
+    steps: tuple[str, ...]
+    is_chain: bool
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What may be a step of one request.
+
+    Attributes:
+        texts: the texts.
+        features: [n, FEATURES], the same for every prefix.
+        alike: cosines of the texts [n, n].
+        support: share of the similar cases, by weight, with a step that is like the text [n].
+        case_weights: weight of each similar case; they sum to 1.
+        case_steps: for each similar case the places of its steps in `texts`, in order.
+        place: expected place in the workflow by similar cases, in [0, 1] [n].
+        request_place: place of the sentence of the request that is most similar, in [0, 1] [n].
+        expected_steps: mean number of steps of the similar cases, by weight.
+        is_chain: whether most similar cases are chains.
+    """
+
+    texts: tuple[StepText, ...]
+    features: np.ndarray
+    alike: np.ndarray
+    support: np.ndarray
+    case_weights: np.ndarray
+    case_steps: tuple[tuple[int, ...], ...]
+    place: np.ndarray
+    request_place: np.ndarray
+    expected_steps: float
+    is_chain: bool
+
+    def rows_of(self, origin: str) -> list[int]:
+        """Return the places of the texts of one origin."""
+        return [n for n, text in enumerate(self.texts) if text.origin == origin]
+
+
+FEATURES = 27  # features of a candidate that do not depend on the steps so far
+
+
+class TextMemory:
+    """The cases of one industry."""
+
+    def __init__(self, cases: Sequence[TextCase], rates: Mapping[str, Sequence[float]]) -> None:
+        """Take the cases, of which there is at least one, and the `origin_rates` of their industry."""
+        self.cases, self.rates = list(cases), dict(rates)
+        self._words: Counter[str] = Counter()
+        for case in cases:
+            self._words.update({word for step in case.steps for word in content_words(step)})
+        self._mean_steps = _mean(len(case.steps) for case in cases)
+
+    @classmethod
+    def measured(cls, cases: Sequence[TextCase], encode: Encode) -> "TextMemory":
+        """Return the memory with the rates of these cases."""
+        return cls(cases, cls(cases, {}).origin_rates(encode))
+
+    def load(self) -> None:
+        """Compute now what every request needs."""
+        self._requests  # noqa: B018 - it is kept
+
+    def texts(self, request: str, context: str) -> list[str]:
+        """Return every text whose vector `candidates` asks for."""
+        near, _ = self._near(request, None)
+        texts, _ = self._texts(request, context, near[:NEAREST])
+        return [plain(text) for text in (request, *sentences(request), *(text.text for text in texts))]
+
+    def nearest(self, request: str, hidden: int | None = None) -> TextCase:
+        """Return the most similar case."""
+        return self.cases[self._near(request, hidden)[0][0]]
+
+    def candidates(self, request: str, context: str, encode: Encode, hidden: int | None = None) -> Candidates:
+        """Return the candidates for a request; `hidden`: the case that is left out, None for none."""
+        near, cosines = self._near(request, hidden)
+        texts, case_steps = self._texts(request, context, near[:NEAREST])
+        own = sentences(request)
+        vectors = encoded([text.text for text in texts], encode)
+        alike, to_sentences = vectors @ vectors.T, vectors @ encoded(own, encode).T
+        weights = np.exp((cosines - cosines[:1]) / SHARPNESS)
+        shares = weights[:NEAREST] / max(1e-9, float(weights[:NEAREST].sum()))
+        most = np.stack([alike[:, list(steps)].max(1) for steps in case_steps]) if case_steps else np.zeros((0, 1))
+        support = shares @ (most > THRESHOLD) if case_steps else np.zeros(len(texts))
+        best = to_sentences.max(1)
+        margin = best - np.sort(to_sentences, 1)[:, -2] if len(own) > 1 else np.full(len(texts), np.nan)
+        request_place = to_sentences.argmax(1) / max(1, len(own) - 1)
+        expected = float(sum(share * len(steps) for share, steps in zip(shares, case_steps, strict=True)))
+        columns = [
+            *self._by_origin(texts, cosines),
+            support,
+            shares @ most if case_steps else np.zeros(len(texts)),
+            vectors @ encoded([request], encode)[0],
+            best,
+            request_place,
+            *self._by_words(texts, request),
+            np.full(len(texts), float(len(own))),
+            np.full(len(texts), expected),
+            (alike > THRESHOLD).mean(1),
+            np.array([float(text.text.endswith("?")) for text in texts]),
+            margin,
+            np.full(len(texts), self._mean_steps),
+        ]
+        return Candidates(
+            tuple(texts),
+            np.stack(columns, 1),
+            alike,
+            support,
+            shares,
+            tuple(map(tuple, case_steps)),
+            _places(alike, case_steps, shares),
+            request_place,
+            expected,
+            self._is_chain(near, weights),
+        )
+
+    @cached_property
+    def _requests(self) -> tuple[Any, Any]:
+        """Return the tf-idf vectoriser of the words of requests, and its rows of the cases."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\S+")
+        return words, words.fit_transform([plain(case.request) or "-" for case in self.cases])
+
+    def _near(self, request: str, hidden: int | None) -> tuple[list[int], np.ndarray]:
+        """Return the similar cases, most similar first, and their cosines by words.
+
+        Words are compared, not sentence vectors, so that a run knows every text to encode before it encodes.
+        """
+        words, rows = self._requests
+        cosines = np.asarray((words.transform([plain(request) or "-"]) @ rows.T).todense())[0].round(6)
+        order = [n for n in np.argsort(-cosines, kind="stable").tolist() if n != hidden][:LINK_CASES]
+        return order, cosines[order]
+
+    def _is_chain(self, near: Sequence[int], weights: np.ndarray) -> bool:
+        telling = [
+            (float(weight), self.cases[n].is_chain)
+            for weight, n in zip(weights, near, strict=True)
+            if len(self.cases[n].steps) > 1
+        ]
+        return sum(w for w, is_chain in telling if is_chain) >= LINKED * sum(w for w, _ in telling)
+
+    def _texts(self, request: str, context: str, near: Sequence[int]) -> tuple[list[StepText], list[list[int]]]:
+        """Return the distinct candidates for a request, and the places among them of each similar case's steps."""
+        rows: dict[tuple[str, bool], int] = {}
+        texts: list[StepText] = []
+
+        def row_of(text: StepText) -> int:
+            key = (text.text.lower(), text.origin == SIMILAR)
+            if key not in rows:
+                rows[key] = len(texts)
+                texts.append(text)
+            return rows[key]
+
+        of_cases = [
+            of_case(self.cases[n].steps, rank, exchanges_of(self.cases[n].request, request))
+            for rank, n in enumerate(near)
+        ]
+        case_steps = [[row_of(text) for text in steps] for steps in of_cases]
+        for text in of_request(request, context):
+            row_of(text)
+        return texts, case_steps
+
+    def _by_origin(self, texts: Sequence[StepText], cosines: np.ndarray) -> list[np.ndarray]:
+        rows = []
+        for text in texts:
+            of_case = text.origin == SIMILAR
+            cosine = float(cosines[text.case]) if of_case else 0.0
+            rows.append(
+                [
+                    *(float(text.origin == origin) for origin in ORIGINS),
+                    *self.rates[text.origin],
+                    cosine,
+                    cosine - float(cosines[0]) if of_case else np.nan,
+                    text.case if of_case else np.nan,
+                    text.place / max(1, text.number - 1),
+                    text.place,
+                    text.number,
+                ]
+            )
+        return list(np.array(rows, float).T)
+
+    def _by_words(self, texts: Sequence[StepText], request: str) -> list[np.ndarray]:
+        """Return the shares of a text's words that the request has and that are strange, and two more."""
+        asked, rare, rows = set(content_words(request)), max(2.0, RARE * len(self.cases)), []
+        for text in texts:
+            words = content_words(text.text)
+            n = max(1, len(words))
+            known = sum(word in asked for word in words)
+            strange = sum(word not in asked and self._words[word] < rare for word in words)
+            rows.append([known / n, strange / n, len(asked & set(words)) / max(1, len(asked)), np.log(n)])
+        return list(np.array(rows, float).T)
+
+    def origin_rates(self, encode: Encode) -> dict[str, Sequence[float]]:
+        """Return for each origin how many of its texts were a step, and how many steps were one of its texts."""
+        rates: dict[str, list[tuple[float, float]]] = {origin: [] for origin in ORIGINS}
+        for n, case in enumerate(self.cases):
+            near, _ = self._near(case.request, n)
+            texts, _ = self._texts(case.request, case.context, near[:NEAREST])
+            hits = encoded([text.text for text in texts], encode) @ encoded(case.steps, encode).T > THRESHOLD
+            for origin in ORIGINS:
+                own = hits[[m for m, text in enumerate(texts) if text.origin == origin]]
+                rates[origin].append((float(own.any(1).mean()), float(own.any(0).mean())) if len(own) else (0.0, 0.0))
+        return {origin: (_mean(r for r, _ in found), _mean(r for _, r in found)) for origin, found in rates.items()}
+
+
+def encoded(texts: Sequence[str], encode: Encode) -> np.ndarray:
+    """Return the unit vectors [n, d] of n texts, read as the names of new steps are: words in lower case."""
+    return encode([plain(text) for text in texts])
+
+
+def _mean(values: Iterable[float]) -> float:
+    return float(np.mean(list(values)))
+
+
+def _places(alike: np.ndarray, case_steps: Sequence[Sequence[int]], shares: np.ndarray) -> np.ndarray:
+    """Return the expected place [n] of each text: the mean place of like steps of similar cases."""
+    places, total = np.full(len(alike), 0.005), np.full(len(alike), 0.01)
+    for steps, share in zip(case_steps, shares, strict=True):
+        for place, n in enumerate(steps):
+            mass = np.clip(alike[:, n] - 0.5, 0.0, None) * share
+            places += mass * place / max(1, len(steps) - 1)
+            total += mass
+    return np.asarray(places / total)

@@ -1,0 +1,202 @@
+"""The step writer: it points at the text that is the next step of a request, or at the end, given the steps so far.
+
+The network is that of the pointer model; its candidates are texts instead of tasks of a catalogue. It sees no word of a
+text, only where the text comes from and how it is like the request, the steps of similar cases and the steps so far. So
+one network serves all industries.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from opus_pipelines.lwm.pointer.network import Network
+from opus_pipelines.lwm.pointer.network import train as train_network
+from opus_pipelines.lwm.step_writing.memory import FEATURES, Candidates, Encode, TextMemory, encoded
+from opus_pipelines.lwm.step_writing.texts import CLAUSE, SENTENCE, StepText
+from opus_pipelines.metrics.matching import THRESHOLD
+
+LONGEST = 14  # steps of a written workflow, at most
+SEED = 0
+STEP_FEATURES = 14  # features of a candidate that depend on the steps so far
+WIDTH = FEATURES + STEP_FEATURES
+# places of features that the row of the end uses for figures of its own
+_SUPPORT, _COSINE, _SENTENCES, _EXPECTED, _MEAN_STEPS = 12, 14, 21, 22, 26
+
+
+@dataclass(frozen=True)
+class WrittenStep:
+    """A step that was written, and how likely the model held it to be the next one."""
+
+    text: StepText
+    probability: float
+
+
+@dataclass(frozen=True)
+class WrittenSteps:
+    """The steps of one request in order, and whether each follows the one before; otherwise they are independent."""
+
+    steps: tuple[WrittenStep, ...]
+    is_chain: bool
+
+
+@dataclass(frozen=True)
+class StepWriter:
+    """A trained network, and the search for the steps of a request."""
+
+    network: Network
+
+    def written(self, request: str, context: str, memory: TextMemory, encode: Encode) -> WrittenSteps:
+        """Return the steps of a request: the likeliest next text, until the end is likelier.
+
+        `context`: what is listed beside the request. `encode`: returns the unit vectors [n, d] of n texts.
+        """
+        candidates = memory.candidates(request, context, encode)
+        done: list[int] = []
+        steps: list[WrittenStep] = []
+        while len(steps) < min(LONGEST, len(candidates.texts)):
+            scores = self.network.scores(next_step_features(candidates, done)).astype(np.float64)
+            scores[done] = -np.inf
+            if not done:
+                scores[-1] = -np.inf
+            best = int(scores.argmax())
+            if best == len(candidates.texts):
+                break
+            probability = 1.0 / float(np.exp(scores - scores[best]).sum())
+            done.append(best)
+            steps.append(WrittenStep(candidates.texts[best], probability))
+        return WrittenSteps(tuple(steps), candidates.is_chain)
+
+
+def train(
+    memories: Sequence[TextMemory],
+    encode: Encode,
+    report: Callable[[int, float], None] | None = None,
+    seed: int = SEED,
+) -> StepWriter:
+    """Train one writer on the cases of all memories, each case hidden from its own memory.
+
+    Args:
+        memories: the cases of each industry.
+        encode: returns the unit vectors [n, d] of n texts.
+        report: called after every epoch with its number and the mean loss in nats.
+        seed: of the initial weights, the order of the examples and dropout.
+
+    Raises TrainingError where no case has a step that is like a candidate, or the loss is not finite.
+    """
+    lists: list[np.ndarray] = []
+    chosen: list[int] = []
+    for memory in memories:
+        for case in range(len(memory.cases)):
+            for rows, place in examples(memory, case, encode):
+                lists.append(rows)
+                chosen.append(place)
+    return StepWriter(train_network(lists, chosen, seed, report))
+
+
+def examples(memory: TextMemory, case: int, encode: Encode) -> list[tuple[np.ndarray, int]]:
+    """Return for each prefix of a case the features of what may come next, and the place of what came.
+
+    What came is the candidate that is most similar to the step; a step that no candidate is like teaches nothing.
+    """
+    own = memory.cases[case]
+    candidates = memory.candidates(own.request, own.context, encode, case)
+    similar = encoded([text.text for text in candidates.texts], encode) @ encoded(own.steps, encode).T
+    done: list[int] = []
+    found = []
+    for step in range(len(own.steps)):
+        cosines = similar[:, step].copy()
+        cosines[done] = -1.0
+        best = int(cosines.argmax())
+        if cosines[best] > THRESHOLD:
+            found.append(_example(candidates, done, best))
+            done.append(best)
+    return [*found, _example(candidates, done, len(candidates.texts))] if done else []
+
+
+def _example(candidates: Candidates, done: Sequence[int], place: int) -> tuple[np.ndarray, int]:
+    rows = next_step_features(candidates, done)
+    open_ = [n for n in range(len(rows)) if n not in done]
+    return rows[open_], open_.index(place)
+
+
+def next_step_features(candidates: Candidates, done: Sequence[int]) -> np.ndarray:
+    """Return the features [n + 1, WIDTH] of every text, and of the end, as the next step after the texts `done`.
+
+    Rows of texts in `done` have no meaning.
+    """
+    n, done = len(candidates.texts), list(done)
+    unknown = np.full(n, np.nan)
+    if done:
+        last, covered = done[-1], candidates.alike[:, done].max(1)
+        same = np.array([_is_of(text, candidates.texts[last]) for text in candidates.texts])
+        offset = np.array([float(text.place - candidates.texts[last].place) for text in candidates.texts])
+        dynamic = [
+            covered,
+            candidates.alike[:, last],
+            same.astype(float),
+            np.where(same, offset, np.nan),
+            _followers(candidates, last),
+            candidates.place - candidates.place[last],
+            candidates.request_place - candidates.request_place[last],
+            _follows_alike(candidates, last),
+            np.full(n, float(len(done))),
+            np.full(n, len(done) - candidates.expected_steps),
+            np.array([float(text.origin == candidates.texts[done[0]].origin) for text in candidates.texts]),
+        ]
+    else:
+        covered = np.zeros(n)
+        dynamic = [*[unknown] * 5, candidates.place, candidates.request_place, np.zeros(n), np.zeros(n)]
+        dynamic += [np.full(n, -candidates.expected_steps), unknown]
+    left = candidates.support * (covered <= THRESHOLD)
+    dynamic += [left, np.full(n, left.max(initial=0.0)), np.zeros(n)]
+    rows = np.concatenate([candidates.features, np.stack(dynamic, 1)], 1)
+    return np.concatenate([rows, _end(candidates, done, left, rows)[None]])
+
+
+def _end(candidates: Candidates, done: Sequence[int], left: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the features [WIDTH] of the end: how much of the request and of similar cases is done."""
+    end = np.full(WIDTH, np.nan)
+    end[:4] = 0.0
+    end[-3:] = left.mean(), left.max(initial=0.0), 1.0
+    end[-6:-4] = len(done), len(done) - candidates.expected_steps
+    for place, origin in ((4, SENTENCE), (5, CLAUSE)):
+        if own := candidates.rows_of(origin):
+            end[place] = (candidates.alike[np.ix_(own, done)].max(1) > THRESHOLD).mean() if done else 0.0
+    if done:
+        last = done[-1]
+        end[-8:-6] = candidates.request_place[last], candidates.place[last]
+        end[-10] = max((w for w, s in _cases(candidates) if s[-1] == last), default=0.0)
+        end[_SUPPORT] = candidates.support[done].mean()
+        end[_COSINE] = rows[done, _COSINE].max()
+    end[[_SENTENCES, _EXPECTED, _MEAN_STEPS]] = rows[0, [_SENTENCES, _EXPECTED, _MEAN_STEPS]]
+    return end
+
+
+def _cases(candidates: Candidates) -> list[tuple[float, tuple[int, ...]]]:
+    return list(zip(candidates.case_weights.tolist(), candidates.case_steps, strict=True))
+
+
+def _is_of(text: StepText, other: StepText) -> bool:
+    return (text.origin, text.case) == (other.origin, other.case)
+
+
+def _followers(candidates: Candidates, last: int) -> np.ndarray:
+    """Return the share of the similar cases, by weight, in which each text directly follows the last one [n]."""
+    found = np.zeros(len(candidates.texts))
+    for weight, steps in _cases(candidates):
+        for a, b in pairwise(steps):
+            if a == last:
+                found[b] += weight
+    return found
+
+
+def _follows_alike(candidates: Candidates, last: int) -> np.ndarray:
+    """Return how much each text is like what follows a step like the last one in a similar case [n], in [0, 1]."""
+    found = np.zeros(len(candidates.texts))
+    for weight, steps in _cases(candidates):
+        for a, b in pairwise(steps):
+            like = max(0.0, 2.0 * (float(candidates.alike[last, a]) - 0.5)) * weight
+            found = np.maximum(found, like * np.clip(2.0 * (candidates.alike[:, b] - 0.5), 0.0, None))
+    return found

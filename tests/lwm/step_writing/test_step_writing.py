@@ -1,0 +1,185 @@
+"""Steps in free words: texts that may be steps, features without the own case, training, and writers in the lake."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.pointer.backend import PointerBackend
+from opus_pipelines.lwm.pointer.network import TrainingError
+from opus_pipelines.lwm.pointer.store import WEIGHTS
+from opus_pipelines.lwm.step_writing.memory import FEATURES, TextCase, TextMemory
+from opus_pipelines.lwm.step_writing.model import WIDTH, StepWriter, examples, next_step_features, train
+from opus_pipelines.lwm.step_writing.store import keep_writer, opened_writer, writers_of
+from opus_pipelines.lwm.step_writing.texts import (
+    CLAUSE,
+    LISTED,
+    SENTENCE,
+    SIMILAR,
+    clauses,
+    exchanges_of,
+    of_request,
+    rewritten,
+    sentences,
+)
+
+THINGS = ("apple", "potato", "mug", "plate", "book", "pillow", "candle", "towel")
+PLACES = ("fridge", "cabinet", "drawer", "sofa", "shelf")
+WORDS = sorted({*THINGS, *PLACES, "go", "where", "take", "put", "countertop", "heat", "microwave", "is"})
+
+
+def encode(texts: Sequence[str]) -> np.ndarray:
+    """Return the unit vectors [n, words] of texts by their words."""
+    counts = np.array([[text.lower().split().count(word) for word in WORDS] for text in texts], np.float32) + 1e-3
+    return np.asarray(counts / np.linalg.norm(counts, axis=1, keepdims=True))
+
+
+def household(count: int, seed: int = 0) -> list[TextCase]:
+    """Return cases in which a thing is put somewhere, half of them after it was heated."""
+    draw, found = np.random.default_rng(seed), []
+    for _ in range(count):
+        thing, place, hot = THINGS[draw.integers(len(THINGS))], PLACES[draw.integers(len(PLACES))], draw.random() < 0.5
+        steps = [f"go to where {thing} is", f"take {thing}", *([f"heat {thing} with microwave"] if hot else [])]
+        request = f"please {'heat and ' if hot else ''}put the {thing} in the {place}"
+        found.append(TextCase(request, "", (*steps, f"put {thing} in {place}"), True))
+    return found
+
+
+CASES = household(60)
+
+
+@pytest.fixture(scope="module")
+def memory() -> TextMemory:
+    return TextMemory.measured(CASES, encode)
+
+
+@pytest.fixture(scope="module")
+def writer(memory: TextMemory) -> StepWriter:
+    return train([memory], encode)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "step", "expected"),
+    [
+        (
+            "put an apple in the fridge",
+            "put a potato in the fridge",
+            "take apple from fridge",
+            "take potato from fridge",
+        ),
+        ("put apple in fridge", "put fridge in sofa", "take apple from fridge", "take fridge from sofa"),
+        ("put apple in fridge", "put apple in fridge", "take apple", "take apple"),
+        ("heat some apple", "count all users of the bank", "heat apple", "heat apple"),
+        ("put apple in fridge", "put pear in fridge", "take pineapple", "take pineapple"),
+    ],
+    ids=["one word differs", "what is put in stays", "equal", "nothing in common", "a part of a word"],
+)
+def test_a_step_is_rewritten_by_what_two_requests_differ_in(old: str, new: str, step: str, expected: str) -> None:
+    assert rewritten(step, exchanges_of(old, new)) == expected
+
+
+def test_a_request_is_cut_into_sentences_and_clauses() -> None:
+    text = "Scan the host now. Then encrypt my data, and send it!"
+    assert sentences(text) == ["Scan the host now.", "Then encrypt my data, and send it!"]
+    assert clauses(text) == ["Scan the host now", "Then encrypt my data", "and send it!"]
+    assert (sentences(""), clauses("")) == (["-"], [])
+
+
+def test_every_candidate_has_an_origin() -> None:
+    found = of_request("Scan the host now, please do it", "- wash the cup well\n- dry the cup well\n- dry the cup well")
+    assert [(text.origin, text.place, text.number) for text in found] == [
+        (SENTENCE, 0, 1),
+        (CLAUSE, 0, 2),
+        (CLAUSE, 1, 2),
+        (LISTED, 0, 2),
+        (LISTED, 1, 2),
+    ]
+
+
+def test_the_vectors_of_all_texts_that_are_needed_are_named_before(memory: TextMemory) -> None:
+    request, asked = "please put the mug in the drawer", set[str]()
+
+    def spy(texts: Sequence[str]) -> np.ndarray:
+        asked.update(texts)
+        return encode(texts)
+
+    memory.candidates(request, "- put the mug away", spy)
+    assert asked == set(memory.texts(request, "- put the mug away"))
+
+
+def test_a_hidden_case_is_no_similar_case() -> None:
+    odd = TextCase("water every plant of the garden", "", ("open the tap",), True)
+    memory = TextMemory.measured([*CASES, odd], encode)
+    assert "open the tap" in [text.text for text in memory.candidates(odd.request, "", encode).texts]
+    hidden = memory.candidates(odd.request, "", encode, len(CASES))
+    assert "open the tap" not in [text.text for text in hidden.texts]
+    assert memory.nearest(odd.request) is odd
+    assert memory.nearest(odd.request, len(CASES)) is not odd
+
+
+def test_features_have_their_width_and_the_end_comes_last(memory: TextMemory) -> None:
+    candidates = memory.candidates("please put the mug in the sofa", "", encode)
+    assert candidates.features.shape == (len(candidates.texts), FEATURES)
+    for done in ([], [0], [0, 1]):
+        rows = next_step_features(candidates, done)
+        assert rows.shape == (len(candidates.texts) + 1, WIDTH)
+        assert rows[:, -1].tolist() == [0.0] * len(candidates.texts) + [1.0]
+
+
+def test_a_step_that_no_candidate_is_like_teaches_nothing() -> None:
+    strange = TextCase("please put the mug in the sofa", "", ("candle towel book", "put mug in sofa"), True)
+    found = examples(TextMemory.measured([strange, *CASES], encode), 0, encode)
+    assert len(found) == 2, "the known step, and the end"
+    assert found[-1][1] == len(found[-1][0]) - 1
+
+
+def test_it_writes_steps_for_things_and_places_that_never_met(memory: TextMemory, writer: StepWriter) -> None:
+    asked = [case for case in household(200, seed=1) if case.request not in {known.request for known in CASES}]
+    assert len(asked) > 20
+    written = [writer.written(case.request, "", memory, encode) for case in asked]
+    right = [
+        tuple(step.text.text for step in found.steps) == case.steps for found, case in zip(written, asked, strict=True)
+    ]
+    assert np.mean(right) > 0.8
+    assert all(found.is_chain for found in written)
+    assert all(0 < step.probability <= 1 for found in written for step in found.steps)
+    assert {step.text.origin for found in written for step in found.steps} == {SIMILAR}
+
+
+def test_independent_steps_stay_independent(writer: StepWriter) -> None:
+    cases = [TextCase(case.request, "", case.steps, False) for case in CASES]
+    assert not writer.written(cases[0].request, "", TextMemory.measured(cases, encode), encode).is_chain
+
+
+def test_cases_without_a_step_like_a_candidate_cannot_be_learnt_from() -> None:
+    cases = [TextCase("water plants daily", "", (WORDS[n],), True) for n in range(3)]
+    with pytest.raises(TrainingError):
+        train([TextMemory.measured(cases, encode)], encode)
+
+
+def test_a_promoted_writer_serves_the_industries_of_its_card(
+    writer: StepWriter, memory: TextMemory, tmp_path: Path
+) -> None:
+    lake = Lake(tmp_path)
+    name = keep_writer(lake, writer, {"industries": {"home": {"cases": 60, "rates": memory.rates}}})
+    assert opened_writer(lake).champion is None
+    writers_of(lake).promote(name)
+    backend = PointerBackend()
+    backend.open(lake)
+    assert backend.writer is not None
+    assert set(backend.writer.rates) == {"home"}
+    assert (backend.name, name in backend.version) == ("pointer", True)
+    own, again = (w.written(CASES[0].request, "", memory, encode) for w in (writer, backend.writer.writer))
+    assert own == again
+
+
+@pytest.mark.parametrize("damage", [b"", b"no tensors at all"])
+def test_a_damaged_writer_does_not_serve(writer: StepWriter, tmp_path: Path, damage: bytes) -> None:
+    lake = Lake(tmp_path)
+    name = keep_writer(lake, writer, {"industries": {}})
+    writers_of(lake).promote(name)
+    (writers_of(lake).folder / name / WEIGHTS).write_bytes(damage)
+    assert opened_writer(lake).champion is None
+    assert opened_writer(lake).stored[0].problem is not None
