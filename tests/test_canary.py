@@ -1,0 +1,150 @@
+"""What one client gave reaches no other: planted words are looked for in results, prompts and kept answers of another
+client, and after `opus forget` everywhere in the lake.
+"""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from opus_pipelines.cli.main import main
+from opus_pipelines.core.schemas import RUNS
+from opus_pipelines.lake.layout import read_table, slug
+from tests.test_privacy import found
+
+pytestmark = [pytest.mark.spark, pytest.mark.model, pytest.mark.filterwarnings("default")]  # notices of MLflow
+PLANTED, OTHER = "Kanarie Verzekeringen", "Bolt Underwriting"
+CANARIES = ("Kanarie", "Zilverfazant", "Goudvink", "Roodborst", "Winterkoning", "KVAT-0", "K-case-0")
+STEPS = ("Register claim", "Check claim", "Assess damage", "Pay claim")
+SETTINGS = (
+    'industry = "insurance"\n[columns]\ncase = "case"\nactivity = "activity"\nstart = "start"\nclient = "client"\n'
+    'title = "title"\ndescription = "description"\nattributes = ["vat"]\n'
+)
+
+
+def history() -> str:
+    """Sixty cases of each client with the same steps; the planted client's texts have words of its own."""
+    lines = ["case,activity,start,client,title,description,vat"]
+    for client, letter, title, text in (
+        (PLANTED, "K", "Zilverfazant claim", "The Goudvink policy covers it"),
+        (OTHER, "B", "Motor claim", "The policy covers it"),
+    ):
+        for n in range(60):
+            steps = STEPS if n % 3 else [step for step in STEPS if step != "Assess damage"]
+            lines += [
+                f"{letter}-case-{n:03},{step},2026-01-{n % 27 + 1:02}T{k:02}:00:00Z,{client},{title} {n},"
+                f"{text} number {n},{letter}VAT-{n:06}"
+                for k, step in enumerate(steps)
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def write_inputs(root: Path) -> None:
+    source = root / "history" / "claims"
+    source.mkdir(parents=True)
+    (source / "source.toml").write_text(SETTINGS)
+    (source / "log.csv").write_text(history())
+    for client, word in ((PLANTED, "Roodborst"), (OTHER, "motor")):
+        contract = root / "intakes" / client.split()[0].lower() / "claims"
+        for part in ("input", "process"):
+            (contract / "one" / part).mkdir(parents=True)
+        (contract / "contract.toml").write_text(f'client = "{client}"\ncontract = "Claims"\nindustry = "insurance"\n')
+        (contract / "one" / "intake.toml").write_text(f'title = "Handle a {word} claim"\n')
+        (contract / "one" / "input" / "letter.txt").write_text(f"Please check my {word} claim and pay it.")
+        rule = "Winterkoning decides." if client == PLANTED else "The claim is registered first."
+        (contract / "one" / "process" / "rule.txt").write_text(f"Check the claim before it is paid. {rule}")
+
+
+class Model(BaseHTTPRequestHandler):
+    """Answers with the first steps of the catalogue, and keeps the prompts that it was sent."""
+
+    prompts: list[str]
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.prompts.append(json.dumps(body, ensure_ascii=False))
+        schema = body["response_format"]["json_schema"]["schema"]
+        names = schema["properties"]["workflows"]["items"]["items"]["enum"]
+        answer = {"message": {"content": json.dumps({"workflows": [names[:3]]})}}
+        usage = {"prompt_tokens": 1_000_000, "completion_tokens": 0}
+        data = json.dumps({"choices": [answer], "usage": usage}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def prompts(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    handler = type("Recording", (Model,), {"prompts": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for name, value in {
+        "GENERATION_LWM_BACKEND": "openai_compatible",
+        "OPENAI_COMPATIBLE_URL": f"http://127.0.0.1:{server.server_port}/v1",
+        "OPENAI_COMPATIBLE_MODEL": "small",
+        "OPENAI_COMPATIBLE_USD_PER_MILLION_TOKENS_IN": "0.25",
+        "OPENAI_COMPATIBLE_USD_PER_MILLION_TOKENS_OUT": "0",
+    }.items():
+        monkeypatch.setenv(f"OPUS_{name}", value)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("DAGSTER_HOME", "")
+    yield vars(handler)["prompts"]
+    server.shutdown()
+    server.server_close()
+
+
+def of_client(lake: Path, client: str) -> list[Path]:
+    return sorted(path for path in lake.rglob(f"client_key={slug(client)}") if path.is_dir())
+
+
+@pytest.mark.usefixtures("spark")
+def test_what_one_client_gave_reaches_no_other_and_goes_when_it_is_forgotten(
+    tmp_path: Path, prompts: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_inputs(tmp_path)
+    lake, history_folder, intakes = (tmp_path / name for name in ("lake", "history", "intakes"))
+
+    def opus(*arguments: str) -> int:
+        return main(["--lake", str(lake), *arguments])
+
+    assert opus("rebuild", "--history", str(history_folder)) == 0
+    assert opus("train") == 0
+    assert opus("generate", "--intakes", str(intakes)) == 0
+
+    of_planted = [prompt for prompt in prompts if "Roodborst" in prompt]
+    of_other = [prompt for prompt in prompts if "Roodborst" not in prompt]
+    assert len(of_planted) == len(of_other) == 1
+    assert [word for word in CANARIES for prompt in of_other if word in prompt] == []
+    written = {path.relative_to(lake).parts[0] for path in of_client(lake, OTHER)}
+    assert written >= {"generation", "workflows", "reports", "language"}
+    assert [hit for folder in of_client(lake, OTHER) for hit in found(folder, CANARIES)] == []
+    folders = [folder for folder in of_client(lake, OTHER) if folder.parent.name == RUNS.name.split("/")[1]]
+    (run,) = [row for folder in folders for part in folder.glob("*/*") for row in read_table(RUNS, part).to_pylist()]
+    assert (run["tokens_in"], run["tokens_out"], run["cost_model_usd"]) == (1_000_000, 0, 0.25)
+    capsys.readouterr()
+    for command in (("best",), ("report",)):
+        opus(*command, "--client", OTHER)
+    told = capsys.readouterr()
+    assert [word for word in CANARIES if word in told.out + told.err] == []
+
+    assert {path.split("/")[0] for path, _ in found(lake, CANARIES)} >= {"history", "wkg", "generation", "workflows"}
+    assert list(lake.glob("models/pointer/m*"))
+    assert (lake / "mlflow" / "mlflow.db").is_file()
+    assert opus("forget", "--client", PLANTED, "--history", str(history_folder), "--yes") == 0
+    assert found(lake, CANARIES) == []
+    assert not list(lake.glob("models/pointer/m*"))
+    assert not (lake / "mlflow").exists()
+    assert of_client(lake, PLANTED) == []
+
+    prompts.clear()
+    assert opus("generate", "--intakes", str(intakes), "--client", OTHER) == 0
+    assert [word for word in CANARIES for prompt in prompts if word in prompt] == []
+    assert found(lake, CANARIES) == []
