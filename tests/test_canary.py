@@ -130,9 +130,16 @@ def test_what_one_client_gave_reaches_no_other_and_goes_when_it_is_forgotten(
     (run,) = [row for folder in folders for part in folder.glob("*/*") for row in read_table(RUNS, part).to_pylist()]
     assert (run["tokens_in"], run["tokens_out"], run["cost_model_usd"]) == (1_000_000, 0, 0.25)
     capsys.readouterr()
-    for command in (("best",), ("report",)):
-        opus(*command, "--client", OTHER)
+    assert opus("best", "--client", OTHER, "--format", "json") == 0
+    (best, *_) = [row for row in json.loads(capsys.readouterr().out) if row["rank"] == 1]
+    pages = tmp_path / "pages"
+    assert opus("report", "--client", OTHER, "--out", str(pages)) == 0
+    assert opus("explain", best["workflow_id"]) == 0
+    for step in STEPS[:2]:
+        assert opus("explain", best["workflow_id"], "--evidence", step, "--limit", "500") == 0
     told = capsys.readouterr()
+    assert "another client" in told.out, "cases of other clients count, and are not named"
+    assert found(pages, CANARIES) == []
     assert [word for word in CANARIES if word in told.out + told.err] == []
 
     assert {path.split("/")[0] for path, _ in found(lake, CANARIES)} >= {"history", "wkg", "generation", "workflows"}

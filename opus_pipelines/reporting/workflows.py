@@ -161,17 +161,19 @@ def evidence_of(connection: duckdb.DuckDBPyConnection, workflow: str, task: str,
         )
     if step["task_id"] is None:
         return _placed(step)
-    keys = [row["name"] for row in rows(connection, "aliases", task_id=step["task_id"])]
+    names = rows(connection, "aliases", task_id=step["task_id"], client=row["client"])
+    keys, shown = [name["name"] for name in names], [name["name"] for name in names if name["is_own"]]
     cases = rows(
         connection,
         "evidence",
         task_id=step["task_id"],
         task_keys=keys,
+        client=row["client"],
         intake_id=row["intake_id"],
         intention_id=row["intention_id"],
         limit=limit,
     )
-    head = f"{step['title']} ({step['task_id']}), known in history as {', '.join(keys) or 'nothing'}"
+    head = f"{step['title']} ({step['task_id']}), known in history as {', '.join(shown) or 'nothing of its own'}"
     if not cases:
         known = step["nearest"]
         return (
@@ -211,15 +213,15 @@ def _table(cases: list[dict[str, Any]]) -> list[str]:
                 [
                     number(r["similarity"], 3),
                     r["source"],
-                    str(r["case_id"]),
+                    r["case_id"] or "-",
                     str(r["position"]),
-                    r["task_key"],
+                    r["task_key"] or "-",
                     " ".join(filter(None, (r["actor_kind"], r["model"] or r["actor"]))) or "-",
                     hours(r["duration_ms"]),
                     usd(r["cost_usd"]),
                     words[r["success"]],
                     words[r["case_success"]],
-                    r["path"],
+                    r["path"] or "-",
                 ]
                 for r in cases
             ),

@@ -1,9 +1,15 @@
--- The cases of history that carried a task out: the intake's nearest first, then the rest.
+-- The cases of history that carried a task out: the intake's nearest first, then the rest. Of cases of other clients
+-- there are figures alone: no name, no id and no text.
+WITH shown AS (
+    SELECT *, client IS NULL OR client = $client AS is_own FROM history_implementations
+)
 SELECT
-    n.similarity, h.source, h.case_id, h.path, h.title, h.success AS case_success,
-    step.position, step.task_key, step.actor, step.actor_kind, step.model, step.started_at, step.duration_ms, step.cost_usd, step.success,
+    n.similarity, if(is_own, h.source, 'another client') AS source, if(is_own, h.case_id, NULL) AS case_id,
+    if(is_own, h.path, NULL) AS path, if(is_own, h.title, NULL) AS title, h.success AS case_success,
+    step.position, if(is_own, step.task_key, NULL) AS task_key, if(is_own, step.actor, NULL) AS actor,
+    step.actor_kind, step.model, step.started_at, step.duration_ms, step.cost_usd, step.success,
     count(*) OVER () AS found, count(n.similarity) OVER () AS near
-FROM history_implementations AS h
+FROM shown AS h
 JOIN wkg_cases AS c USING (implementation_id)
 CROSS JOIN LATERAL (SELECT unnest(h.tasks) AS step) AS steps
 LEFT JOIN generation_neighbours AS n

@@ -1,7 +1,8 @@
--- The cases nearest to an intake: its baseline.
+-- The cases nearest to an intake: its baseline. Sources of other clients are not named.
 SELECT count(*) FILTER (d.decision_id IS NULL) AS cases, min(n.similarity) FILTER (d.decision_id IS NULL) AS least,
     max(n.similarity) FILTER (d.decision_id IS NULL) AS most, count(d.decision_id) AS decisions,
-    list(DISTINCT c.source ORDER BY c.source) FILTER (d.decision_id IS NULL) AS sources,
+    list_sort(list(DISTINCT if(c.client IS NULL OR c.client = n.client, c.source, 'other clients')) FILTER (d.decision_id IS NULL))
+        AS sources,
     count(*) FILTER (c.success) AS succeeded, count(c.success) AS known
 FROM generation_neighbours AS n
 LEFT JOIN wkg_cases AS c USING (implementation_id)
