@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Predict plans (which tools, in which order, which links) for requests with the real pipeline, in a lake of its own.
 
-    .venv/bin/python benchmarks/plans.py HISTORY.jsonl INTAKES.jsonl PREDICTIONS.jsonl [--work DIR]
+    .venv/bin/python benchmarks/plans.py HISTORY.jsonl INTAKES.jsonl PREDICTIONS.jsonl [--catalogue FILE] [--work DIR]
 
 HISTORY and INTAKES have the form that the benchmark's own script writes: {"id", "request", "context"?, "plan", "links"}
 a line, an intake without plan and links. The plans become one history source (a link makes its first tool a predecessor
 of its second), every request an intake of its text alone. A prediction is the rank-1 workflow with the pairs to be
-expected: {"id", "plan", "links"}.
+expected: {"id", "plan", "links"}. --catalogue: a JSONL of {"tool", "description"}, also as .gz; the tools of history
+get their descriptions from it. A tool that no plan of history has is not a task, so it is not predicted.
 """
 
 import argparse
+import gzip
 import json
 import sys
 from pathlib import Path
@@ -30,6 +32,7 @@ tasks = "steps"
 [task]
 activity = "tool"
 predecessors = "predecessors"
+task_description = "description"
 """
 
 
@@ -39,22 +42,32 @@ def main() -> int:
     parser.add_argument("history", type=Path)
     parser.add_argument("intakes", type=Path)
     parser.add_argument("predictions", type=Path)
+    parser.add_argument("--catalogue", type=Path, help="JSONL of the tools with their descriptions")
     parser.add_argument("--work", type=Path, help=KEPT)
     arguments = parser.parse_args()
     with workplace(arguments.work, "plans") as work:
-        ids = write_inputs(arguments.history, arguments.intakes, work)
+        ids = write_inputs(arguments.history, arguments.intakes, work, described(arguments.catalogue))
         rebuild_and_generate(work, train=True)
         whole, _ = predict(work)
         write_predictions(arguments.predictions, "id", ids, whole, NOTHING)
     return 0
 
 
-def write_inputs(history: Path, intakes: Path, work: Path) -> dict[str, str]:
+def described(catalogue: Path | None) -> dict[str, str]:
+    """The descriptions of the tools; none without a catalogue."""
+    if catalogue is None:
+        return {}
+    with gzip.open(catalogue, "rt") if catalogue.suffix == ".gz" else catalogue.open() as file:
+        rows = [json.loads(line) for line in file if line.strip()]
+    return {row["tool"]: row["description"] for row in rows if row.get("description")}
+
+
+def write_inputs(history: Path, intakes: Path, work: Path, descriptions: dict[str, str]) -> dict[str, str]:
     """History source and intake folders below `work`; returns the id of every intake folder."""
     source = work / "history" / "plans"
     source.mkdir(parents=True, exist_ok=True)
     with (source / "plans.jsonl").open("w") as file:
-        file.writelines(json.dumps(record(row), ensure_ascii=False) + "\n" for row in read(history))
+        file.writelines(json.dumps(record(row, descriptions), ensure_ascii=False) + "\n" for row in read(history))
     (source / "source.toml").write_text(SOURCE)
     ids = {}
     for number, row in enumerate(read(intakes)):
@@ -66,7 +79,7 @@ def write_inputs(history: Path, intakes: Path, work: Path) -> dict[str, str]:
     return ids
 
 
-def record(row: dict[str, Any]) -> dict[str, Any]:
+def record(row: dict[str, Any], descriptions: dict[str, str]) -> dict[str, Any]:
     """A plan as a case: each tool once, with the places of the tools that are linked to it."""
     tools = list(dict.fromkeys(row["plan"]))
     place = {tool: n for n, tool in enumerate(tools)}
@@ -77,7 +90,7 @@ def record(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "id": row["id"],
         "text": text_of(row),
-        "steps": [{"tool": t, "predecessors": sorted(before[t])} for t in tools],
+        "steps": [{"tool": t, "description": descriptions.get(t), "predecessors": sorted(before[t])} for t in tools],
     }
 
 
