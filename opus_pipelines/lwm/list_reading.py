@@ -12,7 +12,7 @@ import numpy as np
 
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.embedding.text_parts import Part, plain
-from opus_pipelines.lwm.listed_steps import READING_WORDS, Encode, ListedSteps
+from opus_pipelines.lwm.listed_steps import Encode, ListedSteps, lists_steps
 from opus_pipelines.lwm.procedure_reading import (
     DEPTH,
     LIKELY,
@@ -27,8 +27,6 @@ from opus_pipelines.lwm.procedure_reading import (
 from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel
 from opus_pipelines.lwm.step_scorer import StepScorer
 
-LEAST_STEPS = 3  # headings of steps from which a procedure lists steps
-STEPS_SHARE = 0.5  # least share of the headings that must look like names of steps
 FIRST_SENTENCE = 0.5  # share of a step's highest probability with which a sentence is the first that asks for it
 
 
@@ -47,17 +45,6 @@ class StepKnowledge:
     verbs: frozenset[str]
 
 
-def lists_steps(parts: Sequence[Part], verbs: frozenset[str]) -> bool:
-    """Return whether the headings of the parts are a list of steps.
-
-    A heading looks like a step's name where it is an identifier (`register_vehicle`, `registerVehicle`), or begins
-    with one of the `verbs` or of READING_WORDS.
-    """
-    heads = {part.name: part.head or "" for part in parts if part.name and not part.is_title}
-    alike = [h for name, h in heads.items() if _is_identifier(h) or name.split()[0] in verbs | READING_WORDS]
-    return len(alike) >= LEAST_STEPS and len(alike) >= STEPS_SHARE * len(heads)
-
-
 def read_listed_steps(
     request: RequestText, parts: Sequence[Part], industry: str | None, knowledge: StepKnowledge, encode: Encode
 ) -> ParsedProcedure | None:
@@ -72,10 +59,6 @@ def read_listed_steps(
     return _ListReader(request, industry, knowledge, ListedSteps(parts, encode), encode).read(
         relevant_part(request, listed, knowledge.sentences.requests if knowledge.sentences else {}, encode)
     )
-
-
-def _is_identifier(head: str) -> bool:
-    return " " not in head.strip() and len(plain(head).split()) > 1
 
 
 class _ListReader:

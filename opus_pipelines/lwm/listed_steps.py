@@ -12,11 +12,13 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from opus_pipelines.embedding.text_parts import Part, object_of, verb_of
+from opus_pipelines.embedding.text_parts import Part, object_of, plain, verb_of
 from opus_pipelines.lwm.name_coverage import NameCoverage, text_words, words
 
 Encode = Callable[[Sequence[str]], np.ndarray]
 
+LEAST_STEPS = 3  # headings of steps from which a procedure lists steps
+STEPS_SHARE = 0.5  # least share of the headings that must look like names of steps
 WORDS_WEIGHT = 0.6  # of the shared words, relative to the cosine, in the score by which names compete
 _NO_SCORE = -9.0  # of a part's own step, for which it does not ask; far below every score
 # first words of the names of steps that look something up and change nothing
@@ -62,6 +64,21 @@ FEATURES = (
     "object_cosine_lead",  # over the best reading name
     "object_shared_lead",
 )
+
+
+def lists_steps(parts: Sequence[Part], verbs: frozenset[str]) -> bool:
+    """Return whether the headings of the parts are a list of steps.
+
+    A heading looks like a step's name where it is an identifier (`register_vehicle`, `registerVehicle`), or begins
+    with one of the `verbs` or of READING_WORDS.
+    """
+    heads = {part.name: part.head or "" for part in parts if part.name and not part.is_title}
+    alike = [h for name, h in heads.items() if _is_identifier(h) or name.split()[0] in verbs | READING_WORDS]
+    return len(alike) >= LEAST_STEPS and len(alike) >= STEPS_SHARE * len(heads)
+
+
+def _is_identifier(head: str) -> bool:
+    return " " not in head.strip() and len(plain(head).split()) > 1
 
 
 class ListedSteps:

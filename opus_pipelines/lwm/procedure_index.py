@@ -80,7 +80,11 @@ class ProcedureIndex:
     def step_knowledge(self) -> StepKnowledge:
         """Return what the procedures of all industries say about lists of steps of an industry that has none."""
         verbs = frozenset(words[0] for t in self._graph.tasks.values() if (words := plain(t.title).split()))
-        return StepKnowledge(StepScorer(self._followed_parts()), self.model(None), verbs)
+        return StepKnowledge(self._scorer, self.model(None), verbs)
+
+    @cached_property
+    def _scorer(self) -> StepScorer:
+        return StepScorer(self._followed_parts())
 
     def load(self) -> None:
         """Fit the models of all industries now."""
@@ -120,7 +124,7 @@ class ProcedureIndex:
             [part for part, _ in parts_with_cases],
             requests,
             self._vectors,
-            TaskCatalogue(titles, lambda head: self._task(head, industry)),
+            TaskCatalogue(titles, lambda head: self._task(head, industry), lambda: self._scorer),
         )
 
     def _followed_parts(self) -> dict[str, list[FollowedPart]]:

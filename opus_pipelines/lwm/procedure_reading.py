@@ -1,8 +1,9 @@
 """Reads an intake's procedure for one request: the part that is about the request, and the steps of its sentences.
 
 A sentence that is similar to one of history asks for the tasks that cases did because of that one. A new sentence asks
-for the task whose name fits it. A step that has a part of its own in the procedure adds the steps of that part. The
-rules and their figures are this project's own.
+for the task whose name fits it; where none fits and the procedure lists steps, for what the model of `step_scorer`
+says. A step that has a part of its own in the procedure adds the steps of that part. The rules and their figures are
+this project's own.
 """
 
 import re
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.embedding.text_parts import Part, Sentence, part_similarity, plain
+from opus_pipelines.embedding.text_parts import Part, Sentence, object_of, part_similarity, plain, verb_of
+from opus_pipelines.lwm.listed_steps import ListedSteps, lists_steps
 from opus_pipelines.lwm.name_coverage import fit_probability, named_share, text_words, words
 from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel
 
@@ -88,7 +90,7 @@ def texts_to_embed(parts: Sequence[Part]) -> list[str]:
     """Return every text whose vector `parse_procedure` may ask for, sorted."""
     texts = {s.text for part in parts for s in part.sentences}
     texts |= {clause for text in texts for clause in clauses(text)}
-    texts |= {t for part in parts if part.name for t in (part.name, part.text)}
+    texts |= {t for part in parts if part.name for t in (part.name, part.text, object_of(part.name))}
     return sorted(texts - {""})
 
 
@@ -170,6 +172,8 @@ class _Reader:
             if part.name:
                 self.of_name.setdefault(part.name, part)
         self.bare = [p for p in self.of_name.values() if not p.sentences and not p.is_title]
+        verbs = frozenset(verb_of(plain(title)) for title in model.title_of.values())
+        self.listed = ListedSteps(parts, encode) if model.step_scorer and lists_steps(parts, verbs) else None
 
     def steps(self, part: Part) -> tuple[list[ProcedureStep], float, float]:
         """Return the steps of the part in order, with its goal last.
@@ -227,7 +231,7 @@ class _Reader:
         own = self.model.task_named(part.head or "")
         if part.head and own is None:
             causes.insert(0, Sentence(part.name))
-        by_cause = [self._steps_of(cause, {*without, own}) for cause in causes]
+        by_cause = [self._steps_of(cause, part.name, {*without, own}) for cause in causes]
         known = {s.task_id for steps, _, is_similar in by_cause if is_similar for s in steps if s.probability >= LIKELY}
         for cause, (steps, _, is_similar) in zip(causes, by_cause, strict=True):
             # Two sentences of a part seldom ask for the same step.
@@ -249,8 +253,10 @@ class _Reader:
         similar = sum(is_similar for *_, is_similar in of_sentences) / len(of_sentences)
         return steps, explained, similar
 
-    def _steps_of(self, cause: Sentence, without: Collection[str | None]) -> tuple[list[ProcedureStep], bool, bool]:
-        """Return the steps that one sentence asks for.
+    def _steps_of(
+        self, cause: Sentence, head: str, without: Collection[str | None]
+    ) -> tuple[list[ProcedureStep], bool, bool]:
+        """Return the steps that one sentence of the part `head`, in plain words, asks for.
 
         The two flags tell whether the sentence was explained, and whether it is similar to one of history.
         """
@@ -266,7 +272,17 @@ class _Reader:
             if name and probability >= (LIKELY if text == cause.text else CLAUSE_LIKELY):
                 step = self._step(name, cause.text, probability)
                 steps.setdefault(step.task_id, step)
-        return list(steps.values()), bool(steps), False
+        found = list(steps.values()) or self._listed_steps(cause, head, without)
+        return found, bool(found), False
+
+    def _listed_steps(self, cause: Sentence, head: str, without: Collection[str | None]) -> list[ProcedureStep]:
+        """Return the listed steps that a sentence of the part `head` asks for by the model of all industries."""
+        if self.listed is None or self.model.step_scorer is None:
+            return []
+        scores = self.model.step_scorer().probabilities(self.listed, head, [cause.text])[0]
+        likely = [(float(p), self.listed.parts[n].head or n) for n, p in zip(self.listed.names, scores, strict=True)]
+        found = [self._step(name, cause.text, p) for p, name in likely if p >= LIKELY]
+        return [step for step in found if step.task_id not in without]
 
     def _further_steps(self, cause: Sentence, without: Collection[str | None]) -> list[ProcedureStep]:
         """Return the likely steps of a new sentence by the most similar sentence of history.

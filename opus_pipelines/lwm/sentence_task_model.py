@@ -18,6 +18,7 @@ import numpy as np
 
 from opus_pipelines.embedding.text_parts import Part, plain
 from opus_pipelines.lwm.name_coverage import NameCoverage, fit_probability
+from opus_pipelines.lwm.step_scorer import StepScorer
 
 ROUNDS = 60
 CEILING = 0.999
@@ -67,10 +68,14 @@ class Unit:
 
 @dataclass(frozen=True)
 class TaskCatalogue:
-    """The known tasks of an industry: `title_of` has their titles, `named` returns the task that a heading names."""
+    """The known tasks of an industry: `title_of` has their titles, `named` returns the task that a heading names.
+
+    `scorer` returns the model of which listed steps a sentence asks for; None where there is none.
+    """
 
     title_of: Mapping[str, str]
     named: Callable[[str], str | None]
+    scorer: Callable[[], StepScorer] | None = None
 
 
 class SentenceTaskModel:
@@ -85,6 +90,7 @@ class SentenceTaskModel:
         catalogue: TaskCatalogue,
     ) -> None:
         self.units, self.vectors, self.title_of, self.task_named = units, vectors, catalogue.title_of, catalogue.named
+        self.step_scorer = catalogue.scorer
         self.requests = {head: np.stack([vectors[r] for r in texts]) for head, texts in requests.items() if texts}
         sentences = sorted({s.text for part in all_parts for s in part.sentences})
         self.name_coverage = NameCoverage(
@@ -95,6 +101,8 @@ class SentenceTaskModel:
         """Fit now what is otherwise fitted when it is first used."""
         assert self.cause_weights is not None
         assert self.order_weights is not None
+        if self.step_scorer:
+            self.step_scorer()
 
     @cached_property
     def tasks(self) -> list[str]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.embedding.index import VectorIndex
-from opus_pipelines.embedding.text_parts import Part, object_of, parts, plain
+from opus_pipelines.embedding.text_parts import Part, parts, plain
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.lwm.list_reading import read_listed_steps
 from opus_pipelines.lwm.procedure_index import ProcedureIndex
@@ -38,9 +38,8 @@ def texts_to_encode(elements: Sequence[Element], industry: str | None, procedure
 
     The result is empty where the industry has history but no procedure in it.
     """
-    if procedures.model(industry):
-        return texts_to_embed(procedure_parts(elements))
-    return [] if procedures.knows(industry) else _texts_of_lists(procedure_parts(elements))
+    is_read = procedures.model(industry) is not None or not procedures.knows(industry)
+    return texts_to_embed(procedure_parts(elements)) if is_read else []
 
 
 def requested_steps(
@@ -81,7 +80,7 @@ def listed_steps(
     found = procedure_parts(elements)
     if not found:
         return None
-    encode = _encode_of(_texts_of_lists(found), encoder)
+    encode = _encode_of(texts_to_embed(found), encoder)
     return read_listed_steps(_asked_for(elements, request), found, industry, procedures.step_knowledge, encode)
 
 
@@ -93,10 +92,6 @@ def _encode_of(texts: Sequence[str], encoder: TextEncoder) -> Encode:
     """Return a function that gives the vectors [n, d] of n of these texts, all of which are encoded now."""
     vectors = dict(zip(texts, encoder.encode(texts), strict=True))
     return lambda asked: np.stack([vectors[text] for text in asked])
-
-
-def _texts_of_lists(found: Sequence[Part]) -> list[str]:
-    return sorted({*texts_to_embed(found), *(object_of(part.name) for part in found if part.name)})
 
 
 def required_groups(procedure: ParsedProcedure | None, near: Sequence[frozenset[str]]) -> list[frozenset[str]]:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from opus_pipelines.embedding.text_parts import Part, object_of, parts, plain, verb_of
-from opus_pipelines.lwm.list_reading import StepKnowledge, lists_steps, read_listed_steps
-from opus_pipelines.lwm.listed_steps import FEATURES, ListedSteps
+from opus_pipelines.lwm.list_reading import StepKnowledge, read_listed_steps
+from opus_pipelines.lwm.listed_steps import FEATURES, ListedSteps, lists_steps
 from opus_pipelines.lwm.name_coverage import words
-from opus_pipelines.lwm.procedure_reading import RequestText
+from opus_pipelines.lwm.procedure_reading import RequestText, parse_procedure
 from opus_pipelines.lwm.sentence_task_model import SentenceTaskModel, TaskCatalogue, units_of
 from opus_pipelines.lwm.step_scorer import FollowedPart, StepScorer
 
@@ -228,6 +228,34 @@ def test_figures_are_finite_for_odd_lists() -> None:
 )
 def test_verb_and_object_of_a_name(name: str, verb: str, of: str) -> None:
     assert (verb_of(name), object_of(name)) == (verb, of)
+
+
+def test_a_known_industry_asks_the_model_where_no_name_fits(knowledge: StepKnowledge) -> None:
+    book = "The volume must stand on the right rack."  # its words fit no name well
+    text = LIBRARY.replace(ON_SHELF, book)
+    follows = next(part for part in parts(LIBRARY) if part.head == "return_book")
+    titles = {task: task for task in ("get reader loan", "return book")}
+    for scorer, expected in ((None, ("lend_book",)), (lambda: Sure(), ("check_title_shelf", "lend_book"))):
+        own = SentenceTaskModel(
+            units_of([(follows, False, ("get reader loan", "return book"))] * 8),
+            parts(text),
+            {},
+            Vectors(),
+            TaskCatalogue(titles, lambda head: titles.get(plain(head)), scorer),
+        )
+        found = parse_procedure(RequestText("lend", vector("lend")), parts(text), "library", own, encode)
+        assert found is not None
+        assert tuple(step.name for step in found.steps) == expected
+
+
+class Sure(StepScorer):
+    """Every sentence asks for looking at the shelf."""
+
+    def __init__(self) -> None:
+        super().__init__({})
+
+    def probabilities(self, steps: ListedSteps, head: str, sentences: Sequence[str]) -> np.ndarray:
+        return np.tile([float(name == "check title shelf") for name in steps.names], (len(sentences), 1))
 
 
 def test_a_part_without_sentences_asks_for_its_goal_alone(knowledge: StepKnowledge) -> None:
