@@ -33,7 +33,7 @@ from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.training.logged_models import logged_pointer
 from opus_pipelines.training.promotion import Figures, Judged, Promotion, promotion
 from opus_pipelines.training.tracking import DataHash, Tracking
-from opus_pipelines.training.train_writer import learn_writer, publish_writer
+from opus_pipelines.training.train_writer import LearntWriter, learn_writer, publish_writer
 
 HELD_OUT = 4  # one case of so many is held out, by the hash of its id
 MOST_ASKED = 300  # held-out cases of an industry that are asked
@@ -66,12 +66,14 @@ class Trained:
         figures: how it did on held-out cases of each industry.
         loss: the mean loss in nats of every epoch.
         promotion: whether it is the champion now, and why.
+        writer: the step writer that was trained with it, None where too few cases have steps in free words.
     """
 
     model_id: str
     figures: dict[str, Figures]
     loss: list[float]
     promotion: Promotion
+    writer: LearntWriter | None = None
 
 
 def can_learn(index: SnapshotIndex) -> bool:
@@ -95,6 +97,9 @@ def train(
         trained, model = training.trained()
         run.log_curve("loss", trained.loss)
         run.log_figures(_flat(trained))
+        if trained.writer is not None:
+            run.log_curve("step writer loss", trained.writer.card["loss"])
+            run.log_figures({f"step writer/{k}": float(v) for k, v in vars(trained.writer.figures).items()})
         is_champion = store_of(lake).champions()[:1] == [trained.model_id]
         options.tracking.register(run, KIND, logged_pointer(model), is_champion)
     return trained
@@ -167,7 +172,7 @@ class _Training:
             model_id, verdict = self._publish(model, figures, loss, verdict)
             if learnt is not None:
                 publish_writer(self.lake, learnt)
-        return Trained(model_id, figures, loss, verdict), model
+        return Trained(model_id, figures, loss, verdict, learnt), model
 
     def _publish(
         self, model: PointerModel, figures: dict[str, Figures], loss: list[float], verdict: Promotion

@@ -34,7 +34,12 @@ class PointerBackend(HistoryBackend):
         for stored in found.stored:
             if stored.problem is not None and stored.model_id == found.named:
                 _warn_once(f"model {stored.model_id} cannot be used: {stored.problem}; {instead} serves")
-        self.writer = opened_writer(lake).champion
+        writers = opened_writer(lake)
+        self.writer = writers.champion
+        instead = f"step writer {writers.champion.model_id}" if writers.champion else "no step writer"
+        for stored in writers.stored:
+            if stored.problem is not None and stored.model_id == writers.named:
+                _warn_once(f"step writer {stored.model_id} cannot be used: {stored.problem}; {instead} serves")
         self.name = "pointer" if self._models else HistoryBackend.name
 
     @property

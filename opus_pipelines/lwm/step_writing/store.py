@@ -68,6 +68,8 @@ def _read(folder: Path, name: str, card: Mapping[str, Any]) -> WriterChampion:
     if writer_id(writer) != name:
         raise LakeError(f"{WEIGHTS} was changed after it was written; run `opus train`")
     industries = card.get("industries")
-    if not isinstance(industries, dict) or not all(isinstance(one, dict) for one in industries.values()):
+    if not isinstance(industries, dict) or not all(
+        isinstance(one, dict) and isinstance(one.get("rates"), dict) for one in industries.values()
+    ):
         raise LakeError(f"{CARD} does not say which industries it serves; run `opus train`")
     return WriterChampion(name, writer, {industry: one["rates"] for industry, one in industries.items()})

@@ -183,3 +183,15 @@ def test_a_damaged_writer_does_not_serve(writer: StepWriter, tmp_path: Path, dam
     (writers_of(lake).folder / name / WEIGHTS).write_bytes(damage)
     assert opened_writer(lake).champion is None
     assert opened_writer(lake).stored[0].problem is not None
+
+
+@pytest.mark.parametrize("industries", [None, [], {"home": 1}, {"home": {}}, {"home": {"rates": 3}}])
+def test_a_card_without_rates_is_refused_and_not_a_crash(
+    writer: StepWriter, industries: object, tmp_path: Path
+) -> None:
+    lake = Lake(tmp_path)
+    writers_of(lake).promote(keep_writer(lake, writer, {"industries": industries}))
+    backend = PointerBackend()
+    backend.open(lake)
+    assert backend.writer is None
+    assert opened_writer(lake).stored[0].problem is not None
