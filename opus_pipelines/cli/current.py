@@ -5,7 +5,7 @@ A night with nothing new so loads neither Dagster nor Spark nor a model.
 
 from datetime import UTC, datetime
 
-from opus_pipelines.core.errors import InputError, LakeError
+from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, SOURCES
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import difference, versions_of
@@ -96,9 +96,7 @@ def split_stale(
     name, and LakeError before the first snapshot.
     """
     lake = Lake(settings.paths.lake)
-    snapshot = lake.current_snapshot()
-    if snapshot is None:
-        raise LakeError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
+    snapshot = lake.required_snapshot()
     contracts = contracts_of(lake, settings.paths.intakes)
     named = [
         c

@@ -9,7 +9,6 @@ import click
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.show import note
-from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.progress import Ticker
 from opus_pipelines.core.settings import Settings
 
@@ -104,8 +103,7 @@ def _context(settings: Settings) -> "GenerationContext":
     from opus_pipelines.wkg.snapshot import Snapshot
 
     lake = Lake(settings.paths.lake)
-    if lake.current_snapshot() is None:
-        raise InputError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
+    lake.required_snapshot()  # before the encoder is loaded
     encoder = CachedEncoder(encoder_of(settings.encoder), lake.kept / "embeddings")
     index = SnapshotIndex(Snapshot.open(lake))
     return GenerationContext(index, encoder, backend_of(settings), settings, ContractTerms(settings.cost))

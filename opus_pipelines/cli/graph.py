@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from opus_pipelines.cli.options import Options
-from opus_pipelines.core.errors import InputError, LakeError
+from opus_pipelines.core.errors import InputError
 
 PICTURE_FORMATS = {"svg": ".svg", "mermaid": ".mmd"}
 MAX_EDGES = 400
@@ -56,9 +56,7 @@ def graph(
 
     settings = options.settings()
     lake = options.lake()
-    snapshot = lake.current_snapshot()
-    if snapshot is None:
-        raise LakeError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
+    snapshot = lake.required_snapshot()
     connection = connect(lake)
     industry = find_industry(connection, industry) if industry else None
     task = find_task(connection, around, industry) if around else None

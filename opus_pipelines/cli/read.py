@@ -9,7 +9,7 @@ import click
 from opus_pipelines.cli import show
 from opus_pipelines.cli.export import write
 from opus_pipelines.cli.options import Options
-from opus_pipelines.core.errors import InputError, LakeError
+from opus_pipelines.core.errors import InputError
 
 if TYPE_CHECKING:
     import duckdb
@@ -246,8 +246,7 @@ def tasks(options: Options, merged: bool, industry: str | None, like: str | None
     from opus_pipelines.reporting.views import connect
 
     lake = options.lake()
-    if lake.current_snapshot() is None:
-        raise LakeError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
+    lake.required_snapshot()
     connection = connect(lake)
     industry = find_industry(connection, industry) if industry else None
     rows = (query_tasks.merged if merged else query_tasks.tasks)(connection, industry, like)

@@ -6,7 +6,6 @@ import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
-from opus_pipelines.core.errors import InputError
 
 _BACKEND = click.option(
     "--backend", type=click.Choice(["pointer", "causal_lm"]), default="pointer", help="Which model. Default: pointer."
@@ -56,8 +55,7 @@ def train(options: Options, industry: tuple[str, ...], backend: str) -> None:
 
     settings = options.settings()
     lake = Lake(settings.paths.lake)
-    if lake.current_snapshot() is None:
-        raise InputError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
+    lake.required_snapshot()  # before the encoder is loaded
     encoder = CachedEncoder(encoder_of(settings.encoder), lake.kept / "embeddings")
     tracking = Tracking(lake, settings.mlflow)
     how = TrainingOptions(industry, lambda line: click.echo(line, err=True), tracking)

@@ -49,12 +49,9 @@ def sources_of(lake: Lake) -> dict[str, Path]:
     """The folder of implementations of every source in the current snapshot, by name.
 
     Raises:
-        InputError: the lake has no snapshot.
+        LakeError: the lake has no snapshot.
     """
-    snapshot = lake.current_snapshot()
-    if snapshot is None:
-        raise InputError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
-    return {s["source"]: lake.root / s["folder"] for s in lake.manifest(snapshot)["inputs"]["sources"]}
+    return {s["source"]: lake.root / s["folder"] for s in lake.manifest(lake.required_snapshot())["inputs"]["sources"]}
 
 
 def forecast_source(

@@ -111,6 +111,13 @@ class Lake:
         pointer = read_json(self.root / "wkg" / "current.json")
         return pointer["snapshot"] if pointer else None
 
+    def required_snapshot(self) -> str:
+        """Returns the id of the published snapshot; raises LakeError before the first rebuild."""
+        snapshot = self.current_snapshot()
+        if snapshot is None:
+            raise LakeError(f"{self.root} has no snapshot yet; `opus rebuild` makes one")
+        return snapshot
+
     def rolled_back_from(self) -> list[str]:
         """Returns the snapshots that a person rolled back from; none where the newest is current."""
         pointer = read_json(self.root / "wkg" / "current.json") or {}

@@ -6,7 +6,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.schemas import (
     ALIASES,
     CASES,
@@ -42,9 +41,7 @@ class Snapshot:
     @classmethod
     def open(cls, lake: Lake, snapshot_id: str | None = None) -> "Snapshot":
         """The named snapshot, or the current one; raises LakeError where there is none."""
-        snapshot = snapshot_id or lake.current_snapshot()
-        if snapshot is None:
-            raise LakeError(f"{lake.root} has no snapshot yet; `opus rebuild` makes one")
+        snapshot = snapshot_id or lake.required_snapshot()
         return cls(snapshot, lake.snapshot_folder(snapshot), lake.manifest(snapshot))
 
     @property
