@@ -37,7 +37,17 @@ from opus_pipelines.wkg.cases import cases_of, task_ids
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-CASE_FIELDS = ("implementation_id", "source", "industry", "client", "title", "success", "expected_outcome", "weight")
+CASE_FIELDS = (
+    "implementation_id",
+    "case_id",
+    "source",
+    "industry",
+    "client",
+    "title",
+    "success",
+    "expected_outcome",
+    "weight",
+)
 VALUES_KEPT = 64  # distinct descriptions, instructions, inputs, outputs of an execution mode in a source
 RAW_VARIANTS = "raw_variants"  # with the source's own task keys, to add to and to take from
 MODE_COLUMNS = ("actor_kind", "model", "actor_group")

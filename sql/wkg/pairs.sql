@@ -1,8 +1,9 @@
 -- What a step came to behind the step directly before it: a row per source, pair of tasks, way in which the later one was done, and fold.
 -- Pairs are those of edges.sql. p and q are told apart as in ways.sql, by all predecessors of the later step. Sums are exact: of microseconds
--- and of millionths of a dollar. A fold is a fifth of the cases, so that figures can be judged on cases that they were not made from.
+-- and of millionths of a dollar. A fold is a fifth of the cases, so that figures can be judged on cases that they were not
+-- made from. It is that of the case's own id, so that a history has the same folds in one source as in many.
 WITH pairs AS (
-  SELECT implementation_id, source, industry, weight,
+  SELECT case_id, source, industry, weight,
     inline(flatten(transform(tasks, (t, i) -> transform(
       array_distinct(coalesce(t.predecessors, IF(i > 0, array(i - 1), CAST(array() AS ARRAY<INT>)))),
       j -> named_struct(
@@ -16,7 +17,7 @@ WITH pairs AS (
 )
 SELECT /*+ BROADCAST(a), BROADCAST(b) */
   p.source, a.task_id AS src, b.task_id AS dst, p.actor_kind, p.model, p.actor_group,
-  CAST(pmod(crc32(CAST(p.implementation_id AS BINARY)), 5) AS INT) AS fold,
+  CAST(pmod(crc32(CAST(p.case_id AS BINARY)), 5) AS INT) AS fold,
   sum(weight) AS count,
   sum(IF(success IS NOT NULL AND NOT after_failure, weight, 0)) AS p_n,
   sum(IF(success AND NOT after_failure, weight, 0)) AS p_successes,
