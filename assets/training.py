@@ -9,7 +9,6 @@ from pydantic import Field
 
 from assets.failing import reason_first
 from assets.specs import made, spec
-from opus_pipelines.core.errors import InputError
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.training.tracking import Tracking
 from opus_pipelines.training.train import TrainingOptions, can_learn, train
@@ -43,8 +42,7 @@ class TrainPointer(dg.Config):
 @reason_first
 def train_pointer(config: TrainPointer, run: LakeRun, encoder: EncoderResource) -> Iterator[dg.MaterializeResult[None]]:
     """Trains on the current snapshot, judges on held-out cases, and promotes only beyond the interval."""
-    if run.lake.current_snapshot() is None:
-        raise InputError(f"{run.lake.root} has no snapshot yet; `opus rebuild` makes one")
+    run.lake.required_snapshot()
     index = SnapshotIndex(Snapshot.open(run.lake))
     if not can_learn(index):
         logger.info("no industry has enough cases to learn from; the history backend serves all")

@@ -6,6 +6,7 @@ and the rows of a result read every figure from the record that introduced it. A
 
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from opus_pipelines.core.errors import OpusError
 from opus_pipelines.core.settings import Cost, Settings
 from opus_pipelines.decisions.record import NO_DECISIONS, Decisions
 from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.embedding.passages import unit
 from opus_pipelines.evaluation.calendar import CalendarSettings
 from opus_pipelines.intakes.contract_settings import Review
 from opus_pipelines.intakes.intake import Intake
@@ -100,6 +102,11 @@ class Request:
     intention_id: str
     intention: Intention
     is_only: bool
+
+    @cached_property
+    def input_vector(self) -> np.ndarray:
+        """The client input alone, as a unit vector [d]."""
+        return unit(self.intention.parts["input"].mean(0))
 
 
 @dataclass(frozen=True)

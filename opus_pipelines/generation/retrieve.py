@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.embedding.passages import unit
 from opus_pipelines.generation.decision_evidence import accepted_elsewhere, agreed_with, with_accepted_workflows
 from opus_pipelines.generation.records import GenerationContext, Part, Refused, Request, Retrieved
 from opus_pipelines.lwm.interface import ProcessDemand, SimilarCase
@@ -19,7 +18,7 @@ from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT, Completenes
 from opus_pipelines.retrieval.consensus import Consensus, Trace, consensus
 from opus_pipelines.retrieval.critical_tasks import critical_tasks
 from opus_pipelines.retrieval.intentions import with_missing_part
-from opus_pipelines.retrieval.requested_steps import listed_steps, procedure_parts, requested_steps
+from opus_pipelines.retrieval.requested_steps import procedure_parts, requested_steps
 from opus_pipelines.retrieval.routing import Routed, Router
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.stated_names import refuse_unknown_tasks
@@ -75,16 +74,11 @@ def _without_history(request: Request, reason: str, context: GenerationContext) 
     Cases of other industries are not similar cases: their work is not this one's. No verdict on the result is clear.
     Raises Refused where the procedure lists no steps.
     """
-    intake, vector = request.intake, unit(request.intention.parts["input"].mean(0))
-    procedure = (
-        None
-        if Part.PROCEDURE in context.without
-        else listed_steps(intake.elements, vector, intake.industry, context.index.procedures, context.encoder)
-    )
+    procedure = _procedure(request, context)
     if procedure is None:
         raise Refused(f"{reason}; and its process context lists no steps by which a workflow could be made")
     tasks = {step.task_id for step in procedure.steps}
-    refuse_unknown_tasks(intake.constraints, context.index.names, (), [step.name for step in procedure.steps])
+    refuse_unknown_tasks(request.intake.constraints, context.index.names, (), [step.name for step in procedure.steps])
     doubt = f"{reason}: the steps are those that the intake's own procedure asks for, the figures are estimates"
     return Retrieved(
         request,
@@ -113,7 +107,7 @@ def _similar_cases(request: Request, context: GenerationContext) -> tuple[list[S
     cases = index.cases.near(request.intention.vector, intake.industry, most)
     if cases and outcomes_decide(cases):
         return cases, _by_outcomes(cases, cases[0].similarity, index, has_gain)
-    similar = index.cases_of(intake.industry).similar(intake, unit(request.intention.parts["input"].mean(0)))
+    similar = index.cases_of(intake.industry).similar(intake, request.input_vector)
     if similar is None:
         return cases, Completeness(SUPPORT, undecided_reason(cases, SUPPORT, None))
     cases = index.cases.at(similar.rows[:most].tolist(), similar.weights[:most].tolist(), similar.nearest)
@@ -136,7 +130,7 @@ def _expected(request: Request, context: GenerationContext, of_cases: Consensus)
     memory, text = memory_of(context.index, intake.industry), request_of(intake.elements)
     if memory is None or not text.strip():
         return of_cases
-    vector = unit(request.intention.parts["input"].mean(0))
+    vector = request.input_vector
     written = model.expected(encoded_requests([text], vector[None], context.encoder)[0], memory.memory)
     traces, weights = [memory.trace(tasks) for tasks, _ in written], np.array([weight for _, weight in written])
     return replace(consensus(traces, weights), cases=of_cases.cases)
@@ -170,7 +164,7 @@ def _procedure(request: Request, context: GenerationContext) -> ParsedProcedure 
     """Returns the intake's own procedure as it was read, or None where it has none."""
     if Part.PROCEDURE in context.without:
         return None
-    intake, vector = request.intake, unit(request.intention.parts["input"].mean(0))
+    intake, vector = request.intake, request.input_vector
     history, industry = context.index.procedures, intake.industry
     read = requested_steps(intake.elements, vector, industry, history, context.encoder)
     if read is None:

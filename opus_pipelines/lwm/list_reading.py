@@ -141,11 +141,10 @@ class _ListReader:
         It is None too where the list lacks one of the tasks that it probably asked for.
         """
         model = self._knowledge.sentences
-        if model is None or not len(model.causes):
+        if model is None:
             return None
-        cosines = (model.cause_vectors @ self._encode([sentence])[0]).round(6)
-        cause = int(cosines.argmax())
-        if cosines[cause] < SAME_MEANING:
+        cause, cosine = model.nearest_cause(self._encode([sentence])[0])
+        if cosine < SAME_MEANING:
             return None
         weights = np.zeros(len(self._steps.names))
         asked = 0

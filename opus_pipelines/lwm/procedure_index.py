@@ -70,11 +70,7 @@ class ProcedureIndex:
 
     def knows(self, industry: str | None) -> bool:
         """Return whether a task of history is of the industry; None stands for all industries."""
-        return industry is None or industry in self._industries
-
-    @cached_property
-    def _industries(self) -> frozenset[str]:
-        return frozenset[str]().union(*(task.industries for task in self._graph.tasks.values()))
+        return industry is None or industry in self._graph.industries
 
     @cached_property
     def step_knowledge(self) -> StepKnowledge:

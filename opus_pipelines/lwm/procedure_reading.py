@@ -261,7 +261,7 @@ class _Reader:
         The two flags tell whether the sentence was explained, and whether it is similar to one of history.
         """
         vector = self.encode([cause.text])[0]
-        nearest, cosine = self._nearest_cause(vector)
+        nearest, cosine = self.model.nearest_cause(vector)
         if cosine >= SAME_MEANING:
             return self._asked_by(nearest, 1.0, cause.text, without), True, True
         if cause.text in self.of_name:  # a new heading is no sentence: its name is its own
@@ -289,18 +289,10 @@ class _Reader:
 
         Their probability falls with the cosine, to 0 at `UNLIKE_MEANING`.
         """
-        nearest, cosine = self._nearest_cause(self.encode([cause.text])[0])
+        nearest, cosine = self.model.nearest_cause(self.encode([cause.text])[0])
         share = (cosine - UNLIKE_MEANING) / (SAME_MEANING - UNLIKE_MEANING)
         steps = self._asked_by(nearest, share, cause.text, without) if share > 0 else []
         return [step for step in steps if step.probability >= LIKELY]
-
-    def _nearest_cause(self, vector: np.ndarray) -> tuple[int, float]:
-        """Return the most similar sentence of history, and the cosine with it; -1 where there is none."""
-        if not len(self.model.causes):
-            return 0, -1.0
-        cosines = (self.model.cause_vectors @ vector).round(6)
-        nearest = int(cosines.argmax())
-        return nearest, float(cosines[nearest])
 
     def _asked_by(
         self, cause: int, share: float, sentence: str, without: Collection[str | None]

@@ -122,6 +122,17 @@ class SentenceTaskModel:
         """Return the unit vectors [causes, d] of the causes."""
         return np.stack([self.vectors[c] for c in self.causes]) if self.causes else np.zeros((0, 0))
 
+    def nearest_cause(self, vector: np.ndarray) -> tuple[int, float]:
+        """Return the cause most similar to a sentence of this unit vector [d], and the cosine; -1 where there is none.
+
+        The first among equals counts.
+        """
+        if not len(self.causes):
+            return 0, -1.0
+        cosines = (self.cause_vectors @ vector).round(6)
+        nearest = int(cosines.argmax())
+        return nearest, float(cosines[nearest])
+
     def causes_of(self, head: str, sentences: Sequence[str]) -> list[str]:
         """Return the texts of a part that may ask for tasks."""
         return [*sentences] if not head or self.task_named(head) else [head, *sentences]

@@ -17,7 +17,6 @@ from opus_pipelines.intakes.elements import Element
 from opus_pipelines.lwm.list_reading import read_listed_steps
 from opus_pipelines.lwm.procedure_index import ProcedureIndex
 from opus_pipelines.lwm.procedure_reading import (
-    Encode,
     ParsedProcedure,
     ProcedureStep,
     RequestText,
@@ -51,47 +50,26 @@ def requested_steps(
 ) -> ParsedProcedure | None:
     """Return the steps that the intake's procedure asks for, where history allows to read it; else None.
 
-    `request` [d] has unit length.
+    A list of steps of an industry without history is read by what other industries tell. `request` [d] has unit length.
     """
-    model = procedures.model(industry)
-    found = procedure_parts(elements) if model else []
-    if model is None or not found:
+    texts = texts_to_encode(elements, industry, procedures)
+    if not texts:
         return None
-    encode = _encode_of(texts_to_embed(found), encoder)
-    procedure = parse_procedure(_asked_for(elements, request), found, industry, model, encode)
+    vectors = dict(zip(texts, encoder.encode(texts), strict=True))
+
+    def encode(asked: Sequence[str]) -> np.ndarray:
+        return np.stack([vectors[text] for text in asked])
+
+    found, model = procedure_parts(elements), procedures.model(industry)
+    asked_for = RequestText(" ".join(e.text for e in elements if e.role == "input" and e.text), request)
+    if model is None:
+        return read_listed_steps(asked_for, found, industry, procedures.step_knowledge, encode)
+    procedure = parse_procedure(asked_for, found, industry, model, encode)
     if procedure is None or (
         procedure.explained_share < EXPLAINED_SHARE if procedure.has_goal else procedure.similar_share < SIMILAR_SHARE
     ):
         return None
     return procedure
-
-
-def listed_steps(
-    elements: Sequence[Element],
-    request: np.ndarray,
-    industry: str | None,
-    procedures: ProcedureIndex,
-    encoder: TextEncoder,
-) -> ParsedProcedure | None:
-    """Return the steps that the intake's procedure asks for by what other industries tell, for one without history.
-
-    `request` [d] has unit length. Returns None where the procedure lists no steps.
-    """
-    found = procedure_parts(elements)
-    if not found:
-        return None
-    encode = _encode_of(texts_to_embed(found), encoder)
-    return read_listed_steps(_asked_for(elements, request), found, industry, procedures.step_knowledge, encode)
-
-
-def _asked_for(elements: Sequence[Element], request: np.ndarray) -> RequestText:
-    return RequestText(" ".join(e.text for e in elements if e.role == "input" and e.text), request)
-
-
-def _encode_of(texts: Sequence[str], encoder: TextEncoder) -> Encode:
-    """Return a function that gives the vectors [n, d] of n of these texts, all of which are encoded now."""
-    vectors = dict(zip(texts, encoder.encode(texts), strict=True))
-    return lambda asked: np.stack([vectors[text] for text in asked])
 
 
 def required_groups(procedure: ParsedProcedure | None, near: Sequence[frozenset[str]]) -> list[frozenset[str]]:

@@ -143,7 +143,7 @@ class SnapshotIndex:
     @cached_property
     def industries(self) -> list[str]:
         """Return the industries that have tasks, sorted."""
-        return sorted({i for t in self.graph.tasks.values() for i in t.industries})
+        return sorted(self.graph.industries)
 
     @cached_property
     def _variants(self) -> frozenset[tuple[str, ...]]:

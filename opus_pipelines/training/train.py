@@ -31,11 +31,10 @@ from opus_pipelines.retrieval.consensus import Consensus, consensus, f1
 from opus_pipelines.retrieval.similar_cases import weights_by_text
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.training.logged_models import logged_pointer
-from opus_pipelines.training.promotion import Figures, Judged, Promotion, promotion
+from opus_pipelines.training.promotion import HELD_OUT, Figures, Judged, Promotion, is_held_out, promotion
 from opus_pipelines.training.tracking import DataHash, Tracking
 from opus_pipelines.training.train_writer import LearntWriter, learn_writer, publish_writer
 
-HELD_OUT = 4  # one case of so many is held out, by the hash of its id
 MOST_ASKED = 300  # held-out cases of an industry that are asked
 Report = Callable[[str], None]
 
@@ -237,7 +236,7 @@ def held_out(memory: IndustryMemory) -> list[int]:
 
     None are where nothing would be left to learn from.
     """
-    held = [n for n, text in enumerate(memory.texts) if int(digest("held out", text)[:8], 16) % HELD_OUT == 0]
+    held = [n for n, text in enumerate(memory.texts) if is_held_out(text)]
     return held if len(held) < len(memory.texts) else []
 
 

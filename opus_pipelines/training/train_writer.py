@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from opus_pipelines.core.ids import digest
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.step_writing.memory import TextCase, TextMemory, encoded
@@ -20,8 +19,8 @@ from opus_pipelines.metrics.intervals import interval
 from opus_pipelines.metrics.matching import best_matches
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.text_memory import RememberedVectors, text_cases
+from opus_pipelines.training.promotion import is_held_out
 
-HELD_OUT = 4  # one case of so many is held out, by the hash of its request
 LEAST_CASES = 50  # of all these industries together
 
 
@@ -100,8 +99,8 @@ def _judged(cases: Mapping[str, Sequence[TextCase]], encode: RememberedVectors) 
     parts: dict[str, TextMemory] = {}
     asked: list[tuple[str, TextCase]] = []
     for name, own in cases.items():
-        held = [case for case in own if int(digest("held out", case.request)[:8], 16) % HELD_OUT == 0]
-        rest = [case for case in own if int(digest("held out", case.request)[:8], 16) % HELD_OUT]
+        held = [case for case in own if is_held_out(case.request)]
+        rest = [case for case in own if not is_held_out(case.request)]
         if len(rest) > 1:
             parts[name] = TextMemory.measured(rest, encode)
             asked += [(name, case) for case in held]

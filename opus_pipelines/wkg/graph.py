@@ -120,6 +120,11 @@ class WorkGraph:
     predecessors: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
 
     @cached_property
+    def industries(self) -> frozenset[str]:
+        """The industries that have tasks."""
+        return frozenset[str]().union(*(task.industries for task in self.tasks.values()))
+
+    @cached_property
     def shifts(self) -> dict[tuple[str, str], PairShift]:
         """The shift of each pair of tasks that has one."""
         return {pair: edge.shift for pair, edge in self.edges.items() if edge.shift is not None}
