@@ -3,10 +3,12 @@
 The forest is a quantile regression forest (Meinshausen 2006, "Quantile regression forests", equations 4 and 5): a
 past prefix weighs as much as it shares leaves with the running one, and it ends with the same activity where enough
 do. It is grown on what follows: the activities of the rest of the case and the remaining time. Cases that were still
-open are not dropped, since the long ones would be missing: their weight goes to the prefixes that lasted longer
-(Efron 1967, redistribution to the right, which is the Kaplan-Meier estimator). A few prefixes with the same last
-activity, of every length, take part with little weight: they take what open cases leave where every similar case that
-ended was short.
+open are not dropped, since the long ones would be missing: they count as long as they were seen (Kaplan and Meier
+1958). Nor does a case that is in the history only because it lasted until ends were recorded make the work look
+longer: it counts from that moment (delayed entry: Lynden-Bell 1971, "A method of allowing for known observational
+selection", equation 4), and the times at which too few cases count are passed over (Lai and Ying 1991, "Estimating a
+distribution function with truncated and censored data"). A few prefixes with the same last activity, of every length,
+take part with little weight: they take what open cases leave where every similar case that ended was short.
 """
 
 from dataclasses import dataclass
@@ -26,6 +28,7 @@ TIME_WEIGHT = 0.7  # of the logarithm of the remaining time, beside the first co
 LEAF_MEMBERS = 40  # of a leaf that are looked at, evenly spread over the history
 BACKGROUND = 40  # prefixes with the same last activity, evenly spread over the remaining times, beside the similar ones
 BACKGROUND_WEIGHT = 0.02  # of them together, where similar ones weigh 1
+LEAST_ENTERED = 0.1  # share of the weight that must have entered before an end tells something
 PREFIXES_OF_CASE = 5.0  # a case weighs as much as this many of its prefixes at most
 
 
@@ -49,6 +52,7 @@ class PrefixForest:
     def __init__(self, table: TraceTable, x: np.ndarray, seed: int = 0) -> None:
         self._ended = ~table.is_open[table.case]
         self._remaining, self._weights = table.remaining, prefix_weights(table)
+        self._entered = table.end_seen_from
         self._code = table.code
         self._gap = np.append(np.diff(table.time), 0.0)
         self._gap[table.last] = np.where(table.is_open, 0.0, np.inf)
@@ -106,12 +110,20 @@ class PrefixForest:
 
     def _with_open_cases(self, rows: np.ndarray, weight: np.ndarray) -> SimilarPrefixes:
         """The weight of open prefixes given to those that lasted longer; what none takes is spread over all."""
+        counted = self._entered[rows] <= self._remaining[rows]
+        if self._ended[rows[counted]].any():
+            rows, weight = rows[counted], weight[counted]
         ended = self._ended[rows]
         order = np.lexsort((~ended, self._remaining[rows]))
         rows, weight, ended = rows[order], weight[order], ended[order]
-        at_risk = weight[::-1].cumsum()[::-1]
-        hazard = np.where(ended, weight / at_risk, 0.0)
+        entry = np.sort(self._entered[rows])
+        waiting = np.append(weight[np.argsort(self._entered[rows], kind="stable")][::-1].cumsum()[::-1], 0.0)
+        outside = waiting[np.searchsorted(entry, self._remaining[rows], side="right")]
+        at_risk = np.maximum(weight[::-1].cumsum()[::-1] - outside, weight)
+        hazard = np.where(ended & (outside <= (1.0 - LEAST_ENTERED) * weight.sum()), weight / at_risk, 0.0)
         mass = hazard * np.append(1.0, np.cumprod(1.0 - hazard)[:-1])
+        if mass.sum() <= 0:
+            mass = weight * ended
         return SimilarPrefixes(rows[ended], mass[ended] / mass[ended].sum())
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 END = "<end>"  # stands for the end of a case among the next activities
+EARLIEST_ENDS = 0.01  # share of the ended cases that may have ended before a history shows the ends of all cases
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,24 @@ class TraceTable:
 
     @cached_property
     def remaining(self) -> np.ndarray:
-        """Seconds from every event to the last one of its case [events]; a lower bound where the case is open."""
-        return self.time[self.last[self.case]] - self.time
+        """Seconds from every event to the last one of its case [events].
+
+        Where the case is open this is a lower bound: its last event comes after the newest event of all cases.
+        """
+        until = np.where(self.is_open, self.time.max(initial=-np.inf), self.time[self.last])
+        return until[self.case] - self.time
+
+    @cached_property
+    def end_seen_from(self) -> np.ndarray:
+        """Seconds after every event before which the history would not show the end of its case [events].
+
+        An export often holds the cases that ended in one period: one that began earlier is in it only because it
+        lasted. No end before the earliest ones tells of such a case (left truncation).
+        """
+        ends = self.time[self.last[~self.is_open]]
+        if not len(ends):
+            return np.zeros(len(self.time))
+        return np.maximum(0.0, np.quantile(ends, EARLIEST_ENDS, method="lower") - self.time)
 
     @cached_property
     def remaining_cost(self) -> np.ndarray:

@@ -78,6 +78,16 @@ def test_open_cases_do_not_make_the_work_look_shorter() -> None:
     assert 2 * DAY < cut.forecast(RUNNING)[0].remaining_s.middle < 2.4 * DAY
 
 
+def test_cases_that_are_known_only_because_they_lasted_do_not_make_the_work_look_longer() -> None:
+    """An export of what ended in the last hours holds all approved cases of the days before, and no rejected one."""
+    cases = [t for t in history(400, observed_until=400 * HOUR) if t.is_open or t.times[-1] >= 360 * HOUR]
+    begun = Trace("new", ["intake"], [0.0], ["desk"], is_open=True)
+
+    (found,) = Forecaster(cases, calendar=False).forecast([begun], limit_s=DAY)
+
+    assert 0.35 < found.p_late < 0.65
+
+
 def test_a_long_silence_rules_out_what_would_have_happened_by_then(forecaster: Forecaster) -> None:
     both = Trace("d", ["intake", "check"], [0.0, 2 * HOUR], [None, None], is_open=True)
 

@@ -1,0 +1,29 @@
+"""Columns of traces: what is known of the end of a case that had not ended, or began before ends were recorded."""
+
+import numpy as np
+
+from opus_pipelines.forecasting.traces import Trace, Vocabulary
+
+TRACES = [
+    Trace("old", ["a", "b"], [0.0, 100.0]),
+    Trace("new", ["a", "b"], [90.0, 130.0]),
+    Trace("open", ["a"], [120.0], is_open=True),
+]
+
+
+def test_an_open_case_lasts_at_least_until_the_newest_event_of_all() -> None:
+    table = Vocabulary.of(TRACES).table(TRACES)
+
+    assert table.remaining.tolist() == [100.0, 0.0, 40.0, 0.0, 10.0]
+
+
+def test_no_end_is_seen_before_the_earliest_one() -> None:
+    table = Vocabulary.of(TRACES).table(TRACES)
+
+    assert table.end_seen_from.tolist() == [100.0, 0.0, 10.0, 0.0, 0.0]
+
+
+def test_without_any_end_nothing_is_known_of_when_ends_were_recorded() -> None:
+    only = [TRACES[2]]
+
+    assert np.array_equal(Vocabulary.of(only).table(only).end_seen_from, [0.0])
