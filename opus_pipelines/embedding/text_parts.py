@@ -38,12 +38,14 @@ class Sentence:
 class Part:
     """The text under one heading.
 
-    `is_title` is True for a Markdown heading, which heads a section rather than a step.
+    `is_title` is True for a Markdown heading, which heads a section rather than a step. `is_declared` is True for a
+    tool of the contract's catalogue, which stands in no procedure.
     """
 
     head: str | None
     sentences: tuple[Sentence, ...]
     is_title: bool = False
+    is_declared: bool = False
 
     @property
     def name(self) -> str:

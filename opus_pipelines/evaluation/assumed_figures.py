@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from opus_pipelines.workflow.model import UNKNOWN, TaskNode
 
 ASSUMED = frozenset(
-    {"prior", "estimated"}
+    {"prior", "estimated", "declared"}
 )  # bases of figures that were neither observed nor an observed time at a stated price
 
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from opus_pipelines.catalogues.declared import Catalogue
+from opus_pipelines.catalogues.elements import catalogue_elements
+from opus_pipelines.catalogues.files import read_catalogue
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.embedding.cache import CachedEncoder
@@ -39,13 +42,31 @@ from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.clauses import texts_of
 from opus_pipelines.requirements.encode import passages_of
 from opus_pipelines.retrieval.case_memory import memory_of, request_of
+from opus_pipelines.retrieval.contract_catalogue import ContractCatalogue
 from opus_pipelines.retrieval.requested_steps import texts_to_encode
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
 from opus_pipelines.workers.jobs import Report
 from opus_pipelines.workers.sandbox import LostWorker, Sandbox
 
-Elements = tuple[Element, ...]
+
+@dataclass(frozen=True)
+class Inherited:
+    """What all intakes of a contract share: the elements of its documents and of its catalogue's files, and the
+    catalogue.
+    """
+
+    elements: tuple[Element, ...]
+    catalogue: Catalogue
+
+    @classmethod
+    def of(cls, contract: ContractFolder) -> "Inherited":
+        """Reads a contract's own documents and its catalogue."""
+        catalogue = read_catalogue(contract.folder)
+        return cls((*contract_elements(contract.documents), *catalogue_elements(catalogue)), catalogue)
+
+
+Read = tuple[Intake | None, Inherited | None, list[str]]
 
 
 @dataclass(frozen=True)
@@ -68,13 +89,14 @@ class GenerationSetup:
 class WorkerState:
     """A worker process's index of the snapshot, loaded when the first chunk needs it, and its two sandboxes."""
 
-    reading: Sandbox[tuple[ContractFolder, Path | None], tuple[Intake | None, Elements, list[str]]]
+    reading: Sandbox[tuple[ContractFolder, Path | None], Read]
     working: Sandbox[tuple[Intake, ContractTerms, Path, Path], tuple[IntakeOutcome, int, float]]
 
     def __init__(self, setup: GenerationSetup) -> None:
         self.setup = setup
         self._encoders: dict[Path, StoredVectors] = {}
-        self._inherited: dict[Path, Elements] = {}  # of the contract, or the chunk, that is being worked on
+        self._inherited: dict[Path, Inherited] = {}  # of the contract, or the chunk, that is being worked on
+        self._catalogues: dict[Path, ContractCatalogue] = {}
 
     @cached_property
     def index(self) -> SnapshotIndex:
@@ -100,36 +122,46 @@ class WorkerState:
             if memory is not None:
                 memory.memory.load()
 
-    def inherited(self, contract: ContractFolder) -> Elements:
+    def inherited(self, contract: ContractFolder) -> Inherited:
         """What all intakes of the contract inherit. It is read once, in a child, which keeps it as every later one
         does.
         """
         if contract.folder not in self._inherited:
-            self._inherited = {contract.folder: self.reading.do((contract, None))[1]}
+            found = self.reading.do((contract, None))[1]
+            assert found is not None
+            self._inherited = {contract.folder: found}
         return self._inherited[contract.folder]
 
-    def read(self, item: tuple[ContractFolder, Path | None]) -> tuple[Intake | None, Elements, list[str]]:
+    def read(self, item: tuple[ContractFolder, Path | None]) -> Read:
         """In a child: one intake without what it inherits, and its passages; without a folder, what all intakes of the
         contract inherit.
         """
         contract, folder = item
         if contract.folder not in self._inherited:
-            self._inherited = {contract.folder: contract_elements(contract.documents)}
+            self._inherited = {contract.folder: Inherited.of(contract)}
         inherited = self._inherited[contract.folder]
         if folder is None:
             return None, inherited, []
-        intake = read_intake(contract, folder, self.setup.settings, inherited)
+        intake = read_intake(contract, folder, self.setup.settings, inherited.elements)
         texts: dict[str, None] = {}
         if not intake.refusal:
+            history = self.catalogue(contract.folder, intake, inherited).history(intake.industry)
             texts |= dict.fromkeys(
                 p.text for p in passages_of(intake.elements, words_of(self.setup.settings.encoder.max_tokens))
             )
-            texts |= dict.fromkeys(texts_to_encode(intake.elements, intake.industry, self.index.procedures))
+            texts |= dict.fromkeys(texts_to_encode(intake.elements, intake.industry, history))
             if isinstance(self.model, PointerBackend) and self.model.serves(intake.industry):
                 texts |= dict.fromkeys(texts_of([request_of(intake.elements)]))
             texts |= dict.fromkeys(texts_to_write(intake.elements, intake.industry, self.model, self.index))
         own = [element for element in intake.elements if element.role != INHERITED]
-        return replace(intake, elements=own), (), list(texts)
+        return replace(intake, elements=own), None, list(texts)
+
+    def catalogue(self, place: Path, intake: Intake, inherited: Inherited) -> ContractCatalogue:
+        """The catalogue of the contract, with what is known of its tools, which all of its intakes share."""
+        if place not in self._catalogues:
+            names = intake.client or "", intake.contract or ""
+            self._catalogues = {place: ContractCatalogue(self.index, *names, inherited.catalogue)}
+        return self._catalogues[place]
 
     def work(self, item: tuple[Intake, ContractTerms, Path, Path]) -> tuple[IntakeOutcome, int, float]:
         """In a child: what becomes of one intake of a file that was read, how many texts nobody had encoded for it,
@@ -141,8 +173,16 @@ class WorkerState:
                 self._inherited = {read: pickle.load(file)}
         encoder = self._encoder(vectors)
         before = encoder.missed
-        whole = with_inherited(intake, self._inherited[read])
-        context = GenerationContext(self.index, encoder, self.model, self.setup.settings, terms)
+        inherited = self._inherited[read]
+        whole = with_inherited(intake, inherited)
+        context = GenerationContext(
+            self.index,
+            encoder,
+            self.model,
+            self.setup.settings,
+            terms,
+            catalogue=self.catalogue(read, intake, inherited) if inherited.catalogue else None,
+        )
         outcome = outcome_of(whole, context)
         return self.passed_on(whole, outcome), encoder.missed - before, peak_mb()
 
@@ -158,9 +198,9 @@ class WorkerState:
         return self._encoders[vectors]
 
 
-def with_inherited(intake: Intake, inherited: Elements) -> Intake:
+def with_inherited(intake: Intake, inherited: Inherited) -> Intake:
     """The intake whole again: its own elements, then the contract's."""
-    return replace(intake, elements=[*intake.elements, *inherited])
+    return replace(intake, elements=[*intake.elements, *inherited.elements])
 
 
 def peak_mb() -> float:
@@ -252,7 +292,7 @@ class WorkChunk:
         worked = ChunkResult()
         rows: dict[str, list[Row]] = defaultdict(list)
         with self.read.open("rb") as file:
-            inherited: Elements = pickle.load(file)
+            inherited: Inherited = pickle.load(file)
             found: list[tuple[str, Intake | IntakeOutcome]] = pickle.load(file)
         for number, (name, intake) in enumerate(found, start=self.count_from):
             outcome = (
@@ -271,7 +311,7 @@ class WorkChunk:
         return worked
 
     def _work(
-        self, state: WorkerState, intake: Intake, inherited: Elements, terms: ContractTerms, worked: ChunkResult
+        self, state: WorkerState, intake: Intake, inherited: Inherited, terms: ContractTerms, worked: ChunkResult
     ) -> IntakeOutcome:
         try:
             outcome, missed, memory_mb = state.working.do((intake, terms, self.read, self.vectors))

@@ -1,5 +1,7 @@
 """Stage 3: task sequences of the LWM, and the Workflow Graph that joins them."""
 
+from dataclasses import replace
+
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.generation.records import Drafted, GenerationContext, Retrieved
 from opus_pipelines.lwm.interface import LwmRequest, PricedModel
@@ -37,5 +39,9 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
         return Drafted(retrieved, sequences, wfg, graph, {}, usage)
     industry = request.intake.industry
     like = None if index.unknown_industry_reason(industry) else industry  # no task of an unknown industry is known
-    nearest = nearest_tasks(procedure.steps, graph, index.index, like, context.encoder)
-    return Drafted(retrieved, sequences, wfg, with_new_steps(graph, procedure.steps, nearest), nearest, usage)
+    declared = context.history(industry).resolved.declared(procedure.steps)
+    new = [step for step in procedure.steps if step.task_id not in declared]
+    nearest = nearest_tasks(new, graph, index.index, like, context.encoder)
+    whole = with_new_steps(graph, new, nearest)
+    whole = replace(whole, tasks=whole.tasks | declared) if declared else whole
+    return Drafted(retrieved, sequences, wfg, whole, nearest, usage, frozenset(declared))

@@ -27,7 +27,8 @@ from opus_pipelines.planning.candidates import PlannedCandidates
 from opus_pipelines.planning.ranking_context import Candidate, Evidence, RankingContext
 from opus_pipelines.requirements.encode import Intention
 from opus_pipelines.retrieval.combined_processes import critical_groups
-from opus_pipelines.retrieval.requested_steps import required_groups
+from opus_pipelines.retrieval.contract_catalogue import ContractCatalogue
+from opus_pipelines.retrieval.requested_steps import History, required_groups
 from opus_pipelines.retrieval.routing import Routed
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.graph import WorkGraph
@@ -77,6 +78,7 @@ class GenerationContext:
         settings: the settings of the run.
         terms: what the contract states.
         without: parts that an evaluation leaves out; none in a run.
+        catalogue: the tools that the contract declares; None where it declares none.
     """
 
     index: SnapshotIndex
@@ -85,6 +87,11 @@ class GenerationContext:
     settings: Settings
     terms: ContractTerms
     without: frozenset[Part] = frozenset()
+    catalogue: ContractCatalogue | None = None
+
+    def history(self, industry: str | None) -> History:
+        """What reading the procedure of an intake of the industry needs."""
+        return self.catalogue.history(industry) if self.catalogue else History(self.index.procedures)
 
 
 @dataclass(frozen=True)
@@ -147,6 +154,7 @@ class Drafted:
         graph: the WKG, with the steps that only the intake's procedure has.
         nearest: for each such new step the known task whose figures it takes.
         usage: what the answer of a language model took, None where none was asked.
+        declared: the ids of the steps that only the contract's catalogue has.
     """
 
     retrieved: Retrieved
@@ -155,6 +163,7 @@ class Drafted:
     graph: WorkGraph
     nearest: dict[str, str]
     usage: Usage | None = None
+    declared: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,10 @@ def _without_history(request: Request, reason: str, context: GenerationContext) 
     """
     procedure = _procedure(request, context)
     if procedure is None:
-        raise Refused(f"{reason}; and its process context lists no steps by which a workflow could be made")
+        raise Refused(
+            f"{reason}; its process context lists no steps by which a workflow could be made, and no tool of the "
+            "contract's catalogue is asked for"
+        )
     tasks = {step.task_id for step in procedure.steps}
     refuse_unknown_tasks(request.intake.constraints, context.index.names, (), [step.name for step in procedure.steps])
     doubt = f"{reason}: the steps are those that the intake's own procedure asks for, the figures are estimates"
@@ -165,12 +168,15 @@ def _procedure(request: Request, context: GenerationContext) -> ParsedProcedure 
     if Part.PROCEDURE in context.without:
         return None
     intake, vector = request.intake, request.input_vector
-    history, industry = context.index.procedures, intake.industry
+    industry = intake.industry
+    history = context.history(industry)
     read = requested_steps(intake.elements, vector, industry, history, context.encoder)
     if read is None:
         return None
     part = next((p for p in procedure_parts(intake.elements) if (p.head or "") == read.head), None)
-    return with_unanimous_steps(read, history.successes(part, industry) if part else (), context.index.graph.tasks)
+    return with_unanimous_steps(
+        read, history.procedures.successes(part, industry) if part else (), context.index.graph.tasks
+    )
 
 
 def _critical_tasks(

@@ -44,7 +44,9 @@ class Intake:
     def refusal(self) -> str | None:
         """What to ask the client for, or None where the intake can be worked on."""
         reason = missing(list(self.elements))
-        unread = [f"{e.role}/{e.name}: {e.left_out}" for e in self.elements if not (e.text or "").strip()]
+        unread = [
+            f"{e.role}/{e.name}: {e.left_out}" for e in self.elements if e.left_out and not (e.text or "").strip()
+        ]
         return f"{reason} (not read: {'; '.join(unread)})" if reason and unread else reason
 
 

@@ -55,6 +55,13 @@ def read_listed_steps(
     """
     if not lists_steps(parts, knowledge.verbs):
         return None
+    return read_steps_of_list(request, parts, industry, knowledge, encode)
+
+
+def read_steps_of_list(
+    request: RequestText, parts: Sequence[Part], industry: str | None, knowledge: StepKnowledge, encode: Encode
+) -> ParsedProcedure:
+    """Return the same of parts that are known to list steps: at least one of them has a name and is no title."""
     listed = [part for part in parts if part.name and not part.is_title]
     return _ListReader(request, industry, knowledge, ListedSteps(parts, encode), encode).read(
         relevant_part(request, listed, knowledge.sentences.requests if knowledge.sentences else {}, encode)

@@ -69,11 +69,16 @@ FEATURES = (
 def lists_steps(parts: Sequence[Part], verbs: frozenset[str]) -> bool:
     """Return whether the headings of the parts are a list of steps.
 
-    A heading looks like a step's name where it is an identifier (`register_vehicle`, `registerVehicle`), or begins
-    with one of the `verbs` or of READING_WORDS.
+    A heading looks like a step's name where it is an identifier (`register_vehicle`, `registerVehicle`), is the name of
+    a declared tool, or begins with one of the `verbs` or of READING_WORDS. Declared tools are no headings.
     """
-    heads = {part.name: part.head or "" for part in parts if part.name and not part.is_title}
-    alike = [h for name, h in heads.items() if _is_identifier(h) or name.split()[0] in verbs | READING_WORDS]
+    heads = {part.name: part.head or "" for part in parts if part.name and not part.is_title and not part.is_declared}
+    declared = {part.name for part in parts if part.is_declared}
+    alike = [
+        name
+        for name, head in heads.items()
+        if name in declared or _is_identifier(head) or name.split()[0] in verbs | READING_WORDS
+    ]
     return len(alike) >= LEAST_STEPS and len(alike) >= STEPS_SHARE * len(heads)
 
 

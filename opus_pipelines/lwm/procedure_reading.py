@@ -113,7 +113,8 @@ def parse_procedure(
     if not parts:
         return None
     reader = _Reader(request, parts, industry, model, encode)
-    part = relevant_part(request, parts, model.requests, encode)
+    own = [part for part in parts if not part.is_declared]
+    part = relevant_part(request, parts if reader.listed else own, model.requests, encode)
     steps, explained_share, similar_share = reader.steps(part)
     return ParsedProcedure(part.head or "", tuple(steps), explained_share, similar_share) if steps else None
 
@@ -204,7 +205,9 @@ class _Reader:
         """
         if not part.head:
             return None
-        heads = [p.head or "" for p in self.of_name.values() if not p.is_title]
+        if part.is_declared:
+            return self._step(part.head, None, 1.0)
+        heads = [p.head or "" for p in self.of_name.values() if not p.is_title and not p.is_declared]
         unknown = self.model.task_named(part.head) is None
         if unknown and (
             part.is_title or sum(self.model.task_named(h) is not None for h in heads) < STEP_HEADINGS * len(heads)

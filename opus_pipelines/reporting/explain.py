@@ -245,6 +245,8 @@ def _step(step: Row) -> str:
     """Returns a task's title; for another kind of node, its kind and title."""
     if step["kind"] == "task":
         name = str(step["title"] or step["task_id"] or "?")
+        if step["origin"] == "declared":
+            return f"{name} [declared in the contract's catalogue]"
         return name if step["origin"] != "new" else f"{name} [new; nearest known: {step['nearest'] or 'none'}]"
     return f"[{step['kind']}] {(step['title'] or '').removeprefix('Review: ')}".rstrip()
 

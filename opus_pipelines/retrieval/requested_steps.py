@@ -6,15 +6,21 @@ the similar cases, and only where it is similar to procedures of history.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from opus_pipelines.catalogues.candidates import Candidates
+from opus_pipelines.catalogues.declared import DeclaredTask
+from opus_pipelines.catalogues.prose import read_prose
+from opus_pipelines.catalogues.reading import IntakeTexts, read_with_catalogue, texts_to_read, with_declared
+from opus_pipelines.catalogues.resolution import NOTHING_DECLARED, ResolvedCatalogue
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.embedding.text_parts import Part, parts, plain
 from opus_pipelines.intakes.elements import Element
 from opus_pipelines.lwm.list_reading import read_listed_steps
+from opus_pipelines.lwm.listed_steps import Encode
 from opus_pipelines.lwm.procedure_index import ProcedureIndex
 from opus_pipelines.lwm.procedure_reading import (
     ParsedProcedure,
@@ -32,27 +38,43 @@ PROCEDURAL = ("process", "contract")
 Pair = tuple[str, str]
 
 
-def texts_to_encode(elements: Sequence[Element], industry: str | None, procedures: ProcedureIndex) -> list[str]:
+@dataclass(frozen=True)
+class History:
+    """What reading a procedure needs beside the intake: the procedures of history, and the contract's catalogue.
+
+    `resolved` tells which tools of the catalogue are known tasks; `candidates` which come into question for a text.
+    """
+
+    procedures: ProcedureIndex
+    resolved: ResolvedCatalogue = NOTHING_DECLARED
+    candidates: Candidates | None = None
+
+    def tools(self, elements: Sequence[Element]) -> Sequence[DeclaredTask]:
+        """Return the tools of the catalogue that come into question for an intake."""
+        return self.candidates.of(_lines(elements)) if self.candidates else ()
+
+
+def texts_to_encode(elements: Sequence[Element], industry: str | None, history: History) -> list[str]:
     """Return every text whose vector reading the intake's procedure may need.
 
-    The result is empty where the industry has history but no procedure in it.
+    Without a catalogue, the result is empty where the industry has history but no procedure in it.
     """
+    procedures, tools = history.procedures, history.tools(elements)
+    if tools:
+        return texts_to_read(_text(elements, ("input",)), procedure_parts(elements), _text(elements, PROCEDURAL), tools)
     is_read = procedures.model(industry) is not None or not procedures.knows(industry)
     return texts_to_embed(procedure_parts(elements)) if is_read else []
 
 
 def requested_steps(
-    elements: Sequence[Element],
-    request: np.ndarray,
-    industry: str | None,
-    procedures: ProcedureIndex,
-    encoder: TextEncoder,
+    elements: Sequence[Element], request: np.ndarray, industry: str | None, history: History, encoder: TextEncoder
 ) -> ParsedProcedure | None:
-    """Return the steps that the intake's procedure asks for, where history allows to read it; else None.
+    """Return the steps that the intake's procedure asks for, where history or a catalogue allows to read it; else None.
 
-    A list of steps of an industry without history is read by what other industries tell. `request` [d] has unit length.
+    A list of steps of an industry without history is read by what other industries tell, and so is a procedure or a
+    request with the contract's catalogue. `request` [d] has unit length.
     """
-    texts = texts_to_encode(elements, industry, procedures)
+    texts = texts_to_encode(elements, industry, history)
     if not texts:
         return None
     vectors = dict(zip(texts, encoder.encode(texts), strict=True))
@@ -60,16 +82,44 @@ def requested_steps(
     def encode(asked: Sequence[str]) -> np.ndarray:
         return np.stack([vectors[text] for text in asked])
 
-    found, model = procedure_parts(elements), procedures.model(industry)
-    asked_for = RequestText(" ".join(e.text for e in elements if e.role == "input" and e.text), request)
+    found, procedures, tools = procedure_parts(elements), history.procedures, history.tools(elements)
+    asked_for = RequestText(_text(elements, ("input",)), request)
+    model = procedures.model(industry)
     if model is None:
-        return read_listed_steps(asked_for, found, industry, procedures.step_knowledge, encode)
-    procedure = parse_procedure(asked_for, found, industry, model, encode)
+        return history.resolved.named(_without_model(asked_for, elements, industry, history, encode))
+    procedure = parse_procedure(asked_for, with_declared(found, tools), industry, model, encode)
+    procedure = history.resolved.named(procedure)
     if procedure is None or (
         procedure.explained_share < EXPLAINED_SHARE if procedure.has_goal else procedure.similar_share < SIMILAR_SHARE
     ):
         return None
     return procedure
+
+
+def _without_model(
+    request: RequestText, elements: Sequence[Element], industry: str | None, history: History, encode: Encode
+) -> ParsedProcedure | None:
+    """Return the steps of an intake for whose industry history has no procedure.
+
+    Where history has cases of the industry, similar cases say what a request asks for, and the catalogue only says
+    what a procedure means.
+    """
+    tools, knowledge = history.tools(elements), history.procedures.step_knowledge
+    parts, text = procedure_parts(elements), _text(elements, PROCEDURAL)
+    if not tools:
+        return read_listed_steps(request, parts, industry, knowledge, encode)
+    if history.procedures.knows(industry):
+        return read_prose(text, tools, encode)
+    return read_with_catalogue(IntakeTexts(request, parts, text), tools, industry, knowledge, encode)
+
+
+def _text(elements: Sequence[Element], roles: Collection[str]) -> str:
+    return "\n".join(element.text for element in elements if element.role in roles and element.text)
+
+
+def _lines(elements: Sequence[Element]) -> list[str]:
+    """Return the lines of the request and the procedures: texts of a sentence or a few."""
+    return _text(elements, ("input", *PROCEDURAL)).splitlines()
 
 
 def required_groups(procedure: ParsedProcedure | None, near: Sequence[frozenset[str]]) -> list[frozenset[str]]:
@@ -118,7 +168,8 @@ def required_precedence(
 def with_new_steps(graph: WorkGraph, steps: Sequence[ProcedureStep], nearest: Mapping[str, str]) -> WorkGraph:
     """Return the graph with the steps that it lacks; it shares everything else.
 
-    A new step has the figures of its nearest known task, with the basis `estimated`.
+    A new step has the figures of its nearest known task, with the basis `estimated`. What a catalogue declares is added
+    by the caller.
     """
     tasks = {s.task_id: _task(s, graph.tasks.get(nearest.get(s.task_id, ""))) for s in steps if s.is_new}
     return replace(graph, tasks=graph.tasks | tasks) if tasks else graph

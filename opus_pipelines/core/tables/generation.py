@@ -140,7 +140,7 @@ WFG_NODES = result_dataset(
     """
     node          id            node of the WFG
     task_id       id            its task; NULL for input and output
-    origin        string        history, lwm, connector, algorithm1, algorithm2, new, decision
+    origin        string        history, lwm, connector, algorithm1, algorithm2, new, declared, decision
     sequence_ids  list<string>  sequences it came from
 """,
 )

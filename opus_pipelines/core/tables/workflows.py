@@ -179,7 +179,8 @@ WORKFLOW_TASKS = result_dataset(
                                             actor's kind
     cost_model_usd       usd                part
     cost_human_usd       usd                part
-    cost_basis           string             observed, rate, estimated or prior; NULL where the cost is unknown
+    cost_basis           string             observed, rate, declared (a price of the contract's catalogue), estimated or
+                                            prior; NULL where the cost is unknown
     duration_ms          ms                 expected working time (touch time); NULL where it is unknown
     duration_basis       string             observed, estimated or prior; NULL where the time is unknown
     wait_ms_p50          ms                 median waiting time before it; NULL where unknown, or where it is the first
@@ -197,8 +198,8 @@ WORKFLOW_TASKS = result_dataset(
     coupling             float              score, 0 best
     observability        float              score, 0 best
     hygiene              float              score, 0 best
-    origin               string             history, lwm, connector, algorithm1, algorithm2, review, new, or decision (a
-                                            person put it in)
+    origin               string             history, lwm, connector, algorithm1, algorithm2, review, new, declared
+                                            (only the contract's catalogue has it), or decision (a person put it in)
     evidence             int64              implementations behind it
     baseline_cost_usd    usd                what a nearest case paid for the task on average, repetitions included; 0
                                             where none did it
