@@ -495,6 +495,8 @@ def test_an_industry_without_history_gets_the_steps_that_its_own_procedure_lists
     assert best["verdict"] == "undecided"
     assert "public library" in best["verdict_reason"]
     assert {t["cost_basis"] for t in steps if t["kind"] == "task"} <= {"estimated", "prior"}
+    assert (best["share_similar_cases"], best["share_procedure"], best["share_model"]) == (None, 1.0, None)
+    assert all(t["asked_by"] == ["procedure"] for t in steps if t["kind"] == "task")
 
 
 def test_ranks_and_figures_hang_together(results: Any) -> None:
@@ -509,6 +511,23 @@ def test_ranks_and_figures_hang_together(results: Any) -> None:
             assert 0 <= row["observed_share"] <= 1
             assert row["baseline_cost_usd"] is None or row["baseline_cost_usd"] > 0
             assert all(t["task_keys"] for t in mine)
+
+
+def test_every_workflow_says_which_share_of_its_steps_came_from_where(results: Any) -> None:
+    seen = set()
+    for result in results.values():
+        tasks = result.tables[WORKFLOW_TASKS.name].to_pylist()
+        for row in result.tables[OPTIMIZED.name].to_pylist():
+            mine = [t for t in tasks if t["workflow_id"] == row["workflow_id"] and t["kind"] == "task"]
+            done = [t for t in mine if t["similar_share"] > 0]
+            assert row["share_similar_cases"] == pytest.approx(len(done) / len(mine))
+            assert {t["task_id"] for t in mine if t["origin"] == "history"} <= {t["task_id"] for t in done}
+            asked = [t for t in mine if "procedure" in t["asked_by"]]
+            assert row["share_procedure"] == pytest.approx(len(asked) / len(mine))
+            assert row["share_model"] is None  # no model is trained on the sample
+            assert row["has_optional"] or all(t["asked_by"] for t in mine)
+            seen |= {reason for t in mine for reason in t["asked_by"]}
+    assert {"outcomes", "constraint"} <= seen
 
 
 def test_a_published_result_is_what_the_pointer_names(results: Any, lake: Any) -> None:

@@ -23,8 +23,8 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "retrieval": 4,
     "lwm": 2,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
-    "planning": 4,
-    "generation": 2,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
+    "planning": 5,
+    "generation": 3,  # the chain from an intake to its rows, and all tables of a result that no other stage makes
     "reporting": 1,  # reports/cost and reports/reward
 }
 

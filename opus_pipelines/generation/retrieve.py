@@ -116,27 +116,26 @@ def _similar_cases(request: Request, context: GenerationContext) -> tuple[list[S
     cases = index.cases.at(similar.rows[:most].tolist(), similar.weights[:most].tolist(), similar.nearest)
     if outcomes_decide(cases):
         return cases, _by_outcomes(cases, similar.nearest, index, has_gain)
-    agreed = _expected(request, context, similar.consensus)
+    of_model = _expected(request, context)
+    agreed = replace(of_model, cases=similar.consensus.cases) if of_model else similar.consensus
     steps = frozenset(agreed.support) - index.passive
     doubt = undecided_reason(cases, SUPPORT, similar.nearest)
-    return cases, Completeness(SUPPORT, doubt, similar, agreed, steps)
+    complete = Completeness(SUPPORT, doubt, similar, agreed, steps)
+    return cases, replace(complete, model_support=of_model.support) if of_model else complete
 
 
-def _expected(request: Request, context: GenerationContext, of_cases: Consensus) -> Consensus:
-    """Returns the consensus of what a trained model expects of the request, where one serves the industry.
-
-    Elsewhere it is that of the similar cases. The effective number of cases stays that of the similar cases.
-    """
+def _expected(request: Request, context: GenerationContext) -> Consensus | None:
+    """Returns the consensus of what a trained model expects of the request; None where none serves the industry."""
     intake, model = request.intake, context.model
     if not isinstance(model, PointerBackend) or intake.industry is None or not model.serves(intake.industry):
-        return of_cases
+        return None
     memory, text = memory_of(context.index, intake.industry), request_of(intake.elements)
     if memory is None or not text.strip():
-        return of_cases
+        return None
     vector = request.input_vector
     written = model.expected(encoded_requests([text], vector[None], context.encoder)[0], memory.memory)
     traces, weights = [memory.trace(tasks) for tasks, _ in written], np.array([weight for _, weight in written])
-    return replace(consensus(traces, weights), cases=of_cases.cases)
+    return consensus(traces, weights)
 
 
 def _by_outcomes(cases: list[SimilarCase], nearest: float | None, index: SnapshotIndex, has_gain: bool) -> Completeness:

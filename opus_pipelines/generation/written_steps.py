@@ -37,7 +37,13 @@ def with_written_steps(retrieved: Retrieved, context: GenerationContext) -> Retr
     before = retrieved.evidence.completeness
     agreed = consensus([trace], np.ones(1))
     complete = Completeness(
-        SUPPORT, before.undecided_reason, before.similar, agreed, frozenset(procedure.tasks), not written.is_chain
+        SUPPORT,
+        before.undecided_reason,
+        before.similar,
+        agreed,
+        frozenset(procedure.tasks),
+        not written.is_chain,
+        agreed.support,
     )
     evidence = replace(retrieved.evidence, completeness=complete, procedure=procedure)
     first = ProcessDemand(retrieved.processes[0].cases, complete.critical)

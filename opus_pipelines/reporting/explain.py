@@ -291,10 +291,21 @@ def _evidence(row: Row) -> list[str]:
             f"history tells no outcomes, so the work that {cases} did is required; conformity "
             f"{number(row['conformity'], 3)}"
         )
-    lines = ["Evidence", f"  {rule}"]
+    lines = ["Evidence", f"  {rule}", *_origins(row)]
     if row["expected_events"]:
         lines.append(f"  events and outcomes to expect, which are no work steps: {', '.join(row['expected_events'])}")
     return [*lines, f"  undecided: {row['verdict_reason']}"] if row["verdict_reason"] else lines
+
+
+def _origins(row: Row) -> list[str]:
+    """Describes which share of the steps came from where; results of before lack the columns."""
+    wheres = {
+        "share_similar_cases": "similar cases did",
+        "share_procedure": "the intake's own procedure asks for",
+        "share_model": "the trained work model expects",
+    }
+    told = [f"{where} {share(row[name])}" for name, where in wheres.items() if row.get(name) is not None]
+    return [f"  of its steps, {', '.join(told)}"] if told else []
 
 
 def _against(row: Row, rival: Row) -> list[str]:

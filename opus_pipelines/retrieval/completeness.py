@@ -8,7 +8,7 @@ critical, and workflows are ranked by conformity: the expected F1 of their steps
 two orders of the same steps, the one with the higher expected F1 of its consecutive pairs is ranked first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from opus_pipelines.lwm.interface import SimilarCase
@@ -31,6 +31,7 @@ class Completeness:
     computed. `steps`: all work steps of the similar cases, where workflows are compared with them.
     `undecided_reason`: why no verdict on this Intention is clear, None where there is no such reason.
     `is_independent`: whether it is known that no step of the consensus has to wait for another.
+    `model_support`: by task the share of the sequences of a trained model that have it; None where none serves.
     """
 
     rule: str
@@ -39,6 +40,7 @@ class Completeness:
     consensus: Consensus | None = None
     steps: frozenset[str] = frozenset()
     is_independent: bool = False
+    model_support: Mapping[str, float] | None = None
 
     @property
     def by_support(self) -> bool:

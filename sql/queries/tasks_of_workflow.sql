@@ -2,7 +2,8 @@
 -- opus query tasks_of_workflow --set workflow=WORKFLOW
 SELECT
     t.position, t.kind, t.title AS task, t.actor_kind, t.model, t.start_ms, t.finish_ms, t.duration_ms, t.duration_basis, t.wait_ms_p50, t.wait_ms_p90, t.wait_basis,
-    t.cost_usd, t.cost_basis, t.p, t.p_basis, t.success_probability, t.origin, t.evidence, t.task_id, t.workflow_id
+    t.cost_usd, t.cost_basis, t.p, t.p_basis, t.success_probability, t.origin, t.asked_by, t.similar_share,
+    t.model_share, t.evidence, t.task_id, t.workflow_id
 FROM workflows_tasks AS t
 WHERE t.workflow_id = coalesce(
     getvariable('workflow')::VARCHAR,

@@ -53,6 +53,10 @@ OPTIMIZED = result_dataset(
     order_conformity      prob          expected F1 of its consecutive pairs of steps, likewise
     has_optional          bool          some step of it is asked for by nothing: it ranks below those without such steps
     similar_cases         float         effective number of similar cases behind it
+    share_similar_cases   prob          share of its steps that at least one similar case did; NULL without such cases
+    share_procedure       prob          share of its steps that the intake's own procedure asks for
+    share_model           prob          share of its steps that the trained work model expects, in at least half of its
+                                        sequences; NULL where no trained model serves. A step may count for several
     expected_events       list<string>  titles of the events and outcomes that similar cases met between the steps, in
                                         order
     cost_usd              usd           EVAL (5), of the known costs; NULL where no step's cost is known
@@ -200,6 +204,11 @@ WORKFLOW_TASKS = result_dataset(
     hygiene              float              score, 0 best
     origin               string             history, lwm, connector, algorithm1, algorithm2, review, new, declared
                                             (only the contract's catalogue has it), or decision (a person put it in)
+    asked_by             list<string>       what asks for it: outcomes or support of similar cases, procedure,
+                                            constraint, decision; empty where the search took it for what it earns
+    similar_share        prob               share of the similar cases, by weight, that did it; NULL without such cases
+    model_share          prob               share of the trained work model's sequences that have it; NULL where no
+                                            trained model serves
     evidence             int64              implementations behind it
     baseline_cost_usd    usd                what a nearest case paid for the task on average, repetitions included; 0
                                             where none did it

@@ -11,6 +11,7 @@ from opus_pipelines.evaluation.assumed_figures import assumed, known_success, su
 from opus_pipelines.evaluation.schedule import known_schedule
 from opus_pipelines.generation.records import GenerationContext, Ranked
 from opus_pipelines.generation.results.rows import Row, Rows, edge_origin, node_origin
+from opus_pipelines.generation.results.step_reasons import StepReasons
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.optimization.baseline import TaskBaselines, saving_usd, total
 from opus_pipelines.planning.ranking_context import Candidate, Edit
@@ -24,11 +25,12 @@ def workflow_rows(result: Ranked, context: GenerationContext) -> Rows:
     """Yields every row of workflows/* for one Intention, without client, contract and result."""
     intake, index = result.request.intake, context.index
     ids = {"intake_id": intake.intake_id, "intention_id": result.request.intention_id}
-    keys = _task_keys(result)
+    keys, reasons = _task_keys(result), StepReasons(result)
     for rank, candidate in result.ranked:
+        shares = reasons.of_workflow(candidate.tasks)
         yield (
             OPTIMIZED,
-            ids | _optimized(rank, candidate, result, context) | _ranked_by(rank, candidate, result),
+            ids | _optimized(rank, candidate, result, context) | _ranked_by(rank, candidate, result) | shares,
         )
         starts, finishes = known_schedule(candidate.workflow)
         for position, node in enumerate(candidate.plan.nodes):
@@ -39,10 +41,9 @@ def workflow_rows(result: Ranked, context: GenerationContext) -> Rows:
                 "start_ms": starts[node],
                 "finish_ms": finishes[node],
             }
-            yield (
-                WORKFLOW_TASKS,
-                ids | row | _node(node, candidate, result, index, keys) | _own_title(node, candidate, intake),
-            )
+            found = _node(node, candidate, result, index, keys)
+            asked = reasons.of_task(found["task_id"]) if "task_id" in found else {}
+            yield WORKFLOW_TASKS, ids | row | found | asked | _own_title(node, candidate, intake)
         for row in _edges(candidate, result):
             yield WORKFLOW_EDGES, ids | row
         for row in expected_flow(candidate, result, index):
