@@ -248,7 +248,7 @@ def sample(arguments: argparse.Namespace) -> None:
         rewards[name] = [_looked_up_reward(truth, a, bench.looked_up(name, a.intake), bench) for a in asked]
     for name in VARIANTS:
         made = [bench.made(name, a) for a in asked]
-        rewards[name] = [_reward(truth, a, m) for a, m in zip(asked, made, strict=True)]
+        rewards[name] = [simulated_reward(truth, a, m) for a, m in zip(asked, made, strict=True)]
         chosen[name] = {a.intake.intake_id: _ids(m) for a, m in zip(asked, made, strict=True)}
         if name == "whole":
             new = [n for n, m in enumerate(made) if m and not bench.index.is_known_variant(m.ranked[0][1].tasks)]
@@ -268,7 +268,8 @@ def sample(arguments: argparse.Namespace) -> None:
     )
 
 
-def _reward(truth: dict[str, Any], asked: Asked, made: Ranked | None) -> float:
+def simulated_reward(truth: dict[str, Any], asked: Asked, made: Ranked | None) -> float:
+    """The Reward of the rank-1 workflow by the sample's truth, in dollars; 0 where there is none."""
     if made is None:
         return 0.0
     return simulate_workflow(truth, str(asked.intake.industry), made.ranked[0][1].workflow, str(asked.kind)).mean_reward

@@ -1,11 +1,14 @@
 """The commands `opus train` and `opus models`: models learnt from the history of the current snapshot."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from opus_pipelines.cli import show
 from opus_pipelines.cli.options import Options
+
+if TYPE_CHECKING:
+    from opus_pipelines.lake.layout import Lake
 
 _BACKEND = click.option(
     "--backend", type=click.Choice(["pointer", "causal_lm"]), default="pointer", help="Which model. Default: pointer."
@@ -31,6 +34,10 @@ def train(options: Options, industry: tuple[str, ...], backend: str) -> None:
     Where most steps of an industry are free words of one case, a step writer is trained, too: it composes steps from
     those of similar cases, from the request, and from what is listed beside it. It serves where its steps are more like
     those of held-out cases than the most similar case's are, beyond the interval.
+
+    An Intention encoder is trained, too: it says which tasks a request leads to, without a look at cases. It serves an
+    industry where it recalls the tasks of held-out goals better than the untrained Intention, beyond the interval. It
+    decides where routing starts, and what a workflow must do where similar cases are too few to say so.
 
     Parameters, hashes of the cases, the loss of every epoch, figures and the model are recorded in MLflow: in the lake,
     or at [mlflow] tracking_uri of opus.toml.
@@ -113,6 +120,33 @@ def models(options: Options, champion: str | None, backend: str) -> None:
         serves = found.champion is not None and found.champion.model_id == stored.model_id
         role = "champion" if serves else "earlier champion" if stored.model_id in champions else "challenger"
         _table(f"{stored.model_id}, {role}", stored.card["industries"])
+    if backend == "pointer":
+        _encoder_table(lake)
+
+
+def _encoder_table(lake: "Lake") -> None:
+    """Show how the Intention encoder that serves recalls the tasks of held-out cases; nothing where none serves."""
+    from opus_pipelines.requirements.encoder_store import opened_encoder
+
+    found = opened_encoder(lake)
+    for stored in found.stored:
+        if stored.problem is not None:
+            click.echo(f"Intention encoder {stored.model_id} cannot be used: {stored.problem}", err=True)
+        elif found.champion is not None and found.champion.model_id == stored.model_id:
+            rows = [
+                (
+                    name,
+                    f"{one['cases']:,}",
+                    f"{one['asked']:,} by {one['held_out']}",
+                    f"{one['model']:.3f}",
+                    f"{one['untrained']:.3f}",
+                    f"{one['model'] - one['untrained']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]",
+                    "encoder" if one["serves"] else "untrained",
+                )
+                for name, one in sorted(stored.card["industries"].items())
+            ]
+            columns = ("industry", "cases", "asked", "recall@10", "untrained", "difference", "serves")
+            show.table(columns, rows, f"Intention encoder {stored.model_id}: recall of the tasks of held-out cases")
 
 
 def _table(title: str, industries: "dict[str, dict[str, float]]") -> None:

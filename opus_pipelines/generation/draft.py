@@ -24,7 +24,7 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
         context.settings.generation.seed,
         evidence.procedure,
         retrieved.processes if len(retrieved.processes) > 1 else (),
-        evidence.completeness.consensus_tasks,
+        evidence.completeness.consensus_tasks or retrieved.expected,
         request.intention.decoded,
         request.intake.client,
     )

@@ -128,6 +128,8 @@ class Retrieved:
         processes: the processes that the intake asks for, each with its similar cases and its critical tasks; the
             first is that of the nearest cases.
         precedence: pairs (a, b) of tasks such that similar cases do a before b.
+        expected: the steps that the trained Intention encoder expects, in order, where similar cases are too few to
+            say by themselves what the work is.
     """
 
     request: Request
@@ -136,6 +138,7 @@ class Retrieved:
     evidence: Evidence
     processes: list[ProcessDemand]
     precedence: frozenset[tuple[str, str]]
+    expected: tuple[str, ...] = ()
 
     @property
     def critical(self) -> list[frozenset[str]]:

@@ -13,10 +13,23 @@ from opus_pipelines.lwm.procedure_reading import ParsedProcedure
 from opus_pipelines.planning.ranking_context import Evidence
 from opus_pipelines.planning.standing_decisions import standing_decisions
 from opus_pipelines.retrieval.case_memory import encoded_requests, memory_of, request_of
-from opus_pipelines.retrieval.combined_processes import combined_precedence, combined_processes
-from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT, Completeness, outcomes_decide, undecided_reason
+from opus_pipelines.retrieval.combined_processes import (
+    combined_precedence,
+    combined_processes,
+    critical_groups,
+    demanded_tasks,
+)
+from opus_pipelines.retrieval.completeness import (
+    OUTCOMES,
+    SUPPORT,
+    Completeness,
+    are_few,
+    outcomes_decide,
+    undecided_reason,
+)
 from opus_pipelines.retrieval.consensus import Consensus, Trace, consensus
 from opus_pipelines.retrieval.critical_tasks import critical_tasks
+from opus_pipelines.retrieval.expected_tasks import ExpectedWork, expected_tasks
 from opus_pipelines.retrieval.intentions import with_missing_part
 from opus_pipelines.retrieval.requested_steps import procedure_parts, requested_steps
 from opus_pipelines.retrieval.routing import Routed, Router
@@ -25,6 +38,8 @@ from opus_pipelines.retrieval.stated_names import refuse_unknown_tasks
 from opus_pipelines.retrieval.subgraphs import subgraphs_of
 from opus_pipelines.retrieval.unanimous_steps import with_unanimous_steps
 from opus_pipelines.wkg.steiner_tree import SubWKG
+
+_ALONE = {Part.COMPOSITION, Part.SIMILAR_CASES}  # without either, no further process is looked up in cases
 
 
 def retrieve(request: Request, context: GenerationContext) -> Retrieved:
@@ -42,7 +57,8 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     accepted = accepted_elsewhere(decisions, request.intention_id, tasks.keys())
     cases = with_accepted_workflows(cases, accepted, request.intention.vector, context.settings)
     completeness = agreed_with(completeness, cases)
-    routed = [] if Part.ROUTING in context.without else _routed(request, context)
+    expected = _expected_work(request, context)
+    routed = [] if Part.ROUTING in context.without else _routed(request, expected, context)
     found = subgraphs_of(context.index.graph, routed, cases)
     subgraphs = [(make_id("g", request.intention_id, n, sorted(s.tasks)), s) for n, s in enumerate(found)]
     if not subgraphs:
@@ -51,7 +67,9 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     steps = procedure.steps if procedure else ()
     titles = [t.title for t in tasks.values() if intake.industry is None or intake.industry in t.industries]
     refuse_unknown_tasks(intake.constraints, context.index.names, titles, [step.name for step in steps])
-    first = ProcessDemand(cases, _critical_tasks(cases, completeness, request, context))
+    alone = expected if are_few(cases) else None
+    critical = _critical_tasks(cases, completeness, request, context)
+    first = ProcessDemand(cases, alone.critical(critical) if alone else critical)
     processes = _processes(first, request, procedure, context)
     return Retrieved(
         request,
@@ -65,6 +83,7 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
         ),
         processes,
         combined_precedence(processes, settings.settled_share),
+        alone.joined(critical_groups(processes), context.index.graph) if alone else (),
     )
 
 
@@ -153,12 +172,25 @@ def _by_outcomes(cases: list[SimilarCase], nearest: float | None, index: Snapsho
     return Completeness(OUTCOMES, undecided_reason(cases, OUTCOMES, nearest), None, expected, steps)
 
 
-def _routed(request: Request, context: GenerationContext) -> list[Routed]:
-    """Returns the tasks near Γ."""
-    settings, router = (
-        context.settings.generation,
-        Router(context.index.index, context.index.graph, request.intake.industry),
-    )
+def _expected_work(request: Request, context: GenerationContext) -> ExpectedWork | None:
+    """Returns what the trained Intention encoder expects of the request, None where none serves the industry."""
+    industry, model, index = request.intake.industry, context.model, context.index
+    if not isinstance(model, PointerBackend) or industry is None or model.encoder is None:
+        return None
+    if industry not in model.encoder.industries:
+        return None
+    demanded = demanded_tasks(request.intention, request.intake, index)
+    likely = expected_tasks(model.encoder.encoder, request.intention, index, request.intake, demanded)
+    return ExpectedWork.of(likely, index.graph) if likely else None
+
+
+def _routed(request: Request, expected: ExpectedWork | None, context: GenerationContext) -> list[Routed]:
+    """Returns the tasks near Γ, with their cosines; with a trained encoder the likely tasks, with probabilities."""
+    settings, industry = context.settings.generation, request.intake.industry
+    if expected is not None:
+        likely = [Routed(task, expected.probabilities[task]) for task in expected.steps]
+        return sorted(likely, key=lambda r: (-r.similarity, r.id))
+    router = Router(context.index.index, context.index.graph, industry)
     return router.route(request.intention.vector, settings.routing_top_k, settings.routing_threshold)
 
 
@@ -200,6 +232,6 @@ def _processes(
 
     It is one where a part of the procedure decides what to do, or where the intake has several Intentions.
     """
-    if not request.is_only or (procedure and procedure.has_goal) or Part.COMPOSITION in context.without:
+    if not request.is_only or (procedure and procedure.has_goal) or not context.without.isdisjoint(_ALONE):
         return [first]
     return combined_processes(first, request.intention, request.intake, context.index, context.settings.generation)

@@ -10,9 +10,9 @@ import numpy as np
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.model_store import CARD, ModelStore, Opened
 from opus_pipelines.language_models.prompt import VERSION
 from opus_pipelines.language_models.transformer import read_adapter
-from opus_pipelines.lwm.model_store import CARD, ModelStore, Opened
 
 KIND, WEIGHTS = "causallm", "adapter.safetensors"
 

@@ -23,7 +23,7 @@ from opus_pipelines.wkg.graph import Edge, WorkGraph
 from opus_pipelines.wkg.snapshot import Snapshot
 
 SEED = 0
-_WALKS, _MODEL = "no walks", "no trained model"
+_WALKS, _MODEL, _ENCODER = "no walks", "no trained model", "untrained Intention"
 
 
 class IndexWithGraph(SnapshotIndex):
@@ -160,6 +160,11 @@ def _no_walks(context: GenerationContext) -> GenerationContext:
     return replace(context, model=model.without_walks() if isinstance(model, HistoryBackend) else model)
 
 
+def _untrained_intention(context: GenerationContext) -> GenerationContext:
+    model = context.model
+    return replace(context, model=model.without_encoder() if isinstance(model, PointerBackend) else model)
+
+
 def _no_trained_model(context: GenerationContext) -> GenerationContext:
     return replace(context, model=HistoryBackend())
 
@@ -177,6 +182,7 @@ ABLATIONS: dict[str, Ablation] = {
         Ablation("no procedure", "the intake's own procedure is not read", _without(Part.PROCEDURE)),
         Ablation(_WALKS, "the history backend adds no walks along edges", _no_walks),
         Ablation(_MODEL, "similar cases alone say what a request leads to", _no_trained_model),
+        Ablation(_ENCODER, "no trained encoder says what an Intention leads to", _untrained_intention),
         Ablation("no routing", "no task is near the Intention", _without(Part.ROUTING)),
         Ablation("constant Intention", "all requests are encoded as their mean", requests=constant_intention),
         Ablation("other context", "each intake has the process context of another one", intakes=other_context),
@@ -190,6 +196,8 @@ ABLATIONS: dict[str, Ablation] = {
 
 def applies(name: str, model: LargeWorkModel) -> bool:
     """Returns whether an ablation means something for a backend: walks, or a trained model that serves an industry."""
+    if name == _ENCODER:
+        return isinstance(model, PointerBackend) and model.encoder is not None and bool(model.encoder.industries)
     if name == _MODEL:
         return isinstance(model, PointerBackend) and model.champion is not None and bool(model.champion.industries)
     return name != _WALKS or isinstance(model, HistoryBackend)

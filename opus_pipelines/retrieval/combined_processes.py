@@ -32,7 +32,7 @@ def combined_processes(
 ) -> list[ProcessDemand]:
     """Return the process of the similar cases first, then each further process that a demanded step belongs to."""
     demands = [first]
-    for task in dict.fromkeys(_demanded(intention, intake, index)):
+    for task in dict.fromkeys(demanded_tasks(intention, intake, index)):
         if len(demands) < MOST and not any(demand.supports(task) for demand in demands):
             cases = index.cases.near_case_with(task, intention.vector, intake.industry, settings.near_cases)
             critical = critical_tasks(cases, index.critical_task_rows(intake.industry), intake.client, settings)
@@ -55,7 +55,7 @@ def combined_precedence(demands: Sequence[ProcessDemand], share: float) -> froze
     return frozenset(pairs)
 
 
-def _demanded(intention: Intention, intake: Intake, index: SnapshotIndex) -> Iterator[str]:
+def demanded_tasks(intention: Intention, intake: Intake, index: SnapshotIndex) -> Iterator[str]:
     """Yield the tasks of the industry that the intake's settings and process documents certainly demand, in order."""
     graph, names = index.graph, index.names
     tasks = [t for t, task in graph.tasks.items() if intake.industry is None or intake.industry in task.industries]

@@ -103,8 +103,23 @@ def undecided_reason(cases: Sequence[SimilarCase], rule: str, nearest: float | N
         )
     if rule == SUPPORT:
         return "history tells no outcomes of similar cases: what is right is not known, only what is usual"
-    weights = [c.weight for c in cases if c.success and c.is_informative]
-    effective = sum(weights) ** 2 / sum(w * w for w in weights) if weights else 0.0
+    effective = effective_successes(cases)
     if effective < LEAST_SUCCESSES:
         return f"only {effective:.1f} similar successes in effect, and {LEAST_SUCCESSES:.0f} are asked"
     return None
+
+
+def effective_successes(cases: Sequence[SimilarCase]) -> float:
+    """Return the effective number of similar successful cases (Kish 1965), (Σw)² / Σw²; 0 where there is none."""
+    weights = [c.weight for c in cases if c.success and c.is_informative]
+    return sum(weights) ** 2 / sum(w * w for w in weights) if weights else 0.0
+
+
+def are_few(cases: Sequence[SimilarCase]) -> bool:
+    """Return whether similar cases are too few to say by themselves what the work is.
+
+    Where outcomes decide, their successes count by weight; elsewhere all cases that did not fail count alike.
+    """
+    if outcomes_decide(cases):
+        return effective_successes(cases) < LEAST_SUCCESSES
+    return sum(case.success is not False for case in cases) < LEAST_SUCCESSES

@@ -1,17 +1,20 @@
 """The lookups of generation in one snapshot, which all intakes of a run share."""
 
 import difflib
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.estimates.step_times import StepTimes
 from opus_pipelines.evaluation.calendar import Calendar, CalendarSettings
 from opus_pipelines.lwm.procedure_index import ProcedureIndex
+from opus_pipelines.requirements.encoder_training import OWN_CASES
 from opus_pipelines.retrieval.case_retriever import CaseRetriever
 from opus_pipelines.retrieval.similar_cases import IndustryCases
 from opus_pipelines.retrieval.task_names import TaskNames
@@ -23,12 +26,18 @@ if TYPE_CHECKING:
     from opus_pipelines.retrieval.case_memory import IndustryMemory
 
 
+def drawn_rates(rates: "Mapping[str, float]", counts: "Mapping[str, int]", cases: int) -> dict[str, float]:
+    """Returns the shares of tasks in `cases` cases with these `counts`, drawn towards the shares `rates` of all."""
+    return {task: (counts.get(task, 0) + OWN_CASES * rate) / (cases + OWN_CASES) for task, rate in rates.items()}
+
+
 class SnapshotIndex:
     """The lookups that generation makes in a snapshot; each is loaded when it is first used."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._industry_cases: dict[str | None, IndustryCases] = {}
+        self._task_rates: dict[tuple[str, str | None], dict[str, float]] = {}
         self.memories: dict[str, IndustryMemory | None] = {}  # filled by `case_memory.memory_of`
         self.text_memories: dict[str, TextMemory | None] = {}  # filled by `text_memory.text_memory`
 
@@ -139,6 +148,28 @@ class SnapshotIndex:
         for row in self.snapshot.aliases.select(["task_id", "task_key"]).to_pylist():
             keys_of[row["task_id"]].add(row["task_key"])
         return {task: sorted(keys) for task, keys in keys_of.items()}
+
+    def task_rates(self, industry: str, client: str | None = None) -> dict[str, float]:
+        """Return, for each work step of the industry, the smoothed share in ]0, 1[ of its cases that did it.
+
+        Cases that failed, or in which refusing was right, do not count. With a client that has cases of the industry
+        the shares are those of its own cases, drawn towards those of all; `OWN_CASES` of them weigh as much as these.
+        The steps are in the order of their ids.
+        """
+        if (industry, client) not in self._task_rates:
+            rows = self.cases.table.take(pa.array(self.cases.rows_of(industry)))
+            rows = rows.filter(pc.fill_null(rows["success"], True))
+            if client is not None:
+                rows = rows.filter(pc.fill_null(pc.equal(rows["client"], client), False))
+            counts = Counter(task for trace in rows["tasks"].to_pylist() for task in set(trace or ()))
+            if client is None:
+                own = sorted(t for t, task in self.graph.tasks.items() if industry in task.industries)
+                steps = [t for t in own if t not in self.passive and t in self.task_vectors]
+                rates = {t: (counts[t] + 0.5) / (rows.num_rows + 1) for t in steps}
+            else:
+                rates = drawn_rates(self.task_rates(industry), counts, rows.num_rows)
+            self._task_rates[industry, client] = rates
+        return self._task_rates[industry, client]
 
     @cached_property
     def industries(self) -> list[str]:

@@ -12,6 +12,9 @@ from opus_pipelines.language_models import adapter_store
 from opus_pipelines.language_models.adapter_store import adapter_id
 from opus_pipelines.lwm.pointer.model import WIDTH, PointerModel
 from opus_pipelines.lwm.pointer.store import WEIGHTS, model_id_of, save
+from opus_pipelines.requirements.encoder_store import WEIGHTS as ENCODER_WEIGHTS
+from opus_pipelines.requirements.encoder_store import encoder_id, save_encoder
+from opus_pipelines.requirements.intention_encoder import IntentionEncoder
 from opus_pipelines.training.tracking import LoggedModel
 
 _REQUIREMENTS = ["opus-pipelines", "numpy", "safetensors"]
@@ -25,6 +28,30 @@ def logged_pointer(model: PointerModel) -> LoggedModel:
 def logged_adapter(weights: Mapping[str, np.ndarray], settings: CausalLm) -> LoggedModel:
     """Returns an adapter for the registry; the base model is named by its folder, and not logged."""
     return LoggedModel(adapter_id(weights), partial(_save_adapter, weights, settings))
+
+
+def logged_encoder(encoder: IntentionEncoder) -> LoggedModel:
+    """Returns an Intention encoder for the registry."""
+    return LoggedModel(encoder_id(encoder), partial(_save_encoder, encoder))
+
+
+def _save_encoder(encoder: IntentionEncoder, folder: Path) -> None:
+    import mlflow.pyfunc
+    from mlflow.models import ModelSignature
+    from mlflow.types import Schema, TensorSpec
+
+    vectors = TensorSpec(np.dtype(np.float32), (-1, encoder.dimension))
+    with tempfile.TemporaryDirectory() as scratch:
+        weights = Path(scratch, ENCODER_WEIGHTS)
+        save_encoder(encoder, weights)
+        mlflow.pyfunc.save_model(
+            folder,
+            python_model=str(Path(__file__).with_name("intention_code.py")),
+            artifacts={"weights": str(weights)},
+            signature=ModelSignature(Schema([vectors]), Schema([vectors])),
+            input_example=np.eye(1, encoder.dimension, dtype=np.float32),  # a vector of nobody
+            pip_requirements=_REQUIREMENTS,
+        )
 
 
 def _save_adapter(weights: Mapping[str, np.ndarray], settings: CausalLm, folder: Path) -> None:

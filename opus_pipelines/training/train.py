@@ -33,6 +33,7 @@ from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.training.logged_models import logged_pointer
 from opus_pipelines.training.promotion import HELD_OUT, Figures, Judged, Promotion, is_held_out, promotion
 from opus_pipelines.training.tracking import DataHash, Tracking
+from opus_pipelines.training.train_intention import LearntEncoder, learn_encoder, publish_encoder, record_encoder
 from opus_pipelines.training.train_writer import LearntWriter, learn_writer, publish_writer
 
 MOST_ASKED = 300  # held-out cases of an industry that are asked
@@ -66,6 +67,7 @@ class Trained:
         loss: the mean loss in nats of every epoch.
         promotion: whether it is the champion now, and why.
         writer: the step writer that was trained with it, None where too few cases have steps in free words.
+        encoder: the Intention encoder that was trained with it.
     """
 
     model_id: str
@@ -73,6 +75,7 @@ class Trained:
     loss: list[float]
     promotion: Promotion
     writer: LearntWriter | None = None
+    encoder: LearntEncoder | None = None
 
 
 def can_learn(index: SnapshotIndex) -> bool:
@@ -101,6 +104,8 @@ def train(
             run.log_figures({f"step writer/{k}": float(v) for k, v in vars(trained.writer.figures).items()})
         is_champion = store_of(lake).champions()[:1] == [trained.model_id]
         options.tracking.register(run, KIND, logged_pointer(model), is_champion)
+    if trained.encoder is not None:
+        record_encoder(options.tracking, lake, index, trained.encoder)
     return trained
 
 
@@ -165,13 +170,17 @@ class _Training:
             [(memory.memory, requests[name]) for name, memory in memories.items()],
             lambda _, mean: loss.append(round(mean, 6)),
         )
-        learnt = learn_writer(self.index, self.encoder, self.options.industries or self.index.industries, report)
+        industries = self.options.industries or self.index.industries
+        learnt = learn_writer(self.index, self.encoder, industries, report)
+        encoder = learn_encoder(self.index, self.encoder, industries, report)
         figures = {name: one.figures for name, one in judged.items()}
         with nullcontext() if self.options.holds_lock else self.lake.lock():
             model_id, verdict = self._publish(model, figures, loss, verdict)
             if learnt is not None:
                 publish_writer(self.lake, learnt)
-        return Trained(model_id, figures, loss, verdict, learnt), model
+            if encoder is not None:
+                publish_encoder(self.lake, encoder)
+        return Trained(model_id, figures, loss, verdict, learnt, encoder), model
 
     def _publish(
         self, model: PointerModel, figures: dict[str, Figures], loss: list[float], verdict: Promotion

@@ -1,5 +1,6 @@
 """A published snapshot as generation reads it: resolved once, loaded part by part on first use."""
 
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from opus_pipelines.core.schemas import (
     WAITS,
     Dataset,
 )
-from opus_pipelines.embedding.case_texts import contexts_of, requests_of
+from opus_pipelines.embedding.case_texts import case_texts, contexts_of, requests_of
 from opus_pipelines.embedding.index import VectorIndex
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.wkg import graph
@@ -79,6 +80,11 @@ class Snapshot:
     def contexts(self) -> dict[str, str]:
         """The process context of each case that has one, by implementation id, as its source was read."""
         return contexts_of(self._sources)
+
+    @property
+    def texts(self) -> Iterator[tuple[str, str | None, str | None, str | None]]:
+        """The id, title, description and process context of each case, as its source was read."""
+        return case_texts(self._sources)
 
     @property
     def _sources(self) -> list[Path]:

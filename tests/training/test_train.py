@@ -13,8 +13,16 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.settings import MLflow, Paths, Settings
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import TextEncoder
+from opus_pipelines.generation.records import ContractTerms, GenerationContext
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.lwm.pointer.store import opened, store_of
+from opus_pipelines.metrics.plan_scores import Plan
+from opus_pipelines.quality.ablations import ABLATIONS
+from opus_pipelines.quality.item_scores import TextVectors, item_scores
+from opus_pipelines.quality.systems import predict
+from opus_pipelines.quality.task_set import Item
+from opus_pipelines.requirements.encoder_store import opened_encoder
 from opus_pipelines.retrieval.case_memory import memory_of
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.training.tracking import Tracking
@@ -84,6 +92,41 @@ def test_the_same_snapshot_gives_the_same_model(
     assert again.model_id == trained.model_id
     assert not again.promotion.promoted, "it is the champion already"
     assert [folder.name for folder in store_of(home).folder.iterdir() if folder.is_dir()] == [trained.model_id]
+
+
+def test_the_encoder_recalls_the_tasks_of_held_out_cases_better_than_the_untrained_intention(
+    trained: Trained, home: Lake, industry: str
+) -> None:
+    assert trained.encoder is not None
+    figures, champion = trained.encoder.figures[industry], opened_encoder(home).champion
+    assert figures.model > figures.untrained + 0.1
+    assert figures.low <= figures.model - figures.untrained <= figures.high
+    assert figures.serves
+    assert champion is not None
+    assert champion.industries == {industry}
+    version = Tracking(home, MLflow()).client.get_model_version_by_alias("opus-intention", "champion")
+    assert version.tags["opus.model"] == champion.model_id
+
+
+def test_without_similar_cases_the_encoder_says_what_has_to_be_done(
+    trained: Trained, home: Lake, index: SnapshotIndex, industry: str, encoder: TextEncoder
+) -> None:
+    settings, model = Settings(), PointerBackend()
+    model.open(home)
+    cached = CachedEncoder(encoder, home.root / "vectors")
+    context = GenerationContext(index, cached, model, settings, ContractTerms(settings.cost))
+    (row, *_) = index.cases.rows_of(industry).tolist()
+    (case,) = index.cases.at([row], [1.0], 1.0)
+    title, described = next((t, d) for i, t, d, _ in index.snapshot.texts if i == case.implementation_id)
+    item = Item("one", described or title or "", Plan(tuple(dict.fromkeys(case.task_keys))), industry=industry)
+
+    def node_f1(without: str) -> float:
+        changed = ABLATIONS[without].context(context)
+        (made,) = predict([item], changed, ABLATIONS["no similar cases"])
+        return float(item_scores(made.plan, item, TextVectors(cached))["node_f1"] or 0.0)
+
+    trained_f1, untrained_f1 = node_f1("no composition"), node_f1("untrained Intention")
+    assert trained_f1 > max(0.9, untrained_f1 + 0.1)
 
 
 def test_an_unknown_industry_is_named(home: Lake, index: SnapshotIndex, encoder: TextEncoder) -> None:

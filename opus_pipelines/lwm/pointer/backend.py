@@ -2,9 +2,12 @@
 
 import logging
 from collections.abc import Sequence
+from copy import copy
 from functools import cache
+from typing import Any
 
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.model_store import Opened
 from opus_pipelines.lwm.history_backend import HistoryBackend
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import CaseMemory
@@ -12,6 +15,8 @@ from opus_pipelines.lwm.pointer.model import VERSION, Written
 from opus_pipelines.lwm.pointer.store import Champion, opened
 from opus_pipelines.lwm.step_writing.store import VERSION as WRITER_VERSION
 from opus_pipelines.lwm.step_writing.store import WriterChampion, opened_writer
+from opus_pipelines.requirements.encoder_store import VERSION as ENCODER_VERSION
+from opus_pipelines.requirements.encoder_store import EncoderChampion, opened_encoder
 
 logger = logging.getLogger("opus_pipelines.lwm")
 
@@ -25,22 +30,23 @@ class PointerBackend(HistoryBackend):
 
     champion: Champion | None = None
     writer: WriterChampion | None = None
+    encoder: EncoderChampion | None = None
 
     def open(self, lake: Lake) -> None:
         """Load the model that serves in this lake, if there is one."""
-        found = opened(lake)
-        self.champion = found.champion
-        instead = f"model {found.champion.model_id}" if found.champion else "the history backend"
-        for stored in found.stored:
-            if stored.problem is not None and stored.model_id == found.named:
-                _warn_once(f"model {stored.model_id} cannot be used: {stored.problem}; {instead} serves")
-        writers = opened_writer(lake)
-        self.writer = writers.champion
-        instead = f"step writer {writers.champion.model_id}" if writers.champion else "no step writer"
-        for stored in writers.stored:
-            if stored.problem is not None and stored.model_id == writers.named:
-                _warn_once(f"step writer {stored.model_id} cannot be used: {stored.problem}; {instead} serves")
+        found, writers, encoders = opened(lake), opened_writer(lake), opened_encoder(lake)
+        self.champion, self.writer, self.encoder = found.champion, writers.champion, encoders.champion
+        _warn_of(found, "model", f"model {found.champion.model_id}" if found.champion else "the history backend")
+        _warn_of(writers, "step writer", f"step writer {self.writer.model_id}" if self.writer else "no step writer")
+        instead = f"Intention encoder {self.encoder.model_id}" if self.encoder else "the untrained Intention"
+        _warn_of(encoders, "Intention encoder", instead)
         self.name = "pointer" if self._models else HistoryBackend.name
+
+    def without_encoder(self) -> "PointerBackend":
+        """Return this backend without the trained Intention encoder, for an ablation."""
+        other = copy(self)
+        other.encoder = None
+        return other
 
     @property
     def version(self) -> str:
@@ -51,9 +57,11 @@ class PointerBackend(HistoryBackend):
     def _models(self) -> list[str]:
         pointer = [self.champion] if self.champion and self.champion.industries else []
         writer = [self.writer] if self.writer and self.writer.rates else []
+        encoder = [self.encoder] if self.encoder and self.encoder.industries else []
         return [
             *(f"pointer-{VERSION}-{model.model_id}" for model in pointer),
             *(f"writer-{WRITER_VERSION}-{model.model_id}" for model in writer),
+            *(f"intention-{ENCODER_VERSION}-{model.model_id}" for model in encoder),
         ]
 
     def serves(self, industry: str | None) -> bool:
@@ -64,6 +72,13 @@ class PointerBackend(HistoryBackend):
         """Return the likeliest sequences of tasks for a request with their probabilities, best first."""
         assert self.champion is not None
         return named_sequences(self.champion.model.sequences(request, memory), memory.graph.tasks)
+
+
+def _warn_of(found: Opened[Any], what: str, instead: str) -> None:
+    """Warn where the model that was named as the champion cannot be used."""
+    for stored in found.stored:
+        if stored.problem is not None and stored.model_id == found.named:
+            _warn_once(f"{what} {stored.model_id} cannot be used: {stored.problem}; {instead} serves")
 
 
 @cache

@@ -10,7 +10,7 @@ import numpy as np
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lwm.model_store import CARD, ModelStore, Opened
+from opus_pipelines.lake.model_store import CARD, ModelStore, Opened
 from opus_pipelines.lwm.pointer.model import VERSION, WIDTH, PointerModel
 from opus_pipelines.lwm.pointer.network import Network
 

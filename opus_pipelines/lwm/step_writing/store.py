@@ -8,7 +8,7 @@ from typing import Any
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lwm.model_store import CARD, ModelStore, Opened
+from opus_pipelines.lake.model_store import CARD, ModelStore, Opened
 from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.pointer.store import WEIGHTS, read_network, save
 from opus_pipelines.lwm.step_writing.model import WIDTH, StepWriter

@@ -1,0 +1,93 @@
+"""The Intention encoders of a lake: weights as safetensors, and a card with how each industry's tasks are recalled."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.ids import make_id
+from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.model_store import CARD, ModelStore, Opened
+from opus_pipelines.requirements.intention_encoder import IntentionEncoder
+
+KIND, WEIGHTS = "intention", "model.safetensors"
+VERSION = 1  # raise it when what the encoder computes changes: weights of another version are not used
+LARGEST = 64 * 2**20  # bytes of a file of weights; an encoder has some 200 kB, and a larger file is not read
+
+
+@dataclass(frozen=True)
+class EncoderChampion:
+    """The encoder that serves.
+
+    Attributes:
+        model_id: its id, a hash of its weights and of the version.
+        encoder: the encoder.
+        industries: the industries on which it recalls the tasks of held-out cases better than the untrained Intention,
+            beyond the 95 % interval.
+    """
+
+    model_id: str
+    encoder: IntentionEncoder
+    industries: frozenset[str]
+
+
+def encoders_of(lake: Lake) -> ModelStore:
+    """Returns the Intention encoders of a lake."""
+    return ModelStore(lake, KIND)
+
+
+def encoder_id(encoder: IntentionEncoder) -> str:
+    """Returns the id of an encoder; equal weights have the same id."""
+    parts = (f"{name} {part.shape} {part.tobytes().hex()}" for name, part in encoder.tensors().items())
+    return make_id("m", KIND, VERSION, *parts)
+
+
+def save_encoder(encoder: IntentionEncoder, file: Path) -> None:
+    """Writes the weights of an encoder as safetensors."""
+    from safetensors.numpy import save_file
+
+    save_file({name: np.ascontiguousarray(part) for name, part in encoder.tensors().items()}, file)
+
+
+def read_encoder(file: Path) -> IntentionEncoder:
+    """Reads the weights of an encoder. Raises OpusError where the file is damaged or is no encoder's."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    if file.stat().st_size > LARGEST:
+        raise LakeError(f"{file.name} has {file.stat().st_size:,} bytes, more than an encoder has; not read")
+    try:
+        return IntentionEncoder.of(load_file(file))
+    except (SafetensorError, ValueError, KeyError) as error:  # the last two: types that NumPy does not have
+        raise LakeError(f"{file.name} is damaged ({error}); run `opus train`") from None
+
+
+def keep_encoder(lake: Lake, encoder: IntentionEncoder, card: Mapping[str, Any]) -> str:
+    """Writes an encoder with its card as the newest, and returns its id; it serves once it is promoted.
+
+    The card has `industries`: for each one an object with `serves`.
+    """
+    name = encoder_id(encoder)
+    encoders_of(lake).keep(name, {**card, "version": VERSION}, lambda folder: save_encoder(encoder, folder / WEIGHTS))
+    return name
+
+
+def opened_encoder(lake: Lake) -> Opened[EncoderChampion]:
+    """Returns the encoder that serves, and what is known of all; a damaged one is named with its reason."""
+    return encoders_of(lake).open(_read)
+
+
+def _read(folder: Path, name: str, card: Mapping[str, Any]) -> EncoderChampion:
+    if card.get("version") != VERSION:
+        raise LakeError(f"it is of version {card.get('version')}, and {VERSION} is used; run `opus train`")
+    encoder = read_encoder(folder / WEIGHTS)
+    if encoder_id(encoder) != name:
+        raise LakeError(f"{WEIGHTS} was changed after it was written; run `opus train`")
+    industries = card.get("industries")
+    if not isinstance(industries, dict) or not all(isinstance(one, dict) for one in industries.values()):
+        raise LakeError(f"{CARD} does not say which industries it serves; run `opus train`")
+    served = frozenset(industry for industry, figures in industries.items() if figures.get("serves") is True)
+    return EncoderChampion(name, encoder, served)
