@@ -84,6 +84,7 @@ def test_the_ablations_of_the_issue_are_there_and_walks_belong_to_one_backend() 
         "no procedure",
         "no walks",
         "no trained model",
+        "untrained Intention",
         "no routing",
         "constant Intention",
         "other context",
@@ -94,6 +95,7 @@ def test_the_ablations_of_the_issue_are_there_and_walks_belong_to_one_backend() 
     assert applies("no walks", PointerBackend())
     assert not applies("no trained model", PointerBackend()), "no model was trained"
     assert not applies("no trained model", HistoryBackend())
+    assert not applies("untrained Intention", PointerBackend()), "no encoder was trained"
     assert applies("no edges", PointerBackend())
 
 
