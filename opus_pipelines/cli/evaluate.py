@@ -48,7 +48,8 @@ def evaluate(
 
     \b
     Ablations: gamma flat, gamma shuffled, no pairs, no edges, no similar cases, no procedure, no walks,
-    no trained model, untrained Intention, no routing, constant Intention, other context, no critical tasks, no composition.
+    no trained model, untrained Intention, no routing, constant Intention, other context, no critical tasks,
+    no composition.
 
     \b
     Example:
