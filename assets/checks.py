@@ -13,6 +13,7 @@ from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.schemas import (
     ALIASES,
     CASES,
+    CONTEXTS,
     COST_REPORT,
     EDGES,
     EMBEDDINGS,
@@ -78,7 +79,7 @@ MINED_CHECKS = _blocking(
     {
         "schema": MINED_DATASETS,
         "keys are unique": MINED_DATASETS,
-        "every task exists": (EDGES, TASK_IMPLEMENTATIONS, NEEDS, ALIASES, VARIANTS, CASES),
+        "every task exists": (EDGES, TASK_IMPLEMENTATIONS, NEEDS, ALIASES, VARIANTS, CONTEXTS, CASES),
         "every task has a name in history": [TASKS],
         "probabilities lie in [0, 1]": _with_probabilities(MINED_DATASETS),
         **FIGURE_CHECKS,

@@ -21,7 +21,7 @@ from resources.lake import LakeRun, earlier
 from resources.spark import SparkResource
 
 GROUP = "wkg"
-MINED = ("tasks", "task_implementations", "edges", "waits", "needs", "task_aliases", "variants", "cases")
+MINED = ("tasks", "task_implementations", "edges", "waits", "needs", "task_aliases", "variants", "contexts", "cases")
 EMBEDDED = ("embeddings", "implementation_vectors", "procedures", "procedure_vectors")
 logger = logging.getLogger("opus_pipelines.rebuild")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets import generation, history, training, wkg
+from assets import forecasts, generation, history, training, wkg
 from assets.specs import key
 from jobs import generate, rebuild, train, watch_history, watch_intakes
 from opus_pipelines.core.settings import Settings, load
@@ -28,7 +28,15 @@ def build_defs(settings: Settings, resources: Mapping[str, Any] | None = None) -
         lambda spec: dg.apply_freshness_policy(spec, fresh) if spec.key == watched else spec
     )
     return dg.Definitions(
-        assets=[history.history, wkg.mine, wkg.embed, snapshot, generation.generate, training.train_pointer],
+        assets=[
+            history.history,
+            wkg.mine,
+            wkg.embed,
+            snapshot,
+            forecasts.forecasts,
+            generation.generate,
+            training.train_pointer,
+        ],
         asset_checks=[wkg.check_mined, wkg.check_embedded],
         jobs=[rebuild.JOB, generate.JOB, train.JOB],
         schedules=[rebuild.nightly(settings.schedule), train.weekly(settings.schedule)],

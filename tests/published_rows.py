@@ -38,6 +38,7 @@ OF_SNAPSHOT = {
         schemas.WAITS,
         schemas.NEEDS,
         schemas.VARIANTS,
+        schemas.CONTEXTS,
         schemas.CASES,
         schemas.PROCEDURES,
     ),

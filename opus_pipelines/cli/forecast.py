@@ -58,7 +58,7 @@ def forecast(
       opus query forecasts
     """
     from opus_pipelines.forecasting.history_traces import OpenRule, export_records
-    from opus_pipelines.forecasting.publish import ForecastOptions, forecast_source, publish, sources_of
+    from opus_pipelines.forecasting.publish import ForecastOptions, forecast_source, publish, request_of, sources_of
 
     if export is not None and not export.exists():
         raise InputError(f"{export}: no such file or folder; name an export of running cases")
@@ -78,7 +78,7 @@ def forecast(
                 folder = settings.paths.history / name
                 running = export_records(lake, folder, export, settings.currency.usd_per_unit)
             try:
-                made = forecast_source(lake, name, running, chosen)
+                made = forecast_source(lake, request_of(lake, name, running, chosen))
             except InputError as error:
                 failed.append(f"{name}: {error}")
                 continue

@@ -24,6 +24,7 @@ from opus_pipelines.core.tables.history import IMPLEMENTATIONS, REJECTS, SOURCES
 from opus_pipelines.core.tables.wkg import (
     ALIASES,
     CASES,
+    CONTEXTS,
     EDGES,
     EMBEDDINGS,
     IMPLEMENTATION_VECTORS,
@@ -49,6 +50,7 @@ from opus_pipelines.core.tables.workflows import (
 __all__ = [
     "ALIASES",
     "CASES",
+    "CONTEXTS",
     "COST_REPORT",
     "DATASETS",
     "DECISIONS",

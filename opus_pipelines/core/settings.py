@@ -23,6 +23,7 @@ from opus_pipelines.core.settings_sections import (
     Currency,
     Disk,
     Encoder,
+    Forecasts,
     Generation,
     Graph,
     History,
@@ -48,6 +49,7 @@ __all__ = [
     "Currency",
     "Disk",
     "Encoder",
+    "Forecasts",
     "Generation",
     "Graph",
     "History",
@@ -91,6 +93,7 @@ class Settings(Section):
     retention: Retention = Retention()
     disk: Disk = Disk()
     schedule: Schedule = Schedule()
+    forecasts: Forecasts = Forecasts()
     mlflow: MLflow = MLflow()
     causal_lm: CausalLm = CausalLm()
     openai_compatible: OpenaiCompatible = OpenaiCompatible()

@@ -2,11 +2,12 @@
 
 The counts of a context are interpolated with those of the next shorter one by absolute discounting: Ney, Essen and
 Kneser (1994), "On structuring probabilistic dependences in stochastic language modelling", equation 12. A context
-begins at the start of its case at the earliest, and the start is part of it.
+begins at the start of its case at the earliest, and the start is part of it. Counts are made from events, or taken from
+contexts that were counted before; events can be taken out of either.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,8 +20,8 @@ class _Depth:
     """Counts of the contexts of one depth.
 
     `keys` [contexts]: sorted, (number of the shorter context) · `base` + the symbol before it; a context's number is
-    its place here. `pair_context`, `pair_next`, `pair_count` [pairs]: the sorted table of counts; `begin`
-    [contexts + 1]: where the pairs of a context begin.
+    its place here. `pair_next`, `pair_count` [pairs]: the sorted table of counts; `begin` [contexts + 1]: where the
+    pairs of a context begin.
     """
 
     keys: np.ndarray
@@ -29,6 +30,35 @@ class _Depth:
     pair_count: np.ndarray
     begin: np.ndarray
     discount: float
+
+    @property
+    def total(self) -> np.ndarray:
+        """How often each context was seen [contexts]."""
+        upto = np.append(0, self.pair_count.cumsum())
+        return np.asarray(upto[self.begin[1:]] - upto[self.begin[:-1]])
+
+    def without(self, number: np.ndarray, following: np.ndarray, kinds: int) -> "_Depth":
+        """The counts less one for each event; `number` [events] is its context, `following` [events] what came next."""
+        of_pair = np.repeat(np.arange(len(self.keys)), np.diff(self.begin))
+        pairs, pair = of_pair * kinds + self.pair_next, number * kinds + following
+        place = np.minimum(np.searchsorted(pairs, pair), len(pairs) - 1)
+        count = self.pair_count - np.bincount(place[pairs[place] == pair], minlength=len(pairs))
+        kept = count > 0
+        begin = np.append(0, np.bincount(of_pair[kept], minlength=len(self.keys)).cumsum())
+        return replace(self, pair_next=self.pair_next[kept], pair_count=count[kept], begin=begin)
+
+
+@dataclass(frozen=True)
+class CountedContexts:
+    """Contexts of one depth that were counted before.
+
+    `symbols` [pairs, depth]: the newest first, `START` where the case began; `following`, `count` [pairs]: what came
+    next, and how often. Each context comes with all its shorter ones.
+    """
+
+    symbols: np.ndarray
+    following: np.ndarray
+    count: np.ndarray
 
 
 class ContextCounts:
@@ -42,11 +72,10 @@ class ContextCounts:
     def __init__(
         self, symbol: np.ndarray, position: np.ndarray, following: np.ndarray, kinds: int, max_depth: int = MAX_DEPTH
     ) -> None:
-        self.kinds, self.max_depth = kinds, max_depth
+        self.kinds = kinds
         base = int(symbol.max(initial=0)) + 2
         seen = following >= 0
-        after = np.bincount(following[seen], minlength=kinds).astype(float)
-        self._shortest = (after + 0.5) / (after + 0.5).sum()
+        self._after = np.bincount(following[seen], minlength=kinds)
         self._depths: list[_Depth] = []
         context = np.zeros(len(symbol), np.int64)
         for depth in range(1, max_depth + 1):
@@ -57,16 +86,45 @@ class ContextCounts:
                 break
             context = np.full(len(symbol), -1, np.int64)
             context[known] = number
-            self._depths.append(_counted(keys, base, number, following[known], kinds))
+            self._depths.append(_counted(keys, base, number * kinds + following[known], np.ones(len(number)), kinds))
+
+    @classmethod
+    def of_counted(cls, levels: Sequence[CountedContexts], symbols: int, kinds: int) -> "ContextCounts":
+        """The counts of contexts that were counted before, the shallowest level first; symbols are below `symbols`."""
+        none = np.zeros(0, np.int64)
+        found, base = cls(none, none, none, kinds), symbols + 1
+        for level in levels:
+            number = np.zeros(len(level.count), np.int64)
+            for depth, known in enumerate(found._depths):
+                number = np.searchsorted(known.keys, number * base + level.symbols[:, depth])
+            keys, number = np.unique(number * base + level.symbols[:, -1], return_inverse=True)
+            if not len(keys):
+                break
+            if not found._depths:
+                inside = level.symbols[:, 0] != START
+                found._after = np.bincount(level.following[inside], level.count[inside], kinds).astype(np.int64)
+            found._depths.append(_counted(keys, base, number * kinds + level.following, level.count, kinds))
+        return found
+
+    def without(self, symbol: np.ndarray, position: np.ndarray, following: np.ndarray) -> "ContextCounts":
+        """The same counts less those of these events; the columns are those that counted them."""
+        none = np.zeros(0, np.int64)
+        left = ContextCounts(none, none, none, self.kinds)
+        seen = following >= 0
+        left._after = np.maximum(0, self._after - np.bincount(following[seen], minlength=self.kinds))
+        for depth, number in self._known(symbol, position):
+            rows = seen & (number >= 0)
+            left._depths.append(depth.without(number[rows], following[rows], self.kinds))
+        return left
 
     def probabilities(self, symbol: np.ndarray, position: np.ndarray) -> np.ndarray:
         """[events, kinds] of what comes next after each event; each row sums to 1."""
-        found = np.tile(self._shortest, (len(symbol), 1))
+        found = np.tile((self._after + 0.5) / (self._after + 0.5).sum(), (len(symbol), 1))
         for depth, number in self._known(symbol, position):
-            rows = np.flatnonzero(number >= 0)
+            rows = np.flatnonzero((number >= 0) & (depth.total[number] > 0))
             here = number[rows]
             sizes = depth.begin[here + 1] - depth.begin[here]
-            total = np.add.reduceat(depth.pair_count, depth.begin[:-1])[here].astype(float)
+            total = depth.total[here].astype(float)
             found[rows] *= (depth.discount * sizes / total)[:, None]
             pairs = np.repeat(depth.begin[here] - np.append(0, sizes.cumsum()[:-1]), sizes) + np.arange(sizes.sum())
             found[np.repeat(rows, sizes), depth.pair_next[pairs]] += (
@@ -78,9 +136,9 @@ class ContextCounts:
         """[events] the depth of the longest known context of each event, and how often that context was seen."""
         longest, seen = np.zeros(len(symbol)), np.zeros(len(symbol))
         for n, (depth, number) in enumerate(self._known(symbol, position), start=1):
-            rows = number >= 0
+            rows = (number >= 0) & (depth.total[number] > 0)
             longest[rows] = n
-            seen[rows] = np.add.reduceat(depth.pair_count, depth.begin[:-1])[number[rows]]
+            seen[rows] = depth.total[number[rows]]
         return longest, seen
 
     def _known(self, symbol: np.ndarray, position: np.ndarray) -> Iterator[tuple[_Depth, np.ndarray]]:
@@ -101,8 +159,9 @@ def _before(symbol: np.ndarray, position: np.ndarray, depth: int) -> np.ndarray:
     return np.where(position + 1 >= depth, shifted, START)
 
 
-def _counted(keys: np.ndarray, base: int, number: np.ndarray, following: np.ndarray, kinds: int) -> _Depth:
-    pairs, counts = np.unique(number * kinds + following, return_counts=True)
+def _counted(keys: np.ndarray, base: int, pair: np.ndarray, count: np.ndarray, kinds: int) -> _Depth:
+    pairs, place = np.unique(pair, return_inverse=True)
+    counts = np.bincount(place, count, len(pairs)).astype(np.int64)
     once, twice = int((counts == 1).sum()), int((counts == 2).sum())
     begin = np.searchsorted(pairs // kinds, np.arange(len(keys) + 1))
     # Ney's estimate of the discount; one that would leave a pair nothing, or take nothing, serves no back-off.

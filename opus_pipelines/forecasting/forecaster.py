@@ -7,6 +7,7 @@ import numpy as np
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.forecasting.features import FeatureOptions
+from opus_pipelines.forecasting.lake_contexts import LakeContexts
 from opus_pipelines.forecasting.next_model import ContextFeatures, NextForest
 from opus_pipelines.forecasting.similar_prefixes import PrefixForest, SimilarPrefixes, prefix_weights, quantile
 from opus_pipelines.forecasting.suffix_choice import SuffixTable, medoid
@@ -85,13 +86,16 @@ class Forecast:
 class Forecaster:
     """Learns from `traces`; open ones teach what came next, and how long cases last at least.
 
-    `calendar`: whether the dates of running cases are real, so that hours and weekdays may be used.
+    `calendar`: whether the dates of running cases are real, so that hours and weekdays may be used. `contexts`: those
+    of the snapshot whose history `traces` are; None: they are counted from `traces`.
 
     Raises:
         TooLittleHistory: fewer than two cases have ended, or nothing but one prefix.
     """
 
-    def __init__(self, traces: Sequence[Trace], calendar: bool = True, seed: int = 0) -> None:
+    def __init__(
+        self, traces: Sequence[Trace], calendar: bool = True, seed: int = 0, contexts: LakeContexts | None = None
+    ) -> None:
         newest = _newest([t for t in traces if len(t.activities)])
         if sum(not t.is_open for t in newest) < 2:
             raise TooLittleHistory("history has fewer than two ended cases; give an export with more of them")
@@ -99,7 +103,9 @@ class Forecaster:
         self._options = FeatureOptions(len(self.vocabulary.activities), len(self.vocabulary.resources), calendar)
         self._table = self.vocabulary.table(newest)
         self._calibration = _calibrated(newest, calendar, seed)
-        self._contexts, x = ContextFeatures.with_training_rows(self._table, self._options, seed)
+        known = contexts.counts(self.vocabulary, self._table) if contexts is not None else None
+        self._contexts = ContextFeatures(self._table, self._options, known)
+        x = self._contexts.training_rows(self._table, seed)
         self._next = NextForest(self._table, x, self._options.activities, seed)
         self._outcomes = PrefixForest(self._table, x, seed)
         self._remaining, self._cost = self._table.remaining, self._table.remaining_cost
@@ -279,8 +285,8 @@ def _calibrated(traces: Sequence[Trace], calendar: bool, seed: int) -> Calibrati
     vocabulary = Vocabulary.of(older)
     options = FeatureOptions(len(vocabulary.activities), len(vocabulary.resources), calendar)
     table = vocabulary.table(older)
-    contexts, x = ContextFeatures.with_training_rows(table, options, seed)
-    forest = PrefixForest(table, x, seed)
+    contexts = ContextFeatures(table, options)
+    forest = PrefixForest(table, contexts.training_rows(table, seed), seed)
     tested = vocabulary.table(newer)
     weights = prefix_weights(tested)
     size = min(MAX_CALIBRATED, len(weights))

@@ -1,10 +1,14 @@
 """The next activity of a running case: deep context counts, and a random forest over them and the case's features."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
-from opus_pipelines.forecasting.context_counts import ContextCounts
+from opus_pipelines.forecasting.context_counts import MAX_DEPTH, ContextCounts
 from opus_pipelines.forecasting.features import FeatureOptions, features, gap_symbols
+from opus_pipelines.forecasting.lake_contexts import NextCounts
 from opus_pipelines.forecasting.similar_prefixes import prefix_weights
 from opus_pipelines.forecasting.traces import TraceTable
 
@@ -17,49 +21,63 @@ SAMPLE_SHARE = 0.5
 CONTEXT_SHARE = 0.05  # of the context counts in the probabilities, so that no activity that history knows is impossible
 
 
-class ContextFeatures:
-    """Three context models of a history: of activities, of activities with resources, and with waiting times."""
+@dataclass(frozen=True)
+class SymbolCounts:
+    """Context counts over symbols that are made of the events."""
 
-    def __init__(self, table: TraceTable, options: FeatureOptions) -> None:
-        self._options = options
-        self._counts = [self._fitted(table, table.following, n) for n in range(3)]
+    counts: ContextCounts
+    symbols: Callable[[TraceTable], np.ndarray]
 
     @classmethod
-    def with_training_rows(
-        cls, table: TraceTable, options: FeatureOptions, seed: int = 0
-    ) -> tuple["ContextFeatures", np.ndarray]:
-        """The context models, and the features [events, features] of the history's own rows, cross-fitted by case."""
-        model = cls(table, options)
+    def of(
+        cls, table: TraceTable, symbols: Callable[[TraceTable], np.ndarray], kinds: int, depth: int
+    ) -> "SymbolCounts":
+        """The counts of a history."""
+        return cls(ContextCounts(symbols(table), table.position, table.following, kinds, depth), symbols)
+
+    def probabilities(self, table: TraceTable) -> np.ndarray:
+        """[events, activities] of what comes next after each event; each row sums to 1."""
+        return self.counts.probabilities(self.symbols(table), table.position)
+
+    def without(self, table: TraceTable, following: np.ndarray) -> "SymbolCounts":
+        """The same counts less those of the events of `table`; `following` [events], -1 for an event to keep."""
+        return SymbolCounts(self.counts.without(self.symbols(table), table.position, following), self.symbols)
+
+
+class ContextFeatures:
+    """Three context models of a history: of activities, of activities with resources, and with waiting times.
+
+    `of_activities` are the first one's counts; None: they are counted from `table`.
+    """
+
+    def __init__(self, table: TraceTable, options: FeatureOptions, of_activities: NextCounts | None = None) -> None:
+        self._options = options
+        self._counts: list[NextCounts] = [
+            of_activities or SymbolCounts.of(table, _activities, options.activities, MAX_DEPTH),
+            SymbolCounts.of(table, self._with_resources, options.activities, SMALL_DEPTH),
+            SymbolCounts.of(table, gap_symbols, options.activities, GAP_DEPTH),
+        ]
+
+    def training_rows(self, table: TraceTable, seed: int = 0) -> np.ndarray:
+        """The features [events, features] of the history's own rows; the counts of a row hold nothing of its case."""
         fold = np.random.default_rng(seed).integers(0, FOLDS, len(table.is_open))[table.case]
-        own = np.zeros((len(table.code), 3 * options.activities), np.float32)
+        kinds = self._options.activities
+        own = np.zeros((len(table.code), 3 * kinds), np.float32)
         for number in range(FOLDS):
             mine = fold == number
-            for n in range(3):
-                counts = model._fitted(table, np.where(mine, -1, table.following), n)
-                block = slice(n * options.activities, (n + 1) * options.activities)
-                own[mine, block] = counts.probabilities(model._symbols(table, n)[mine], table.position[mine])
-        return model, _joined(table, options, own)
+            following = np.where(mine, table.following, -1)
+            for n, counts in enumerate(self._counts):
+                found = counts.without(table, following).probabilities(table)
+                own[mine, n * kinds : (n + 1) * kinds] = found[mine]
+        return _joined(table, self._options, own)
 
     def rows(self, table: TraceTable) -> np.ndarray:
         """The features [events, features] of cases that are not in the history."""
-        found = [c.probabilities(self._symbols(table, n), table.position) for n, c in enumerate(self._counts)]
+        found = [counts.probabilities(table) for counts in self._counts]
         return _joined(table, self._options, np.hstack(found).astype(np.float32))
 
-    def counts(self) -> ContextCounts:
-        """The context counts of activities alone."""
-        return self._counts[0]
-
-    def _symbols(self, table: TraceTable, n: int) -> np.ndarray:
-        if n == 0:
-            return table.code
-        return table.code * self._options.resources + table.resource if n == 1 else gap_symbols(table)
-
-    def _fitted(self, table: TraceTable, following: np.ndarray, n: int) -> ContextCounts:
-        kinds = self._options.activities
-        if n == 0:
-            return ContextCounts(table.code, table.position, following, kinds)
-        depth = SMALL_DEPTH if n == 1 else GAP_DEPTH
-        return ContextCounts(self._symbols(table, n), table.position, following, kinds, depth)
+    def _with_resources(self, table: TraceTable) -> np.ndarray:
+        return table.code * self._options.resources + table.resource
 
 
 class NextForest:
@@ -85,6 +103,10 @@ class NextForest:
         contexts = x[:, -3 * self._kinds : -2 * self._kinds].astype(float)
         contexts /= contexts.sum(axis=1, keepdims=True)
         return (1.0 - CONTEXT_SHARE) * found + CONTEXT_SHARE * contexts
+
+
+def _activities(table: TraceTable) -> np.ndarray:
+    return table.code
 
 
 def _joined(table: TraceTable, options: FeatureOptions, contexts: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Forecasts of one source's running cases: learnt, turned into rows, and published in the lake."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from opus_pipelines.core.ids import digest, make_id
 from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_STEPS
 from opus_pipelines.forecasting.forecaster import Forecast, Forecaster, StepOutlook
 from opus_pipelines.forecasting.history_traces import CaseRecord, OpenRule, history_records
+from opus_pipelines.forecasting.lake_contexts import LakeContexts
 from opus_pipelines.forecasting.traces import END
 from opus_pipelines.lake.layout import Lake, slug, table_of, write_table
 
@@ -54,43 +55,77 @@ def sources_of(lake: Lake) -> dict[str, Path]:
     return {s["source"]: lake.root / s["folder"] for s in lake.manifest(lake.required_snapshot())["inputs"]["sources"]}
 
 
-def forecast_source(
+@dataclass(frozen=True)
+class ForecastRequest:
+    """What is to be forecast of one source, and the history that it is learnt from.
+
+    `id` is a hash of all of it; until `seen_until` (seconds since the epoch) nothing more happened.
+    """
+
+    id: str
+    source: str
+    snapshot: str
+    history: Sequence[CaseRecord]
+    running: Sequence[CaseRecord]
+    seen_until: float
+    options: ForecastOptions
+
+
+def request_of(
     lake: Lake, source: str, running: Sequence[CaseRecord] | None, options: ForecastOptions
-) -> SourceForecast:
-    """Forecasts the running cases, or where they are None the open cases in the source's history.
+) -> ForecastRequest:
+    """The request for the running cases, or where they are None for the open cases in the source's history.
 
     Raises:
         InputError: the lake has no such source.
-        TooLittleHistory: fewer than two cases of the source have ended.
     """
-    folders = sources_of(lake)
+    folders, snapshot = sources_of(lake), lake.required_snapshot()
     if source not in folders:
         raise InputError(f"no source {source!r} in the lake; there are: {', '.join(sorted(folders)) or 'none'}")
     history = history_records(folders[source], options.open_rule)
-    seen_until = max((r.trace.times[-1] for r in (running if running is not None else history)), default=0.0)
-    if running is None:
-        running = [r for r in history if r.trace.is_open]
+    asked = [r for r in history if r.trace.is_open] if running is None else running
+    cases = [[r.trace.case_id, list(r.trace.activities), list(r.trace.times)] for r in asked]
+    identity = digest(VERSION, folders[source].name, snapshot, running is None, cases, repr(options))
+    until = max((r.trace.times[-1] for r in (history if running is None else asked)), default=0.0)
+    return ForecastRequest(make_id("f", source, identity), source, snapshot, history, asked, until, options)
+
+
+def forecast_source(lake: Lake, request: ForecastRequest) -> SourceForecast:
+    """Learns from the history of the request and forecasts its running cases.
+
+    Raises:
+        TooLittleHistory: fewer than two cases of the source have ended.
+    """
+    history, running, options = request.history, request.running, request.options
     again = {r.trace.case_id for r in running}
     learnt = [r.trace for r in history if r.trace.is_open or r.trace.case_id not in again]
-    silent = [seen_until - r.trace.times[-1] if options.silence else 0.0 for r in running]
+    silent = [request.seen_until - r.trace.times[-1] if options.silence else 0.0 for r in running]
     found = (
-        Forecaster(learnt, options.calendar).forecast([r.trace for r in running], silent, options.limit_s)
+        Forecaster(learnt, options.calendar, contexts=_contexts(lake, request.source, history, again)).forecast(
+            [r.trace for r in running], silent, options.limit_s
+        )
         if running
         else []
     )
-    identity = digest(
-        VERSION,
-        folders[source].name,
-        [[r.trace.case_id, list(r.trace.activities), list(r.trace.times)] for r in running],
-        repr(options),
-    )
-    head = {"forecast": make_id("f", source, identity), "source": source}
-    case_head = head | {"snapshot": lake.current_snapshot()}
+    head = {"forecast": request.id, "source": request.source}
+    case_head = head | {"snapshot": request.snapshot}
     cases = [
         case_head | _case_row(record, one, record.trace.times[-1] + wait, options)
         for record, one, wait in zip(running, found, silent, strict=True)
     ]
-    return SourceForecast(head["forecast"], source, cases, [head | row for one in found for row in _step_rows(one)])
+    return SourceForecast(request.id, request.source, cases, [head | row for one in found for row in _step_rows(one)])
+
+
+def is_published(lake: Lake, request: ForecastRequest) -> bool:
+    """Whether the lake has this very forecast."""
+    return lake.folder(FORECAST_STEPS, source_key=request.source, forecast_key=request.id).is_dir()
+
+
+def _contexts(lake: Lake, source: str, history: Sequence[CaseRecord], running: set[str]) -> LakeContexts | None:
+    """The contexts of the current snapshot; ended cases of history that are to be forecast teach nothing."""
+    found = LakeContexts.of(lake, source)
+    ended = (r.trace for r in history if r.trace.case_id in running and not r.trace.is_open)
+    return None if found is None else replace(found, not_learnt=tuple(ended))
 
 
 def publish(lake: Lake, forecast: SourceForecast) -> None:

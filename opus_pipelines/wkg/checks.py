@@ -14,6 +14,7 @@ from opus_pipelines.core.registry import Registry, takes
 from opus_pipelines.core.schemas import (
     ALIASES,
     CASES,
+    CONTEXTS,
     DATASETS,
     EDGES,
     EMBEDDINGS,
@@ -34,7 +35,7 @@ from opus_pipelines.wkg.figure_checks import check_figures
 if TYPE_CHECKING:
     from opus_pipelines.ingestion.ingest import HistoryState
 
-MINED_DATASETS = (TASKS, TASK_IMPLEMENTATIONS, EDGES, WAITS, NEEDS, ALIASES, VARIANTS, CASES)
+MINED_DATASETS = (TASKS, TASK_IMPLEMENTATIONS, EDGES, WAITS, NEEDS, ALIASES, VARIANTS, CONTEXTS, CASES)
 EMBEDDED_DATASETS = (EMBEDDINGS, IMPLEMENTATION_VECTORS, PROCEDURES, PROCEDURE_VECTORS)
 RECALL = "recall at 10 against exact search"
 SNAPSHOT_DATASETS = (*MINED_DATASETS, *EMBEDDED_DATASETS)
@@ -188,6 +189,7 @@ def _references(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
         NEEDS: ("task_id", "alternatives"),
         ALIASES: ("task_id",),
         VARIANTS: ("tasks",),
+        CONTEXTS: ("tasks", "next_task"),
         CASES: ("tasks",),
         EMBEDDINGS: ("task_id",),
     }
@@ -196,7 +198,7 @@ def _references(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
         for name in names:
             column = tables[dataset][name]
             ids = pc.list_flatten(column) if pa.types.is_list(column.type) else column
-            ids = pc.unique(ids)
+            ids = pc.unique(ids).drop_null()
             unknown |= {str(task) for task in ids.filter(pc.invert(pc.is_in(ids, tasks))).to_pylist()}
         yield result("every task exists", dataset, sorted(unknown), f"{len(tasks)} tasks")
     if ALIASES not in tables:

@@ -131,8 +131,8 @@ def mine(resolved: ResolvedHistory, context: RebuildContext, session: "Callable[
 def estimate(mined: MinedHistory, context: RebuildContext, session: "Callable[[], SparkSession]") -> EstimatedGraph:
     """Merges the aggregates of all sources, estimates the figures of tasks and edges, and writes the staged tables.
 
-    The tables are tasks, task_implementations, edges, waits, needs, task_aliases, variants and cases. `session` is
-    called only when GraphFrames computes the metrics of the graph, and gives a session that has it.
+    The tables are tasks, task_implementations, edges, waits, needs, task_aliases, variants, contexts and cases.
+    `session` is called only when GraphFrames computes the metrics of the graph, and gives a session that has it.
     """
     resolved, folder = mined.resolved, mined.resolved.snapshot.folder
     if not resolved.snapshot.is_new:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from opus_pipelines.core.schemas import (
     ALIASES,
     CASES,
+    CONTEXTS,
     EDGES,
     NEEDS,
     TASK_IMPLEMENTATIONS,
@@ -27,6 +28,7 @@ from opus_pipelines.core.schemas import (
 from opus_pipelines.core.settings import Graph
 from opus_pipelines.estimates.case_sequences import Sequences
 from opus_pipelines.estimates.critical_tasks import critical_task_rows, lacking
+from opus_pipelines.estimates.deep_contexts import context_table
 from opus_pipelines.estimates.histograms import figures, grids
 from opus_pipelines.estimates.pair_figures import FIGURES, MODE_COLUMNS, pair_figures
 from opus_pipelines.estimates.standard_deviations import standard_deviations
@@ -58,7 +60,7 @@ def kinds_of(lake: Lake, parts: Iterable[SourcePart]) -> dict[str, Classified]:
 
 
 def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[dict[str, int], float | None]:
-    """Writes tasks, task_implementations, edges, waits, needs, task_aliases, variants and cases.
+    """Writes tasks, task_implementations, edges, waits, needs, task_aliases, variants, contexts and cases.
 
     Returns the number of rows per dataset name, and λ (None when there is no edge).
     """
@@ -84,6 +86,7 @@ def write_tables(resolved: ResolvedHistory, context: RebuildContext) -> tuple[di
         NEEDS: table_of(NEEDS, critical),
         ALIASES: resolved.resolution.aliases,
         VARIANTS: sequences.table(),
+        CONTEXTS: context_table(sequences),
         CASES: read_aggregate(lake, parts, "cases"),
     }
     for dataset, table in tables.items():

@@ -48,3 +48,23 @@ def test_a_context_does_not_reach_over_the_start_of_a_case() -> None:
 
     assert longest.tolist() == [2, 2]  # "1", and "start 1"
     assert seen.tolist() == [2, 2]
+
+
+def test_events_that_are_taken_out_leave_the_counts_of_the_others() -> None:
+    second = np.arange(8) >= 4
+    counts = ContextCounts(SYMBOLS, POSITION, FOLLOWING, kinds=4).without(
+        SYMBOLS, POSITION, np.where(second, FOLLOWING, -1)
+    )
+
+    longest, seen = counts.evidence(SYMBOLS, POSITION)
+
+    assert longest[:4].tolist() == [2, 3, 4, 5]  # the whole case with its start
+    assert seen[:4].tolist() == [1, 1, 1, 1]
+    assert longest[6] == 1  # after "2 2" only the "2" of the other case is known
+    assert counts.probabilities(SYMBOLS, POSITION).sum(axis=1) == pytest.approx(np.ones(8))
+
+
+def test_without_all_events_everything_is_as_likely() -> None:
+    counts = ContextCounts(SYMBOLS, POSITION, FOLLOWING, kinds=4).without(SYMBOLS, POSITION, FOLLOWING)
+
+    assert counts.probabilities(SYMBOLS, POSITION) == pytest.approx(np.full((8, 4), 0.25))

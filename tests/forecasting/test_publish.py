@@ -8,7 +8,7 @@ from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_STEPS, IMPLEMENTATIONS
 from opus_pipelines.forecasting.forecaster import StepOutlook
 from opus_pipelines.forecasting.history_traces import OpenRule, history_records
-from opus_pipelines.forecasting.publish import ForecastOptions, advice, forecast_source, publish, sources_of
+from opus_pipelines.forecasting.publish import ForecastOptions, advice, forecast_source, publish, request_of, sources_of
 from opus_pipelines.forecasting.traces import END
 from opus_pipelines.lake.layout import Lake, read_table
 from tests.forecast_fixtures import BEGIN, claims_lake
@@ -42,7 +42,9 @@ def test_a_missing_attribute_is_named() -> None:
 
 
 def test_the_open_cases_of_history_are_forecast_and_published(lake: Lake) -> None:
-    made = forecast_source(lake, "claims", None, ForecastOptions(OpenRule.of("state"), limit_s=86400.0))
+    made = forecast_source(
+        lake, request_of(lake, "claims", None, ForecastOptions(OpenRule.of("state"), limit_s=86400.0))
+    )
     publish(lake, made)
 
     (row,) = read_table(
@@ -68,7 +70,12 @@ def test_the_open_cases_of_history_are_forecast_and_published(lake: Lake) -> Non
 
 def test_a_new_forecast_replaces_the_one_before(lake: Lake) -> None:
     for limit_s in (60.0, 120.0):
-        publish(lake, made := forecast_source(lake, "claims", None, ForecastOptions(OpenRule.of("state"), limit_s)))
+        publish(
+            lake,
+            made := forecast_source(
+                lake, request_of(lake, "claims", None, ForecastOptions(OpenRule.of("state"), limit_s))
+            ),
+        )
 
     for dataset in (FORECAST_CASES, FORECAST_STEPS):
         folders = [f.name for f in lake.folder(dataset, source_key="claims").iterdir()]
@@ -76,14 +83,14 @@ def test_a_new_forecast_replaces_the_one_before(lake: Lake) -> None:
 
 
 def test_no_running_case_gives_empty_rows(lake: Lake) -> None:
-    made = forecast_source(lake, "claims", [], ForecastOptions(OpenRule.of("state")))
+    made = forecast_source(lake, request_of(lake, "claims", [], ForecastOptions(OpenRule.of("state"))))
 
     assert (made.cases, made.next_steps) == ([], [])
 
 
 def test_a_source_that_does_not_exist(lake: Lake) -> None:
     with pytest.raises(InputError, match=r"'loans'.*claims"):
-        forecast_source(lake, "loans", None, ForecastOptions())
+        forecast_source(lake, request_of(lake, "loans", None, ForecastOptions()))
 
 
 @pytest.mark.parametrize(

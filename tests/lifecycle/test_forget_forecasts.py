@@ -4,14 +4,14 @@ from pathlib import Path
 
 from opus_pipelines.core.schemas import FORECAST_CASES, FORECAST_STEPS
 from opus_pipelines.forecasting.history_traces import OpenRule
-from opus_pipelines.forecasting.publish import ForecastOptions, forecast_source, publish
+from opus_pipelines.forecasting.publish import ForecastOptions, forecast_source, publish, request_of
 from opus_pipelines.lifecycle.erasure import remove_forecasts
 from tests.forecast_fixtures import claims_lake
 
 
 def test_forecasts_of_a_source_are_removed(tmp_path: Path) -> None:
     lake = claims_lake(tmp_path / "lake")
-    publish(lake, forecast_source(lake, "claims", None, ForecastOptions(OpenRule.of("state"))))
+    publish(lake, forecast_source(lake, request_of(lake, "claims", None, ForecastOptions(OpenRule.of("state")))))
 
     assert remove_forecasts(lake, ["loans"]) == 0
     assert remove_forecasts(lake, ["claims"]) == 1

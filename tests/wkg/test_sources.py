@@ -16,7 +16,17 @@ import pytest
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.errors import CheckFailed
 from opus_pipelines.core.ids import file_hash
-from opus_pipelines.core.schemas import ALIASES, CASES, EDGES, EMBEDDINGS, NEEDS, TASK_IMPLEMENTATIONS, TASKS, VARIANTS
+from opus_pipelines.core.schemas import (
+    ALIASES,
+    CASES,
+    CONTEXTS,
+    EDGES,
+    EMBEDDINGS,
+    NEEDS,
+    TASK_IMPLEMENTATIONS,
+    TASKS,
+    VARIANTS,
+)
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.estimates.histograms import BORDERS
 from opus_pipelines.estimates.unknown_figures import NO_INTERVAL
@@ -37,7 +47,7 @@ from tests.rebuilding import checked_snapshot, resolved_history
 from tests.task_matching.resolved import resolve
 
 pytestmark = pytest.mark.spark
-STRICT = (TASKS, TASK_IMPLEMENTATIONS, EDGES, NEEDS, VARIANTS)
+STRICT = (TASKS, TASK_IMPLEMENTATIONS, EDGES, NEEDS, VARIANTS, CONTEXTS)
 
 
 def no_spark() -> Any:

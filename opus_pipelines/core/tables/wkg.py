@@ -235,6 +235,21 @@ VARIANTS = dataset(
 """,
 )
 
+CONTEXTS = dataset(
+    "wkg/contexts",
+    "one row, one task that followed a context: the last steps of a case, ten at most; added up over all sources, and "
+    "then without contexts of two or more steps that were seen less than three times",
+    "depth context_id next_task",
+    """
+    depth        int64         steps of the context; the beginning of the case counts as one
+    context_id   id            hash of the context
+    at_start     bool          the case begins in front of its tasks
+    tasks        list<string>  task ids of the context, the oldest first; empty for the beginning of a case alone
+    next_task    id            task id of what followed; NULL where the case ended
+    transitions  int64         times it followed
+""",
+)
+
 CASES = dataset(
     "wkg/cases",
     "one row, one implementation as task ids: what generation looks up",

@@ -1,0 +1,28 @@
+"""After the snapshot: the cases that are still open in history are forecast."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+
+from assets.failing import reason_first
+from assets.specs import made, spec
+from opus_pipelines.forecasting import nightly
+from resources.lake import LakeRun
+
+GROUP = "forecasts"
+
+
+@dg.multi_asset(
+    name="forecasts",
+    specs=[spec(name, GROUP, ["wkg/snapshot"]) for name in ("forecasts/cases", "forecasts/next_steps")],
+)
+@reason_first
+def forecasts(run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
+    """Refreshes the forecasts of open cases; a source that fails keeps its earlier forecasts and fails nothing."""
+    settings, current = run.typed.forecasts, run.lake.current_snapshot()
+    done = nightly.Refreshed({}, (), {})
+    if settings.nightly and current is not None:
+        done = nightly.refresh(run.lake, settings)
+    facts = {"cases": done.cases, "unchanged": list(done.unchanged), "failed": done.failed}
+    yield made("forecasts/cases", current or "", **facts)
+    yield made("forecasts/next_steps", current or "")

@@ -1,0 +1,66 @@
+"""The nightly refresh: the cases that are still open in history are forecast again where anything changed."""
+
+import logging
+from collections import Counter
+from dataclasses import dataclass
+
+import pyarrow.compute as pc
+
+from opus_pipelines.core.schemas import CASES
+from opus_pipelines.core.settings import Forecasts
+from opus_pipelines.forecasting.history_traces import PROBABLY_ENDED, OpenRule
+from opus_pipelines.forecasting.publish import (
+    ForecastOptions,
+    forecast_source,
+    is_published,
+    publish,
+    request_of,
+    sources_of,
+)
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What a refresh did: forecast cases by source, sources whose forecast was up to date, and why others failed."""
+
+    cases: dict[str, int]
+    unchanged: tuple[str, ...]
+    failed: dict[str, str]
+
+
+def refresh(lake: Lake, settings: Forecasts) -> Refreshed:
+    """Forecasts the open cases of every source that has some, and publishes them. The caller holds the lock.
+
+    A source that fails is named and logged; the forecasts of the others, and its earlier ones, stay as they are.
+    """
+    cases: dict[str, int] = {}
+    unchanged, failed = [], {}
+    for source, rule in _with_open_cases(lake, settings).items():
+        try:
+            request = request_of(lake, source, None, ForecastOptions(rule))
+            if not request.running:
+                continue
+            if is_published(lake, request):
+                unchanged.append(source)
+                continue
+            publish(lake, forecast_source(lake, request))
+            cases[source] = len(request.running)
+        except Exception as error:  # the snapshot is published already: no forecast may fail the night
+            failed[source] = f"{type(error).__name__}: {error}"
+            logger.warning("the open cases of %s were not forecast: %s", source, failed[source])
+    return Refreshed(cases, tuple(unchanged), failed)
+
+
+def _with_open_cases(lake: Lake, settings: Forecasts) -> dict[str, OpenRule | None]:
+    """The sources that may have open cases, with the rule of each that has one.
+
+    Of the others the snapshot knows which cases have probably not ended, so that nothing else is read.
+    """
+    folder = lake.snapshot_folder(lake.required_snapshot())
+    known = read_table(CASES, dataset_folder(folder, CASES), columns=["source", "p_ended"])
+    silent = Counter(known.filter(pc.less(known["p_ended"], PROBABLY_ENDED))["source"].to_pylist())
+    rules = {source: OpenRule.of(rule) for source, rule in settings.open_cases.items()}
+    return {source: rules.get(source) for source in sorted(sources_of(lake)) if source in rules or silent[source]}

@@ -1,0 +1,51 @@
+"""The night forecasts the open cases of history again where something changed, and never fails for it."""
+
+from pathlib import Path
+
+import pytest
+
+from opus_pipelines.core.schemas import CASES, FORECAST_CASES
+from opus_pipelines.core.settings import Forecasts
+from opus_pipelines.forecasting.nightly import refresh
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, table_of, write_table
+from tests.forecast_fixtures import claims_lake
+
+BY_STATE = Forecasts(open_cases={"claims": "state"})
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return claims_lake(tmp_path / "lake")
+
+
+def published(lake: Lake) -> list[str]:
+    folders = sorted(lake.folder(FORECAST_CASES, source_key="claims").glob("forecast_key=*"))
+    return [row["case_id"] for folder in folders for row in read_table(FORECAST_CASES, folder).to_pylist()]
+
+
+def test_open_cases_are_forecast_once(lake: Lake) -> None:
+    first, second = refresh(lake, BY_STATE), refresh(lake, BY_STATE)
+
+    assert (first.cases, first.unchanged) == ({"claims": 1}, ())
+    assert (second.cases, second.unchanged) == ({}, ("claims",))
+    assert published(lake) == ["c040"]
+
+
+def test_a_source_that_fails_keeps_its_forecasts(lake: Lake) -> None:
+    refresh(lake, BY_STATE)
+
+    done = refresh(lake, Forecasts(open_cases={"claims": "no_such_attribute"}))
+
+    assert "no_such_attribute" in done.failed["claims"]
+    assert published(lake) == ["c040"]
+
+
+@pytest.mark.parametrize("p_ended", [0.9, None])
+def test_history_is_not_read_where_all_cases_have_ended(lake: Lake, p_ended: float | None) -> None:
+    cases = table_of(CASES, [{"implementation_id": "i1", "source": "claims", "p_ended": p_ended}])
+    write_table(CASES, cases, dataset_folder(lake.snapshot_folder("w1"), CASES))
+
+    done = refresh(lake, Forecasts())
+
+    assert (done.cases, done.unchanged, done.failed) == ({}, (), {})
+    assert published(lake) == []
