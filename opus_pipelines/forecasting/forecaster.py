@@ -6,19 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.forecasting.calibration import LEVELS, calibrated
 from opus_pipelines.forecasting.features import FeatureOptions
 from opus_pipelines.forecasting.lake_contexts import LakeContexts
 from opus_pipelines.forecasting.next_model import ContextFeatures, NextForest
-from opus_pipelines.forecasting.similar_prefixes import PrefixForest, SimilarPrefixes, prefix_weights, quantile
+from opus_pipelines.forecasting.similar_prefixes import PrefixForest, SimilarPrefixes, quantile
 from opus_pipelines.forecasting.suffix_choice import SuffixTable, medoid
 from opus_pipelines.forecasting.traces import Trace, Vocabulary
 
-LEVELS = (0.05, 0.95)  # of the intervals
 MAX_EVENTS = 200_000  # of the history, the newest cases
-CALIBRATION_SHARE = 0.2  # of the cases, the newest: the levels of the interval are calibrated on them
-LOW_LEVELS, HIGH_LEVELS = (0.025, 0.1), (0.9, 0.975)  # to which the calibration may move each level
-MIN_CALIBRATED = 200  # prefixes below which the levels stay as they are
-MAX_CALIBRATED = 2000
 MAX_SUFFIXES, MAX_CANDIDATES = 60, 30  # the most probable ones that are compared
 LEAST_GOING_ON = 0.05  # mass of similar prefixes that went on, below which the case is taken to have ended
 MAX_REST = 200  # activities of a rest
@@ -36,18 +32,6 @@ class Interval:
     middle: float
     low: float
     high: float
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """The levels of the quantiles that bound the remaining time."""
-
-    low: float = LEVELS[0]
-    high: float = LEVELS[1]
-
-    def interval(self, values: np.ndarray, mass: np.ndarray) -> tuple[float, float]:
-        """The ends of the interval of sorted `values` [n] with their `mass` [n]."""
-        return quantile(values, mass, self.low), quantile(values, mass, self.high)
 
 
 @dataclass(frozen=True)
@@ -102,7 +86,7 @@ class Forecaster:
         self.vocabulary = Vocabulary.of(newest)
         self._options = FeatureOptions(len(self.vocabulary.activities), len(self.vocabulary.resources), calendar)
         self._table = self.vocabulary.table(newest)
-        self._calibration = _calibrated(newest, calendar, seed)
+        self._calibration = calibrated(newest, calendar, seed)
         known = contexts.counts(self.vocabulary, self._table) if contexts is not None else None
         self._contexts = ContextFeatures(self._table, self._options, known)
         x = self._contexts.training_rows(self._table, seed)
@@ -268,58 +252,3 @@ def _newest(traces: Sequence[Trace]) -> list[Trace]:
             break
         found.append(trace)
     return found[::-1]
-
-
-def _calibrated(traces: Sequence[Trace], calendar: bool, seed: int) -> Calibration:
-    """The calibration that holds 90 % of the remaining times of the newest cases, learnt from the older ones.
-
-    The levels are those of distributional conformal prediction: Chernozhukov, Wüthrich and Zhu (2021), algorithm 1,
-    with both tails apart.
-    """
-    begin = int((1.0 - CALIBRATION_SHARE) * len(traces))
-    moment = traces[begin].times[0] if begin < len(traces) else 0.0
-    older = [_cut(t, moment) for t in traces[:begin]]
-    newer = traces[begin:]
-    if sum(not t.is_open for t in older) < MIN_CALIBRATED or sum(len(t.activities) for t in newer) < MIN_CALIBRATED:
-        return Calibration()
-    vocabulary = Vocabulary.of(older)
-    options = FeatureOptions(len(vocabulary.activities), len(vocabulary.resources), calendar)
-    table = vocabulary.table(older)
-    contexts = ContextFeatures(table, options)
-    forest = PrefixForest(table, contexts.training_rows(table, seed), seed)
-    tested = vocabulary.table(newer)
-    weights = prefix_weights(tested)
-    size = min(MAX_CALIBRATED, len(weights))
-    rows = np.sort(np.random.default_rng(seed).choice(len(weights), size, replace=False, p=weights / weights.sum()))
-    similar = forest.similar(contexts.rows(tested)[rows], tested.code[rows])
-    upto, below = np.zeros(size), np.zeros(size)
-    for n, (like, truth) in enumerate(zip(similar, tested.remaining[rows], strict=True)):
-        values = table.remaining[like.rows]
-        upto[n], below[n] = like.mass[values <= truth].sum(), like.mass[values < truth].sum()
-    ended = ~tested.is_open[tested.case[rows]]
-    low, high = _censored_quantile(upto, ended, LEVELS[0]), _censored_quantile(below, ended, LEVELS[1])
-    return Calibration(float(np.clip(low, *LOW_LEVELS)), float(np.clip(high, *HIGH_LEVELS)))
-
-
-def _censored_quantile(values: np.ndarray, seen: np.ndarray, level: float) -> float:
-    """The Kaplan-Meier quantile of `values` [n], which are lower bounds where not `seen` [n]; `level` itself where too
-    few are seen to tell.
-    """
-    order = np.lexsort((~seen, values))
-    hazard = np.where(seen[order], 1.0 / np.arange(len(values), 0, -1), 0.0)
-    place = int(np.searchsorted(1.0 - np.cumprod(1.0 - hazard), level - 1e-12))
-    return float(values[order][place]) if place < len(values) else level
-
-
-def _cut(trace: Trace, moment: float) -> Trace:
-    """The trace as it was seen at that moment, seconds since the epoch; it began before."""
-    seen = int(np.searchsorted(trace.times, moment, side="left"))
-    return Trace(
-        trace.case_id,
-        trace.activities[:seen],
-        trace.times[:seen],
-        trace.resources[:seen],
-        trace.costs_usd[:seen],
-        trace.is_open or seen < len(trace.activities),
-        trace.success,
-    )

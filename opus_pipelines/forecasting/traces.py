@@ -83,10 +83,13 @@ class TraceTable:
         An export often holds the cases that ended in one period: one that began earlier is in it only because it
         lasted. No end before the earliest ones tells of such a case (left truncation).
         """
+        return np.maximum(0.0, self.ends_seen_at - self.time)
+
+    @cached_property
+    def ends_seen_at(self) -> float:
+        """When the history begins to show the ends of cases, in seconds since the epoch; minus infinity without any."""
         ends = self.time[self.last[~self.is_open]]
-        if not len(ends):
-            return np.zeros(len(self.time))
-        return np.maximum(0.0, np.quantile(ends, EARLIEST_ENDS, method="lower") - self.time)
+        return float(np.quantile(ends, EARLIEST_ENDS, method="lower")) if len(ends) else float("-inf")
 
     @cached_property
     def remaining_cost(self) -> np.ndarray:
