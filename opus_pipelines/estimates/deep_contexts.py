@@ -34,13 +34,13 @@ class _Level:
     seen: np.ndarray
 
 
-def context_table(sequences: Sequences) -> pa.Table:
+def context_table(sequences: Sequences, most_rows: int = MOST_ROWS) -> pa.Table:
     """wkg/contexts of these sequences."""
     names, numbers = sequences.tasks
     symbols, place, following, weight = _steps(sequences, numbers)
     levels = list(_levels(symbols, place, following, weight))
     least = LEAST_SEEN
-    while sum(int(_kept(level, depth, least).sum()) for depth, level in enumerate(levels, 1)) > MOST_ROWS:
+    while sum(int(_kept(level, depth, least).sum()) for depth, level in enumerate(levels, 1)) > most_rows:
         least *= 2
     tables = [_rows(level, depth, least, symbols, names) for depth, level in enumerate(levels, 1)]
     return pa.concat_tables([CONTEXTS.schema.empty_table(), *tables])

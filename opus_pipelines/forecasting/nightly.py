@@ -9,14 +9,6 @@ import pyarrow.compute as pc
 from opus_pipelines.core.schemas import CASES
 from opus_pipelines.core.settings import Forecasts
 from opus_pipelines.forecasting.history_traces import PROBABLY_ENDED, OpenRule
-from opus_pipelines.forecasting.publish import (
-    ForecastOptions,
-    forecast_source,
-    is_published,
-    publish,
-    request_of,
-    sources_of,
-)
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 
 logger = logging.getLogger(__name__)
@@ -38,7 +30,13 @@ def refresh(lake: Lake, settings: Forecasts) -> Refreshed:
     """
     cases: dict[str, int] = {}
     unchanged, failed = [], {}
-    for source, rule in _with_open_cases(lake, settings).items():
+    asked = _with_open_cases(lake, settings)
+    if not asked:
+        return Refreshed({}, (), {})
+    # Here, so that a night without open cases does not load scikit-learn.
+    from opus_pipelines.forecasting.publish import ForecastOptions, forecast_source, is_published, publish, request_of
+
+    for source, rule in asked.items():
         try:
             request = request_of(lake, source, None, ForecastOptions(rule))
             if not request.running:
@@ -63,4 +61,4 @@ def _with_open_cases(lake: Lake, settings: Forecasts) -> dict[str, OpenRule | No
     known = read_table(CASES, dataset_folder(folder, CASES), columns=["source", "p_ended"])
     silent = Counter(known.filter(pc.less(known["p_ended"], PROBABLY_ENDED))["source"].to_pylist())
     rules = {source: OpenRule.of(rule) for source, rule in settings.open_cases.items()}
-    return {source: rules.get(source) for source in sorted(sources_of(lake)) if source in rules or silent[source]}
+    return {source: rules.get(source) for source in sorted({*silent, *rules})}

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 
 from opus_pipelines.core.schemas import CONTEXTS
-from opus_pipelines.estimates import deep_contexts
 from opus_pipelines.estimates.aggregate_columns import VARIANTS
 from opus_pipelines.estimates.case_sequences import Sequences
 from opus_pipelines.estimates.deep_contexts import context_table
@@ -74,10 +73,8 @@ def test_a_context_has_one_id_however_history_grows() -> None:
     assert ids.items() <= {(r["at_start"], *r["tasks"]): r["context_id"] for r in large}.items()
 
 
-def test_the_size_is_bounded_by_leaving_out_what_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deep_contexts, "MOST_ROWS", 9)
-
-    found = counted(context_table(sequences(("ab", 30), ("cd", 5))))
+def test_the_size_is_bounded_by_leaving_out_what_is_rare() -> None:
+    found = counted(context_table(sequences(("ab", 30), ("cd", 5)), most_rows=9))
 
     assert len(found) == 9
     assert {tasks for _, tasks, _ in found if len(tasks) == 2} == {("a", "b")}
