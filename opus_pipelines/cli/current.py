@@ -5,6 +5,7 @@ A night with nothing new so loads neither Dagster nor Spark nor a model.
 
 from datetime import UTC, datetime
 
+from opus_pipelines.catalogues.files import catalogue_files, read_catalogue
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, SOURCES
 from opus_pipelines.core.settings import Settings
@@ -85,6 +86,12 @@ def changes(settings: Settings) -> dict[tuple[str, str], tuple[str, ...]] | None
         return None
     contracts = contracts_of(lake, settings.paths.intakes)
     return {(c.client, c.contract): changes_since(lake, c, snapshot, settings) for c in contracts}
+
+
+def declared_tasks(settings: Settings) -> dict[tuple[str, str], int]:
+    """Returns how many tasks each contract's catalogue declares, by client and contract where it has one."""
+    contracts = contracts_of(Lake(settings.paths.lake), settings.paths.intakes)
+    return {(c.client, c.contract): len(read_catalogue(c.folder).tasks) for c in contracts if catalogue_files(c.folder)}
 
 
 def split_stale(

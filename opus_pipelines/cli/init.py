@@ -93,11 +93,17 @@ def init(
 def check(options: Options, source: str, history: Path | None) -> None:
     """Show what a rebuild would read from a source (its folder, or its name in the history folder), in seconds.
 
+    Of a contract's folder, show what its catalogue declares.
+
     \b
     Example:
       opus check history/claims
       opus check claims
+      opus check intakes/northwind/claims
     """
+    if _is_contract(Path(source)):
+        _check_catalogue(Path(source))
+        return
     from opus_pipelines.ingestion.onboarding.findings import findings_of
     from opus_pipelines.ingestion.onboarding.report import complaints, report
     from opus_pipelines.ingestion.onboarding.trial import reading
@@ -110,6 +116,24 @@ def check(options: Options, source: str, history: Path | None) -> None:
             raise CheckFailed("\nopus: ".join(complaints(trial) or [f"{source}: no case can be read of it"]))
         for line in complaints(trial):
             click.echo(line, err=True)
+
+
+def _is_contract(folder: Path) -> bool:
+    return (folder / "contract.toml").is_file()
+
+
+def _check_catalogue(folder: Path) -> None:
+    from opus_pipelines.catalogues.files import read_catalogue
+    from opus_pipelines.catalogues.report import catalogue_complaints, catalogue_lines
+
+    catalogue = read_catalogue(folder)
+    for line in catalogue_lines(catalogue) or [f"{folder}: the contract has no catalogue; history names its tasks"]:
+        click.echo(line)
+    complaints = catalogue_complaints(catalogue)
+    if catalogue.files and not catalogue:
+        raise CheckFailed("\nopus: ".join(complaints))
+    for line in complaints:
+        click.echo(line, err=True)
 
 
 def _folder(settings: Settings, source: str) -> Path:

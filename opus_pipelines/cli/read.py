@@ -163,11 +163,11 @@ def status(options: Options, intakes: Path | None, form: str) -> None:
     settings = options.settings(paths__intakes=intakes)
     lake = options.lake()
     connection = connect(lake)
-    changed = None
+    changed, declared = None, None
     if settings.paths.intakes.is_dir():
-        from opus_pipelines.cli.current import changes
+        from opus_pipelines.cli.current import changes, declared_tasks
 
-        changed = changes(settings)
+        changed, declared = changes(settings), declared_tasks(settings)
     else:
         folder = settings.paths.intakes
         click.echo(
@@ -175,9 +175,9 @@ def status(options: Options, intakes: Path | None, form: str) -> None:
             err=True,
         )
     if form != "table":
-        show.relation(query_status.contracts(connection, changed), form)
+        show.relation(query_status.contracts(connection, changed, declared), form)
         return
-    for title, columns, values in query_status.report(connection, lake, changed):
+    for title, columns, values in query_status.report(connection, lake, changed, declared):
         show.table(columns, values, title)
 
 

@@ -43,6 +43,7 @@ from opus_pipelines.lwm.pointer.clauses import texts_of
 from opus_pipelines.requirements.encode import passages_of
 from opus_pipelines.retrieval.case_memory import memory_of, request_of
 from opus_pipelines.retrieval.contract_catalogue import ContractCatalogue
+from opus_pipelines.retrieval.likeness import likeness_of
 from opus_pipelines.retrieval.requested_steps import texts_to_encode
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.wkg.snapshot import Snapshot
@@ -115,6 +116,9 @@ class WorkerState:
         if self.index.unknown_industry_reason(industry):
             self.index.procedures.load_for_lists()
             return
+        if industry is None:
+            settings = self.setup.settings.encoder
+            likeness_of(self.index, CachedEncoder(encoder_of(settings), Lake(self.setup.lake).kept / "embeddings"))
         self.index.load_similar(industry)
         load_writer(industry, self.model, self.index)
         if isinstance(self.model, PointerBackend) and industry is not None and self.model.serves(industry):

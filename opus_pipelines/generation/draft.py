@@ -9,6 +9,7 @@ from opus_pipelines.lwm.join_components import join_components
 from opus_pipelines.lwm.sequence_dag import chain
 from opus_pipelines.lwm.workflow_graph import workflow_graph
 from opus_pipelines.planning.standing_decisions import with_chosen
+from opus_pipelines.retrieval.likeness import UNKNOWN_INDUSTRY
 from opus_pipelines.retrieval.requested_steps import nearest_tasks, with_new_steps
 
 
@@ -39,6 +40,8 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
         return Drafted(retrieved, sequences, wfg, graph, {}, usage)
     industry = request.intake.industry
     like = None if index.unknown_industry_reason(industry) else industry  # no task of an unknown industry is known
+    if industry is None and retrieved.unlike:
+        industry = UNKNOWN_INDUSTRY
     declared = context.history(industry).resolved.declared(procedure.steps)
     new = [step for step in procedure.steps if step.task_id not in declared]
     nearest = nearest_tasks(new, graph, index.index, like, context.encoder)

@@ -130,6 +130,7 @@ class Retrieved:
         precedence: pairs (a, b) of tasks such that similar cases do a before b.
         expected: the steps that the trained Intention encoder expects, in order, where similar cases are too few to
             say by themselves what the work is.
+        unlike: why no case of history is like the request; None where one is.
     """
 
     request: Request
@@ -139,6 +140,7 @@ class Retrieved:
     processes: list[ProcessDemand]
     precedence: frozenset[tuple[str, str]]
     expected: tuple[str, ...] = ()
+    unlike: str | None = None
 
     @property
     def critical(self) -> list[frozenset[str]]:

@@ -31,6 +31,7 @@ from opus_pipelines.retrieval.consensus import Consensus, Trace, consensus
 from opus_pipelines.retrieval.critical_tasks import critical_tasks
 from opus_pipelines.retrieval.expected_tasks import ExpectedWork, expected_tasks
 from opus_pipelines.retrieval.intentions import with_missing_part
+from opus_pipelines.retrieval.likeness import UNKNOWN_INDUSTRY, likeness_of
 from opus_pipelines.retrieval.requested_steps import procedure_parts, requested_steps
 from opus_pipelines.retrieval.routing import Routed, Router
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
@@ -51,7 +52,12 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     intake, settings = request.intake, context.settings.generation
     if reason := context.index.unknown_industry_reason(intake.industry):
         return _without_history(request, reason, context)
+    unlike = _unlike_reason(request, context)
+    if unlike and (own := _own_procedure(request, context)):
+        return _of_own_procedure(request, own, unlike, context)
     cases, completeness = _similar_cases(request, context)
+    if unlike:
+        completeness = replace(completeness, undecided_reason=unlike)
     request = replace(request, intention=with_missing_part(request.intention, cases, context.index))
     decisions, tasks = context.terms.decisions, context.index.graph.tasks
     accepted = accepted_elsewhere(decisions, request.intention_id, tasks.keys())
@@ -84,13 +90,13 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
         processes,
         combined_precedence(processes, settings.settled_share),
         alone.joined(critical_groups(processes), context.index.graph) if alone else (),
+        unlike,
     )
 
 
 def _without_history(request: Request, reason: str, context: GenerationContext) -> Retrieved:
     """Returns what the intake's own procedure asks for, for an industry that history does not know.
 
-    Cases of other industries are not similar cases: their work is not this one's. No verdict on the result is clear.
     Raises Refused where the procedure lists no steps.
     """
     procedure = _procedure(request, context)
@@ -99,6 +105,30 @@ def _without_history(request: Request, reason: str, context: GenerationContext) 
             f"{reason}; its process context lists no steps by which a workflow could be made, and no tool of the "
             "contract's catalogue is asked for"
         )
+    return _of_own_procedure(request, procedure, reason, context)
+
+
+def _unlike_reason(request: Request, context: GenerationContext) -> str | None:
+    """Returns why an intake without a stated industry is unlike all history, None where it is not."""
+    if request.intake.industry is not None or Part.SIMILAR_CASES in context.without:
+        return None
+    nearest = context.index.cases.near(request.intention.vector, None, 1)
+    return likeness_of(context.index, context.encoder).reason(nearest)
+
+
+def _own_procedure(request: Request, context: GenerationContext) -> ParsedProcedure | None:
+    """Returns the intake's own procedure, read as that of an industry which history does not know."""
+    stranger = replace(request, intake=replace(request.intake, industry=UNKNOWN_INDUSTRY))
+    return _procedure(stranger, context)
+
+
+def _of_own_procedure(
+    request: Request, procedure: ParsedProcedure, reason: str, context: GenerationContext
+) -> Retrieved:
+    """Returns what the intake's own procedure asks for, and nothing of history.
+
+    Cases of other industries are not similar cases: their work is not this one's. No verdict on the result is clear.
+    """
     tasks = {step.task_id for step in procedure.steps}
     refuse_unknown_tasks(request.intake.constraints, context.index.names, (), [step.name for step in procedure.steps])
     doubt = f"{reason}: the steps are those that the intake's own procedure asks for, the figures are estimates"
@@ -114,6 +144,7 @@ def _without_history(request: Request, reason: str, context: GenerationContext) 
         ),
         [ProcessDemand([], [])],
         frozenset(),
+        unlike=reason,
     )
 
 

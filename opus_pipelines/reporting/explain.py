@@ -294,7 +294,9 @@ def _evidence(row: Row) -> list[str]:
     lines = ["Evidence", f"  {rule}", *_origins(row)]
     if row["expected_events"]:
         lines.append(f"  events and outcomes to expect, which are no work steps: {', '.join(row['expected_events'])}")
-    return [*lines, f"  undecided: {row['verdict_reason']}"] if row["verdict_reason"] else lines
+    lines += [f"  undecided: {row['verdict_reason']}"] if row["verdict_reason"] else []
+    lacks = [clean(statement) for statement in row.get("lacks") or []]
+    return [*lines, *(f"  the intake's procedure lists, and the workflow lacks: {statement}" for statement in lacks)]
 
 
 def _origins(row: Row) -> list[str]:

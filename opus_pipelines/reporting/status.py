@@ -61,25 +61,37 @@ def _links(error: dict[str, Any] | None) -> Iterator[Link]:
 
 Block = tuple[str, list[str], list[tuple[Any, ...]]]
 Changes = Mapping[tuple[str, str], Sequence[str]]
+Declared = Mapping[tuple[str, str], int]
 
 
-def contracts(connection: duckdb.DuckDBPyConnection, changes: Changes | None = None) -> duckdb.DuckDBPyRelation:
+def contracts(
+    connection: duckdb.DuckDBPyConnection, changes: Changes | None = None, declared: Declared | None = None
+) -> duckdb.DuckDBPyRelation:
     """Returns one row for each contract with a result or a folder.
 
     `changes`: what changed since the result was made, by client and contract; None where no folder was read.
+    `declared`: how many tasks the contract's catalogue declares, of those that have one.
     """
     rows = (
         None
         if changes is None
         else [{"client": a, "contract": b, "changed": list(changed)} for (a, b), changed in changes.items()]
     )
-    return select(connection, "contracts", changes=None if rows is None else json.dumps(rows))
+    counts = [{"client": a, "contract": b, "declared_tasks": n} for (a, b), n in (declared or {}).items()]
+    return select(
+        connection,
+        "contracts",
+        changes=None if rows is None else json.dumps(rows),
+        declared=json.dumps(counts),
+    )
 
 
-def report(connection: duckdb.DuckDBPyConnection, lake: Lake, changes: Changes | None = None) -> Iterator[Block]:
+def report(
+    connection: duckdb.DuckDBPyConnection, lake: Lake, changes: Changes | None = None, declared: Declared | None = None
+) -> Iterator[Block]:
     """Yields title, columns and rows of each block; the title of an empty block says so.
 
-    `changes`: as in `contracts`.
+    `changes`, `declared`: as in `contracts`.
     """
     left = ", ".join(lake.rolled_back_from())
     held = f" (rolled back from {left}: `opus rebuild --publish` publishes it again)" if left else ""
@@ -87,7 +99,7 @@ def report(connection: duckdb.DuckDBPyConnection, lake: Lake, changes: Changes |
         f"Lake {lake.root}: snapshot{held}", select(connection, "snapshot"), "none yet; `opus rebuild` makes one"
     )
     yield _block("Sources", select(connection, "sources"), "none read yet")
-    yield _block("Contracts", contracts(connection, changes), "no results yet; `opus generate` makes them")
+    yield _block("Contracts", contracts(connection, changes, declared), "no results yet; `opus generate` makes them")
     yield _block("What could not be used", select(connection, "failures"), "nothing")
     runs = last_runs(lake)
     yield "Last runs" + ("" if runs else ": none"), ["job", "status", "started", "seconds", "run", "reason"], runs

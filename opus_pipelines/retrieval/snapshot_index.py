@@ -24,6 +24,7 @@ from opus_pipelines.wkg.snapshot import Snapshot
 if TYPE_CHECKING:
     from opus_pipelines.lwm.step_writing.memory import TextMemory
     from opus_pipelines.retrieval.case_memory import IndustryMemory
+    from opus_pipelines.retrieval.likeness import Likeness
 
 
 def drawn_rates(rates: "Mapping[str, float]", counts: "Mapping[str, int]", cases: int) -> dict[str, float]:
@@ -39,6 +40,7 @@ class SnapshotIndex:
         self._industry_cases: dict[str | None, IndustryCases] = {}
         self._task_rates: dict[tuple[str, str | None], dict[str, float]] = {}
         self.memories: dict[str, IndustryMemory | None] = {}  # filled by `case_memory.memory_of`
+        self.likeness: Likeness | None = None  # filled by `likeness.likeness_of`
         self.text_memories: dict[str, TextMemory | None] = {}  # filled by `text_memory.text_memory`
 
     def load(self) -> None:

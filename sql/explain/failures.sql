@@ -13,4 +13,8 @@ UNION ALL
 SELECT 'encoding', source || '/' || path, mixed_encodings FROM history_sources WHERE status <> 'gone' AND mixed_encodings IS NOT NULL
 UNION ALL
 SELECT 'intake ' || status, client || ' / ' || contract || ' / ' || folder, reason FROM generation_intakes WHERE status <> 'generated'
+UNION ALL
+SELECT DISTINCT 'catalogue', client || ' / ' || contract || ' / ' || element.name, element.left_out
+FROM (SELECT client, contract, unnest(elements) AS element FROM generation_intakes)
+WHERE element.modality = 'catalogue' AND element.left_out IS NOT NULL
 ORDER BY what, which

@@ -10,11 +10,13 @@ from opus_pipelines.core.schemas import EXPECTED_FLOW, OPTIMIZED, WORKFLOW_EDGES
 from opus_pipelines.evaluation.assumed_figures import assumed, known_success, success_unknown_steps, total_ms, total_usd
 from opus_pipelines.evaluation.schedule import known_schedule
 from opus_pipelines.generation.records import GenerationContext, Ranked
+from opus_pipelines.generation.results.lacking import lacking_steps
 from opus_pipelines.generation.results.rows import Row, Rows, edge_origin, node_origin
 from opus_pipelines.generation.results.step_reasons import StepReasons
 from opus_pipelines.intakes.intake import Intake
 from opus_pipelines.optimization.baseline import TaskBaselines, saving_usd, total
 from opus_pipelines.planning.ranking_context import Candidate, Edit
+from opus_pipelines.retrieval.requested_steps import procedure_parts
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.workflow.model import REVIEW, TASK_FIGURES, InputNode, OutputNode, TaskNode, Workflow
 
@@ -113,6 +115,7 @@ def _optimized(
             "weights": result.weights.model_dump_json(exclude_none=True, by_alias=True),
             "snapshot": index.snapshot.id,
             "model_version": model.version,
+            "lacks": _lacks(candidate, result),
             **_confidence(candidate),
             **(asdict(candidate.penalties) if candidate.penalties else {}),
             **_why(candidate),
@@ -199,6 +202,14 @@ def _why(candidate: Candidate) -> Row:
         "differs_by": candidate.differs_by,
         "fewer": candidate.fewer,
     }
+
+
+def _lacks(candidate: Candidate, result: Ranked) -> list[str] | None:
+    """What the intake's own procedure lists that the workflow lacks; None where history has cases like the intake."""
+    if result.retrieved.unlike is None:
+        return None
+    titles = [candidate.workflow.by_id[task].title for task in candidate.tasks]
+    return lacking_steps(procedure_parts(result.request.intake.elements), result.evidence.procedure, titles)
 
 
 def _decision(candidate: Candidate) -> Row:

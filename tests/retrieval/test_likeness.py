@@ -1,0 +1,46 @@
+"""From which cosine on a request is like history, learnt from requests that were held out."""
+
+import numpy as np
+import pytest
+
+from opus_pipelines.embedding.text_parts import parts
+from opus_pipelines.generation.results.lacking import lacking_steps
+from opus_pipelines.lwm.interface import SimilarCase
+from opus_pipelines.lwm.procedure_reading import ParsedProcedure, ProcedureStep
+from opus_pipelines.retrieval.completeness import LEAST_COSINE
+from opus_pipelines.retrieval.likeness import HeldOut, Likeness
+
+
+def case(similarity: float) -> SimilarCase:
+    return SimilarCase("i", similarity, 1.0, True, None, None, None, ("a",), ("a",), (None,), (None,), (None,))
+
+
+@pytest.mark.parametrize(
+    ("known", "unknown", "bound"),
+    [
+        (np.linspace(0.8, 1.0, 101), np.linspace(0.1, 0.3, 101), 0.296),  # what held-out industries reach
+        (np.linspace(0.4, 1.0, 101), np.linspace(0.1, 0.7, 101), 0.412),  # no more than 2 % of the known ones
+        (np.linspace(0.8, 1.0, 101), np.zeros(0), LEAST_COSINE),  # one industry alone shows nothing
+        (np.ones(3), np.zeros(3), LEAST_COSINE),
+    ],
+)
+def test_the_bound_catches_held_out_industries_and_spares_the_known(
+    known: np.ndarray, unknown: np.ndarray, bound: float
+) -> None:
+    assert HeldOut(known, unknown).likeness.least_cosine == pytest.approx(bound)
+
+
+def test_an_intake_below_the_bound_is_unlike_history() -> None:
+    assert Likeness(0.5).reason([case(0.5), case(0.1)]) is None
+    assert "0.49" in (Likeness(0.5).reason([case(0.49)]) or "")
+    assert Likeness(0.5).reason([]) is None
+
+
+PROCEDURE = "Check the certificate of the student. Collect the fee for the term.\n\nSend the card to the student."
+
+
+def test_what_the_procedure_lists_and_the_workflow_lacks_is_named() -> None:
+    read = ParsedProcedure("", (ProcedureStep("t", "collect_fee", "Collect the fee for the term.", 1.0),), 0.5)
+    lacks = ["Check the certificate of the student.", "Send the card to the student."]
+    assert lacking_steps(parts(PROCEDURE), read, ["collect_fee"]) == lacks
+    assert lacking_steps(parts(PROCEDURE), None, ["Check certificate"])[1:] == lacks[1:]
