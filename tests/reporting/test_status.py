@@ -38,3 +38,8 @@ def test_without_a_folder_only_a_newer_snapshot_tells(lake: Lake) -> None:
     pointer = lake.root / "wkg" / "current.json"
     pointer.write_text(pointer.read_text().replace("w1", "w2"))
     assert told(lake, None) == [(CLIENT, CONTRACT, "r2", True, "snapshot", 2, 1)]
+
+
+def test_the_tasks_that_a_catalogue_declares_are_counted(lake: Lake) -> None:
+    found = contracts(connect(lake), {(CLIENT, CONTRACT): ()}, {(CLIENT, CONTRACT): 31})
+    assert dict(zip(found.columns, found.fetchall()[0], strict=True))["declared_tasks"] == 31
