@@ -1,8 +1,9 @@
 """How near a request must be to history to be work of its kind, learnt from requests of history that were held out.
 
 Every request is compared with the cases of other requests, as an intake is. Requests whose own industry is held out
-show how near work is that history does not know: the bound is a high quantile of their nearest cosines, and at most a
-low quantile of those of all requests, so that few known ones are below it. This is the project's own rule (a reject
+show how near work is that history does not know: the bound is a high quantile of their nearest cosines, at least
+`completeness.LEAST_COSINE` (two industries alone may be very unlike), and at most a low quantile of those of all
+requests, so that few known ones are below it. This is the project's own rule (a reject
 option, Chow 1970, with both errors estimated by leaving out).
 """
 
@@ -54,7 +55,7 @@ class HeldOut:
         if len(self.known) < FEWEST or len(self.unknown) < FEWEST:
             return Likeness()
         low, high = np.quantile(self.known, FALSE_ALARMS), np.quantile(self.unknown, CAUGHT)
-        return Likeness(float(min(low, high).round(6)), True)
+        return Likeness(round(float(min(low, max(high, LEAST_COSINE))), 6), True)
 
 
 def held_out(index: SnapshotIndex, encoder: TextEncoder) -> HeldOut:

@@ -18,7 +18,8 @@ def case(similarity: float) -> SimilarCase:
 @pytest.mark.parametrize(
     ("known", "unknown", "bound"),
     [
-        (np.linspace(0.8, 1.0, 101), np.linspace(0.1, 0.3, 101), 0.296),  # what held-out industries reach
+        (np.linspace(0.8, 1.0, 101), np.linspace(0.1, 0.6, 101), 0.59),  # what held-out industries reach
+        (np.linspace(0.8, 1.0, 101), np.linspace(0.1, 0.3, 101), LEAST_COSINE),  # they may all be far away
         (np.linspace(0.4, 1.0, 101), np.linspace(0.1, 0.7, 101), 0.412),  # no more than 2 % of the known ones
         (np.linspace(0.8, 1.0, 101), np.zeros(0), LEAST_COSINE),  # one industry alone shows nothing
         (np.ones(3), np.zeros(3), LEAST_COSINE),
