@@ -1,6 +1,7 @@
 """After the snapshot: the cases that are still open in history are forecast."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import dagster as dg
 
@@ -23,6 +24,6 @@ def forecasts(run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
     done = nightly.Refreshed({}, (), {})
     if settings.nightly and current is not None:
         done = nightly.refresh(run.lake, settings)
-    facts = {"cases": done.cases, "unchanged": list(done.unchanged), "failed": done.failed}
+    facts: dict[str, Any] = {"cases": done.cases, "unchanged": list(done.unchanged), "failed": done.failed}
     yield made("forecasts/cases", current or "", **facts)
     yield made("forecasts/next_steps", current or "")
