@@ -1,5 +1,6 @@
 """The commands `opus train` and `opus models`: models learnt from the history of the current snapshot."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -83,7 +84,12 @@ def train(options: Options, industry: tuple[str, ...], backend: str) -> None:
 
 @click.command()
 @click.option("--champion", metavar="MODEL", help="Let this model serve, whatever the figures say.")
-@_BACKEND
+@click.option(
+    "--backend",
+    type=click.Choice(["pointer", "step_writer", "causal_lm"]),
+    default="pointer",
+    help="Which models. Default: pointer.",
+)
 @click.pass_obj
 def models(options: Options, champion: str | None, backend: str) -> None:
     """List the trained models of the lake, and how they did on held-out cases. The champion serves.
@@ -98,8 +104,10 @@ def models(options: Options, champion: str | None, backend: str) -> None:
     from opus_pipelines.lake.layout import Lake
     from opus_pipelines.language_models import adapter_store
     from opus_pipelines.lwm.pointer import store as pointer_store
+    from opus_pipelines.lwm.step_writing import store as writer_store
 
-    of_kind: Any = pointer_store if backend == "pointer" else adapter_store
+    kinds: dict[str, Any] = {"pointer": pointer_store, "step_writer": writer_store, "causal_lm": adapter_store}
+    of_kind = kinds[backend]
     settings = options.settings()
     lake = Lake(settings.paths.lake)
     if champion is not None:
@@ -119,7 +127,7 @@ def models(options: Options, champion: str | None, backend: str) -> None:
             continue
         serves = found.champion is not None and found.champion.model_id == stored.model_id
         role = "champion" if serves else "earlier champion" if stored.model_id in champions else "challenger"
-        _table(f"{stored.model_id}, {role}", stored.card["industries"])
+        _table(f"{stored.model_id}, {role}", _figures(stored.card))
     if backend == "pointer":
         _encoder_table(lake)
 
@@ -149,7 +157,17 @@ def _encoder_table(lake: "Lake") -> None:
             show.table(columns, rows, f"Intention encoder {stored.model_id}: recall of the tasks of held-out cases")
 
 
-def _table(title: str, industries: "dict[str, dict[str, float]]") -> None:
+def _figures(card: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Returns the figures by industry; those of a step writer are of all its industries together."""
+    together = card.get("figures")
+    if together is None:
+        return dict(card["industries"])
+    cases = sum(one["cases"] for one in card["industries"].values())
+    name = ", ".join(sorted(card["industries"]))
+    return {name: {**together, "cases": cases, "similar_cases": together["similar_case"]}}
+
+
+def _table(title: str, industries: dict[str, dict[str, float]]) -> None:
     rows = [
         (
             name,

@@ -10,8 +10,11 @@ import numpy as np
 from opus_pipelines.core.model_settings import CausalLm
 from opus_pipelines.language_models import adapter_store
 from opus_pipelines.language_models.adapter_store import adapter_id
-from opus_pipelines.lwm.pointer.model import WIDTH, PointerModel
+from opus_pipelines.lwm.pointer.model import PointerModel
+from opus_pipelines.lwm.pointer.network import Network
 from opus_pipelines.lwm.pointer.store import WEIGHTS, model_id_of, save
+from opus_pipelines.lwm.step_writing.model import StepWriter
+from opus_pipelines.lwm.step_writing.store import writer_id
 from opus_pipelines.requirements.encoder_store import WEIGHTS as ENCODER_WEIGHTS
 from opus_pipelines.requirements.encoder_store import encoder_id, save_encoder
 from opus_pipelines.requirements.intention_encoder import IntentionEncoder
@@ -22,7 +25,12 @@ _REQUIREMENTS = ["opus-pipelines", "numpy", "safetensors"]
 
 def logged_pointer(model: PointerModel) -> LoggedModel:
     """Returns a pointer model for the registry."""
-    return LoggedModel(model_id_of(model), partial(_save_pointer, model))
+    return LoggedModel(model_id_of(model), partial(_save_network, model.network))
+
+
+def logged_writer(writer: StepWriter) -> LoggedModel:
+    """Returns a step writer for the registry."""
+    return LoggedModel(writer_id(writer), partial(_save_network, writer.network))
 
 
 def logged_adapter(weights: Mapping[str, np.ndarray], settings: CausalLm) -> LoggedModel:
@@ -84,21 +92,22 @@ def _save_adapter(weights: Mapping[str, np.ndarray], settings: CausalLm, folder:
         )
 
 
-def _save_pointer(model: PointerModel, folder: Path) -> None:
+def _save_network(network: Network, folder: Path) -> None:
     import mlflow.pyfunc
     from mlflow.models import ModelSignature
     from mlflow.types import Schema, TensorSpec
 
-    number = np.dtype(np.float32)
-    signature = ModelSignature(Schema([TensorSpec(number, (-1, WIDTH))]), Schema([TensorSpec(number, (-1,))]))
+    number, width = np.dtype(np.float32), len(network.center)
+    signature = ModelSignature(Schema([TensorSpec(number, (-1, width))]), Schema([TensorSpec(number, (-1,))]))
     with tempfile.TemporaryDirectory() as scratch:
         weights = Path(scratch, WEIGHTS)
-        save(model, weights)
+        save(PointerModel(network), weights)
         mlflow.pyfunc.save_model(
             folder,
-            python_model=str(Path(__file__).with_name("pointer_code.py")),
+            python_model=str(Path(__file__).with_name("network_code.py")),
             artifacts={"weights": str(weights)},
             signature=signature,
-            input_example=model.network.center[None].astype(np.float32),  # the means: no row of a client
+            input_example=network.center[None].astype(np.float32),  # the means: no row of a client
+            model_config={"width": width},
             pip_requirements=_REQUIREMENTS,
         )

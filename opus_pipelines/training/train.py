@@ -25,12 +25,15 @@ from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.model import MOST_LISTS, SEED, VERSION, PointerModel
 from opus_pipelines.lwm.pointer.model import train as train_model
 from opus_pipelines.lwm.pointer.store import KIND, Champion, keep, model_id_of, opened, store_of
+from opus_pipelines.lwm.step_writing.store import KIND as WRITER_KIND
+from opus_pipelines.lwm.step_writing.store import opened as opened_writer
+from opus_pipelines.lwm.step_writing.store import store_of as writers_of
 from opus_pipelines.metrics.intervals import interval
 from opus_pipelines.retrieval.case_memory import LEAST_CASES, IndustryMemory, encoded_requests, memory_of
 from opus_pipelines.retrieval.consensus import Consensus, consensus, f1
 from opus_pipelines.retrieval.similar_cases import weights_by_text
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
-from opus_pipelines.training.logged_models import logged_pointer
+from opus_pipelines.training.logged_models import logged_pointer, logged_writer
 from opus_pipelines.training.promotion import HELD_OUT, Figures, Judged, Promotion, is_held_out, promotion
 from opus_pipelines.training.tracking import DataHash, Tracking
 from opus_pipelines.training.train_intention import LearntEncoder, learn_encoder, publish_encoder, record_encoder
@@ -104,6 +107,10 @@ def train(
             run.log_figures({f"step writer/{k}": float(v) for k, v in vars(trained.writer.figures).items()})
         is_champion = store_of(lake).champions()[:1] == [trained.model_id]
         options.tracking.register(run, KIND, logged_pointer(model), is_champion)
+        if trained.writer is not None:
+            writer = logged_writer(trained.writer.writer)
+            is_champion = writers_of(lake).champions()[:1] == [writer.model_id]
+            options.tracking.register(run, WRITER_KIND, writer, is_champion)
     if trained.encoder is not None:
         record_encoder(options.tracking, lake, index, trained.encoder)
     return trained
@@ -171,7 +178,7 @@ class _Training:
             lambda _, mean: loss.append(round(mean, 6)),
         )
         industries = self.options.industries or self.index.industries
-        learnt = learn_writer(self.index, self.encoder, industries, report)
+        learnt = learn_writer(self.index, self.encoder, industries, report, opened_writer(self.lake).champion)
         encoder = learn_encoder(self.index, self.encoder, industries, report)
         figures = {name: one.figures for name, one in judged.items()}
         with nullcontext() if self.options.holds_lock else self.lake.lock():

@@ -1,25 +1,32 @@
 """Trains the step writer on the industries without a fixed catalogue of tasks, and lets it serve where it is better.
 
 cases as texts → a quarter held out by hash → writer of the rest → F1 by text of the held-out cases by the writer and by
-the most similar case → writer of all cases → lake
+the most similar case and by the writer that serves → whether it replaces that one → writer of all cases → lake
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lwm.step_writing.memory import TextCase, TextMemory, encoded
+from opus_pipelines.lwm.step_writing.memory import Encode, TextCase, TextMemory, encoded
 from opus_pipelines.lwm.step_writing.model import StepWriter, train
-from opus_pipelines.lwm.step_writing.store import KIND, keep_writer, writers_of
+from opus_pipelines.lwm.step_writing.store import (
+    KIND,
+    WriterChampion,
+    keep_writer,
+    opened,
+    store_of,
+    writer_id,
+)
 from opus_pipelines.metrics.intervals import interval
 from opus_pipelines.metrics.matching import best_matches
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.text_memory import RememberedVectors, text_cases
-from opus_pipelines.training.promotion import is_held_out
+from opus_pipelines.training.promotion import Promotion, beyond, is_held_out
 
 LEAST_CASES = 50  # of all these industries together
 
@@ -49,26 +56,31 @@ class WriterFigures:
 
 @dataclass(frozen=True)
 class LearntWriter:
-    """A trained writer, its figures, and its card for the lake."""
+    """A trained writer, its figures, whether it replaces the one that serves, and its card for the lake."""
 
     writer: StepWriter
     figures: WriterFigures
+    promotion: Promotion
     card: Mapping[str, Any]
 
 
 def learn_writer(
-    index: SnapshotIndex, encoder: TextEncoder, industries: Sequence[str], report: Callable[[str], None]
+    index: SnapshotIndex,
+    encoder: TextEncoder,
+    industries: Sequence[str],
+    report: Callable[[str], None],
+    champion: WriterChampion | None = None,
 ) -> LearntWriter | None:
     """Returns a writer with its figures on held-out cases; None where too few cases have steps in free words.
 
-    Raises TrainingError where the loss is not finite.
+    `champion` is the writer that serves now. Raises TrainingError where the loss is not finite.
     """
     cases = {name: found for name in industries if (found := text_cases(index, name))}
     if sum(map(len, cases.values())) < LEAST_CASES:
         return None
     encode = RememberedVectors(encoder)
     report(f"{sum(map(len, cases.values())):,} cases have steps in free words: a step writer is trained")
-    figures = _judged(cases, encode)
+    figures, verdict = judged(cases, encode, champion)
     report(f"F1 by text of held-out cases {figures.model:.3f}, most similar case {figures.similar_case:.3f}")
     memories = {name: TextMemory.measured(own, encode) for name, own in cases.items()}
     loss: list[float] = []
@@ -78,24 +90,35 @@ def learn_writer(
         "snapshot": index.snapshot.id,
         "loss": loss,
         "figures": {**vars(figures), "serves": figures.serves},
+        "promotion": vars(verdict),
         "industries": {name: {"cases": len(memory.cases), "rates": memory.rates} for name, memory in memories.items()},
     }
-    return LearntWriter(writer, figures, card)
+    return LearntWriter(writer, figures, verdict, card)
 
 
 def publish_writer(lake: Lake, learnt: LearntWriter) -> str:
-    """Keeps a writer in the lake, and lets it serve where it is better than the most similar case beyond the interval.
+    """Keeps a writer in the lake, and lets it serve where it was promoted.
 
-    Returns its id. Whoever calls holds the lake's lock.
+    It is not where another writer began to serve since it was judged. Returns its id. Whoever calls holds the lake's
+    lock.
     """
-    name = keep_writer(lake, learnt.writer, learnt.card)
-    if learnt.figures.serves:
-        writers_of(lake).promote(name)
+    verdict, now = learnt.promotion, opened(lake).champion
+    if now is not None and now.model_id == writer_id(learnt.writer):
+        verdict = replace(verdict, promoted=False, reason="it is the champion already")
+    elif (now.model_id if now else None) != verdict.against:
+        verdict = replace(verdict, promoted=False, reason="another writer became the champion meanwhile")
+    name = keep_writer(lake, learnt.writer, {**learnt.card, "promotion": vars(verdict)})
+    if verdict.promoted:
+        store_of(lake).promote(name)
     return name
 
 
-def _judged(cases: Mapping[str, Sequence[TextCase]], encode: RememberedVectors) -> WriterFigures:
-    """Returns the figures of a writer of three quarters of the cases on the others."""
+def judged(
+    cases: Mapping[str, Sequence[TextCase]], encode: Encode, champion: WriterChampion | None
+) -> tuple[WriterFigures, Promotion]:
+    """Returns the figures of a writer of three quarters of the cases on the others, and whether it replaces the
+    champion, which is asked the same cases.
+    """
     parts: dict[str, TextMemory] = {}
     asked: list[tuple[str, TextCase]] = []
     for name, own in cases.items():
@@ -104,22 +127,38 @@ def _judged(cases: Mapping[str, Sequence[TextCase]], encode: RememberedVectors) 
         if len(rest) > 1:
             parts[name] = TextMemory.measured(rest, encode)
             asked += [(name, case) for case in held]
+    against = champion.model_id if champion else None
     if len(asked) < 2:
-        return WriterFigures(len(asked), 0.0, 0.0, 0.0, 0.0)
+        few = Promotion(False, "fewer than two held-out cases", against)
+        return WriterFigures(len(asked), 0.0, 0.0, 0.0, 0.0), few
     writer = train(list(parts.values()), encode)
-    scores = np.array([_scores(writer, parts[name], case, encode) for name, case in asked])
-    low, high = interval((scores[:, 0] - scores[:, 1]).tolist(), [case.request for _, case in asked])
-    model, nearest = scores.mean(0).round(6).tolist()
-    return WriterFigures(len(asked), model, nearest, round(low, 6), round(high, 6))
+    scores = np.array([_scores((writer, _serving(champion, name)), parts[name], case, encode) for name, case in asked])
+    groups = [case.request for _, case in asked]
+    low, high = interval((scores[:, 0] - scores[:, 2]).tolist(), groups)
+    model, _, nearest = scores.mean(0).round(6).tolist()
+    figures = WriterFigures(len(asked), model, nearest, round(low, 6), round(high, 6))
+    if champion is not None:
+        would = scores[:, 0] if figures.serves else scores[:, 2]
+        return figures, beyond((would - scores[:, 1]).tolist(), groups, against)
+    reason = "better" if figures.serves else "not better"
+    return figures, Promotion(figures.serves, f"{reason} than the most similar case beyond the 95 % interval")
 
 
-def _scores(writer: StepWriter, memory: TextMemory, case: TextCase, encode: RememberedVectors) -> tuple[float, float]:
-    written = [step.text.text for step in writer.written(case.request, case.context, memory, encode).steps]
-    nearest = memory.nearest(case.request)
-    return _f1(written, case.steps, encode), _f1(nearest.steps, case.steps, encode)
+def _serving(champion: WriterChampion | None, industry: str) -> StepWriter | None:
+    return champion.writer if champion and industry in champion.rates else None
 
 
-def _f1(own: Sequence[str], gold: Sequence[str], encode: RememberedVectors) -> float:
+def _scores(writers: Sequence[StepWriter | None], memory: TextMemory, case: TextCase, encode: Encode) -> list[float]:
+    """Returns the F1 by each writer, and by the most similar case, which also stands for a writer that is not there."""
+    by_case = _f1(memory.nearest(case.request).steps, case.steps, encode)
+    found = []
+    for writer in writers:
+        written = writer.written(case.request, case.context, memory, encode).steps if writer else None
+        found.append(by_case if written is None else _f1([step.text.text for step in written], case.steps, encode))
+    return [*found, by_case]
+
+
+def _f1(own: Sequence[str], gold: Sequence[str], encode: Encode) -> float:
     return (
         2 * len(best_matches(encoded(own, encode) @ encoded(gold, encode).T)) / (len(own) + len(gold)) if own else 0.0
     )

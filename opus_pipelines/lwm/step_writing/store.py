@@ -32,7 +32,7 @@ class WriterChampion:
     rates: Mapping[str, Mapping[str, Sequence[float]]]
 
 
-def writers_of(lake: Lake) -> ModelStore:
+def store_of(lake: Lake) -> ModelStore:
     """Returns the step writers of a lake."""
     return ModelStore(lake, KIND)
 
@@ -52,13 +52,13 @@ def keep_writer(lake: Lake, writer: StepWriter, card: Mapping[str, Any]) -> str:
     """
     name = writer_id(writer)
     model = PointerModel(writer.network)
-    writers_of(lake).keep(name, {**card, "version": VERSION}, lambda folder: save(model, folder / WEIGHTS))
+    store_of(lake).keep(name, {**card, "version": VERSION}, lambda folder: save(model, folder / WEIGHTS))
     return name
 
 
-def opened_writer(lake: Lake) -> Opened[WriterChampion]:
+def opened(lake: Lake) -> Opened[WriterChampion]:
     """Returns the writer that serves, and what is known of all; a damaged one is named with its reason."""
-    return writers_of(lake).open(_read)
+    return store_of(lake).open(_read)
 
 
 def _read(folder: Path, name: str, card: Mapping[str, Any]) -> WriterChampion:

@@ -12,7 +12,7 @@ from opus_pipelines.lwm.pointer.network import TrainingError
 from opus_pipelines.lwm.pointer.store import WEIGHTS
 from opus_pipelines.lwm.step_writing.memory import FEATURES, TextCase, TextMemory
 from opus_pipelines.lwm.step_writing.model import WIDTH, StepWriter, examples, next_step_features, train
-from opus_pipelines.lwm.step_writing.store import keep_writer, opened_writer, writers_of
+from opus_pipelines.lwm.step_writing.store import keep_writer, opened, store_of
 from opus_pipelines.lwm.step_writing.texts import (
     CLAUSE,
     LISTED,
@@ -24,28 +24,7 @@ from opus_pipelines.lwm.step_writing.texts import (
     rewritten,
     sentences,
 )
-
-THINGS = ("apple", "potato", "mug", "plate", "book", "pillow", "candle", "towel")
-PLACES = ("fridge", "cabinet", "drawer", "sofa", "shelf")
-WORDS = sorted({*THINGS, *PLACES, "go", "where", "take", "put", "countertop", "heat", "microwave", "is"})
-
-
-def encode(texts: Sequence[str]) -> np.ndarray:
-    """Return the unit vectors [n, words] of texts by their words."""
-    counts = np.array([[text.lower().split().count(word) for word in WORDS] for text in texts], np.float32) + 1e-3
-    return np.asarray(counts / np.linalg.norm(counts, axis=1, keepdims=True))
-
-
-def household(count: int, seed: int = 0) -> list[TextCase]:
-    """Return cases in which a thing is put somewhere, half of them after it was heated."""
-    draw, found = np.random.default_rng(seed), []
-    for _ in range(count):
-        thing, place, hot = THINGS[draw.integers(len(THINGS))], PLACES[draw.integers(len(PLACES))], draw.random() < 0.5
-        steps = [f"go to where {thing} is", f"take {thing}", *([f"heat {thing} with microwave"] if hot else [])]
-        request = f"please {'heat and ' if hot else ''}put the {thing} in the {place}"
-        found.append(TextCase(request, "", (*steps, f"put {thing} in {place}"), True))
-    return found
-
+from tests.lwm.step_writing.household import WORDS, encode, household
 
 CASES = household(60)
 
@@ -164,8 +143,8 @@ def test_a_promoted_writer_serves_the_industries_of_its_card(
 ) -> None:
     lake = Lake(tmp_path)
     name = keep_writer(lake, writer, {"industries": {"home": {"cases": 60, "rates": memory.rates}}})
-    assert opened_writer(lake).champion is None
-    writers_of(lake).promote(name)
+    assert opened(lake).champion is None
+    store_of(lake).promote(name)
     backend = PointerBackend()
     backend.open(lake)
     assert backend.writer is not None
@@ -179,10 +158,10 @@ def test_a_promoted_writer_serves_the_industries_of_its_card(
 def test_a_damaged_writer_does_not_serve(writer: StepWriter, tmp_path: Path, damage: bytes) -> None:
     lake = Lake(tmp_path)
     name = keep_writer(lake, writer, {"industries": {}})
-    writers_of(lake).promote(name)
-    (writers_of(lake).folder / name / WEIGHTS).write_bytes(damage)
-    assert opened_writer(lake).champion is None
-    assert opened_writer(lake).stored[0].problem is not None
+    store_of(lake).promote(name)
+    (store_of(lake).folder / name / WEIGHTS).write_bytes(damage)
+    assert opened(lake).champion is None
+    assert opened(lake).stored[0].problem is not None
 
 
 @pytest.mark.parametrize("industries", [None, [], {"home": 1}, {"home": {}}, {"home": {"rates": 3}}])
@@ -190,8 +169,8 @@ def test_a_card_without_rates_is_refused_and_not_a_crash(
     writer: StepWriter, industries: object, tmp_path: Path
 ) -> None:
     lake = Lake(tmp_path)
-    writers_of(lake).promote(keep_writer(lake, writer, {"industries": industries}))
+    store_of(lake).promote(keep_writer(lake, writer, {"industries": industries}))
     backend = PointerBackend()
     backend.open(lake)
     assert backend.writer is None
-    assert opened_writer(lake).stored[0].problem is not None
+    assert opened(lake).stored[0].problem is not None
