@@ -12,7 +12,6 @@ import numpy as np
 
 from opus_pipelines.catalogues.candidates import Candidates
 from opus_pipelines.catalogues.declared import DeclaredTask
-from opus_pipelines.catalogues.prose import read_prose
 from opus_pipelines.catalogues.reading import IntakeTexts, read_with_catalogue, texts_to_read, with_declared
 from opus_pipelines.catalogues.resolution import NOTHING_DECLARED, ResolvedCatalogue
 from opus_pipelines.embedding.encoder import TextEncoder
@@ -101,15 +100,15 @@ def _without_model(
 ) -> ParsedProcedure | None:
     """Return the steps of an intake for whose industry history has no procedure.
 
-    Where history has cases of the industry, similar cases say what a request asks for, and the catalogue only says
-    what a procedure means.
+    Where history has cases of the industry, these alone say what a request asks for: a step that only the catalogue has
+    could not be joined to theirs, and the intake would be refused.
     """
     tools, knowledge = history.tools(elements), history.procedures.step_knowledge
     parts, text = procedure_parts(elements), _text(elements, PROCEDURAL)
     if not tools:
         return read_listed_steps(request, parts, industry, knowledge, encode)
     if history.procedures.knows(industry):
-        return read_prose(text, tools, encode)
+        return None
     return read_with_catalogue(IntakeTexts(request, parts, text), tools, industry, knowledge, encode)
 
 
