@@ -160,7 +160,7 @@ def test_two_lakes_of_the_same_inputs_hold_the_same_bytes(
         kept = [lake.kept / "ids.parquet", lake.kept / "lambda.json"]
         files = sorted(f for f in folder.rglob("*") if f.is_file() and f.name != "manifest.json")
         hashes.append({str(f.relative_to(lake.root)): file_hash(f) for f in [*files, *kept]})
-    assert len(hashes[0]) == 16  # twelve datasets, the index's two files, two kept files
+    assert len(hashes[0]) == 17  # thirteen datasets, the index's two files, two kept files
     assert hashes[0] == hashes[1]
 
 
