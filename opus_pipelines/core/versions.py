@@ -20,8 +20,8 @@ ALGORITHM_VERSIONS: dict[str, int] = {
     "wkg": 5,
     "requirements": 1,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
-    "retrieval": 5,
-    "lwm": 2,  # the history backend of the Large Work Model (generation/sequences); part of the model version
+    "retrieval": 6,
+    "lwm": 3,  # the history backend of the Large Work Model (generation/sequences); part of the model version
     # Workflow Graph, search, reviews, evaluation, ranking, confidence (generation/wfg_*, workflows/optimized)
     "planning": 6,
     "generation": 3,  # the chain from an intake to its rows, and all tables of a result that no other stage makes

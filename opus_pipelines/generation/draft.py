@@ -6,11 +6,12 @@ from opus_pipelines.core.ids import make_id
 from opus_pipelines.generation.records import Drafted, GenerationContext, Retrieved
 from opus_pipelines.lwm.interface import LwmRequest, PricedModel
 from opus_pipelines.lwm.join_components import join_components
-from opus_pipelines.lwm.sequence_dag import chain
+from opus_pipelines.lwm.sequence_dag import Dag, chain, linear_extensions
 from opus_pipelines.lwm.workflow_graph import workflow_graph
 from opus_pipelines.planning.standing_decisions import with_chosen
 from opus_pipelines.retrieval.likeness import UNKNOWN_INDUSTRY
 from opus_pipelines.retrieval.requested_steps import nearest_tasks, with_new_steps
+from opus_pipelines.stitching.plan import Stitched
 
 
 def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
@@ -24,7 +25,7 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
         retrieved.processes[0].cases,
         context.settings.generation.seed,
         evidence.procedure,
-        retrieved.processes if len(retrieved.processes) > 1 else (),
+        retrieved.stitched.tasks if retrieved.stitched else (),
         evidence.completeness.consensus_tasks or retrieved.expected,
         request.intention.decoded,
         request.intake.client,
@@ -33,7 +34,7 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
     usage = context.model.usage(asked) if isinstance(context.model, PricedModel) else None
     written = with_chosen(written, evidence.decided, subgraphs)
     sequences = {make_id("q", request.intention_id, s.subgraph, s.tasks): s for s in written}
-    wfg = workflow_graph({name: chain(s.tasks) for name, s in sequences.items()}, graph)
+    wfg = workflow_graph({name: _dag(s.tasks, retrieved.stitched) for name, s in sequences.items()}, graph)
     wfg = join_components(wfg, graph, index.task_similarity)
     procedure = evidence.procedure
     if procedure is None:
@@ -48,3 +49,8 @@ def draft(retrieved: Retrieved, context: GenerationContext) -> Drafted:
     whole = with_new_steps(graph, new, nearest)
     whole = replace(whole, tasks=whole.tasks | declared) if declared else whole
     return Drafted(retrieved, sequences, wfg, whole, nearest, usage, frozenset(declared))
+
+
+def _dag(tasks: tuple[str, ...], stitched: Stitched | None) -> Dag:
+    """Returns dag_s of a sequence: the stitched plan branches where its order is not known, any other is a chain."""
+    return linear_extensions(tasks, stitched.waits) if stitched and tasks == stitched.tasks else chain(tasks)

@@ -26,11 +26,12 @@ from opus_pipelines.optimization.baseline import Baseline, TaskBaselines
 from opus_pipelines.planning.candidates import PlannedCandidates
 from opus_pipelines.planning.ranking_context import Candidate, Evidence, RankingContext
 from opus_pipelines.requirements.encode import Intention
-from opus_pipelines.retrieval.combined_processes import critical_groups
 from opus_pipelines.retrieval.contract_catalogue import ContractCatalogue
 from opus_pipelines.retrieval.requested_steps import History, required_groups
 from opus_pipelines.retrieval.routing import Routed
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
+from opus_pipelines.stitching.combined_processes import critical_groups
+from opus_pipelines.stitching.plan import Stitched
 from opus_pipelines.wkg.graph import WorkGraph
 from opus_pipelines.wkg.steiner_tree import SubWKG
 from opus_pipelines.workflow.files import Weights
@@ -131,6 +132,7 @@ class Retrieved:
         expected: the steps that the trained Intention encoder expects, in order, where similar cases are too few to
             say by themselves what the work is.
         unlike: why no case of history is like the request; None where one is.
+        stitched: the plan that joins the processes; None where the intake asks for one.
     """
 
     request: Request
@@ -141,6 +143,7 @@ class Retrieved:
     precedence: frozenset[tuple[str, str]]
     expected: tuple[str, ...] = ()
     unlike: str | None = None
+    stitched: Stitched | None = None
 
     @property
     def critical(self) -> list[frozenset[str]]:

@@ -13,12 +13,6 @@ from opus_pipelines.lwm.procedure_reading import ParsedProcedure
 from opus_pipelines.planning.ranking_context import Evidence
 from opus_pipelines.planning.standing_decisions import standing_decisions
 from opus_pipelines.retrieval.case_memory import encoded_requests, memory_of, request_of
-from opus_pipelines.retrieval.combined_processes import (
-    combined_precedence,
-    combined_processes,
-    critical_groups,
-    demanded_tasks,
-)
 from opus_pipelines.retrieval.completeness import (
     OUTCOMES,
     SUPPORT,
@@ -38,6 +32,14 @@ from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.stated_names import refuse_unknown_tasks
 from opus_pipelines.retrieval.subgraphs import subgraphs_of
 from opus_pipelines.retrieval.unanimous_steps import with_unanimous_steps
+from opus_pipelines.stitching.combined_processes import (
+    combined_precedence,
+    combined_processes,
+    critical_groups,
+    demanded_tasks,
+    stitch,
+)
+from opus_pipelines.stitching.plan import Stitched
 from opus_pipelines.wkg.steiner_tree import SubWKG
 
 _ALONE = {Part.COMPOSITION, Part.SIMILAR_CASES}  # without either, no further process is looked up in cases
@@ -66,7 +68,7 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     expected = _expected_work(request, context)
     routed = [] if Part.ROUTING in context.without else _routed(request, expected, context)
     found = subgraphs_of(context.index.graph, routed, cases)
-    subgraphs = [(make_id("g", request.intention_id, n, sorted(s.tasks)), s) for n, s in enumerate(found)]
+    subgraphs = [_named(subgraph, request, n) for n, subgraph in enumerate(found)]
     if not subgraphs:
         raise Refused("nothing in the Work Knowledge Graph is near this intake: neither a task nor a case of history")
     procedure = _procedure(request, context)
@@ -77,6 +79,10 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
     critical = _critical_tasks(cases, completeness, request, context)
     first = ProcessDemand(cases, alone.critical(critical) if alone else critical)
     processes = _processes(first, request, procedure, context)
+    plan = stitch(processes, intake.industry, context.index)
+    if plan is not None:
+        subgraphs += [_named(s, request, n) for n, s in enumerate(plan.subgraphs, len(subgraphs))]
+        completeness, processes = _by_stitching(plan, completeness, processes, request, context)
     return Retrieved(
         request,
         routed,
@@ -88,10 +94,34 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
             standing_decisions(decisions, request.intention_id, tasks.keys() | {step.task_id for step in steps}),
         ),
         processes,
-        combined_precedence(processes, settings.settled_share),
+        combined_precedence(processes, settings.settled_share, plan.tasks if plan else ()),
         alone.joined(critical_groups(processes), context.index.graph) if alone else (),
         unlike,
+        plan,
     )
+
+
+def _named(subgraph: SubWKG, request: Request, number: int) -> tuple[str, SubWKG]:
+    return make_id("g", request.intention_id, number, sorted(subgraph.tasks)), subgraph
+
+
+def _by_stitching(
+    plan: Stitched, before: Completeness, processes: list[ProcessDemand], request: Request, context: GenerationContext
+) -> tuple[Completeness, list[ProcessDemand]]:
+    """Returns what decides which tasks may be left out where several processes are joined, and the processes.
+
+    Where outcomes decide and a gain is stated, the Reward decides as elsewhere. Otherwise workflows are compared with
+    the stitched plan: no case did all of that work, so no outcome tells what a workflow may leave out of it.
+    """
+    if before.rule == OUTCOMES and request.intake.gain_usd is not None:
+        return before, processes
+    steps = frozenset(plan.chances) - context.index.passive
+    agreed = plan.consensus(float(len(processes)), context.settings.generation.seed)
+    doubt = "no case of history did all of the work that is asked for: what is right is an estimate from its parts"
+    completeness = Completeness(SUPPORT, doubt, before.similar, agreed, steps)
+    demanded = [[frozenset({goal}) for goal in sorted(process.goals)] for process in processes]
+    demanded[0] += completeness.critical
+    return completeness, [replace(p, critical=c) for p, c in zip(processes, demanded, strict=True)]
 
 
 def _without_history(request: Request, reason: str, context: GenerationContext) -> Retrieved:

@@ -3,9 +3,8 @@
 It needs no training. A similar case votes for its sequence with its weight, and sequences that succeeded outweigh those
 that failed. The beam search adds sequences that may be in no case at all.
 
-Where an intake demands several processes, their sequences are combined into one, LWM (9): each brings the tasks that
-are critical in its cases, in the order of these cases. No case ever did them together, so there is no sequence to look
-up; the merge is this project's own rule.
+Where an intake demands several processes, the plan that joins them (`stitching.plan`) is added, LWM (9): no case
+ever did them together, so there is no sequence to look up.
 """
 
 import math
@@ -15,46 +14,14 @@ from copy import copy
 from dataclasses import replace
 
 from opus_pipelines.core.versions import history_backend_version
-from opus_pipelines.lwm.interface import LwmRequest, ProcessDemand, SimilarCase, TaskSequence
+from opus_pipelines.lwm.interface import LwmRequest, SimilarCase, TaskSequence
 from opus_pipelines.lwm.markov import beam
 from opus_pipelines.wkg.steiner_tree import SubWKG
 
-Tasks = tuple[str, ...]
 PER_SUBGRAPH = 8  # most sequences of similar cases
 BEAMS_PER_SUBGRAPH = 4  # most sequences by beam search
 # weight of the prior success rate 1/2; and of a sequence by beam search, relative to one of history
 _PRIOR_WEIGHT = 0.2
-
-
-def combined_sequence(demands: Sequence[ProcessDemand], best: Sequence[Sequence[Tasks]]) -> Tasks | None:
-    """Combine the tasks of several demanded processes into one sequence.
-
-    `best` has the sequences of the cases of each process, best first. The model of a process is the first sequence
-    that holds all its critical tasks. Of the models after the first, only the tasks count that are critical or that
-    are already in the sequence. Returns None where there are fewer than two processes, or one of them has no model.
-    """
-    best_models = [_best_model(demand, sequences) for demand, sequences in zip(demands, best, strict=True)]
-    if len(demands) < 2 or not all(best_models):
-        return None
-    first, *others = best_models
-    combined = first
-    for model, demand in zip(others, demands[1:], strict=True):
-        critical = frozenset[str]().union(*demand.critical)
-        combined = merge_sequences(combined, tuple(t for t in model if t in critical or t in combined))
-    return combined
-
-
-def merge_sequences(first: Tasks, second: Tasks) -> Tasks:
-    """Merge two sequences: a task of the second follows the last task that comes before it there."""
-    merged = list(first)
-    for n, task in enumerate(second):
-        if task not in merged:
-            merged.insert(max((merged.index(t) + 1 for t in second[:n]), default=0), task)
-    return tuple(merged)
-
-
-def _best_model(demand: ProcessDemand, sequences: Sequence[Tasks]) -> Tasks:
-    return next((tasks for tasks in sequences if all(group & set(tasks) for group in demand.critical)), ())
 
 
 class HistoryBackend:
@@ -80,7 +47,7 @@ class HistoryBackend:
         """Return, for every subgraph, the best sequences of similar cases and the likeliest new walks.
 
         The consensus of the similar cases, and the steps that the intake's procedure asks for, get the highest
-        scores. Where the intake demands several processes, their combined sequence is added.
+        scores, as does the plan that joins several demanded processes.
         """
         near = _similar_sequences(request.cases)
         sequences: list[TaskSequence] = []
@@ -93,18 +60,8 @@ class HistoryBackend:
             sequences += [
                 TaskSequence(number, w.tasks, math.exp(w.log_probability) * _PRIOR_WEIGHT, "lwm") for w in walks
             ]
-        candidates = [[tasks for tasks, _ in _similar_sequences(demand.cases)] for demand in request.demands]
-        if (combined := combined_sequence(request.demands, candidates)) and combined not in {
-            s.tasks for s in sequences
-        }:
-            sequences.append(
-                TaskSequence(
-                    _closest_subgraph(combined, request.subgraphs),
-                    combined,
-                    1 + max((s.score for s in sequences), default=0.0),
-                    "lwm",
-                )
-            )
+        if request.stitched:
+            sequences = with_best_score(sequences, request.stitched, request.subgraphs, "lwm")
         if request.consensus:
             sequences = with_best_score(sequences, request.consensus, request.subgraphs, "lwm")
         if request.procedure:

@@ -57,11 +57,13 @@ class SimilarCase:
 class ProcessDemand:
     """A process that an Intention demands: its similar cases, and its groups of critical tasks.
 
-    A workflow must do at least one task of each group in `critical`.
+    A workflow must do at least one task of each group in `critical`. `goals` are the demanded tasks that the process
+    brings; none where nothing but the similar cases stands for it.
     """
 
     cases: Sequence[SimilarCase]
     critical: Sequence[frozenset[str]]
+    goals: frozenset[str] = frozenset()
 
     def supports(self, task: str) -> bool:
         """Return whether some case that did not fail did the task and one task of every critical group."""
@@ -73,8 +75,8 @@ class ProcessDemand:
 class LwmRequest:
     """What a backend may use: Γ [d], the WKG, one SWKG for each neighbourhood, and similar cases.
 
-    `procedure`: the intake's own procedure as it was read. `demands`: the processes that one workflow has to
-    combine, where the intake demands more than the most similar cases did. `consensus`: the steps that similar
+    `procedure`: the intake's own procedure as it was read. `stitched`: the plan that joins several
+    processes, where the intake demands more than the most similar cases did. `consensus`: the steps that similar
     cases agree on, in order, where history has no outcomes.
     """
 
@@ -84,7 +86,7 @@ class LwmRequest:
     cases: Sequence[SimilarCase]
     seed: int = 0
     procedure: ParsedProcedure | None = None
-    demands: Sequence[ProcessDemand] = ()
+    stitched: tuple[str, ...] = ()
     consensus: tuple[str, ...] = ()
     decoded: Decoded | None = None
     client: str | None = None

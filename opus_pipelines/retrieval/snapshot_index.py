@@ -41,6 +41,7 @@ class SnapshotIndex:
         self._task_rates: dict[tuple[str, str | None], dict[str, float]] = {}
         self.memories: dict[str, IndustryMemory | None] = {}  # filled by `case_memory.memory_of`
         self.likeness: Likeness | None = None  # filled by `likeness.likeness_of`
+        self.counts: dict[str | None, object] = {}  # filled by `stitching.industry_counts.counts_of`
         self.text_memories: dict[str, TextMemory | None] = {}  # filled by `text_memory.text_memory`
 
     def load(self) -> None:

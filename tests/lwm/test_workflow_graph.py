@@ -6,7 +6,7 @@ import random
 import pytest
 
 from opus_pipelines.core.errors import WorkflowError
-from opus_pipelines.lwm.sequence_dag import Dag, chain
+from opus_pipelines.lwm.sequence_dag import Dag, chain, linear_extensions
 from opus_pipelines.lwm.workflow_graph import WfgEdge, WfgNode, workflow_graph
 from opus_pipelines.wkg.graph import Edge, Task, WorkGraph
 
@@ -79,3 +79,14 @@ def test_against_the_papers_loop(seed: int) -> None:
     assert {pair for pair in wfg.edges if not {"input", "output"} & set(pair)} == expected
     assert {dst for src, dst in wfg.edges if src == "input"} == {dag.nodes[0] for dag in dags.values()}
     assert {src for src, dst in wfg.edges if dst == "output"} == {dag.nodes[-1] for dag in dags.values()}
+
+
+def test_tasks_that_wait_for_each_other_in_no_order_have_edges_both_ways() -> None:
+    dag = linear_extensions("abcd", [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")])
+    assert dag.nodes == tuple("abcd")
+    assert set(dag.edges) == {tuple(pair) for pair in ("ab", "ac", "bc", "cb", "bd", "cd")}
+    assert (dag.first, dag.last) == (["a"], ["d"])
+
+
+def test_a_known_order_of_all_tasks_is_the_chain() -> None:
+    assert linear_extensions("abc", [("a", "b"), ("b", "c"), ("c", "a")]) == chain("abc")

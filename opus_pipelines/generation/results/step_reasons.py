@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from opus_pipelines.generation.records import Ranked
-from opus_pipelines.retrieval.combined_processes import critical_groups
 from opus_pipelines.retrieval.completeness import OUTCOMES, SUPPORT
+from opus_pipelines.stitching.combined_processes import critical_groups
 
 PROCEDURE, CONSTRAINT, DECISION = "procedure", "constraint", "decision"
 EXPECTED = 0.5  # share of the model's sequences from which the model expects a step

@@ -12,8 +12,8 @@ from opus_pipelines.intakes.elements import Element
 from opus_pipelines.lwm.interface import ProcessDemand
 from opus_pipelines.requirements.rules import rules_of
 from opus_pipelines.retrieval.case_retriever import CaseRetriever
-from opus_pipelines.retrieval.combined_processes import combined_precedence, combined_processes, critical_groups
 from opus_pipelines.retrieval.task_names import TaskNames
+from opus_pipelines.stitching.combined_processes import combined_precedence, combined_processes, critical_groups
 from opus_pipelines.wkg.graph import Task, WorkGraph
 from opus_pipelines.workflow.constraints import Constraints
 
@@ -78,7 +78,12 @@ def works(
     element = Element("e1", role, "text", "rules.md", "text/markdown", text, len(text), "", None)
     found = book(history)
     index = SimpleNamespace(
-        graph=GRAPH, names=TaskNames(GRAPH, []), task_vectors={}, cases=found, critical_task_rows=lambda industry: []
+        graph=GRAPH,
+        names=TaskNames(GRAPH, []),
+        task_vectors={},
+        cases=found,
+        critical_task_rows=lambda industry: [],
+        counts={},
     )
     intake = SimpleNamespace(
         industry=industry,
@@ -130,6 +135,20 @@ def test_settings_ask_for_it_too() -> None:
 def test_what_nobody_did_without_failing_is_no_model() -> None:
     failed = [(tasks, vector, success and "d" not in tasks) for tasks, vector, success in HISTORY]
     assert told(works("Drying must be arranged.", history=failed)) == ["eirw"]
+
+
+def test_goals_that_no_case_did_together_are_two_processes() -> None:
+    found = works("", must_contain=("Check Weather Record", "Arrange Drying"))
+    assert [sorted(demand.goals) for demand in found] == [["w"], ["d"]]
+    together = [*[("rwdie", STORM, True)] * 3, *HISTORY]
+    found = works("", must_contain=("Check Weather Record", "Arrange Drying"), history=together)
+    assert [sorted(demand.goals) for demand in found] == [["d", "w"]]
+
+
+def test_no_pair_of_the_precedence_contradicts_the_stitched_plan() -> None:
+    found = works("Drying must be arranged.")
+    assert ("r", "d") not in combined_precedence(found, 0.9, "dr")
+    assert ("d", "i") in combined_precedence(found, 0.9, "dr")
 
 
 def test_groups_are_counted_once_and_the_first_works_order_stays() -> None:
