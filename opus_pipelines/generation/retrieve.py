@@ -94,7 +94,7 @@ def retrieve(request: Request, context: GenerationContext) -> Retrieved:
             standing_decisions(decisions, request.intention_id, tasks.keys() | {step.task_id for step in steps}),
         ),
         processes,
-        combined_precedence(processes, settings.settled_share, plan.tasks if plan else ()),
+        combined_precedence(processes, settings.settled_share, plan.tasks if plan else completeness.consensus_tasks),
         alone.joined(critical_groups(processes), context.index.graph) if alone else (),
         unlike,
         plan,

@@ -107,7 +107,8 @@ def critical_groups(demands: Iterable[ProcessDemand]) -> list[frozenset[str]]:
 def combined_precedence(demands: Sequence[ProcessDemand], share: float, plan: Sequence[str] = ()) -> frozenset[Pair]:
     """Return the stable precedence of the first process, and of each further one what does not contradict it.
 
-    No pair contradicts the order of the stitched plan, which agrees best with all cases.
+    No pair contradicts the order of `plan`, which agrees best with all cases: the stitched plan, or the consensus where
+    support decides. The few nearest cases would otherwise forbid what all similar cases, or a trained model, expect.
     """
     place = {task: n for n, task in enumerate(plan)}
     pairs: set[Pair] = set()
