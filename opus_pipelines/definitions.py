@@ -56,9 +56,11 @@ def build_defs(settings: Settings, resources: Mapping[str, Any] | None = None) -
 
 
 def _settings() -> Settings:
-    """As the command line would have them: OPUS_SETTINGS or ./opus.toml, OPUS_* variables; paths absolute."""
+    """As the command line would have them: OPUS_SETTINGS or opus.toml in OPUS_FOLDER (`opus ui` names the folder in
+    which it was started), OPUS_* variables; paths absolute.
+    """
     file = os.environ.get("OPUS_SETTINGS")
-    settings = load(Path(file) if file else None)
+    settings = load(Path(file) if file else None, folder=Path(os.environ.get("OPUS_FOLDER", ".")))
     paths = settings.paths.model_copy(update={name: path.expanduser().absolute() for name, path in settings.paths})
     return settings.model_copy(update={"paths": paths})
 

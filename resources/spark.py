@@ -84,6 +84,8 @@ class SparkResource(dg.ConfigurableResource[None]):
         # Python workers take python3 from the PATH unless told, and that one lacks our packages.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        # workers start with `python -m`, which would import modules of the working directory, whosever they are
+        os.environ.setdefault("PYTHONSAFEPATH", "1")
         builder = SparkSession.builder.master(self.master).appName("opus")
         conf = (
             CONF

@@ -55,7 +55,13 @@ def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, 
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             yield from _keys(inner, f"{key}.")
         else:
-            yield f"`{key}`", _default(field.get_default(call_default_factory=True)), _cell(field.description or "")
+            meaning = _cell(field.description or "") + _reach(field.json_schema_extra)
+            yield f"`{key}`", _default(field.get_default(call_default_factory=True)), meaning
+
+
+def _reach(extra: object) -> str:
+    """Return the mark of a key that a working directory's opus.toml may not set."""
+    return f" **guarded**: {extra['reach']}" if isinstance(extra, dict) and "reach" in extra else ""
 
 
 def _default(value: Any) -> str:

@@ -22,6 +22,7 @@ if "OPUS_GRAPHFRAMES_JARS" in os.environ:
     os.environ[JARS] = os.environ["OPUS_GRAPHFRAMES_JARS"]
 for _name in [name for name in os.environ if name.startswith("OPUS_") and name not in KEPT]:
     del os.environ[_name]
+os.environ["XDG_CONFIG_HOME"] = os.devnull  # no settings of the user's own: they are looked for below this
 
 
 pytest_plugins = ["tests.distributions", "tests.history_fixtures", "tests.intention_fixtures", "tests.wkg_fixtures"]

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from opus_pipelines.cli.main import main
-from opus_pipelines.core.schemas import RUNS
-from opus_pipelines.lake.layout import read_table, slug
+from opus_pipelines.core.schemas import CONTEXTS, RUNS
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table, slug
 from tests.test_privacy import found
 
 pytestmark = [pytest.mark.spark, pytest.mark.model, pytest.mark.filterwarnings("default")]  # notices of MLflow
@@ -105,6 +105,13 @@ def of_client(lake: Path, client: str) -> list[Path]:
     return sorted(path for path in lake.rglob(f"client_key={slug(client)}") if path.is_dir())
 
 
+def counted_steps(root: Path) -> int:
+    """How often the contexts of one step of the current snapshot were carried out."""
+    lake = Lake(root)
+    contexts = read_table(CONTEXTS, dataset_folder(lake.snapshot_folder(lake.required_snapshot()), CONTEXTS))
+    return sum(row["transitions"] for row in contexts.to_pylist() if row["depth"] == 1)
+
+
 @pytest.mark.usefixtures("spark")
 def test_what_one_client_gave_reaches_no_other_and_goes_when_it_is_forgotten(
     tmp_path: Path, prompts: list[str], capsys: pytest.CaptureFixture[str]
@@ -144,12 +151,14 @@ def test_what_one_client_gave_reaches_no_other_and_goes_when_it_is_forgotten(
 
     assert {path.split("/")[0] for path, _ in found(lake, CANARIES)} >= {"history", "wkg", "generation", "workflows"}
     assert list(lake.glob("models/pointer/m*"))
+    counted = counted_steps(lake)
     assert (lake / "mlflow" / "mlflow.db").is_file()
     assert opus("forget", "--client", PLANTED, "--history", str(history_folder), "--yes") == 0
     assert found(lake, CANARIES) == []
     assert not list(lake.glob("models/pointer/m*"))
     assert not (lake / "mlflow").exists()
     assert of_client(lake, PLANTED) == []
+    assert 2 * counted_steps(lake) == counted > 0, "both clients did the same steps; the contexts of one are left"
 
     prompts.clear()
     assert opus("generate", "--intakes", str(intakes), "--client", OTHER) == 0

@@ -17,6 +17,7 @@ from opus_pipelines.catalogues.entries import declared_tasks
 from opus_pipelines.catalogues.openapi import VERSION_KEYS, openapi_entries
 from opus_pipelines.catalogues.yaml_text import parse_yaml
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.settings_files import hard_link_reason
 from opus_pipelines.intakes.documents.encoding import decode
 from opus_pipelines.intakes.documents.limits import MIB
 from opus_pipelines.intakes.elements import is_hidden, shown_name
@@ -87,6 +88,8 @@ def _content(path: Path, folder: Path) -> bytes:
         raise InputError("it points outside its folder; copy the file instead of linking it")
     if not path.is_file():
         raise InputError("it is no regular file")
+    if reason := hard_link_reason(path.stat()):
+        raise InputError(reason)
     with path.open("rb") as file:
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:

@@ -1,16 +1,14 @@
 """The entry point of `opus`: global options, all commands, and every error as one clear line with its exit code."""
 
 import logging
-import os
 import sys
-import tempfile
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from opus_pipelines.cli.decide import decide
+from opus_pipelines.cli.error_lines import guarded
 from opus_pipelines.cli.evaluate import evaluate
 from opus_pipelines.cli.export import export
 from opus_pipelines.cli.forecast import forecast
@@ -22,10 +20,6 @@ from opus_pipelines.cli.read import best, explain, query, report, status, tasks
 from opus_pipelines.cli.score import score
 from opus_pipelines.cli.train import models, train
 from opus_pipelines.cli.write import generate, rebuild, rollback, sample, ui
-from opus_pipelines.core.errors import OpusError
-from opus_pipelines.event_logs.private_text import mask_text
-
-DONE, FAILED, USAGE = 0, 1, 2
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -34,7 +28,11 @@ DONE, FAILED, USAGE = 0, 1, 2
     type=click.Path(path_type=Path),
     help="The folder for everything that is written (or OPUS_LAKE). Default: lake",
 )
-@click.option("--settings", type=click.Path(path_type=Path), help="Settings file. Default: opus.toml, if it exists")
+@click.option(
+    "--settings",
+    type=click.Path(path_type=Path),
+    help="Settings file. Default: opus.toml of the working directory, which may not set what runs code",
+)
 @click.version_option(package_name="opus-pipelines")
 @click.pass_context
 def opus(context: click.Context, lake: Path | None, settings: Path | None) -> None:
@@ -80,50 +78,13 @@ for command in (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns its exit code: 0 done, 1 failed, 2 wrong usage."""
-    try:
-        with opus.make_context("opus", list(sys.argv[1:] if arguments is None else arguments)) as context:
+    stated = list(sys.argv[1:] if arguments is None else arguments)
+
+    def command() -> None:
+        with opus.make_context("opus", list(stated)) as context:
             opus.invoke(context)
-    except click.exceptions.Exit as end:
-        return end.exit_code
-    except click.UsageError as error:
-        error.show()
-        return USAGE
-    except click.ClickException as error:
-        error.show()
-        return FAILED
-    except (OpusError, OSError) as error:
-        if isinstance(error, BrokenPipeError):
-            # The interpreter flushes stdout once more at its end, which would raise again.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return FAILED
-        return _fail(f"{error}")
-    except (KeyboardInterrupt, click.Abort):
-        return _fail("stopped; what was published before stays as it is")
-    except Exception as error:
-        return _fail(
-            f"unexpected {type(error).__name__}: {_one_line(error)}; the full trace is in {_keep_trace(arguments)}"
-        )
-    return DONE
 
-
-def _fail(message: str) -> int:
-    click.echo(f"opus: {message}", err=True)
-    return FAILED
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:300] or "no message"
-
-
-def _keep_trace(arguments: Sequence[str] | None) -> Path:
-    """Appends the traceback to the lake's error log, or to one in the temporary folder where there is no lake."""
-    lake = Options.lake_of(list(sys.argv[1:] if arguments is None else arguments))
-    folder = lake / ".dagster" if lake.is_dir() else Path(tempfile.gettempdir())
-    folder.mkdir(exist_ok=True)
-    path = folder / "opus-errors.log"
-    with path.open("a", encoding="utf-8") as file:
-        file.write(mask_text(traceback.format_exc()) + "\n")
-    return path
+    return guarded(command, lambda: Options.lake_of(stated))
 
 
 def _log_to_stderr() -> None:

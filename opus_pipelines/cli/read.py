@@ -9,7 +9,6 @@ import click
 from opus_pipelines.cli import show
 from opus_pipelines.cli.export import write
 from opus_pipelines.cli.options import Options
-from opus_pipelines.core.errors import InputError
 
 if TYPE_CHECKING:
     import duckdb
@@ -122,6 +121,7 @@ def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...],
       opus query "SELECT title, implementations FROM wkg_tasks ORDER BY 2 DESC LIMIT 5"
     """
     from opus_pipelines.core.schemas import DATASETS
+    from opus_pipelines.querying.guard import timed
     from opus_pipelines.reporting import views
     from opus_pipelines.reporting.views import connect
 
@@ -129,12 +129,11 @@ def query(options: Options, name_or_sql: str | None, variables: tuple[str, ...],
         show.table(("query", "answers"), [(q.name, q.about) for q in views.shipped_queries().values()])
         show.table(("view", "holds"), [("", ""), *((d.view, d.about) for d in DATASETS.values()), EARLIER])
         return
-    rows = views.run(connect(options.lake()), name_or_sql, dict(_pair(v) for v in variables))
-    if rows is not None:
-        try:
-            show.relation(rows, form)
-        except views.QueryError as error:
-            raise InputError(f"the query failed: {error}") from None
+    pairs = dict(_pair(v) for v in variables)
+    limits = options.settings().query
+    connection = connect(options.lake())
+    with timed(connection, limits) as spill:
+        show.relation(views.run(connection, name_or_sql, pairs, limits, spill), form)
 
 
 def _pair(text: str) -> tuple[str, str]:

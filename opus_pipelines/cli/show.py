@@ -1,10 +1,8 @@
-"""Writes rows for a person or a program: an aligned table, CSV, one JSON array, or Parquet."""
+"""Writes rows for a person or a program: an aligned table, CSV, one JSON array, Parquet, or an Excel workbook."""
 
-import csv
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any
 
 import click
@@ -12,7 +10,9 @@ import duckdb
 from rich.console import Console
 from rich.table import Table
 
-FORMATS = ("table", "csv", "json", "parquet")
+from opus_pipelines.reporting.spreadsheets import as_csv, as_xlsx, cell_text
+
+FORMATS = ("table", "csv", "json", "parquet", "xlsx")
 format_option = click.option(
     "--format",
     "form",
@@ -24,19 +24,29 @@ format_option = click.option(
 
 
 def relation(rows: duckdb.DuckDBPyRelation, form: str) -> None:
-    """Writes the rows of a relation to stdout in the format `form`."""
+    """Writes the rows of a relation to stdout in the format `form`.
+
+    In CSV and XLSX, texts that a spreadsheet program could take for a formula are escaped, and counted on stderr.
+    """
     if form == "parquet":
         parquet(rows)
         return
     columns, values = rows.columns, rows.fetchall()
     if form == "csv":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([[_text(v) for v in row] for row in values])
+        text, marked = as_csv(columns, values)
+        sys.stdout.write(text)
+        _note_formulas(marked, "have an apostrophe in front")
+    elif form == "xlsx":
+        content, marked = as_xlsx(columns, values)
+        _write_bytes(content, form)
+        _note_formulas(marked, "are marked as texts")
     elif form == "json":
         click.echo(
             json.dumps(
-                [dict(zip(columns, row, strict=True)) for row in values], indent=1, default=_text, ensure_ascii=False
+                [dict(zip(columns, row, strict=True)) for row in values],
+                indent=1,
+                default=cell_text,
+                ensure_ascii=False,
             )
         )
     else:
@@ -48,11 +58,20 @@ def parquet(rows: duckdb.DuckDBPyRelation) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if sys.stdout.isatty():
-        raise click.UsageError("--format parquet writes bytes: send them to a file with > FILE")
     buffer = pa.BufferOutputStream()
     pq.write_table(rows.to_arrow_table(), buffer, compression="zstd")
-    sys.stdout.buffer.write(buffer.getvalue())
+    _write_bytes(buffer.getvalue().to_pybytes(), "parquet")
+
+
+def _write_bytes(content: bytes, form: str) -> None:
+    if sys.stdout.isatty():
+        raise click.UsageError(f"--format {form} writes bytes: send them to a file with > FILE")
+    sys.stdout.buffer.write(content)
+
+
+def _note_formulas(marked: int, how: str) -> None:
+    if marked:
+        note(f"{marked:,} texts that a spreadsheet program could take for formulas {how}")
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None) -> None:
@@ -86,15 +105,7 @@ def _cell(value: Any) -> str:
         return f"{value:,.4g}" if abs(value) < 1 else f"{value:,.2f}"
     if isinstance(value, list):
         return ", ".join(_cell(v) for v in value)
-    return _text(value)
-
-
-def _text(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, list | dict):
-        return json.dumps(value, default=str, ensure_ascii=False)
-    return "" if value is None else str(value)
+    return cell_text(value)
 
 
 def note(text: str) -> None:

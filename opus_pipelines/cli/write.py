@@ -179,11 +179,15 @@ def ui(options: Options, port: int) -> None:
     from opus_pipelines.cli.runs import ROOT, prepare
 
     settings = options.settings()
-    prepare(settings)
+    home = prepare(settings)
+    os.environ["OPUS_FOLDER"] = str(Path.cwd())
     if options.settings_file:
         os.environ["OPUS_SETTINGS"] = str(options.settings_file.absolute())
     os.environ |= {f"OPUS_{name.upper()}": str(path) for name, path in settings.paths}
     note(f"history: {settings.paths.history}, intakes: {settings.paths.intakes}")
     dagster = Path(sys.executable).with_name("dagster")
     note(f"http://127.0.0.1:{port}")
+    # Dagster reads .env and imports modules of the folder in which it starts, which may hold somebody's files
+    os.chdir(home)
+    os.environ["PYTHONSAFEPATH"] = "1"
     os.execv(dagster, [str(dagster), "dev", "-w", str(ROOT / "workspace.yaml"), "-p", str(port)])

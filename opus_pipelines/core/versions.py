@@ -12,13 +12,13 @@ from collections.abc import Mapping
 # stages after it.
 ALGORITHM_VERSIONS: dict[str, int] = {
     # reading event logs: formats, columns, costs, outcomes, privacy (history/implementations, sources, rejects)
-    "history": 1,
+    "history": 2,
     "embedding": 1,  # texts to vectors (wkg/embeddings, wkg/*_vectors); the cache of vectors starts anew, too
     "resolution": 1,  # task resolution: which raw names are one task (wkg/task_aliases)
     "mining": 3,  # the aggregates of one source: the SQL in sql/wkg that Spark runs, cases, evidence of activities
     # aggregates of all sources to the snapshot: estimates, drift in time, graph metrics, critical tasks, procedures
     "wkg": 5,
-    "requirements": 1,  # documents to Intention, goals, rules and constraints (generation/intentions)
+    "requirements": 2,  # documents to Intention, goals, rules and constraints (generation/intentions)
     # routing, similar cases, critical tasks of the intake, SWKG (generation/neighbours, generation/subgraph_*)
     "retrieval": 7,
     "lwm": 3,  # the history backend of the Large Work Model (generation/sequences); part of the model version

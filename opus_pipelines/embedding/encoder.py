@@ -124,7 +124,8 @@ class Encoder:
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         try:
-            return AutoTokenizer.from_pretrained(place), AutoModel.from_pretrained(place).eval()
+            tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False)
+            return tokenizer, AutoModel.from_pretrained(place, trust_remote_code=False).eval()
         except (OSError, ValueError) as error:
             remedy = "name a Hugging Face model or a local folder"
             raise SettingsError(f"encoder.model = {self.name!r} cannot be loaded ({error}); {remedy}") from None

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.settings_files import hard_link_reason
 from opus_pipelines.event_logs.source_settings import FILE_NAME
 
 BUFFER = 1 << 18
@@ -25,13 +26,15 @@ def data_files(folder: Path) -> Iterator[Path]:
     """Yields every data file at any depth, without notes and hidden files.
 
     The order is the natural order of the paths: numbers count as numbers, so that export_9 comes before export_10. A
-    later file corrects an earlier one.
+    later file corrects an earlier one. A folder that cannot be listed is yielded itself: what is in it is not absent.
     """
-    files = []
-    for root, folders, names in os.walk(folder):
+    files: list[Path] = []
+    unlisted: list[OSError] = []
+    for root, folders, names in os.walk(folder, onerror=unlisted.append):
         files += [Path(root, name) for name in folders if Path(root, name).is_symlink()]
         folders[:] = [name for name in folders if not name.startswith(".")]
         files += [Path(root, name) for name in names if not name.startswith(".") and not _is_note(name.lower())]
+    files += [Path(os.fsdecode(error.filename)) for error in unlisted if error.filename]
     yield from sorted(files, key=lambda p: natural_order(os.fsencode(p.relative_to(folder).as_posix())))
 
 
@@ -45,10 +48,11 @@ def _is_note(name: str) -> bool:
     return name in _NOT_DATA_NAMES or name.endswith(_NOT_DATA)
 
 
-def unsafe_path_reason(path: Path, folder: Path) -> str | None:
+def unsafe_path_reason(path: Path, folder: Path, hard_links: bool = False) -> str | None:
     """Returns why a path must not be read, or None if it may be.
 
-    A path is refused if it leads out of its source's folder or is not a regular file.
+    A path is refused if it leads out of its source's folder, is not a regular file, or is a hard link. `hard_links`:
+    they are allowed, because this program made them.
     """
     try:
         real = path.resolve(strict=True)
@@ -56,9 +60,11 @@ def unsafe_path_reason(path: Path, folder: Path) -> str | None:
         return "it is a link to nothing; remove it or put the file itself there"
     if not real.is_relative_to(folder.resolve()):
         return "it is a link out of the source's folder; put the file itself there"
+    if real.is_dir() and not path.is_symlink():
+        return "it is a folder that cannot be listed; give the right to read it"
     if not real.is_file():
         return "it is not a plain file" + ("; link files, not folders" if real.is_dir() else "")
-    return None
+    return None if hard_links else hard_link_reason(real.stat())
 
 
 def printable(path: Path) -> str:

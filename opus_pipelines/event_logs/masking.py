@@ -16,9 +16,16 @@ Change = Callable[[pa.Array], pa.Array]
 _PLAIN = r"^(?:-?[1-9]\d{0,11}(?:\.\d*)?|\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d[\d:.]*(?: ?Z| ?[+-]\d\d:?\d\d)?)?)$"
 
 
-def mask_texts(texts: pa.Array) -> pa.Array:
-    """Masks texts by the rules of `private_text`. Returns the same array if it contains nothing private."""
-    return map_distinct(texts, mask_text, possible)
+def mask_texts(texts: pa.Array, names: bool = False) -> pa.Array:
+    """Masks texts by the rules of `private_text`. Returns the same array if it contains nothing private.
+
+    `names`: also names and addresses; then every text with a letter is looked at, not only those with numbers.
+    """
+    return map_distinct(texts, partial(mask_text, names=names), _with_letters if names else possible)
+
+
+def _with_letters(values: pa.Array) -> pa.Array:
+    return pc.match_substring_regex(values, r"\pL")
 
 
 def possible(values: pa.Array) -> pa.Array:
@@ -42,7 +49,7 @@ def map_distinct(texts: pa.Array, change: Callable[[str], str], concerned: Calla
     return pc.replace_with_mask(values, pa.array(chosen), pa.array(after, values.type)).take(coded.indices)
 
 
-def mask_attributes(maps: pa.MapArray) -> pa.MapArray:
+def mask_attributes(maps: pa.MapArray, names: bool = False) -> pa.MapArray:
     """Masks the names and values of attributes.
 
     Names and texts follow the rules for texts. Numbers are masked only if the attribute's name says that they are
@@ -50,14 +57,14 @@ def mask_attributes(maps: pa.MapArray) -> pa.MapArray:
     """
     offsets = maps.offsets
     first, last = offsets[0].as_py(), offsets[-1].as_py()
-    names, values = maps.keys.slice(first, last - first), maps.items.slice(first, last - first)
-    new_names, new_values = mask_texts(names), _mask_named(names, values)
-    if new_names is names and new_values is values:
+    keys, values = maps.keys.slice(first, last - first), maps.items.slice(first, last - first)
+    new_names, new_values = mask_texts(keys), _mask_named(keys, values, names)
+    if new_names is keys and new_values is values:
         return maps
     masked = pa.MapArray.from_arrays(
         pc.subtract(offsets, first), new_names, new_values, type=maps.type, mask=maps.is_null()
     )
-    return masked if new_names is names else _without_doubles(masked)
+    return masked if new_names is keys else _without_doubles(masked)
 
 
 def mask_lists(lists: pa.ListArray, change: Change) -> pa.ListArray:
@@ -71,10 +78,10 @@ def mask_lists(lists: pa.ListArray, change: Change) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets), after, type=lists.type, mask=lists.is_null())
 
 
-def _mask_named(names: pa.Array, values: pa.Array) -> pa.Array:
+def _mask_named(names: pa.Array, values: pa.Array, persons: bool) -> pa.Array:
     coded = names.dictionary_encode()
     meanings = [meaning_of(name) for name in coded.dictionary.to_pylist()]
-    masked = mask_texts(values)
+    masked = mask_texts(values, persons)
     for meaning in sorted({m for m in meanings if m is not None}):
         concerned = booleans(np.array([m == meaning for m in meanings])).take(coded.indices)
         own = values.filter(concerned)

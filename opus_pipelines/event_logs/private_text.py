@@ -1,22 +1,32 @@
-"""Finds private data in texts: e-mail addresses, telephone numbers and account numbers.
+"""Finds private data in texts: e-mail addresses, telephone, account, card and identity numbers.
 
 A text is masked where it contains
 
 - an e-mail address (`@`, or `%40` as in links), the host with a top-level domain: `[email]`;
 - an IBAN of a known country and length whose check digits are right (mod 97), or a credit card number (13-19 digits in
   the usual groups, of a known network, Luhn; four groups of four in any case): `[account]`;
+- a number of a person that is told by its form and check digits (`privacy.identity_numbers`): `[account]`;
 - a telephone number: international (`+31 6 12345678`, `0031612345678`), national with a leading 0 (`06-12345678`,
-  `(020) 123 45 67`, `0612345678`), North American (`(555) 123-4567`, `555-123-4567`), or a US social security number:
-  `[number]`;
-- a number after a word that names its kind (`tel. 612345678`, `account no. 12345678`, `SSN: 123456789`): `[number]` or
-  `[account]`.
+  `(020) 123 45 67`, `0612345678`), North American (`(555) 123-4567`, `555-123-4567`), in the groups of some fifteen
+  countries (`privacy.telephone_numbers`), or a US social security number: `[number]`;
+- a number after a word that names its kind (`tel. 612345678`, `account no. 12345678`, `паспорт 4510 123456`,
+  `passport C01X00T47`): `[number]` or `[account]`.
 
+Digits of all scripts, blanks of all widths and full-width signs count as the plain ones (`privacy.plain_text`).
 Everything else stays: dates, amounts, plain numbers and ids without such a word, UUIDs, coordinates, versions, and
 digits that are part of a word, a link or a longer number. A national number without a leading 0 and without such a word
-(`612 34 56 78`) cannot be distinguished from an amount.
+(`612 345 678`) cannot be distinguished from an amount. Names and addresses stay unless they are asked for
+(`privacy.persons`).
 """
 
 import re
+from collections.abc import Iterable
+
+from opus_pipelines.privacy.identity_numbers import FEW_DIGITS, identities
+from opus_pipelines.privacy.persons import persons
+from opus_pipelines.privacy.plain_text import NO_LETTER_AFTER, NO_LETTER_BEFORE, PlainText, Span
+from opus_pipelines.privacy.telephone_numbers import national_numbers
+from opus_pipelines.privacy.words import ACCOUNT, IDENTITY, IDENTITY_INSIDE, LINK, NUMBER, PHONE, PHONE_INSIDE
 
 _IBAN_LENGTHS = {
     country: int(length)
@@ -44,72 +54,94 @@ _MOMENT = (
     r"|\b\d{1,2}[./-]\d{1,2}[./-]\d{4}(?:,? \d\d:\d\d(?::\d\d)?)?(?![\w-])|\b\d{4}[./]\d\d[./]\d\d(?![\w.-])"
     r"|\b[0-3]?\d(?P<part>[./-])[01]?\d(?P=part)\d\d(?!\d|(?P=part)\d)"
 )
-_BEFORE = r"(?:(?<![\w.,#/+-])|(?<=\\[nrt]))"  # a \n written out, as JSON has it, is no letter
-_END = r"(?!\w|[.,-]\d)"
-_NUMBER_WORD = r"(?:[ _-]?(?:number|nummer|num|n[uú]m[eé]ro|nr|no|n°))?"
-_LINK = r"""["']?[ .:=#)]{0,3}(?:\b(?:is|was|ist|war|est|es|on|at|op|unter)\b)?[ :=#]{0,2}["']?"""
-_PHONE_WORD = (
-    r"(?:tele(?:ph|f)one?|telefoon|teléfono|téléphone|tél|tel|phone|mobile?|mobiel|m[oó]vil|cell(?:phone)?|gsm|handy"
-    r"|fax|call|bel|whatsapp"
-    r"|sms|msisdn)"
+_BEFORE = rf"(?:{NO_LETTER_BEFORE}(?<![.,#/+-])|(?<=\\[nrt]))"  # a \n written out, as JSON has it, is no letter
+_END = rf"{NO_LETTER_AFTER}(?![.,-]\d)"
+_PHONE_WORD = rf"(?:(?<![^\W_])(?:{PHONE})|{PHONE_INSIDE})"
+_ACCOUNT_WORD = rf"(?:(?<![^\W_])(?:{ACCOUNT}|{IDENTITY})|{IDENTITY_INSIDE})"
+# A number with letters: one to three before its digits, or among at least four digits (passports, licences).
+_MIXED = r"(?-i:[A-Z]{1,3}[ -]?\d{5,9}[A-Z]?|(?=(?:[A-Z]*\d){4})[A-Z\d]{6,16}|[A-Z]{2,5}\d{6}[A-Z\d]{2,8})(?![\w-])"
+_AFTER_WORDS = (
+    rf"|(?P<account>{_ACCOUNT_WORD}{NUMBER}{LINK})(?:\d(?:[ ./-]?\d){{5,25}}{_END}|{_MIXED})"
+    rf"|(?P<phone>{_PHONE_WORD}{NUMBER}{LINK})[+(]{{0,2}}\d(?:[ ()./-]{{0,3}}\d){{6,14}}{_END}"
 )
-_ACCOUNT_WORD = (
-    r"(?:account|acct|rekening|konto|cuenta|compte|iban|routing|aba|(?:credit|debit)[ _-]?card|card(?=[ _-]?(?:number"
-    r"|nr|no)(?![^\W_]))"
-    r"|kreditkarte|ssn|social[ _-]security|bsn|sofi|dni|nif|passport|paspoort|reisepass|pasaporte)"
-)
-_PRIVATE = re.compile(
-    rf"(?P<moment>{_MOMENT}|{_UUID})"
-    rf"|(?P<account>(?<![^\W_]){_ACCOUNT_WORD}{_NUMBER_WORD}{_LINK})\d(?:[ .-]?\d){{5,18}}{_END}"
-    rf"|(?P<phone>(?<![^\W_]){_PHONE_WORD}{_NUMBER_WORD}{_LINK})[+(]{{0,2}}\d(?:[ ()./-]{{0,3}}\d){{6,14}}{_END}"
-    rf"|(?P<national>{_BEFORE}(?:0[1-9]\d{{0,4}}[ /.-]{{1,3}}"
-    rf"|\(0[1-9]\d{{0,4}}\)[ /.-]{{0,3}})\d(?:[ /.-]{{0,3}}\d){{4,9}}{_END})"
-    rf"|(?P<number>"
-    rf"{_BEFORE}\(?\+\(?[1-9](?!\d{{0,2}}\.\d{{3,}}(?![\d./()-]| \d))(?:[ ()./-]{{0,3}}\d){{7,14}}{_END}"
-    rf"|{_BEFORE}00(?:[1-9]\d{{10,12}}|[ .-]?[1-9]\d{{0,2}}(?:[ ()/.-]{{1,3}}\d+){{2,6}}){_END}"
-    rf"|{_BEFORE}0[1-9]\d{{8,9}}{_END}"
-    rf"|{_BEFORE}(?:1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{{4}}{_END}"
-    rf"|{_BEFORE}(?!000|666|9)\d{{3}}-(?!00)\d\d-(?!0000)\d{{4}}{_END})"
-    rf"|(?P<card>{_BEFORE}\d{{4}}(?:[ .-]?\d{{4,6}}){{2}}[ .-]?\d{{1,7}}{_END})",
-    re.IGNORECASE,
-)
+
+
+def _private(words: str) -> re.Pattern[str]:
+    """Returns what finds numbers; `words`: the alternatives for a number after a word that names its kind."""
+    return re.compile(
+        rf"(?P<moment>{_MOMENT}|{_UUID})" + words + rf"|(?P<national>{_BEFORE}(?:0[1-9]\d{{0,4}}[ /.-]{{1,3}}"
+        rf"|\(0[1-9]\d{{0,4}}\)[ /.-]{{0,3}})\d(?:[ /.-]{{0,3}}\d){{4,9}}{_END})"
+        rf"|(?P<number>"
+        rf"{_BEFORE}\(?\+\(?[1-9](?!\d{{0,2}}\.\d{{3,}}(?![\d./()-]| \d))(?:[ ()./-]{{0,3}}\d){{7,14}}{_END}"
+        rf"|{_BEFORE}00(?:[1-9]\d{{10,12}}|[ .-]?[1-9]\d{{0,2}}(?:[ ()/.-]{{1,3}}\d+){{2,6}}){_END}"
+        rf"|{_BEFORE}0[1-9]\d{{8,9}}{_END}"
+        rf"|{_BEFORE}(?:1[ .-]?)?(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{{4}}{_END}"
+        rf"|{_BEFORE}(?!000|666|9)\d{{3}}-(?!00)\d\d-(?!0000)\d{{4}}{_END})"
+        rf"|(?P<card>{_BEFORE}\d{{4}}(?:[ .-]?\d{{4,6}}){{2}}[ .-]?\d{{1,7}}{_END})",
+        re.IGNORECASE,
+    )
+
+
+_PRIVATE, _WITHOUT_WORDS = _private(_AFTER_WORDS), _private("")
+_LETTER = re.compile(r"[^\W\d_]")
 _EMAIL = re.compile(r"(?<!\w)\w[\w.+%&'~-]{0,63}(?:@|%40)[\w-]{1,64}(?:\.[\w-]{1,64}){0,8}\.[^\W\d_]{2,24}(?![^\W_])")
 _FOUR_BY_FOUR = re.compile(r"(?:\d{4}[ .-]){3}\d{4}")  # nothing else is written so, right or mistyped
 _MAYBE_IBAN = re.compile(rf"{_BEFORE}[A-Za-z]{{2}}\d\d(?=[ .-]?[A-Za-z0-9])")
 _GROUPS = re.compile(r"(?:[ .-]?[A-Za-z0-9]){11,30}")
-POSSIBLE = (  # a fast prefilter for RE2: a text without a match is not private
-    r"@|%40|(?:\d\D{0,6}){8}|(?i:tel|tél|phone|mob|m[oó]vil|cell|gsm|handy|fax|call|bel|whatsapp|sms|msisdn|acc|rek"
-    r"|konto|cuenta|compte|iban"
-    r"|rout|aba|card|karte|ssn|social|bsn|sofi|dni|nif|pass|paspoort|pasaporte)\D{0,24}\d(?:\D{0,3}\d){5}"
-)
+# A fast prefilter for RE2: a text without a match is not private. Words are not looked for, as six digits near each
+# other are rare, and long alternatives are slow.
+POSSIBLE = rf"@|%40|(?:\d\D{{0,6}}){{8}}|\d(?:\D{{0,3}}\d){{5}}|[٠-٩۰-۹०-९০-৯๐-๙０-９]|{FEW_DIGITS}"
 
 
-def mask_text(text: str) -> str:
-    """Replaces private data by [email], [account] or [number], by the rules of this module."""
-    if "@" in text or "%40" in text:
-        text = _EMAIL.sub("[email]", text)
-    return _PRIVATE.sub(_mask, _without_ibans(text))
+def mask_text(text: str, names: bool = False) -> str:
+    """Replaces private data by [email], [account] or [number], by the rules of this module.
+
+    `names`: also names of persons and addresses that the words around them tell, by [name] and [address].
+    """
+    found = PlainText(text)
+    if "@" in found.plain or "%40" in found.plain:
+        found.mask([(m.start(), m.end(), "[email]") for m in _EMAIL.finditer(found.plain)])
+    has_letters = _LETTER.search(found.plain) is not None
+    numbers = _PRIVATE if has_letters else _WITHOUT_WORDS  # most texts with many digits are times and ids
+    if has_letters:
+        found.mask(_ibans(found.plain))
+    found.mask(list(identities(found.plain)))
+    found.mask([span for match in numbers.finditer(found.plain) if (span := _span(match)) is not None])
+    found.mask(_apart(national_numbers(found.plain)))
+    if names:
+        found.mask(list(persons(found.plain)))
+    return found.masked
 
 
-def _mask(match: re.Match[str]) -> str:
+def _span(match: re.Match[str]) -> Span | None:
+    """Returns what of a match is masked, or None where it is no private number."""
     kind, text = match.lastgroup, match[0]
     digits = sum(c.isdigit() for c in text)
     if kind in ("account", "phone"):
-        return match[kind] + ("[account]" if kind == "account" else "[number]")
+        return match.end(kind), match.end(), "[account]" if kind == "account" else "[number]"
     card = kind == "card" and (is_card(text) or _FOUR_BY_FOUR.fullmatch(text))
     stays = kind == "moment" or (kind == "national" and not 9 <= digits <= 12) or (kind == "card" and not card)
-    return text if stays else "[account]" if kind == "card" else "[number]"
+    return None if stays else (match.start(), match.end(), "[account]" if kind == "card" else "[number]")
 
 
-def _without_ibans(text: str) -> str:
-    kept, done = [], 0
+def _apart(spans: Iterable[Span]) -> list[Span]:
+    """Returns spans in order, without those that overlap one before."""
+    kept: list[Span] = []
+    for span in sorted(spans):
+        if not kept or span[0] >= kept[-1][1]:
+            kept.append(span)
+    return kept
+
+
+def _ibans(text: str) -> list[Span]:
+    found: list[Span] = []
     for start in _MAYBE_IBAN.finditer(text):
         length = _IBAN_LENGTHS.get(start[0][:2].upper())
+        done = found[-1][1] if found else 0
         end = _end_of(text, start.start(), length) if length and start.start() >= done else None
         if end is not None and is_iban(text[start.start() : end]):
-            kept += [text[done : start.start()], "[account]"]
-            done = end
-    return "".join(kept) + text[done:]
+            found.append((start.start(), end, "[account]"))
+    return found
 
 
 def _end_of(text: str, start: int, length: int) -> int | None:

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ class Redactor:
         self._actions |= {name: "hash" for name in settings.hash if name not in self._actions}
         self._actions |= {name: "mask" for name in settings.mask if name not in self._actions}
         self._mask_text = settings.mask_text
+        self._texts = partial(mask_texts, names=settings.mask_names)
         self.active = bool(self._actions)
 
     def batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -48,8 +50,8 @@ class Redactor:
             return batch
         columns = {name: batch.column(name) for name in batch.schema.names}
         for name in _TEXTS & columns.keys():
-            columns[name] = mask_texts(columns[name])
-        columns["attributes"] = mask_attributes(columns["attributes"])
+            columns[name] = self._texts(columns[name])
+        columns["attributes"] = mask_attributes(columns["attributes"], self._texts.keywords["names"])
         columns["tasks"] = mask_lists(columns["tasks"], self._tasks)
         ids = self._identities(columns["case_id"])
         if ids is not columns["case_id"]:
@@ -58,9 +60,9 @@ class Redactor:
         return pa.RecordBatch.from_arrays(list(columns.values()), schema=batch.schema)
 
     def _tasks(self, tasks: pa.StructArray) -> pa.StructArray:
-        how: dict[str, Callable[[pa.Array], pa.Array]] = dict.fromkeys(_TASK_TEXTS, mask_texts)
-        how |= dict.fromkeys(_TASK_LISTS, lambda lists: mask_lists(lists, mask_texts))
-        how |= {"attributes": mask_attributes, "actor": self._identities}
+        how: dict[str, Callable[[pa.Array], pa.Array]] = dict.fromkeys(_TASK_TEXTS, self._texts)
+        how |= dict.fromkeys(_TASK_LISTS, lambda lists: mask_lists(lists, self._texts))
+        how |= {"attributes": partial(mask_attributes, names=self._texts.keywords["names"]), "actor": self._identities}
         fields = list(tasks.type)
         before = tasks.flatten()
         after = [how[f.name](array) if f.name in how else array for f, array in zip(fields, before, strict=True)]

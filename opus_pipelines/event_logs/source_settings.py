@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.settings import Rates, Section, parse, read_toml
+from opus_pipelines.core.settings import Rates, Section, parse
+from opus_pipelines.core.settings_files import stated_toml
 from opus_pipelines.event_logs.activity_kinds import KINDS, ActivityKind
 from opus_pipelines.event_logs.formats import LOG_FORMATS
 from opus_pipelines.event_logs.values import MOST_RUNS
@@ -177,7 +177,13 @@ class Redact(Section):
     hash: Texts = Field([], description="attributes replaced by a hash, keyed with the lake's own key")
     mask: Texts = Field([], description="attributes replaced by ***")
     mask_text: bool = Field(
-        True, description="mask e-mail addresses, telephone and account numbers in free text and in rejected records"
+        True,
+        description="mask e-mail addresses, telephone, account and identity numbers in free text and rejected records",
+    )
+    mask_names: bool = Field(
+        False,
+        description="mask also names and addresses that a title, a label or a street word tells; it finds a part of "
+        "them only",
     )
 
 
@@ -332,6 +338,4 @@ def _nearest_zone(value: str) -> str:
 def load_source(folder: Path) -> SourceSettings:
     """Loads the settings of the source in `folder`. Raises SettingsError with the file and the key."""
     path = folder / FILE_NAME
-    if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-        raise SettingsError(f"{path}: points outside the source's folder; put the file itself there")
-    return parse(SourceSettings, read_toml(path) if path.is_file() else {}, str(path))
+    return parse(SourceSettings, stated_toml(path, folder) or {}, str(path))

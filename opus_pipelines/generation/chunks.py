@@ -64,7 +64,13 @@ class Inherited:
     def of(cls, contract: ContractFolder) -> "Inherited":
         """Reads a contract's own documents and its catalogue."""
         catalogue = read_catalogue(contract.folder)
-        return cls((*contract_elements(contract.documents), *catalogue_elements(catalogue)), catalogue)
+        return cls(
+            (
+                *contract_elements(contract.documents, contract.settings.documents.also_read),
+                *catalogue_elements(catalogue),
+            ),
+            catalogue,
+        )
 
 
 Read = tuple[Intake | None, Inherited | None, list[str]]

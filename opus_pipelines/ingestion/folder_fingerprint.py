@@ -19,7 +19,8 @@ def fingerprint(history: Path) -> str:
     folders = (
         sorted(f for f in history.iterdir() if f.is_dir() and not f.name.startswith(".")) if history.is_dir() else []
     )
-    files = [file for folder in folders for file in (folder / FILE_NAME, *data_files(folder))]
+    # a folder that is a link is refused, and its files are not looked at
+    files = [f for d in folders for f in ((d,) if d.is_symlink() else (d / FILE_NAME, *data_files(d)))]
     return digest([seen for file in (history.parent / "pins.toml", *files) if (seen := _seen(file, history.parent))])
 
 

@@ -19,6 +19,8 @@ from opus_pipelines.event_logs.redaction import Redactor
 from opus_pipelines.event_logs.source_settings import FILE_NAME, Redact, SourceSettings, TokenPrice, load_source
 from opus_pipelines.lake.layout import Lake, read_table
 
+LINKED = "the source's folder is a link; put the folder itself there, or mount what it leads to"
+
 
 @dataclass(frozen=True)
 class FilePlan:
@@ -78,7 +80,7 @@ def plan_history(
     currencies = _known_currencies(lake) if lake is not None else {}
     folders = [folder for folder in sorted(history.iterdir()) if folder.is_dir() and not folder.name.startswith(".")]
     forgotten = Forgotten.of(lake) if lake is not None else Forgotten()
-    plans = [_plan_source(folder, usd_per_unit or {}, forgotten.key).leaving_out(forgotten) for folder in folders]
+    plans = [plan_source(folder, usd_per_unit or {}, forgotten.key).leaving_out(forgotten) for folder in folders]
     plans = [p for p in plans if p.settings is None or not forgotten.holds(p.settings.constant("client"))]
     return [
         p.in_currencies(code for f in p.files for code in currencies.get((p.name, f.path, f.content_hash), ()))
@@ -110,24 +112,40 @@ def strays(history: Path) -> list[str]:
     ]
 
 
-def _plan_source(folder: Path, usd_per_unit: Mapping[str, float], key: bytes) -> SourcePlan:
-    settings, refused = None, None
+def plan_source(
+    folder: Path, usd_per_unit: Mapping[str, float], key: bytes = b"", hard_links: bool = False
+) -> SourcePlan:
+    """Returns the plan of the source in this folder. A folder that is a link is refused, and nothing in it is read.
+
+    `key` is that of hashed attributes; `hard_links`: files may be hard links, because this program made them.
+    """
+    settings, refused = None, LINKED if folder.is_symlink() else None
     try:
-        settings = load_source(folder)
-        settings = settings.model_copy(update={"usd_per_unit": {**usd_per_unit, **settings.usd_per_unit}})
+        if refused is None:
+            settings = load_source(folder)
+            settings = settings.model_copy(update={"usd_per_unit": {**usd_per_unit, **settings.usd_per_unit}})
     except SettingsError as error:
         refused = str(error)
     toml = folder / FILE_NAME
-    stated = file_hash(toml) if toml.is_file() and settings is not None else ""
+    stated = file_hash(toml) if settings is not None and toml.is_file() else ""
     redactor = Redactor(settings.redact if settings else Redact(), key)
-    files = tuple(_plan_file(path, folder, settings, stated, redactor) for path in data_files(folder))
+    paths = [] if folder.is_symlink() else data_files(folder)
+    files = tuple(
+        _plan_file(
+            redactor.identity(printable(path.relative_to(folder))),
+            path,
+            settings,
+            stated,
+            unsafe_path_reason(path, folder, hard_links),
+        )
+        for path in paths
+    )
     content = make_id("h", reading_version(), stated, refused or "", [(f.path, f.content_hash) for f in files])
     return SourcePlan(printable(Path(folder.name)), folder, settings, refused, files, content, content, content)
 
 
-def _plan_file(path: Path, folder: Path, settings: SourceSettings | None, stated: str, redactor: Redactor) -> FilePlan:
-    name = redactor.identity(printable(path.relative_to(folder)))
-    refused = unsafe_path_reason(path, folder)
+def _plan_file(name: str, path: Path, settings: SourceSettings | None, stated: str, refused: str | None) -> FilePlan:
+    """Returns the plan of one file; `stated` is the hash of source.toml, `refused` why the path must not be read."""
     kind = format_of(path.name, settings.format if settings else None)
     if refused is None and kind is None:
         known = ", ".join(s for f in log_formats() for s in f.suffixes)
@@ -135,10 +153,16 @@ def _plan_file(path: Path, folder: Path, settings: SourceSettings | None, stated
             f"its name tells no format that is read ({known}, each also with .gz); format in source.toml says "
             "which it has"
         )
+    own = ""
+    if refused is None:
+        try:
+            own = file_hash(path)
+        except OSError as error:
+            refused = f"it cannot be opened: {error.strerror}"
     if refused is not None:
         return FilePlan(name, path, digest("refused", refused, stated), 0, kind.name if kind else None, refused)
     reader = LOG_FORMATS.origin(kind.name) if kind else ""  # another version of an added reader reads the file again
-    content = digest(stated, file_hash(path), *([reader] if reader else []))
+    content = digest(stated, own, *([reader] if reader else []))
     return FilePlan(name, path, content, path.stat().st_size, kind.name if kind else None)
 
 

@@ -19,7 +19,7 @@ from opus_pipelines.ingestion.case_parts import CasePartJoiner, CaseParts
 from opus_pipelines.ingestion.parallel_files import FileReadPool
 from opus_pipelines.ingestion.plan import FilePlan, SourcePlan
 from opus_pipelines.ingestion.read_file import FileResult, RejectRows
-from opus_pipelines.ingestion.spool import Spool
+from opus_pipelines.ingestion.spool import SmallSpools, Spool
 
 ONE_FILE_EACH = frozenset({"ocel"})  # formats whose cases are not joined, because an event may belong to several cases
 
@@ -51,7 +51,8 @@ class SourceResult:
 def read_source(plan: SourcePlan, forgotten: Forgotten, reading: FileReadPool) -> SourceResult:
     """Reads every file of a source whose settings are valid."""
     other_files = OtherFiles(forgotten=forgotten)
-    results = [reading.read(plan, file, other_files) for file in plan.files]
+    small = (SmallSpools(IMPLEMENTATIONS.schema), SmallSpools(REJECTS.schema))
+    results = [_together(reading.read(plan, file, other_files), small) for file in plan.files]
     held = _held(plan.files, results)
     has_work = any(result.has_work for result in results)
     day_first = _agreed(results)
@@ -71,15 +72,24 @@ def read_source(plan: SourcePlan, forgotten: Forgotten, reading: FileReadPool) -
                 other_files.names,
                 forgotten,
             )
-            results[place] = reading.again(plan, file, aware)
+            results[place] = _together(reading.again(plan, file, aware), small)
             other_files.left_out |= aware.left_out
             parts.add(results[place].parts)
             results[place].parts = []
         others |= first_names.case_ids
+    for spools in small:
+        spools.flush()
     joined = _join(
         plan, results, parts, OtherFiles(forgotten=forgotten, has_work=has_work, left_out=other_files.left_out), reading
     )
     return SourceResult(results, joined, other_files.left_out, len(held))
+
+
+def _together(result: FileResult, small: tuple[SmallSpools, SmallSpools]) -> FileResult:
+    """Returns the result, whose rows may from now on share a batch with those of other small files."""
+    for spools, spool in zip(small, (result.implementations, result.rejects), strict=True):
+        spools.add(spool)
+    return result
 
 
 def _held(files: Sequence[FilePlan], results: Sequence[FileResult]) -> frozenset[str]:

@@ -19,6 +19,9 @@ from opus_pipelines.lake.layout import PART
 IN_MEMORY = 1 << 24
 ROW_GROUP = 1 << 13
 _GATHERED = 1 << 25  # bytes that are sorted at once, where a row group has no more
+_SMALL = 1 << 16  # bytes of a spool that is put together with others
+_TOGETHER = 512  # small spools in one batch
+Piece = tuple[pa.RecordBatch, int, int]  # a batch, the first of its rows, and how many
 
 
 class Spool:
@@ -33,6 +36,7 @@ class Spool:
         self._kept: list[pa.RecordBatch] = []
         self._writer: pa.RecordBatchFileWriter | None = None
         self._on_disk = False
+        self._shared: Piece | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Adds one batch."""
@@ -53,17 +57,35 @@ class Spool:
     def drop(self) -> None:
         """Deletes all batches."""
         self.finish()
-        self._kept, self._on_disk = [], False
+        self._kept, self._on_disk, self._shared = [], False, None
         self._path.unlink(missing_ok=True)
+
+    @property
+    def small(self) -> list[pa.RecordBatch]:
+        """Returns the batches of a spool that is finished and small, else none."""
+        return self._kept if not self._on_disk and self._writer is None and self.bytes <= _SMALL else []
+
+    def share(self, batch: pa.RecordBatch, start: int, rows: int) -> None:
+        """Replaces the batches by the same rows of a larger one."""
+        self._kept, self._shared = [], (batch, start, rows)
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Yields all batches in their order. Those in the file are memory-mapped, not loaded."""
-        yield from self._kept
+        for batch, start, rows in self.pieces():
+            yield batch.slice(start, rows)
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yields what `batches` does, as parts of batches that spools may share."""
+        if self._shared is not None:
+            yield self._shared
+        for batch in self._kept:
+            yield batch, 0, batch.num_rows
         if self._on_disk:
             with pa.memory_map(str(self._path)) as mapped:
                 file = pa.ipc.open_file(mapped)
                 for number in range(file.num_record_batches):
-                    yield file.get_batch(number)
+                    batch = file.get_batch(number)
+                    yield batch, 0, batch.num_rows
 
     def _write(self) -> None:
         if self._writer is None:
@@ -72,6 +94,53 @@ class Spool:
         for batch in self._kept:
             self._writer.write_batch(batch)
         self._kept = []
+
+
+class SmallSpools:
+    """Puts the rows of many small spools into few batches.
+
+    A batch of a few rows takes 20 KB for its columns alone, whatever is in them: thousands of tiny files would fill the
+    memory.
+    """
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._waiting: list[Spool] = []
+
+    def add(self, spool: Spool | None) -> None:
+        """Adds a finished spool; a large one stays as it is."""
+        if spool is not None and spool.small:
+            self._waiting.append(spool)
+            if len(self._waiting) >= _TOGETHER:
+                self.flush()
+
+    def flush(self) -> None:
+        """Puts together what waits. Spools that were dropped meanwhile are left out."""
+        waiting = [spool for spool in self._waiting if spool.small]
+        self._waiting = []
+        if not waiting:
+            return
+        table = pa.Table.from_batches([b for spool in waiting for b in spool.small], self._schema).combine_chunks()
+        (whole,) = table.to_batches()
+        start = 0
+        for spool in waiting:
+            rows = sum(batch.num_rows for batch in spool.small)
+            spool.share(whole, start, rows)
+            start += rows
+
+
+def _batches(spools: Sequence[Spool]) -> Iterator[pa.RecordBatch]:
+    """Yields the batches of all spools; neighbouring rows of a shared batch come as one."""
+    run: Piece | None = None
+    for batch, start, rows in (piece for spool in spools for piece in spool.pieces()):
+        if run is not None and run[0] is batch and run[1] + run[2] == start:
+            run = (batch, run[1], run[2] + rows)
+            continue
+        if run is not None:
+            yield run[0].slice(run[1], run[2])
+        run = (batch, start, rows)
+    if run is not None:
+        yield run[0].slice(run[1], run[2])
 
 
 def write_sorted(
@@ -83,7 +152,7 @@ def write_sorted(
     written; it must not change keys.
     """
     named = pa.schema([dataset.schema.field(key) for key in dataset.key])
-    keys = pa.Table.from_batches([batch.select(named.names) for spool in spools for batch in spool.batches()], named)
+    keys = pa.Table.from_batches([batch.select(named.names) for batch in _batches(spools)], named)
     order = numbers(
         pc.sort_indices(keys, sort_keys=[(k, "ascending", "at_start") for k in dataset.key]), np.uint64
     ).astype(np.int64)
@@ -105,12 +174,11 @@ def _gathered(schema: pa.Schema, spools: Sequence[Spool], rows: Longs) -> pa.Tab
     wanted = np.argsort(rows, kind="stable")
     sorted_rows = rows[wanted]
     pieces, start = [], 0
-    for spool in spools:
-        for batch in spool.batches():
-            first, last = np.searchsorted(sorted_rows, (start, start + batch.num_rows))
-            if first < last:
-                pieces.append(batch.take(array(sorted_rows[first:last] - start, pa.int64())))
-            start += batch.num_rows
+    for batch in _batches(spools):
+        first, last = np.searchsorted(sorted_rows, (start, start + batch.num_rows))
+        if first < last:
+            pieces.append(batch.take(array(sorted_rows[first:last] - start, pa.int64())))
+        start += batch.num_rows
     back = np.empty(len(rows), np.int64)
     back[wanted] = np.arange(len(rows))
     return pa.Table.from_batches(pieces, schema).combine_chunks().take(array(back, pa.int64()))

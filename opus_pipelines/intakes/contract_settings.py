@@ -11,9 +11,22 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.settings import Cost, Section, Settings, fields_of, parse, read_toml
+from opus_pipelines.core.settings import Cost, Section, Settings, fields_of, parse
+from opus_pipelines.core.settings_files import stated_toml
 from opus_pipelines.evaluation.calendar import CalendarSettings
+from opus_pipelines.visibility.unseen import Aside
 from opus_pipelines.workflow.constraints import Constraints
+
+
+class DocumentReading(Section):
+    """What is read of the documents beside what a person sees at once. Hidden text never is."""
+
+    also_read: list[Aside] = Field(
+        [],
+        description="texts of outputs, procedures and contract documents that a person must open, and that then "
+        "count: notes (of slides), subject (head of an e-mail), details (closed blocks), scan_text (the invisible "
+        "text layer of scanned pages), split_words (words with characters without width inside)",
+    )
 
 
 class Review(Section):
@@ -47,6 +60,7 @@ class ContractSettings(Section):
         {}, description="as [cost] in opus.toml, for this contract; NAME = 60 is a price an hour"
     )
     review: Review = Review()
+    documents: DocumentReading = DocumentReading()
     calendar: CalendarSettings | None = Field(None, description="when its people work; without it, around the clock")
     regenerate: Literal["nightly", "on_change", "never"] = Field(
         "on_change",
@@ -66,6 +80,7 @@ class IntakeSettings(Section):
         description="known attributes of the case, named as in history; similar cases are retrieved by them",
     )
     constraints: Constraints = Constraints()
+    documents: DocumentReading | None = Field(None, description="as in contract.toml, for this intake's documents")
     answers: dict[str, str] = Field({}, description="as in contract.toml, for this intake")
 
 
@@ -115,4 +130,5 @@ T = TypeVar("T", bound=Section)
 
 
 def _load(model: type[T], path: Path) -> T:
-    return parse(model, read_toml(path), str(path)) if path.is_file() else model()
+    stated = stated_toml(path, path.parent)
+    return model() if stated is None else parse(model, stated, str(path))

@@ -82,7 +82,7 @@ def discover(intakes: Path) -> list[ContractFolder]:
             contract = _contract(client.name, folder)
             if other := contracts.get(contract.key):
                 name = f"contract {contract.contract!r} of client {contract.client!r}"
-                problem = f"{folder} and {other.folder} are both {name}; rename one"
+                problem = shown_name(f"{folder} and {other.folder} are both {name}; rename one")
                 contracts[contract.key] = replace(other, problem=problem)
             else:
                 contracts[contract.key] = contract
@@ -102,7 +102,7 @@ def _contract(client: str, folder: Path) -> ContractFolder:
                 )
     except OpusError as error:
         return ContractFolder(
-            shown_name(client), shown_name(folder.name), folder, ContractSettings(), intakes, str(error)
+            shown_name(client), shown_name(folder.name), folder, ContractSettings(), intakes, shown_name(str(error))
         )
     return ContractFolder(*names, folder, settings, intakes)
 

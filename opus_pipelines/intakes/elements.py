@@ -4,15 +4,17 @@ A document that cannot be read still becomes an element, whose `left_out` gives 
 """
 
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from opus_pipelines.core.ids import make_id
+from opus_pipelines.core.settings_files import hard_link_reason
 from opus_pipelines.intakes.documents.document import Document, DocumentText, cut
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS_OF_ALL, MAX_DEPTH, MAX_DOCUMENTS
 from opus_pipelines.intakes.documents.read import preprocess
 from opus_pipelines.intakes.language import foreign_language
+from opus_pipelines.visibility.unseen import ASIDES
 
 INHERITED = "contract"  # the role of the contract's own documents
 ROLES = ("input", "output", "process")
@@ -30,7 +32,8 @@ class Element:
     """One document in its role (input, output, process, contract). `text` is None where nothing could be read.
 
     An attachment is an element named `mail.eml/attachment.pdf`. `left_out` says which part of the document is not in
-    the text, or how it was read.
+    the text, or how it was read. `places` says of lines of the text, counted from 0, where a person finds them on the
+    page or slide.
     """
 
     element_id: str
@@ -42,6 +45,7 @@ class Element:
     bytes: int
     sha256: str
     left_out: str | None
+    places: tuple[tuple[int, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,22 +57,28 @@ class ReadingLimits:
 
 
 def read_elements(
-    intake: Path, contract_documents: Path | Sequence[Element], limits: ReadingLimits = ReadingLimits()
+    intake: Path,
+    contract_documents: Path | Sequence[Element],
+    limits: ReadingLimits = ReadingLimits(),
+    also_read: Collection[str] = (),
 ) -> list[Element]:
     """Reads every element of an intake, in the order of role and name, then those of the contract.
 
     `contract_documents` is the folder of the contract's documents, or the result of `contract_elements`, so that many
-    intakes share one reading.
+    intakes share one reading. `also_read`: what is read outside the body of documents that may set something
+    (`visibility.unseen.ASIDES`); the client's input sets no rules, and is read with all of it.
     """
-    budget = _ReadingBudget(limits)
+    budget = _ReadingBudget(limits, also_read)
     own = [e for role in ROLES for e in _of_folder(role, intake / role, budget)]
-    inherited = contract_elements(contract_documents) if isinstance(contract_documents, Path) else contract_documents
+    inherited = (
+        contract_elements(contract_documents, also_read) if isinstance(contract_documents, Path) else contract_documents
+    )
     return [*own, *inherited]
 
 
-def contract_elements(documents: Path) -> tuple[Element, ...]:
-    """Reads the contract's own documents, which each of its intakes inherits."""
-    return tuple(_of_folder(INHERITED, documents, _ReadingBudget(ReadingLimits())))
+def contract_elements(documents: Path, also_read: Collection[str] = ()) -> tuple[Element, ...]:
+    """Reads the contract's own documents, which each of its intakes inherits. `also_read`: as in `read_elements`."""
+    return tuple(_of_folder(INHERITED, documents, _ReadingBudget(ReadingLimits(), also_read)))
 
 
 def missing(elements: Sequence[Element]) -> str | None:
@@ -97,10 +107,15 @@ def _readable_roles(elements: Sequence[Element]) -> set[str]:
 
 
 class _ReadingBudget:
-    """How much more may be read for one intake, or for one contract."""
+    """How much more may be read for one intake, or for one contract, and what outside the body."""
 
-    def __init__(self, limits: ReadingLimits) -> None:
+    def __init__(self, limits: ReadingLimits, also_read: Collection[str] = ()) -> None:
         self.limits, self.documents, self.characters = limits, limits.documents, limits.characters
+        self._also_read = frozenset(also_read)
+
+    def asides(self, role: str) -> frozenset[str]:
+        """Returns which texts outside the body are read of a document in this role."""
+        return ASIDES if role == "input" else self._also_read
 
 
 def _of_folder(role: str, folder: Path, budget: _ReadingBudget) -> Iterator[Element]:
@@ -117,7 +132,7 @@ def _of_folder(role: str, folder: Path, budget: _ReadingBudget) -> Iterator[Elem
         if reason:
             yield _unread(role, name, reason)
         elif path.is_file():
-            yield from _of_document(role, name, Document.of_file(path), budget)
+            yield from _of_document(role, name, Document.of_file(path, budget.asides(role)), budget)
 
 
 def is_hidden(path: Path) -> bool:
@@ -136,7 +151,9 @@ def _no_document(path: Path, root: Path) -> str | None:
         return "it is a link that leads nowhere"
     if path.is_symlink() and (path.is_dir() or not place.is_relative_to(root)):
         return "it points outside its folder; copy the document instead of linking it"
-    return None if path.is_file() or path.is_dir() else "it is no regular file"
+    if path.is_dir():
+        return None
+    return hard_link_reason(place.stat()) if path.is_file() else "it is no regular file"
 
 
 def _of_document(role: str, name: str, document: Document, budget: _ReadingBudget) -> Iterator[Element]:
@@ -162,6 +179,7 @@ def _of_document(role: str, name: str, document: Document, budget: _ReadingBudge
         document.size,
         content,
         "; ".join(left_out) or None,
+        tuple(sorted(reading.places.items())) if text else (),
     )
     for part in reading.parts:
         inner = f"{name}/{part.name}"

@@ -9,7 +9,7 @@ from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.contract_settings import load_intake
 from opus_pipelines.intakes.discover import ContractFolder
-from opus_pipelines.intakes.elements import Element, missing, read_elements, shown_name
+from opus_pipelines.intakes.elements import Element, contract_elements, missing, read_elements, shown_name
 from opus_pipelines.workflow.constraints import Constraints, merged
 
 
@@ -59,13 +59,18 @@ def read_intake(
     them. Raises SettingsError or InputError where its settings have a defect.
     """
     own = load_intake(folder)
+    shared = contract.settings.documents
     stated = own.gain_usd if own.gain_usd is not None else contract.settings.gain_usd
     default = settings.reward.default_gain_usd
     return Intake(
         intake_id=contract.intake_id(folder),
         folder=shown_name(folder.name),
         title=own.title,
-        elements=read_elements(folder, contract.documents if inherited is None else inherited),
+        elements=read_elements(
+            folder,
+            contract_elements(contract.documents, shared.also_read) if inherited is None else inherited,
+            also_read=(own.documents or shared).also_read,
+        ),
         industry=own.industry or contract.settings.industry,
         client=contract.client,
         contract=contract.contract,

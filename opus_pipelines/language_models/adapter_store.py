@@ -10,6 +10,7 @@ import numpy as np
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.model_files import save_tensors
 from opus_pipelines.lake.model_store import CARD, ModelStore, Opened
 from opus_pipelines.language_models.prompt import VERSION
 from opus_pipelines.language_models.transformer import read_adapter
@@ -39,9 +40,7 @@ def adapter_id(weights: Mapping[str, np.ndarray]) -> str:
 
 def save(weights: Mapping[str, np.ndarray], file: Path) -> None:
     """Write the weights as safetensors."""
-    from safetensors.numpy import save_file
-
-    save_file({name: np.ascontiguousarray(part) for name, part in weights.items()}, file)
+    save_tensors(weights, file)
 
 
 def opened(lake: Lake) -> Opened[Adapter]:

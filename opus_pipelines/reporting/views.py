@@ -6,6 +6,7 @@ shipped query (`sql/queries/*.sql`) describes it.
 
 import atexit
 import logging
+import re
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -18,8 +19,10 @@ import duckdb
 
 from opus_pipelines.core.errors import InputError, LakeError
 from opus_pipelines.core.schemas import DATASETS
+from opus_pipelines.core.settings_sections import Query
 from opus_pipelines.lake import version
 from opus_pipelines.lake.layout import Lake, write_atomically, write_empty
+from opus_pipelines.querying import gate, guard
 
 logger = logging.getLogger("opus_pipelines.lake.layout")
 _HEAD = """\
@@ -90,9 +93,6 @@ def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
 
 
-QueryError = duckdb.Error
-
-
 @dataclass(frozen=True)
 class ShippedQuery:
     """A shipped query: its name, what it answers, a command that runs it, and its SQL."""
@@ -114,21 +114,40 @@ def shipped_queries() -> dict[str, ShippedQuery]:
 
 
 def run(
-    connection: duckdb.DuckDBPyConnection, text: str, variables: dict[str, str] | None = None
-) -> duckdb.DuckDBPyRelation | None:
-    """Runs a shipped query by its name, or `text` as SQL. Returns None where the SQL yields no rows.
+    connection: duckdb.DuckDBPyConnection,
+    text: str,
+    variables: dict[str, str] | None = None,
+    limits: Query | None = None,
+    spill: Path | None = None,
+) -> duckdb.DuckDBPyRelation:
+    """Runs a shipped query by its name, or `text` as one SELECT over the views, and locks the connection for it.
 
-    `variables` are set before, and SQL reads them with getvariable. Raises InputError with DuckDB's message.
+    `variables` are set before, and SQL reads them with getvariable. `spill` is a folder for what does not fit into
+    memory. Raises InputError with the reason where the text is refused or fails.
     """
     known = shipped_queries()
     if text not in known and len(text.split()) == 1:
         raise InputError(f"no shipped query {text!r}; there are: {', '.join(known)}")
+    if own := sorted(_own_variables().intersection(map(str.casefold, variables or {}))):
+        raise InputError(f"--set {own[0]} is not allowed: the views find their files by it")
     try:
+        question = gate.check(connection, known[text].sql if text in known else text)
         for name, value in (variables or {}).items():
             connection.execute(f'SET VARIABLE "{name.replace(chr(34), "")}" = $1', [value])
-        return connection.sql(known[text].sql if text in known else text)
+        guard.lock(connection, limits or Query(), spill)
+        return connection.sql(question)
+    except (duckdb.InterruptException, duckdb.OutOfMemoryException):
+        raise
     except duckdb.Error as error:
         raise InputError(f"the query failed: {error}") from None
+
+
+@cache
+def _own_variables() -> frozenset[str]:
+    """Returns the variables by which the views find their files."""
+    return frozenset(
+        re.findall(r"SET VARIABLE (\w+)", _HEAD + (files("sql") / "views" / "current.sql").read_text("utf-8"))
+    )
 
 
 def _parse(name: str, text: str) -> ShippedQuery:

@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.model_store import CARD, ModelStore, Opened
+from opus_pipelines.lake.model_files import content_of, read_tensors, save_tensors, served_industries
+from opus_pipelines.lake.model_store import ModelStore, Opened
 from opus_pipelines.requirements.intention_encoder import IntentionEncoder
 
 KIND, WEIGHTS = "intention", "model.safetensors"
 VERSION = 1  # raise it when what the encoder computes changes: weights of another version are not used
-LARGEST = 64 * 2**20  # bytes of a file of weights; an encoder has some 200 kB, and a larger file is not read
 
 
 @dataclass(frozen=True)
@@ -41,28 +39,17 @@ def encoders_of(lake: Lake) -> ModelStore:
 
 def encoder_id(encoder: IntentionEncoder) -> str:
     """Returns the id of an encoder; equal weights have the same id."""
-    parts = (f"{name} {part.shape} {part.tobytes().hex()}" for name, part in encoder.tensors().items())
-    return make_id("m", KIND, VERSION, *parts)
+    return make_id("m", KIND, VERSION, *content_of(encoder.tensors()))
 
 
 def save_encoder(encoder: IntentionEncoder, file: Path) -> None:
     """Writes the weights of an encoder as safetensors."""
-    from safetensors.numpy import save_file
-
-    save_file({name: np.ascontiguousarray(part) for name, part in encoder.tensors().items()}, file)
+    save_tensors(encoder.tensors(), file)
 
 
 def read_encoder(file: Path) -> IntentionEncoder:
     """Reads the weights of an encoder. Raises OpusError where the file is damaged or is no encoder's."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    if file.stat().st_size > LARGEST:
-        raise LakeError(f"{file.name} has {file.stat().st_size:,} bytes, more than an encoder has; not read")
-    try:
-        return IntentionEncoder.of(load_file(file))
-    except (SafetensorError, ValueError, KeyError) as error:  # the last two: types that NumPy does not have
-        raise LakeError(f"{file.name} is damaged ({error}); run `opus train`") from None
+    return IntentionEncoder.of(read_tensors(file, "an encoder"))
 
 
 def keep_encoder(lake: Lake, encoder: IntentionEncoder, card: Mapping[str, Any]) -> str:
@@ -86,8 +73,4 @@ def _read(folder: Path, name: str, card: Mapping[str, Any]) -> EncoderChampion:
     encoder = read_encoder(folder / WEIGHTS)
     if encoder_id(encoder) != name:
         raise LakeError(f"{WEIGHTS} was changed after it was written; run `opus train`")
-    industries = card.get("industries")
-    if not isinstance(industries, dict) or not all(isinstance(one, dict) for one in industries.values()):
-        raise LakeError(f"{CARD} does not say which industries it serves; run `opus train`")
-    served = frozenset(industry for industry, figures in industries.items() if figures.get("serves") is True)
-    return EncoderChampion(name, encoder, served)
+    return EncoderChampion(name, encoder, served_industries(card))

@@ -89,8 +89,12 @@ def sentences_of(element: Element) -> tuple[Sentence, ...]:
         return ()
     if element.modality == "table" or any(kind in (element.media_type or "") for kind in _TABLES):
         return tuple(_rows(element, element.text))
+    pages = element.text.split(PAGE)
+    begins = [0, *accumulate(page.count("\n") for page in pages)]
     return tuple(
-        s for number, page in enumerate(element.text.split(PAGE), start=1) for s in _page(element, page, number)
+        s
+        for number, (page, first) in enumerate(zip(pages, begins[:-1], strict=True), start=1)
+        for s in _page(element, page, number, first)
     )
 
 
@@ -108,7 +112,9 @@ def is_request(text: str) -> bool:
     return bool(_ASKS.search(text))
 
 
-def _page(element: Element, text: str, number: int) -> Iterator[Sentence]:
+def _page(element: Element, text: str, number: int, first: int) -> Iterator[Sentence]:
+    """Yield the sentences of a page; `first` is the number of its first line in the whole text, from 0."""
+    places = dict(element.places)
     before = f"page {number}, " if PAGE in (element.text or "") else ""
     heading: str | None = None
     for count, block in enumerate(_blocks(text.split("\n"))):
@@ -117,7 +123,7 @@ def _page(element: Element, text: str, number: int) -> Iterator[Sentence]:
                 sentence,
                 element.element_id,
                 element.role,
-                f"{before}line {line}",
+                f"{before}line {line}" + (f", {places[at]}" if (at := first + line - 1) in places else ""),
                 block.shape,
                 heading,
                 (number << 20) + count,

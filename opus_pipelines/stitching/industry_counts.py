@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -70,8 +71,7 @@ def _counted(index: SnapshotIndex, industry: str | None) -> IndustryCounts:
         did[row, [place[task] for task in sequence if task in place]] = True
     before: Counter[Pair] = Counter()
     for first, n in Counter(map(first_occurrences, sequences)).items():
-        for at, task in enumerate(first):
-            for other in first[at + 1 :]:
-                before[task, other] += n
+        for pair in combinations(first, 2):
+            before[pair] += n
     filled = [sequence for sequence in sequences if sequence]
     return IndustryCounts(tasks, rows, did, before, Counter(s[0] for s in filled), Counter(s[-1] for s in filled))

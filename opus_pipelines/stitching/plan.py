@@ -77,8 +77,7 @@ class Stitched:
         for trace, weight in weights.items():
             for pair in trace.pairs:
                 pairs[pair] = pairs.get(pair, 0.0) + weight / DRAWS
-        agreed = Consensus(self.tasks, dict(self.chances), pairs, 0.0, cases, tuple(weights.items()))
-        return agreed
+        return Consensus(self.tasks, dict(self.chances), pairs, 0.0, cases, tuple(weights.items()))
 
 
 def stitched(

@@ -18,7 +18,8 @@ from pathlib import Path
 from pydantic import Field, field_validator
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.settings import Section, parse, read_toml
+from opus_pipelines.core.settings import Section, parse
+from opus_pipelines.core.settings_files import stated_toml
 
 FILE_NAME = "pins.toml"
 
@@ -65,9 +66,10 @@ def read_pins(history: Path) -> Pins:
     sides.
     """
     path = history.parent / FILE_NAME
-    if not path.is_file():
+    stated = stated_toml(path)
+    if stated is None:
         return Pins()
-    pins = parse(Pins, read_toml(path), str(path))
+    pins = parse(Pins, stated, str(path))
     _agree(pins, path)
     return pins
 

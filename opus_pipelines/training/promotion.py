@@ -19,8 +19,19 @@ def is_held_out(request: str) -> bool:
     return int(digest("held out", request)[:8], 16) % HELD_OUT == 0
 
 
+class ServesBeyond:
+    """Figures of a model with `low`, the lower end of the 95 % interval of its difference to what it would replace."""
+
+    low: float
+
+    @property
+    def serves(self) -> bool:
+        """Whether the model is better beyond the interval."""
+        return self.low > 0
+
+
 @dataclass(frozen=True)
-class Figures:
+class Figures(ServesBeyond):
     """How the model and the look-up of similar cases do on held-out cases of one industry.
 
     Attributes:
@@ -36,11 +47,6 @@ class Figures:
     similar_cases: float
     low: float
     high: float
-
-    @property
-    def serves(self) -> bool:
-        """Whether the model is better than similar cases beyond the interval."""
-        return self.low > 0
 
 
 @dataclass(frozen=True)

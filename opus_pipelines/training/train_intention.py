@@ -34,6 +34,7 @@ from opus_pipelines.requirements.intention_encoder import RANK, IntentionEncoder
 from opus_pipelines.retrieval.similar_cases import latest
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.training.logged_models import logged_encoder
+from opus_pipelines.training.promotion import ServesBeyond
 from opus_pipelines.training.tracking import DataHash, Tracking
 
 LEAST_CASES = 50  # of an industry
@@ -44,7 +45,7 @@ RECALLED = 10  # tasks
 
 
 @dataclass(frozen=True)
-class EncoderFigures:
+class EncoderFigures(ServesBeyond):
     """How the trained and the untrained Intention recall the tasks of held-out cases of one industry.
 
     Attributes:
@@ -63,11 +64,6 @@ class EncoderFigures:
     untrained: float
     low: float
     high: float
-
-    @property
-    def serves(self) -> bool:
-        """Whether the trained encoder is better beyond the interval."""
-        return self.low > 0
 
 
 @dataclass(frozen=True)

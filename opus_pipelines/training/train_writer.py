@@ -26,13 +26,13 @@ from opus_pipelines.metrics.intervals import interval
 from opus_pipelines.metrics.matching import best_matches
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.retrieval.text_memory import RememberedVectors, text_cases
-from opus_pipelines.training.promotion import Promotion, beyond, is_held_out
+from opus_pipelines.training.promotion import Promotion, ServesBeyond, beyond, is_held_out
 
 LEAST_CASES = 50  # of all these industries together
 
 
 @dataclass(frozen=True)
-class WriterFigures:
+class WriterFigures(ServesBeyond):
     """How the writer and the most similar case do on held-out cases of all industries that it was trained for.
 
     Attributes:
@@ -47,11 +47,6 @@ class WriterFigures:
     similar_case: float
     low: float
     high: float
-
-    @property
-    def serves(self) -> bool:
-        """Whether the writer is better beyond the interval."""
-        return self.low > 0
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,8 @@ class Worker:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
-            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": paths},
+            # no module of the working directory is imported: it may hold somebody's files
+            env={**os.environ, **_ONE_THREAD, "PYTHONPATH": paths, "PYTHONSAFEPATH": "1"},
         )
         theirs.close()
         ours.send_bytes(pickle.dumps(self.setup))

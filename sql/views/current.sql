@@ -1,29 +1,59 @@
--- What is current: every pointer is read here, once, and the views below stay with what it named.
--- Run this file again to see what was published since.
+-- What is current: every pointer is read here, once, into a variable, and the views below stay with what it named.
+-- Run this file again to see what was published since. A pointer that is damaged is named in damaged_results, and costs its contract alone.
 
+SET VARIABLE pointer = (
+    SELECT TRY_CAST(decode(content, 'replace') AS JSON) FROM read_blob(getvariable('lake') || '/wkg/current.json')
+);
 SET VARIABLE snapshot = (
-    SELECT content::JSON ->> 'snapshot' FROM read_text(getvariable('lake') || '/wkg/current.json')
+    SELECT name FROM (SELECT getvariable('pointer')::JSON ->> 'snapshot' AS name) WHERE regexp_full_match(name, '[A-Za-z0-9_-]+')
+);
+SET VARIABLE manifest = (
+    SELECT TRY_CAST(decode(content, 'replace') AS JSON)
+    FROM read_blob(getvariable('lake') || '/wkg/' || coalesce(getvariable('snapshot'), '-') || '/manifest.json')
+);
+SET VARIABLE pointers = (
+    SELECT coalesce(list({'file': parse_filename(filename), 'pointer': TRY_CAST(decode(content, 'replace') AS JSON)} ORDER BY filename), [])
+    FROM read_blob(getvariable('lake') || '/workflows/current/*.json')
+);
+-- What a program found out about the files of results before it ran this file. `pointer` is the name of a contract's pointer.
+SET VARIABLE known_damage = coalesce(
+    getvariable('known_damage')::STRUCT(pointer VARCHAR, client VARCHAR, contract VARCHAR, file VARCHAR, reason VARCHAR)[], []
 );
 
 CREATE OR REPLACE VIEW current_snapshot AS
 SELECT
-    pointer.content::JSON ->> 'snapshot' AS snapshot,
-    pointer.content::JSON ->> 'before' AS before,
-    (pointer.content::JSON ->> 'published_at')::TIMESTAMPTZ AS published_at,
-    manifest.content::JSON AS manifest
-FROM read_text(getvariable('lake') || '/wkg/current.json') AS pointer
-LEFT JOIN read_text(getvariable('lake') || '/wkg/' || coalesce(getvariable('snapshot'), '-') || '/manifest.json') AS manifest ON true;
+    getvariable('snapshot')::VARCHAR AS snapshot,
+    pointer ->> 'before' AS before,
+    TRY_CAST(pointer ->> 'published_at' AS TIMESTAMPTZ) AS published_at,
+    getvariable('manifest')::JSON AS manifest
+FROM (SELECT getvariable('pointer')::JSON AS pointer)
+WHERE getvariable('snapshot') IS NOT NULL;
 
 CREATE OR REPLACE VIEW current_results AS
 SELECT
-    content::JSON ->> 'client' AS client,
-    content::JSON ->> 'contract' AS contract,
-    content::JSON ->> 'result' AS result,
-    content::JSON ->> 'before' AS before,
-    content::JSON ->> 'snapshot' AS snapshot,
-    content::JSON ->> 'model_version' AS model_version,
-    (content::JSON ->> 'published_at')::TIMESTAMPTZ AS published_at
-FROM read_text(getvariable('lake') || '/workflows/current/*.json');
+    pointer ->> 'client' AS client,
+    pointer ->> 'contract' AS contract,
+    pointer ->> 'result' AS result,
+    pointer ->> 'before' AS before,
+    pointer ->> 'snapshot' AS snapshot,
+    pointer ->> 'model_version' AS model_version,
+    TRY_CAST(pointer ->> 'published_at' AS TIMESTAMPTZ) AS published_at
+FROM (SELECT unnest(getvariable('pointers'), max_depth := 2))
+WHERE pointer ->> 'client' IS NOT NULL AND pointer ->> 'contract' IS NOT NULL AND pointer ->> 'result' IS NOT NULL
+    AND file NOT IN (SELECT pointer FROM (SELECT unnest(getvariable('known_damage'), max_depth := 2)));
+
+-- Contracts whose pointer or result is damaged: every other view leaves them out.
+CREATE OR REPLACE VIEW damaged_results AS
+SELECT client, contract, file, reason FROM (SELECT unnest(getvariable('known_damage'), max_depth := 2))
+UNION ALL
+SELECT
+    url_decode(replace(split_part(file, '__', 1), '_', '%')),
+    url_decode(replace(regexp_replace(split_part(file, '__', 2), '[.]json$', ''), '_', '%')),
+    'workflows/current/' || file,
+    'it is no pointer to a result'
+FROM (SELECT unnest(getvariable('pointers'), max_depth := 2))
+WHERE (pointer ->> 'client' IS NULL OR pointer ->> 'contract' IS NULL OR pointer ->> 'result' IS NULL)
+    AND file NOT IN (SELECT pointer FROM (SELECT unnest(getvariable('known_damage'), max_depth := 2)));
 
 SET VARIABLE history_sources = (SELECT coalesce(list(file), []) FROM glob(getvariable('lake') || '/history/sources/*.parquet'));
 

@@ -6,7 +6,6 @@ from pathlib import Path
 import click
 import pytest
 
-from opus_pipelines.cli import main as module
 from opus_pipelines.cli.main import main, opus
 from opus_pipelines.cli.options import Options
 from opus_pipelines.core.errors import SettingsError
@@ -89,7 +88,7 @@ def test_an_unexpected_error_is_a_line_and_its_trace_a_file(
     assert main(["broken"]) == 1
     log = empty_lake / ".dagster" / "opus-errors.log"
     said = capsys.readouterr().err
-    assert said.startswith("opus: unexpected ZeroDivisionError: division by zero")
+    assert said.startswith("opus: unexpected: a calculation failed (ZeroDivisionError: division by zero)")
     assert said.endswith(f" {log}\n")
     assert "Traceback" in log.read_text()
 
@@ -101,7 +100,7 @@ def test_ctrl_c_is_a_line(
         raise KeyboardInterrupt
 
     monkeypatch.setitem(opus.commands, "stopped", click.Command("stopped", callback=stopped))
-    assert main(["stopped"]) == module.FAILED
+    assert main(["stopped"]) == 1
     said = capsys.readouterr().err
     assert said.startswith("opus: stopped")
     assert said.count("\n") == 1
@@ -120,6 +119,15 @@ def test_query_writes_rows_to_stdout(
 ) -> None:
     assert main(["query", "SELECT 1 AS a, NULL AS b, 'x' AS c", "--format", form]) == 0
     assert capsys.readouterr() == (expected, "")
+
+
+def test_what_a_spreadsheet_could_run_is_escaped_and_counted(
+    empty_lake: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["query", "SELECT '=cmd|A0' AS \"=name\", '＝1' AS b, -5 AS c", "--format", "csv"]) == 0
+    out, said = capsys.readouterr()
+    assert out == "'=name,b,c\n'=cmd|A0,'＝1,-5\n"
+    assert said.startswith("3 texts ")
 
 
 @pytest.mark.long

@@ -54,3 +54,6 @@ def test_the_ui_has_the_folders_that_the_lake_was_made_from(made: Path, monkeypa
     assert os.environ["OPUS_HISTORY"] == str(made / "client" / "history")
     assert os.environ["OPUS_INTAKES"] == str(made / "client" / "intakes")
     assert os.environ["OPUS_LAKE"] == str(made / "lake")
+    # Dagster starts in the lake: no .env and no module of the working directory is read
+    assert Path.cwd() == made / "lake" / ".dagster"
+    assert (os.environ["OPUS_FOLDER"], os.environ["PYTHONSAFEPATH"]) == (str(made / "elsewhere"), "1")

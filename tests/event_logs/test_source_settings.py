@@ -88,5 +88,5 @@ def test_settings_from_outside_the_source_are_refused(tmp_path: Path) -> None:
     (tmp_path / "elsewhere.toml").write_text("")
     (tmp_path / "s").mkdir()
     (tmp_path / "s" / "source.toml").symlink_to(tmp_path / "elsewhere.toml")
-    with pytest.raises(SettingsError, match="outside the source"):
+    with pytest.raises(SettingsError, match="outside its folder"):
         load_source(tmp_path / "s")

@@ -1,5 +1,6 @@
 """A night over the history folder: what is read, what is left alone, what is refused, and what the lake says of it."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -165,6 +166,39 @@ def test_links_out_of_the_source_are_refused(bench: Bench, tmp_path: Path) -> No
         "loop.csv": "rejected",
     }
     assert sum("out of the source's folder" in line for line in state.failed) == 2
+
+
+def test_a_source_that_is_a_link_is_refused_by_name_and_nothing_in_it_is_read(bench: Bench, tmp_path: Path) -> None:
+    bench.put("a/log.csv", LOG)
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "log.csv").write_text(LOG)
+    (bench.history / "b").symlink_to(tmp_path / "secret")
+    state = bench.read()
+    assert [s.source for s in state.sources] == ["a"]
+    assert {row["source"] for row in state.files} == {"a"}
+    (line,) = state.held
+    assert line.startswith("b: the source's folder is a link")
+
+
+def test_pipes_devices_and_hard_links_are_refused_by_name(bench: Bench, tmp_path: Path) -> None:
+    bench.put("s/own.csv", LOG)
+    folder = bench.history / "s"
+    (tmp_path / "secret.csv").write_text(LOG)
+    (folder / "hard.csv").hardlink_to(tmp_path / "secret.csv")
+    os.mkfifo(folder / "pipe.csv")
+    (folder / "device.csv").symlink_to("/dev/zero")
+    statuses = {row["path"]: row["status"] for row in bench.read().files}
+    assert statuses.pop("own.csv") == "loaded"
+    assert statuses == dict.fromkeys(("hard.csv", "pipe.csv", "device.csv"), "rejected")
+
+
+def test_a_pipe_as_settings_holds_back_its_own_source_only(bench: Bench) -> None:
+    bench.put("a/log.csv", LOG)
+    bench.put("b/log.csv", LOG)
+    os.mkfifo(bench.history / "b" / "source.toml")
+    state = bench.read()
+    assert [s.source for s in state.sources] == ["a"]
+    assert "b/source.toml" in state.held[0]
 
 
 def test_a_format_is_stated_where_the_name_does_not_tell(bench: Bench) -> None:

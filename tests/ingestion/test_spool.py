@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from opus_pipelines.core.schemas import REJECTS
-from opus_pipelines.ingestion.spool import Spool, write_sorted
+from opus_pipelines.ingestion.spool import SmallSpools, Spool, write_sorted
 
 
 def batch(*positions: int, length: int = 1) -> pa.RecordBatch:
@@ -57,3 +57,20 @@ def test_what_was_dropped_is_gone(tmp_path: Path) -> None:
     one.drop()
     assert list(one.batches()) == []
     assert not (tmp_path / "a").exists()
+
+
+def test_small_spools_share_batches_and_keep_their_rows(tmp_path: Path) -> None:
+    spools = [Spool(tmp_path / f"{n}", REJECTS.schema, in_memory=1 << 20) for n in range(1_300)]
+    together = SmallSpools(REJECTS.schema)
+    for n, one in enumerate(spools):
+        one.add(batch(n, length=300_000 if n == 8 else 1))  # one of them is large
+        together.add(one.finish())
+    together.add(Spool(tmp_path / "empty", REJECTS.schema).finish())
+    spools[3].drop()
+    together.flush()
+    spools[1_299].drop()
+    shared = {id(whole) for one in spools for whole, _, _ in one.pieces()}
+    assert len(shared) == 4
+    assert [b["position"].to_pylist() for b in spools[1_000].batches()] == [[1_000]]
+    rows = pq.read_table(write_sorted(REJECTS, spools, tmp_path / "made"))["position"].to_pylist()
+    assert sorted(rows) == [n for n in range(1_300) if n not in (3, 1_299)]

@@ -162,6 +162,22 @@ def test_a_bad_contract_costs_only_itself(contract: Any, tmp_path: Path) -> None
     assert "did you mean gain_usd?" in bad.problem
 
 
+@pytest.mark.parametrize("kind", ["pipe", "hard link", "nested"])
+def test_settings_that_cannot_be_read_cost_their_contract_and_are_named(
+    contract: Any, tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "intakes" / "Acme Ltd" / "other" / "contract.toml"
+    write(path, "answers = " + "{ a = " * 5_000 if kind == "nested" else "")
+    if kind == "pipe":
+        path.unlink()
+        os.mkfifo(path)
+    if kind == "hard link":
+        (tmp_path / "second-name").hardlink_to(path)
+    good, bad = discover(tmp_path / "intakes")
+    assert (good.contract, good.problem) == ("claims", None)
+    assert str(path) in (bad.problem or "")
+
+
 def test_two_folders_of_one_name_are_an_error(contract: Any, tmp_path: Path) -> None:
     write(tmp_path / "intakes" / "other" / "k" / "contract.toml", 'client = "Acme Ltd"\ncontract = "claims"')
     write(tmp_path / "intakes" / "third" / "k" / "contract.toml", 'client = "Acme Ltd"\ncontract = "claims"')

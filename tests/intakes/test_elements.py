@@ -139,6 +139,7 @@ def test_links_out_of_the_folder_are_not_followed_and_the_rest_goes_on(tmp_path:
     (folder / "e.txt").symlink_to(tmp_path / "nowhere")
     (folder / "f.txt").symlink_to("f.txt")
     os.mkfifo(folder / "g.txt")
+    (folder / "h.txt").hardlink_to(secret)
     (tmp_path / "intake" / "output").symlink_to(secret.parent)
     outside, nowhere = "it points outside its folder", "it is a link that leads nowhere"
     assert [(role, name, text, why and why.partition(";")[0]) for role, name, text, why in read()] == [
@@ -149,6 +150,7 @@ def test_links_out_of_the_folder_are_not_followed_and_the_rest_goes_on(tmp_path:
         ("input", "e.txt", None, nowhere),
         ("input", "f.txt", None, nowhere),
         ("input", "g.txt", None, "it is no regular file"),
+        ("input", "h.txt", None, "it is a hard link"),
         ("output", "output", None, "the folder is a link"),
     ]
 

@@ -49,3 +49,17 @@ def test_a_variable_reaches_the_query(lake: Lake) -> None:
 def test_what_cannot_be_run_is_said_in_one_line(lake: Lake, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         run(connect(lake), text)
+
+
+@pytest.mark.parametrize("name", ["files", "LAKE", "snapshot", "pointers"])
+def test_the_variables_of_the_views_cannot_be_set(lake: Lake, name: str) -> None:
+    with pytest.raises(InputError, match=f"--set {name.casefold()}"):
+        run(connect(lake), "ranking", {name: "/etc"})
+
+
+def test_every_shipped_query_runs_on_a_locked_connection(lake: Lake) -> None:
+    connection = connect(lake)
+    for name in shipped_queries():
+        run(connection, name).fetchall()
+    with pytest.raises(InputError, match="read_text"):
+        run(connection, "FROM read_text('/etc/passwd')")

@@ -45,10 +45,25 @@ def test_the_file_alone_is_enough_for_duckdb(lake: Lake) -> None:
 def test_a_reader_stays_with_what_it_resolved(lake: Lake) -> None:
     before = connect(lake)
     write_json(lake.root / "wkg" / "current.json", {"snapshot": "w0", "published_at": "2026-01-03T00:00:00+00:00"})
+    write_json(lake.root / "workflows/current/a__b.json", {"client": "a", "contract": "b", "result": "r1"})
     assert before.sql("SELECT task_id FROM wkg_tasks ORDER BY 1").fetchall() == [("tc",), ("tp",)]
+    assert before.sql("SELECT snapshot FROM current_snapshot").fetchall() == [("w1",)]
+    assert before.sql("SELECT contract FROM current_results").fetchall() == [("007",)]
     assert connect(lake).sql("SELECT task_id FROM wkg_tasks").fetchall() == [("t_old",)]
 
 
 def test_a_folder_that_is_no_lake_is_named(tmp_path: Path) -> None:
     with pytest.raises(LakeError, match="not a lake yet; `opus rebuild`"):
         connect(Lake(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b'{"client": "Acme', b'{"cli\xff": 1}', b"[1]", b'{"client": "Acme"}', b"[" * 9000]
+)
+def test_a_damaged_pointer_costs_its_own_contract_and_is_named(lake: Lake, content: bytes) -> None:
+    (lake.root / "workflows/current/Acme_20Ltd__Claims.json").write_bytes(content)
+    connection = duckdb.connect()
+    connection.execute((lake.root / "views.sql").read_text())
+    assert connection.sql("SELECT contract FROM current_results").fetchall() == [("007",)]
+    found = connection.sql("SELECT client, contract, file FROM damaged_results").fetchall()
+    assert found == [("Acme Ltd", "Claims", "workflows/current/Acme_20Ltd__Claims.json")]

@@ -32,7 +32,7 @@ def intake_row(intake: Intake, status: str, reason: str | None) -> Row:
         "title": intake.title or intake.folder,
         "industry": intake.industry,
         "content_hash": intake.content_hash,
-        "elements": [{**vars(e)} for e in intake.elements],
+        "elements": [{k: v for k, v in vars(e).items() if k != "places"} for e in intake.elements],
         "constraints": json.dumps(intake.constraints.model_dump(exclude_defaults=True), sort_keys=True),
         "gain_usd": intake.gain_usd,
         "gain_basis": intake.gain_basis,

@@ -15,6 +15,7 @@ from opus_pipelines.event_logs.activity_evidence import by_activity, evidence_of
 from opus_pipelines.event_logs.activity_kinds import Evidence
 from opus_pipelines.event_logs.source_settings import FILE_NAME, SourceSettings, load_source
 from opus_pipelines.ingestion.ingest import HistoryOptions, HistoryState, read_history
+from opus_pipelines.ingestion.plan import SourcePlan, plan_source
 from opus_pipelines.lake.layout import Lake, read_table
 
 
@@ -65,7 +66,8 @@ class TrialLake:
         (self.source / FILE_NAME).write_text(toml, "utf-8")
         load_source(self.source)
         with tempfile.TemporaryDirectory(dir=self._root) as lake:
-            return _kept(read_source(self.source, Path(lake), self._rates), self._root / "implementations")
+            plan = plan_source(self.source, self._rates, hard_links=True)
+            return _kept(read_source(plan, Path(lake), self._rates), self._root / "implementations")
 
 
 @contextmanager
@@ -76,16 +78,16 @@ def reading(source: Path, rates: Mapping[str, float] | None = None) -> Iterator[
     """
     load_source(source)
     with tempfile.TemporaryDirectory(prefix="opus-check-") as folder:
-        history = Path(folder) / "history"
-        history.mkdir()
-        (history / source.name).symlink_to(source.resolve(), target_is_directory=True)
-        yield read_source(history / source.name, Path(folder) / "lake", rates or {})
+        yield read_source(plan_source(source.resolve(), rates or {}), Path(folder) / "lake", rates or {})
 
 
-def read_source(source: Path, lake_folder: Path, rates: Mapping[str, float]) -> Trial:
-    """Reads the source in this folder, the only one in its history folder, into a new lake."""
-    lake = Lake(lake_folder)
-    state = read_history(lake, source.parent, datetime.now(UTC), HistoryOptions(usd_per_unit=rates))
+def read_source(plan: SourcePlan, lake_folder: Path, rates: Mapping[str, float]) -> Trial:
+    """Reads one source into a new lake, as if no other stood beside it."""
+    lake, source = Lake(lake_folder), plan.folder
+    lake_folder.mkdir(parents=True, exist_ok=True)
+    alone = lake_folder / ".history"
+    alone.mkdir()
+    state = read_history(lake, alone, datetime.now(UTC), HistoryOptions(plans=[plan], usd_per_unit=rates))
     folder = state.sources[0].folder if state.sources else None
     evidence, whole = by_activity(evidence_of(folder)) if folder else ({}, Evidence())
     settings = load_source(source)

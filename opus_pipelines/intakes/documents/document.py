@@ -2,33 +2,39 @@
 
 import hashlib
 import io
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.intakes.documents.limits import MAX_BYTES, MAX_CHARACTERS, MIB
+from opus_pipelines.visibility.unseen import ASIDES
 
 
 @dataclass(frozen=True)
 class Document:
-    """The name, the size in bytes and the content of a document. `depth`: how many e-mails it is nested in."""
+    """The name, the size in bytes and the content of a document.
+
+    `depth`: how many e-mails it is nested in. `asides`: the kinds of text outside the body that are read
+    (`visibility.unseen.ASIDES`).
+    """
 
     name: str
     size: int
     open: Callable[[], BinaryIO]
     depth: int = 0
+    asides: frozenset[str] = ASIDES
 
     @classmethod
-    def of_file(cls, path: Path) -> "Document":
+    def of_file(cls, path: Path, asides: frozenset[str] = ASIDES) -> "Document":
         """Returns a file as a document. Raises OSError where its size cannot be read."""
-        return cls(path.name, path.stat().st_size, lambda: path.open("rb"))
+        return cls(path.name, path.stat().st_size, lambda: path.open("rb"), 0, asides)
 
     @classmethod
-    def of_bytes(cls, name: str, data: bytes, depth: int = 0) -> "Document":
+    def of_bytes(cls, name: str, data: bytes, depth: int = 0, asides: frozenset[str] = ASIDES) -> "Document":
         """Returns a document in memory, such as an attachment."""
-        return cls(name, len(data), lambda: io.BytesIO(data), depth)
+        return cls(name, len(data), lambda: io.BytesIO(data), depth, asides)
 
     def sha256(self) -> str:
         """Returns the SHA-256 of its content, in hex."""
@@ -55,12 +61,14 @@ class Document:
 class DocumentText:
     """The text of a document, Ĩ_m of LWM (3), or None where there is none.
 
-    `left_out` says what is not in the text, `parts` are the documents inside this one.
+    `left_out` says what is not in the text, `parts` are the documents inside this one. `places` says of lines of the
+    text, counted from 0, where a person finds them on the page or slide.
     """
 
     text: str | None
     left_out: tuple[str, ...] = ()
     parts: tuple[Document, ...] = ()
+    places: Mapping[int, str] = field(default_factory=dict)
 
 
 def front(text: str) -> tuple[str, str]:

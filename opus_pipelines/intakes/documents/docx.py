@@ -1,6 +1,6 @@
 """Reads DOCX: its text in order, with tables, text boxes, lists and notes.
 
-Inserted text counts, deleted and hidden text does not.
+Inserted text counts; deleted text does not, nor what `visibility.word_view` finds that nobody sees.
 """
 
 from collections import Counter
@@ -16,13 +16,15 @@ from opus_pipelines.intakes.documents.document import Document, DocumentText, co
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS
 from opus_pipelines.intakes.documents.office_packages import opened
 from opus_pipelines.intakes.documents.text_layout import Layout
+from opus_pipelines.visibility.office import named, theme_of
+from opus_pipelines.visibility.unseen import Unseen
+from opus_pipelines.visibility.word_view import WordView
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _DELETED = {_W + "del", _W + "moveFrom"}
 _CHARACTERS = {_W + "tab": " ", _W + "br": "\n", _W + "cr": "\n", _W + "noBreakHyphen": "-"}
 _PICTURES = {_W + "drawing", _W + "pict", _W + "object"}
-_OFF = {"0", "false", "off", "none"}
 
 
 def read(document: Document) -> DocumentText:
@@ -36,8 +38,13 @@ def read(document: Document) -> DocumentText:
         main = OpcPackage.open(stream).main_document_part
     except KeyError:
         raise InputError("it is a package without a document in it: broken, or no Word document") from None
-    walk = _Walk(_style_names(main))
-    walk.read(main.element if hasattr(main, "element") else parse_xml(main.blob))
+    styles, theme = (_parsed(_related(main, relation)) for relation in (RT.STYLES, RT.THEME))
+    body = main.element if hasattr(main, "element") else parse_xml(main.blob)
+    ground = body.find(_W + "background")
+    colours = theme_of(theme)
+    page = named(ground.get(_W + "color"), colours) if ground is not None else None
+    walk = _Walk(_style_names(styles), WordView(styles, colours, page))
+    walk.read(body)
     for relation in (RT.FOOTNOTES, RT.ENDNOTES):
         if notes := _related(main, relation):
             walk.read(parse_xml(notes))
@@ -53,14 +60,16 @@ def read(document: Document) -> DocumentText:
             walk.notes.append(thing)
     if any(_has_text(part.blob) for part in _headers_and_footers(main)):
         walk.notes.append("the page headers and footers")
-    return DocumentText(text, (*counts(walk.left_out), *walk.notes))
+    return DocumentText(text, (*counts(walk.left_out), *walk.unseen.notes, *walk.notes))
 
 
 class _Walk:
     """Walks once over a part without recursion; paragraphs may lie in tables inside paragraphs."""
 
-    def __init__(self, styles: dict[str, str]) -> None:
+    def __init__(self, styles: dict[str, str], view: WordView) -> None:
         self.layout = Layout()
+        self.unseen = Unseen()
+        self._view = view
         self.left_out: Counter[str] = Counter()
         self.notes: list[str] = []
         self._styles = styles
@@ -87,8 +96,11 @@ class _Walk:
         if tag in _DELETED:
             self.left_out["deleted passage"] += 1
             return True
-        if tag == _W + "r" and _is_on(element.find(f"{_W}rPr/{_W}vanish")):
-            self.left_out["hidden passage"] += 1
+        if tag == _W + "altChunk":
+            self.left_out["document inside it"] += 1
+            return True
+        if tag == _W + "r" and (reason := self._view.reason(element)) is not None:
+            self.unseen.hide(reason, "".join(t.text or "" for t in element.iter(_W + "t")) or " ")
             return True
         return False
 
@@ -141,15 +153,14 @@ def _inside(element: Any, tags: set[str]) -> bool:
     return element.getparent() is not None and element.getparent().tag in tags
 
 
-def _is_on(switch: Any) -> bool:
-    return switch is not None and (switch.get(_W + "val") or "1").lower() not in _OFF
+def _parsed(blob: bytes | None) -> Any:
+    return parse_xml(blob) if blob else None
 
 
-def _style_names(main: Any) -> dict[str, str]:
-    blob = _related(main, RT.STYLES)
-    styles = parse_xml(blob).iter(_W + "style") if blob else ()
-    named = ((s.get(_W + "styleId") or "", s.find(_W + "name")) for s in styles)
-    return {ident: (name.get(_W + "val") or "").lower() for ident, name in named if name is not None}
+def _style_names(styles: Any) -> dict[str, str]:
+    found = styles.iter(_W + "style") if styles is not None else ()
+    names = ((s.get(_W + "styleId") or "", s.find(_W + "name")) for s in found)
+    return {ident: (name.get(_W + "val") or "").lower() for ident, name in names if name is not None}
 
 
 def _related(main: Any, relation: str) -> bytes | None:

@@ -1,10 +1,11 @@
-"""Reads HTML as a browser shows it: without scripts, styles, comments and hidden elements.
+"""Reads HTML as a browser shows it: without scripts, comments, and what its styles hide.
 
-Nothing is run or fetched.
+Nothing is run or fetched. `visibility.html_view` says of each element whether a person sees it.
 """
 
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 from lxml import etree
@@ -14,6 +15,9 @@ from opus_pipelines.intakes.documents.document import Document, DocumentText, co
 from opus_pipelines.intakes.documents.encoding import decode
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS, MAX_SPACES, MAX_TREE_BYTES
 from opus_pipelines.intakes.documents.text_layout import Layout
+from opus_pipelines.visibility.css import Styles
+from opus_pipelines.visibility.html_view import View, opened
+from opus_pipelines.visibility.unseen import ASIDES, REASONS, Unseen
 
 _UNREAD = {
     "script": "script",
@@ -73,9 +77,7 @@ _BLOCKS = set(_HEADINGS) | {
     "tr",
     "ul",
 }
-_HIDDEN = re.compile(
-    r"(display\s*:\s*none|visibility\s*:\s*(hidden|collapse)|(font-size|opacity)\s*:\s*0(?![.\d]*[1-9]))", re.I
-)
+_MOST_OF_HIDDEN = 400  # characters of a hidden subtree that are looked at
 _CHARSET = re.compile(rb"""<meta[^>]{0,200}?charset\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})""", re.I)
 _TAG = re.compile(rb"<[A-Za-z][^<>]{20000,}")
 _TOO_DEEP = re.compile("depth|nested", re.I)
@@ -86,24 +88,40 @@ def read(document: Document) -> DocumentText:
 
     Raises InputError on broken or too deeply nested HTML.
     """
-    return of_html(document.content(MAX_TREE_BYTES))
+    return of_html(document.content(MAX_TREE_BYTES), asides=document.asides)
 
 
-def of_html(data: bytes, declared: str | None = None) -> DocumentText:
-    """Returns the text of HTML bytes; `declared` is the encoding that their carrier states, such as an e-mail."""
+def of_html(data: bytes, declared: str | None = None, asides: frozenset[str] = ASIDES) -> DocumentText:
+    """Returns the text of HTML bytes.
+
+    `declared` is the encoding that their carrier states, such as an e-mail; `asides`: what is read outside the body.
+    """
     meta = _CHARSET.search(data[:4096])
     text, note = decode(data, declared or (meta[1].decode("ascii") if meta else None))
     left_out = [note] if note else []
     root = _parsed(text)
     if root is None:
         return DocumentText("", tuple(left_out))
-    page = _Page()
+    page = _Page(Styles(root), Unseen(asides))
     page.walk(root)
     kept = page.layout.text
     if page.ended_early:
         kept, beyond = front(kept)
         left_out.append(beyond)
     return DocumentText(kept, (*left_out, *page.left_out))
+
+
+def hidden_texts(text: str, asides: frozenset[str]) -> tuple[list[tuple[str, bool]], list[str]]:
+    """Returns the texts of a piece of markup in order, each with whether a person sees it, and what is not read.
+
+    Raises InputError where the markup is broken or too deeply nested.
+    """
+    root = _parsed(text)
+    if root is None:
+        return [], []
+    page = _Page(Styles(root), Unseen(asides))
+    page.walk(root)
+    return page.texts, page.left_out
 
 
 def refuse_huge_tags(data: bytes) -> None:
@@ -130,9 +148,13 @@ def _parsed(text: str) -> Any:
 class _Page:
     """Walks once over the tree without recursion."""
 
-    def __init__(self) -> None:
+    def __init__(self, styles: Styles, unseen: Unseen) -> None:
         self.layout = Layout()
         self.ended_early = False
+        self.unseen = unseen
+        self.texts: list[tuple[str, bool]] = []
+        self._styles = styles
+        self._views = [View()]
         self._unread: Counter[str] = Counter()
         self._text: list[str] = []
         self._kind, self._level = "paragraph", 1
@@ -140,7 +162,7 @@ class _Page:
 
     @property
     def left_out(self) -> list[str]:
-        return [counted(n, thing) for thing, n in sorted(self._unread.items())]
+        return [*(counted(n, thing) for thing, n in sorted(self._unread.items())), *self.unseen.notes]
 
     def walk(self, root: Any) -> None:
         walker = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
@@ -149,30 +171,50 @@ class _Page:
                 self.ended_early = True
                 return
             if event == "start":
-                if self._skips(element):
+                view = self._view(element)
+                if view is None:
                     element.set("data-unread", "1")
+                    self.texts += [(text, False) for text in element.itertext(etree.Element)]
                     walker.skip_subtree()
                 else:
+                    self._views.append(view)
                     self._open(element)
                 continue
             if event == "comment":
                 self._unread["comment"] += 1
             elif event == "end" and element.get("data-unread") is None:
+                self._views.pop()
                 self._close(element.tag)
             if element.tail:
-                self._text.append(element.tail)
+                self._say(element.tail)
         self._flush()
 
-    def _skips(self, element: Any) -> bool:
-        tag = element.tag
+    def _view(self, element: Any) -> View | None:
+        """Returns how an element shows its text, None where nobody sees any of it."""
+        tag, above = element.tag, self._views[-1]
         if tag in _UNREAD:
             self._unread[_UNREAD[tag]] += 1
-            return True
-        hidden = element.get("hidden") is not None or _HIDDEN.search(element.get("style") or "")
-        if hidden or (tag == "input" and (element.get("type") or "").lower() == "hidden"):
-            self._unread["hidden element"] += 1
-            return True
-        return False
+            return None
+        view, reason = opened(element, above, self._styles)
+        if reason is not None:
+            self.unseen.hide(reason, _start(element))
+            return None
+        if not _is_open(element, above) and not self.unseen.keeps("details", _start(element)):
+            return None
+        is_closed = tag == "details" and element.get("open") is None and "details" not in self.unseen.read
+        return replace(view, closed=is_closed)
+
+    def _say(self, text: str) -> None:
+        """Adds a text in the view of the element that holds it."""
+        view = self._views[-1]
+        reason = view.reason if text.strip() else None
+        if text.strip() and view.closed:
+            reason = REASONS["details"]
+        self.texts.append((text, reason is None))
+        if reason is None:
+            self._text.append(text)
+        else:
+            self.unseen.hide(reason, text)
 
     def _open(self, element: Any) -> None:
         tag = element.tag
@@ -198,9 +240,9 @@ class _Page:
             "tel",
             "url",
         ):
-            self._text.append(f" {element.get('value') or ''} ")
+            self._say(f" {element.get('value') or ''} ")
         if element.text:
-            self._text.append(element.text)
+            self._say(element.text)
 
     def _close(self, tag: str) -> None:
         if tag in ("td", "th") and self._cells is not None:
@@ -224,3 +266,21 @@ class _Page:
         text = " ".join("".join(self._text).replace("\v", " \v ").split(" "))
         self._text.clear()
         return "\n".join(" ".join(line.split()) for line in text.split("\v"))
+
+
+def _start(element: Any) -> str:
+    """Returns the beginning of the text of a subtree."""
+    found, length = [], 0
+    for text in element.itertext(etree.Element):
+        found.append(text)
+        length += len(text)
+        if length > _MOST_OF_HIDDEN:
+            break
+    return " ".join(found) or " "
+
+
+def _is_open(element: Any, above: View) -> bool:
+    """Returns whether an element is shown before anybody clicks: all but the rest of a closed `details`."""
+    if element.get("popover") is not None:
+        return False
+    return not above.closed or element is element.getparent().find("summary")

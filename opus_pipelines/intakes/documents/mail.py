@@ -15,6 +15,7 @@ from opus_pipelines.intakes.documents.document import Document, DocumentText
 from opus_pipelines.intakes.documents.encoding import decode
 from opus_pipelines.intakes.documents.formats import FORMATS
 from opus_pipelines.intakes.documents.limits import MAX_ATTACHMENTS, MAX_HEAD_LINE, MAX_LINES_SCANNED, MAX_MULTIPARTS
+from opus_pipelines.visibility.unseen import Unseen
 
 _HEAD = ("Subject", "From", "To", "Cc", "Date")
 _SUFFIXES = {f.media_type: f.suffix for f in reversed(FORMATS.values()) if f.media_type}
@@ -23,10 +24,10 @@ _CONTENT_LINE = re.compile(rb"^content-[a-z-]+:[^\n]*(?:\n[ \t][^\n]*)*", re.I |
 
 
 def read(document: Document) -> DocumentText:
-    """Returns subject, sender, receivers and date, then the text.
+    """Returns subject, sender, receivers and date, where the document's `asides` have the subject, then the text.
 
-    The text is the plain version, or the HTML version where that has more than twice as many words. Raises InputError
-    where the document is no e-mail.
+    The text is the plain version where it says the same as what a person sees of the HTML version, which e-mail
+    programs show; else it is the HTML version. Raises InputError where the document is no e-mail.
     """
     data = document.content()
     _refuse_endless(data)
@@ -35,11 +36,13 @@ def read(document: Document) -> DocumentText:
     )  # the default policy: the modern one parses heads in quadratic time, and by recursion
     if not message.keys():
         raise InputError("it is no e-mail: it has no head")
-    mail = _Mail(document.depth)
+    mail = _Mail(document)
     head = [f"{name}: {line}" for name in _HEAD if (line := mail.head_line(message, name))]
+    unseen = Unseen(document.asides)
+    kept = head and unseen.keeps("subject", head[0])
     mail.take(message)
-    text = "\n\n".join(["\n".join(head), *filter(None, mail.texts)])
-    return DocumentText(text.strip(), tuple(mail.left_out), tuple(mail.attached))
+    text = "\n\n".join(["\n".join(head) if kept else "", *filter(None, mail.texts)])
+    return DocumentText(text.strip(), (*unseen.notes, *mail.left_out), tuple(mail.attached))
 
 
 def _refuse_endless(data: bytes) -> None:
@@ -56,12 +59,12 @@ def _refuse_endless(data: bytes) -> None:
 class _Mail:
     """Collects the content of one message."""
 
-    def __init__(self, depth: int) -> None:
+    def __init__(self, document: Document) -> None:
         self.texts: list[str] = []
         self.left_out: list[str] = []
         self.attached: list[Document] = []
         self._names: set[str] = set()
-        self._depth = depth
+        self._depth, self._asides = document.depth, document.asides
         self._dropped = 0
 
     def head_line(self, message: Any, name: str) -> str:
@@ -91,26 +94,28 @@ class _Mail:
             self.left_out.append(f"the last {self._dropped:,} of {self._dropped + len(self.attached):,} attachments")
 
     def _alternatives(self, parts: list[Any], stack: list[Any]) -> None:
-        """Reads one of several forms of the same text: the plain one, unless HTML has more than twice the words."""
+        """Reads one of several forms of the same text: the plain one, unless the HTML one shows something else."""
         bodies = {p.get_content_type(): p for p in parts if _is_body(p)}
         plain, html = bodies.get("text/plain"), bodies.get("text/html")
         rest = [p for p in parts if p is not plain and p is not html]
         if html is None or plain is None:
             stack += reversed(parts)
             return
-        texts = self._body(plain), self._body(html, quiet=True)
-        if 2 * len(texts[0].split()) >= len(texts[1].split()):
-            self.texts.append(texts[0])
+        before = len(self.left_out)
+        shown = self._body(html)
+        if _words(self._body(plain, quiet=True)) == _words(shown):
+            del self.left_out[before:]
+            self.texts.append(self._body(plain))
             self.left_out.append("the HTML version of its text (the plain one was read)")
         else:
-            self.texts.append(self._body(html))
-            self.left_out.append("the plain version of its text (the HTML one says more and was read)")
+            self.texts.append(shown)
+            self.left_out.append("the plain version of its text (e-mail programs show the HTML one, which differs)")
         stack += reversed(rest)
 
     def _body(self, part: Any, quiet: bool = False) -> str:
         payload, charset = part.get_payload(decode=True) or b"", part.get_content_charset()
         if part.get_content_type() == "text/html":
-            reading = html.of_html(payload, charset)
+            reading = html.of_html(payload, charset, self._asides)
             text, left_out = reading.text or "", reading.left_out
         else:
             text, note = decode(payload, charset)
@@ -129,7 +134,7 @@ class _Mail:
         else:
             data = part.get_payload(decode=True) or b""
             suffix = _SUFFIXES.get(part.get_content_type(), "")
-        self.attached.append(Document.of_bytes(self._name(part, suffix), data, self._depth + 1))
+        self.attached.append(Document.of_bytes(self._name(part, suffix), data, self._depth + 1, self._asides))
 
     def _name(self, part: Any, suffix: str) -> str:
         """Returns a name that is unique in the e-mail, from the last segment of the stated name.
@@ -146,6 +151,10 @@ class _Mail:
             unique = f"{path.stem} ({number}){path.suffix}"
         self._names.add(unique)
         return unique
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
 
 
 def _parts(part: Any) -> list[Any]:

@@ -1,7 +1,12 @@
-"""Reads PDF with a text layer page by page, and the filled-in fields of a form. Nothing in it is run."""
+"""Reads PDF with a text layer page by page, and the filled-in fields of a form. Nothing in it is run.
+
+Text that nobody sees on the page is left out (`visibility.page_view`); the text layer of a scan is read where the
+document's `asides` name it.
+"""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from io import BytesIO
 from typing import Any
 
@@ -11,6 +16,8 @@ from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.intakes.documents.document import Document, DocumentText, counted
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS, MAX_PAGES, MIB
+from opus_pipelines.visibility.page_view import SHOW, PageView, reason_of
+from opus_pipelines.visibility.unseen import Unseen
 
 logging.getLogger("pypdf").setLevel(
     logging.CRITICAL
@@ -48,23 +55,24 @@ def read(document: Document, most_operations: int = MAX_OPERATIONS) -> DocumentT
     """
     with apply_configuration(**_BOUNDS):
         try:
-            return _read(PdfReader(BytesIO(document.content()), strict=False), most_operations)
+            return _read(PdfReader(BytesIO(document.content()), strict=False), document.asides, most_operations)
         except (FileNotDecryptedError, DependencyError):
             raise InputError("it is encrypted; ask for a copy without a password") from None
         except PyPdfError as error:
             raise InputError(f"the PDF is broken: {' '.join(str(error).split())[:200]}") from None
 
 
-def _read(reader: PdfReader, most_operations: int) -> DocumentText:
+def _read(reader: PdfReader, asides: frozenset[str], most_operations: int) -> DocumentText:
     if reader.is_encrypted and not reader.decrypt(""):
         raise InputError("it is encrypted; ask for a copy without a password")
-    pages = _Pages(most_operations)
+    pages = _Pages(_layers_off(reader), asides, most_operations)
     total = len(reader.pages)
     for number in range(min(total, MAX_PAGES)):
         if pages.length > MAX_CHARACTERS or not pages.take(number + 1, reader.pages[number]):
             break
     left_out = pages.left_out(total)
-    fields = _fields(reader)
+    fields = _fields(reader, pages.unseen)
+    left_out += pages.unseen.notes
     if attached := len(list(reader.attachment_list)):
         left_out.append(f"{counted(attached, 'document')} attached to it; put them into the folder")
     if not any(pages.texts) and not fields:
@@ -72,25 +80,30 @@ def _read(reader: PdfReader, most_operations: int) -> DocumentText:
             f"{counted(total, 'page')} without a text layer: pictures of text need OCR, which is missing here; "
             "ask for the text"
         )
-        return DocumentText(None, (missing,) if pages.empty or not left_out else tuple(left_out))
-    return DocumentText("\n\n".join([_PAGE.join(pages.texts), *fields]).rstrip(), tuple(left_out))
+        return DocumentText(None, (missing, *pages.unseen.notes) if pages.empty or not left_out else tuple(left_out))
+    text = "\n\n".join([_PAGE.join(pages.texts), *fields]).rstrip()
+    return DocumentText(text, tuple(left_out), places=pages.places)
 
 
 class _Pages:
     """The pages so far: their text, and which had none or could not be read."""
 
-    def __init__(self, most_operations: int) -> None:
-        self._most_operations = most_operations
+    def __init__(self, off: Callable[[Any], bool], asides: frozenset[str], most_operations: int) -> None:
+        self._off, self._most_operations = off, most_operations
+        self.unseen = Unseen(asides)
+        self.places: dict[int, str] = {}
+        self._line = 0
         self.texts: list[str] = []
         self.empty: list[int] = []
         self.broken: list[int] = []
-        self.length = self.done = self._operations = 0
+        self.length = self.done = self.notes = self._operations = 0
 
     def take(self, number: int, page: Any) -> bool:
         """Reads one page. Returns False where the operations allowed for the document are used up."""
         text = ""
         try:
-            text = page.extract_text(visitor_operand_before=self._count).strip().translate(_LIGATURES)
+            raw, heights = self._seen(page)
+            text = raw.strip().translate(_LIGATURES)
         except _TooMuchError:
             return False
         except (FileNotDecryptedError, DependencyError):
@@ -100,6 +113,12 @@ class _Pages:
         else:
             if not text:
                 self.empty.append(number)
+            above = raw[: len(raw) - len(raw.lstrip())].count("\n")
+            for line in range(text.count("\n") + 1):
+                if (height := heights.get(above + line)) is not None:
+                    self.places[self._line + line] = f"{height:.0%} down the page".replace("%", " %")
+        self._line += text.count("\n") + _PAGE.count("\n")
+        self.notes += _count_notes(page)
         self.texts.append(text)
         self.length += len(text)
         self.done = number
@@ -111,14 +130,100 @@ class _Pages:
             notes.append(f"{_named(self.empty)} without a text layer (no OCR)")
         if self.broken:
             notes.append(f"{_named(self.broken)}, which cannot be read")
+        if self.notes:
+            notes.append(f"{counted(self.notes, 'note')} on the pages")
         if self.done < total:
             notes.append(f"the last {total - self.done:,} of {total:,} pages")
         return notes
 
-    def _count(self, *_: Any) -> None:
-        self._operations += 1
-        if self._operations > self._most_operations:
-            raise _TooMuchError
+    def _seen(self, page: Any) -> tuple[str, dict[int, float]]:
+        """Returns the text of a page that is seen, and how far down the page its lines begin, 0 to 1."""
+        view = PageView(page, self._off)
+
+        def before(operator: bytes, operands: list[Any], *rest: Any) -> None:
+            self._operations += 1
+            if self._operations > self._most_operations:
+                raise _TooMuchError
+            view.before(operator, operands, *rest)
+
+        chunks: list[tuple[str, float]] = []
+
+        def said(text: str, cm: Any, tm: Any, *_: Any) -> None:
+            chunks.append((text, tm[4] * cm[1] + tm[5] * cm[3] + cm[5]))
+
+        text = page.extract_text(visitor_operand_before=before, visitor_operand_after=view.after, visitor_text=said)
+        hidden = {n: r for n, found in view.hidden().items() if (r := reason_of(found, self.unseen.read)) is not None}
+        if not hidden:
+            return text, _heights(text, chunks, view)
+        for reason in dict.fromkeys(hidden.values()):
+            of_reason = {number for number, why in hidden.items() if why == reason}
+            passages = _only(page, of_reason.__contains__).split("\n\n")
+            for passage in passages:
+                self.unseen.hide(reason, passage or " ")
+        chunks.clear()
+        text = _only(page, lambda number: number not in hidden, said)
+        return text, _heights(text, chunks, view)
+
+
+def _only(page: Any, wanted: Callable[[int], bool], said: Any = None) -> str:
+    """Returns the text of those operations of a page whose number, counted as `PageView` does, is wanted."""
+    number = 0
+
+    def before(operator: bytes, operands: list[Any], *_: Any) -> None:
+        nonlocal number
+        number += 1
+        if operator in SHOW and not wanted(number):
+            operands.clear()  # an operation without operands shows nothing
+
+    return page.extract_text(visitor_operand_before=before, visitor_text=said)
+
+
+def _heights(text: str, chunks: list[tuple[str, float]], view: PageView) -> dict[int, float]:
+    """Returns how far down the page each line of a text begins, none where the parts do not make the text."""
+    if "".join(chunk for chunk, _ in chunks) != text:
+        return {}
+    found: dict[int, float] = {}
+    line = 0
+    for chunk, height in chunks:
+        for n, part in enumerate(chunk.split("\n")):
+            line += n > 0
+            if part.strip():
+                found.setdefault(line, view.down(height))
+    return found
+
+
+def _layers_off(reader: PdfReader) -> Callable[[Any], bool]:
+    """Returns what tells whether a layer (an optional content group) is switched off when the document is opened."""
+    try:
+        stated: Any = reader.root_object["/OCProperties"]["/D"].get_object()  # type: ignore[index]
+        off = {getattr(entry, "idnum", None) for entry in stated.get("/OFF", ())}
+        on = {getattr(entry, "idnum", None) for entry in stated.get("/ON", ())}
+        base_off = stated.get("/BaseState") == "/OFF"
+    except (KeyError, TypeError, AttributeError, PyPdfError):
+        return lambda group: False
+
+    def is_off(group: Any) -> bool:
+        reference = getattr(group, "indirect_reference", None)
+        ident = getattr(group, "idnum", getattr(reference, "idnum", None))
+        return ident in off or (base_off and ident not in on)
+
+    return is_off
+
+
+def _count_notes(page: Any) -> int:
+    """Returns how many notes with a text lie on a page; fields of forms and links are none."""
+    found = 0
+    entries: Any = []
+    with suppress(Exception):  # a broken list of notes costs nothing but its count
+        entries = list(page.get("/Annots", ()) or ())
+    for entry in entries:
+        note = entry.get_object()
+        found += bool(
+            hasattr(note, "get")
+            and str(note.get("/Contents") or "").strip()
+            and note.get("/Subtype") not in ("/Widget", "/Link")
+        )
+    return found
 
 
 def _named(pages: Sequence[int]) -> str:
@@ -126,9 +231,31 @@ def _named(pages: Sequence[int]) -> str:
     return f"{counted(len(pages), 'page')} ({shown})"
 
 
-def _fields(reader: PdfReader) -> list[str]:
-    """Returns `name: value` of every filled-in field, as one paragraph."""
+def _fields(reader: PdfReader, unseen: Unseen) -> list[str]:
+    """Returns `name: value` of every filled-in field that is seen, as one paragraph."""
     fields = reader.get_fields() or {}
-    values = [(name, str(field.value or "").removeprefix("/")) for name, field in fields.items()]
+    values = []
+    for name, field in fields.items():
+        value = str(field.value or "").removeprefix("/")
+        if value.strip() and value != "Off" and _is_hidden(field.indirect_reference):
+            unseen.hide("a hidden field of the form", f"{name}: {value}")
+        else:
+            values.append((name, value))
     lines = [f"{name}: {' '.join(value.split())}" for name, value in values if value.strip() and value != "Off"]
     return ["\n".join(lines)] if lines else []
+
+
+def _is_hidden(reference: Any) -> bool:
+    """Returns whether all places of a field are hidden, never shown, or without size (ISO 32000-2, 12.5.3)."""
+    field = reference.get_object() if reference is not None else None
+    if field is None:
+        return False
+    places = [kid.get_object() for kid in field.get("/Kids", ())] or [field]
+    return all(_is_out_of_sight(place) for place in places)
+
+
+def _is_out_of_sight(place: Any) -> bool:
+    flags = int(place.get("/F", 0) or 0)
+    box = [float(v) for v in place.get("/Rect", ())]
+    flat = len(box) == 4 and min(abs(box[2] - box[0]), abs(box[3] - box[1])) < 1
+    return bool(flags & 2 or flags & 32) or flat

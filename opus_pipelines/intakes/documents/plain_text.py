@@ -1,8 +1,12 @@
-"""Reads plain text and Markdown as they are; a long text is read from the front."""
+"""Reads plain text and Markdown, without what nobody sees of it; a long text is read from the front."""
+
+from pathlib import PurePosixPath
 
 from opus_pipelines.intakes.documents.document import Document, DocumentText, cut
 from opus_pipelines.intakes.documents.encoding import open_text, pieces
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS
+from opus_pipelines.intakes.documents.markdown import shown
+from opus_pipelines.visibility.unseen import Unseen
 
 
 def read(document: Document) -> DocumentText:
@@ -14,6 +18,9 @@ def read(document: Document) -> DocumentText:
         text = next(parts, "")
         beyond = sum(map(len, parts))
     kept, _ = cut(text, MAX_CHARACTERS)
+    unseen = Unseen(document.asides)
+    visible, unread = shown(kept, unseen, PurePosixPath(document.name.strip()).suffix.lower())
+    notes += [*unread, *unseen.notes]
     if beyond := len(text) - len(kept) + beyond:
         notes.append(f"the last {beyond:,} of {len(kept) + beyond:,} characters")
-    return DocumentText(kept, tuple(notes))
+    return DocumentText(visible, tuple(notes))

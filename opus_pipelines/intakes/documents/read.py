@@ -11,6 +11,8 @@ from opus_pipelines.core.errors import InputError, PluginError
 from opus_pipelines.intakes.documents.document import Document, DocumentText, cut
 from opus_pipelines.intakes.documents.formats import DOCUMENT_READERS, Format, format_of, is_added
 from opus_pipelines.intakes.documents.limits import MAX_CHARACTERS
+from opus_pipelines.visibility.characters import without_invisible
+from opus_pipelines.visibility.unseen import Unseen
 
 _ADDRESS = re.compile(r"<[^<>]* at 0x[0-9a-f]+>|0x[0-9a-f]{6,}")  # an address in memory differs from run to run
 _NO_CHARACTER = re.compile("[\0\ud800-\udfff]")
@@ -62,23 +64,26 @@ def preprocess(document: Document) -> tuple[Format, DocumentText]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # libraries warn of what they repair; the readers state what is lost
             read = read_text if is_added(kind.suffix) else PREPROCESSING[kind.modality]
-            reading = _limited(read(document, kind))
+            reading = _limited(read(document, kind), document.asides)
     except PluginError:  # a fault of the installation, not of this document
         raise
     except Exception as error:  # a library may raise anything on a broken document, and it must cost that document only
         reading = DocumentText(None, (_reason(error),))
-    return kind, DocumentText(reading.text, ((note,) if note else ()) + reading.left_out, reading.parts)
+    return kind, DocumentText(reading.text, ((note,) if note else ()) + reading.left_out, reading.parts, reading.places)
 
 
-def _limited(reading: DocumentText) -> DocumentText:
+def _limited(reading: DocumentText, asides: frozenset[str]) -> DocumentText:
     if reading.text is None:
         return reading
-    text, invalid = _NO_CHARACTER.subn("\ufffd", reading.text)
+    unseen = Unseen(asides)
+    text, invalid = _NO_CHARACTER.subn("\ufffd", without_invisible(reading.text, unseen))
     text, beyond = cut(text, MAX_CHARACTERS)
-    left_out = [f"{invalid:,} characters that no text can hold"] if invalid else []
-    if not text.strip() and not reading.left_out and not reading.parts:
+    left_out = [*unseen.notes, *([f"{invalid:,} characters that no text can hold"] if invalid else [])]
+    if not text.strip() and not left_out and not reading.left_out and not reading.parts:
         left_out.append("it holds no text")
-    return DocumentText(text, (*reading.left_out, *left_out, *([beyond] if beyond else [])), reading.parts)
+    return DocumentText(
+        text, (*reading.left_out, *left_out, *([beyond] if beyond else [])), reading.parts, reading.places
+    )
 
 
 def _reason(error: Exception) -> str:

@@ -16,6 +16,7 @@ class Layout:
         self._parts: list[str] = []
         self._last = ""
         self.length = 0
+        self.lines = 0  # of the text so far, less one
 
     def add(self, text: str, kind: str = "paragraph", level: int = 1) -> None:
         """Adds one block: paragraph, heading (with its level), item or row. Empty blocks are skipped."""
@@ -31,6 +32,7 @@ class Layout:
         self._parts += [between, text]
         self._last = kind
         self.length += len(between) + len(text)
+        self.lines += between.count("\n") + text.count("\n")
 
     def row(self, cells: list[str]) -> None:
         """Adds one row of a table."""

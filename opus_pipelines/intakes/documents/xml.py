@@ -34,6 +34,8 @@ def read(document: Document) -> DocumentText:
     left_out = [f"{len(values) - MAX_VALUES:,} of {len(values):,} values"] if len(values) > MAX_VALUES else []
     if comments := sum(1 for _ in root.iter(etree.Comment)):
         left_out.append(counted(comments, "comment"))
+    if instructions := sum(1 for _ in root.iter(etree.PI)):
+        left_out.append(counted(instructions, "processing instruction"))
     if entities := sum(1 for _ in root.iter(etree.Entity)):
         left_out.append(counted(entities, "entity that it does not explain", "entities that it does not explain"))
     return DocumentText("\n".join(values[:MAX_VALUES]), tuple(left_out))

@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.model_store import CARD, ModelStore, Opened
+from opus_pipelines.lake.model_files import content_of, read_tensors, save_tensors, served_industries
+from opus_pipelines.lake.model_store import ModelStore, Opened
 from opus_pipelines.lwm.pointer.model import VERSION, WIDTH, PointerModel
 from opus_pipelines.lwm.pointer.network import Network
 
 KIND, WEIGHTS = "pointer", "model.safetensors"
-LARGEST = 64 * 2**20  # bytes of a file of weights; the network has some 30 KB, and a larger file is not read
 
 
 @dataclass(frozen=True)
@@ -40,8 +38,7 @@ def store_of(lake: Lake) -> ModelStore:
 
 def model_id_of(model: PointerModel) -> str:
     """Returns the id of a model; equal weights have the same id."""
-    tensors = model.network.tensors()
-    return make_id("m", VERSION, *(f"{name} {tensors[name].shape} {tensors[name].tobytes().hex()}" for name in tensors))
+    return make_id("m", VERSION, *content_of(model.network.tensors()))
 
 
 def keep(lake: Lake, model: PointerModel, card: Mapping[str, Any]) -> str:
@@ -53,9 +50,7 @@ def keep(lake: Lake, model: PointerModel, card: Mapping[str, Any]) -> str:
 
 def save(model: PointerModel, file: Path) -> None:
     """Writes the weights of a model as safetensors."""
-    from safetensors.numpy import save_file
-
-    save_file({name: np.ascontiguousarray(part) for name, part in model.network.tensors().items()}, file)
+    save_tensors(model.network.tensors(), file)
 
 
 def opened(lake: Lake) -> Opened[Champion]:
@@ -69,7 +64,7 @@ def _read(folder: Path, name: str, card: Mapping[str, Any]) -> Champion:
     model = PointerModel(read_network(folder / WEIGHTS))
     if model_id_of(model) != name:
         raise LakeError(f"{WEIGHTS} was changed after it was written; run `opus train`")
-    return Champion(name, model, _serves(card))
+    return Champion(name, model, served_industries(card))
 
 
 def read_network(file: Path, width: int = WIDTH) -> Network:
@@ -77,22 +72,7 @@ def read_network(file: Path, width: int = WIDTH) -> Network:
 
     Raises OpusError where the file is damaged or is of another network.
     """
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
-    if file.stat().st_size > LARGEST:
-        raise LakeError(f"{file.name} has {file.stat().st_size:,} bytes, more than a pointer model has; not read")
-    try:
-        network = Network.of(load_file(file))
-    except (SafetensorError, ValueError, KeyError) as error:  # the last two: types that NumPy does not have
-        raise LakeError(f"{file.name} is damaged ({error}); run `opus train`") from None
+    network = Network.of(read_tensors(file, "a pointer model"))
     if len(network.center) != width:
         raise LakeError(f"{file.name} is of a network of {len(network.center)} features, and there are {width}")
     return network
-
-
-def _serves(card: Mapping[str, Any]) -> frozenset[str]:
-    industries = card.get("industries")
-    if not isinstance(industries, dict) or not all(isinstance(one, dict) for one in industries.values()):
-        raise LakeError(f"{CARD} does not say which industries it serves; run `opus train`")
-    return frozenset(name for name, figures in industries.items() if figures.get("serves") is True)

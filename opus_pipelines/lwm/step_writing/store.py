@@ -8,6 +8,7 @@ from typing import Any
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.model_files import content_of
 from opus_pipelines.lake.model_store import CARD, ModelStore, Opened
 from opus_pipelines.lwm.pointer.model import PointerModel
 from opus_pipelines.lwm.pointer.store import WEIGHTS, read_network, save
@@ -39,10 +40,7 @@ def store_of(lake: Lake) -> ModelStore:
 
 def writer_id(writer: StepWriter) -> str:
     """Returns the id of a writer; equal weights have the same id."""
-    tensors = writer.network.tensors()
-    return make_id(
-        "m", KIND, VERSION, *(f"{name} {part.shape} {part.tobytes().hex()}" for name, part in tensors.items())
-    )
+    return make_id("m", KIND, VERSION, *content_of(writer.network.tensors()))
 
 
 def keep_writer(lake: Lake, writer: StepWriter, card: Mapping[str, Any]) -> str:

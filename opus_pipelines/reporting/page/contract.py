@@ -22,7 +22,7 @@ class ContractPage:
 
     `workflows` are ordered by intake, Intention and rank; `pictures` are by workflow id, of the best ones only.
     `left_out`: parts of the documents that were not read, and why; `rules`: rules that were not applied, with their
-    questions.
+    questions; `in_force`: rules that bind the workflows, with their places.
     """
 
     head: Row
@@ -33,6 +33,7 @@ class ContractPage:
     pictures: Mapping[str, AnnotatedWorkflow]
     left_out: Sequence[Row] = ()
     rules: Sequence[Row] = ()
+    in_force: Sequence[Row] = ()
 
     @property
     def best(self) -> list[Row]:
@@ -180,4 +181,5 @@ def contract_pages(
             {name: read_workflow(connection, name) for name in largest_intentions(workflows)},
             rows(connection, "page_left_out", **of),
             rows(connection, "page_rules", **of),
+            rows(connection, "page_in_force", **of),
         )

@@ -31,11 +31,11 @@ def test_encoded_words_are_decoded(read: Callable[..., Any], mail: Callable[...,
         (
             "<p>Pay at once, and never without the approval of two people.</p><script>x</script>",
             "Pay at once, and never without the approval of two people.",
-            "1 script; the plain version of its text (the HTML one says more and was read)",
+            "1 script; the plain version of its text (e-mail programs show the HTML one, which differs)",
         ),
     ],
 )
-def test_of_two_versions_the_one_that_says_more_is_read(
+def test_of_two_versions_the_one_that_a_person_sees_is_read(
     read: Callable[..., Any], mail: Callable[..., Any], html: str, text: str, left_out: str
 ) -> None:
     assert read("a.eml", mail(html=html)) == (HEAD + text, left_out)

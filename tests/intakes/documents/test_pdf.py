@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from pypdf import PdfReader, PdfWriter
 
-from opus_pipelines.intakes.documents.document import Document, DocumentText
+from opus_pipelines.intakes.documents.document import Document
 from opus_pipelines.intakes.documents.pdf import read as read_pdf
 from opus_pipelines.requirements.sentences import sentences_of
 
@@ -85,7 +85,8 @@ def test_pages_past_the_limit_are_counted(read: Any, pdf: Any) -> None:
 
 def test_operations_are_counted_over_the_whole_document(pdf: Any) -> None:
     document = Document.of_bytes("a.pdf", pdf(*["\n".join("abcde")] * 3))
-    assert read_pdf(document, most_operations=20) == DocumentText("a\nb\nc\nd\ne", ("the last 2 of 3 pages",))
+    found = read_pdf(document, most_operations=20)
+    assert (found.text, found.left_out) == ("a\nb\nc\nd\ne", ("the last 2 of 3 pages",))
 
 
 def test_a_form_that_draws_itself_ends(read: Any, pdf: Any) -> None:
@@ -98,3 +99,9 @@ def test_a_form_that_draws_itself_ends(read: Any, pdf: Any) -> None:
     )
     text, _ = read("a.pdf", data)
     assert text.split() == ["a", "b"]
+
+
+def test_a_line_is_found_on_the_picture_of_its_page(pdf: Any) -> None:
+    """The text begins 72 points below the top of 792, and a line is 14 points high."""
+    found = read_pdf(Document.of_bytes("a.pdf", pdf("One\nTwo", "Three")))
+    assert dict(found.places) == {0: "9 % down the page", 1: "11 % down the page", 3: "9 % down the page"}

@@ -234,7 +234,8 @@ def test_a_network_of_other_shapes_is_refused(model: PointerModel, tmp_path: Pat
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     from opus_pipelines.core.errors import OpusError
-    from opus_pipelines.lwm.pointer.store import LARGEST, read_network
+    from opus_pipelines.lake.model_files import LARGEST
+    from opus_pipelines.lwm.pointer.store import read_network
 
     with (tmp_path / WEIGHTS).open("wb") as file:
         file.truncate(LARGEST + 1)
