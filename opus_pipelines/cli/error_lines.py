@@ -120,7 +120,7 @@ def _of_system(error: OSError) -> str:
         return f"the disk is full{_of_file(error)}; make room, and run the command again"
     if error.errno == errno.EMFILE:
         return "too many files are open; raise the limit with `ulimit -n 4096`"
-    return f"{clean(_own_words(error))[:_MOST]}"
+    return clean(_own_words(error))[:_MOST]
 
 
 def _of_file(error: OSError) -> str:

@@ -9,9 +9,9 @@ from typing import Any, BinaryIO
 from lxml import etree
 
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.safe_xml import SAFE_XML
 
 XML_BYTES = 1 << 23  # real models have up to one or two MiB; a parsed document takes ten to twenty times its size
-SAFE_XML: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
 
 
 def read_bytes(open_file: Callable[[], BinaryIO], limit: int, advice: str) -> bytes:

@@ -36,7 +36,7 @@ Theme = Mapping[str, Colour]
 
 
 def theme_of(root: Any) -> dict[str, Colour]:
-    """Returns the colours of a theme part, by their names (`lt1`, `dk1`, ...), white on black where it has none."""
+    """Returns the colours of a theme part, by their names (`lt1`, `dk1`, ...), black on white where it has none."""
     found: dict[str, Colour] = {"lt1": WHITE, "dk1": BLACK, "lt2": WHITE, "dk2": BLACK}
     scheme = next(iter(root.iter(_A + "clrScheme")), None) if root is not None else None
     for entry in scheme if scheme is not None else ():

@@ -12,6 +12,7 @@ from lxml import etree
 from openpyxl.styles.colors import COLOR_INDEX
 from openpyxl.utils import range_boundaries
 
+from opus_pipelines.core.safe_xml import SAFE_XML
 from opus_pipelines.visibility import unseen
 from opus_pipelines.visibility.colours import BLACK, WHITE, Colour, is_like, of_hex, tinted
 from opus_pipelines.visibility.office import THEME, Theme
@@ -33,9 +34,7 @@ class SheetLayout:
         self._columns = bytearray(MOST_COLUMNS + 2)
         self._merged: dict[int, list[tuple[int, int, bool]]] = {}
         self._zero_height, self._listed, self._count = False, 0, 0
-        for _, element in etree.iterparse(
-            part, events=("end",), tag=[f"{{*}}{t}" for t in _TAGS], huge_tree=False, resolve_entities=False
-        ):
+        for _, element in etree.iterparse(part, events=("end",), tag=[f"{{*}}{t}" for t in _TAGS], **SAFE_XML):
             getattr(self, f"_take_{element.tag.rpartition('}')[2].lower()}")(element)
             element.clear()
             while element.getprevious() is not None:

@@ -1,4 +1,4 @@
-"""Reads one source with provisional settings into a temporary lake, to show what a rebuild would make of it."""
+"""Reads one source alone, with provisional settings, into a temporary lake, to show what a rebuild would make of it."""
 
 import shutil
 import tempfile

@@ -1,6 +1,6 @@
 """Reads DOCX: its text in order, with tables, text boxes, lists and notes.
 
-Inserted text counts; deleted text does not, nor what `visibility.word_view` finds that nobody sees.
+Inserted text counts; deleted text does not, nor what `visibility.word_view` finds to be hidden.
 """
 
 from collections import Counter

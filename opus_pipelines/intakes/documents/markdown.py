@@ -1,4 +1,4 @@
-"""Takes out of plain text and Markdown what nobody sees when it is shown, and leaves every line in its place.
+"""Takes out of plain text and Markdown the text that stays hidden when it is shown, and leaves every line in its place.
 
 These are comments (also over several paragraphs), front matter, definitions of links, the words behind pictures and
 links, and what markup inside the text hides. Code stays as it is: its markup is shown, and not followed.
@@ -32,7 +32,7 @@ _AMPERSAND = "\ue000"  # takes the place of "&", so that no parser resolves what
 
 
 def shown(text: str, unseen: Unseen, kind: str) -> tuple[str, list[str]]:
-    """Returns a text with blanks for what nobody sees, and what markup in it was not read.
+    """Returns a text with blanks for its hidden text, and what markup in it was not read.
 
     `kind` is the suffix of the document: `.md`, `.markdown`, `.rst` or any other for plain text. Raises InputError
     where markup in it cannot be followed.

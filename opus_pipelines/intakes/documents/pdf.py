@@ -1,6 +1,6 @@
 """Reads PDF with a text layer page by page, and the filled-in fields of a form. Nothing in it is run.
 
-Text that nobody sees on the page is left out (`visibility.page_view`); the text layer of a scan is read where the
+Hidden text is left out (`visibility.page_view`); the text layer of a scan is read where the
 document's `asides` name it.
 """
 

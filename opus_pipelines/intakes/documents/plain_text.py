@@ -1,4 +1,4 @@
-"""Reads plain text and Markdown, without what nobody sees of it; a long text is read from the front."""
+"""Reads plain text and Markdown, without its hidden text; a long text is read from the front."""
 
 from pathlib import PurePosixPath
 

@@ -1,4 +1,4 @@
-"""Reads PPTX slide by slide, title first, with tables, without what nobody sees (`visibility.slide_view`).
+"""Reads PPTX slide by slide, title first, with tables, without hidden text (`visibility.slide_view`).
 
 The notes of the speaker stand outside the slide; they are read where the document's `asides` name them.
 """

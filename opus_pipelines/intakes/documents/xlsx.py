@@ -1,6 +1,6 @@
 """Reads Excel .xlsx and .xlsm sheet by sheet and row by row, with the values as last saved.
 
-Nothing is calculated, and macros are never run. Cells that nobody sees are left out (`visibility.sheet_view`).
+Nothing is calculated, and macros are never run. Hidden cells are left out (`visibility.sheet_view`).
 """
 
 import re
@@ -14,6 +14,7 @@ from typing import Any
 from lxml import etree
 from openpyxl import load_workbook
 
+from opus_pipelines.core.safe_xml import SAFE_XML
 from opus_pipelines.intakes.documents.document import Document, DocumentText, counted
 from opus_pipelines.intakes.documents.limits import MAX_CELLS, MAX_ROWS, MIB
 from opus_pipelines.intakes.documents.office_packages import SHEET, opened
@@ -83,7 +84,7 @@ def _sheet_parts(stream: BytesIO) -> dict[str, str]:
 
 
 def _parsed(data: bytes) -> Any:
-    return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False))
+    return etree.fromstring(data, etree.XMLParser(**SAFE_XML))
 
 
 def _theme(stream: BytesIO, names: list[str]) -> Any:

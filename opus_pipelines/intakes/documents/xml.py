@@ -6,6 +6,7 @@ from typing import Any
 from lxml import etree
 
 from opus_pipelines.core.errors import InputError
+from opus_pipelines.core.safe_xml import SAFE_XML
 from opus_pipelines.intakes.documents import html
 from opus_pipelines.intakes.documents.document import Document, DocumentText, counted
 from opus_pipelines.intakes.documents.limits import MAX_TREE_BYTES, MAX_VALUES
@@ -20,7 +21,7 @@ def read(document: Document) -> DocumentText:
     """
     data = document.content(MAX_TREE_BYTES)
     html.refuse_huge_tags(data)
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    parser = etree.XMLParser(**SAFE_XML)
     try:
         root = etree.fromstring(data, parser)
     except etree.XMLSyntaxError as error:

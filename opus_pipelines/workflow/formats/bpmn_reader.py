@@ -10,6 +10,7 @@ from lxml import etree
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.safe_xml import SAFE_XML
 from opus_pipelines.core.settings import parse
 from opus_pipelines.workflow.files import WorkflowFile
 from opus_pipelines.workflow.formats.bpmn_fields import bpmn, from_xml, own
@@ -92,7 +93,7 @@ def _edges(process: Any, nodes: dict[str, str]) -> list[tuple[str, str]]:
 def _root(content: bytes, name: str) -> Any:
     if len(content) > LARGEST_BYTES:
         raise InputError(f"{name}: it has more than {LARGEST_BYTES >> 20} MiB, more than a BPMN file may")
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False)
+    parser = etree.XMLParser(**SAFE_XML)
     try:
         root = etree.fromstring(content, parser)
     except (etree.XMLSyntaxError, ValueError) as error:
