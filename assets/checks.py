@@ -68,6 +68,12 @@ HELD_BACK = dg.AssetCheckSpec(
     description="Every source could be read without loss. A source that could not keeps its last good version; the "
     "others are used.",
 )
+DAMAGED = dg.AssetCheckSpec(
+    "no_published_file_damaged",
+    asset=key(SOURCES.name),
+    description="Every published file has the size and the hash with which it was published. Damage of what a rebuild "
+    "starts from stops it; other damage is named here.",
+)
 FAILED_INTAKES = dg.AssetCheckSpec(
     "no_intake_failed",
     asset=key(INTAKES.name),

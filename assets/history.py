@@ -6,11 +6,12 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from assets.checks import HELD_BACK, HISTORY_CHECKS, REJECTED_WHOLE, reported, warning
+from assets.checks import DAMAGED, HELD_BACK, HISTORY_CHECKS, REJECTED_WHOLE, reported, warning
 from assets.failing import reason_first
 from assets.specs import made, spec
 from opus_pipelines.core.ids import digest
 from opus_pipelines.lake import input_folders
+from opus_pipelines.lifecycle.verify import require_sound_for_rebuild
 from opus_pipelines.reporting.views import write_views_sql
 from opus_pipelines.wkg import rebuild
 from resources.lake import LakeRun
@@ -28,7 +29,7 @@ class ReadHistory(dg.Config):
 @dg.multi_asset(
     name="read_history",
     specs=[spec("history/implementations", GROUP), spec("history/rejects", GROUP), spec("history/sources", GROUP)],
-    check_specs=[*HISTORY_CHECKS, REJECTED_WHOLE, HELD_BACK],
+    check_specs=[*HISTORY_CHECKS, REJECTED_WHOLE, HELD_BACK, DAMAGED],
 )
 @reason_first
 def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
@@ -36,6 +37,7 @@ def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult[
     run.lake.ensure_empty()
     write_views_sql(run.lake)
     input_folders.record(run.lake.root, "history", run.typed.paths.history)
+    damaged = require_sound_for_rebuild(run.lake)
     run.state.context = rebuild.begin(run.typed, run.lake, config.full)
     run.state.history = rebuild.read(run.state.context, datetime.now(UTC), config.full, logger.info)
     state = run.state.history.state
@@ -49,3 +51,4 @@ def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult[
     yield from reported(run.state.history.checks, HISTORY_CHECKS)
     yield warning(REJECTED_WHOLE, [line for line in state.failed if line not in state.held])
     yield warning(HELD_BACK, state.held, dg.AssetCheckSeverity.ERROR)
+    yield warning(DAMAGED, damaged, dg.AssetCheckSeverity.ERROR)

@@ -15,17 +15,24 @@ from opus_pipelines.generation.results.staleness import changes_since, failed_in
 from opus_pipelines.ingestion.ingest import HistoryOptions, HistoryState, read_history
 from opus_pipelines.ingestion.plan import SourcePlan, plan_history
 from opus_pipelines.intakes.discover import ContractFolder
+from opus_pipelines.lake.damage import damaged_results, require_sound
 from opus_pipelines.lake.layout import PART, Lake, read_json, read_table
+from opus_pipelines.lake.replaced_files import REPAIR
+from opus_pipelines.lifecycle.verify import require_sound_for_rebuild
 from opus_pipelines.task_matching.nightly import NightlyResolution
 from opus_pipelines.wkg.rebuild import begin, resolve
 from opus_pipelines.wkg.rebuild_records import HistoryRead, StagedSnapshot
 
 
-def unchanged_history(settings: Settings) -> tuple[StagedSnapshot, HistoryState] | None:
-    """Returns the snapshot that a rebuild would make, and the state of history; None when there is work to do."""
+def unchanged_history(settings: Settings) -> tuple[StagedSnapshot, HistoryState, list[str]] | None:
+    """Returns the snapshot that a rebuild would make, the state of history, and a line for each damaged file.
+
+    Returns None when there is work to do. Raises LakeError where what a rebuild starts from is damaged.
+    """
     lake = Lake(settings.paths.lake)
     if lake.current_snapshot() is None:
         return None
+    damaged = require_sound_for_rebuild(lake)
     plans = plan_history(settings.paths.history, settings.currency.usd_per_unit, lake)
     if not _files_unchanged(lake, plans):
         return None
@@ -35,7 +42,7 @@ def unchanged_history(settings: Settings) -> tuple[StagedSnapshot, HistoryState]
         if not NightlyResolution(lake, settings, state.sources).is_known:
             return None
         snapshot = resolve(HistoryRead(state), begin(settings, lake)).snapshot
-    return (snapshot, state) if snapshot.is_current else None
+    return (snapshot, state, damaged) if snapshot.is_current else None
 
 
 def versions_since(settings: Settings) -> str | None:
@@ -60,6 +67,11 @@ def _files_unchanged(lake: Lake, plans: list[SourcePlan]) -> bool:
     read = [p for p in plans if p.settings is not None and p.files and p.name not in held]
     folders = [lake.folder(IMPLEMENTATIONS, source_key=p.name, content=p.content) for p in read]
     return now == before and all((folder / PART).is_file() for folder in folders)
+
+
+def damaged_lines(lake: Lake) -> list[str]:
+    """Returns a line for each contract whose current result is damaged."""
+    return [f"damaged: {one}; {REPAIR}" for one in damaged_results(lake)]
 
 
 def still_failed(lake: Lake, contracts: list[ContractFolder]) -> list[str]:
@@ -104,6 +116,7 @@ def split_stale(
     """
     lake = Lake(settings.paths.lake)
     snapshot = lake.required_snapshot()
+    require_sound(lake, snapshot)
     contracts = contracts_of(lake, settings.paths.intakes)
     named = [
         c

@@ -21,7 +21,7 @@ from opus_pipelines.event_logs.private_text import mask_text
 
 DONE, FAILED, USAGE = 0, 1, 2
 STOPPED = "stopped; what was published before stays as it is"
-_DAMAGE = "a file of the lake may be damaged; restore it, or make a new snapshot with `opus rebuild --full`"
+_DAMAGE = "a file of the lake may be damaged; `opus verify` names it, and `opus verify --repair` mends it"
 _MOST = 300  # characters of an error's own words
 # what a foreign error means, by the package that raises it
 _PACKAGES = {

@@ -19,6 +19,7 @@ from opus_pipelines.cli.options import Options
 from opus_pipelines.cli.read import best, explain, query, report, status, tasks
 from opus_pipelines.cli.score import score
 from opus_pipelines.cli.train import models, train
+from opus_pipelines.cli.verify import verify
 from opus_pipelines.cli.write import generate, rebuild, rollback, sample, ui
 
 
@@ -68,6 +69,7 @@ for command in (
     evaluate,
     forecast,
     rollback,
+    verify,
     status,
     tasks,
     ui,

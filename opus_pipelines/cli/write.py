@@ -73,12 +73,12 @@ def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bo
             note(line)
         runs.rebuild(settings, full, reset_lambda, publish)
         return
-    snapshot, state = unchanged
+    snapshot, state, damaged = unchanged
     runs.clean_up_dead_runs(settings)
     runs.record_unchanged(settings, snapshot.home.current_snapshot() or snapshot.snapshot_id)
     note(f"{snapshot.nothing_new} ({len(state.files)} files, settings and code are as they were)")
-    if state.failed:
-        raise InputError("\nopus: ".join(f"still rejected: {line}" for line in state.failed))
+    if lines := [*(f"still rejected: {line}" for line in state.failed), *damaged]:
+        raise InputError("\nopus: ".join(lines))
 
 
 @click.command()
@@ -110,7 +110,7 @@ def generate(
     if contract and not client:
         raise click.UsageError("--contract needs --client: contracts are named within a client")
     from opus_pipelines.cli import runs
-    from opus_pipelines.cli.current import split_stale, still_failed
+    from opus_pipelines.cli.current import damaged_lines, split_stale, still_failed
 
     settings = options.settings(paths__intakes=intakes)
     wanted, current = split_stale(settings, client, contract, intake, retry_failed)
@@ -121,7 +121,8 @@ def generate(
     else:
         runs.clean_up_dead_runs(settings)
         runs.record_intakes_folder(settings)
-    if lines := still_failed(Lake(settings.paths.lake), current):
+    lake = Lake(settings.paths.lake)
+    if lines := [*still_failed(lake, current), *damaged_lines(lake)]:
         raise InputError("\nopus: ".join(lines))
 
 

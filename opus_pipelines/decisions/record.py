@@ -209,8 +209,8 @@ def add(lake: Lake, decision: Decision) -> Decision:
         number=1 + max((d.number for d in decisions_of(lake, decision.client, decision.contract).all), default=0),
     )
     name = f"decision-{numbered.number:06}.parquet"
-    with lake.staging() as scratch:
-        lake.publish_file(write_table(DECISIONS, table_of(DECISIONS, [_row(numbered)]), scratch, name), folder / name)
+    rows = table_of(DECISIONS, [_row(numbered)])
+    lake.publish_file(lambda path: write_table(DECISIONS, rows, path.parent, path.name), folder / name, copy=True)
     return numbered
 
 

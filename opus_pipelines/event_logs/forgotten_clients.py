@@ -18,7 +18,7 @@ from typing import Any
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
-from opus_pipelines.lake.layout import Lake, read_json, write_atomically, write_json
+from opus_pipelines.lake.layout import Lake, read_json
 
 WITHHELD = "(withheld: the source holds cases of a client who is forgotten)"
 _KEY_BYTES = 32
@@ -88,16 +88,15 @@ class Forgotten:
 
     def save(self, lake: Lake) -> None:
         """Writes the list. The caller must hold the lake's lock."""
-        write_json(
-            _list_path(lake), {"clients": {client: sorted(sources) for client, sources in sorted(self.clients.items())}}
-        )
+        clients = {client: sorted(sources) for client, sources in sorted(self.clients.items())}
+        lake.replace_json(_list_path(lake), {"clients": clients})
 
 
 def private_key(lake: Lake) -> bytes:
     """Returns the lake's key and creates it if there is none. The caller must hold the lake's lock."""
     path = _key_path(lake)
     if not path.is_file():
-        write_atomically(path, _write_key)
+        lake.replace(path, _write_key)
     return path.read_bytes()
 
 

@@ -26,7 +26,9 @@ from opus_pipelines.generation.results.rows import DATASETS_OF_GENERATION, Row
 from opus_pipelines.generation.results.staged import StagedTables
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.documents.formats import DOCUMENT_READERS
-from opus_pipelines.lake.layout import Lake, read_json, write_json, write_table
+from opus_pipelines.lake.damage import files_of
+from opus_pipelines.lake.file_lists import sealed_text
+from opus_pipelines.lake.layout import Lake, write_atomically, write_table
 from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lwm.interface import LargeWorkModel, backend_of
 
@@ -147,7 +149,7 @@ def publish_contract(lake: Lake, result: ContractResult, now: datetime) -> None:
                 write_table(DATASETS[name], tables[name], staged / name)
         for name in sorted(tables, key=lambda name: name == RUNS.name):
             lake.publish(staged / name, result.key.folder(lake, DATASETS[name]))
-    before = read_json(lake.pointer_path(result.client, result.contract))
+    before = lake.result_pointer(result.client, result.contract)
     if before and before["result"] == result.result:
         before = None  # it is current already: what it followed stands in its own rows
     pointer = {
@@ -161,4 +163,6 @@ def publish_contract(lake: Lake, result: ContractResult, now: datetime) -> None:
         "before": before["result"] if before else None,
     }
     write_changes(lake, pointer, before)
-    write_json(lake.pointer_path(result.client, result.contract), pointer)
+    path = lake.pointer_path(result.client, result.contract)
+    text = sealed_text({**pointer, "files": files_of(lake, result.key)})
+    write_atomically(path, lambda temporary: temporary.write_text(text, "utf-8"))

@@ -4,10 +4,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from opus_pipelines.core.schemas import DECISIONS
 from opus_pipelines.decisions.record import decisions_of
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
 from opus_pipelines.intakes.discover import ContractFolder, discover
+from opus_pipelines.lake.file_lists import NAME, damage_in
 from opus_pipelines.lake.layout import Lake
+from opus_pipelines.lake.replaced_files import REPAIR
 
 # Bytes. Measured on the sample: 49 kB a result whatever it holds (15 datasets' files), and 30 kB an intake with its
 # ranked workflows; until the result is published also its text and the vectors of its passages, some 20 kB. Three times
@@ -22,11 +25,15 @@ def contracts_of(lake: Lake, intakes: Path) -> list[ContractFolder]:
     Those of forgotten clients are left out: nothing is made for them again.
     """
     forgotten = Forgotten.of(lake)
-    return [
-        replace(contract, decisions=decisions_of(lake, contract.client, contract.contract))
-        for contract in discover(intakes)
-        if not forgotten.holds(contract.client)
-    ]
+    return [_decided(lake, contract) for contract in discover(intakes) if not forgotten.holds(contract.client)]
+
+
+def _decided(lake: Lake, contract: ContractFolder) -> ContractFolder:
+    """Returns the contract with its decisions; damaged decisions cost their own contract."""
+    folder = lake.folder(DECISIONS, client_key=contract.client, contract_key=contract.contract)
+    if folder.is_dir() and (damage := next(damage_in(folder), None)) is not None and (folder / NAME).exists():
+        return replace(contract, problem=contract.problem or f"its decisions are damaged: {damage}; {REPAIR}")
+    return replace(contract, decisions=decisions_of(lake, contract.client, contract.contract))
 
 
 def needed_for_contracts(contracts: Iterable[ContractFolder | None]) -> int:

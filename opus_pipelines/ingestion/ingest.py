@@ -29,7 +29,7 @@ from opus_pipelines.ingestion.read_file import FileResult, Progress
 from opus_pipelines.ingestion.read_source import SourceResult, read_source
 from opus_pipelines.ingestion.source_versions import SourceVersion, SourceVersions, unreadable, usable, why_held
 from opus_pipelines.ingestion.spool import write_sorted
-from opus_pipelines.lake.layout import PART, Lake, read_table, table_of, write_atomically
+from opus_pipelines.lake.layout import PART, Lake, read_table, table_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_QUARANTINED_SHARE = 0.01
@@ -382,7 +382,7 @@ def _unknown_rates(plan: SourcePlan, folder: Path) -> list[str]:
 
 def _write_sources(lake: Lake, rows: list[dict[str, Any]]) -> None:
     table = table_of(SOURCES, rows)
-    write_atomically(lake.folder(SOURCES) / PART, lambda path: pq.write_table(table, path, compression="zstd"))
+    lake.replace(lake.folder(SOURCES) / PART, lambda path: pq.write_table(table, path, compression="zstd"), copy=False)
 
 
 def _summary(counts: Counts) -> str:

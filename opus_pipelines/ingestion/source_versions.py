@@ -19,7 +19,7 @@ from opus_pipelines.event_logs.activity_kinds import ActivityKind
 from opus_pipelines.event_logs.forgotten_clients import Forgotten
 from opus_pipelines.event_logs.formats import log_formats
 from opus_pipelines.ingestion.plan import SourcePlan
-from opus_pipelines.lake.layout import PART, Lake, read_json, write_json
+from opus_pipelines.lake.layout import PART, Lake, read_json
 
 
 def _model_formats() -> frozenset[str]:
@@ -85,7 +85,7 @@ class SourceVersions:
         """Saves the versions in use, and no other. The caller must hold the lake's lock."""
         rows = {mark: _as_json(version) for mark, version in sorted(self._kept.items())}
         if rows != (read_json(_path(lake)) or {}):
-            write_json(_path(lake), rows)
+            lake.replace_json(_path(lake), rows)
 
 
 def _as_json(version: SourceVersion) -> dict[str, Any]:

@@ -1,14 +1,15 @@
 """Defines where datasets lie in the lake, and how they are published: written apart, renamed, then pointed to.
 
-Nothing published is ever changed. `wkg/current.json` and `workflows/current/*.json` are the only files that are
-replaced, each in one rename. A reader resolves a pointer once and stays with what it names.
+Nothing published is ever changed. Pointers and a few kept files are replaced, each in one rename. A reader resolves a
+pointer once and stays with what it names. Every published folder has a list of its files with their hashes
+(`lake.file_lists`), by which a reader finds damage.
 """
 
 import logging
 import re
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ import pyarrow.parquet as pq
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.schemas import DATASETS, SOURCES, Dataset
-from opus_pipelines.lake import version
+from opus_pipelines.lake import file_lists, replaced_files, version
 from opus_pipelines.lake.atomic_files import (
     full_disk_named,
     move_into_place,
@@ -108,8 +109,16 @@ class Lake:
         Raises LakeError where a newer version of this package wrote the lake.
         """
         version.format_of(self.root)
-        pointer = read_json(self.root / "wkg" / "current.json")
-        return pointer["snapshot"] if pointer else None
+        return self.snapshot_pointer().get("snapshot")
+
+    def snapshot_pointer(self) -> dict[str, Any]:
+        """Returns what `wkg/current.json` says; nothing before the first rebuild.
+
+        Raises LakeError where it is damaged.
+        """
+        path = self.root / "wkg" / "current.json"
+        replaced_files.require_sound(path)
+        return read_json(path) or {}
 
     def required_snapshot(self) -> str:
         """Returns the id of the published snapshot; raises LakeError before the first rebuild."""
@@ -120,8 +129,7 @@ class Lake:
 
     def rolled_back_from(self) -> list[str]:
         """Returns the snapshots that a person rolled back from; none where the newest is current."""
-        pointer = read_json(self.root / "wkg" / "current.json") or {}
-        return list(pointer.get("rolled_back_from", ()))
+        return list(self.snapshot_pointer().get("rolled_back_from", ()))
 
     def manifest(self, snapshot: str) -> dict[str, Any]:
         """Returns the manifest of a snapshot. Raises LakeError where the lake has no such snapshot."""
@@ -134,9 +142,17 @@ class Lake:
         """Returns the path of the file that names the current result of a contract."""
         return self.root / "workflows" / "current" / f"{slug(client)}__{slug(contract)}.json"
 
+    def result_pointer(self, client: str, contract: str) -> dict[str, Any] | None:
+        """Returns the pointer of a contract, None where it has no result, or where the pointer is damaged."""
+        return replaced_files.sound_pointer(self.pointer_path(client, contract))
+
     def results(self) -> list[dict[str, Any]]:
-        """Returns the pointer of every contract: client, contract, result, snapshot, model_version, published_at."""
-        return [p for f in sorted((self.root / "workflows" / "current").glob("*.json")) if (p := read_json(f))]
+        """Returns the pointer of every contract: client, contract, result, snapshot, model_version, published_at.
+
+        A damaged pointer is left out: `lake.damage` names it.
+        """
+        files = sorted((self.root / "workflows" / "current").glob("*.json"))
+        return [pointer for file in files if (pointer := replaced_files.sound_pointer(file)) is not None]
 
     # --- writing
 
@@ -157,18 +173,40 @@ class Lake:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def publish(self, staged: Path, final: Path) -> None:
-        """Moves a finished folder durably to where it is read. Leaves a folder that is already there as it is."""
+        """Moves a finished folder durably to where it is read, with a list of its files.
+
+        Leaves a folder that is already there as it is.
+        """
         if not final.exists():
+            file_lists.list_files(staged)
             move_into_place(staged, final)
 
-    def publish_file(self, staged: Path, final: Path) -> None:
-        """Adds one finished file durably to a published folder.
+    def publish_file(self, write: Callable[[Path], Any], final: Path, copy: bool = False) -> None:
+        """Adds one file durably to a published folder and to its list; `write` writes it. `copy`: as in `replace`.
 
         Raises LakeError where a file of that name is there.
         """
         if final.exists():
             raise LakeError(f"{final} is there already; nothing published is ever changed")
-        write_atomically(final, lambda path: shutil.copyfile(staged, path))
+        self.replace(final, write, copy)
+
+    def replace(self, final: Path, write: Callable[[Path], Any], copy: bool = True) -> None:
+        """Replaces or adds a file and its entry in the list of its folder; `write` writes the new content.
+
+        With `copy`, a copy is kept beside it, from which `opus verify --repair` restores the file. A process that is
+        killed in between leaves the old or the new file, and a list that fits both.
+        """
+        with self.staging() as staged:
+            replaced_files.replace(staged, final, write, copy)
+
+    def replace_json(self, final: Path, value: Mapping[str, Any], copy: bool = True) -> None:
+        """Replaces a JSON file as `replace` does."""
+        self.replace(final, lambda path: path.write_text(replaced_files.json_text(value), "utf-8"), copy)
+
+    def withdraw(self, file: Path) -> None:
+        """Removes a file with its entry in the list of its folder and its copy."""
+        with self.staging() as staged:
+            replaced_files.withdraw(staged, file)
 
     def remove(self, folder: Path) -> None:
         """Removes a published folder in one step, so that no reader sees half of it.
@@ -187,6 +225,7 @@ class Lake:
         if (self.root / ".empty").is_dir() and version.has_these_columns(self.root):
             return
         write_empty(self.root / ".empty")
+        file_lists.list_files(self.root / ".empty")
         version.stamp(self.root)
 
     @contextmanager

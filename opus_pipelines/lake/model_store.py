@@ -70,7 +70,7 @@ class ModelStore:
         models = [model_id, *(name for name in self.names() if name != model_id)]
         champions = self.champions()
         kept = [name for n, name in enumerate(models) if n < KEPT or name in champions]
-        write_json(self._pointer, {"models": kept, "champions": champions})
+        self.lake.replace_json(self._pointer, {"models": kept, "champions": champions})
         for old in set(models) - set(kept):
             self.lake.remove(self.folder / old)
 
@@ -79,7 +79,7 @@ class ModelStore:
         if model_id not in self.names():
             raise InputError(f"no model {model_id!r}; there are: {', '.join(self.names()) or 'none'}")
         champions = [model_id, *(name for name in self.champions() if name != model_id)]
-        write_json(self._pointer, {"models": self.names(), "champions": champions[:CHAMPIONS]})
+        self.lake.replace_json(self._pointer, {"models": self.names(), "champions": champions[:CHAMPIONS]})
 
     def open(self, read: Callable[[Path, str, Mapping[str, Any]], T]) -> Opened[T]:
         """Returns the champion that serves and what is known of all models; `read` loads one or raises OpusError."""

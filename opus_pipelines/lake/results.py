@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from opus_pipelines.core.schemas import DATASETS, RUNS, Dataset
-from opus_pipelines.lake.layout import Lake, read_json, read_table, slug, table_of, unslug
+from opus_pipelines.lake.layout import Lake, read_table, slug, table_of, unslug
 
 # The datasets of a result. A result is whole when it has `runs`, which is written last; so it is removed last.
 RESULT_DATASETS = sorted((d for d in DATASETS.values() if "result" in d.partitions), key=lambda d: d is RUNS)
@@ -47,9 +47,8 @@ class ResultKey:
 
     def remove(self, lake: Lake) -> None:
         """Removes it, and first the pointer where that names it."""
-        path = lake.pointer_path(self.client, self.contract)
-        if (read_json(path) or {}).get("result") == self.result:
-            path.unlink()
+        if (lake.result_pointer(self.client, self.contract) or {}).get("result") == self.result:
+            lake.pointer_path(self.client, self.contract).unlink()
         for folder in self.folders(lake):
             lake.remove(folder)
 

@@ -39,10 +39,7 @@ def write_changes(lake: Lake, before: str | None, after: str) -> None:
     if (folder / name).is_file():
         return
     rows = changes(lake, before, after)
-    with lake.staging() as staged:
-        path = write_table(WKG_CHANGES, rows, staged, name)
-        folder.mkdir(parents=True, exist_ok=True)
-        path.rename(folder / name)
+    lake.publish_file(lambda path: write_table(WKG_CHANGES, rows, path.parent, path.name), folder / name)
 
 
 def changes(lake: Lake, before: str, after: str) -> pa.Table:

@@ -39,15 +39,15 @@ from opus_pipelines.lake.layout import (
     read_table,
     slug,
     unslug,
-    write_atomically,
     write_json,
 )
 from opus_pipelines.lake.results import ResultKey, results_of
 from opus_pipelines.lake.search import Finding, Word, search
 from opus_pipelines.lifecycle.client_traces import ClientTraces, clients_of, find, own_sources, words_of
 from opus_pipelines.lifecycle.kept_answers import remove_answers
-from opus_pipelines.lifecycle.published import Manifests, manifests_of, named_parts
+from opus_pipelines.lifecycle.published import Manifests, manifests_of, named_parts, rewrite_manifest
 from opus_pipelines.lifecycle.retention import prune_changes, withdraw_models
+from opus_pipelines.lifecycle.verify import SET_ASIDE
 from opus_pipelines.task_matching.name_nodes import normalise
 
 Removed = list[tuple[str, int]]  # what was removed, and how much of it
@@ -132,6 +132,7 @@ def carry_out(
         private_key(lake)
         noted = {name: sorted(getattr(work.traces, name)) for name in _NOTED}
         write_json(_journal(lake, client), noted | {"words": [asdict(word) for word in work.words]})
+        lake.remove(lake.root / SET_ASIDE)  # a repair may have moved files with the client there
         Forgotten.of(lake).with_client(client, work.traces.sources - work.traces.own).save(lake)
         report.removed.append(("decisions", len(_decisions(lake, client))))
         report.removed.append(("results", remove_results(lake, client)))
@@ -237,7 +238,7 @@ def remove_decisions(lake: Lake, client: str, words: list[Word]) -> list[tuple[s
     theirs = set[tuple[str, str]]()
     for path in (path for path in map(lake.root.joinpath, sorted(found)) if path.is_file()):
         theirs.add((unslug(path.parts[-3].partition("=")[2]), unslug(path.parts[-2].partition("=")[2])))
-        path.unlink()
+        lake.withdraw(path)
     return sorted(pair for pair in theirs if pair[0] != client)
 
 
@@ -290,8 +291,8 @@ def _forget_drift(lake: Lake, gone: set[str]) -> None:
     for snapshot, manifest in manifests_of(lake).items():
         if (manifest.get("drift") or {}).get("from") in gone:
             for picture in sorted(lake.snapshot_folder(snapshot).glob("changes.*")):
-                picture.unlink()
-            write_json(lake.snapshot_folder(snapshot) / "manifest.json", manifest | {"drift": None})
+                lake.withdraw(picture)
+            rewrite_manifest(lake, snapshot, manifest | {"drift": None})
 
 
 def _remove_parts(lake: Lake, traces: ClientTraces, manifests: Manifests) -> int:
@@ -337,7 +338,7 @@ def _forget_files(lake: Lake, traces: ClientTraces) -> int:
     gone = pc.and_(theirs, pc.fill_null(pc.equal(table["status"], "gone"), False))
     if count := pc.sum(gone).as_py():
         kept = table.filter(pc.invert(gone))
-        _replace(lake.folder(SOURCES) / PART, kept)
+        _replace(lake, lake.folder(SOURCES) / PART, kept, copy=False)
     return count or 0
 
 
@@ -363,7 +364,7 @@ def _forget_tasks(lake: Lake, traces: ClientTraces, tasks: set[str]) -> int:
         row["task_id"] in tasks or (not row.get("in_use") and _is_named(row["identity"], traces, names)) for row in rows
     ]
     if any(gone):
-        _replace(file, table.filter(pa.array([not is_gone for is_gone in gone], pa.bool_())))
+        _replace(lake, file, table.filter(pa.array([not is_gone for is_gone in gone], pa.bool_())))
     return sum(gone)
 
 
@@ -391,5 +392,5 @@ def _texts_in_use(lake: Lake, manifests: Manifests, max_tokens: int) -> set[str]
     return used
 
 
-def _replace(file: Path, table: pa.Table) -> None:
-    write_atomically(file, lambda path: pq.write_table(table, path, compression="zstd"))
+def _replace(lake: Lake, file: Path, table: pa.Table, copy: bool = True) -> None:
+    lake.replace(file, lambda path: pq.write_table(table, path, compression="zstd"), copy)

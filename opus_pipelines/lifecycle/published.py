@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from opus_pipelines.lake import file_lists
 from opus_pipelines.lake.layout import Lake, read_json, write_json
 from opus_pipelines.lifecycle.changes import write_changes
 
@@ -29,9 +30,25 @@ def point(lake: Lake, snapshot: str, now: datetime, **more: Any) -> None:
     """
     before = lake.current_snapshot()
     write_changes(lake, before, snapshot)
-    write_json(
-        lake.root / "wkg" / "current.json", {"snapshot": snapshot, "before": before, "published_at": stamp(now), **more}
+    lake.replace_json(
+        lake.root / "wkg" / "current.json",
+        {
+            "snapshot": snapshot,
+            "before": before,
+            "published_at": stamp(now),
+            **({"has_file_list": True} if (lake.snapshot_folder(snapshot) / file_lists.NAME).is_file() else {}),
+            **more,
+        },
     )
+
+
+def rewrite_manifest(lake: Lake, snapshot: str, manifest: Mapping[str, Any]) -> None:
+    """Replaces the manifest of a published snapshot, and its entry where the snapshot has a list of files."""
+    folder = lake.snapshot_folder(snapshot)
+    if (folder / file_lists.NAME).is_file():
+        lake.replace_json(folder / "manifest.json", manifest, copy=False)
+    else:  # a snapshot of an older version
+        write_json(folder / "manifest.json", manifest)
 
 
 def stamp(now: datetime) -> str:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from opus_pipelines.core.errors import CheckFailed
 from opus_pipelines.core.schemas import SOURCES
 from opus_pipelines.embedding.cache import adopt_vectors
+from opus_pipelines.lake import file_lists
 from opus_pipelines.lake.layout import PART, Lake, write_atomically
 from opus_pipelines.task_matching.merging import MERGES
 
@@ -31,7 +32,10 @@ def begin(home: Lake) -> Lake:
     """
     scratch = Lake(home.scratch / "full")
     kept = (
-        f for place in (home.kept, home.folder(SOURCES)) for f in place.glob("*") if f.is_file() and f.name != MERGES
+        f
+        for place in (home.kept, home.folder(SOURCES))
+        for f in place.glob("*")
+        if f.is_file() and f.name not in (MERGES, file_lists.NAME)
     )
     for file in kept:
         copy = scratch.root / file.relative_to(home.root)
@@ -61,17 +65,21 @@ def adopt(scratch: Lake, home: Lake) -> None:
     """Publishes the parts that `home` does not have yet, and its history/sources."""
     for made, published in _parts(scratch, home):
         home.publish(made, published)
-    for file in sorted(f for f in scratch.kept.glob("*") if f.is_file()):
-        _replace(home.kept / file.name, file)
+    for file in sorted(f for f in scratch.kept.glob("*") if f.is_file() and f.name != file_lists.NAME):
+        _replace(home, home.kept / file.name, file)
     adopt_vectors(scratch.kept / "embeddings", home.kept / "embeddings")
     sources = scratch.folder(SOURCES) / PART
     if sources.is_file():
-        _replace(home.folder(SOURCES) / PART, sources)
+        _replace(home, home.folder(SOURCES) / PART, sources, copy=False)
 
 
-def _replace(path: Path, by: Path) -> None:
-    if not path.is_file() or path.read_bytes() != by.read_bytes():
+def _replace(home: Lake, path: Path, by: Path, copy: bool = True) -> None:
+    if path.is_file() and path.read_bytes() == by.read_bytes():
+        return
+    if by.name == MERGES:  # it is computed again where it is damaged
         write_atomically(path, lambda temporary: shutil.copy(by, temporary))
+    else:
+        home.replace(path, lambda temporary: shutil.copy(by, temporary), copy)
 
 
 def _parts(scratch: Lake, home: Lake) -> list[tuple[Path, Path]]:

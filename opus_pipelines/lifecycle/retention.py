@@ -30,7 +30,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def prune(lake: Lake, retention: Retention, now: datetime) -> list[str]:
     """Removes the snapshots past retention and the parts that none of the others uses; returns those snapshots."""
     manifests = manifests_of(lake)
-    pointer = read_json(lake.root / "wkg" / "current.json") or {}
+    pointer = lake.snapshot_pointer()
     gone = expired(manifests, retention, now, named_snapshots(lake), pointer.get("published_at"))
     for snapshot in gone:
         lake.remove(lake.snapshot_folder(snapshot))
@@ -74,7 +74,7 @@ def prune_changes(lake: Lake, gone: Iterable[str], forget: bool = False) -> None
             continue
         for file in sorted(folder.glob("part-*.parquet")) if forget else ():
             if file.stem.removeprefix("part-") in names:
-                file.unlink()
+                lake.withdraw(file)
 
 
 def _snapshots_of(dataset: Dataset, folder: Path) -> set[str]:
@@ -134,7 +134,7 @@ def prune_results(lake: Lake, client: str, contract: str, retention: Retention, 
     The first go once they are past the grace time, the others at once. The current result always stays. Returns the
     removed results.
     """
-    pointer = read_json(lake.pointer_path(client, contract)) or {}
+    pointer = lake.result_pointer(client, contract) or {}
     current = pointer.get("result")
     made = {one.result: _made_at(lake, one) for one in results_of(lake, client, contract)}
     whole = {name: at for name, at in made.items() if at is not None}

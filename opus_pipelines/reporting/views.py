@@ -9,7 +9,7 @@ import logging
 import re
 import shutil
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -20,8 +20,9 @@ import duckdb
 from opus_pipelines.core.errors import InputError, LakeError
 from opus_pipelines.core.schemas import DATASETS
 from opus_pipelines.core.settings_sections import Query
-from opus_pipelines.lake import version
+from opus_pipelines.lake import damage, version
 from opus_pipelines.lake.layout import Lake, write_atomically, write_empty
+from opus_pipelines.lake.replaced_files import REPAIR
 from opus_pipelines.querying import gate, guard
 
 logger = logging.getLogger("opus_pipelines.lake.layout")
@@ -61,15 +62,26 @@ def write_views_sql(lake: Lake) -> None:
 def connect(lake: Lake) -> duckdb.DuckDBPyConnection:
     """Returns a DuckDB in memory with every view of `lake`, on what is published now.
 
-    A lake of an older version is read as it is, with a log line; columns that it lacks are NULL. Raises LakeError where
-    there is no lake, or one of a newer version.
+    A lake of an older version is read as it is, with a log line; columns that it lacks are NULL. A contract whose files
+    are damaged is left out, with a log line, and stands in the view `damaged_results`. Raises LakeError where there is
+    no lake, or one of a newer version, or where the snapshot is damaged.
     """
     if version.format_of(lake.root) is None or not (lake.root / ".empty").is_dir():
         raise LakeError(f"{lake.root} is not a lake yet; `opus rebuild` makes one")
+    if (snapshot := lake.current_snapshot()) is not None:
+        damage.require_sound(lake, snapshot)
+    damage.require_views_sound(lake)
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
+    if known := list(damage.contract_damage(lake)):
+        for one in known:
+            logger.warning("left out: %s; %s", one, REPAIR)
+        connection.execute("SET VARIABLE known_damage = $1", [[asdict(one) for one in known]])
     if version.has_these_columns(lake.root):
-        connection.execute(views_sql(lake))
+        sound = damage.has_sound_empty_files(lake)
+        if not sound:
+            logger.warning("%s is damaged, and not used; %s", lake.root / ".empty", REPAIR)
+        connection.execute(views_sql(lake, None if sound else _own_empty()))
     else:
         logger.info(
             "%s was written by another version: columns that it lacks read as NULL; `opus rebuild` brings it up to "

@@ -11,7 +11,7 @@ from opus_pipelines.core.ids import digest
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.embedding.encoder import ENCODERS
-from opus_pipelines.lake.layout import Lake, read_json, write_atomically, write_json
+from opus_pipelines.lake.layout import Lake, read_json, write_json
 from opus_pipelines.lifecycle.published import stamp
 from opus_pipelines.task_matching.id_ledger import added, ledger_rows, ledger_table, read_ledger
 from opus_pipelines.task_matching.resolve import Resolution
@@ -81,10 +81,11 @@ def keep(lake: Lake, resolution: Resolution, rule: LambdaRule, lambda_: float | 
     known = read_ledger(path)
     if (ledger := added(known, resolution.ids)) != known:
         table = ledger_table(ledger)
-        write_atomically(path, lambda p: pq.write_table(table, p, compression="zstd"))
+        lake.replace(path, lambda p: pq.write_table(table, p, compression="zstd"))
     if rule.value is None and lambda_ is not None:
         kept = read_json(lake.kept / "lambda.json") or {}
-        write_json(lake.kept / "lambda.json", kept | {rule.unit: {"lambda": lambda_, "chosen_from": rule.token}})
+        chosen = {"lambda": lambda_, "chosen_from": rule.token}
+        lake.replace_json(lake.kept / "lambda.json", kept | {rule.unit: chosen})
 
 
 def _source(work: Lake, part: SourcePart) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from opus_pipelines.core.schemas import (
 )
 from opus_pipelines.embedding.case_texts import case_texts, contexts_of, requests_of
 from opus_pipelines.embedding.index import VectorIndex
+from opus_pipelines.lake.damage import require_sound
 from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.wkg import graph
 
@@ -41,8 +42,9 @@ class Snapshot:
 
     @classmethod
     def open(cls, lake: Lake, snapshot_id: str | None = None) -> "Snapshot":
-        """The named snapshot, or the current one; raises LakeError where there is none."""
+        """The named snapshot, or the current one; raises LakeError where there is none, or where it is damaged."""
         snapshot = snapshot_id or lake.required_snapshot()
+        require_sound(lake, snapshot)
         return cls(snapshot, lake.snapshot_folder(snapshot), lake.manifest(snapshot))
 
     @property

@@ -60,6 +60,9 @@ SET VARIABLE history_sources = (SELECT coalesce(list(file), []) FROM glob(getvar
 -- The files of each view. Values in paths are slugs: _20 stands for the byte 20.
 SET VARIABLE files = (
     WITH
+        damaged_files AS (
+            SELECT getvariable('lake') || '/' || file FROM (SELECT unnest(getvariable('known_damage'), max_depth := 2))
+        ),
         sources AS (
             SELECT source ->> 'source' AS source, source ->> 'content' AS content
             FROM (SELECT unnest((manifest -> 'inputs' -> 'sources')::JSON[]) AS source FROM current_snapshot)
@@ -92,6 +95,7 @@ SET VARIABLE files = (
                 UNION ALL FROM glob(getvariable('lake') || '/workflows/*/*/*/*/*.parquet')
                 UNION ALL FROM glob(getvariable('lake') || '/reports/*/*/*/*/*.parquet')
             )
+            WHERE file NOT IN (FROM damaged_files)
         ),
         -- generation/runs is published last: a result that has it is whole.
         whole AS (SELECT client, contract, result FROM generated WHERE view = 'generation_runs'),
@@ -108,7 +112,7 @@ SET VARIABLE files = (
             SEMI JOIN whole USING (client, contract, result)
             WHERE view IN ('workflows_optimized', 'workflows_changes')
             UNION ALL
-            SELECT 'decisions', file FROM glob(getvariable('lake') || '/decisions/*/*/*.parquet')
+            SELECT 'decisions', file FROM glob(getvariable('lake') || '/decisions/*/*/*.parquet') WHERE file NOT IN (FROM damaged_files)
             UNION ALL
             SELECT 'evaluations_items', file FROM glob(getvariable('lake') || '/evaluations/items/*/*.parquet')
             UNION ALL

@@ -48,10 +48,7 @@ def write_changes(lake: Lake, pointer: dict[str, Any], before: dict[str, Any] | 
     if (folder / name).is_file():
         return
     rows = changes(lake, before, pointer) if before else WORKFLOW_CHANGES.schema.empty_table()
-    with lake.staging() as staged:
-        path = write_table(WORKFLOW_CHANGES, rows, staged, name)
-        folder.mkdir(parents=True, exist_ok=True)
-        path.rename(folder / name)
+    lake.publish_file(lambda path: write_table(WORKFLOW_CHANGES, rows, path.parent, path.name), folder / name)
 
 
 def changes(lake: Lake, before: dict[str, Any], after: dict[str, Any]) -> pa.Table:

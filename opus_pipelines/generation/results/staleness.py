@@ -11,7 +11,7 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import difference, versions_of
 from opus_pipelines.generation.contract import MadeFrom, id_of, result_id, settings_hash
 from opus_pipelines.intakes.discover import ContractFolder
-from opus_pipelines.lake.layout import Lake, read_json
+from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lwm.interface import backend_of
 
@@ -21,7 +21,7 @@ def is_current(lake: Lake, contract: ContractFolder, snapshot: str, settings: Se
 
     A file that cannot be read is not found out here: the run does, and says so for this contract alone.
     """
-    pointer = read_json(lake.pointer_path(contract.client, contract.contract))
+    pointer = lake.result_pointer(contract.client, contract.contract)
     if contract.problem is not None or pointer is None:
         return False
     try:
@@ -34,7 +34,7 @@ def failed_intakes(lake: Lake, contract: ContractFolder, result: str | None = No
     """Folder and reason of each intake that failed when a result of the contract was made, the current one where none
     is named.
     """
-    name = result or (read_json(lake.pointer_path(contract.client, contract.contract)) or {}).get("result", "")
+    name = result or (lake.result_pointer(contract.client, contract.contract) or {}).get("result", "")
     key = ResultKey(contract.client, contract.contract, name)
     rows = key.read(lake, INTAKES, ["folder", "status", "reason"]).to_pylist()
     return [(row["folder"], row["reason"]) for row in rows if row["status"] == "failed"]
@@ -44,7 +44,7 @@ def next_attempt(lake: Lake, contract: ContractFolder, snapshot: str, settings: 
     """Which attempt is next at these inputs: the first that left no result with failed intakes behind, the current
     one's or a later one.
     """
-    pointer = read_json(lake.pointer_path(contract.client, contract.contract)) or {}
+    pointer = lake.result_pointer(contract.client, contract.contract) or {}
     attempt = _attempt_of(pointer)
     result = result_id(contract, snapshot, settings, attempt=attempt)
     if attempt > 1 and result != pointer["result"]:  # those attempts were at other inputs
@@ -68,7 +68,7 @@ def changes_since(lake: Lake, contract: ContractFolder, snapshot: str, settings:
     A contract without a result has `no result yet`; one that cannot be worked on says why. Hashes files; loads no model
     and no graph.
     """
-    pointer = read_json(lake.pointer_path(contract.client, contract.contract))
+    pointer = lake.result_pointer(contract.client, contract.contract)
     if contract.problem is not None:
         return (contract.problem,)
     if pointer is None:
