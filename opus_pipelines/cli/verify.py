@@ -35,8 +35,8 @@ def verify(options: Options, repair: bool, history: Path | None, intakes: Path |
 
     \b
     Example:
-      opus --lake demo/lake verify
-      opus --lake demo/lake verify --repair
+      opus verify
+      opus verify --repair
     """
     settings = options.settings(paths__history=history, paths__intakes=intakes)
     lake = Lake(settings.paths.lake)

@@ -1,10 +1,14 @@
-"""Makes text from outside safe for files that others open.
+"""Makes text from outside safe for files that others open, and says how XML from outside is parsed.
 
-It removes control characters and direction overrides, and escapes characters that could be taken for syntax.
+Control characters and direction overrides are removed, and characters are escaped that could be taken for syntax.
 """
 
 import re
+from typing import Any
 
+# The options of every parser of XML from outside: nothing else is fetched (no network, no external DTD), entities stay
+# unexpanded, and libxml2 keeps its limits on depth and on the length of a text.
+SAFE_XML: dict[str, Any] = {"resolve_entities": False, "no_network": True, "load_dtd": False, "huge_tree": False}
 # Characters that XML forbids, and those that change the direction of the text after them.
 _FORBIDDEN = re.compile(
     "[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]"

@@ -149,7 +149,8 @@ def _damage_below(lake: Lake, place: str, pattern: str) -> Iterator[Damage]:
 
 
 def _damage(lake: Lake, folder: Path, thorough: bool) -> Iterator[Damage]:
-    if not (folder / NAME).exists() and folder.is_dir() and not _must_have_list(lake, folder):
+    is_old = not (folder / NAME).exists() and (folder.is_dir() or folder.parent == lake.root / "wkg")
+    if is_old and not _must_have_list(lake, folder):
         return
     yield from damage_in(folder, thorough)
 

@@ -236,7 +236,9 @@ def remove_decisions(lake: Lake, client: str, words: list[Word]) -> list[tuple[s
     folder = lake.root / DECISIONS.name
     found = {finding.file for finding in search(lake, words, below=folder)} if folder.is_dir() else set[str]()
     theirs = set[tuple[str, str]]()
-    for path in (path for path in map(lake.root.joinpath, sorted(found)) if path.is_file()):
+    for path in (
+        path for path in sorted(folder.glob("*/*/*.parquet")) if path.relative_to(lake.root).as_posix() in found
+    ):
         theirs.add((unslug(path.parts[-3].partition("=")[2]), unslug(path.parts[-2].partition("=")[2])))
         lake.withdraw(path)
     return sorted(pair for pair in theirs if pair[0] != client)

@@ -188,7 +188,7 @@ def withdraw_models(lake: Lake, erased: Collection[str], manifests: Manifests) -
     cards = [read_json(path) or {} for path in sorted(folder.glob("*/*/card.json"))]
     if not erased and all(card.get("snapshot") in manifests for card in cards):
         return 0
-    count = sum(path.is_dir() for path in folder.glob("*/*"))
+    count = len(cards)
     lake.remove(folder)
     lake.remove(lake.root / "mlflow")
     return count

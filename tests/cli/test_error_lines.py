@@ -86,11 +86,11 @@ def of_pydantic() -> ValidationError:
 
 
 MEANINGS = {
-    "odd pointer": (KeyError("snapshot"), "opus rebuild --full"),
-    "no JSON": (json.JSONDecodeError("Expecting value", "x", 0), "opus rebuild --full"),
-    "no record": (of_pydantic(), "opus rebuild --full"),
-    "damaged Parquet": (pa.ArrowInvalid("magic bytes"), "opus rebuild --full"),
-    "damaged dataset": (duckdb.IOException("magic bytes"), "opus rebuild --full"),
+    "odd pointer": (KeyError("snapshot"), "opus verify"),
+    "no JSON": (json.JSONDecodeError("Expecting value", "x", 0), "opus verify"),
+    "no record": (of_pydantic(), "opus verify"),
+    "damaged Parquet": (pa.ArrowInvalid("magic bytes"), "opus verify"),
+    "damaged dataset": (duckdb.IOException("magic bytes"), "opus verify"),
     "nested": (RecursionError("maximum recursion depth exceeded"), "nested too deeply"),
     "memory": (MemoryError(), "memory was not enough"),
     "text": (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), "encoding"),

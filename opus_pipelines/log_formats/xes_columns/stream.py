@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Protocol
 from lxml import etree
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.core.safe_xml import SAFE_XML
+from opus_pipelines.core.safe_text import SAFE_XML
 from opus_pipelines.log_formats.whole_file import broken_xml, refuse_doctype
 from opus_pipelines.log_formats.xes_columns.scan import PADDING
 

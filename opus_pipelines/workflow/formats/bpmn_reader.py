@@ -9,8 +9,7 @@ from typing import Any
 from lxml import etree
 
 from opus_pipelines.core.errors import InputError
-from opus_pipelines.core.safe_text import clean
-from opus_pipelines.core.safe_xml import SAFE_XML
+from opus_pipelines.core.safe_text import SAFE_XML, clean
 from opus_pipelines.core.settings import parse
 from opus_pipelines.workflow.files import WorkflowFile
 from opus_pipelines.workflow.formats.bpmn_fields import bpmn, from_xml, own

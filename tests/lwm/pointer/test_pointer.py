@@ -271,7 +271,7 @@ def test_a_champion_stays_however_many_challengers_follow(model: PointerModel, t
     for n in range(7):
         store.keep(f"m{n}", card(retail=True), lambda folder: None)
     assert store.names() == ["m6", "m5", "m4", "m3", "m2", first]
-    assert sorted(f.name for f in store.folder.iterdir() if f.is_dir()) == sorted(store.names())
+    assert sorted(f.parent.name for f in store.folder.glob("*/card.json")) == sorted(store.names())
 
 
 def test_models_of_a_lake_without_challengers_were_all_let_serve(model: PointerModel, tmp_path: Path) -> None:
