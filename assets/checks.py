@@ -31,7 +31,7 @@ from opus_pipelines.core.schemas import (
 )
 from opus_pipelines.generation.contract import TABLES
 from opus_pipelines.generation.results import checks as result_checks
-from opus_pipelines.wkg import checks, drift, figure_checks
+from opus_pipelines.wkg import checks, drift, figure_checks, loss
 from opus_pipelines.wkg.checks import EMBEDDED_DATASETS, MINED_DATASETS, RECALL
 from opus_pipelines.wkg.drift import DRIFT_CHECKS
 from opus_pipelines.wkg.figure_checks import FIGURE_CHECKS
@@ -80,7 +80,10 @@ FAILED_INTAKES = dg.AssetCheckSpec(
     description="No intake failed. A failed intake has no workflows; the others have.",
 )
 
-HISTORY_CHECKS = _blocking({"records add up": [SOURCES], "implementations as counted": [SOURCES]}, checks.MEANINGS)
+HISTORY_CHECKS = _blocking(
+    {loss.LOSS: [SOURCES], "records add up": [SOURCES], "implementations as counted": [SOURCES]},
+    checks.MEANINGS | loss.MEANINGS,
+)
 MINED_CHECKS = _blocking(
     {
         "schema": MINED_DATASETS,

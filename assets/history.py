@@ -14,6 +14,7 @@ from opus_pipelines.lake import input_folders
 from opus_pipelines.lifecycle.verify import require_sound_for_rebuild
 from opus_pipelines.reporting.views import write_views_sql
 from opus_pipelines.wkg import rebuild
+from opus_pipelines.wkg.loss import CasesLost
 from resources.lake import LakeRun
 
 GROUP = "history"
@@ -24,6 +25,7 @@ class ReadHistory(dg.Config):
     """Options of reading."""
 
     full: bool = False
+    allow_loss: bool = False
 
 
 @dg.multi_asset(
@@ -39,7 +41,13 @@ def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult[
     input_folders.record(run.lake.root, "history", run.typed.paths.history)
     damaged = require_sound_for_rebuild(run.lake)
     run.state.context = rebuild.begin(run.typed, run.lake, config.full)
-    run.state.history = rebuild.read(run.state.context, datetime.now(UTC), config.full, logger.info)
+    try:
+        run.state.history = rebuild.read(
+            run.state.context, datetime.now(UTC), config.full, logger.info, config.allow_loss
+        )
+    except CasesLost as lost:
+        yield from reported([lost.check], HISTORY_CHECKS)
+        raise
     state = run.state.history.state
     version = digest([(s.source, s.content) for s in state.sources])
     rejected = sum(row["records_rejected"] or 0 for row in state.files)

@@ -3,6 +3,7 @@
 A night with nothing new so loads neither Dagster nor Spark nor a model.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from opus_pipelines.catalogues.files import catalogue_files, read_catalogue
@@ -12,7 +13,7 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import difference, versions_of
 from opus_pipelines.generation.contracts import contracts_of
 from opus_pipelines.generation.results.staleness import changes_since, failed_intakes, is_current
-from opus_pipelines.ingestion.ingest import HistoryOptions, HistoryState, read_history
+from opus_pipelines.ingestion.ingest import HistoryOptions, HistoryState, SourceState, read_history
 from opus_pipelines.ingestion.plan import SourcePlan, plan_history
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake.damage import damaged_results, require_sound
@@ -20,6 +21,7 @@ from opus_pipelines.lake.layout import PART, Lake, read_json, read_table
 from opus_pipelines.lake.replaced_files import REPAIR
 from opus_pipelines.lifecycle.verify import require_sound_for_rebuild
 from opus_pipelines.task_matching.nightly import NightlyResolution
+from opus_pipelines.wkg.loss import check_loss, loss_of
 from opus_pipelines.wkg.rebuild import begin, resolve
 from opus_pipelines.wkg.rebuild_records import HistoryRead, StagedSnapshot
 
@@ -37,12 +39,20 @@ def unchanged_history(settings: Settings) -> tuple[StagedSnapshot, HistoryState,
     if not _files_unchanged(lake, plans):
         return None
     with lake.lock():
-        reading = HistoryOptions(plans=plans, max_quarantined_share=settings.history.max_quarantined_share)
+        reading = HistoryOptions(
+            plans=plans,
+            max_quarantined_share=settings.history.max_quarantined_share,
+            accept=lambda sources: _accept(lake, settings, sources),
+        )
         state = read_history(lake, settings.paths.history, datetime.now(UTC), reading)
         if not NightlyResolution(lake, settings, state.sources).is_known:
             return None
         snapshot = resolve(HistoryRead(state), begin(settings, lake)).snapshot
     return (snapshot, state, damaged) if snapshot.is_current else None
+
+
+def _accept(lake: Lake, settings: Settings, sources: Sequence[SourceState]) -> None:
+    check_loss(loss_of(lake, sources), settings.checks.max_lost_share, is_allowed=False)
 
 
 def versions_since(settings: Settings) -> str | None:

@@ -67,7 +67,7 @@ def forget(
 
 
 def _carry_out(lake: Lake, settings: Settings, work: "ErasureWork") -> None:
-    """Erases and reports. The check of drift is off in the rebuild without the client, because this drift is meant."""
+    """Erases and reports. In the rebuild without the client, drift and loss are not checked: they are meant."""
     from opus_pipelines.cli import forget_record, runs
     from opus_pipelines.lifecycle import erasure
     from opus_pipelines.training.tracking import Tracking
@@ -77,7 +77,7 @@ def _carry_out(lake: Lake, settings: Settings, work: "ErasureWork") -> None:
     report = erasure.carry_out(
         lake,
         work,
-        lambda: runs.rebuild(quiet, False, False, publish=True),
+        lambda: runs.rebuild(quiet, False, False, publish=True, allow_loss=True),
         lambda words: [
             *forget_record.clean_record(lake, client, words),
             ("trainings at MLflow's server", Tracking(lake, settings.mlflow).forget()),

@@ -44,13 +44,16 @@ def prepare(settings: Settings) -> Path:
     return home
 
 
-def rebuild(settings: Settings, full: bool, reset_lambda: bool, publish: bool = False) -> None:
+def rebuild(
+    settings: Settings, full: bool, reset_lambda: bool, publish: bool = False, allow_loss: bool = False
+) -> None:
     """Runs the job `rebuild`.
 
     Raises OpusError with the reason where it fails, or with the files that were rejected as a whole.
     """
     mine_config = {"reset_lambda": reset_lambda, "publish": publish or full}
-    config = {"read_history": {"config": {"full": full}}, "mine": {"config": mine_config}}
+    read_config = {"full": full, "allow_loss": allow_loss}
+    config = {"read_history": {"config": read_config}, "mine": {"config": mine_config}}
     problems = _run(settings, "rebuild", lambda _: [{}], {"ops": config})
     logger.info("snapshot %s is current", Lake(settings.paths.lake).current_snapshot())
     _raise_problems(problems)

@@ -64,7 +64,7 @@ def _check(lake: Lake) -> "Verification":
     size, seconds = found.bytes / 1e6, time.monotonic() - began
     note(f"{found.files:,} files, {size:,.1f} MB, checked in {seconds:.1f} s: {len(found.damage) or 'none'} damaged")
     if found.unlisted:
-        note(f"{len(found.unlisted):,} folders have no list of files: an older version published them; not checked")
+        note(f"{len(found.unlisted):,} folders have no list of files (older version, or lost): not checked")
     if not found.damage:
         with lake.lock():
             freshen_lists(lake)

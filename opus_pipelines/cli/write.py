@@ -51,8 +51,13 @@ def sample(directory: Path, seed: int) -> None:
     "--reset-lambda", is_flag=True, help="Choose the lambda of gamma again, so that the median edge has gamma 0.5."
 )
 @click.option("--publish", is_flag=True, help="Publish also a snapshot that was rolled back from.")
+@click.option(
+    "--allow-loss", is_flag=True, help="Publish also where history lost more cases than checks.max_lost_share."
+)
 @click.pass_obj
-def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bool, publish: bool) -> None:
+def rebuild(
+    options: Options, history: Path | None, full: bool, reset_lambda: bool, publish: bool, allow_loss: bool
+) -> None:
     """Run the nightly job: read what changed, mine, embed, check, and publish a snapshot of the Work Knowledge Graph.
 
     \b
@@ -67,11 +72,11 @@ def rebuild(options: Options, history: Path | None, full: bool, reset_lambda: bo
         raise InputError(
             f"{settings.paths.history}: no such history folder; say where it is with --history or OPUS_HISTORY"
         )
-    unchanged = None if full or reset_lambda or publish else unchanged_history(settings)
+    unchanged = None if full or reset_lambda or publish or allow_loss else unchanged_history(settings)
     if unchanged is None:
         if (line := versions_since(settings)) is not None:
             note(line)
-        runs.rebuild(settings, full, reset_lambda, publish)
+        runs.rebuild(settings, full, reset_lambda, publish, allow_loss)
         return
     snapshot, state, damaged = unchanged
     runs.clean_up_dead_runs(settings)

@@ -320,6 +320,9 @@ class Checks(Section):
     drift_transitions: float = Field(
         0.1, ge=0, le=1, description="how far the shares of what follows a task may move (total variation)"
     )
+    max_lost_share: float = Field(
+        0.3, ge=0, le=1, description="share of the cases of the current snapshot that history may lose"
+    )
     min_recall: float = Field(0.99, ge=0, le=1, description="least recall@10 of the FAISS index against exact search")
 
 

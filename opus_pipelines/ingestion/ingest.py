@@ -4,7 +4,7 @@ Every changed source is read whole into a new immutable folder, and history/sour
 source that cannot be read without loss keeps its last good version (`source_versions`), with the reason.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -20,10 +20,10 @@ from opus_pipelines.event_logs.activity_evidence import activity_names
 from opus_pipelines.event_logs.activity_kinds import ActivityKind, unknown_names
 from opus_pipelines.event_logs.forgotten_clients import WITHHELD, Forgotten, private_key
 from opus_pipelines.event_logs.money import remark
-from opus_pipelines.event_logs.records import Counts
 from opus_pipelines.event_logs.source_settings import FILE_NAME, SourceSettings
 from opus_pipelines.ingestion.parallel_files import FileReadPool, ParallelReading
 from opus_pipelines.ingestion.plan import FilePlan, SourcePlan, plan_history, strays
+from opus_pipelines.ingestion.progress_lines import report
 from opus_pipelines.ingestion.rate_names import unknown_rates
 from opus_pipelines.ingestion.read_file import FileResult, Progress
 from opus_pipelines.ingestion.read_source import SourceResult, read_source
@@ -77,7 +77,8 @@ class HistoryOptions:
     planning hashes every file. `usd_per_unit` has the exchange rates of opus.toml, which only the planning uses.
     `parallel` says when files are read in parallel; the result does not depend on it.
     `max_quarantined_share` is the share of a source's cases that may be quarantined; above it the source keeps its last
-    good version. `home` is the lake of that version if everything is rebuilt in another lake.
+    good version. `home` is the lake of that version if everything is rebuilt in another lake. `accept` gets the sources
+    before anything about them is saved, and raises an error where they must not be used.
     """
 
     force: bool = False
@@ -86,6 +87,7 @@ class HistoryOptions:
     parallel: ParallelReading = field(default_factory=ParallelReading)
     max_quarantined_share: float = MAX_QUARANTINED_SHARE
     home: Lake | None = None
+    accept: Callable[[Sequence[SourceState]], None] = lambda sources: None
 
 
 def read_history(
@@ -110,6 +112,7 @@ def read_history(
     with run.reading(to_read) as reading:
         for plan in plans:
             run.source(plan, reading if plan in to_read else None, state)
+    options.accept(state.sources)
     run.versions.save(lake)
     state.changed |= {_identity(row) for row in state.files} != {
         _identity(row) for row in earlier_rows.values() if row["status"] != "gone"
@@ -237,7 +240,7 @@ class _HistoryRun:
         if reading is None:
             return [_unchanged(row, plan.settings) for row in old.values() if row is not None], None, False
         result = read_source(plan, Forgotten.of(self.lake), reading)
-        _report(plan, result, self.progress)
+        report(plan, result, self.progress)
         plan = _leave_out(self.lake, plan, result.left_out)
         rows = [_row(plan, f, r, old[f.path], self.now) for f, r in zip(plan.files, result.files, strict=True)]
         return rows, result, bool(result.left_out)
@@ -279,31 +282,6 @@ def _unchanged(row: dict[str, Any], settings: SourceSettings) -> dict[str, Any]:
     if row["status"] in ("rejected", "held"):
         return row
     return row | {"status": "unchanged", "reason": remark(row.get("currencies") or (), settings)}
-
-
-FEW = 20  # files of a source up to which each has a line of progress of its own
-
-
-def _report(plan: SourcePlan, result: SourceResult, progress: Progress) -> None:
-    """Reports a line for each file, or one line for all files if they are many."""
-    results = result.files
-    for file, file_result in zip(plan.files, results, strict=True):
-        if file_result.reason or len(plan.files) <= FEW:
-            progress(
-                f"{plan.name}/{file.path}: "
-                + (f"rejected: {file_result.reason}" if file_result.reason else _summary(file_result.counts))
-            )
-        if file_result.mixed_encodings:
-            progress(f"{plan.name}/{file.path}: {file_result.mixed_encodings}")
-    if result.joined_cases:
-        progress(f"{plan.name}: {result.joined_cases:,} cases stand in several files or places and were put together")
-    if plan.settings and (
-        missing_rates := remark((code for r in results for code in r.counts.currencies), plan.settings)
-    ):
-        progress(f"{plan.name}: {missing_rates}")
-    if len(plan.files) > FEW:
-        whole, cases = sum(r.reason is not None for r in results), sum(r.counts.implementations for r in results)
-        progress(f"{plan.name}: {len(results):,} files ({whole:,} rejected whole), {cases:,} cases")
 
 
 def _leave_out(lake: Lake, plan: SourcePlan, clients: set[str]) -> SourcePlan:
@@ -383,17 +361,6 @@ def _unknown_rates(plan: SourcePlan, folder: Path) -> list[str]:
 def _write_sources(lake: Lake, rows: list[dict[str, Any]]) -> None:
     table = table_of(SOURCES, rows)
     lake.replace(lake.folder(SOURCES) / PART, lambda path: pq.write_table(table, path, compression="zstd"), copy=False)
-
-
-def _summary(counts: Counts) -> str:
-    return (
-        f"{counts.records:,} records ({counts.used:,} used, {counts.not_work:,} no work, {counts.rejected:,} "
-        "rejected), "
-        f"{counts.implementations:,} cases"
-        + (f", {counts.quarantined:,} put aside whole" if counts.quarantined else "")
-        + (f", {counts.duplicates:,} records came twice" if counts.duplicates else "")
-        + (f", {counts.corrected:,} were corrected" if counts.corrected else "")
-    )
 
 
 __all__ = ["HistoryOptions", "HistoryState", "SourceState", "plan_history", "read_history"]

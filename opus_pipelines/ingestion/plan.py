@@ -19,12 +19,19 @@ from opus_pipelines.event_logs.redaction import Redactor
 from opus_pipelines.event_logs.source_settings import FILE_NAME, Redact, SourceSettings, TokenPrice, load_source
 from opus_pipelines.lake.layout import Lake, read_table
 
+_TRIES = 3  # readings of a settings file that changes meanwhile
 LINKED = "the source's folder is a link; put the folder itself there, or mount what it leads to"
+
+
+FileState = tuple[int, int, int, int, int]  # device, inode, size, and the times of modification and change (ns)
 
 
 @dataclass(frozen=True)
 class FilePlan:
-    """One file of a source. `refused` is the reason why it must not be read."""
+    """One file of a source. `refused` is the reason why it must not be read.
+
+    `own_hash` is the hash of the file alone, and `seen` its state before it was hashed.
+    """
 
     path: str
     file: Path
@@ -32,6 +39,24 @@ class FilePlan:
     bytes: int
     format: str | None
     refused: str | None = None
+    own_hash: str = ""
+    seen: FileState | None = None
+
+    @property
+    def has_changed(self) -> bool:
+        """Tells whether the file has other content than when it was hashed. It is hashed again where that may be."""
+        if self.seen is None:
+            return False
+        try:
+            return state_of(self.file) != self.seen and file_hash(self.file) != self.own_hash
+        except OSError:
+            return True
+
+
+def state_of(path: Path) -> FileState:
+    """Returns the state of a file, which differs after each write and each replacement."""
+    facts = path.stat()
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 
 @dataclass(frozen=True)
@@ -119,15 +144,13 @@ def plan_source(
 
     `key` is that of hashed attributes; `hard_links`: files may be hard links, because this program made them.
     """
-    settings, refused = None, LINKED if folder.is_symlink() else None
+    settings, stated, refused = None, "", LINKED if folder.is_symlink() else None
     try:
         if refused is None:
-            settings = load_source(folder)
+            settings, stated = _settings_of(folder)
             settings = settings.model_copy(update={"usd_per_unit": {**usd_per_unit, **settings.usd_per_unit}})
     except SettingsError as error:
         refused = str(error)
-    toml = folder / FILE_NAME
-    stated = file_hash(toml) if settings is not None and toml.is_file() else ""
     redactor = Redactor(settings.redact if settings else Redact(), key)
     paths = [] if folder.is_symlink() else data_files(folder)
     files = tuple(
@@ -144,6 +167,17 @@ def plan_source(
     return SourcePlan(printable(Path(folder.name)), folder, settings, refused, files, content, content, content)
 
 
+def _settings_of(folder: Path) -> tuple[SourceSettings, str]:
+    """Returns the settings of a source and the hash of the very file that they were read from."""
+    toml = folder / FILE_NAME
+    for _ in range(_TRIES):
+        before = file_hash(toml) if toml.is_file() else ""
+        settings = load_source(folder)
+        if before == (file_hash(toml) if toml.is_file() else ""):
+            return settings, before
+    raise SettingsError(f"{toml} changes while it is read; the next rebuild tries again")
+
+
 def _plan_file(name: str, path: Path, settings: SourceSettings | None, stated: str, refused: str | None) -> FilePlan:
     """Returns the plan of one file; `stated` is the hash of source.toml, `refused` why the path must not be read."""
     kind = format_of(path.name, settings.format if settings else None)
@@ -153,17 +187,19 @@ def _plan_file(name: str, path: Path, settings: SourceSettings | None, stated: s
             f"its name tells no format that is read ({known}, each also with .gz); format in source.toml says "
             "which it has"
         )
-    own = ""
+    own, seen = "", None
     if refused is None:
         try:
+            seen = state_of(path)
             own = file_hash(path)
         except OSError as error:
             refused = f"it cannot be opened: {error.strerror}"
-    if refused is not None:
+    if refused is not None or seen is None:
+        refused = refused or "it cannot be opened"
         return FilePlan(name, path, digest("refused", refused, stated), 0, kind.name if kind else None, refused)
     reader = LOG_FORMATS.origin(kind.name) if kind else ""  # another version of an added reader reads the file again
     content = digest(stated, own, *([reader] if reader else []))
-    return FilePlan(name, path, content, path.stat().st_size, kind.name if kind else None)
+    return FilePlan(name, path, content, seen[2], kind.name if kind else None, None, own, seen)
 
 
 def reading_version(prices: Mapping[str, TokenPrice] | None = None) -> str:

@@ -29,6 +29,7 @@ from opus_pipelines.lake.layout import table_of
 Progress = Callable[[str], None]
 _QUIET_SECONDS = 5.0
 _REJECTS_AT_ONCE = 4096
+CHANGED = "it changed while it was read; the next rebuild reads it again"
 _UNREADABLE = (InputError, OSError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError)
 
 
@@ -41,7 +42,7 @@ class FileResult:
     file, of which only the first was read. `parts` are the parts of cases that are joined from several files.
     `has_work`: the file has a start or a complete; `waited_for_work`: one in another file would have changed the
     result. `day_first` is the order of day and month that its dates show, if `asks_day_first`. `lost`: the process that
-    read the file died, so its content is unknown, and the next run tries again.
+    read the file died, or the file changed meanwhile, so its content is unknown, and the next run tries again.
     """
 
     counts: Counts = field(default_factory=Counts)
@@ -101,7 +102,11 @@ def read_file(wanted: SourceFile, other_files: OtherFiles, folder: Path, progres
     except _UNREADABLE as error:
         implementations.drop()
         rejects.spool.drop()
-        return FileResult(reason=sink.redactor.reason(_why(error)), asked=sink.asked)
+        return FileResult(reason=sink.redactor.reason(_why(error)), asked=sink.asked, lost=file.has_changed)
+    if file.has_changed:
+        implementations.drop()
+        rejects.spool.drop()
+        return FileResult(reason=CHANGED, asked=sink.asked, lost=True)
     return FileResult(
         sink.counts,
         implementations.finish(),

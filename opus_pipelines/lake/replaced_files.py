@@ -50,7 +50,10 @@ def withdraw(staged: Path, file: Path) -> None:
 
 def require_sound(file: Path) -> None:
     """Raises LakeError where a file is not as it was written last, by the list of its folder."""
-    entry = (file_lists.entries_of(file.parent) or {}).get(file.name)
+    try:
+        entry = (file_lists.entries_of(file.parent) or {}).get(file.name)
+    except LakeError as error:
+        raise LakeError(f"{error}; {REPAIR}") from None
     since = (file.parent / file_lists.NAME).stat().st_mtime_ns if entry else None
     if entry and (reason := file_lists.damage_of(file, entry, since)) is not None:
         raise LakeError(f"{file} {reason}; {REPAIR}")

@@ -16,6 +16,7 @@ import pyarrow as pa
 from opus_pipelines.core.schemas import IMPLEMENTATIONS, OPTIMIZED, REJECTS, RUNS, SOURCES, WKG_CHANGES, Dataset
 from opus_pipelines.core.settings import Retention
 from opus_pipelines.ingestion.source_versions import contents_in_use
+from opus_pipelines.lake.file_lists import COPIES
 from opus_pipelines.lake.layout import Lake, read_json, read_table, slug
 from opus_pipelines.lake.results import ResultKey, results_of
 from opus_pipelines.lifecycle.published import Manifests, manifests_of, named_parts
@@ -188,7 +189,7 @@ def withdraw_models(lake: Lake, erased: Collection[str], manifests: Manifests) -
     cards = [read_json(path) or {} for path in sorted(folder.glob("*/*/card.json"))]
     if not erased and all(card.get("snapshot") in manifests for card in cards):
         return 0
-    count = len(cards)
+    count = sum(path.is_dir() and path.name != COPIES for path in folder.glob("*/*"))
     lake.remove(folder)
     lake.remove(lake.root / "mlflow")
     return count

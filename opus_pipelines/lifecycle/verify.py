@@ -15,7 +15,15 @@ from opus_pipelines.lake.results import RESULT_DATASETS
 SET_ASIDE = "damaged"  # the folder of the lake into which a repair moves what is damaged
 _UNCHECKED = (SET_ASIDE, COPIES, "mlflow")
 _LISTED = (
+    ".empty",
+    "wkg",
+    "wkg/kept",
     "wkg/w*",
+    "wkg/changes/*",
+    "history/sources",
+    "decisions/*/*",
+    "forecasts/*/*/*",
+    "evaluations/items/*",
     "history/implementations/*/*",
     "history/rejects/*/*",
     "aggregates/*/*",
@@ -30,7 +38,8 @@ _OF_REBUILD = ("wkg", "history", "aggregates")
 class Verification:
     """What `verify` found: how many files and bytes it hashed, what is damaged, and folders that have no list.
 
-    The folders without a list were published by an older version; their files cannot be checked.
+    The folders without a list were published by an older version, or their list was deleted: their files cannot be
+    checked.
     """
 
     files: int = 0

@@ -6,7 +6,7 @@ the snapshot exists already, `mine`, `estimate` and `embed` make nothing.
 """
 
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.embedding.cache import CachedEncoder
 from opus_pipelines.embedding.encoder import TextEncoder, encoder_of
-from opus_pipelines.ingestion.ingest import HistoryOptions, read_history
+from opus_pipelines.ingestion.ingest import HistoryOptions, SourceState, read_history
 from opus_pipelines.ingestion.parallel_files import ParallelReading
 from opus_pipelines.lake.layout import Lake, read_json
 from opus_pipelines.lifecycle import remake
@@ -39,6 +39,7 @@ from opus_pipelines.wkg.checks import (
 from opus_pipelines.wkg.disk_estimate import plan_within_disk_space
 from opus_pipelines.wkg.drift import check_drift, compare
 from opus_pipelines.wkg.gamma import lambda_rule
+from opus_pipelines.wkg.loss import check_loss, loss_of
 from opus_pipelines.wkg.procedure_parts import write_procedures
 from opus_pipelines.wkg.rebuild_records import (
     CheckedGraph,
@@ -67,23 +68,34 @@ def begin(settings: Settings, home: Lake, full: bool = False) -> RebuildContext:
 
 
 def read(
-    context: RebuildContext, now: datetime, full: bool = False, progress: Callable[[str], None] = lambda line: None
+    context: RebuildContext,
+    now: datetime,
+    full: bool = False,
+    progress: Callable[[str], None] = lambda line: None,
+    allow_loss: bool = False,
 ) -> HistoryRead:
     """Reads the sources of history that changed, or with `full` all of them, and checks the counts of their records.
 
-    `now` dates the columns first_seen and last_read only. Raises LakeError when the disk has no room for the result
-    and InputError when there is no history folder.
+    `now` dates the columns first_seen and last_read only. Raises LakeError when the disk has no room for the result,
+    InputError when there is no history folder, and CasesLost when history lost too many cases since the current
+    snapshot, unless `allow_loss`; nothing is recorded then.
     """
-    settings = context.settings
+    settings, checks = context.settings, list[CheckResult]()
+
+    def accept(sources: Sequence[SourceState]) -> None:
+        loss = loss_of(context.home, sources)
+        checks.append(check_loss(loss, settings.checks.max_lost_share, allow_loss))
+
     options = HistoryOptions(
         force=full,
         plans=plan_within_disk_space(context.work, context.home, settings),
         parallel=ParallelReading(settings.history.processes),
         max_quarantined_share=settings.history.max_quarantined_share,
         home=context.home,
+        accept=accept,
     )
     state = read_history(context.work, settings.paths.history, now, options, progress)
-    return HistoryRead(state, tuple(check_history(context.work, state)))
+    return HistoryRead(state, (*checks, *check_history(context.work, state)))
 
 
 def resolve(

@@ -96,7 +96,7 @@ def test_spark_gives_the_same_rows_in_parts_and_they_are_published_whole(
         / "contract_key=Visit_20Coding"
         / f"result={result.result}"
     )
-    assert sorted(f.name for f in folder.iterdir()) == ["part-00000.parquet", "part-00001.parquet"]
+    assert sorted(f.name for f in folder.glob("*.parquet")) == ["part-00000.parquet", "part-00001.parquet"]
     assert result.counts == counted
     assert counted["generation/intakes"] == 4
     assert [pointer["result"] for pointer in lake.results()] == [result.result]

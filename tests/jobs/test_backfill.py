@@ -18,7 +18,7 @@ from opus_pipelines.core.schemas import DATASETS, RUNS
 from opus_pipelines.core.settings import Paths, Settings
 from opus_pipelines.generation.contract import result_id
 from opus_pipelines.intakes.discover import discover
-from opus_pipelines.lake.layout import Lake, write_json
+from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.status import contracts
 from opus_pipelines.reporting.views import connect
 from tests.distributions import installed
@@ -87,9 +87,8 @@ class Place:
         """The same snapshot under another name, as a night with new history would leave it."""
         old = self.lake.current_snapshot() or ""
         shutil.copytree(self.lake.snapshot_folder(old), self.lake.snapshot_folder("w2"))
-        write_json(
-            self.lake.root / "wkg" / "current.json", {"snapshot": "w2", "published_at": "2026-02-01T00:00:00+00:00"}
-        )
+        pointer = {"snapshot": "w2", "published_at": "2026-02-01T00:00:00+00:00"}
+        self.lake.replace_json(self.lake.root / "wkg" / "current.json", pointer)
 
     def stale(self) -> dict[str, bool]:
         """What `opus status` says of each contract."""

@@ -106,4 +106,4 @@ def test_the_same_pair_gives_the_same_bytes_and_goes_with_its_snapshot(
     assert lake.snapshot_folder(after).exists()  # a rollback names it
     with lake.lock():
         write_changes(lake, "w0000000000000000", before)  # a snapshot that is not there
-    assert [f.name for f in lake.folder(WKG_CHANGES, snapshot=before).iterdir()] == [f"part-{after}.parquet"]
+    assert [f.name for f in lake.folder(WKG_CHANGES, snapshot=before).glob("*.parquet")] == [f"part-{after}.parquet"]

@@ -91,7 +91,7 @@ def test_the_same_snapshot_gives_the_same_model(
     again = train(home, index, CachedEncoder(encoder, home.root / "vectors"), TrainingOptions([industry]))
     assert again.model_id == trained.model_id
     assert not again.promotion.promoted, "it is the champion already"
-    assert [folder.name for folder in store_of(home).folder.iterdir() if folder.is_dir()] == [trained.model_id]
+    assert [card.parent.name for card in store_of(home).folder.glob("*/card.json")] == [trained.model_id]
 
 
 def test_the_encoder_recalls_the_tasks_of_held_out_cases_better_than_the_untrained_intention(

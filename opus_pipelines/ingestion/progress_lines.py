@@ -1,0 +1,42 @@
+"""The lines about what was read of a source, for a person who waits."""
+
+from opus_pipelines.event_logs.money import remark
+from opus_pipelines.event_logs.records import Counts
+from opus_pipelines.ingestion.plan import SourcePlan
+from opus_pipelines.ingestion.read_file import Progress
+from opus_pipelines.ingestion.read_source import SourceResult
+
+FEW = 20  # files of a source up to which each has a line of progress of its own
+
+
+def report(plan: SourcePlan, result: SourceResult, progress: Progress) -> None:
+    """Reports a line for each file, or one line for all files if they are many."""
+    results = result.files
+    for file, file_result in zip(plan.files, results, strict=True):
+        if file_result.reason or len(plan.files) <= FEW:
+            progress(
+                f"{plan.name}/{file.path}: "
+                + (f"rejected: {file_result.reason}" if file_result.reason else _summary(file_result.counts))
+            )
+        if file_result.mixed_encodings:
+            progress(f"{plan.name}/{file.path}: {file_result.mixed_encodings}")
+    if result.joined_cases:
+        progress(f"{plan.name}: {result.joined_cases:,} cases stand in several files or places and were put together")
+    if plan.settings and (
+        missing_rates := remark((code for r in results for code in r.counts.currencies), plan.settings)
+    ):
+        progress(f"{plan.name}: {missing_rates}")
+    if len(plan.files) > FEW:
+        whole, cases = sum(r.reason is not None for r in results), sum(r.counts.implementations for r in results)
+        progress(f"{plan.name}: {len(results):,} files ({whole:,} rejected whole), {cases:,} cases")
+
+
+def _summary(counts: Counts) -> str:
+    return (
+        f"{counts.records:,} records ({counts.used:,} used, {counts.not_work:,} no work, {counts.rejected:,} "
+        "rejected), "
+        f"{counts.implementations:,} cases"
+        + (f", {counts.quarantined:,} put aside whole" if counts.quarantined else "")
+        + (f", {counts.duplicates:,} records came twice" if counts.duplicates else "")
+        + (f", {counts.corrected:,} were corrected" if counts.corrected else "")
+    )
