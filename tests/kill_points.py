@@ -30,6 +30,7 @@ from opus_pipelines.ingestion.ingest import read_history
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lifecycle.retention import prune_results
 from opus_pipelines.lifecycle.rollback import roll_back
+from opus_pipelines.lifecycle.verify import verify
 from opus_pipelines.reporting.views import connect, write_views_sql
 from opus_pipelines.wkg import rebuild as stages
 from tests.rebuilding import build_snapshot
@@ -107,7 +108,7 @@ def state_of(lake: Lake) -> tuple[str | None, str | None]:
 
 def complaints(lake: Lake) -> list[str]:
     """What is wrong with what a reader sees: empty, or the test fails."""
-    found = []
+    found = [f"damaged: {one}" for one in verify(lake).damage]
     connection = connect(lake)
     for dataset in DATASETS.values():
         try:

@@ -28,7 +28,7 @@ from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.intakes.documents.formats import DOCUMENT_READERS
 from opus_pipelines.lake.damage import files_of
 from opus_pipelines.lake.file_lists import sealed_text
-from opus_pipelines.lake.layout import Lake, write_atomically, write_table
+from opus_pipelines.lake.layout import Lake, write_table
 from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lwm.interface import LargeWorkModel, backend_of
 
@@ -165,4 +165,4 @@ def publish_contract(lake: Lake, result: ContractResult, now: datetime) -> None:
     write_changes(lake, pointer, before)
     path = lake.pointer_path(result.client, result.contract)
     text = sealed_text({**pointer, "files": files_of(lake, result.key)})
-    write_atomically(path, lambda temporary: temporary.write_text(text, "utf-8"))
+    lake.replace(path, lambda temporary: temporary.write_text(text, "utf-8"))

@@ -3,7 +3,7 @@
 It uses names, sizes and hashes only, so that a run without changes is cheap.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -147,7 +147,7 @@ def plan_source(
     settings, stated, refused = None, "", LINKED if folder.is_symlink() else None
     try:
         if refused is None:
-            settings, stated = _settings_of(folder)
+            settings, stated = settings_of(folder)
             settings = settings.model_copy(update={"usd_per_unit": {**usd_per_unit, **settings.usd_per_unit}})
     except SettingsError as error:
         refused = str(error)
@@ -167,12 +167,15 @@ def plan_source(
     return SourcePlan(printable(Path(folder.name)), folder, settings, refused, files, content, content, content)
 
 
-def _settings_of(folder: Path) -> tuple[SourceSettings, str]:
-    """Returns the settings of a source and the hash of the very file that they were read from."""
+def settings_of(folder: Path, load: Callable[[Path], SourceSettings] = load_source) -> tuple[SourceSettings, str]:
+    """Returns the settings of a source, and the hash of the very file that `load` read them from.
+
+    Raises SettingsError where the file is invalid, or changes each time it is read.
+    """
     toml = folder / FILE_NAME
     for _ in range(_TRIES):
         before = file_hash(toml) if toml.is_file() else ""
-        settings = load_source(folder)
+        settings = load(folder)
         if before == (file_hash(toml) if toml.is_file() else ""):
             return settings, before
     raise SettingsError(f"{toml} changes while it is read; the next rebuild tries again")

@@ -119,12 +119,15 @@ def has_sound_empty_files(lake: Lake) -> bool:
 
 def damaged_results(lake: Lake) -> Iterator[ContractDamage]:
     """Yields the first damaged file of each contract whose pointer or current result is damaged."""
-    for file in sorted((lake.root / "workflows" / "current").glob("*.json")):
-        pointer = sound_pointer(file)
+    folder = lake.root / "workflows" / "current"
+    lost = {one.file: one.reason for one in _damage_below(lake, "workflows/current", ".") if one.file.name != NAME}
+    for file in sorted({*lake.pointers(), *lost}):
+        pointer = sound_pointer(folder / file.name)
         if pointer is None:
             client, _, contract = file.stem.partition("__")
             place = file.relative_to(lake.root).as_posix()
-            yield ContractDamage(file.name, unslug(client), unslug(contract), place, "is no sound pointer to a result")
+            reason = lost.get(file, "is no sound pointer to a result")
+            yield ContractDamage(file.name, unslug(client), unslug(contract), place, reason)
         elif (damage := _first_damage(lake, file, pointer)) is not None:
             place = damage.file.relative_to(lake.root).as_posix()
             yield ContractDamage(file.name, pointer["client"], pointer["contract"], place, damage.reason)

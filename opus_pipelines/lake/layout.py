@@ -151,8 +151,11 @@ class Lake:
 
         A damaged pointer is left out: `lake.damage` names it.
         """
-        files = sorted((self.root / "workflows" / "current").glob("*.json"))
-        return [pointer for file in files if (pointer := replaced_files.sound_pointer(file)) is not None]
+        return [pointer for file in self.pointers() if (pointer := replaced_files.sound_pointer(file)) is not None]
+
+    def pointers(self) -> list[Path]:
+        """Returns the files that name the current results of contracts."""
+        return [f for f in sorted((self.root / "workflows" / "current").glob("*.json")) if f.name != file_lists.NAME]
 
     # --- writing
 

@@ -48,7 +48,7 @@ class ResultKey:
     def remove(self, lake: Lake) -> None:
         """Removes it, and first the pointer where that names it."""
         if (lake.result_pointer(self.client, self.contract) or {}).get("result") == self.result:
-            lake.pointer_path(self.client, self.contract).unlink()
+            lake.withdraw(lake.pointer_path(self.client, self.contract))
         for folder in self.folders(lake):
             lake.remove(folder)
 

@@ -219,7 +219,7 @@ def remove_results(lake: Lake, client: str) -> int:
     """
     theirs = results_of(lake, client)
     for pointer in sorted((lake.root / "workflows" / "current").glob(f"{slug(client)}__*.json")):
-        pointer.unlink()
+        lake.withdraw(pointer)
     for result in theirs:
         result.remove(lake)
     key = f"client_key={slug(client)}"

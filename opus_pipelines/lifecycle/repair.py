@@ -69,11 +69,11 @@ class _Work:
             self._pointer(file)
         elif (key := self._result(place)) is not None:
             self._drop_result(key, place)
-        elif place.parts[:2] == ("workflows", "current"):
-            client, _, contract = file.stem.partition("__")
-            self._set_aside(file, "was set aside: the contract is generated again")
-            self.report.contracts.add((unslug(client), unslug(contract)))
-        elif place.parent.as_posix() in ("wkg", "wkg/kept", SOURCES.name) or self._is_replaced(place):
+        elif place.parts[:2] == ("workflows", "current") and file.name != NAME:
+            self._contract_pointer(file)
+        elif place.parent.as_posix() in ("wkg", "wkg/kept", "workflows/current", SOURCES.name) or self._is_replaced(
+            place
+        ):
             self._replaced(file)
         elif place.as_posix().startswith(f"{WKG_CHANGES.name}/"):
             self._changes(file)
@@ -114,6 +114,16 @@ class _Work:
             self._note(file, f"names the newest sound snapshot now, {newest[-1][1]}")
         self.report.rebuild = True
 
+    def _contract_pointer(self, file: Path) -> None:
+        with self.lake.staging() as staged:
+            if restored(staged, file):
+                self._note(file, "was restored from its copy")
+                return
+        client, _, contract = file.stem.partition("__")
+        self._set_aside(file, "was set aside: the contract is generated again")
+        self.lake.withdraw(file)
+        self.report.contracts.add((unslug(client), unslug(contract)))
+
     def _result(self, place: Path) -> ResultKey | None:
         """Returns the result that a file belongs to."""
         if not place.as_posix().startswith(_OF_RESULTS) or len(place.parts) < 5:
@@ -128,7 +138,9 @@ class _Work:
         for folder in key.folders(self.lake):
             self._move(folder)
         if is_current:
-            self._move(self.lake.pointer_path(key.client, key.contract))
+            pointer_file = self.lake.pointer_path(key.client, key.contract)
+            self._move(pointer_file)
+            self.lake.withdraw(pointer_file)
             self.report.contracts.add((key.client, key.contract))
         what = "the contract is generated again" if is_current else "it was not the current one, and is lost"
         self._note(self.lake.root / place, f"its result {key.result} was set aside: {what}")

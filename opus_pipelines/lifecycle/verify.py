@@ -22,6 +22,7 @@ _LISTED = (
     "wkg/changes/*",
     "history/sources",
     "decisions/*/*",
+    "workflows/current",
     "forecasts/*/*/*",
     "evaluations/items/*",
     "history/implementations/*/*",
@@ -90,7 +91,7 @@ def freshen_lists(lake: Lake) -> None:
     """
     for folder in _listed_folders(lake):
         freshen(folder)
-    for pointer in (lake.root / "workflows" / "current").glob("*.json"):
+    for pointer in lake.pointers():
         os.utime(pointer)
 
 

@@ -14,6 +14,7 @@ SET VARIABLE manifest = (
 SET VARIABLE pointers = (
     SELECT coalesce(list({'file': parse_filename(filename), 'pointer': TRY_CAST(decode(content, 'replace') AS JSON)} ORDER BY filename), [])
     FROM read_blob(getvariable('lake') || '/workflows/current/*.json')
+    WHERE parse_filename(filename) <> '_files.json'
 );
 -- What a program found out about the files of results before it ran this file. `pointer` is the name of a contract's pointer.
 SET VARIABLE known_damage = coalesce(

@@ -76,7 +76,7 @@ DEPS = {
 }
 BLOCKING = {
     "wkg/contexts": ["every_task_exists", "keys_are_unique", "schema"],
-    "history/sources": ["implementations_as_counted", "records_add_up"],
+    "history/sources": ["cases_are_not_lost", "implementations_as_counted", "records_add_up"],
     "wkg/tasks": [
         "drift_of_tasks",
         "every_figure_could_be_told",

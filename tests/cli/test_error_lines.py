@@ -20,6 +20,8 @@ from pydantic import BaseModel, ValidationError
 from opus_pipelines.cli import start
 from opus_pipelines.cli.error_lines import DONE, FAILED, STOPPED, USAGE, guarded, line_of
 from opus_pipelines.core import errors
+from opus_pipelines.core.check_results import CheckResult
+from opus_pipelines.wkg.loss import CasesLost
 
 
 def classes(base: type[BaseException]) -> Iterator[type[BaseException]]:
@@ -37,6 +39,7 @@ NEED_ARGUMENTS: dict[type[BaseException], tuple[object, ...]] = {
     UnicodeEncodeError: ("ascii", "ü", 0, 1, "ordinal not in range(128)"),
     UnicodeTranslateError: ("ü", 0, 1, "no mapping"),
     ExceptionGroup: ("several", [ValueError("one")]),
+    CasesLost: (CheckResult("a", False, "a\nmessage\x1b[31m", "history/sources"),),
 }
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from opus_pipelines.core.errors import SettingsError
+from opus_pipelines.core.ids import file_hash
 from opus_pipelines.event_logs.source_settings import SourceSettings, load_source
-from opus_pipelines.ingestion import plan as planning
-from opus_pipelines.ingestion.plan import plan_history
+from opus_pipelines.ingestion.plan import plan_history, settings_of
 from opus_pipelines.ingestion.read_file import CHANGED
 from tests.history_fixtures import Bench
 
@@ -64,8 +65,7 @@ def test_a_file_that_was_written_again_with_the_same_content_is_read(bench: Benc
     assert [(row["status"], row["implementations"]) for row in state.files] == [("loaded", 1)]
 
 
-def test_settings_that_change_meanwhile_are_read_again(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench.put("s/log.csv", OLD)
+def test_settings_that_change_meanwhile_are_read_again(bench: Bench) -> None:
     toml = bench.put("s/source.toml", 'industry = "retail"\n')
     calls: list[str | None] = []
 
@@ -76,22 +76,17 @@ def test_settings_that_change_meanwhile_are_read_again(bench: Bench, monkeypatch
             toml.write_text('industry = "care"\n')
         return found
 
-    monkeypatch.setattr(planning, "load_source", changing)
-    (plan,) = plan_history(bench.history)
+    settings, stated = settings_of(toml.parent, changing)
     assert calls == ["retail", "care"]
-    assert plan.settings is not None
-    assert plan.settings.constant("industry") == "care"
+    assert (settings.constant("industry"), stated) == ("care", file_hash(toml))
 
 
-def test_settings_that_never_rest_refuse_their_source_alone(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench.put("s/log.csv", OLD)
+def test_settings_that_never_rest_are_refused(bench: Bench) -> None:
     toml = bench.put("s/source.toml", 'industry = "retail"\n')
 
     def changing(folder: Path) -> SourceSettings:
         toml.write_text(toml.read_text() + "# and more\n")
         return load_source(folder)
 
-    monkeypatch.setattr(planning, "load_source", changing)
-    (plan,) = plan_history(bench.history)
-    assert plan.refused is not None
-    assert "changes while it is read" in plan.refused
+    with pytest.raises(SettingsError, match="changes while it is read"):
+        settings_of(toml.parent, changing)
