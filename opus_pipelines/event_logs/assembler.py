@@ -6,6 +6,7 @@ The assembler pairs lifecycle transitions, computes costs and outcomes, and coun
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import fsum
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -71,11 +72,15 @@ class LogFile:
 
 @dataclass(frozen=True)
 class Outlets:
-    """Takes what an assembler makes of a file; `tick` gets the number of records from time to time."""
+    """Takes what an assembler makes of a file; `tick` gets the number of records from time to time.
+
+    Data that does not fit into memory is stored in `folder`; None is the system's temporary folder.
+    """
 
     implementations: Callable[[pa.RecordBatch], None]
     rejects: Callable[[Reject], None]
     tick: Callable[[int], None] = lambda records: None
+    folder: Path | None = None
 
 
 class Assembler:
@@ -121,6 +126,11 @@ class Assembler:
             ids.isdisjoint(case_ids)
             for ids in (self.case_ids, self.quarantined_ids, self._other_files.case_ids, self._other_files.held)
         )
+
+    @property
+    def folder(self) -> Path | None:
+        """Returns the folder of data that does not fit into memory; None is the system's temporary folder."""
+        return self._outlets.folder
 
     def is_held(self, case_id: str) -> bool:
         """Tells whether this case is joined from several files or places.

@@ -87,7 +87,7 @@ def join(parts: Sequence[Part], keep: bool = False) -> JoinedCase:
     fields = _own_fields(part.case.fields for part in parts)
     events = [one.event for one in versions]
     for place, event in enumerate(events):
-        _add_fields(fields, event.fields or {})
+        add_fields(fields, event.fields or {})
         if len(names) > 1:
             event.position = place
     case = Case(parts[0].case.case_id, fields, events)
@@ -159,9 +159,9 @@ def _own_fields(of_parts: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return merged
 
 
-def _add_fields(fields: dict[str, Any], event_fields: dict[str, Any]) -> None:
-    """Adds the case values of an event where the case has none yet. The last stated outcome replaces earlier ones."""
-    for name, value in event_fields.items():
+def add_fields(fields: dict[str, Any], later: dict[str, Any]) -> None:
+    """Adds later case values where the case has none yet. The last stated outcome replaces earlier ones."""
+    for name, value in later.items():
         if name == "attributes":
             kept = fields.setdefault(name, {})
             for key, text in value.items():

@@ -4,32 +4,28 @@ The parts stay in memory while they are few. Otherwise they are written to disk 
 memory stays constant however many files a source has.
 """
 
-import pickle
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import IO
 
 from opus_pipelines.event_logs.assembler import Assembler, quarantined_event
+from opus_pipelines.event_logs.case_buckets import CaseBuckets
 from opus_pipelines.event_logs.duplicate_events import JoinedCase, Part, join
 from opus_pipelines.event_logs.lifecycles import NOT_WORK
 from opus_pipelines.event_logs.records import Counts, Reject
 from opus_pipelines.event_logs.source_settings import SourceSettings
 
 IN_MEMORY = 100_000  # events, of about 3 KB each
-BUCKETS = 64
 
 
 class CaseParts:
     """Stores the parts of cases in the order of the files. Many parts are stored in `folder`."""
 
     def __init__(self, folder: Path, in_memory: int = IN_MEMORY) -> None:
-        self._folder, self._limit = folder, in_memory
+        self._limit = in_memory
         self._kept: list[Part] = []
         self._events = 0
-        self._files: dict[int, IO[bytes]] = {}
+        self._buckets = CaseBuckets[Part](folder)
 
     def add(self, parts: Sequence[Part]) -> None:
         """Adds the parts of the next file."""
@@ -40,42 +36,21 @@ class CaseParts:
 
     def cases(self) -> Iterator[list[Part]]:
         """Yields the parts of every case. The cases of a bucket have the order in which they were added."""
-        if not self._files:
+        if not self._buckets:
             yield from _by_case(self._kept)
             return
         self._spill()
-        for number in sorted(self._files):
-            file = self._files[number]
-            file.seek(0)
-            yield from _by_case(list(_read(file)))
+        for bucket in self._buckets.buckets():
+            yield from _by_case(bucket)
 
     def close(self) -> None:
         """Deletes all parts."""
-        for file in self._files.values():
-            file.close()
-        self._files, self._kept = {}, []
+        self._buckets.close()
+        self._kept = []
 
     def _spill(self) -> None:
-        self._folder.mkdir(parents=True, exist_ok=True)
-        for part in self._kept:
-            number = zlib.crc32(part.case.case_id.encode("utf-8", "surrogatepass")) % BUCKETS
-            if number not in self._files:
-                self._files[number] = _unnamed_file(self._folder)
-            pickle.dump(part, self._files[number], protocol=pickle.HIGHEST_PROTOCOL)
+        self._buckets.add((part.case.case_id, part) for part in self._kept)
         self._kept, self._events = [], 0
-
-
-def _unnamed_file(folder: Path) -> IO[bytes]:
-    """Opens a file without a name, so that data which is not masked yet is deleted however the run ends."""
-    return TemporaryFile(dir=folder)
-
-
-def _read(file: IO[bytes]) -> Iterator[Part]:
-    while True:
-        try:
-            yield pickle.load(file)  # this run wrote it, in the lake's own staging folder
-        except EOFError:
-            return
 
 
 def _by_case(parts: Sequence[Part]) -> Iterator[list[Part]]:

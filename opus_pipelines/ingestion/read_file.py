@@ -92,7 +92,7 @@ def read_file(wanted: SourceFile, other_files: OtherFiles, folder: Path, progres
     implementations = Spool(folder / f"{name}.implementations", IMPLEMENTATIONS.schema)
     rejects = RejectRows(source, Spool(folder / f"{name}.rejects", REJECTS.schema))
     tick = _ticker(repr(wanted), opened, file.bytes, progress)
-    outlets = Outlets(implementations.add, partial(rejects.add, file.path, kind), tick)
+    outlets = Outlets(implementations.add, partial(rejects.add, file.path, kind), tick, folder)
     sink = Assembler(LogFile(source, file.path, kind), settings, other_files, outlets)
     try:
         with _no_collection():

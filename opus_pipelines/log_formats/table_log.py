@@ -1,23 +1,36 @@
 """Reads event logs that are tables, in any file format: a row is an event, and the rows of a case may be anywhere."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from opus_pipelines.core.errors import InputError
 from opus_pipelines.core.ids import canonical
 from opus_pipelines.event_logs import values
 from opus_pipelines.event_logs.assembler import Assembler
+from opus_pipelines.event_logs.case_buckets import CaseBuckets
 from opus_pipelines.event_logs.column_mapping import CaseMap, EventMap, case_names
+from opus_pipelines.event_logs.duplicate_events import add_fields
 from opus_pipelines.event_logs.records import Case, Cause
 from opus_pipelines.event_logs.source_settings import CaseNames, EventNames, SourceSettings
 from opus_pipelines.event_logs.times import TimeParser
 from opus_pipelines.event_logs.values import BadValueError
 from opus_pipelines.log_formats.csv_columns import tell_columns
 
+IN_MEMORY = 1 << 28  # bytes of the events that are collected, before they are stored on disk
+_EVENT = 2_400  # bytes of an event without its texts
+_STATED = object()  # the value of a field that is stored on disk
+
 
 class TableLog:
-    """Collects the rows of one file into cases. Raises InputError if the columns are unclear."""
+    """Collects the rows of one file into cases. Raises InputError if the columns are unclear.
 
-    def __init__(self, header: list[str], settings: SourceSettings, sink: Assembler) -> None:
+    Events beyond `in_memory` bytes are stored on disk in buckets of whole cases, so that memory does not grow with the
+    rows. What stays in memory is the id of each case and which fields it has.
+    """
+
+    def __init__(
+        self, header: list[str], settings: SourceSettings, sink: Assembler, in_memory: int = IN_MEMORY
+    ) -> None:
         names = tell_columns(header, settings.columns)
         for_case = case_names(
             settings, {k: v for k, v in names.items() if k in CaseNames.model_fields or k == "success"}
@@ -31,6 +44,10 @@ class TableLog:
         self._case_column = header.index(self._case_key)
         self._events = EventMap(for_event | {"case": self._case_key}, case_map, settings, self.times)
         self._cases: dict[str, Case] = {}
+        self._bytes, self._in_memory = 0, in_memory
+        self._stored = CaseBuckets[Case](sink.folder)
+        self._stored_fields: dict[str, frozenset[str]] = {}
+        self._field_sets: dict[frozenset[str], frozenset[str]] = {}  # few, which many cases share
         self._causes: dict[str, Cause] = {}
         self._sink = sink
         self._used = 0
@@ -47,6 +64,9 @@ class TableLog:
             self.refuse(position, error.code, error.reason, written, case_id)
         else:
             self._used += 1
+            self._bytes += _EVENT + sum(len(value) for value in raw.values() if isinstance(value, str))
+            if self._bytes > self._in_memory:
+                self._store()
 
     def refuse(self, position: int, code: str, reason: str, record: str, case_id: str | None = None) -> None:
         """Rejects a row that cannot be used and quarantines its case.
@@ -63,7 +83,7 @@ class TableLog:
         """Ends the file and hands over all cases."""
         for case_id in self._causes:
             self._cases.setdefault(case_id, Case(case_id, {}, []))
-        for case in self._cases.values():
+        for case in self._whole_cases():
             self._sink.case(case, self._causes.get(case.case_id))
 
     def case_of(self, fields: list[str]) -> str | None:
@@ -80,9 +100,38 @@ class TableLog:
         return case_id
 
     def _event(self, position: int, case_id: str, raw: dict[str, Any]) -> None:
-        case = self._cases.get(case_id) or Case(case_id, {}, [])
+        case = self._cases.get(case_id) or Case(
+            case_id, dict.fromkeys(self._stored_fields.get(case_id, ()), _STATED), []
+        )
         own: dict[str, Any] | None = {} if self._sink.is_held(case_id) else None
         event = self._events.event(raw, position, case.fields if own is None else own)
         event.fields = own
         case.events.append(event)
         self._cases[case_id] = case
+
+    def _store(self) -> None:
+        """Stores the collected events on disk. Of each case, the names of its fields stay."""
+        for case in self._cases.values():
+            # attributes are merged one by one
+            names = frozenset(case.fields.keys() - {"attributes"})
+            self._stored_fields[case.case_id] = self._field_sets.setdefault(names, names)
+            case.fields = {name: value for name, value in case.fields.items() if value is not _STATED}
+        self._stored.add(self._cases.items())
+        self._cases, self._bytes = {}, 0
+
+    def _whole_cases(self) -> Iterator[Case]:
+        if not self._stored:
+            yield from self._cases.values()
+            return
+        self._store()
+        try:
+            for parts in self._stored.buckets():
+                cases: dict[str, Case] = {}
+                for part in parts:
+                    case = cases.setdefault(part.case_id, part)
+                    if case is not part:
+                        add_fields(case.fields, part.fields)
+                        case.events += part.events
+                yield from cases.values()
+        finally:
+            self._stored.close()
