@@ -11,6 +11,7 @@ from opus_pipelines.cli.decide import decide
 from opus_pipelines.cli.error_lines import guarded
 from opus_pipelines.cli.evaluate import evaluate
 from opus_pipelines.cli.export import export
+from opus_pipelines.cli.flow import flow
 from opus_pipelines.cli.forecast import forecast
 from opus_pipelines.cli.forget import forget
 from opus_pipelines.cli.graph import graph
@@ -68,6 +69,7 @@ for command in (
     models,
     evaluate,
     forecast,
+    flow,
     rollback,
     verify,
     status,

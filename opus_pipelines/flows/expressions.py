@@ -3,8 +3,10 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from keyword import iskeyword
 from typing import Literal as OneOf
 from typing import TypeAlias, get_args
+from unicodedata import normalize
 
 from opus_pipelines.core.errors import InputError
 
@@ -23,6 +25,10 @@ OPPOSITE: dict[Comparator, Comparator] = {
 }
 
 
+CONSTANTS = {"true": True, "false": False, "null": None, "Null": None, "none": None, "NULL": None}
+USER_TASK = "user_task"
+
+
 class FlowError(InputError):
     """A flow, its file or an edit of it is not well formed. `line` and `column` count from 1 where they are known."""
 
@@ -30,6 +36,22 @@ class FlowError(InputError):
         place = "" if line is None else f"line {line}" + ("" if column is None else f", column {column}") + ": "
         super().__init__(place + message)
         self.line, self.column = line, column
+
+
+def is_name(text: str) -> bool:
+    """Returns whether a variable may be called so: an identifier that is no keyword and no constant."""
+    return _is_identifier(text) and text not in CONSTANTS and text != USER_TASK
+
+
+def check_text(text: str) -> None:
+    """Raises FlowError where a text has half a surrogate pair, which no file can hold."""
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise FlowError(f"{text!r} is no Unicode text")
+
+
+def _is_identifier(text: str) -> bool:
+    plain = text.isidentifier() and not iskeyword(text) and not text.startswith("__")
+    return plain and normalize("NFKC", text) == text
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +63,8 @@ class Literal:
     def __post_init__(self) -> None:
         if isinstance(self.value, float) and not math.isfinite(self.value):
             raise FlowError(f"the number {self.value} is not finite")
+        if isinstance(self.value, str):
+            check_text(self.value)
         if isinstance(self.value, int) and not -(2**63) <= self.value < 2**63:
             raise FlowError("a whole number has more than 64 bits")
 
@@ -62,8 +86,8 @@ class Path:
     parts: tuple[str, ...]
 
     def __post_init__(self) -> None:
-        if not self.parts:
-            raise FlowError("a path has no name; give a variable")
+        if not self.parts or not is_name(self.parts[0]) or not all(map(_is_identifier, self.parts[1:])):
+            raise FlowError(f"{'.'.join(self.parts)!r} is no variable with attributes")
 
 
 Operand: TypeAlias = Literal | Path

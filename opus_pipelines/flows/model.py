@@ -7,7 +7,7 @@ the variables are called.
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from opus_pipelines.flows.expressions import Expression, FlowError, Operand
+from opus_pipelines.flows.expressions import Expression, FlowError, Operand, check_text, is_name
 
 MAX_DEPTH = 30  # statements inside statements; recursion over a flow is bounded by it
 
@@ -28,7 +28,11 @@ class Call:
     def __post_init__(self) -> None:
         if not self.activity:
             raise FlowError(f"the call that sets {self.variable!r} names no activity")
+        _check_name(self.variable)
+        check_text(self.activity)
         names = [name for name, _ in self.arguments]
+        for name in names:
+            _check_name(name)
         if twice := sorted({name for name in names if names.count(name) > 1}):
             raise FlowError(f"the call of {self.activity} gives the argument {twice[0]!r} twice")
 
@@ -40,6 +44,10 @@ class UserTask:
     text: str
     variable: str
     id: str = _id()
+
+    def __post_init__(self) -> None:
+        _check_name(self.variable)
+        check_text(self.text)
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,7 @@ class For:
     id: str = _id()
 
     def __post_init__(self) -> None:
+        _check_name(self.variable)
         _check_block(f"the loop over {self.variable!r}", self.body)
 
 
@@ -128,3 +137,8 @@ class Flow:
 def _check_block(what: str, block: Block) -> None:
     if not block:
         raise FlowError(f"{what} has no step; give it one or remove it")
+
+
+def _check_name(name: str) -> None:
+    if not is_name(name):
+        raise FlowError(f"{name!r} may not be the name of a variable; use letters, digits and '_'")

@@ -159,3 +159,14 @@ def identified(flow: Flow, taken: Iterable[str] = ()) -> Flow:
         return map_blocks(new, block)
 
     return replace(flow, body=block(flow.body))
+
+
+def without_ids(block: Block) -> Block:
+    """Returns the block without any id, for steps that become part of another flow."""
+
+    def bare(statement: Statement) -> Statement:
+        if isinstance(statement, If):
+            statement = replace(statement, branches=tuple(replace(branch, id="") for branch in statement.branches))
+        return replace(statement, id="")
+
+    return map_statements(block, bare)

@@ -163,7 +163,6 @@ def test_many_elifs_and_long_paths_are_read() -> None:
         Flow((Parallel(((Call("A", "x"),), (Call("B", "y"),))),)),
         Flow((Call("A", "x", (("to", Literal("me")),)),)),
         Flow((Call("Send mail", "x"),)),
-        Flow((UserTask("x", "class"),)),
     ],
 )
 def test_what_the_grammar_cannot_express_is_not_written(flow: Flow) -> None:

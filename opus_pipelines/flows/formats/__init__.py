@@ -1,1 +1,1 @@
-"""The file formats of flows, one module for each. Doors: `python_ir.parse` and `python_ir.write`."""
+"""The file formats of flows, one module for each. Doors: `registry.read_flow` and `registry.written`."""

@@ -12,11 +12,11 @@
 import ast
 import re
 import warnings
-from keyword import iskeyword
 from typing import NoReturn
-from unicodedata import normalize
 
 from opus_pipelines.flows.expressions import (
+    CONSTANTS,
+    USER_TASK,
     And,
     Comparator,
     Comparison,
@@ -27,6 +27,7 @@ from opus_pipelines.flows.expressions import (
     Operand,
     Or,
     Path,
+    is_name,
 )
 from opus_pipelines.flows.model import (
     MAX_DEPTH,
@@ -44,8 +45,6 @@ from opus_pipelines.flows.model import (
 from opus_pipelines.flows.traversal import identified
 
 LARGEST_BYTES = 100_000
-USER_TASK = "user_task"
-_CONSTANTS = {"true": True, "false": False, "null": None, "Null": None, "none": None, "NULL": None}
 _OPERATORS: dict[type[ast.cmpop], Comparator] = {
     ast.Eq: "==",
     ast.NotEq: "!=",
@@ -57,6 +56,7 @@ _OPERATORS: dict[type[ast.cmpop], Comparator] = {
     ast.NotIn: "not in",
 }
 _INDENT = "  "
+CALL = "call"  # `call("Send mail")` in a step: an activity whose name is no Python name
 
 
 def parse(text: str, name: str = "") -> Flow:
@@ -80,16 +80,19 @@ def parse_condition(text: str) -> Expression:
     return _Reader(text.strip()).expression(body[0].value, 1)
 
 
-def is_name(text: str) -> bool:
-    """Returns whether a variable or an activity may have this name in the IR."""
-    return (
-        text.isidentifier()
-        and not iskeyword(text)
-        and not text.startswith("__")
-        and text not in _CONSTANTS
-        and text != USER_TASK
-        and normalize("NFKC", text) == text
-    )
+def parse_steps(text: str) -> Block:
+    """Returns the steps of a text in the wider grammar of `write_step`: calls may have arguments and free names."""
+    if len(text) > LARGEST_BYTES:
+        raise FlowError(f"the text has more than {LARGEST_BYTES:,} characters")
+    return _Reader(text, wide=True).block(_tree(text).body, 1)
+
+
+def parse_step(text: str) -> Call | UserTask:
+    """Returns the one step of this text, as `write_step` writes it; raises FlowError with line and column."""
+    body = _tree(text).body
+    if len(text) > LARGEST_BYTES or len(body) != 1 or not isinstance(body[0], ast.Assign):
+        raise FlowError(f"{_short(text)} is no step", 1, 1)
+    return _Reader(text, wide=True).assignment(body[0])
 
 
 def _tree(text: str) -> ast.Module:
@@ -112,8 +115,8 @@ def _short(text: str) -> str:
 class _Reader:
     """Turns the tree of Python's parser into records; whatever is not in the grammar is an error."""
 
-    def __init__(self, text: str) -> None:
-        self._lines = text.split("\n")
+    def __init__(self, text: str, wide: bool = False) -> None:
+        self._lines, self._wide = text.split("\n"), wide
 
     def fail(self, node: ast.AST, what: str) -> NoReturn:
         line = getattr(node, "lineno", 1)
@@ -159,11 +162,18 @@ class _Reader:
             if not isinstance(text, ast.Constant) or not isinstance(text.value, str):
                 self.fail(call, "user_task takes one text in quotes")
             return UserTask(text.value, variable)
+        if self._wide and call.func.id == CALL and len(call.args) == 1 and isinstance(call.args[0], ast.Constant):
+            return Call(str(call.args[0].value), variable, self.arguments(call))
         activity = self.name(call.func)
+        if self._wide and not call.args:
+            return Call(activity, variable, self.arguments(call))
         if call.args or call.keywords:
             given = call.args[0] if call.args else call.keywords[0].value
             self.fail(given, f"the activity {activity} takes no arguments here")
         return Call(activity, variable)
+
+    def arguments(self, call: ast.Call) -> tuple[tuple[str, Operand], ...]:
+        return tuple((keyword.arg or "", self.operand(keyword.value)) for keyword in call.keywords)
 
     def name(self, node: ast.expr) -> str:
         if not isinstance(node, ast.Name):
@@ -199,8 +209,8 @@ class _Reader:
             value = node.operand.value
             if isinstance(value, int | float) and not isinstance(value, bool):
                 return self.literal(node, -value)
-        if isinstance(node, ast.Name) and node.id in _CONSTANTS:
-            return Literal(_CONSTANTS[node.id])
+        if isinstance(node, ast.Name) and node.id in CONSTANTS:
+            return Literal(CONSTANTS[node.id])
         if isinstance(node, ast.Name | ast.Attribute):
             return self.path(node)
         self.fail(node, f"{_short(ast.unparse(node))} is no variable, no attribute of one, and no constant")
@@ -238,6 +248,11 @@ _KINDS: dict[type[ast.stmt], str] = {
 }
 
 
+def write_steps(block: Block) -> str:
+    """Returns a block in the wider grammar of `write_step`, for `parse_steps`; a parallel is an error."""
+    return "\n".join(_lines(block, "", wide=True))
+
+
 def write(flow: Flow) -> str:
     """Returns the flow as text without a line break at its end; equal flows give equal texts.
 
@@ -247,36 +262,56 @@ def write(flow: Flow) -> str:
     return "\n".join(_lines(flow.body, ""))
 
 
-def _lines(block: Block, indent: str) -> list[str]:
+def _lines(block: Block, indent: str, wide: bool = False) -> list[str]:
     lines: list[str] = []
     for statement in block:
-        if isinstance(statement, Call):
-            if statement.arguments:
-                raise FlowError(f"step {statement.id}: a call in the Python IR has no arguments ({statement.activity})")
-            lines.append(f"{indent}{_name(statement.variable)} = {_name(statement.activity)}()")
-        elif isinstance(statement, UserTask):
-            lines.append(f"{indent}{_name(statement.variable)} = {USER_TASK}({quoted(statement.text)})")
+        if isinstance(statement, Call | UserTask):
+            lines.append(indent + (write_step(statement) if wide else _plain_step(statement)))
         elif isinstance(statement, If):
             for i, branch in enumerate(statement.branches):
                 lines.append(f"{indent}{'elif' if i else 'if'} {write_condition(branch.condition)}:")
-                lines += _lines(branch.body, indent + _INDENT)
+                lines += _lines(branch.body, indent + _INDENT, wide)
             if statement.orelse:
-                lines += [f"{indent}else:", *_lines(statement.orelse, indent + _INDENT)]
-        elif isinstance(statement, For):
-            header = f"for {_name(statement.variable)} in {write_condition(statement.iterable)}:"
-            lines += [indent + header, *_lines(statement.body, indent + _INDENT)]
-        elif isinstance(statement, While):
-            header = f"while {write_condition(statement.condition)}:"
-            lines += [indent + header, *_lines(statement.body, indent + _INDENT)]
+                lines += [f"{indent}else:", *_lines(statement.orelse, indent + _INDENT, wide)]
         elif isinstance(statement, Parallel):
             raise FlowError(f"step {statement.id}: the Python IR has no parallel")
+        else:
+            lines += [f"{indent}{loop_header(statement)}:", *_lines(statement.body, indent + _INDENT, wide)]
     return lines
+
+
+def loop_header(loop: For | While) -> str:
+    """Returns the header of a loop without its colon: `for x in xs` or `while x`."""
+    if isinstance(loop, For):
+        return f"for {loop.variable} in {write_condition(loop.iterable)}"
+    return f"while {write_condition(loop.condition)}"
+
+
+def _plain_step(step: Call | UserTask) -> str:
+    if isinstance(step, Call) and step.arguments:
+        raise FlowError(f"step {step.id}: a call in the Python IR has no arguments ({step.activity})")
+    if isinstance(step, Call):
+        return f"{step.variable} = {_name(step.activity)}()"
+    return write_step(step)
 
 
 def _name(name: str) -> str:
     if not is_name(name):
         raise FlowError(f"{name!r} is no name of the Python IR")
     return name
+
+
+def write_step(step: Call | UserTask) -> str:
+    """Returns one step on one line, with arguments: `x = A(to="me")`; equal steps give equal texts.
+
+    The other formats use it where they show a step. An activity whose name is no Python name is `call("Send mail")`.
+    """
+    if isinstance(step, UserTask):
+        return f"{step.variable} = {USER_TASK}({quoted(step.text)})"
+    given = [f"{name}={write_condition(value)}" for name, value in step.arguments]
+    if is_name(step.activity):
+        return f"{step.variable} = {step.activity}({', '.join(given)})"
+    return f"{step.variable} = {CALL}({', '.join([quoted(step.activity), *given])})"
 
 
 def quoted(text: str) -> str:

@@ -1,0 +1,136 @@
+"""The commands `opus flow …`: convert, compare and edit block-structured flows. They need no lake."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from opus_pipelines.core.errors import InputError
+
+if TYPE_CHECKING:
+    from opus_pipelines.flows.formats.registry import Loss
+
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+@click.group()
+def flow() -> None:
+    """Convert, compare and edit flows: sequence, if, for, while, parallel, user task and call.
+
+    \b
+    Example:
+      opus flow convert leads.py --to bpmn -o leads.bpmn
+      opus flow diff before.bpmn after.bpmn
+    """
+
+
+@flow.command()
+@click.argument("file", type=_FILE)
+@click.option("--to", "form", required=True, help="The format to write; `opus flow formats` lists them.")
+@click.option("--from", "source", help="The format of FILE. Default: by its ending")
+@click.option("--duplicate", is_flag=True, help="Write steps that several ways of a BPMN share once for each way.")
+@click.option("-o", "--output", type=_FILE, help="The file to write. Default: stdout")
+def convert(file: Path, form: str, source: str | None, duplicate: bool, output: Path | None) -> None:
+    """Write the flow in FILE in another format. What the format cannot keep is listed on stderr.
+
+    \b
+    Example:
+      opus flow convert leads.py --to bpmn -o leads.bpmn
+      opus flow convert leads.bpmn --to python
+    """
+    from opus_pipelines.flows.formats.registry import read_flow, written
+
+    content, losses = written(read_flow(file, source, duplicate), form)
+    _warn(losses)
+    _write(content, output)
+
+
+@flow.command()
+def formats() -> None:
+    """List the formats of flows with the endings of their files and what they keep.
+
+    \b
+    Example:
+      opus flow formats
+    """
+    from opus_pipelines.cli import show
+    from opus_pipelines.flows.formats.registry import FLOW_FORMATS, Feature
+
+    rows = []
+    for name, form in FLOW_FORMATS.entries().items():
+        lost = [str(feature) for feature in Feature if feature not in form.features]
+        rows.append((name, " ".join(form.suffixes), "; ".join(lost)))
+    show.table(("format", "endings", "does not keep"), rows)
+
+
+@flow.command()
+@click.argument("before", type=_FILE)
+@click.argument("after", type=_FILE)
+@click.option("--json", "as_json", is_flag=True, help="Write the operations as JSON, as `opus flow edit` reads them.")
+def diff(before: Path, after: Path, as_json: bool) -> None:
+    """List the edit operations that turn the flow in BEFORE into the one in AFTER; none where they are equal.
+
+    \b
+    Example:
+      opus flow diff before.bpmn after.py
+      opus flow diff before.py after.py --json > operations.json
+    """
+    from opus_pipelines.flows.difference import difference
+    from opus_pipelines.flows.edits import described
+    from opus_pipelines.flows.formats.registry import read_flow
+    from opus_pipelines.flows.operation_files import operation_data
+
+    operations = difference(read_flow(before), read_flow(after))
+    if as_json:
+        click.echo(json.dumps([operation_data(operation) for operation in operations], indent=2, ensure_ascii=False))
+        return
+    for operation in operations:
+        click.echo(described(operation))
+    if not operations:
+        click.echo("no difference", err=True)
+
+
+@flow.command()
+@click.argument("file", type=_FILE)
+@click.option("--operations", type=_FILE, required=True, help="A JSON list, as `opus flow diff --json` writes it.")
+@click.option("-o", "--output", type=_FILE, help="The file to write, in the format of FILE. Default: stdout")
+def edit(file: Path, operations: Path, output: Path | None) -> None:
+    """Apply edit operations to the flow in FILE; steps are named by their ids.
+
+    \b
+    Example:
+      opus flow edit leads.bpmn --operations operations.json -o edited.bpmn
+    """
+    from opus_pipelines.flows.edits import applied
+    from opus_pipelines.flows.expressions import FlowError
+    from opus_pipelines.flows.formats.registry import format_of, read_flow, written
+    from opus_pipelines.flows.operation_files import read_operations
+
+    changed = read_flow(file)
+    try:
+        changed = applied(changed, read_operations(operations.read_bytes()))
+    except FlowError as error:
+        raise FlowError(f"{operations}: {error}") from None
+    except OSError as error:
+        raise InputError(f"{operations}: {error.strerror or error}") from None
+    content, losses = written(changed, format_of(file))
+    _warn(losses)
+    _write(content, output)
+
+
+def _warn(losses: "Sequence[Loss]") -> None:
+    for loss in losses:
+        click.echo(f"not kept: {loss.feature}: " + (f"step {loss.id}: " if loss.id else "") + loss.what, err=True)
+
+
+def _write(content: bytes, output: Path | None) -> None:
+    if output is None or str(output) == "-":
+        sys.stdout.buffer.write(content)
+        return
+    if not output.absolute().parent.is_dir():
+        raise InputError(f"{output.absolute().parent}: no such folder for the flow")
+    output.write_bytes(content)
+    click.echo(f"written: {output}", err=True)
