@@ -4,7 +4,7 @@ The tests themselves are in `opus_pipelines`.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 
 import dagster as dg
 
@@ -157,6 +157,23 @@ def reported(
         raise dg.Failure(
             f"checks that Dagster was not told of: {sorted(name for _, name in results)}", allow_retries=False
         )
+
+
+def check_key(result: dg.AssetCheckResult) -> dg.AssetCheckKey:
+    """Returns the key of the check that this is a result of."""
+    assert result.asset_key is not None
+    assert result.check_name is not None
+    return dg.AssetCheckKey(result.asset_key, result.check_name)
+
+
+def selected(
+    keys: Set[dg.AssetCheckKey],
+    found: Iterable[CheckResult],
+    declared: Iterable[dg.AssetCheckSpec],
+    unseen: str | None = None,
+) -> Iterator[dg.AssetCheckResult]:
+    """Yields the results of `reported` for the selected checks, `keys`."""
+    yield from (one for one in reported(found, declared, unseen) if check_key(one) in keys)
 
 
 def _outcome(spec: dg.AssetCheckSpec, outcomes: list[CheckResult], unseen: str | None) -> dg.AssetCheckResult:

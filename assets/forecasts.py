@@ -6,7 +6,7 @@ from typing import Any
 import dagster as dg
 
 from assets.failing import reason_first
-from assets.specs import made, spec
+from assets.specs import POOL, made, spec
 from opus_pipelines.forecasting import nightly
 from resources.lake import LakeRun
 
@@ -14,16 +14,18 @@ GROUP = "forecasts"
 
 
 @dg.multi_asset(
-    name="forecasts",
+    name="forecast_open_cases",
+    can_subset=True,
+    pool=POOL,
     specs=[spec(name, GROUP, ["wkg/snapshot"]) for name in ("forecasts/cases", "forecasts/next_steps")],
 )
 @reason_first
-def forecasts(run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
+def forecasts(context: dg.AssetExecutionContext, run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
     """Refreshes the forecasts of open cases; a source that fails keeps its earlier forecasts and fails nothing."""
     settings, current = run.typed.forecasts, run.lake.current_snapshot()
     done = nightly.Refreshed({}, (), {})
     if settings.nightly and current is not None:
         done = nightly.refresh(run.lake, settings)
     facts: dict[str, Any] = {"cases": done.cases, "unchanged": list(done.unchanged), "failed": done.failed}
-    yield made("forecasts/cases", current or "", **facts)
-    yield made("forecasts/next_steps", current or "")
+    results = [made("forecasts/cases", current or "", **facts), made("forecasts/next_steps", current or "")]
+    yield from (one for one in results if one.asset_key in context.selected_asset_keys)

@@ -6,15 +6,17 @@ from datetime import UTC, datetime
 
 import dagster as dg
 
-from assets.checks import DAMAGED, HELD_BACK, HISTORY_CHECKS, REJECTED_WHOLE, reported, warning
+from assets.checks import DAMAGED, HELD_BACK, HISTORY_CHECKS, REJECTED_WHOLE, check_key, selected, warning
 from assets.failing import reason_first
-from assets.specs import made, spec
+from assets.specs import POOL, made, spec
 from opus_pipelines.core.ids import digest
+from opus_pipelines.core.versions import versions_of
 from opus_pipelines.lake import input_folders
 from opus_pipelines.lifecycle.verify import require_sound_for_rebuild
+from opus_pipelines.nightly import steps
 from opus_pipelines.reporting.views import write_views_sql
-from opus_pipelines.wkg import rebuild
 from opus_pipelines.wkg.loss import CasesLost
+from opus_pipelines.wkg.rebuild import require_passed
 from resources.lake import LakeRun
 
 GROUP = "history"
@@ -30,33 +32,45 @@ class ReadHistory(dg.Config):
 
 @dg.multi_asset(
     name="read_history",
-    specs=[spec("history/implementations", GROUP), spec("history/rejects", GROUP), spec("history/sources", GROUP)],
+    specs=[
+        spec(f"history/{name}", GROUP, code_version=versions_of("history"))
+        for name in ("implementations", "rejects", "sources")
+    ],
     check_specs=[*HISTORY_CHECKS, REJECTED_WHOLE, HELD_BACK, DAMAGED],
+    can_subset=True,
+    pool=POOL,
 )
 @reason_first
-def history(config: ReadHistory, run: LakeRun) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
+def history(
+    context: dg.AssetExecutionContext, config: ReadHistory, run: LakeRun
+) -> Iterator[dg.MaterializeResult[None] | dg.AssetCheckResult]:
     """Reads the sources whose files changed."""
     run.lake.ensure_empty()
     write_views_sql(run.lake)
     input_folders.record(run.lake.root, "history", run.typed.paths.history)
     damaged = require_sound_for_rebuild(run.lake)
-    run.state.context = rebuild.begin(run.typed, run.lake, config.full)
+    options = steps.ReadOptions(config.full, config.allow_loss)
     try:
-        run.state.history = rebuild.read(
-            run.state.context, datetime.now(UTC), config.full, logger.info, config.allow_loss
-        )
+        read = steps.read(run.typed, run.lake, datetime.now(UTC), options, logger.info)
     except CasesLost as lost:
-        yield from reported([lost.check], HISTORY_CHECKS)
+        yield from selected(context.selected_asset_check_keys, [lost.check], HISTORY_CHECKS)
         raise
-    state = run.state.history.state
+    state = read.state
     version = digest([(s.source, s.content) for s in state.sources])
+    cases = sum(s.implementations for s in state.sources)
     rejected = sum(row["records_rejected"] or 0 for row in state.files)
-    yield made(
-        "history/implementations", version, sum(s.implementations for s in state.sources), sources=len(state.sources)
-    )
-    yield made("history/rejects", version, rejected)
-    yield made("history/sources", version, len(state.files))
-    yield from reported(run.state.history.checks, HISTORY_CHECKS)
-    yield warning(REJECTED_WHOLE, [line for line in state.failed if line not in state.held])
-    yield warning(HELD_BACK, state.held, dg.AssetCheckSeverity.ERROR)
-    yield warning(DAMAGED, damaged, dg.AssetCheckSeverity.ERROR)
+    results = [
+        made("history/implementations", version, cases, sources=len(state.sources)),
+        made("history/rejects", version, rejected),
+        made("history/sources", version, len(state.files)),
+    ]
+    yield from (one for one in results if one.asset_key in context.selected_asset_keys)
+    yield from selected(context.selected_asset_check_keys, read.checks, HISTORY_CHECKS)
+    for warned in (
+        warning(REJECTED_WHOLE, [line for line in state.failed if line not in state.held]),
+        warning(HELD_BACK, state.held, dg.AssetCheckSeverity.ERROR),
+        warning(DAMAGED, damaged, dg.AssetCheckSeverity.ERROR),
+    ):
+        if check_key(warned) in context.selected_asset_check_keys:
+            yield warned
+    require_passed(read.checks)

@@ -11,6 +11,7 @@ import dagster as dg
 from opus_pipelines.core.schemas import DATASETS, Dataset
 
 OWNERS = ["team:opus"]
+POOL = "lake"  # the steps that write to the lake: runs with such steps take turns
 
 
 def key(name: str) -> dg.AssetKey:

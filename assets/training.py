@@ -8,7 +8,7 @@ import dagster as dg
 from pydantic import Field
 
 from assets.failing import reason_first
-from assets.specs import made, spec
+from assets.specs import POOL, made, spec
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.training.tracking import Tracking
 from opus_pipelines.training.train import TrainingOptions, can_learn, train
@@ -38,6 +38,7 @@ class TrainPointer(dg.Config):
             kinds=("safetensors", "mlflow"),
         )
     ],
+    pool=POOL,
 )
 @reason_first
 def train_pointer(config: TrainPointer, run: LakeRun, encoder: EncoderResource) -> Iterator[dg.MaterializeResult[None]]:

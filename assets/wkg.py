@@ -1,28 +1,32 @@
 """Stage two: implementations become the Work Knowledge Graph, staged, checked, and then published as one snapshot."""
 
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 
 import dagster as dg
 
-from assets.checks import EMBEDDED_CHECKS, MINED_CHECKS, reported
+from assets.checks import EMBEDDED_CHECKS, MINED_CHECKS, selected
 from assets.failing import reason_first
-from assets.specs import made, spec
+from assets.specs import POOL, key, made, spec
 from assets.summary import shown, summary
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.progress import Ticker
+from opus_pipelines.core.versions import ALGORITHM_VERSIONS, versions_of
 from opus_pipelines.lake.layout import read_json
+from opus_pipelines.nightly import steps
 from opus_pipelines.reporting.wkg_graph import snapshot_pictures
-from opus_pipelines.wkg import rebuild
+from opus_pipelines.wkg.rebuild import VECTORS, require_passed
 from opus_pipelines.wkg.rebuild_records import StagedSnapshot
 from resources.encoder import EncoderResource
-from resources.lake import LakeRun, earlier
+from resources.lake import LakeRun
 from resources.spark import SparkResource
 
 GROUP = "wkg"
 MINED = ("tasks", "task_implementations", "edges", "waits", "needs", "task_aliases", "variants", "contexts", "cases")
 EMBEDDED = ("embeddings", "implementation_vectors", "procedures", "procedure_vectors")
+WITH_VECTORS = {"tasks": ("wkg/index",)}  # what is made together with a part of the vectors, and is no dataset
+EMBEDDING = f"embedding={ALGORITHM_VERSIONS['embedding']}"
 logger = logging.getLogger("opus_pipelines.rebuild")
 
 
@@ -35,73 +39,77 @@ class Mine(dg.Config):
 
 @dg.multi_asset(
     name="mine",
-    specs=[spec(f"wkg/{name}", GROUP, ["history/implementations"], kinds=("spark", "parquet")) for name in MINED],
+    specs=[
+        spec(
+            f"wkg/{name}",
+            GROUP,
+            ["history/implementations"],
+            kinds=("spark", "parquet"),
+            code_version=f"{versions_of('names')} {versions_of('mining')} wkg={ALGORITHM_VERSIONS['wkg']}",
+        )
+        for name in MINED
+    ],
+    can_subset=True,
+    pool=POOL,
 )
 @reason_first
 def mine(
-    config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResource
+    context: dg.AssetExecutionContext, config: Mine, run: LakeRun, spark: SparkResource, encoder: EncoderResource
 ) -> Iterator[dg.MaterializeResult[None]]:
     """Resolves tasks, then aggregates the sources that changed and merges all aggregates."""
-    context = earlier(run.state.context)
-    resolved = rebuild.resolve(
-        earlier(run.state.history),
-        context,
-        lambda: encoder.of_lake(context.work),
-        config.reset_lambda,
-        config.publish,
-    )
-    mined = rebuild.mine(resolved, context, spark.session)
-    run.state.estimated = rebuild.estimate(mined, context, spark.graph_session)
-    snapshot, counts = resolved.snapshot, run.state.estimated.counts
-    for name in MINED:
-        yield made(f"wkg/{name}", snapshot.snapshot_id, counts.get(f"wkg/{name}"), new=snapshot.is_new)
+    engines = steps.Engines(encoder.of_lake, spark.session, spark.graph_session)
+    estimated = steps.mine(run.typed, run.lake, engines, config.reset_lambda, config.publish)
+    yield from _made(context, estimated.mined.resolved.snapshot, estimated.counts, MINED)
 
 
 @dg.multi_asset(
     name="embed",
     specs=[
-        spec("wkg/embeddings", GROUP, ["wkg/tasks"]),
-        spec("wkg/implementation_vectors", GROUP, ["wkg/cases", "history/implementations"]),
-        spec("wkg/procedures", GROUP, ["history/implementations"]),
-        spec("wkg/procedure_vectors", GROUP, ["wkg/procedures", "wkg/tasks"]),
+        spec("wkg/embeddings", GROUP, ["wkg/tasks"], code_version=EMBEDDING),
+        spec("wkg/implementation_vectors", GROUP, ["wkg/cases", "history/implementations"], code_version=EMBEDDING),
+        spec("wkg/procedures", GROUP, ["history/implementations"], code_version=EMBEDDING),
+        spec("wkg/procedure_vectors", GROUP, ["wkg/procedures", "wkg/tasks"], code_version=EMBEDDING),
         spec(
             "wkg/index",
             GROUP,
             ["wkg/embeddings"],
             about="the FAISS index over the tasks, with its id map",
             kinds=("faiss",),
+            code_version=EMBEDDING,
         ),
     ],
+    can_subset=True,
+    pool=POOL,
 )
 @reason_first
-def embed(run: LakeRun, encoder: EncoderResource) -> Iterator[dg.MaterializeResult[None]]:
+def embed(
+    context: dg.AssetExecutionContext, run: LakeRun, encoder: EncoderResource
+) -> Iterator[dg.MaterializeResult[None]]:
     """Embeds tasks and cases; only texts that are new reach the encoder."""
-    context, graph = earlier(run.state.context), earlier(run.state.graph)
     progress = Ticker("embedded passages", logger.info)
-    run.state.embedded = rebuild.embed(graph, context, lambda: encoder.of_lake(context.work), progress)
-    snapshot, counts = graph.resolved.snapshot, run.state.embedded.counts
-    for name in (*EMBEDDED, "index"):
-        yield made(f"wkg/{name}", snapshot.snapshot_id, counts.get(f"wkg/{name}"), new=snapshot.is_new)
+    embedded = steps.embed(run.typed, run.lake, encoder.of_lake, _parts(context.selected_asset_keys), progress)
+    yield from _made(context, embedded.graph.resolved.snapshot, embedded.counts, (*EMBEDDED, "index"))
 
 
-@dg.multi_asset_check(name="check_mined", specs=MINED_CHECKS)
+@dg.multi_asset_check(name="check_mined", specs=MINED_CHECKS, can_subset=True, pool=POOL)
 @reason_first
-def check_mined(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
+def check_mined(context: dg.AssetCheckExecutionContext, run: LakeRun) -> Iterator[dg.AssetCheckResult]:
     """Checks the staged tables before anybody can see them."""
-    run.state.graph = rebuild.check_graph(earlier(run.state.estimated), earlier(run.state.context))
-    yield from _reported(run.state.graph.resolved.snapshot, run.state.graph.checks, MINED_CHECKS)
+    graph = steps.check_mined(run.typed, run.lake)
+    yield from _reported(context, graph.resolved.snapshot, graph.checks, MINED_CHECKS)
 
 
-@dg.multi_asset_check(name="check_embedded", specs=EMBEDDED_CHECKS)
+@dg.multi_asset_check(name="check_embedded", specs=EMBEDDED_CHECKS, can_subset=True, pool=POOL)
 @reason_first
-def check_embedded(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
+def check_embedded(context: dg.AssetCheckExecutionContext, run: LakeRun) -> Iterator[dg.AssetCheckResult]:
     """Checks the staged vectors and their index."""
-    run.state.checked = rebuild.check(earlier(run.state.embedded), earlier(run.state.context))
-    yield from _reported(run.state.checked.resolved.snapshot, run.state.checked.checks, EMBEDDED_CHECKS)
+    keys = context.op_execution_context.selected_asset_check_keys
+    checked = steps.check_embedded(run.typed, run.lake, _parts(check.asset_key for check in keys))
+    yield from _reported(context, checked.resolved.snapshot, checked.checks, EMBEDDED_CHECKS)
 
 
 @dg.multi_asset(
-    name="wkg__snapshot",
+    name="publish_snapshot",
     specs=[
         spec(
             "wkg/snapshot",
@@ -109,43 +117,72 @@ def check_embedded(run: LakeRun) -> Iterator[dg.AssetCheckResult]:
             [f"wkg/{name}" for name in (*MINED, *EMBEDDED, "index")],
             about="the pointer that makes a snapshot visible",
             kinds=("json",),
+            code_version=versions_of("manifest"),
         ),
-        spec("wkg/changes", GROUP, ["wkg/tasks", "wkg/edges", "wkg/needs", "wkg/cases", "history/implementations"]),
+        spec(
+            "wkg/changes",
+            GROUP,
+            ["wkg/tasks", "wkg/edges", "wkg/needs", "wkg/cases", "history/implementations"],
+            code_version=versions_of("manifest"),
+        ),
     ],
+    can_subset=True,
+    pool=POOL,
 )
 @reason_first
-def snapshot(run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
+def snapshot(context: dg.AssetExecutionContext, run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
     """Publishes: manifest, rename, and the one pointer that readers follow."""
     pictures: dict[str, str] = {}
-    checked = earlier(run.state.checked)
+    checked, rebuild_context = steps.to_publish(run.typed, run.lake)
     if checked.resolved.snapshot.is_current:
         logger.info(checked.resolved.snapshot.nothing_new)
     else:
         pictures = snapshot_pictures(checked.embedded.graph, run.typed.graph)
-        rebuild.publish(checked, earlier(run.state.context), datetime.now(UTC))
+        steps.publish(checked, rebuild_context, datetime.now(UTC))
     current = run.lake.current_snapshot() or ""
     manifest = run.lake.manifest(current)
     pointer = read_json(run.lake.root / "wkg" / "current.json") or {}
     facts = {name: manifest[name] for name in ("lambda", "counts", "timings", "engines") if name in manifest}
     published_at = pointer.get("published_at", "")
-    yield made("wkg/changes", current, before=pointer.get("before") or "")
-    yield made(
-        "wkg/snapshot",
-        current,
-        snapshot=current,
-        published_at=published_at,
-        **facts,
-        **summary(manifest),
-        **shown(pictures),
-    )
+    results = [
+        made("wkg/changes", current, before=pointer.get("before") or ""),
+        made(
+            "wkg/snapshot",
+            current,
+            snapshot=current,
+            published_at=published_at,
+            **facts,
+            **summary(manifest),
+            **shown(pictures),
+        ),
+    ]
+    yield from (one for one in results if one.asset_key in context.selected_asset_keys)
+
+
+def _parts(assets: Iterable[dg.AssetKey]) -> list[str]:
+    """Returns the parts of the vectors that these assets belong to."""
+    wanted = {asset.to_user_string() for asset in assets}
+    return [part for part, names in VECTORS.items() if wanted & {*names, *WITH_VECTORS.get(part, ())}]
+
+
+def _made(
+    context: dg.AssetExecutionContext, snapshot: StagedSnapshot, counts: Mapping[str, int], names: Iterable[str]
+) -> Iterator[dg.MaterializeResult[None]]:
+    """Yields the selected ones of these datasets of the snapshot."""
+    for name in (f"wkg/{name}" for name in names):
+        if key(name) in context.selected_asset_keys:
+            yield made(name, snapshot.snapshot_id, counts.get(name), new=snapshot.is_new)
 
 
 def _reported(
-    snapshot: StagedSnapshot, checks: Iterable[CheckResult], declared: list[dg.AssetCheckSpec]
+    context: dg.AssetCheckExecutionContext,
+    snapshot: StagedSnapshot,
+    checks: Iterable[CheckResult],
+    declared: list[dg.AssetCheckSpec],
 ) -> Iterator[dg.AssetCheckResult]:
-    """Yields a result for each declared check, then raises CheckFailed when a blocking check failed."""
+    """Yields a result for each selected check, then raises CheckFailed when a blocking check failed."""
     for failed in (check for check in checks if not check.passed and not check.blocking):
         logger.warning("%s (%s): %s", failed.name, failed.dataset, failed.detail)
     unseen = None if snapshot.is_new else "unchanged: checked when it was published"
-    yield from reported(checks, declared, unseen)
-    rebuild.require_passed(checks)
+    yield from selected(context.op_execution_context.selected_asset_check_keys, checks, declared, unseen)
+    require_passed(checks)

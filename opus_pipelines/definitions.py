@@ -2,10 +2,8 @@
 logic.
 """
 
-import os
 from collections.abc import Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -13,15 +11,23 @@ import dagster as dg
 from assets import forecasts, generation, history, training, wkg
 from assets.specs import key
 from jobs import generate, rebuild, train, watch_history, watch_intakes
-from opus_pipelines.core.settings import Settings, load
-from opus_pipelines.lake.layout import Lake
+from opus_pipelines.core.settings import Settings
 from resources.encoder import EncoderResource
-from resources.lake import LakeRun
+from resources.lake import WAIT_SECONDS, LakeRun
+from resources.settings import of_environment
 from resources.spark import SparkResource
 
 
-def build_defs(settings: Settings, resources: Mapping[str, Any] | None = None) -> dg.Definitions:
-    """Definitions for these settings; `resources` replaces single ones (tests)."""
+def build_defs(
+    settings: Settings,
+    resources: Mapping[str, Any] | None = None,
+    executor: dg.ExecutorDefinition = dg.in_process_executor,
+) -> dg.Definitions:
+    """Definitions for these settings; `resources` replaces single ones.
+
+    The steps of a run find each other's results in the lake, so any executor will do. One process a run costs least: a
+    step of its own process loads Dagster, and Spark or the encoder, again.
+    """
     fresh = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=settings.schedule.fresh_hours))
     watched = key("wkg/snapshot")
     snapshot = wkg.snapshot.map_asset_specs(
@@ -48,21 +54,18 @@ def build_defs(settings: Settings, resources: Mapping[str, Any] | None = None) -
         resources={
             "run": LakeRun.of(settings),
             "spark": SparkResource.of(settings),
-            "encoder": EncoderResource.of(settings.encoder, Lake(settings.paths.lake)),
+            "encoder": EncoderResource.of(settings),
             **(resources or {}),
         },
-        executor=dg.in_process_executor,  # one process, one Spark session, state handed on in memory
+        executor=executor,
     )
 
 
-def _settings() -> Settings:
-    """As the command line would have them: OPUS_SETTINGS or opus.toml in OPUS_FOLDER (`opus ui` names the folder in
-    which it was started), OPUS_* variables; paths absolute.
+@dg.definitions
+def defs() -> dg.Definitions:
+    """The definitions of a deployment. The schedules and sensors are those of the settings when Dagster loads them.
+
+    The resources read the settings in the process that runs: importing this module reads no environment.
     """
-    file = os.environ.get("OPUS_SETTINGS")
-    settings = load(Path(file) if file else None, folder=Path(os.environ.get("OPUS_FOLDER", ".")))
-    paths = settings.paths.model_copy(update={name: path.expanduser().absolute() for name, path in settings.paths})
-    return settings.model_copy(update={"paths": paths})
-
-
-defs = build_defs(_settings())
+    resources = {"run": LakeRun(wait_seconds=WAIT_SECONDS), "spark": SparkResource(), "encoder": EncoderResource()}
+    return build_defs(of_environment(), resources)

@@ -1,32 +1,26 @@
-"""The lake in a Dagster run: locked from the first step to the last, with the state that the steps share in memory.
+"""The lake in a Dagster run: locked from the first step to the last.
 
-Steps can share this object because one run is one process (in-process executor) and one resource instance.
+Steps hand nothing on in memory: each finds in the lake what earlier ones left there. So they may run in one process or
+in a process each.
 """
 
 import contextlib
 import logging
-from dataclasses import dataclass
+import time
 from functools import cached_property
-from typing import Any, TypeVar
 
 import dagster as dg
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
-from opus_pipelines.core.errors import LakeError
-from opus_pipelines.core.settings import Settings, parse
+from opus_pipelines.core.errors import LakeError, LakeHeld
 from opus_pipelines.lake.layout import Lake
-from opus_pipelines.lake.lock import is_alive
-from opus_pipelines.wkg.rebuild_records import (
-    CheckedGraph,
-    CheckedSnapshot,
-    EmbeddedGraph,
-    EstimatedGraph,
-    HistoryRead,
-    RebuildContext,
-)
+from opus_pipelines.lake.lock import is_alive, this_process
+from resources.settings import WithSettings
 
-T = TypeVar("T")
 PROCESS = "opus/process"  # the tag of a run that names the process it runs in
+WAIT_SECONDS = 6 * 3600.0  # the longest that a run of the daemon or the UI waits for another process's run
+_LOOK_SECONDS = 2.0
+_STARTING_SECONDS = 300.0  # as in dagster.yaml: so long may the process of a run take to start
 logger = logging.getLogger("opus_pipelines.lake.layout")
 
 
@@ -37,75 +31,61 @@ class RunRefusedError(dg.DagsterError):
     """
 
 
-@dataclass
-class RunState:
-    """The context of a rebuild and the record of each finished stage, which the later steps of the run read."""
+class LakeRun(WithSettings):
+    """One run's right to write, and its settings.
 
-    context: RebuildContext | None = None
-    history: HistoryRead | None = None
-    estimated: EstimatedGraph | None = None
-    graph: CheckedGraph | None = None
-    embedded: EmbeddedGraph | None = None
-    checked: CheckedSnapshot | None = None
+    Where another run holds the lake, this one waits for it up to `wait_seconds`. The processes of one run share the
+    right: the one that coordinates them takes the lock, and the others find it held by their own run.
+    """
 
-
-class LakeRun(dg.ConfigurableResource[None]):
-    """One run's right to write, its settings, and the state of its steps so far."""
-
-    settings: dict[str, Any]
+    wait_seconds: float = Field(0.0, description="how long to wait for another run that writes to the lake")
     _held: contextlib.ExitStack = PrivateAttr(default_factory=contextlib.ExitStack)
-    _state: RunState = PrivateAttr(default_factory=RunState)
-
-    @classmethod
-    def of(cls, settings: Settings) -> "LakeRun":
-        """Returns the resource that these settings describe."""
-        return cls(settings=settings.model_dump(mode="json", by_alias=True))
 
     def setup_for_execution(self, context: dg.InitResourceContext) -> None:
         """Takes the lake's lock.
 
-        The holder of the lock knows that every other run still marked as running is dead.
+        The holder of the lock knows that every other run still marked as running is dead or waits.
         """
+        run, instance = context.run, context.instance
+        if run is not None and instance is not None and PROCESS not in run.tags:
+            instance.add_run_tags(run.run_id, {PROCESS: this_process()})
         try:
-            self._held.enter_context(self.lake.lock())
+            self._take(run.run_id if run is not None else "")
         except LakeError as error:
             raise RunRefusedError(str(error)) from error
-        if context.instance is not None and context.run is not None:
-            fail_dead_runs(context.instance, context.run.run_id)
+        if instance is not None and run is not None:
+            fail_dead_runs(instance, run.run_id)
 
     def teardown_after_execution(self, context: dg.InitResourceContext) -> None:
         """Releases the lock."""
         self._held.close()
 
     @cached_property
-    def typed(self) -> Settings:
-        """The settings, typed."""
-        return parse(Settings, self.settings, "settings of the run")
-
-    @cached_property
     def lake(self) -> Lake:
         """The lake for the results."""
         return Lake(self.typed.paths.lake)
 
-    @property
-    def state(self) -> RunState:
-        """The records that the steps of this run share."""
-        return self._state
-
-
-def earlier(value: T | None) -> T:
-    """Returns the record of an earlier step; raises dg.Failure when that step has not run in this process."""
-    if value is None:
-        raise dg.Failure(
-            "an earlier step of this job has not run in this run: launch the whole job `rebuild`", allow_retries=False
-        )
-    return value
+    def _take(self, run: str) -> None:
+        end, has_said = time.monotonic() + self.wait_seconds, False
+        while True:
+            try:
+                self._held.enter_context(self.lake.lock(run))
+            except LakeHeld as held:
+                if time.monotonic() >= end:
+                    raise
+                if not has_said:
+                    logger.info("%s", str(held).replace("wait for it to end", "this run waits until it ends"))
+                has_said = True
+                time.sleep(_LOOK_SECONDS)
+            else:
+                return
 
 
 def fail_dead_runs(instance: dg.DagsterInstance, but: str) -> list[str]:
     """Marks every run that a dead process left unfinished as failed, logs it, and returns their ids.
 
-    Only the holder of the lock may call it.
+    Only the holder of the lock may call it. A run that waits for the lock lives and is left alone; so is one whose
+    process is only just starting.
     """
     unfinished = [
         dg.DagsterRunStatus.NOT_STARTED,
@@ -113,8 +93,8 @@ def fail_dead_runs(instance: dg.DagsterInstance, but: str) -> list[str]:
         dg.DagsterRunStatus.STARTED,
         dg.DagsterRunStatus.CANCELING,
     ]
-    runs = instance.get_runs(filters=dg.RunsFilter(statuses=unfinished))
-    dead = [run for run in runs if run.run_id != but and not is_alive(run.tags.get(PROCESS, ""))]
+    records = instance.get_run_records(filters=dg.RunsFilter(statuses=unfinished))
+    dead = [record.dagster_run for record in records if record.dagster_run.run_id != but and _is_dead(record)]
     for run in dead:
         instance.report_run_failed(
             run, message="Its process ended before it did; what it had not published is not visible."
@@ -125,3 +105,11 @@ def fail_dead_runs(instance: dg.DagsterInstance, but: str) -> list[str]:
             run.job_name,
         )
     return [run.run_id for run in dead]
+
+
+def _is_dead(record: "dg.RunRecord") -> bool:
+    run = record.dagster_run
+    if PROCESS in run.tags:
+        return not is_alive(run.tags[PROCESS])
+    is_starting = run.status in (dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTING)
+    return not is_starting or time.time() - record.create_timestamp.timestamp() > _STARTING_SECONDS

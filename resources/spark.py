@@ -7,10 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import dagster as dg
-
 from opus_pipelines.core.errors import SettingsError
-from opus_pipelines.core.settings import Settings
+from resources.settings import WithSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,33 +27,15 @@ CONF = {
 }
 
 
-class SparkResource(dg.ConfigurableResource[None]):
+class SparkResource(WithSettings):
     """The settings' [spark] section.
 
-    Nothing is started before a session is requested. `log` receives the output of the JVM.
+    Nothing is started before a session is requested.
     """
-
-    master: str
-    driver_memory: str
-    shuffle_partitions: int
-    conf: dict[str, str]
-    graph_engine: str
-    graphframes_package: str
-    log: str
-
-    @classmethod
-    def of(cls, settings: Settings) -> "SparkResource":
-        """Returns the resource that these settings describe."""
-        return cls(
-            **settings.spark.model_dump(),
-            log=str(settings.paths.lake / ".dagster" / "spark.log"),
-            graph_engine=settings.graph.engine,
-            graphframes_package=settings.graph.graphframes_package,
-        )
 
     def session(self) -> "SparkSession":
         """Returns the process's session. Raises SettingsError where it cannot be started."""
-        return self._start(with_graphframes=self.graph_engine == "graphframes")
+        return self._start(with_graphframes=self.typed.graph.engine == "graphframes")
 
     def graph_session(self) -> "SparkSession":
         """Returns a session with GraphFrames' JVM half.
@@ -86,15 +66,19 @@ class SparkResource(dg.ConfigurableResource[None]):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         # workers start with `python -m`, which would import modules of the working directory, whosever they are
         os.environ.setdefault("PYTHONSAFEPATH", "1")
-        builder = SparkSession.builder.master(self.master).appName("opus")
+        spark, package = self.typed.spark, self.typed.graph.graphframes_package
+        builder = SparkSession.builder.master(spark.master).appName("opus")
         conf = (
             CONF
-            | {"spark.driver.memory": self.driver_memory, "spark.sql.shuffle.partitions": str(self.shuffle_partitions)}
-            | self.conf
+            | {
+                "spark.driver.memory": spark.driver_memory,
+                "spark.sql.shuffle.partitions": str(spark.shuffle_partitions),
+            }
+            | spark.conf
         )
-        for key, value in (_and_graphframes(conf, self.graphframes_package) if with_graphframes else conf).items():
+        for key, value in (_and_graphframes(conf, package) if with_graphframes else conf).items():
             builder = builder.config(key, value)
-        log = Path(self.log)
+        log = self.typed.paths.lake / ".dagster" / "spark.log"  # it receives the output of the JVM
         said_before = log.stat().st_size if log.exists() else 0
         try:
             with _stderr_to(log):
@@ -112,7 +96,7 @@ class SparkResource(dg.ConfigurableResource[None]):
         return (
             f"{JARS}={os.environ[JARS]}"
             if os.environ.get(JARS)
-            else f'graph.graphframes_package = "{self.graphframes_package}"'
+            else f'graph.graphframes_package = "{self.typed.graph.graphframes_package}"'
         )
 
 

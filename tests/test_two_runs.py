@@ -6,13 +6,14 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from opus_pipelines.cli.main import main
-from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.errors import LakeError, LakeHeld
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.lake.layout import Lake, write_json
 from opus_pipelines.lake.lock import is_alive, this_process
@@ -82,6 +83,34 @@ def test_a_killed_writer_holds_nothing(lake: Lake, writer: subprocess.Popen[str]
     writer.wait()
     with lake.lock():
         pass
+
+
+def test_the_processes_of_one_run_share_the_right_to_write(lake: Lake) -> None:
+    with lake.lock("run-1"), lake.lock("run-1"):
+        with pytest.raises(LakeHeld, match="another run \\(process"), lake.lock("run-2"):
+            pass
+        with lake.staging() as staged:
+            with lake.lock("run-1"):
+                pass
+            assert staged.is_dir(), "a process that does not hold the lock cleans up nothing"
+
+
+@pytest.mark.long
+def test_a_run_of_the_daemon_waits_for_the_other_to_end(lake: Lake, writer: subprocess.Popen[str]) -> None:
+    import dagster as dg
+
+    from resources.lake import LakeRun
+
+    @dg.op(required_resource_keys={"run"})
+    def write() -> None:
+        """Nothing."""
+
+    @dg.job(resource_defs={"run": LakeRun(settings={"paths": {"lake": str(lake.root)}}, wait_seconds=30.0)})
+    def waiting() -> None:
+        write()
+
+    threading.Timer(1.0, writer.kill).start()
+    assert waiting.execute_in_process(raise_on_error=False).success
 
 
 def test_a_forked_worker_does_not_inherit_the_lock(lake: Lake) -> None:

@@ -17,7 +17,11 @@ class InputError(OpusError, ValueError):
 
 
 class LakeError(OpusError, RuntimeError):
-    """The lake lacks something, its disk is full, or another run holds it."""
+    """The lake lacks something, its disk is full, or another run holds it (LakeHeld)."""
+
+
+class LakeHeld(LakeError):
+    """Another run holds the lake."""
 
 
 class CheckFailed(OpusError, RuntimeError):

@@ -164,6 +164,14 @@ class Lake:
         """The folder for unpublished files: on the lake's file system, and outside every table's tree."""
         return self.root / ".staging"
 
+    @property
+    def staged(self) -> Path:
+        """The folder of what the steps of a rebuild hand on to later steps and runs, until it is published.
+
+        Unlike `scratch` it outlives the run that wrote to it, so that a later run can go on from there.
+        """
+        return self.root / ".staged"
+
     @contextmanager
     def staging(self) -> Iterator[Path]:
         """Opens a new folder in `scratch`, and removes it afterwards. Raises LakeError where the disk is full."""
@@ -232,14 +240,18 @@ class Lake:
         version.stamp(self.root)
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self, run: str = "") -> Iterator[None]:
         """Holds the right to write to the lake, and first removes what killed runs left in it.
 
-        Raises LakeError where another live process holds the lock, or where the lake is of a newer format. The kernel
-        releases the lock of a process that died.
+        `run` names a run of several processes: where another process of the same run holds the lock, this one may write
+        too, and removes nothing. Raises LakeHeld where another live run holds the lock, and LakeError where the lake is
+        of a newer format. The kernel releases the lock of a process that died.
         """
         self.root.mkdir(parents=True, exist_ok=True)
-        with exclusive(self.root / ".lock", self.root):
+        with exclusive(self.root / ".lock", self.root, run) as is_holder:
+            if not is_holder:
+                yield
+                return
             lake_format = version.format_of(self.root)
             self._clean_up()
             if lake_format is None:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.errors import LakeHeld
 
 _held: set[int] = set()
 
@@ -28,20 +29,28 @@ os.register_at_fork(after_in_child=_release_in_child)
 
 
 @contextmanager
-def exclusive(path: Path, what: Path) -> Iterator[None]:
-    """Holds the lock file `path`. Raises LakeError naming the live process that already writes to `what`."""
+def exclusive(path: Path, what: Path, run: str = "") -> Iterator[bool]:
+    """Holds the lock file `path`, and yields whether this process holds it.
+
+    Yields False where another process of the same `run` holds it. Raises LakeHeld naming the live process that already
+    writes to `what`.
+    """
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
-        holder = _holder(handle)
+        note = _note(handle)
         os.close(handle)
-        raise LakeError(f"another run ({holder}) is writing to {what}; wait for it to end") from None
+        if run and note.get("run") == run:
+            yield False
+            return
+        raise LakeHeld(f"another run ({_holder(note)}) is writing to {what}; wait for it to end") from None
     _held.add(handle)
     try:
+        note = {"process": os.getpid(), "command": _command(), "since": _now(), "run": run}
         os.ftruncate(handle, 0)
-        os.pwrite(handle, json.dumps({"process": os.getpid(), "command": _command(), "since": _now()}).encode(), 0)
-        yield
+        os.pwrite(handle, json.dumps(note).encode(), 0)
+        yield True
     finally:
         if handle in _held:  # not in a forked child, which has let go
             _held.remove(handle)
@@ -67,12 +76,19 @@ def _started(process: int) -> str:
         return ""
 
 
-def _holder(handle: int) -> str:
+def _note(handle: int) -> dict[str, Any]:
+    """Returns what the holder wrote into the lock file, or nothing where it has not done so yet."""
     try:
         note = json.loads(os.pread(handle, 4096, 0))
-        return f"process {note['process']}, {note['command']}, since {note['since']}"
-    except (ValueError, KeyError, TypeError):
+    except ValueError:
+        return {}
+    return note if isinstance(note, dict) else {}
+
+
+def _holder(note: dict[str, Any]) -> str:
+    if not {"process", "command", "since"} <= set(note):
         return "it has not said which yet"
+    return f"process {note['process']}, {note['command']}, since {note['since']}"
 
 
 def _command() -> str:

@@ -133,6 +133,7 @@ def carry_out(
         noted = {name: sorted(getattr(work.traces, name)) for name in _NOTED}
         write_json(_journal(lake, client), noted | {"words": [asdict(word) for word in work.words]})
         lake.remove(lake.root / SET_ASIDE)  # a repair may have moved files with the client there
+        lake.remove(lake.staged)  # a rebuild that failed may have left its tables there
         Forgotten.of(lake).with_client(client, work.traces.sources - work.traces.own).save(lake)
         report.removed.append(("decisions", len(_decisions(lake, client))))
         report.removed.append(("results", remove_results(lake, client)))
@@ -140,6 +141,7 @@ def carry_out(
         report.rebuild_problem = _publish_without(lake, client, rebuild)
     with lake.lock():
         _clear_lock_note(lake)
+        lake.remove(lake.staged)  # it names the sources that were read
         report.resting = _resting_on(lake, client, work.traces.ids, work.words)
         for result in report.resting:
             result.remove(lake)

@@ -1,8 +1,8 @@
 """Makes everything again in an empty lake and compares it with what is published (`opus rebuild --full`).
 
-The empty lake is in the scratch folder. Nothing that is published is used or changed; only the kept files (id ledger,
-λ) are an input. The same inputs must give the same content. When they do not, nothing is published, and the datasets
-that differ are named.
+The empty lake is in the folder of staged files. Nothing that is published is used or changed; only the kept files (id
+ledger, λ) are an input. The same inputs must give the same content. When they do not, nothing is published, and the
+datasets that differ are named.
 """
 
 import logging
@@ -25,12 +25,19 @@ logger = logging.getLogger(__name__)
 _VECTOR_TOLERANCE = 1e-5  # a batch's make-up moves a vector's last digits: datasets.md, "The same bytes"
 
 
-def begin(home: Lake) -> Lake:
-    """Makes an empty lake in the scratch folder of `home`, with the kept files of `home`.
+def lake_of(home: Lake) -> Lake:
+    """Returns the lake in which everything of `home` is made again."""
+    return Lake(home.staged / "full")
 
-    Files that are computed are left out: vectors, and the outcome of task resolution.
+
+def begin(home: Lake) -> Lake:
+    """Makes an empty lake in the staged folder of `home`, with the kept files of `home`.
+
+    What an earlier attempt left there is removed. Files that are computed are left out: vectors, and the outcome of
+    task resolution.
     """
-    scratch = Lake(home.scratch / "full")
+    scratch = lake_of(home)
+    shutil.rmtree(scratch.root, ignore_errors=True)
     kept = (
         f
         for place in (home.kept, home.folder(SOURCES))

@@ -13,6 +13,13 @@ from typing import TYPE_CHECKING
 from opus_pipelines.core.check_results import CheckResult
 from opus_pipelines.core.errors import CheckFailed
 from opus_pipelines.core.ids import digest, make_id
+from opus_pipelines.core.schemas import (
+    EMBEDDINGS,
+    IMPLEMENTATION_VECTORS,
+    PROCEDURE_VECTORS,
+    PROCEDURES,
+    Dataset,
+)
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.core.versions import versions_of
 from opus_pipelines.embedding.cache import CachedEncoder
@@ -45,6 +52,7 @@ from opus_pipelines.wkg.rebuild_records import (
     CheckedGraph,
     CheckedSnapshot,
     EmbeddedGraph,
+    EmbeddedPart,
     EstimatedGraph,
     HistoryRead,
     MinedHistory,
@@ -58,11 +66,18 @@ from opus_pipelines.wkg.vectors import Progress, write_case_vectors, write_task_
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+# The parts of the vectors, each with its datasets; the first of them names it. Each part can be made alone.
+VECTORS: dict[str, tuple[str, ...]] = {
+    "tasks": (EMBEDDINGS.name,),
+    "cases": (IMPLEMENTATION_VECTORS.name,),
+    "procedures": (PROCEDURES.name, PROCEDURE_VECTORS.name),
+}
+
 
 def begin(settings: Settings, home: Lake, full: bool = False) -> RebuildContext:
     """Returns the context of a rebuild that publishes in `home`.
 
-    With `full`, all parts are made again in an empty lake in the scratch folder of `home`.
+    With `full`, all parts are made again in an empty lake in the staged folder of `home`.
     """
     return RebuildContext(settings, home, remake.begin(home) if full else home)
 
@@ -128,7 +143,7 @@ def resolve(
         snapshot_id = make_id("w", inputs, rule.token)
         is_held = not publish and snapshot_id in home.rolled_back_from()
         is_new = not is_held and not (work.snapshot_folder(snapshot_id) / "manifest.json").exists()
-    snapshot = StagedSnapshot(snapshot_id, home, work.scratch / "snapshot", is_new, is_held)
+    snapshot = StagedSnapshot(snapshot_id, home, home.staged / snapshot_id / "tables", is_new, is_held)
     return ResolvedHistory(history, snapshot, parts, resolution, rule)
 
 
@@ -180,31 +195,43 @@ def embed(
 
     `encoder` is called only when the snapshot is new. `progress(done, of)` counts texts.
     """
-    resolved, folder = graph.resolved, graph.resolved.snapshot.folder
+    resolved = graph.resolved
     if not resolved.snapshot.is_new:
         return EmbeddedGraph(graph, {}, {})
     model = encoder()
+    made = [embed_part(part, resolved, context, model, progress) for part in VECTORS]
+    counts = {name: rows for part in made for name, rows in part.counts.items()}
+    return EmbeddedGraph(graph, counts, {name: value for part in made for name, value in part.figures.items()})
+
+
+def embed_part(
+    part: str,
+    resolved: ResolvedHistory,
+    context: RebuildContext,
+    model: TextEncoder,
+    progress: Progress | None = None,
+) -> EmbeddedPart:
+    """Writes one part of the staged vectors, a key of `VECTORS`; the vectors of tasks with their FAISS index."""
+    folder, sources = resolved.snapshot.folder, [source.folder for source in resolved.parts]
     with context.timed("embed"):
+        if part == "cases":
+            return EmbeddedPart(write_case_vectors(sources, folder, model, progress), {})
+        if part == "procedures":
+            return EmbeddedPart(write_procedures(sources, folder, model, progress), {})
         written = write_task_vectors(folder, model, progress)
-        figures = {
-            "recall_at_10": written.pop("recall_at_10"),
-            "encoder": model.name,
-            "dimension": model.dimension,
-        }
-        counts = {name: int(rows) for name, rows in written.items()}
-        sources = [part.folder for part in resolved.parts]
-        counts |= write_case_vectors(sources, folder, model, progress)
-        counts |= write_procedures(sources, folder, model, progress)
-    return EmbeddedGraph(graph, counts, figures)
+    figures = {"recall_at_10": written.pop("recall_at_10"), "encoder": model.name, "dimension": model.dimension}
+    return EmbeddedPart({name: int(rows) for name, rows in written.items()}, figures)
 
 
-def check(embedded: EmbeddedGraph, context: RebuildContext) -> CheckedSnapshot:
-    """Checks the staged vectors, and when they all pass, also the recall of their index."""
+def check(
+    embedded: EmbeddedGraph, context: RebuildContext, datasets: tuple[Dataset, ...] = EMBEDDED_DATASETS
+) -> CheckedSnapshot:
+    """Checks the staged vectors of these datasets, and when they all pass, also the recall of the tasks' index."""
     snapshot = embedded.graph.resolved.snapshot
     if not snapshot.is_new:
         return CheckedSnapshot(embedded, ())
-    checks = check_snapshot(snapshot.folder, EMBEDDED_DATASETS)
-    if all(check.passed for check in checks):
+    checks = check_snapshot(snapshot.folder, datasets)
+    if EMBEDDINGS in datasets and all(check.passed for check in checks):
         checks.append(check_recall(embedded.figures["recall_at_10"], context.settings.checks.min_recall))
     return CheckedSnapshot(embedded, tuple(checks))
 
@@ -231,9 +258,12 @@ def publish(checked: CheckedSnapshot, context: RebuildContext, now: datetime) ->
     if snapshot.is_new:
         manifest.write(checked, context, now)
         home.publish(snapshot.folder, home.snapshot_folder(snapshot.snapshot_id))
+        shutil.rmtree(home.staged / snapshot.snapshot_id, ignore_errors=True)  # the records of its steps
     if home.current_snapshot() != snapshot.snapshot_id:
         point(home, snapshot.snapshot_id, now)
     prune(home, context.settings.retention, now)
+    if context.work is not home:
+        shutil.rmtree(context.work.root, ignore_errors=True)
     return snapshot.snapshot_id
 
 

@@ -25,7 +25,7 @@ class RebuildContext:
     """What is constant through a rebuild.
 
     `home` is the lake in which the snapshot is published. `work` is the lake in which its parts are made: `home`
-    itself, or an empty lake inside the scratch folder of `home` when everything is made again. `timings` collects the
+    itself, or an empty lake inside the staged folder of `home` when everything is made again. `timings` collects the
     seconds of each stage.
     """
 
@@ -134,6 +134,14 @@ class CheckedGraph:
     def resolved(self) -> ResolvedHistory:
         """The sources and tasks that the graph was made from."""
         return self.estimated.mined.resolved
+
+
+@dataclass(frozen=True)
+class EmbeddedPart:
+    """One part of the vectors: rows per dataset name, and figures for the manifest."""
+
+    counts: Mapping[str, int]
+    figures: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

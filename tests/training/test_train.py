@@ -173,7 +173,7 @@ def test_the_weekly_job_trains_and_says_what_came_of_it(
         warnings.simplefilter("ignore")
         found = dg.materialize(
             [train_pointer],
-            resources={"run": LakeRun.of(settings), "encoder": EncoderResource.of(settings.encoder, lake)},
+            resources={"run": LakeRun.of(settings), "encoder": EncoderResource.of(settings)},
             run_config={"ops": {"train_pointer": {"config": {"industries": [industry]}}}},
             selection=["models/pointer"],
         )
