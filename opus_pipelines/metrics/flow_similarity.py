@@ -7,9 +7,11 @@ published program, with the defects that it is known to have named where they ma
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from opus_pipelines.core.errors import InputError
 
 # Labels that every flow has or that only group others: they cost nothing and do not count.
 _QUERIES = frozenset({"condition", "conditions", "email_conditions", "values", "fields", "field_values"})
@@ -20,9 +22,17 @@ _OPERATORS = (
     "NOT LIKE|NOT IN|STARTSWITH|ENDSWITH|ISNOTEMPTY|ISEMPTY|EMPTYSTRING|BETWEEN|SAMEAS|NOTON|CHANGESTO|CHANGESFROM|"
     "VALCHANGES|RELATIVEGT|RELATIVEGE|RELATIVELE|RELATIVELT|LIKE|IN|ON|!=|>=|<=|=|>|<"
 )
-_CONDITION = re.compile(rf"([A-Za-z_][\w.]*?)\s*({_OPERATORS})(.*)", re.DOTALL)
+_CONDITION = re.compile(rf"(\{{\{{[^{{}}]+\}}\}}|[A-Za-z_][\w.]*?)\s*({_OPERATORS})(.*)", re.DOTALL)
+MOST_NODES = 2_000  # of a tree: the distance of two trees takes time of the fourth power of their size
+MOST_DEPTH = 200  # components inside one another
+# How alike two free texts of an input are, in [0, 1].
+Alike = Callable[[str, str], float]
 _JOINS = re.compile(r"(\^OR|\^NQ|\^EQ|\^)")
 Flow = Mapping[str, Any]
+
+
+class FlowTooLarge(InputError):
+    """A flow has too many components, or components too deep inside one another, to be compared."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +44,14 @@ class Tree:
 
     def nodes(self) -> Iterator["Tree"]:
         """Yields all nodes, children before their parent."""
-        for child in self.children:
-            yield from child.nodes()
-        yield self
+        stack = [(self, False)]
+        while stack:
+            node, is_seen = stack.pop()
+            if is_seen or not node.children:
+                yield node
+            else:
+                stack.append((node, True))
+                stack += [(child, False) for child in reversed(node.children)]
 
 
 def flow_tree(flow: Flow, with_inputs: bool = True, trigger_types: set[str] | None = None) -> Tree:
@@ -56,16 +71,26 @@ def flow_tree(flow: Flow, with_inputs: bool = True, trigger_types: set[str] | No
     for part in ("inputs", "outputs"):
         if items := (flow.get(part) or {}).get("items"):
             children.append(Tree(part, tuple(Tree(_declared(item)) for item in items)))
-    components = list(flow.get("components") or ())
-    return Tree("flow", (*children, Tree("components", _nested(components, None, with_inputs))))
+    return Tree("flow", (*children, Tree("components", _nested(list(flow.get("components") or ()), with_inputs))))
 
 
-def flow_similarity(flow: Flow, reference: Flow, with_inputs: bool = True) -> float:
-    """Returns FlowSim = 1 - TED / (|F| + |F_r|): the tree edit distance over the labels that count; 1 for two empty."""
+def flow_similarity(flow: Flow, reference: Flow, with_inputs: bool = True, alike: Alike | None = None) -> float:
+    """Returns FlowSim = 1 - TED / (|F| + |F_r|): the tree edit distance over the labels that count; 1 for two empty.
+
+    With `alike`, two texts of the same input cost 1 - alike(text, other) instead of 1. Raises FlowTooLarge where a flow
+    has more than `MOST_NODES` labels, or is nested too deeply.
+    """
     types: set[str] = set()
     own, gold = flow_tree(flow, with_inputs, types), flow_tree(reference, with_inputs, types)
+    if (most := max(sum(1 for _ in tree.nodes()) for tree in (own, gold))) > MOST_NODES:
+        raise FlowTooLarge(f"the flow has {most:,} labels; flows of more than {MOST_NODES:,} are not compared")
     size = _size(own) + _size(gold)
-    return 1.0 - tree_edit_distance(own, gold, types) / size if size else 1.0
+    return 1.0 - tree_edit_distance(own, gold, types, alike) / size if size else 1.0
+
+
+def best_similarity(flow: Flow, references: Sequence[Flow], with_inputs: bool = True) -> float:
+    """Returns the highest FlowSim with any of several references; 0 where there is none."""
+    return max((flow_similarity(flow, reference, with_inputs) for reference in references), default=0.0)
 
 
 def tree_bleu(flow: Flow, reference: Flow, with_inputs: bool = True) -> float:
@@ -88,17 +113,29 @@ def component_match(flow: Flow, reference: Flow) -> float:
     return len(own & gold) / len(own | gold) if own | gold else 1.0
 
 
-def tree_edit_distance(own: Tree, gold: Tree, trigger_types: set[str] = frozenset()) -> float:  # type: ignore[assignment]
+def tree_edit_distance(
+    own: Tree,
+    gold: Tree,
+    trigger_types: set[str] = frozenset(),  # type: ignore[assignment]
+    alike: Alike | None = None,
+) -> float:
     """Returns the cost of the cheapest edit of ordered trees (Zhang and Shasha, 1989).
 
     A node costs 1 to add or remove, but 0 where its label is free or empty. To relabel costs 0 where the labels are
-    equal, 2 where one is a trigger type or a step, else 1.
+    equal, 2 where one is a trigger type or a step, else 1; with `alike`, less for similar texts of the same input.
     """
     first, second = _Postorder(own), _Postorder(gold)
     distance = [[0.0] * len(second.labels) for _ in first.labels]
+    costs: dict[tuple[str, str], float] = {}
+
+    def relabel(one: str, other: str) -> float:
+        if (one, other) not in costs:
+            costs[one, other] = _relabel(one, other, trigger_types, alike)
+        return costs[one, other]
+
     for i in first.key_roots:
         for j in second.key_roots:
-            _forest_distances(first, second, (i, j), distance, trigger_types)
+            _forest_distances(first, second, (i, j), distance, relabel)
     return distance[-1][-1]
 
 
@@ -108,20 +145,23 @@ class _Postorder:
     def __init__(self, tree: Tree) -> None:
         self.labels: list[str] = []
         self.leftmost: list[int] = []
-        self._visit(tree)
+        leaves: list[int] = []  # the leftmost leaf of each tree whose parent is still to come
+        for node in tree.nodes():
+            first = len(leaves) - len(node.children)
+            leaf = leaves[first] if node.children else len(self.labels)
+            leaves[first:] = [leaf]
+            self.labels.append(node.label)
+            self.leftmost.append(leaf)
         last = {leaf: n for n, leaf in enumerate(self.leftmost)}
         self.key_roots = sorted(last.values())
 
-    def _visit(self, tree: Tree) -> int:
-        leaves = [self._visit(child) for child in tree.children]
-        leaf = leaves[0] if leaves else len(self.labels)
-        self.labels.append(tree.label)
-        self.leftmost.append(leaf)
-        return leaf
-
 
 def _forest_distances(
-    first: _Postorder, second: _Postorder, roots: tuple[int, int], distance: list[list[float]], types: set[str]
+    first: _Postorder,
+    second: _Postorder,
+    roots: tuple[int, int],
+    distance: list[list[float]],
+    relabel: Callable[[str, str], float],
 ) -> None:
     i, j = roots
     left, right = first.leftmost[i], second.leftmost[j]
@@ -137,7 +177,7 @@ def _forest_distances(
             own, gold = first.labels[x], second.labels[y]
             cheapest = min(forest[a - 1][b] + _cost(own), forest[a][b - 1] + _cost(gold))
             if first.leftmost[x] == left and second.leftmost[y] == right:
-                forest[a][b] = min(cheapest, forest[a - 1][b - 1] + _relabel(own, gold, types))
+                forest[a][b] = min(cheapest, forest[a - 1][b - 1] + relabel(own, gold))
                 distance[x][y] = forest[a][b]
             else:
                 before = forest[first.leftmost[x] - left][second.leftmost[y] - right]
@@ -148,16 +188,24 @@ def _cost(label: str) -> float:
     return 0.0 if label in FREE or not label else 1.0
 
 
-def _relabel(own: str, gold: str, types: set[str]) -> float:
+def _relabel(own: str, gold: str, types: set[str], alike: Alike | None) -> float:
     if own == gold:
         return 0.0
-    is_step = any(label in types or label.startswith(_KINDS) for label in (own, gold))
-    return _UNEQUAL_STEP if is_step else 1.0
+    if any(label in types or label.startswith(_KINDS) for label in (own, gold)):
+        return _UNEQUAL_STEP
+    name, has_value, text = own.partition(": ")
+    other_name, _, other = gold.partition(": ")
+    if alike is None or not has_value or name != other_name:
+        return 1.0
+    return 1.0 - min(1.0, max(0.0, alike(text, other)))
 
 
 def _size(tree: Tree) -> int:
-    """Labels that are not free. The published program counts an empty label, too, though it costs nothing."""
-    return sum(node.label not in FREE for node in tree.nodes())
+    """Labels that are not free.
+
+    The published program counts an empty label, too, though it costs nothing, and cuts a label at its first colon.
+    """
+    return sum(node.label.partition(":")[0] not in FREE for node in tree.nodes())
 
 
 def _parent_child(tree: Tree) -> set[tuple[str, str]]:
@@ -171,17 +219,27 @@ def _step(component: Mapping[str, Any]) -> str:
     return f"{category}___{name}___{component.get('scope') or 'global'}"
 
 
-def _nested(components: Sequence[Mapping[str, Any]], block: Any, with_inputs: bool) -> tuple[Tree, ...]:
-    """The components of a block. One that names itself as its parent, or a parent in a circle, stands in no block."""
-    return tuple(
-        Tree(_step(c), (*_inputs(c, with_inputs), *_nested(_without(components, c), c.get("order"), with_inputs)))
-        for c in components
-        if c.get("block") == block and (block is not None or c.get("block") is None)
-    )
+def _nested(components: Sequence[Mapping[str, Any]], with_inputs: bool) -> tuple[Tree, ...]:
+    """The components from the top. One that names itself as its parent, or a parent in a circle, stands in no block."""
+    inside: dict[Any, list[Mapping[str, Any]]] = {}
+    for component in components:
+        inside.setdefault(component.get("block"), []).append(component)
+    holders: set[Any] = set()
 
+    def block(order: Any, depth: int) -> tuple[Tree, ...]:
+        if depth > MOST_DEPTH:
+            raise FlowTooLarge(
+                f"more than {MOST_DEPTH} components stand inside one another; such flows are not compared"
+            )
+        holders.add(order)
+        trees = []
+        for component in inside.get(order, ()):
+            own = component.get("order")
+            nested = () if own is None or own in holders else block(own, depth + 1)
+            trees.append(Tree(_step(component), (*_inputs(component, with_inputs), *nested)))
+        return tuple(trees)
 
-def _without(components: Sequence[Mapping[str, Any]], own: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [c for c in components if c is not own and c.get("block") is not None]
+    return block(None, 0)
 
 
 def _inputs(part: Mapping[str, Any], with_inputs: bool) -> tuple[Tree, ...]:

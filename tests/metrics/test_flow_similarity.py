@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from opus_pipelines.metrics.flow_similarity import (
+    FlowTooLarge,
     Tree,
+    best_similarity,
     component_match,
     flow_similarity,
     flow_tree,
@@ -78,3 +80,38 @@ def test_the_tree_edit_distance_of_zhang_and_shasha_s_example() -> None:
     one = Tree("f", (Tree("d", (Tree("a"), Tree("c", (Tree("b"),)))), Tree("e")))
     other = Tree("f", (Tree("c", (Tree("d", (Tree("a"), Tree("b"))),)), Tree("e")))
     assert tree_edit_distance(one, other) == 2.0
+
+
+def test_a_pill_may_be_the_field_of_a_query_and_a_colon_cuts_the_label_that_is_counted() -> None:
+    given = {"components": [{**EACH, "inputs": [{"name": "condition", "value": "{{record_update.current.state}}=6"}]}]}
+    (step,) = flow_tree(given).children[1].children
+    (query,) = step.children[0].children[0].children
+    assert [query.label, *(t.label for t in query.children)] == ["{{record_update.current.state}}", "=", "6"]
+    listed = {"components": [{**LOOK_UP, "inputs": [{"name": "values", "value": [5]}]}]}
+    assert flow_similarity(listed, {"components": [LOOK_UP]}) == 0.5, "the label counts as 'values', which is free"
+
+
+def test_similar_texts_of_one_input_cost_less_where_that_is_asked_for() -> None:
+    def with_text(text: str) -> dict[str, Any]:
+        return {"components": [{"definition": "send_email", "order": 1, "inputs": [{"name": "body", "value": text}]}]}
+
+    own, gold = with_text("Please call me"), with_text("Please ring me")
+    assert flow_similarity(own, gold) == 0.75
+    assert flow_similarity(own, gold, alike=lambda one, other: 0.8) == pytest.approx(0.95)
+    assert flow_similarity(with_text("x: y"), gold, alike=lambda one, other: -1.0) == 0.75
+
+
+def test_the_best_of_several_references_counts() -> None:
+    assert best_similarity(FLOW, [{}, {**FLOW, "trigger": {"type": "daily"}}]) == 0.75
+    assert best_similarity(FLOW, []) == 0.0
+
+
+def test_large_and_deep_flows_are_refused_and_a_long_query_is_compared() -> None:
+    with pytest.raises(FlowTooLarge):
+        flow_similarity({"components": [LOOK_UP] * 10_000}, FLOW)
+    deep = [{**EACH, "order": n, "block": n - 1 if n else None} for n in range(5_000)]
+    with pytest.raises(FlowTooLarge):
+        flow_similarity({"components": deep}, FLOW)
+    query = "^".join(f"c{n}=1" for n in range(400))
+    long = {"components": [{**LOOK_UP, "inputs": [{"name": "conditions", "value": query}]}]}
+    assert flow_similarity(long, {"components": [LOOK_UP]}) == pytest.approx(1 - 1599 / 1601)
