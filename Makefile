@@ -33,7 +33,8 @@ run: .venv/.installed $(SAMPLE)/.written ## install, write the sample, rebuild, 
 	echo "next       $(OPUS) status | explain WORKFLOW | query | ui"
 
 # DuckDB's binding lists what is alive when the interpreter ends, behind pytest's closing line; it tells nothing of the tests.
-PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadfile
+# Without a restart: after the crash of a worker, pytest-xdist may wait for ever for the tests that it had.
+PYTEST := $(BIN)/pytest --numprocesses 2 --dist loadfile --max-worker-restart 0
 WITHOUT_LEAKS := 2> >(sed -e '/nanobind/d' -e '/^ - leaked /d' -e '/^ - \.\.\. skipped remainder/d' >&2)
 
 FAST := not spark and not model and not nightly and not long

@@ -319,7 +319,9 @@ def test_a_client_that_is_forgotten_is_found_nowhere(
 
     work = look(Lake(Path(lake)), Path(history), Z)
     with pytest.raises(KeyboardInterrupt):
-        carry_out(Lake(Path(lake)), work, lambda: opus("rebuild", "--history", history, "--publish"), stopped)
+        carry_out(
+            Lake(Path(lake)), work, lambda: opus("rebuild", "--history", history, "--publish", "--allow-loss"), stopped
+        )
     assert found(Path(lake), (Z,)) != []
     capsys.readouterr()
     assert opus("forget", "--client", Z, "--history", history, "--intakes", intakes, "--yes") == 0
