@@ -52,7 +52,7 @@ def test_two_activities_do_not_get_one_name() -> None:
 
 
 def test_an_unknown_format_is_an_error_that_names_the_known() -> None:
-    with pytest.raises(InputError, match="python, bpmn"):
+    with pytest.raises(InputError, match="python, core, bpmn"):
         flow_format("visio")
     assert FLOW_FORMATS.names()[0] == "python"
 

@@ -16,6 +16,10 @@ from opus_pipelines.core.registry import Registry, lacks, takes
 from opus_pipelines.flows.expressions import FlowError, is_name
 from opus_pipelines.flows.formats.bpmn_reader import read_bpmn
 from opus_pipelines.flows.formats.bpmn_text import write_bpmn
+from opus_pipelines.flows.formats.core_flow import flow_program, program_flow
+from opus_pipelines.flows.formats.core_text import LARGEST_BYTES
+from opus_pipelines.flows.formats.core_text import parse as parse_core
+from opus_pipelines.flows.formats.core_text import write as write_core
 from opus_pipelines.flows.formats.python_ir import parse as parse_ir
 from opus_pipelines.flows.formats.python_ir import write as write_ir
 from opus_pipelines.flows.formats.tree_files import decoded, read_json, read_yaml, write_json, write_yaml
@@ -83,8 +87,18 @@ def _read_bpmn(content: bytes, name: str) -> Flow:
     return read_bpmn(content, name).flow
 
 
+def _read_core(content: bytes, name: str) -> Flow:
+    return program_flow(parse_core(decoded(content, LARGEST_BYTES)))
+
+
 BUILT_IN: dict[str, FlowFormat | str] = {
     "python": BuiltIn((".py",), frozenset(), _read_ir, lambda flow: (write_ir(flow) + "\n").encode()),
+    "core": BuiltIn(
+        (".core",),
+        frozenset({Feature.ARGUMENTS}),
+        _read_core,
+        lambda flow: write_core(flow_program(flow)).encode(),
+    ),
     "bpmn": BuiltIn((".bpmn",), ALL, _read_bpmn, write_bpmn),
     "camunda": BuiltIn((), ALL, _read_bpmn, lambda flow: write_bpmn(flow, camunda=True)),
     "json": BuiltIn((".json",), ALL, read_json, write_json),
