@@ -59,11 +59,13 @@ class Drawing:
     edges: list[Edge] = field(default_factory=list)
 
 
-def draw(flow: Flow, names: Mapping[str, str] | None = None, loops_as_gateways: bool = False) -> Drawing:
+def draw(
+    flow: Flow, names: Mapping[str, str] | None = None, loops_as_gateways: bool | frozenset[str] = False
+) -> Drawing:
     """Returns the flow as a drawing with a layout; equal flows with equal ids give equal drawings.
 
     Every statement needs an id. `loops_as_gateways`: a while becomes a gateway with a way back and no
-    sub-process, for engines that have no standard loop.
+    sub-process, for engines that have no standard loop; every while, or those with these ids.
     """
     artist = _Artist(dict(names or {}), loops_as_gateways)
     return artist.container("", flow.body, 160.0, PAD + artist.above(flow.body) + GAP)
@@ -87,10 +89,13 @@ class _Open:
 class _Artist:
     """Draws blocks from left to right along a line, branches below one another."""
 
-    def __init__(self, names: dict[str, str], loops_as_gateways: bool) -> None:
+    def __init__(self, names: dict[str, str], loops_as_gateways: bool | frozenset[str]) -> None:
         self._names, self._gateways = names, loops_as_gateways
         self._used = set(names.values())
         self._given: dict[str, str] = {}
+
+    def _as_gateways(self, loop: While) -> bool:
+        return self._gateways if isinstance(self._gateways, bool) else loop.id in self._gateways
 
     def name(self, key: str) -> str:
         """Returns the id of the element of a key: that of the earlier file, or the key itself as an XML name."""
@@ -129,7 +134,7 @@ class _Artist:
         if isinstance(statement, Parallel):
             lanes = list(statement.branches)
             return (max(map(self._width, lanes)) + 2 * (GATEWAY[0] + GAP), *self._stacked(lanes))
-        if isinstance(statement, While) and self._gateways:
+        if isinstance(statement, While) and self._as_gateways(statement):
             width = self._width(statement.body) + 2 * (GATEWAY[0] + GAP)
             return (width, self.above(statement.body) + NOTE, self.below(statement.body) + NOTE)
         if isinstance(statement, For | While):
@@ -180,7 +185,7 @@ class _Artist:
             return self._if(drawing, statement, (x, y), begin)
         if isinstance(statement, Parallel):
             return self._parallel(drawing, statement, (x, y), begin)
-        if isinstance(statement, While) and self._gateways:
+        if isinstance(statement, While) and self._as_gateways(statement):
             return self._gateway_loop(drawing, statement, (x, y), begin)
         if isinstance(statement, For | While):
             return self._loop(drawing, statement, (x, y), begin)

@@ -271,6 +271,7 @@ class Recovery:
         if point is not None and point.kind == "decision" and node in inside and len(point.ways) == 2:
             stays = [way.target in inside for way in point.ways]
             if stays.count(True) == 1:
+                self.meetings[point.id] = head
                 return self._while(point, stays.index(True), self._block_of(point, stays, head, level))
         if self._duplicate:
             return self._until(head, inside, level)

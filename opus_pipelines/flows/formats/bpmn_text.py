@@ -68,18 +68,27 @@ def write_bpmn(flow: Flow, names: Mapping[str, str] | None = None, camunda: bool
     return ("\n".join(lines) + "\n").encode()
 
 
-def contents(drawing: Drawing, style: Style, indent: str) -> Iterator[str]:
-    """Yields the elements of a process or a sub-process: nodes, flows, then annotations."""
+def contents(drawing: Drawing, style: Style, indent: str, kept: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Yields the elements of a process or a sub-process: nodes, flows, then annotations. `kept`: texts that exist."""
+    kept = kept or {}
     for node in drawing.nodes:
-        yield from element(node, drawing.edges, style, indent)
+        if node.id in kept:
+            yield indent + kept[node.id]
+        else:
+            yield from element(node, drawing.edges, style, indent, kept)
     for edge in drawing.edges:
-        yield from sequence_flow(edge, style, indent)
+        if edge.id in kept:
+            yield indent + kept[edge.id]
+        else:
+            yield from sequence_flow(edge, style, indent)
     for node in drawing.nodes:
-        yield from annotation(node, style, indent)
+        yield from annotation(node, style, indent, kept)
 
 
-def element(node: Node, edges: list[Edge], style: Style, indent: str) -> Iterator[str]:
-    """Yields the lines of a node, for a loop those of its inside too."""
+def element(
+    node: Node, edges: list[Edge], style: Style, indent: str, kept: Mapping[str, str] | None = None
+) -> Iterator[str]:
+    """Yields the lines of a node, for a loop those of its inside too; `kept` as in `contents`."""
     tag = style.model + _tag(node, style)
     yield indent + start_tag(node, edges, style)
     inner = indent + "  "
@@ -92,8 +101,8 @@ def element(node: Node, edges: list[Edge], style: Style, indent: str) -> Iterato
             f"{inner}<{style.model}outgoing>{e.id}</{style.model}outgoing>" for e in edges if e.source == node.id
         )
     if node.inner is not None:
-        yield from _loop(node, style, inner)
-        yield from contents(node.inner, style, inner)
+        yield from loop(node, style, inner)
+        yield from contents(node.inner, style, inner, kept)
     yield f"{indent}</{tag}>"
 
 
@@ -146,20 +155,21 @@ def feel(value: Expression) -> str:
     return write_dialect(value, FEEL)
 
 
-def _loop(node: Node, style: Style, indent: str) -> Iterator[str]:
-    loop, model = node.statement, style.model
-    if isinstance(loop, For) and style.camunda:
-        items = f"inputCollection={quoteattr('=' + feel(loop.iterable))} inputElement={quoteattr(loop.variable)}"
+def loop(node: Node, style: Style, indent: str) -> Iterator[str]:
+    """Yields what makes a sub-process a loop: the characteristics of a for or a while."""
+    header, model = node.statement, style.model
+    if isinstance(header, For) and style.camunda:
+        items = f"inputCollection={quoteattr('=' + feel(header.iterable))} inputElement={quoteattr(header.variable)}"
         yield f'{indent}<{model}multiInstanceLoopCharacteristics isSequential="true">'
         yield f"{indent}  <{model}extensionElements>"
         yield f"{indent}    <zeebe:loopCharacteristics {items} />"
         yield f"{indent}  </{model}extensionElements>"
         yield f"{indent}</{model}multiInstanceLoopCharacteristics>"
-    elif isinstance(loop, For):
+    elif isinstance(header, For):
         yield f'{indent}<{model}multiInstanceLoopCharacteristics isSequential="true" />'
-    elif isinstance(loop, While):
+    elif isinstance(header, While):
         yield f'{indent}<{model}standardLoopCharacteristics testBefore="true">'
-        yield f"{indent}  {_formal('loopCondition', write_condition(loop.condition), style)}"
+        yield f"{indent}  {_formal('loopCondition', write_condition(header.condition), style)}"
         yield f"{indent}</{model}standardLoopCharacteristics>"
 
 
@@ -188,21 +198,33 @@ def sequence_flow(edge: Edge, style: Style, indent: str) -> Iterator[str]:
         yield f"{indent}</{style.model}sequenceFlow>"
 
 
-def annotation(node: Node, style: Style, indent: str) -> Iterator[str]:
-    """Yields the annotation of a loop with its header, and the association between them."""
-    if node.kind != "loop":
-        return
+def annotation(node: Node, style: Style, indent: str, kept: Mapping[str, str]) -> Iterator[str]:
+    """Yields the annotation of a loop with its header, and the association between them; `kept`: texts that exist."""
     text, link = node.note
+    if node.kind != "loop" or text in kept:
+        yield from (indent + kept[ident] for ident in node.note if ident in kept)
+        return
     yield f"{indent}<{style.model}textAnnotation id={quoteattr(text)}>"
-    yield f"{indent}  <{style.model}text>{escape(xml_text(node.step))}</{style.model}text>"
+    yield f"{indent}  {note_text(node, style)}"
     yield f"{indent}</{style.model}textAnnotation>"
     ends = f"sourceRef={quoteattr(node.id)} targetRef={quoteattr(text)}"
     yield f"{indent}<{style.model}association id={quoteattr(link)} {ends} />"
 
 
-def diagram(drawing: Drawing, style: Style, process: str, indent: str) -> Iterator[str]:
-    """Yields the layout of a whole drawing."""
-    yield f'{indent}<{style.diagram}BPMNDiagram id="BPMNDiagram_1">'
+def note_text(node: Node, style: Style) -> str:
+    """Returns the header of a loop as the text of its annotation."""
+    return f"<{style.model}text>{escape(xml_text(node.step))}</{style.model}text>"
+
+
+def escaped(text: str) -> str:
+    """Returns a text as it stands between tags."""
+    return escape(text)
+
+
+def diagram(drawing: Drawing, style: Style, process: str, indent: str, declare: bool = False) -> Iterator[str]:
+    """Yields the layout of a whole drawing; `declare`: with the namespaces, for a file that has none of them."""
+    spaces = f' xmlns:bpmndi="{DIAGRAM}" xmlns:dc="{DC}" xmlns:di="{DI}"' if declare else ""
+    yield f'{indent}<{style.diagram}BPMNDiagram id="BPMNDiagram_1"{spaces}>'
     yield f'{indent}  <{style.diagram}BPMNPlane id="BPMNPlane_1" bpmnElement={quoteattr(process)}>'
     for inner in drawings(drawing):
         for node in inner.nodes:

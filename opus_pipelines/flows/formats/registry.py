@@ -80,7 +80,7 @@ class BuiltIn:
 
 
 def _read_ir(content: bytes, name: str) -> Flow:
-    return parse_ir(decoded(content, 1 << 17), name)
+    return parse_ir(decoded(content, 1 << 17))
 
 
 def _read_bpmn(content: bytes, name: str) -> Flow:
