@@ -1,9 +1,10 @@
 """How reading history grows: with the rows of one CSV file, and with the number of tiny files.
 
-Each size is read by a process of its own. The table has seconds of processor time, seconds of wall time, and the peak
-of memory; below it stand the fitted exponents over size (1: linear, 0: flat).
+Each size is read by a process of its own. The table has seconds of processor time, seconds of wall time, the peak of
+the process's own memory, and the peak with the pages of files that it maps, which the kernel takes back when memory is
+short; below it stand the fitted exponents over size (1: linear, 0: flat).
 
-    PYTHONPATH=. python benchmarks/reading.py --rows 100000 400000 1600000 --files 5000 20000
+    PYTHONPATH=. python benchmarks/reading.py --rows 200000 800000 3200000 --files 5000 20000
 """
 
 import argparse
@@ -12,6 +13,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -41,18 +43,38 @@ def line(case: int, step: int) -> str:
 
 
 def measure(kind: str, size: int) -> None:
-    """Reads one size in this process, and prints bytes, processor seconds, wall seconds and the peak in MB."""
+    """Reads one size in this process, and prints bytes, processor seconds, wall seconds and both peaks in MB."""
     from opus_pipelines.ingestion.ingest import read_history
     from opus_pipelines.lake.layout import Lake
 
     with tempfile.TemporaryDirectory() as root:
         written = write(kind, size, Path(root) / "history" / "source")
-        processor, wall = time.process_time(), time.monotonic()
+        own, processor, wall = PeakOfOwnMemory(), time.process_time(), time.monotonic()
         state = read_history(Lake(Path(root) / "lake"), Path(root) / "history", datetime(2026, 1, 1, tzinfo=UTC))
         if state.failed:
             raise SystemExit(state.failed[0])
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-        print(written, time.process_time() - processor, time.monotonic() - wall, peak)
+        print(written, time.process_time() - processor, time.monotonic() - wall, own.stop(), peak)
+
+
+class PeakOfOwnMemory:
+    """Looks 50 times a second at the memory of this process that no file stands behind."""
+
+    def __init__(self) -> None:
+        self._peak, self._ended = 0, threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> int:
+        """Returns the peak in MB."""
+        self._ended.set()
+        self._thread.join()
+        return self._peak >> 10
+
+    def _watch(self) -> None:
+        while not self._ended.wait(0.02):
+            lines = Path("/proc/self/status").read_text("ascii").splitlines()
+            self._peak = max(self._peak, *(int(line.split()[1]) for line in lines if line.startswith("RssAnon")))
 
 
 def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
@@ -64,14 +86,14 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
 
 def table(kind: str, sizes: Sequence[int]) -> None:
     """Measures and prints all sizes of one kind."""
-    print(f"\n{kind:>10}{'MB':>9}{'CPU s':>9}{'wall s':>9}{'peak MB':>9}", flush=True)
+    print(f"\n{kind:>10}{'MB':>9}{'CPU s':>9}{'wall s':>9}{'own MB':>9}{'peak MB':>9}", flush=True)
     found: list[list[float]] = []
     for size in sizes:
         command = [sys.executable, __file__, "--one", kind, str(size)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
-        written, cpu, wall, peak = map(float, done.stdout.split())
-        found.append([cpu, wall, peak])
-        print(f"{size:>10,}{written / 1e6:9.1f}{cpu:9.1f}{wall:9.1f}{peak:9.0f}", flush=True)
+        written, cpu, wall, own, peak = map(float, done.stdout.split())
+        found.append([cpu, wall, own, peak])
+        print(f"{size:>10,}{written / 1e6:9.1f}{cpu:9.1f}{wall:9.1f}{own:9.0f}{peak:9.0f}", flush=True)
     if len(sizes) > 1:
         fitted = [exponent(sizes, column) for column in zip(*found, strict=True)]
         print(f"{'exponent':>10}{'':9}" + "".join(f"{value:9.2f}" for value in fitted), flush=True)

@@ -1,6 +1,7 @@
 """A small lake made without Spark: one snapshot with its history, the results of two contracts, and kept files."""
 
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def publish(lake: Lake) -> None:
     with lake.lock():
         write_views_sql(lake)
         _history(lake)
-        _snapshot(lake)
+        publish_snapshot(lake)
         for client, contract in CONTRACTS:
             _result(lake, client, contract)
 
@@ -64,7 +65,8 @@ def _history(lake: Lake) -> None:
     )
 
 
-def _snapshot(lake: Lake) -> None:
+def publish_snapshot(lake: Lake, snapshot: str = SNAPSHOT, now: datetime = NOW) -> None:
+    """Publishes one snapshot, and points to it; the caller holds the lock of the lake."""
     with lake.staging() as staged:
         made = staged / "snapshot"
         for dataset in SNAPSHOT_DATASETS:
@@ -76,16 +78,16 @@ def _snapshot(lake: Lake) -> None:
         write_json(
             made / "manifest.json",
             {
-                "snapshot": SNAPSHOT,
-                "published_at": NOW.isoformat(),
+                "snapshot": snapshot,
+                "published_at": now.isoformat(),
                 "inputs": {"sources": [folders | parts], "ledger": "x"},
                 "counts": {},
                 "lambda": 0.25,
                 "gamma_unit": "cases",
             },
         )
-        lake.publish(made, lake.snapshot_folder(SNAPSHOT))
-    point(lake, SNAPSHOT, NOW)
+        lake.publish(made, lake.snapshot_folder(snapshot))
+    point(lake, snapshot, now)
 
 
 def _rows(dataset: Dataset) -> pa.Table:
@@ -119,3 +121,13 @@ def readable(file: Path) -> dict[str, object]:
     """Returns the object of a JSON file."""
     value: dict[str, object] = json.loads(file.read_text("utf-8"))
     return value
+
+
+def as_older_version(lake: Lake) -> None:
+    """Takes every list, copy and hash from a lake, as a version without them published it."""
+    for path in [*lake.root.rglob("_files.json"), *lake.root.rglob("_copies")]:
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for pointer in lake.pointers():
+        pointer.write_text(json.dumps({k: v for k, v in readable(pointer).items() if k not in ("files", "sha256")}))
+    pointer = lake.root / "wkg" / "current.json"
+    pointer.write_text(json.dumps({"snapshot": readable(pointer)["snapshot"]}))

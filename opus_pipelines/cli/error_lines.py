@@ -16,7 +16,7 @@ from pathlib import Path
 import click
 
 from opus_pipelines.core.errors import OpusError
-from opus_pipelines.core.safe_text import clean
+from opus_pipelines.core.safe_text import clean, printable
 from opus_pipelines.event_logs.private_text import mask_text
 
 DONE, FAILED, USAGE = 0, 1, 2
@@ -32,8 +32,8 @@ _PACKAGES = {
     "py4j": "Spark failed; its log is in .dagster/spark.log of the lake",
     "pyspark": "Spark failed; its log is in .dagster/spark.log of the lake",
     "dagster": "Dagster failed; `opus ui` shows the run",
-    "sqlalchemy": "a database of Dagster or MLflow in the lake cannot be used",
-    "sqlite3": "a database of Dagster or MLflow in the lake cannot be used",
+    "sqlalchemy": f"a database of Dagster or MLflow in the lake cannot be used: {_DAMAGE}",
+    "sqlite3": f"a database of Dagster or MLflow in the lake cannot be used: {_DAMAGE}",
     "mlflow": "MLflow failed",
     "torch": "a model cannot be used",
     "safetensors_rust": "a model's file cannot be read",
@@ -90,7 +90,7 @@ def line_of(error: BaseException, keep: Callable[[], Path | None] = lambda: None
     if isinstance(error, KeyboardInterrupt | click.Abort) or _interrupted(error):
         return STOPPED
     if isinstance(error, OpusError):
-        return str(error) or f"it failed without a reason ({type(error).__name__})"
+        return printable(str(error)) or f"it failed without a reason ({type(error).__name__})"
     if isinstance(error, OSError) and error.errno is not None:
         return _of_system(error)
     where = keep()

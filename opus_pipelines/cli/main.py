@@ -22,6 +22,7 @@ from opus_pipelines.cli.score import score
 from opus_pipelines.cli.train import models, train
 from opus_pipelines.cli.verify import verify
 from opus_pipelines.cli.write import generate, rebuild, rollback, sample, ui
+from opus_pipelines.core.safe_text import printable
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -106,7 +107,7 @@ class _Progress(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Writes one log record."""
         mark = "" if record.levelno < logging.WARNING else f"{record.levelname.lower()}: "
-        click.echo(f"{record.relativeCreated / 1000:7.1f} s  {mark}{record.getMessage()}", err=True)
+        click.echo(f"{record.relativeCreated / 1000:7.1f} s  {mark}{printable(record.getMessage())}", err=True)
 
 
 if __name__ == "__main__":

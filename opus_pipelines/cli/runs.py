@@ -16,6 +16,7 @@ from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.core.settings import Settings
 from opus_pipelines.intakes.discover import ContractFolder
 from opus_pipelines.lake import input_folders
+from opus_pipelines.lake.databases import require_openable
 from opus_pipelines.lake.layout import Lake, write_atomically
 from opus_pipelines.lake.lock import this_process
 from opus_pipelines.reporting.status import has_unfinished_runs, reason_of
@@ -61,6 +62,7 @@ def rebuild(
 
 def record_unchanged(settings: Settings, snapshot: str) -> None:
     """Records in Dagster that history was read and still gives `snapshot`, which keeps the snapshot fresh there."""
+    require_openable(Lake(settings.paths.lake))
     prepare(settings)
     import dagster as dg
 
@@ -91,6 +93,7 @@ def _run(
     """Runs a job once for each set of tags. Returns a line for each thing that failed or was left out."""
     with Lake(settings.paths.lake).lock():
         pass  # fails before anything heavy is loaded where another process writes
+    require_openable(Lake(settings.paths.lake))
     prepare(settings)
     start = time.monotonic()
     problems: list[str] = []

@@ -26,6 +26,11 @@ def clean(text: str) -> str:
     return " ".join(_FORBIDDEN.sub(" ", text).split()) or "–"
 
 
+def printable(text: str) -> str:
+    """Returns text for a terminal: its lines as they are, without control characters and direction overrides."""
+    return _FORBIDDEN.sub(" ", text)
+
+
 def xml_text(text: str) -> str:
     """Returns the text with each character that XML cannot hold replaced by U+FFFD."""
     return _NOT_XML.sub("\ufffd", text)

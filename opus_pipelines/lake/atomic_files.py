@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.safe_text import clean
 
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{32}")
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -45,14 +46,21 @@ def write_json(path: Path, value: Mapping[str, Any]) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
-    """Returns the object of a JSON file, or None where there is no file. Raises LakeError where it is not JSON."""
-    try:
-        value: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    """Returns the object of a JSON file, or None where there is no file. Raises LakeError where it is no object."""
+    value = read_json_value(path)
+    if value is None or isinstance(value, dict):
         return value
+    raise LakeError(f"{path} is not a JSON object; was it edited by hand?")
+
+
+def read_json_value(path: Path) -> Any:
+    """Returns the value of a JSON file, or None where there is no file. Raises LakeError where it is not JSON."""
+    try:
+        return json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         return None
-    except json.JSONDecodeError as error:
-        raise LakeError(f"{path} is not JSON ({error}); was it edited by hand?") from None
+    except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, a number or a nesting beyond all bounds
+        raise LakeError(f"{path} is not JSON ({clean(str(error))[:200]}); was it edited by hand?") from None
 
 
 def move_into_place(staged: Path, final: Path) -> None:

@@ -165,10 +165,7 @@ def _must_have_list(lake: Lake, folder: Path) -> bool:
 
 def _first_damage(lake: Lake, file: Path, pointer: Mapping[str, Any]) -> Damage | None:
     since = file.stat().st_mtime_ns
-    try:
-        entries = {name: FileEntry(**entry) for name, entry in pointer.get("files", {}).items()}
-    except (TypeError, AttributeError):
-        raise LakeError(f"{file} has no readable list of files; {REPAIR}") from None
+    entries = {name: FileEntry(**entry) for name, entry in pointer.get("files", {}).items()}
     for name, entry in entries.items():
         if (reason := damage_of(lake.root / name, entry, since)) is not None:
             return Damage(lake.root / name, reason)

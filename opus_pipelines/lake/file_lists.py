@@ -171,6 +171,11 @@ def replacing(entries: Entries | None, name: str, current: Path, staged: Path) -
     return {**(entries or {}), name: entry_of(staged, before)}
 
 
+def is_inside(place: str) -> bool:
+    """Tells whether a path that a file of the lake states stays in the lake."""
+    return not place.startswith("/") and ".." not in place.split("/") and "\0" not in place
+
+
 def freshen(folder: Path) -> None:
     """Marks the list of a folder as newer than its files, after a thorough check, so that quick checks stay quick."""
     if (folder / NAME).is_file():

@@ -47,6 +47,7 @@ __all__ = [
     "write_table",
 ]
 PART = "part-00000.parquet"
+_NAME = re.compile("[A-Za-z0-9_-]{1,100}")  # of a snapshot
 logger = logging.getLogger("opus_pipelines.lake.layout")
 
 
@@ -118,7 +119,11 @@ class Lake:
         """
         path = self.root / "wkg" / "current.json"
         replaced_files.require_sound(path)
-        return read_json(path) or {}
+        pointer = read_json(path) or {}
+        name = pointer.get("snapshot", "-")
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise LakeError(f"{path} names no snapshot; {replaced_files.REPAIR}")
+        return pointer
 
     def required_snapshot(self) -> str:
         """Returns the id of the published snapshot; raises LakeError before the first rebuild."""
@@ -133,9 +138,12 @@ class Lake:
 
     def manifest(self, snapshot: str) -> dict[str, Any]:
         """Returns the manifest of a snapshot. Raises LakeError where the lake has no such snapshot."""
-        manifest = read_json(self.snapshot_folder(snapshot) / "manifest.json")
+        path = self.snapshot_folder(snapshot) / "manifest.json"
+        manifest = read_json(path)
         if manifest is None:
             raise LakeError(f"snapshot {snapshot} is not in {self.root}; `opus rebuild` makes one")
+        if not _names_parts(manifest):
+            raise LakeError(f"{path} is no manifest of a snapshot; {replaced_files.REPAIR}")
         return manifest
 
     def pointer_path(self, client: str, contract: str) -> Path:
@@ -276,6 +284,20 @@ class Lake:
         replaced = ("", ".empty", "wkg", "wkg/kept", "workflows/current", SOURCES.name, ".dagster")
         for folder in (*(self.root / name for name in replaced), *caches):
             sweep(folder)
+
+
+def _names_parts(manifest: Mapping[str, Any]) -> bool:
+    """Tells whether a manifest names the parts of the lake that its snapshot was made of."""
+    inputs = manifest.get("inputs")
+    sources = inputs.get("sources") if isinstance(inputs, dict) else None
+    if not isinstance(sources, list) or not isinstance(manifest.get("published_at", ""), str):
+        return False
+    return all(
+        isinstance(source, dict)
+        and isinstance(source.get("source"), str)
+        and all(isinstance(value, str) and file_lists.is_inside(value) for value in source.values())
+        for source in sources
+    )
 
 
 # --- tables

@@ -5,16 +5,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from opus_pipelines.lake import file_lists
-from opus_pipelines.lake.layout import Lake, read_json, write_json
+from opus_pipelines.lake.layout import Lake, write_json
 from opus_pipelines.lifecycle.changes import write_changes
 
 Manifests = Mapping[str, dict[str, Any]]
 
 
 def manifests_of(lake: Lake) -> dict[str, dict[str, Any]]:
-    """Returns the manifest of every published snapshot."""
-    files = sorted((lake.root / "wkg").glob("*/manifest.json"))
-    return {file.parent.name: manifest for file in files if (manifest := read_json(file))}
+    """Returns the manifest of every published snapshot, by its id. Raises LakeError where one is damaged."""
+    folders = (file.parent for file in sorted((lake.root / "wkg").glob("*/manifest.json")))
+    return {folder.name: lake.manifest(folder.name) for folder in folders}
 
 
 def named_parts(manifests: Iterable[Mapping[str, Any]]) -> set[str]:

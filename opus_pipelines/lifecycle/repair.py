@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.schemas import DECISIONS, SOURCES, WKG_CHANGES
 from opus_pipelines.lake.damage import snapshot_damage
+from opus_pipelines.lake.databases import BESIDE
 from opus_pipelines.lake.file_lists import NAME, Damage
-from opus_pipelines.lake.layout import Lake, read_json, unslug
+from opus_pipelines.lake.layout import Lake, unslug
 from opus_pipelines.lake.replaced_files import restored
 from opus_pipelines.lake.results import RESULT_DATASETS, ResultKey
 from opus_pipelines.lifecycle.changes import write_changes
@@ -63,6 +65,8 @@ class _Work:
             self.lake.remove(file if file.is_dir() else file.parent)
             self.lake.ensure_empty()
             self._note(file, "was written anew")
+        elif file.suffix == ".db":
+            self._database(file)
         elif damage.reason == "is not in the list of its folder":
             self._set_aside(file, "was set aside: it was never published")
         elif place.parts[:2] == ("wkg", "current.json"):
@@ -79,6 +83,12 @@ class _Work:
             self._changes(file)
         else:
             self._folder(place)
+
+    def _database(self, file: Path) -> None:
+        """Sets a database of Dagster or MLflow aside, which then begin a new one."""
+        for end in BESIDE:
+            self._move(file.with_name(file.name + end))
+        self._set_aside(file, "was set aside: the next run begins a new one; no result depends on it")
 
     def _is_replaced(self, place: Path) -> bool:
         return place.parts[0] == DECISIONS.name or (place.parts[0] == "models" and len(place.parts) == 3)
@@ -106,13 +116,19 @@ class _Work:
                 return
         self._set_aside(file, "was set aside")
         self.lake.withdraw(file)
-        manifests = {f.parent.name: read_json(f) or {} for f in (self.lake.root / "wkg").glob("w*/manifest.json")}
-        sound = {name: m for name, m in manifests.items() if not any(snapshot_damage(self.lake, name))}
-        newest = sorted((str(manifest.get("published_at")), name) for name, manifest in sound.items())
+        names = [file.parent.name for file in (self.lake.root / "wkg").glob("w*/manifest.json")]
+        sound = [name for name in names if self._is_sound(name)]
+        newest = sorted((str(self.lake.manifest(name).get("published_at")), name) for name in sound)
         if newest:
             point(self.lake, newest[-1][1], self.now)
             self._note(file, f"names the newest sound snapshot now, {newest[-1][1]}")
         self.report.rebuild = True
+
+    def _is_sound(self, snapshot: str) -> bool:
+        try:
+            return not any(snapshot_damage(self.lake, snapshot)) and bool(self.lake.manifest(snapshot))
+        except LakeError:
+            return False
 
     def _contract_pointer(self, file: Path) -> None:
         with self.lake.staging() as staged:

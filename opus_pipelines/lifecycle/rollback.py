@@ -36,10 +36,10 @@ def choices(lake: Lake) -> list[RollbackChoice]:
     found = [
         RollbackChoice(
             snapshot,
-            manifest["published_at"],
+            manifest.get("published_at", ""),
             manifest.get("counts", {}),
             snapshot == current,
-            tuple(_name(result) for result in results if result["snapshot"] == snapshot),
+            tuple(_name(result) for result in results if result.get("snapshot") == snapshot),
         )
         for snapshot, manifest in manifests_of(lake).items()
     ]

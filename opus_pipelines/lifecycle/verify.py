@@ -1,4 +1,7 @@
-"""Checks every published file of a lake against the list of its folder: size and SHA-256 (`opus verify`)."""
+"""Checks every published file of a lake against the list of its folder: size and SHA-256 (`opus verify`).
+
+The databases of Dagster and MLflow, which no list has, are checked by SQLite.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -6,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from opus_pipelines.core.errors import LakeError
+from opus_pipelines.lake import databases
 from opus_pipelines.lake.damage import damaged_results, snapshot_damage
 from opus_pipelines.lake.file_lists import COPIES, NAME, Damage, FileEntry, damage_in, entries_of, freshen
 from opus_pipelines.lake.layout import Lake
@@ -64,6 +68,7 @@ def verify(lake: Lake, progress: Callable[[int], None] = lambda files: None) -> 
         progress(found.files)
     for one in _missing(lake):
         damage.setdefault(one.file, one)
+    damage.update((one.file, one) for one in databases.damaged_databases(lake))
     found.damage = [damage[file] for file in sorted(damage)]
     folders = (folder for pattern in _LISTED for folder in lake.root.glob(pattern))
     found.unlisted = sorted(f for f in folders if f.is_dir() and not (f / NAME).exists() and f not in damage)
@@ -74,10 +79,13 @@ def require_sound_for_rebuild(lake: Lake) -> list[str]:
     """Checks the lake before a rebuild, and returns a line for each damage that the rebuild does not depend on.
 
     A folder that is missing as a whole does not count: the rebuild makes it again. Raises LakeError where a file of a
-    snapshot, of the history or of the aggregates, or a kept file is damaged.
+    snapshot, of the history or of the aggregates, a kept file, or a database that every run needs is damaged.
     """
     found = [one for one in verify(lake).damage if not one.is_folder]
-    needed = [one for one in found if one.file.relative_to(lake.root).parts[0] in _OF_REBUILD]
+    databases_needed = {lake.dagster_home / name for name in databases.NEEDED}
+    needed = [
+        one for one in found if one.file.relative_to(lake.root).parts[0] in _OF_REBUILD or one.file in databases_needed
+    ]
     if needed:
         more = f" and {len(needed) - 3} more files" if len(needed) > 3 else ""
         raise LakeError(f"damaged: {'; '.join(map(str, needed[:3]))}{more}; nothing was begun; {REPAIR}")

@@ -124,6 +124,7 @@ class TableLog:
             yield from self._cases.values()
             return
         self._store()
+        self._stored_fields = {}  # of each case; no more rows come
         try:
             for parts in self._stored.buckets():
                 cases: dict[str, Case] = {}

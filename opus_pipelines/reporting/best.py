@@ -8,6 +8,7 @@ import duckdb
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.formatting import assumed, deadline, hours, lead_time, share, success, within
+from opus_pipelines.core.safe_text import clean
 from opus_pipelines.decisions.text import decision_text
 from opus_pipelines.reporting.tasks import select
 from opus_pipelines.workflow.constraints import NOT_APPLIED
@@ -48,7 +49,7 @@ def ranked(
     if not relation.limit(1).fetchall():
         existing = connection.sql("SELECT client || ' / ' || contract FROM current_results ORDER BY ALL").fetchall()
         raise LakeError(
-            "no ranked workflows for that; there are results of: " + ", ".join(name for (name,) in existing)
+            "no ranked workflows for that; there are results of: " + ", ".join(clean(name) for (name,) in existing)
             if existing
             else "no ranked workflows yet; `opus generate` makes them"
         )

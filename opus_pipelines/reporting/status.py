@@ -5,15 +5,16 @@ for people.
 """
 
 import json
-import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from opus_pipelines.core import errors
+from opus_pipelines.core.errors import LakeError
+from opus_pipelines.lake.databases import opened
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.reporting.tasks import select
 
@@ -42,13 +43,12 @@ def failure_reason(lake: Lake, run_id: str) -> str | None:
         return None
     query = "SELECT event FROM event_logs WHERE dagster_event_type = 'PIPELINE_FAILURE' ORDER BY id LIMIT 1"
     try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as events:
-            row = events.execute(query).fetchone()
-    except sqlite3.OperationalError:  # the file is there before its table
+        rows = _rows(path, query)
+    except LakeError as error:
+        return str(error)
+    if not rows:
         return None
-    if row is None:
-        return None
-    event = json.loads(row[0])["dagster_event"]
+    event = json.loads(rows[0][0])["dagster_event"]
     chain = list(_links((event.get("event_specific_data") or {}).get("error")))
     return "; ".join(reason_of(chain)) if chain else " ".join((event.get("message") or NO_REASON).split())
 
@@ -101,22 +101,22 @@ def report(
     yield _block("Sources", select(connection, "sources"), "none read yet")
     yield _block("Contracts", contracts(connection, changes, declared), "no results yet; `opus generate` makes them")
     yield _block("What could not be used", select(connection, "failures"), "nothing")
-    runs = last_runs(lake)
-    yield "Last runs" + ("" if runs else ": none"), ["job", "status", "started", "seconds", "run", "reason"], runs
+    try:
+        runs, note = last_runs(lake), ": none"
+    except LakeError as error:
+        runs, note = [], f" are not known: {error}"
+    yield "Last runs" + ("" if runs else note), ["job", "status", "started", "seconds", "run", "reason"], runs
 
 
 def last_runs(lake: Lake) -> list[tuple[Any, ...]]:
     """Returns the five latest runs of Dagster's record, a failed one with its reason.
 
-    The record is read without Dagster. The list is empty before the first run.
+    The record is read without Dagster. The list is empty before the first run. Raises LakeError where it is damaged.
     """
-    path = lake.dagster_home / "history" / "runs.db"
-    if not path.is_file():
-        return []
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as runs:
-        records = runs.execute(
-            "SELECT pipeline_name, status, start_time, end_time, run_id FROM runs ORDER BY id DESC LIMIT 5"
-        ).fetchall()
+    records = _rows(
+        lake.dagster_home / "history" / "runs.db",
+        "SELECT pipeline_name, status, start_time, end_time, run_id FROM runs ORDER BY id DESC LIMIT 5",
+    )
     return [
         (
             job,
@@ -131,13 +131,22 @@ def last_runs(lake: Lake) -> list[tuple[Any, ...]]:
 
 
 def has_unfinished_runs(lake: Lake) -> bool:
-    """Returns whether Dagster's record has a run that has not ended: it still runs, or its process died."""
-    path = lake.dagster_home / "history" / "runs.db"
-    if not path.is_file():
-        return False
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as runs:
-        unfinished = "('NOT_STARTED', 'STARTING', 'STARTED', 'CANCELING')"
-        return bool(runs.execute(f"SELECT 1 FROM runs WHERE status IN {unfinished} LIMIT 1").fetchall())
+    """Returns whether Dagster's record has a run that has not ended: it still runs, or its process died.
+
+    Raises LakeError where the record is damaged.
+    """
+    unfinished = "('NOT_STARTED', 'STARTING', 'STARTED', 'CANCELING')"
+    query = f"SELECT 1 FROM runs WHERE status IN {unfinished} LIMIT 1"
+    return bool(_rows(lake.dagster_home / "history" / "runs.db", query))
+
+
+def _rows(database: Path, query: str) -> list[tuple[Any, ...]]:
+    """Returns the rows of a query over Dagster's record; none where the file or its tables are not there yet."""
+    if not database.is_file():
+        return []
+    with opened(database) as connection:
+        is_begun = connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+        return connection.execute(query).fetchall() if is_begun else []
 
 
 def _block(title: str, relation: duckdb.DuckDBPyRelation, nothing: str) -> Block:

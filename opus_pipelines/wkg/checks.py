@@ -29,7 +29,8 @@ from opus_pipelines.core.schemas import (
     WAITS,
     Dataset,
 )
-from opus_pipelines.lake.layout import Lake, dataset_folder, read_json, read_table
+from opus_pipelines.lake.atomic_files import read_json_value
+from opus_pipelines.lake.layout import Lake, dataset_folder, read_table
 from opus_pipelines.wkg.figure_checks import check_figures
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ def _sums(tables: dict[Dataset, pa.Table]) -> Iterator[CheckResult]:
 
 
 def _index(folder: Path, embeddings: pa.Table) -> CheckResult:
-    ids: Any = read_json(folder / "index" / "ids.json") or []
+    ids: Any = read_json_value(folder / "index" / "ids.json") or []
     off = (
         []
         if sorted(ids) == sorted(embeddings["task_id"].to_pylist())

@@ -22,7 +22,7 @@ from tests.published_lake import CONTRACTS, NOW, published_files
 from tests.published_lake import publish as publish_lake
 
 SEED = 15
-SMALL = 48  # faults of the small form; the nightly one does every fault to every file
+SMALL = 24  # faults of the small form; the nightly one does every fault to every file
 Fault = Callable[[Path, random.Random], None]
 
 

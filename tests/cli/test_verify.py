@@ -12,7 +12,7 @@ from opus_pipelines.core.schemas import DECISIONS, OPTIMIZED, RUNS
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.results import ResultKey
 from opus_pipelines.lifecycle.erasure import remove_decisions
-from tests.published_lake import SNAPSHOT
+from tests.published_lake import SNAPSHOT, as_older_version
 from tests.published_lake import publish as publish_lake
 
 ACME = ResultKey("Acme", "Retail", "r1")
@@ -120,13 +120,7 @@ def test_what_is_set_aside_is_kept(lake: Lake, capsys: Any) -> None:
 
 
 def test_a_lake_of_an_older_version_is_read_and_counted(lake: Lake, capsys: Any) -> None:
-    for path in [*lake.root.rglob("_files.json"), *lake.root.rglob("_copies")]:
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    for pointer in (lake.root / "workflows" / "current").glob("*.json"):
-        old = {k: v for k, v in json.loads(pointer.read_text()).items() if k not in ("files", "sha256")}
-        pointer.write_text(json.dumps(old))
-    pointer = json.loads((lake.root / "wkg/current.json").read_text())
-    (lake.root / "wkg/current.json").write_text(json.dumps({"snapshot": pointer["snapshot"]}))
+    as_older_version(lake)
     assert opus(lake, "query", "SELECT count(*) FROM current_results") == 0
     assert "2" in capsys.readouterr().out
     assert opus(lake, "verify") == 0

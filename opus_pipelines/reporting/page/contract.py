@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 
 from opus_pipelines.core.errors import LakeError
+from opus_pipelines.core.safe_text import clean
 from opus_pipelines.reporting.tasks import rows
 from opus_pipelines.reporting.workflows import read_workflow
 from opus_pipelines.workflow.formats.annotated import AnnotatedWorkflow
@@ -165,7 +166,7 @@ def contract_pages(
     if not heads:
         existing = connection.sql("SELECT client || ' / ' || contract FROM current_results ORDER BY ALL").fetchall()
         raise LakeError(
-            "no results for that; there are results of: " + ", ".join(name for (name,) in existing)
+            "no results for that; there are results of: " + ", ".join(clean(name) for (name,) in existing)
             if existing
             else "no results yet; `opus generate` makes them"
         )
