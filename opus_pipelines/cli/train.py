@@ -86,9 +86,9 @@ def train(options: Options, industry: tuple[str, ...], backend: str) -> None:
 @click.option("--champion", metavar="MODEL", help="Let this model serve, whatever the figures say.")
 @click.option(
     "--backend",
-    type=click.Choice(["pointer", "step_writer", "causal_lm"]),
+    type=click.Choice(["pointer", "intention", "step_writer", "causal_lm"]),
     default="pointer",
-    help="Which models. Default: pointer.",
+    help="Which models; intention: the Intention encoders. Default: pointer.",
 )
 @click.pass_obj
 def models(options: Options, champion: str | None, backend: str) -> None:
@@ -100,13 +100,20 @@ def models(options: Options, champion: str | None, backend: str) -> None:
     Example:
       opus models
       opus models --champion m0123456789abcdef
+      opus models --backend intention
     """
     from opus_pipelines.lake.layout import Lake
     from opus_pipelines.language_models import adapter_store
     from opus_pipelines.lwm.pointer import store as pointer_store
     from opus_pipelines.lwm.step_writing import store as writer_store
+    from opus_pipelines.requirements import encoder_store
 
-    kinds: dict[str, Any] = {"pointer": pointer_store, "step_writer": writer_store, "causal_lm": adapter_store}
+    kinds: dict[str, Any] = {
+        "pointer": pointer_store,
+        "intention": encoder_store,
+        "step_writer": writer_store,
+        "causal_lm": adapter_store,
+    }
     of_kind = kinds[backend]
     settings = options.settings()
     lake = Lake(settings.paths.lake)
@@ -127,34 +134,41 @@ def models(options: Options, champion: str | None, backend: str) -> None:
             continue
         serves = found.champion is not None and found.champion.model_id == stored.model_id
         role = "champion" if serves else "earlier champion" if stored.model_id in champions else "challenger"
-        _table(f"{stored.model_id}, {role}", _figures(stored.card))
+        if backend == "intention":
+            _recall_table(f"{stored.model_id}, {role}", stored.card)
+        else:
+            _table(f"{stored.model_id}, {role}", _figures(stored.card))
     if backend == "pointer":
         _encoder_table(lake)
 
 
 def _encoder_table(lake: "Lake") -> None:
     """Show how the Intention encoder that serves recalls the tasks of held-out cases; nothing where none serves."""
-    from opus_pipelines.requirements.encoder_store import opened_encoder
+    from opus_pipelines.requirements.encoder_store import opened
 
-    found = opened_encoder(lake)
+    found = opened(lake)
     for stored in found.stored:
         if stored.problem is not None:
             click.echo(f"Intention encoder {stored.model_id} cannot be used: {stored.problem}", err=True)
         elif found.champion is not None and found.champion.model_id == stored.model_id:
-            rows = [
-                (
-                    name,
-                    f"{one['cases']:,}",
-                    f"{one['asked']:,} by {one['held_out']}",
-                    f"{one['model']:.3f}",
-                    f"{one['untrained']:.3f}",
-                    f"{one['model'] - one['untrained']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]",
-                    "encoder" if one["serves"] else "untrained",
-                )
-                for name, one in sorted(stored.card["industries"].items())
-            ]
-            columns = ("industry", "cases", "asked", "recall@10", "untrained", "difference", "serves")
-            show.table(columns, rows, f"Intention encoder {stored.model_id}: recall of the tasks of held-out cases")
+            _recall_table(stored.model_id, stored.card)
+
+
+def _recall_table(title: str, card: Mapping[str, Any]) -> None:
+    rows = [
+        (
+            name,
+            f"{one['cases']:,}",
+            f"{one['asked']:,} by {one['held_out']}",
+            f"{one['model']:.3f}",
+            f"{one['untrained']:.3f}",
+            f"{one['model'] - one['untrained']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]",
+            "encoder" if one["serves"] else "untrained",
+        )
+        for name, one in sorted(card["industries"].items())
+    ]
+    columns = ("industry", "cases", "asked", "recall@10", "untrained", "difference", "serves")
+    show.table(columns, rows, f"Intention encoder {title}: recall of the tasks of held-out cases")
 
 
 def _figures(card: Mapping[str, Any]) -> dict[str, dict[str, float]]:

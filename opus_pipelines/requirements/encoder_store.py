@@ -32,7 +32,7 @@ class EncoderChampion:
     industries: frozenset[str]
 
 
-def encoders_of(lake: Lake) -> ModelStore:
+def store_of(lake: Lake) -> ModelStore:
     """Returns the Intention encoders of a lake."""
     return ModelStore(lake, KIND)
 
@@ -58,13 +58,13 @@ def keep_encoder(lake: Lake, encoder: IntentionEncoder, card: Mapping[str, Any])
     The card has `industries`: for each one an object with `serves`.
     """
     name = encoder_id(encoder)
-    encoders_of(lake).keep(name, {**card, "version": VERSION}, lambda folder: save_encoder(encoder, folder / WEIGHTS))
+    store_of(lake).keep(name, {**card, "version": VERSION}, lambda folder: save_encoder(encoder, folder / WEIGHTS))
     return name
 
 
-def opened_encoder(lake: Lake) -> Opened[EncoderChampion]:
+def opened(lake: Lake) -> Opened[EncoderChampion]:
     """Returns the encoder that serves, and what is known of all; a damaged one is named with its reason."""
-    return encoders_of(lake).open(_read)
+    return store_of(lake).open(_read)
 
 
 def _read(folder: Path, name: str, card: Mapping[str, Any]) -> EncoderChampion:

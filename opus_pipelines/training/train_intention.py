@@ -17,7 +17,9 @@ from opus_pipelines.embedding.encoder import TextEncoder
 from opus_pipelines.embedding.passages import compose, passages, stretches, unit, words_of
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.metrics.intervals import interval
-from opus_pipelines.requirements.encoder_store import KIND, encoder_id, encoders_of, keep_encoder, opened_encoder
+from opus_pipelines.requirements.encoder_store import KIND, encoder_id, keep_encoder
+from opus_pipelines.requirements.encoder_store import opened as opened_encoder
+from opus_pipelines.requirements.encoder_store import store_of as encoders_of
 from opus_pipelines.requirements.encoder_training import (
     BATCH,
     CONTRAST,

@@ -5,16 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from opus_pipelines.cli.main import main
 from opus_pipelines.core.errors import LakeError, OpusError
 from opus_pipelines.embedding.passages import compose, unit
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lwm.pointer.backend import PointerBackend
 from opus_pipelines.requirements.encoder_store import (
     WEIGHTS,
-    encoders_of,
     keep_encoder,
-    opened_encoder,
+    opened,
     read_encoder,
+    store_of,
 )
 from opus_pipelines.requirements.encoder_training import EncoderTrainingError, TaughtCases, fit, rates_of
 from opus_pipelines.requirements.intention_encoder import IntentionEncoder
@@ -98,20 +99,42 @@ def test_an_encoder_is_kept_and_serves_once_it_is_promoted(tmp_path: Path) -> No
     name = keep_encoder(lake, IntentionEncoder.untrained(D), card)
     backend.open(lake)
     assert backend.encoder is None
-    encoders_of(lake).promote(name)
+    store_of(lake).promote(name)
     backend.open(lake)
     assert backend.encoder is not None
     assert backend.encoder.industries == {"retail"}
     assert name in backend.version
 
 
+def test_an_encoder_is_listed_and_promoted_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = Lake(tmp_path)
+    figures = {"cases": 60, "asked": 20, "held_out": "goals", "model": 0.9, "untrained": 0.6, "low": 0.1, "high": 0.5}
+    card = {"industries": {"retail": {**figures, "serves": True}}}
+    first, second = (keep_encoder(lake, IntentionEncoder.untrained(D, seed), card) for seed in (0, 1))
+    store_of(lake).promote(second)
+
+    def told(*more: str) -> str:
+        assert main(["--lake", str(tmp_path), "models", "--backend", "intention", *more]) == 0
+        shown = capsys.readouterr()
+        return shown.out + shown.err
+
+    assert f"{first}, challenger" in told()
+    after = told("--champion", first)
+    assert f"{first}, champion" in after
+    assert f"{second}, earlier champion" in after
+    assert "+0.300 [+0.100, +0.500]" in after
+    champion = opened(lake).champion
+    assert champion is not None
+    assert champion.model_id == first
+
+
 def test_a_damaged_encoder_is_named_and_does_not_serve(tmp_path: Path) -> None:
     lake = Lake(tmp_path)
     name = keep_encoder(lake, IntentionEncoder.untrained(D), {"industries": {"retail": {"serves": True}}})
-    encoders_of(lake).promote(name)
-    file = encoders_of(lake).folder / name / WEIGHTS
+    store_of(lake).promote(name)
+    file = store_of(lake).folder / name / WEIGHTS
     file.write_bytes(file.read_bytes()[:-8] + b"\x01" * 8)
-    found = opened_encoder(lake)
+    found = opened(lake)
     assert found.champion is None
     assert found.stored[0].problem is not None
     file.write_bytes(b"no tensors")

@@ -22,7 +22,7 @@ from opus_pipelines.quality.ablations import ABLATIONS
 from opus_pipelines.quality.item_scores import TextVectors, item_scores
 from opus_pipelines.quality.systems import predict
 from opus_pipelines.quality.task_set import Item
-from opus_pipelines.requirements.encoder_store import opened_encoder
+from opus_pipelines.requirements.encoder_store import opened as opened_encoder
 from opus_pipelines.retrieval.case_memory import memory_of
 from opus_pipelines.retrieval.snapshot_index import SnapshotIndex
 from opus_pipelines.training.tracking import Tracking

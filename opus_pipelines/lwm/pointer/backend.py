@@ -17,7 +17,8 @@ from opus_pipelines.lwm.step_writing.store import VERSION as WRITER_VERSION
 from opus_pipelines.lwm.step_writing.store import WriterChampion
 from opus_pipelines.lwm.step_writing.store import opened as opened_writer
 from opus_pipelines.requirements.encoder_store import VERSION as ENCODER_VERSION
-from opus_pipelines.requirements.encoder_store import EncoderChampion, opened_encoder
+from opus_pipelines.requirements.encoder_store import EncoderChampion
+from opus_pipelines.requirements.encoder_store import opened as opened_encoder
 
 logger = logging.getLogger("opus_pipelines.lwm")
 
