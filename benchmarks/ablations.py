@@ -107,6 +107,7 @@ class Bench:
     """A mined lake and the intakes beside it."""
 
     def __init__(self, work: Path) -> None:
+        self.work = work
         self.settings: Settings = load(work / "opus.toml") if (work / "opus.toml").is_file() else Settings()
         lake = Lake(work / "lake")
         self.snapshot = Snapshot.open(lake)

@@ -51,15 +51,16 @@ def main() -> int:
     rewards: dict[str, list[list[float]]] = {name: [] for name in names}
     for most in map(int, arguments.cases.split(",")):
         for name in names:
-            made = [_made(bench, a, model, most, name) for a in asked]
+            made = [made(bench, a, model, most, name) for a in asked]
             rewards[name].append([simulated_reward(truth, a, m) for a, m in zip(asked, made, strict=True)])
-            _print(f"{most} cases, {name}", rewards[name][-1], rewards[names[0]][-1])
+            print_row(f"{most} cases, {name}", rewards[name][-1], rewards[names[0]][-1])
     for name in names:
-        _print(f"area, {name}", np.mean(rewards[name], 0).tolist(), np.mean(rewards[names[0]], 0).tolist())
+        print_row(f"area, {name}", np.mean(rewards[name], 0).tolist(), np.mean(rewards[names[0]], 0).tolist())
     return 0
 
 
-def _made(bench: Bench, asked: Asked, model: Any, most: int, name: str) -> Ranked | None:
+def made(bench: Bench, asked: Asked, model: Any, most: int, name: str) -> Ranked | None:
+    """What the named system generates for an intake's first Intention with at most so many similar cases."""
     settings: Settings = bench.settings
     few = settings.generation.model_copy(update={"near_cases": max(most, 1)})
     settings = settings.model_copy(update={"generation": few})
@@ -75,7 +76,8 @@ def _made(bench: Bench, asked: Asked, model: Any, most: int, name: str) -> Ranke
         return None
 
 
-def _print(name: str, values: list[float], whole: list[float]) -> None:
+def print_row(name: str, values: list[float], whole: list[float]) -> None:
+    """Print the mean of the values, and what the whole system has more, each with its interval."""
     groups = list(range(len(values)))
     low, high = interval(values, groups)
     line = f"{name:34}{np.mean(values):10.2f} [{low:.2f}, {high:.2f}]"

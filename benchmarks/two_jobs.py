@@ -1,12 +1,13 @@
 """Gives the benchmarks of predictions a folder to work in, both jobs in it, and the rows of their results."""
 
 import json
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,17 @@ def workplace(kept: Path | None, benchmark: str) -> Iterator[Path]:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def rebuild_and_generate(work: Path, train: bool = False) -> None:
-    """Both jobs in the folder, each with its time on standard error; `train`: a model is trained between them."""
-    for verb in ("rebuild", *(["train"] if train else []), "generate"):
-        started = time.monotonic()
-        opus(work, verb)
-        print(f"{verb}: {time.monotonic() - started:.1f} s", file=sys.stderr)
+def rebuild_and_generate(work: Path, train: Sequence[str] | None = None) -> None:
+    """Both jobs in the folder, each with its time and that of its processes' CPU on standard error.
+
+    `train`: a model is trained between them, with these options of `opus train`; None: none is.
+    """
+    for verb, more in (("rebuild", ()), *([("train", train)] if train is not None else []), ("generate", ())):
+        started, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        opus(work, verb, *more)
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+        print(f"{verb}: {time.monotonic() - started:.1f} s, {cpu:.1f} s of CPU", file=sys.stderr)
 
 
 def opus(work: Path, verb: str, *more: str) -> str:

@@ -59,7 +59,7 @@ def main() -> int:
     history, intakes = (json.loads(path.read_text()) for path in (arguments.history, arguments.intakes))
     with workplace(arguments.work, "worfbench") as work:
         folders = write_inputs(history, intakes, work)
-        rebuild_and_generate(work, train=True)
+        rebuild_and_generate(work, [])
         whole, _ = predict(work)
         answers = [answered(row, whole.get(name, NOTHING)) for name, row in zip(folders, intakes, strict=True)]
     arguments.predictions.write_text(json.dumps(answers, ensure_ascii=False, indent=1))

@@ -13,6 +13,7 @@ from opus_pipelines.core.settings import Encoder as EncoderSettings
 
 if TYPE_CHECKING:
     import numpy as np
+    import torch
 
 # tokens of a batch that fit into a core's cache: 8 windows of 116 tokens at once are a seventh faster than 32
 TOKENS_AT_ONCE = 1_024
@@ -86,6 +87,37 @@ class Encoder:
             if progress:
                 progress(min(start + len(rows), len(order)), len(order))
         return vectors
+
+    def token_states(self, texts: Sequence[str], most_tokens: int, upper: int) -> "list[np.ndarray]":
+        """Returns for each text the states [tokens, dimension] of its tokens before the `upper` last layers.
+
+        Of a longer text the first `most_tokens` are read.
+        """
+        import torch
+
+        tokenizer, model = self._loaded
+        lower = self.layers(0)[: len(self.layers(0)) - upper]
+        found = []
+        with torch.inference_mode():
+            for text in texts:
+                tokens = tokenizer([text], truncation=True, max_length=most_tokens, return_tensors="pt")
+                states = model.embeddings(tokens["input_ids"])
+                for layer in lower:
+                    made = layer(states)
+                    states = made[0] if isinstance(made, tuple) else made
+                found.append(states[0].numpy().copy())
+        return found
+
+    def layers(self, upper: int) -> "torch.nn.ModuleList":
+        """Returns the `upper` last layers of the model, all where it is 0. Raises SettingsError where it has none."""
+        _, model = self._loaded
+        layers = getattr(getattr(model, "encoder", None), "layer", None)
+        if layers is None or len(layers) < upper:
+            raise SettingsError(
+                f"encoder.model = {self.name!r} cannot be fine-tuned: it has not {max(1, upper)} layers in "
+                "`encoder.layer`, as BERT and models like it have; name another model, or train without --fine-tune"
+            )
+        return layers[-upper:] if upper else layers
 
     def _batch(self, texts: list[str]) -> "np.ndarray":
         import torch

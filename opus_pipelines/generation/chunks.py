@@ -131,6 +131,7 @@ class WorkerState:
             memory = memory_of(self.index, industry)
             if memory is not None:
                 memory.memory.load()
+                self.model.load()
 
     def inherited(self, contract: ContractFolder) -> Inherited:
         """What all intakes of the contract inherit. It is read once, in a child, which keeps it as every later one

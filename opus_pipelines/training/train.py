@@ -37,6 +37,7 @@ from opus_pipelines.training.logged_models import logged_pointer, logged_writer
 from opus_pipelines.training.promotion import HELD_OUT, Figures, Judged, Promotion, is_held_out, promotion
 from opus_pipelines.training.tracking import DataHash, Tracking
 from opus_pipelines.training.train_intention import LearntEncoder, learn_encoder, publish_encoder, record_encoder
+from opus_pipelines.training.train_reader import learn_reader
 from opus_pipelines.training.train_writer import LearntWriter, learn_writer, publish_writer
 
 MOST_ASKED = 300  # held-out cases of an industry that are asked
@@ -52,12 +53,14 @@ class TrainingOptions:
         report: receives a line for each part of the work.
         tracking: where the training is recorded; None: nowhere.
         holds_lock: whether the caller holds the lake's lock already; otherwise it is taken to publish.
+        fine_tune: whether the upper layers of the sentence encoder are fine-tuned for the model, too.
     """
 
     industries: Sequence[str] = ()
     report: Report = lambda _: None
     tracking: Tracking | None = None
     holds_lock: bool = False
+    fine_tune: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,7 @@ class _Training:
             "batch": network.BATCH,
             "prefixes at most": MOST_LISTS,
             "held out": f"1 of {HELD_OUT} by hash of the request",
+            "fine-tuned": self.options.fine_tune,
         }
 
     def data(self) -> list[DataHash]:
@@ -167,6 +171,11 @@ class _Training:
         for name, memory in memories.items():
             report(f"{name}: {len(memory.ids):,} cases, {len(memory.memory.graph.tasks):,} tasks; requests are encoded")
             requests[name] = encoded_requests(memory.texts, memory.memory.vectors, self.encoder)
+        reader = None
+        if self.options.fine_tune:
+            reader, likely = learn_reader(memories, self.encoder.name, report)
+            for name, own in likely.items():
+                requests[name] = [replace(r, likely=p) for r, p in zip(requests[name], own, strict=True)]
         champion = opened(self.lake).champion
         judged = _judged(memories, requests, champion, report)
         served = champion.industries if champion else frozenset[str]()
@@ -177,6 +186,7 @@ class _Training:
             [(memory.memory, requests[name]) for name, memory in memories.items()],
             lambda _, mean: loss.append(round(mean, 6)),
         )
+        model = replace(model, reader=reader)
         industries = self.options.industries or self.index.industries
         learnt = learn_writer(self.index, self.encoder, industries, report, opened_writer(self.lake).champion)
         encoder = learn_encoder(self.index, self.encoder, industries, report)

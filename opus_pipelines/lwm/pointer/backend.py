@@ -70,6 +70,11 @@ class PointerBackend(HistoryBackend):
         """Return whether the model is used for an industry."""
         return self.champion is not None and industry in self.champion.industries
 
+    def load(self) -> None:
+        """Load now what the model that serves needs besides its network."""
+        if self.champion is not None and self.champion.model.reader is not None:
+            self.champion.model.reader.load()
+
     def expected(self, request: EncodedRequest, memory: CaseMemory) -> list[tuple[tuple[str, ...], float]]:
         """Return the likeliest sequences of tasks for a request with their probabilities, best first."""
         assert self.champion is not None

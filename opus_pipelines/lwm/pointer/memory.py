@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_array, csr_array, issparse
 
+from opus_pipelines.fine_tuning.task_reader import TaskReader
+from opus_pipelines.fine_tuning.training import ReadCases
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest, plain
 
 NEAREST = 60  # cases that support a task by the similarity of their requests
@@ -25,6 +27,7 @@ RIDGE = 0.15  # of the kernel regression
 WORDS = 0.5  # share of the kernel that compares words; the rest compares vectors
 PLACE_SHARPNESS = 0.05  # of the softmax over clauses that tells where a request speaks of a task
 COVERED = 0.15  # cosine of a clause and a task from which the task explains something of the clause
+READ = 0.5  # share of the task reader in the likelihood of a task; the rest is the kernel regression
 PRIOR = 0.001  # share of the cases that a task without any is taken to have
 
 
@@ -97,6 +100,7 @@ FEATURES = (
     *(f"support {sharpness}" for sharpness in SHARPNESS),
     "nearest case with the task",
     "kernel regression",
+    "task reader",
     "cosine",
     "cosine of the best clause",
     "common words",
@@ -166,6 +170,15 @@ class CaseMemory:
         """Compute now what every request needs."""
         self._regression, self._words  # noqa: B018 - each is kept
 
+    def read_by(self, reader: TaskReader, texts: Sequence[str]) -> np.ndarray:
+        """Return P(task) [texts, tasks] of requests by a task reader."""
+        return reader.probabilities(texts, self.graph.tasks, self.graph.vectors, self.counts / len(self.traces))
+
+    @property
+    def read_cases(self) -> ReadCases:
+        """The cases as a task reader learns from them."""
+        return ReadCases(self._texts, self.holds, self.graph.tasks, self.graph.vectors)
+
     def candidates(self, request: EncodedRequest, most: int, hidden: int | None = None) -> Candidates:
         """Return the `most` likeliest tasks of a request; `hidden`: the case that is left out, None for none."""
         graph, cosines = self.graph, self.vectors @ request.vector
@@ -178,7 +191,11 @@ class CaseMemory:
             supports.append((weights / weights.sum()) @ self.holds[near])
         nearest = np.full(len(graph.tasks), -1.0)
         np.maximum.at(nearest, self._own_task, cosines[self._own_case])
-        estimate = self._estimate(request, hidden)
+        by_kernel = self._estimate(request, hidden)
+        estimate, read = by_kernel, np.full(len(graph.tasks), np.nan)
+        if request.likely is not None:
+            read = request.likely
+            estimate = (1 - READ) * np.clip(by_kernel, 0.0, 1.0) + READ * read
         likelihood = np.clip(estimate, PRIOR, 1.0)
         clauses = request.clauses @ graph.vectors.T
         words = self._words[0].transform([plain(request.text)])
@@ -187,7 +204,8 @@ class CaseMemory:
         columns = [
             *supports,
             nearest,
-            estimate,
+            by_kernel,
+            read,
             graph.vectors @ request.vector,
             clauses.max(0),
             np.asarray((words @ self._words[2].T).todense())[0],
@@ -199,7 +217,7 @@ class CaseMemory:
             (-likelihood).argsort(kind="stable").argsort(kind="stable"),
             np.full(len(graph.tasks), likelihood.sum()),
         ]
-        score = estimate + 0.5 * supports[1] + 0.3 * columns[6]
+        score = estimate + 0.5 * supports[1] + 0.3 * clauses.max(0)
         chosen = np.argsort(-score, kind="stable")[:most]
         features, similarity = np.stack(columns, 1)[chosen], clauses[:, chosen]
         place_of = {task: n for n, task in enumerate(chosen.tolist())}

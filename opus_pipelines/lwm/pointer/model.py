@@ -9,10 +9,11 @@ work is long, because many long sequences share a probability that none of them 
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.lwm.pointer.clauses import EncodedRequest
 from opus_pipelines.lwm.pointer.memory import COVERED, FEATURES, Candidates, CaseMemory
 from opus_pipelines.lwm.pointer.network import Network
@@ -25,7 +26,7 @@ MOST_LISTS = 12_000  # prefixes that the network is trained on, at most
 SEED = 0
 STEP_FEATURES = 18  # features of a candidate that depend on the steps so far; see `next_step_features`
 WIDTH = len(FEATURES) + STEP_FEATURES  # features of a candidate
-VERSION = 2  # raise it when the features or the way of writing change: a network of another version is not used
+VERSION = 3  # raise it when the features or the way of writing change: a network of another version is not used
 
 
 @dataclass(frozen=True)
@@ -38,9 +39,10 @@ class Written:
 
 @dataclass(frozen=True)
 class PointerModel:
-    """A trained network, and the sampling of sequences."""
+    """A trained network, and the sampling of sequences; `reader`: the task reader beside it, None without one."""
 
     network: Network
+    reader: TaskReader | None = None
 
     def sequences(self, request: EncodedRequest, memory: CaseMemory, hidden: int | None = None) -> list[Written]:
         """Return a systematic sample of sequences for a request, most frequent first; their shares sum to 1.
@@ -49,6 +51,8 @@ class PointerModel:
         says, up to one draw (systematic sampling, Madow 1949). `hidden` is the case of the memory that is left out,
         None for none.
         """
+        if self.reader is not None and request.likely is None:
+            request = replace(request, likely=memory.read_by(self.reader, [request.text])[0])
         candidates = memory.candidates(request, most_candidates(memory), hidden)
         draw = np.random.default_rng(SEED)
         drawn: dict[tuple[int, ...], int] = {(): SAMPLE}

@@ -7,13 +7,14 @@ from typing import Any
 
 from opus_pipelines.core.errors import LakeError
 from opus_pipelines.core.ids import make_id
+from opus_pipelines.fine_tuning.task_reader import TaskReader
 from opus_pipelines.lake.layout import Lake
 from opus_pipelines.lake.model_files import content_of, read_tensors, save_tensors, served_industries
-from opus_pipelines.lake.model_store import ModelStore, Opened
+from opus_pipelines.lake.model_store import CARD, ModelStore, Opened
 from opus_pipelines.lwm.pointer.model import VERSION, WIDTH, PointerModel
 from opus_pipelines.lwm.pointer.network import Network
 
-KIND, WEIGHTS = "pointer", "model.safetensors"
+KIND, WEIGHTS, READER = "pointer", "model.safetensors", "reader.safetensors"
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,22 @@ def store_of(lake: Lake) -> ModelStore:
 
 def model_id_of(model: PointerModel) -> str:
     """Returns the id of a model; equal weights have the same id."""
-    return make_id("m", VERSION, *content_of(model.network.tensors()))
+    reader = content_of(dict(sorted(model.reader.weights.items()))) if model.reader else ()
+    return make_id("m", VERSION, *content_of(model.network.tensors()), *reader)
 
 
 def keep(lake: Lake, model: PointerModel, card: Mapping[str, Any]) -> str:
     """Writes a model with its card as the newest, and returns its id; it serves once it is promoted."""
     model_id = model_id_of(model)
-    store_of(lake).keep(model_id, {**card, "version": VERSION}, lambda folder: save(model, folder / WEIGHTS))
+    reader = model.reader
+    beside = {} if reader is None else {"reader": {"encoder": reader.encoder, "tasks": list(reader.tasks)}}
+
+    def write(folder: Path) -> None:
+        save(model, folder / WEIGHTS)
+        if reader is not None:
+            save_tensors(reader.weights, folder / READER)
+
+    store_of(lake).keep(model_id, {**card, **beside, "version": VERSION}, write)
     return model_id
 
 
@@ -61,10 +71,22 @@ def opened(lake: Lake) -> Opened[Champion]:
 def _read(folder: Path, name: str, card: Mapping[str, Any]) -> Champion:
     if card.get("version") != VERSION:
         raise LakeError(f"its features are of version {card.get('version')}, and {VERSION} is used; run `opus train`")
-    model = PointerModel(read_network(folder / WEIGHTS))
+    model = PointerModel(read_network(folder / WEIGHTS), _read_reader(folder, card))
     if model_id_of(model) != name:
         raise LakeError(f"{WEIGHTS} was changed after it was written; run `opus train`")
     return Champion(name, model, served_industries(card))
+
+
+def _read_reader(folder: Path, card: Mapping[str, Any]) -> TaskReader | None:
+    """Returns the task reader of a model, None where it was trained without one."""
+    beside = card.get("reader")
+    if beside is None:
+        return None
+    try:
+        encoder, tasks = str(beside["encoder"]), tuple(str(task) for task in beside["tasks"])
+    except (KeyError, TypeError):
+        raise LakeError(f"{CARD} does not say what its task reader learnt; run `opus train`") from None
+    return TaskReader(encoder, tasks, read_tensors(folder / READER, "a task reader"))
 
 
 def read_network(file: Path, width: int = WIDTH) -> Network:

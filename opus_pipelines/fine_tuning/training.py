@@ -1,0 +1,162 @@
+"""Fits a task reader: the upper layers of a sentence encoder, and the heads of the tasks, by cross-entropy.
+
+The lower layers stay as they are, so their states are computed once. Batches hold requests of similar length. The
+probabilities of a case that was learnt from are far too good to learn anything else from them; `out_of_fold` gives
+those of readers that did not see the case.
+"""
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+
+from opus_pipelines.core.errors import OpusError
+from opus_pipelines.embedding.encoder import Encoder
+from opus_pipelines.fine_tuning.task_reader import (
+    ANSWERS,
+    BIASES,
+    LAYERS,
+    MOST_TOKENS,
+    QUERIES,
+    SCALES,
+    TRAINED_LAYERS,
+    Heads,
+    TaskReader,
+    log_odds,
+    upper_states,
+)
+
+EPOCHS = 4  # passes over the cases, at least
+LEAST_STEPS = 150  # gradient steps; few cases are passed over more often
+BATCH = 32  # requests
+LAYER_RATE, HEAD_RATE, BIAS_RATE = 1e-4, 3e-3, 1e-2  # largest steps of layers, of heads, and of biases and scales
+WEIGHT_DECAY = 0.01  # of the layers
+WARM_UP = 0.15  # share of the steps in which the rate rises
+STEEPEST = 1.0  # norm of a gradient of the layers
+SHARPNESS, SCORE = 8.0, 10.0  # of attention and score before training
+SPREAD = 6.0  # tokens by which lengths are blurred, so that batches differ between epochs
+SEED = 0
+
+
+class FineTuningError(OpusError):
+    """A task reader cannot be trained: there are no cases, or the loss is not finite."""
+
+
+@dataclass(frozen=True)
+class ReadCases:
+    """Requests and what was done.
+
+    Attributes:
+        texts: the requests.
+        holds: whether the case did the task [cases, tasks].
+        tasks: ids of the tasks.
+        vectors: unit vectors [tasks, d] of their texts.
+    """
+
+    texts: Sequence[str]
+    holds: np.ndarray
+    tasks: tuple[str, ...]
+    vectors: np.ndarray
+
+    def among(self, cases: Sequence[int]) -> "ReadCases":
+        """Return these cases only."""
+        return ReadCases([self.texts[n] for n in cases], self.holds[list(cases)], self.tasks, self.vectors)
+
+
+def fit(
+    cases: ReadCases,
+    encoder: Encoder,
+    report: Callable[[int, float], None] | None = None,
+    epochs: int | None = None,
+    layer_rate: float = LAYER_RATE,
+) -> TaskReader:
+    """Return a task reader that learnt from the cases.
+
+    `report` is called after each epoch with its number, from 1, and the mean loss in nats of a case. `epochs`: None for
+    `EPOCHS`, or as many as make `LEAST_STEPS`. `layer_rate` is the largest step of the layers. Raises FineTuningError
+    where there is no case with a task, or the loss is not finite.
+    """
+    import torch
+
+    if not len(cases.texts) or not cases.holds.any():
+        raise FineTuningError("no case with a text and a task: there is nothing to fine-tune the encoder on")
+    threads = torch.get_num_threads()
+    # One thread: two that wait for each other at every step cost more than they gain where other work is going on.
+    torch.set_num_threads(1)
+    try:
+        return _fitted(cases, encoder, report, epochs, layer_rate)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _fitted(
+    cases: ReadCases,
+    encoder: Encoder,
+    report: Callable[[int, float], None] | None,
+    epochs: int | None,
+    layer_rate: float,
+) -> TaskReader:
+    import torch
+
+    torch.manual_seed(SEED)
+    draw = np.random.default_rng(SEED)
+    states = encoder.token_states(cases.texts, MOST_TOKENS, TRAINED_LAYERS)
+    lengths = np.array([len(one) for one in states])
+    layers = deepcopy(encoder.layers(TRAINED_LAYERS)).train()
+    vectors = torch.from_numpy(np.asarray(cases.vectors, np.float32))
+    holds = torch.from_numpy(cases.holds.astype(np.float32))
+    learnt = {name: torch.nn.Parameter(torch.zeros_like(vectors)) for name in (QUERIES, ANSWERS)}
+    learnt[BIASES] = torch.nn.Parameter(torch.from_numpy(log_odds(cases.holds.mean(0))))
+    learnt[SCALES] = torch.nn.Parameter(torch.tensor([SHARPNESS, SCORE]))
+    groups = [
+        {"params": list(layers.parameters()), "weight_decay": WEIGHT_DECAY},
+        {"params": [learnt[QUERIES], learnt[ANSWERS]], "weight_decay": 0.0},
+        {"params": [learnt[BIASES], learnt[SCALES]], "weight_decay": 0.0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=layer_rate)
+    batches = -(-len(states) // BATCH)
+    epochs = epochs or max(EPOCHS, -(-LEAST_STEPS // batches))
+    rates = [layer_rate, HEAD_RATE, BIAS_RATE]
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, rates, total_steps=epochs * batches, pct_start=WARM_UP)
+    for epoch in range(1, epochs + 1):
+        total = 0.0
+        for batch in _batches(lengths, draw):
+            heads = Heads(vectors + learnt[QUERIES], vectors + learnt[ANSWERS], learnt[BIASES], learnt[SCALES])
+            logits = heads.logits(*upper_states(layers, [states[n] for n in batch]))
+            loss = torch.nn.functional.binary_cross_entropy_with_logits(logits, holds[batch], reduction="sum")
+            if not torch.isfinite(loss):
+                raise FineTuningError(f"the loss is not finite in epoch {epoch}; nothing is written")
+            optimizer.zero_grad()
+            (loss / len(batch)).backward()
+            torch.nn.utils.clip_grad_norm_(layers.parameters(), STEEPEST)
+            optimizer.step()
+            schedule.step()
+            total += float(loss.detach())
+        if report is not None:
+            report(epoch, total / len(states))
+    weights = {f"{LAYERS}{name}": part.numpy().copy() for name, part in layers.state_dict().items()}
+    weights |= {name: part.detach().numpy().copy() for name, part in learnt.items()}
+    return TaskReader(encoder.name, cases.tasks, weights)
+
+
+def out_of_fold(cases: ReadCases, folds: np.ndarray, encoder: Encoder, epochs: int | None = None) -> np.ndarray:
+    """Return P(task) [cases, tasks] of each case, by a reader that learnt from the cases of the other folds alone.
+
+    `folds` [cases] numbers the fold of each case; equal requests belong into one.
+    """
+    found = np.zeros(cases.holds.shape, np.float32)
+    for fold in sorted(set(folds.tolist())):
+        inside, outside = np.flatnonzero(folds == fold).tolist(), np.flatnonzero(folds != fold).tolist()
+        reader = fit(cases.among(outside), encoder, epochs=epochs)
+        rates = cases.holds[outside].mean(0)
+        asked = [cases.texts[n] for n in inside]
+        found[inside] = reader.probabilities(asked, cases.tasks, cases.vectors, rates)
+    return found
+
+
+def _batches(lengths: np.ndarray, draw: np.random.Generator) -> list[list[int]]:
+    """Return the cases of each batch, in a random order; those of a batch are about equally long."""
+    order = np.argsort(lengths + draw.random(len(lengths)) * SPREAD, kind="stable")
+    batches = [order[n : n + BATCH].tolist() for n in range(0, len(order), BATCH)]
+    return [batches[n] for n in draw.permutation(len(batches)).tolist()]
