@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from opus_pipelines.cli.enterprise_flow import outline, score, validate
 from opus_pipelines.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -125,6 +126,10 @@ def edit(file: Path, operations: Path, output: Path | None) -> None:
     content, losses = written(changed, format_of(file))
     _warn(losses)
     _write(content, output)
+
+
+for _command in (outline, validate, score):
+    flow.add_command(_command)
 
 
 def _warn(losses: "Sequence[Loss]") -> None:

@@ -57,7 +57,10 @@ class Trigger:
 
 @dataclass(frozen=True)
 class Component:
-    """A step: an action, a subflow or flow logic. `block` is the order of the component around it, None at the top."""
+    """A step: an action, a subflow or flow logic. `block` is the order of the component around it, None at the top.
+
+    `alias` is a name of its own by which data pills may call it.
+    """
 
     definition: str
     order: int
@@ -66,6 +69,7 @@ class Component:
     inputs: tuple[Input, ...] = ()
     annotation: str = ""
     scope: str = "global"
+    alias: str = ""
 
     @property
     def name(self) -> str:

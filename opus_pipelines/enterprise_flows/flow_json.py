@@ -68,6 +68,7 @@ def json_of(flow: FlowDocument) -> dict[str, Any]:
             annotation=c.annotation,
             category=c.category,
             definition=c.definition,
+            name=c.alias,
             scope=c.scope,
             order=c.order,
             block=c.block,
@@ -124,6 +125,7 @@ def _component(value: Any, place: int) -> Component:
     definition = value.get("definition") or (step if isinstance(step, str) else None) or value.get("name")
     if not isinstance(definition, str) or not definition:
         raise FlowDocumentError(f"{where}: it has no definition")
+    alias = value.get("name") if value.get("definition") or isinstance(step, str) else None
     order = value.get("order", step if isinstance(step, int) else place)
     usual = FLOW_LOGIC if definition.upper() in LOGIC else ACTION
     category = value.get("category") or usual
@@ -137,6 +139,7 @@ def _component(value: Any, place: int) -> Component:
         _inputs(value.get("inputs"), where),
         _text(value.get("annotation"), where),
         _text(value.get("scope"), where) or "global",
+        _text(alias, where),
     )
 
 

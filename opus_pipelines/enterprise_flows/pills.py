@@ -55,6 +55,8 @@ class Scopes:
         for component in flow.components:
             self._named.setdefault(component.definition.lower(), []).append(component)
             self._named.setdefault(f"{component.definition.lower()}_{component.order}", []).append(component)
+            if component.alias:
+                self._named.setdefault(component.alias.lower(), []).append(component)
         self._tables: dict[int, str] = {}
         for component in flow.components:  # in list order, so that a long chain of records needs no recursion
             self.table_of(component)
@@ -76,9 +78,8 @@ class Scopes:
             return Value("text") if output in known else PillError("pill_unknown_output", f"no input {output!r}")
         named = self._named.get(step.lower(), [])
         if component is not None:
-            count = bisect_left(named, self._places[id(component)], key=lambda c: self._places[id(c)])
-            earlier = named[:count]
-            source = next((c for c in reversed(earlier) if self.sees(component, c)), None)
+            earlier = self._earlier(step, component)
+            source = self.source(step, component)
             if source is not None:
                 entry = self._catalogue.step(source)
                 return self._output(path, entry, self.table_of(source), [output, *columns])
@@ -87,6 +88,14 @@ class Scopes:
         if named:
             return PillError("pill_later", f"{named[0].element} does not come before it")
         return PillError("pill_unknown_step", f"no step is called {step!r}")
+
+    def source(self, name: str, component: Component) -> Component | None:
+        """Returns the nearest earlier step of this name that a component sees, None where there is none."""
+        return next((c for c in reversed(self._earlier(name, component)) if self.sees(component, c)), None)
+
+    def _earlier(self, name: str, component: Component) -> list[Component]:
+        named = self._named.get(name.lower(), [])
+        return named[: bisect_left(named, self._places[id(component)], key=lambda c: self._places[id(c)])]
 
     def sees(self, component: Component, source: Component) -> bool:
         """Returns whether the block of `source` holds `component`; the item of a loop is seen inside the loop only."""

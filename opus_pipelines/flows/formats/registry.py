@@ -103,6 +103,7 @@ BUILT_IN: dict[str, FlowFormat | str] = {
     "camunda": BuiltIn((), ALL, _read_bpmn, lambda flow: write_bpmn(flow, camunda=True)),
     "json": BuiltIn((".json",), ALL, read_json, write_json),
     "yaml": BuiltIn((".yaml", ".yml"), ALL, read_yaml, write_yaml),
+    "servicenow": "opus_pipelines.enterprise_flows.block_flows:SERVICENOW",
 }
 
 

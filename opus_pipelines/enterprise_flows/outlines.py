@@ -1,0 +1,255 @@
+"""The first stage: a requirement becomes an outline, that is the trigger and the steps with their order, their blocks
+and the span of the requirement that each comes from (its annotation). Inputs come in the second stage.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+from opus_pipelines.enterprise_flows.catalogue import Catalogue
+from opus_pipelines.enterprise_flows.catalogue_words import CatalogueWords
+from opus_pipelines.enterprise_flows.clauses import STEP, Clause, clauses
+from opus_pipelines.enterprise_flows.documents import (
+    ACTION,
+    CATCH,
+    ELSE,
+    ELSEIF,
+    FLOW_LOGIC,
+    FOREACH,
+    IF,
+    LOGIC,
+    PARALLEL,
+    SUBFLOW,
+    TRY,
+    Component,
+    FlowDocument,
+    FlowDocumentError,
+    Trigger,
+)
+from opus_pipelines.enterprise_flows.step_choice import StepChoice
+
+LEAST_EVIDENCE = 2.6  # nats of rarity from which a clause without a known verb asks for a step
+_DAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+_MAIL = (
+    r"\b(?:in(?:bound|coming) (?:e-?)?mail|(?:e-?mail|mail)\b.*\b(?:arrives?|received|comes? in)|(?:via|by) e-?mail)\b"
+)
+_PATTERNS = (
+    ("service_catalog", r"\b(?:service catalog|catalog item|catalogue item)\b(?! request)"),
+    ("sla_task", r"\b(?:sla|service level)\b"),
+    ("rest_async", r"\b(?:rest|external system|webhook|api)\b"),
+    ("metric", r"\bmetric\b"),
+    ("monthly", r"\b(?:month|monthly)\b"),
+    ("weekly", rf"\b(?:weekly|(?:every|each)\s+(?:week|{_DAY}))\b"),
+    ("daily", r"\b(?:daily|nightly|(?:every|each)\s+(?:day|morning|night|evening))\b"),
+    ("repeat", r"\b(?:every|each)\s+(?:\w+\s+)?(?:hour|minute|day|week)s?\b"),
+    ("run_once", r"\b(?:run once|only once|one time)\b"),
+    ("email", _MAIL),
+    ("record_create_or_update", r"\b(?:created|opened|added) or (?:updated|changed|modified)\b"),
+    (
+        "record_update",
+        r"\b(?:updated|modified|chang(?:e[ds]?|ing)|becomes?|moves?|set to|goes into|turns|after)\b",
+    ),
+)
+_TRIGGERS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _PATTERNS)
+_LIST = "look_up_records"
+_EVERY = re.compile(r"\b(?:(?:of|to|for|from)\s+)?(?:every|each|all)\b(?! of them| one| of these)", re.IGNORECASE)
+_EACH = re.compile(r"\beach (?:of|one)\b|\bevery one\b|\ball of them\b", re.IGNORECASE)
+_IS_CREATED = re.compile(
+    r"\b(?:is|are|was|were|gets?|been|on)\s+(?:\w+\s+)?(?:created|opened|added|submitted|logged|raised|reported|filed)\b",
+    re.IGNORECASE,
+)
+_CREATED = re.compile(
+    r"\b(?:creat\w*|opene?[ds]?|opens|new|logg?(?:ed|s)|raise[ds]?|submit\w*|report(?:s|ed)|comes? in|show up|"
+    r"add(?:ed|s)|file[ds])\b",
+    re.IGNORECASE,
+)
+
+
+class OutlineComposer:
+    """Writes outlines without a language model. It can only name steps that the catalogue has."""
+
+    def __init__(self, catalogue: Catalogue, choice: StepChoice) -> None:
+        self.catalogue, self._choice = catalogue, choice
+        self._words = CatalogueWords(catalogue)
+
+    def outline(self, requirement: str) -> FlowDocument:
+        """Returns the outline of a requirement. Raises FlowDocumentError where the requirement has no word."""
+        found = clauses(requirement, self._asks_for_step)
+        if not found:
+            raise FlowDocumentError("the requirement is empty; say when the flow starts and what it does")
+        trigger = found[0]
+        steps = _Nesting(self._step, self._needs_look_up)
+        for clause in found[1:]:
+            steps.add(clause)
+        kind = Trigger(self._trigger(trigger.text), (), _trimmed(trigger.text))
+        return with_categories(FlowDocument((kind,), steps.components()), self.catalogue)
+
+    def _asks_for_step(self, text: str) -> bool:
+        return self._choice.begins_step(text) or self._choice.evidence(text) >= LEAST_EVIDENCE
+
+    def _step(self, clause: Clause) -> str:
+        """The step that the words ask for, without those that say to how many records it is done."""
+        head = _EVERY.split(clause.text)[0]
+        asked = head if head.strip() and self._choice.begins_step(head) else clause.text
+        chosen = self._choice.ranked(asked)[0][0]
+        if chosen.startswith("look_up") and asked is not clause.text and _LIST in self.catalogue.actions:
+            return _LIST
+        return chosen
+
+    def _needs_look_up(self, clause: Clause) -> bool:
+        """Whether a clause does something to every record of a table: the records must be looked up first."""
+        found = _EVERY.search(clause.text)
+        return found is not None and bool(self._words.tables(clause.text[found.end() :]))
+
+    def _trigger(self, text: str) -> str:
+        known = self.catalogue.triggers
+        created = _IS_CREATED.search(text)
+        for kind, pattern in _TRIGGERS:
+            if kind in known and pattern.search(text) and not (kind == "record_update" and created):
+                return kind
+        table = self._words.table(text)
+        states = self._words.conditions(text, table)
+        is_new = _CREATED.search(text) and not re.search(r"\bgets? (?!created|opened|added)\w+ed\b", text)
+        is_changed = any(c.operator == "=" and c.column in ("state", "status", "active") for c in states) and not is_new
+        preferred = "record_update" if is_changed else "record_create"
+        return preferred if preferred in known else next(iter(known))
+
+
+class _Nesting:
+    """Puts clauses into blocks: what each flow logic holds, and where its block ends."""
+
+    def __init__(self, step: Callable[[Clause], str], needs_look_up: Callable[[Clause], bool]) -> None:
+        self._step, self._needs_look_up = step, needs_look_up
+        self._found: list[Component] = []
+        self._around: list[Component] = []
+
+    def add(self, clause: Clause) -> None:
+        """Adds one clause."""
+        if clause.kind == ELSE and not self._follows_if():
+            clause = replace(clause, kind=IF)
+        if clause.kind in (ELSE, ELSEIF, CATCH):
+            self._close_to(*((IF, ELSEIF) if clause.kind != CATCH else (TRY,)))
+        elif clause.opens_sentence:
+            self._close_sentence(clause)
+        if clause.kind == STEP:
+            if self._needs_look_up(clause) and self._is_bulk(clause):
+                self._append("look_up_records", clause)
+                self._open(FOREACH, clause)
+            elif self._is_each(clause):
+                self._open(FOREACH, clause)
+            self._append(self._step(clause), clause)
+        elif clause.kind == FOREACH and not self._has_list():
+            self._append("look_up_records", clause)
+            self._open(FOREACH, clause)
+        else:
+            self._open(clause.kind, clause)
+
+    def components(self) -> tuple[Component, ...]:
+        """Returns the components in order; flow logic that holds nothing is left out, with what depends on it."""
+        kept = list(self._found)
+        while True:
+            held = {c.block for c in kept}
+            sound: list[Component] = []
+            before: dict[int | None, str] = {}
+            for component in kept:
+                last = before.get(component.block, "")
+                size = sum(1 for c in kept if c.block == component.order)
+                empty = component.is_logic and component.order not in held
+                empty = empty or (component.name == PARALLEL and size < 2)
+                lost = (component.name in (ELSE, ELSEIF) and last not in (IF, ELSEIF)) or (
+                    component.name == CATCH and last != TRY
+                )
+                if not empty and not lost:
+                    sound.append(component)
+                    before[component.block] = component.name if component.is_logic else ""
+            orders = {c.order for c in sound}
+            if len(sound) == len(kept):
+                return _renumbered(_paired(sound))
+            by_order = {c.order: c for c in self._found}
+            kept = [replace(c, block=_holder(c.block, orders, by_order)) for c in sound]
+
+    def _append(self, definition: str, clause: Clause) -> Component:
+        category = FLOW_LOGIC if definition in LOGIC else ACTION
+        block = self._around[-1].order if self._around else None
+        made = Component(definition, len(self._found) + 1, category, block, (), _trimmed(clause.text))
+        self._found.append(made)
+        return made
+
+    def _open(self, kind: str, clause: Clause) -> None:
+        self._around.append(self._append(kind, clause))
+
+    def _close_to(self, *kinds: str) -> None:
+        """Closes blocks until the last one of these kinds is closed; without one nothing is closed."""
+        places = [n for n, c in enumerate(self._around) if c.name in kinds]
+        if places:
+            del self._around[places[-1] :]
+
+    def _close_sentence(self, clause: Clause) -> None:
+        """A new sentence ends branches, unless the branch has no step yet; a loop goes on."""
+        while self._around and self._around[-1].name != FOREACH:
+            if not any(c.block == self._around[-1].order for c in self._found):
+                break
+            self._around.pop()
+
+    def _follows_if(self) -> bool:
+        """Whether an IF is open, or was closed right before."""
+        here = self._around[-1].order if self._around else None
+        last = next((c for c in reversed(self._found) if c.block == here), None)
+        return any(c.name in (IF, ELSEIF) for c in self._around) or (last is not None and last.name in (IF, ELSEIF))
+
+    def _is_each(self, clause: Clause) -> bool:
+        """Whether a clause does something to each of the records that were looked up before."""
+        is_open = any(c.name == FOREACH for c in self._around)
+        return not is_open and self._has_list() and bool(_EACH.search(clause.text))
+
+    def _has_list(self) -> bool:
+        return any(c.definition == "look_up_records" for c in self._found)
+
+    def _is_bulk(self, clause: Clause) -> bool:
+        """Whether the clause's own step is not the search for the records itself."""
+        chosen = self._step(clause)
+        return not chosen.startswith(("look_up", "update_multiple", "get_")) and not any(
+            c.name == FOREACH for c in self._around
+        )
+
+
+def _holder(block: int | None, orders: set[int], by_order: dict[int, Component]) -> int | None:
+    """The nearest block around that is still there."""
+    while block is not None and block not in orders:
+        block = by_order[block].block
+    return block
+
+
+def _paired(components: list[Component]) -> list[Component]:
+    """Leaves a TRY without its CATCH out, and its steps in the block around."""
+    orders = set()
+    for n, component in enumerate(components):
+        if component.name == TRY:
+            rest = [c for c in components[n + 1 :] if c.block == component.block]
+            if not rest or rest[0].name != CATCH:
+                orders.add(component.order)
+    by_order = {c.order: c for c in components}
+    left = {c.order for c in components} - orders
+    return [replace(c, block=_holder(c.block, left, by_order)) for c in components if c.order in left]
+
+
+def _renumbered(components: list[Component]) -> tuple[Component, ...]:
+    number = {c.order: n for n, c in enumerate(components, 1)}
+    return tuple(
+        replace(c, order=number[c.order], block=None if c.block is None else number[c.block]) for c in components
+    )
+
+
+def _trimmed(text: str) -> str:
+    return text.strip().strip(",;:").strip()
+
+
+def with_categories(flow: FlowDocument, catalogue: Catalogue) -> FlowDocument:
+    """Returns the flow with the category that the catalogue has for each step."""
+    kinds = {**dict.fromkeys(catalogue.subflows, SUBFLOW), **dict.fromkeys(catalogue.actions, ACTION)}
+    return replace(
+        flow,
+        components=tuple(
+            c if c.is_logic else replace(c, category=kinds.get(c.definition, c.category)) for c in flow.components
+        ),
+    )
