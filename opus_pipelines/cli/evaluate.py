@@ -29,6 +29,9 @@ MAX_REASONS = 5
 @click.option(
     "--ablate", multiple=True, metavar="NAME", help="Leave out one part, too; may be repeated; `all` for every one."
 )
+@click.option(
+    "--samples", type=click.Path(path_type=Path, dir_okay=False), help="Write a JSONL file for `opus errors` here, too."
+)
 @click.option("--limit", type=click.IntRange(min=2), help="Only this many items, chosen by the hash of their ids.")
 @click.pass_obj
 def evaluate(
@@ -37,6 +40,7 @@ def evaluate(
     backend: str | None,
     catalogue: Path | None,
     ablate: tuple[str, ...],
+    samples: Path | None,
     limit: int | None,
 ) -> None:
     """Score generated workflows on TASKSET against reference workflows, beside simple controls.
@@ -73,6 +77,11 @@ def evaluate(
     names = [n for n in ABLATIONS if ("all" in ablate or n in ablate) and applies(n, context.model)]
     evaluation = run(items, context, names, _progress())
     publish(options.lake(), evaluation)
+    if samples is not None:
+        from opus_pipelines.quality.evaluate import sample_lines
+
+        samples.write_text("\n".join(sample_lines(items, evaluation.rows)) + "\n", "utf-8")
+        note(f"written: {samples}")
     _print(evaluation, items)
 
 

@@ -9,6 +9,7 @@ import click
 
 from opus_pipelines.cli.decide import decide
 from opus_pipelines.cli.error_lines import guarded
+from opus_pipelines.cli.errors import errors
 from opus_pipelines.cli.evaluate import evaluate
 from opus_pipelines.cli.export import export
 from opus_pipelines.cli.flow import flow
@@ -69,6 +70,7 @@ for command in (
     train,
     models,
     evaluate,
+    errors,
     forecast,
     flow,
     rollback,

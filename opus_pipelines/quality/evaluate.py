@@ -3,6 +3,7 @@
 task set -> intakes -> plans of every system -> scores by item -> evaluations/items -> means with intervals
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -103,6 +104,19 @@ def publish(lake: Lake, evaluation: Evaluation) -> None:
         final = lake.folder(EVALUATION_ITEMS, evaluation_key=evaluation.id)
         final.parent.mkdir(parents=True, exist_ok=True)
         lake.publish(staged / "rows", final)
+
+
+def sample_lines(task_set: TaskSet, rows: Sequence[Row]) -> list[str]:
+    """Returns the whole system's scores by item as the lines of a file for `error_analysis.read_samples`."""
+    own = {row["item"]: row for row in _by_system(rows)[NO_ABLATION.name]}
+    lines = []
+    for item in task_set.items:
+        row = own[item.id]
+        scores = {name: row[name] for name in SHOWN if row[name] is not None}
+        gold = {"plan": list(item.gold.steps), "links": sorted(map(list, item.gold.all_links))}
+        about = {"request": item.request, "group": item.group, "tools": len(item.catalogue) or None}
+        lines.append(json.dumps({"id": item.id, "scores": scores, "gold": gold, **about}, ensure_ascii=False))
+    return lines
 
 
 def means(rows: Sequence[Row], score: str) -> dict[str, Mean]:
