@@ -58,6 +58,10 @@ NOT_HELD = {  # the clock, a person's decisions, the differences of two results 
     "evaluations/items",
     "forecasts/cases",
     "forecasts/next_steps",
+    "programs/runs",
+    "programs/steps",
+    "programs/searches",
+    "programs/curves",
 }
 # Columns that a later stage writes into an earlier one's table: what became of each demand is known when workflows were
 # searched.

@@ -18,6 +18,7 @@ from opus_pipelines.cli.forget import forget
 from opus_pipelines.cli.graph import graph
 from opus_pipelines.cli.init import check, init
 from opus_pipelines.cli.options import Options
+from opus_pipelines.cli.program import program
 from opus_pipelines.cli.read import best, explain, query, report, status, tasks
 from opus_pipelines.cli.score import score
 from opus_pipelines.cli.train import models, train
@@ -73,6 +74,7 @@ for command in (
     errors,
     forecast,
     flow,
+    program,
     rollback,
     verify,
     status,

@@ -7,7 +7,13 @@ never 0, never "".
 
 from opus_pipelines.core.tables.decisions import DECISIONS
 from opus_pipelines.core.tables.declaration import DATASETS, DIMENSION, Column, Dataset
-from opus_pipelines.core.tables.evaluations import EVALUATION_ITEMS
+from opus_pipelines.core.tables.evaluations import (
+    EVALUATION_ITEMS,
+    PROGRAM_CURVES,
+    PROGRAM_RUNS,
+    PROGRAM_SEARCHES,
+    PROGRAM_STEPS,
+)
 from opus_pipelines.core.tables.forecasts import FORECAST_CASES, FORECAST_STEPS
 from opus_pipelines.core.tables.generation import (
     INTAKES,
@@ -70,6 +76,10 @@ __all__ = [
     "OPTIMIZED",
     "PROCEDURES",
     "PROCEDURE_VECTORS",
+    "PROGRAM_CURVES",
+    "PROGRAM_RUNS",
+    "PROGRAM_SEARCHES",
+    "PROGRAM_STEPS",
     "REJECTS",
     "REWARD_REPORT",
     "RUNS",

@@ -119,6 +119,8 @@ SET VARIABLE files = (
             UNION ALL
             SELECT 'forecasts_' || regexp_extract(file, '/forecasts/([a-z_]+)/', 1), file FROM glob(getvariable('lake') || '/forecasts/*/*/*/*.parquet')
             UNION ALL
+            SELECT 'programs_' || regexp_extract(file, '/programs/([a-z_]+)/', 1), file FROM glob(getvariable('lake') || '/programs/*/*/*.parquet')
+            UNION ALL
             SELECT 'history_sources', file FROM glob(getvariable('lake') || '/history/sources/*.parquet')
             UNION ALL
             SELECT 'wkg_changes', file FROM glob(getvariable('lake') || '/wkg/changes/*/*.parquet')

@@ -1,4 +1,4 @@
-"""Declares the scores of generated workflows on task sets."""
+"""Declares the scores of generated workflows on task sets, the runs of programs, and the searches for better ones."""
 
 from opus_pipelines.core.tables.declaration import dataset
 
@@ -42,4 +42,89 @@ EVALUATION_ITEMS = dataset(
     model_version          string        backend and its version
 """,
     partitions="evaluation_key",
+)
+PROGRAM_RUNS = dataset(
+    "programs/runs",
+    "one row, one run of a workflow program on one task; opus program run writes them",
+    ("run"),
+    """
+    run          id      hash of the program, the task, the executor and the limit of rounds
+    program      id      hash of the program's text
+    title        string  name of the program's file
+    task         string  id of the task
+    task_text    string  what was asked
+    executor     string  what answered the steps, with its version
+    status       string  ended by a terminal step, or max_rounds where the limit of rounds ended it
+    rounds       int64   steps that were carried out
+    answer       string  answer of the last step
+    failures     int64   steps whose tool failed
+    tokens_in    int64   tokens of all questions to a language model; NULL where none was asked
+    tokens_out   int64   tokens of its answers
+    cost_usd     usd     cost of the answers and tools; NULL where any is unknown
+    client       string  client whose task it is; NULL where none is stated
+""",
+    partitions="run_key",
+)
+PROGRAM_STEPS = dataset(
+    "programs/steps",
+    "one row, one round of a run: the trace is complete",
+    ("run round"),
+    """
+    run            id                  the run
+    round          int64               1 for the first
+    step           string              name of the step
+    kind           string              process, decision or terminal
+    instruction    string              what the step says
+    notes          list<string>        entries of the notebook that were read
+    answer         string              what the step led to
+    tool           string              the tool that was called; NULL where none was
+    arguments      map<string,string>  its arguments as text
+    status         string              answered, no_answer, bad_instruction, bad_arguments, failed, hanging, wrong_type
+                                       or no_tool_chosen
+    branch         string              key of the branch that was taken; NULL at the end
+    branch_by      string              only, key, similar, model, other or first
+    next_step      string              the step that followed; NULL at the end
+    tokens_in      int64               tokens of the questions of this step
+    tokens_out     int64               tokens of their answers
+    cost_usd       usd                 cost of this step
+    duration_ms    ms                  stated time of the tool; NULL where it is unknown
+""",
+    partitions="run_key",
+)
+PROGRAM_SEARCHES = dataset(
+    "programs/searches",
+    "one row, one search for a better program with one seed; opus program improve writes them",
+    ("search method interpreter seed"),
+    """
+    search         id      hash of the tasks, the beginning, the reward, the methods, the limit of calls and the seeds
+    method         string  how programs were proposed, or manual for the program at the beginning
+    interpreter    string  what carried the programs out
+    seed           int64   seed of the method
+    reward         string  name of the reward
+    calls          int64   calls of the reward that were used; the limit is the same for all methods
+    begin_select   float   reward of the program at the beginning on the tasks to select on
+    begin_report   float   the same on the tasks that were held out
+    best_select    float   best reward on the tasks to select on
+    best_report    float   reward of that program on the held-out tasks, which was asked for once
+    optimum_report  float  best possible reward on the held-out tasks; the search does not know it
+    valid_share    float   share of the proposed programs that are valid
+    has_signal     bool    the rewards differed
+    before         string  the program at the beginning as text
+    after          string  the best program as text
+""",
+    partitions="search_key",
+)
+PROGRAM_CURVES = dataset(
+    "programs/curves",
+    "one row, one point of the learning curve of a search",
+    ("search method interpreter seed call"),
+    """
+    search       id      the search
+    method       string  how programs were proposed
+    interpreter  string  what carried the programs out
+    seed         int64   seed of the method
+    call         int64   calls of the reward by then
+    best         float   best reward by then on the tasks to select on
+""",
+    partitions="search_key",
 )
