@@ -1,0 +1,167 @@
+"""The parts of an utterance that edits a flow: what is removed, what replaces what, what is added, and where."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opus_pipelines.flow_generation.clauses import MAX_UTTERANCE, UtteranceError
+from opus_pipelines.flow_generation.operations import lemma_of_verb
+
+REMOVE, REPLACE, CONDITION, NEGATE, ADD, GUARD = "remove", "replace", "condition", "negate", "add", "guard"
+_REMOVE = re.compile(
+    r"^(?:(?:please|also|and|then|just)\s+)*(?:remove|delete|drop|skip|omit|exclude|eliminate|discard|do not|don't|"
+    r"dont|never|no need (?:to|for)|there(?:'s| is) no need (?:to|for)|(?:you|we|i) (?:do not|don't) (?:need|want|have) "
+    r"(?:you )?(?:to|the|a)?|no longer|get rid of|leave out|take out|cut|cancel|avoid|stop|without)\s+(?P<old>.+)$",
+    re.IGNORECASE,
+)
+_PAIRS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"^(?:(?:please|then|and)\s+)*(?:replace|substitute|swap(?: out)?|exchange)\s+(?P<old>.+?)\s+(?:with|by|for)\s+(?P<new>.+)$",
+        r"^(?:instead of|rather than)\s+(?P<old>.+?),\s*(?P<new>.+)$",
+        r"^(?:instead of|rather than)\s+(?P<old>.+?)\s+(?:just|simply|then)\s+(?P<new>.+)$",
+        r"^(?P<new>.+?),?\s+(?:instead of|rather than|in place of)\s+(?P<old>.+)$",
+        r"^(?:change|switch|convert|turn|move|modify|update)\s+(?:from\s+)?(?P<old>.+?)\s+(?:to|into)\s+(?P<new>.+)$",
+        r"^(?:do not|don't)\s+(?P<old>.+?),?\s+(?:but|instead,?|rather)\s+(?P<new>.+)$",
+    )
+]
+_INSTEAD = re.compile(r"^(?P<new>.+?),?\s+instead$|^instead,?\s+(?P<other>.+)$", re.IGNORECASE)
+_SET_CONDITION = re.compile(
+    r"^(?:please )?(?:change|set|update|modify|replace|edit)\s+(?:the\s+)?(?:if\s+)?(?:condition|check|criteria|criterion|filter)"
+    r"(?:\s+from\s+.+?)?\s+(?:to|with|by|so that it checks|so that)\s+(?:be\s+)?(?:check\s+)?(?:if\s+|whether\s+|when\s+|that\s+)?(?P<new>.+)$",
+    re.IGNORECASE,
+)
+_NEGATE = re.compile(r"^(?:please )?(?:negate|invert|reverse|flip)\s+(?:the\s+)?(?:if|condition|check)", re.IGNORECASE)
+_ELSE = re.compile(
+    r"^(?:please )?(?:add|insert|include|create)\s+(?:an?\s+)?else\s*(?:branch|case|condition|clause|statement|block|part)?"
+    r"\s*(?:that|which|to|where(?: you)?|and|:|,|with)?\s*(?P<rest>.+)$",
+    re.IGNORECASE,
+)
+_ADD_STEP = re.compile(
+    r"^(?:please )?(?:add|insert|include|append)\s+(?:a|an|the|another|one more)?\s*(?:new\s+|final\s+|last\s+|first\s+|extra\s+|additional\s+)?"
+    r"(?:step|task|activity|action|skill)\s+(?:to|that|which|for|where you)\s+(?P<rest>.+)$",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(
+    r"^(?P<step>.+?),?\s+\b(?P<where>before|after|prior to|once|following)\b\s+(?P<anchor>.+)$", re.IGNORECASE
+)
+_PLACE_FIRST = re.compile(
+    r"^(?P<where>before|after|prior to|once|following)\s+(?P<anchor>[^,]+),\s*(?P<step>.+)$", re.IGNORECASE
+)
+_BEGIN = re.compile(
+    r"\b(?:at|in|to) the (?:very )?(?:beginning|start|top)\b|\bas (?:the|a) (?:very )?first (?:step|task|action|activity)\b|^(?:first|start by|begin by|to begin with|initially)\b,?\s*",
+    re.IGNORECASE,
+)
+_END = re.compile(
+    r"\b(?:at|to) the (?:very )?end\b(?: of (?:the|this) (?:flow|workflow|process))?|\bas (?:the|a) (?:last|final) step\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?<=[.;!?])\s+|\n+")
+_NEXT = re.compile(
+    r",?\s+(?:and then|and|but|then)\s+(?=(?:also\s+)?(?:add|insert|remove|delete|replace|create|send|get|retrieve|include|"
+    r"update|skip|don't|do not|instead|change|post|make)\b)",
+    re.IGNORECASE,
+)
+
+
+_ONLY_IF = re.compile(r"^(?:please )?only\s+(?P<old>.+?)\s+(?P<new>(?:if|when|for|unless)\s+.+)$", re.IGNORECASE)
+_IF = re.compile(r"\s(?:if|when|in case)\s+(?P<condition>.+)$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class EditText:
+    """One wish. `old` is what is removed or replaced, `new` what comes; `where` is "", begin, end, before or after."""
+
+    kind: str
+    new: str = ""
+    old: str = ""
+    where: str = ""
+    anchor: str = ""
+    orelse: bool = False
+
+
+def edits_in(utterance: str) -> list[EditText]:
+    """Returns the wishes of an utterance in their order. Raises UtteranceError where it is empty or too long."""
+    if len(utterance) > MAX_UTTERANCE:
+        raise UtteranceError(f"the utterance has {len(utterance):,} characters, and {MAX_UTTERANCE:,} are the most")
+    text = " ".join(utterance.replace("’", "'").replace("“", '"').replace("”", '"').split())
+    if not any(c.isalpha() for c in text):
+        raise UtteranceError("the utterance has no words; say what to change")
+    found: list[EditText] = []
+    for sentence in _SENTENCE.split(text):
+        found += _wishes(sentence.strip(" .;!?"))
+    return list(_joined(found))
+
+
+def _wishes(sentence: str) -> list[EditText]:
+    if not sentence:
+        return []
+    if match := _SET_CONDITION.match(sentence):
+        return [EditText(CONDITION, match["new"])]
+    if _NEGATE.match(sentence):
+        return [EditText(NEGATE)]
+    for pattern in _PAIRS:
+        if match := pattern.match(sentence):
+            return [EditText(REPLACE, match["new"].strip(), match["old"].strip())]
+    if match := _INSTEAD.match(sentence):
+        return [EditText(REPLACE, (match["new"] or match["other"]).strip())]
+    if match := _ONLY_IF.match(sentence):
+        return [EditText(GUARD, match["new"], match["old"])]
+    if match := _REMOVE.match(sentence):
+        if guard := _IF.search(match["old"]):
+            return [EditText(GUARD, f"unless {guard['condition']}", match["old"][: guard.start()].strip(" ,"))]
+        head, *rest = _NEXT.split(match["old"], maxsplit=1)
+        return [EditText(REMOVE, old=head, new=sentence), *(w for part in rest for w in _wishes(part))]
+    pieces = _NEXT.split(sentence)
+    for place in range(1, len(pieces)):
+        if _REMOVE.match(pieces[place]) and not re.match(r"(?:delete|cancel)\b", pieces[place], re.IGNORECASE):
+            before = sentence[: sentence.index(pieces[place])]
+            before = re.sub(r",?\s+(?:and then|and|but|then)\s*$", "", before, flags=re.IGNORECASE)
+            return [_addition(before), *_wishes(sentence[sentence.index(pieces[place]) :])]
+    return [_addition(sentence)]
+
+
+def _addition(sentence: str) -> EditText:
+    if match := _ELSE.match(sentence):
+        return EditText(ADD, _imperative(match["rest"]), orelse=True)
+    where, anchor, text = "", "", sentence
+    if match := _PLACE_FIRST.match(sentence) or _PLACE.match(sentence):
+        position = match["where"].lower()
+        where = "before" if position in ("before", "prior to") else "after"
+        anchor, text = match["anchor"].strip(), match["step"].strip()
+    elif _BEGIN.search(sentence):
+        where, text = "begin", _BEGIN.sub("", sentence).strip(" ,")
+    elif _END.search(sentence):
+        where, text = "end", _END.sub("", sentence).strip(" ,")
+    if match := _ADD_STEP.match(text):
+        text = _imperative(match["rest"])
+    return EditText(ADD, text, where=where, anchor=anchor)
+
+
+def _imperative(text: str) -> str:
+    """Returns the text with its first verb in the base form: "creates an issue" → "create an issue"."""
+    first, _, rest = text.partition(" ")
+    return f"{lemma_of_verb(first)} {rest}".strip()
+
+
+def imperative(text: str) -> str:
+    """Returns a text with its first word as a base form where it is a verb: "updating the topic"."""
+    return _imperative(text)
+
+
+def _joined(wishes: list[EditText]) -> Iterator[EditText]:
+    """Joins neighbouring additions without a place, so that a later sentence can speak of an earlier one."""
+    waiting: EditText | None = None
+    for wish in wishes:
+        plain = wish.kind == ADD and not wish.where and not wish.orelse
+        if plain and waiting is not None:
+            waiting = EditText(ADD, f"{waiting.new}. {wish.new}")
+        elif plain:
+            waiting = wish
+        else:
+            if waiting is not None:
+                yield waiting
+                waiting = None
+            yield wish
+    if waiting is not None:
+        yield waiting
