@@ -1,23 +1,32 @@
-"""The commands `opus flow outline|validate|score`: flows of an enterprise platform as JSON. They need no lake."""
+"""The commands `opus flow outline|validate|score|compare`: flows of an enterprise platform. They need no lake."""
 
 import dataclasses
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from opus_pipelines.core.errors import InputError
+from opus_pipelines.cli.options import Options
+from opus_pipelines.core.errors import InputError, SettingsError
 
 if TYPE_CHECKING:
+    from opus_pipelines.core.settings import Settings
+    from opus_pipelines.enterprise_flows.baselines import Known
     from opus_pipelines.enterprise_flows.catalogue import Catalogue
+    from opus_pipelines.enterprise_flows.composer import FlowWriter
     from opus_pipelines.enterprise_flows.documents import FlowDocument, Input
+    from opus_pipelines.enterprise_flows.flow_examples import FlowExample
+    from opus_pipelines.enterprise_flows.model_comparison import ModelRow
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _CATALOGUE = click.option(
     "--catalogue", type=_FILE, help="TOML or JSON of tables, triggers and actions. Default: that of an invented company"
 )
+MODELS = ("composer", "catalogue", "nearest", "frequent", "causal", "lora", "endpoint")
+PROMPTS = ("zero-shot", "few-shot", "retrieval")
 
 
 @click.command()
@@ -122,3 +131,187 @@ def _flow(path: Path) -> "FlowDocument":
 
 def _inputs(inputs: "Sequence[Input]") -> str:
     return " | ".join(f"{given.name}={given.value}" for given in inputs)
+
+
+@click.command()
+@click.option("--model", "models", multiple=True, type=click.Choice(MODELS), help="A writer; may be repeated.")
+@click.option("--prompt", "prompts", multiple=True, type=click.Choice(PROMPTS), help="Of causal and endpoint.")
+@click.option(
+    "--examples", "file", type=_FILE, help='JSONL of {"requirement", "flow", "part"?}. Default: the invented ones'
+)
+@click.option("--catalogue", "catalogue_file", type=_FILE, help="The catalogue of --examples.")
+@click.option("--price", help="The model of the shipped price table that a language model is paid like.")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Only so many requirements of each kind, by the hash of their ids."
+)
+@click.option("--samples", type=_FILE, help="Write the first writer's flows for `opus errors` here.")
+@click.pass_obj
+def compare(
+    options: Options,
+    models: tuple[str, ...],
+    prompts: tuple[str, ...],
+    file: Path | None,
+    catalogue_file: Path | None,
+    price: str | None,
+    limit: int | None,
+    samples: Path | None,
+) -> None:
+    """Compare writers of flows on held-out requirements: quality with 95 % intervals, structure errors, cost, seconds.
+
+    \b
+    composer   without a language model, learnt from the tune part
+    catalogue  the same, having read the catalogue's texts only
+    nearest    the flow of the most similar requirement of the tune part
+    frequent   the most frequent flow of the tune part
+    causal     the model in [causal_lm] path of opus.toml
+    lora       the same with a LoRA adapter that is trained on the tune part first
+    endpoint   the model of [openai_compatible], with each of the prompts
+
+    \b
+    Example:
+      opus flow compare --model composer --model nearest --samples samples.jsonl
+      opus errors samples.jsonl --html errors.html
+    """
+    from opus_pipelines.cli import show
+    from opus_pipelines.core.ids import digest
+    from opus_pipelines.core.progress import Ticker
+    from opus_pipelines.enterprise_flows.catalogue import read_catalogue
+    from opus_pipelines.enterprise_flows.flow_examples import HELD_OUT, known, read_examples
+    from opus_pipelines.enterprise_flows.model_comparison import PUBLISHED, sample_lines, table, written
+    from opus_pipelines.enterprise_flows.world.examples import examples, world_catalogue
+
+    if (file is None) != (catalogue_file is None):
+        raise InputError("--examples and --catalogue belong together")
+    catalogue = world_catalogue() if catalogue_file is None else read_catalogue(catalogue_file)
+    found, rejected = (list(examples()), []) if file is None else read_examples(file)
+    for line in rejected[:5]:
+        show.note(f"left out: {line}")
+    held_out = sorted((e for e in found if e.part == HELD_OUT), key=lambda e: (e.kind, digest(e.id)))
+    asked = [e for kind in dict.fromkeys(e.kind for e in held_out) for e in held_out if e.kind == kind]
+    if limit is not None:
+        asked = [e for kind in dict.fromkeys(e.kind for e in held_out) for e in _first(held_out, kind, limit)]
+    if not asked:
+        raise InputError("no requirement is held out; state a part for each line of --examples")
+    chosen = _Writers(catalogue, known(found), options, price)
+    flows = []
+    for name in models or MODELS[:4]:
+        for writer, paid in chosen.of(name, prompts or PROMPTS):
+            flows.append(written(writer, asked, catalogue, paid, Ticker(writer.name, show.note)))
+    rows = [_cells(row) for own in flows for row in table(own, catalogue)]
+    show.table(_HEAD, rows, f"{len(asked)} held-out requirements; learnt from {len(known(found))} others")
+    if file is None:
+        note = "Published, times 100, of other data and catalogues: for orientation only"
+        show.table(("model", "what", "FlowSim"), PUBLISHED, note)
+    if samples is not None:
+        samples.write_text("\n".join(sample_lines(flows[0])) + "\n", "utf-8")
+        show.note(f"written: {samples}")
+
+
+_HEAD = (
+    "model",
+    "kind",
+    "n",
+    "FlowSim",
+    "outline",
+    "validated",
+    "bag of steps",
+    "errors",
+    "HS",
+    "HT",
+    "failed",
+    "s",
+    "p95",
+    "tokens",
+    "USD",
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Writers:
+    catalogue: "Catalogue"
+    known: "Known"
+    options: Options
+    price: str | None
+
+    def of(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
+        """Yields the writers of a name, each with the model whose price counts."""
+        from opus_pipelines.enterprise_flows.baselines import MostFrequentFlow, NearestFlow
+        from opus_pipelines.enterprise_flows.composer import Composer
+
+        if name in ("nearest", "frequent", "lora") and not self.known:
+            raise InputError(f"{name} needs requirements of the tune part")
+        if name == "composer":
+            yield Composer(self.catalogue, [flow for _, flow in self.known]), None
+        elif name == "catalogue":
+            plain = Composer(self.catalogue)
+            plain.name = "composer, catalogue only"
+            yield plain, None
+        elif name == "nearest":
+            yield NearestFlow(self.known), None
+        elif name == "frequent":
+            yield MostFrequentFlow(self.known), None
+        elif name == "endpoint":
+            yield from self._endpoint(prompts)
+        else:
+            yield from self._causal(name, prompts)
+
+    def _endpoint(self, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
+        from opus_pipelines.enterprise_flows.decoders import EndpointDecoder
+        from opus_pipelines.enterprise_flows.language_writers import LanguageWriter, promptings
+        from opus_pipelines.enterprise_flows.step_choice import learnt
+
+        settings: Settings = self.options.settings()
+        own = settings.openai_compatible
+        if not own.url or not own.model:
+            raise SettingsError("the endpoint needs [openai_compatible] url and model")
+        key = os.environ.get(own.api_key_variable) if own.api_key_variable else None
+        for prompt in prompts:
+            way = promptings(self.known)[prompt]
+            decoder = EndpointDecoder(own, key)
+            yield LanguageWriter(self.catalogue, learnt(self.catalogue), decoder, way), self.price or own.model
+
+    def _causal(self, name: str, prompts: tuple[str, ...]) -> "Iterator[tuple[FlowWriter, str | None]]":
+        from opus_pipelines.enterprise_flows.decoders import CausalDecoder, fine_tuned
+        from opus_pipelines.enterprise_flows.language_writers import LanguageWriter, promptings
+        from opus_pipelines.enterprise_flows.step_choice import learnt
+        from opus_pipelines.language_models.transformer import load
+
+        settings = self.options.settings().causal_lm
+        if settings.path is None:
+            raise SettingsError(f"{name} needs [causal_lm] path, a folder with a model")
+        choice, model = learnt(self.catalogue), load(settings.path, settings.max_prompt_tokens)
+        if name == "lora":
+            model = fine_tuned(model, settings, self.known, (self.catalogue, choice))
+        label = f"{settings.path.name}{' with LoRA' if name == 'lora' else ''}"
+        for prompt in ("zero-shot",) if name == "lora" else prompts:
+            way = promptings(self.known)[prompt]
+            yield LanguageWriter(self.catalogue, choice, CausalDecoder(model, label), way), self.price
+
+
+def _first(examples: "list[FlowExample]", kind: str, limit: int) -> "list[FlowExample]":
+    return [example for example in examples if example.kind == kind][:limit]
+
+
+def _cells(row: "ModelRow") -> tuple[str, ...]:
+    def mean(name: str) -> str:
+        value, low, high = row.means[name]
+        return f"{value:.3f} [{low:.3f}, {high:.3f}]"
+
+    tokens = "-" if row.tokens_in is None else f"{row.tokens_in:,.0f} + {row.tokens_out or 0:,.0f}"
+    return (
+        row.model,
+        row.kind,
+        str(row.n),
+        mean("flowsim"),
+        mean("flowsim_outline"),
+        mean("valid_flowsim"),
+        mean("bag_of_steps"),
+        f"{row.structure_errors:.3f}",
+        f"{row.hallucinated_steps:.3f}",
+        f"{row.hallucinated_tables:.3f}",
+        str(row.failed),
+        f"{row.seconds:.4f}",
+        f"{row.seconds_p95:.4f}",
+        tokens,
+        "-" if row.cost_usd is None else f"{row.cost_usd:.6f}",
+    )

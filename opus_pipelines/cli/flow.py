@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from opus_pipelines.cli.enterprise_flow import outline, score, validate
+from opus_pipelines.cli.enterprise_flow import compare, outline, score, validate
 from opus_pipelines.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def edit(file: Path, operations: Path, output: Path | None) -> None:
     _write(content, output)
 
 
-for _command in (outline, validate, score):
+for _command in (outline, validate, score, compare):
     flow.add_command(_command)
 
 

@@ -18,7 +18,6 @@ from opus_pipelines.enterprise_flows.documents import (
     FOREACH,
     IF,
     LOGIC,
-    PARALLEL,
     SUBFLOW,
     TRY,
     Component,
@@ -26,6 +25,7 @@ from opus_pipelines.enterprise_flows.documents import (
     FlowDocumentError,
     Trigger,
 )
+from opus_pipelines.enterprise_flows.sound_blocks import sound_blocks
 from opus_pipelines.enterprise_flows.step_choice import StepChoice
 
 LEAST_EVIDENCE = 2.6  # nats of rarity from which a clause without a known verb asks for a step
@@ -146,27 +146,7 @@ class _Nesting:
 
     def components(self) -> tuple[Component, ...]:
         """Returns the components in order; flow logic that holds nothing is left out, with what depends on it."""
-        kept = list(self._found)
-        while True:
-            held = {c.block for c in kept}
-            sound: list[Component] = []
-            before: dict[int | None, str] = {}
-            for component in kept:
-                last = before.get(component.block, "")
-                size = sum(1 for c in kept if c.block == component.order)
-                empty = component.is_logic and component.order not in held
-                empty = empty or (component.name == PARALLEL and size < 2)
-                lost = (component.name in (ELSE, ELSEIF) and last not in (IF, ELSEIF)) or (
-                    component.name == CATCH and last != TRY
-                )
-                if not empty and not lost:
-                    sound.append(component)
-                    before[component.block] = component.name if component.is_logic else ""
-            orders = {c.order for c in sound}
-            if len(sound) == len(kept):
-                return _renumbered(_paired(sound))
-            by_order = {c.order: c for c in self._found}
-            kept = [replace(c, block=_holder(c.block, orders, by_order)) for c in sound]
+        return sound_blocks(self._found)
 
     def _append(self, definition: str, clause: Clause) -> Component:
         category = FLOW_LOGIC if definition in LOGIC else ACTION
@@ -211,33 +191,6 @@ class _Nesting:
         return not chosen.startswith(("look_up", "update_multiple", "get_")) and not any(
             c.name == FOREACH for c in self._around
         )
-
-
-def _holder(block: int | None, orders: set[int], by_order: dict[int, Component]) -> int | None:
-    """The nearest block around that is still there."""
-    while block is not None and block not in orders:
-        block = by_order[block].block
-    return block
-
-
-def _paired(components: list[Component]) -> list[Component]:
-    """Leaves a TRY without its CATCH out, and its steps in the block around."""
-    orders = set()
-    for n, component in enumerate(components):
-        if component.name == TRY:
-            rest = [c for c in components[n + 1 :] if c.block == component.block]
-            if not rest or rest[0].name != CATCH:
-                orders.add(component.order)
-    by_order = {c.order: c for c in components}
-    left = {c.order for c in components} - orders
-    return [replace(c, block=_holder(c.block, left, by_order)) for c in components if c.order in left]
-
-
-def _renumbered(components: list[Component]) -> tuple[Component, ...]:
-    number = {c.order: n for n, c in enumerate(components, 1)}
-    return tuple(
-        replace(c, order=number[c.order], block=None if c.block is None else number[c.block]) for c in components
-    )
 
 
 def _trimmed(text: str) -> str:

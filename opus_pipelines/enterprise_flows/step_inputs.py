@@ -62,6 +62,10 @@ class InputComposer:
             flow = replace(flow, components=tuple(components))
         return without_unsound_inputs(flow, self._catalogue)
 
+    def sound(self, flow: FlowDocument) -> FlowDocument:
+        """Returns the flow without the inputs that are not sound for the catalogue."""
+        return without_unsound_inputs(flow, self._catalogue)
+
     def _trigger(self, trigger: Trigger) -> Trigger:
         entry, text = self._catalogue.triggers.get(trigger.type), trigger.annotation
         if entry is None:
