@@ -68,23 +68,53 @@ def formats() -> None:
 
 
 @flow.command()
+@click.argument("file", type=_FILE)
+@click.option("--from", "source", help="The format of FILE. Default: by its ending")
+def check(file: Path, source: str | None) -> None:
+    """Read the flow in FILE and name every step that reads a variable which no step before it sets.
+
+    A loop over its own variable and steps that need each other's results are found so.
+
+    \b
+    Example:
+      opus flow check leads.bpmn
+    """
+    from opus_pipelines.flows.expressions import FlowError
+    from opus_pipelines.flows.formats.registry import read_flow
+    from opus_pipelines.flows.traversal import read_before_set
+
+    found = read_before_set(read_flow(file, source))
+    if found:
+        listed = "; ".join(f"step {step} reads {name}" for step, name in found[:20])
+        raise FlowError(f"{file}: {listed}: no step before it sets that variable")
+    click.echo(f"{file}: every variable is set before it is read", err=True)
+
+
+@flow.command()
 @click.argument("before", type=_FILE)
 @click.argument("after", type=_FILE)
 @click.option("--json", "as_json", is_flag=True, help="Write the operations as JSON, as `opus flow edit` reads them.")
-def diff(before: Path, after: Path, as_json: bool) -> None:
+@click.option("--svg", type=_FILE, help="Draw both flows side by side into this file, changes in colour.")
+def diff(before: Path, after: Path, as_json: bool, svg: Path | None) -> None:
     """List the edit operations that turn the flow in BEFORE into the one in AFTER; none where they are equal.
 
     \b
     Example:
       opus flow diff before.bpmn after.py
       opus flow diff before.py after.py --json > operations.json
+      opus flow diff before.py after.py --svg difference.svg
     """
     from opus_pipelines.flows.difference import difference
     from opus_pipelines.flows.edits import described
     from opus_pipelines.flows.formats.registry import read_flow
     from opus_pipelines.flows.operation_files import operation_data
 
-    operations = difference(read_flow(before), read_flow(after))
+    old, new = read_flow(before), read_flow(after)
+    operations = difference(old, new)
+    if svg is not None:
+        from opus_pipelines.flow_pages.picture import difference_svg
+
+        _write(difference_svg(old, new).encode(), svg)
     if as_json:
         click.echo(json.dumps([operation_data(operation) for operation in operations], indent=2, ensure_ascii=False))
         return
@@ -92,6 +122,32 @@ def diff(before: Path, after: Path, as_json: bool) -> None:
         click.echo(described(operation))
     if not operations:
         click.echo("no difference", err=True)
+
+
+@flow.command()
+@click.argument("file", type=_FILE)
+@click.option("--prior", type=_FILE, help="The flow before an edit; the page shows both and what changed.")
+@click.option("--utterance", default="", help="What a person asked for.")
+@click.option("--retrieved", type=_FILE, help="A JSON list of tables with activity, description and score.")
+@click.option("-o", "--output", type=_FILE, required=True, help="The HTML file to write.")
+def page(file: Path, prior: Path | None, utterance: str, retrieved: Path | None, output: Path) -> None:
+    """Write a page about the flow in FILE: its picture, its text, what changed and what was retrieved.
+
+    The page is one HTML file that loads nothing and runs no script.
+
+    \b
+    Example:
+      opus flow page after.bpmn --prior before.bpmn -o after.html
+    """
+    from opus_pipelines.flow_pages.page import FlowPage, flow_page, read_retrieved
+    from opus_pipelines.flows.formats.registry import read_flow
+
+    try:
+        rows = read_retrieved(retrieved.read_bytes()) if retrieved else ()
+    except OSError as error:
+        raise InputError(f"{retrieved}: {error.strerror or error}") from None
+    before = read_flow(prior) if prior else None
+    _write(flow_page(FlowPage(read_flow(file), before, utterance, rows)).encode(), output)
 
 
 @flow.command()

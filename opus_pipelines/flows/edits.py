@@ -12,7 +12,7 @@ from typing import TypeAlias
 from opus_pipelines.flows.edit_tree import EditTree, Part, to_parts
 from opus_pipelines.flows.expressions import Expression, FlowError, negated
 from opus_pipelines.flows.formats.python_ir import loop_header, write_condition, write_step
-from opus_pipelines.flows.model import Block, Call, Flow, For, UserTask, While
+from opus_pipelines.flows.model import Block, Call, Flow, If, Parallel, UserTask
 from opus_pipelines.flows.traversal import ids, walk
 
 Where: TypeAlias = OneOf["before", "after", "prepend", "append"]
@@ -304,10 +304,10 @@ def _steps(steps: Block) -> str:
     for statement in walk(steps):
         if isinstance(statement, Call | UserTask):
             words.append(write_step(statement))
+        elif isinstance(statement, If):
+            words.append(f"if {write_condition(statement.branches[0].condition)}")
         else:
-            words.append(
-                loop_header(statement) if isinstance(statement, For | While) else type(statement).__name__.lower()
-            )
+            words.append("parallel" if isinstance(statement, Parallel) else loop_header(statement))
     return "; ".join(words)
 
 

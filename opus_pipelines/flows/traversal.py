@@ -87,6 +87,21 @@ def free_variables(flow: Flow) -> set[str]:
     return used - set(bound_variables(flow))
 
 
+def read_before_set(flow: Flow) -> list[tuple[str, str]]:
+    """Returns the id of a step and a variable that it reads and that no step before it sets, in the order of reading.
+
+    A loop over its own variable and steps that need each other's results are found so: their variables are cyclic.
+    """
+    known: set[str] = set()
+    found: list[tuple[str, str]] = []
+    for statement in walk(flow.body):
+        names = {path.parts[0] for expression in expressions(statement) for path in paths(expression)}
+        found += [(statement.id, name) for name in sorted(names - known)]
+        if isinstance(statement, Call | UserTask | For):
+            known.add(statement.variable)
+    return found
+
+
 def renamed(flow: Flow, prefix: str = "v") -> Flow:
     """Returns the flow with its variables called `v1`, `v2`, … in the order of first binding.
 

@@ -75,7 +75,7 @@ def _words(step: Call | UserTask) -> list[str]:
     if isinstance(step, UserTask):
         return ["task"]
     operation = step.activity.rpartition("__")[2]
-    last = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", operation.rpartition("_")[2] or step.activity)
+    last = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", re.split("[_.]", operation)[-1] or step.activity)
     words = [word.lower() for word in last if word.isascii()] or [_FALLBACK]
     if words[0].isdigit():
         words.insert(0, _FALLBACK)

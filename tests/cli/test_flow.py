@@ -38,6 +38,29 @@ def test_a_difference_is_applied_to_the_other_file(leads: Path, capfd: pytest.Ca
     assert capfd.readouterr().out == ""
 
 
+def test_a_difference_is_drawn_and_shown_on_a_page(leads: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    after, drawn, page = (leads.with_name(name) for name in ("after.py", "difference.svg", "page.html"))
+    after.write_text(LEADS.replace("Send_Mail", "Send_Letter"), "utf-8")
+    assert main(["flow", "diff", str(leads), str(after), "--svg", str(drawn)]) == 0
+    assert drawn.read_text("utf-8").startswith("<svg")
+    rows = leads.with_name("retrieved.json")
+    rows.write_text('[{"activity": "Send_Letter", "score": 0.5}]', "utf-8")
+    command = ["flow", "page", str(after), "--prior", str(leads), "--retrieved", str(rows), "-o", str(page)]
+    assert main(command) == 0
+    assert "<td>Send_Letter</td>" in page.read_text("utf-8")
+    rows.write_text('[{"activity": "Send_Letter"}]', "utf-8")
+    assert main(command) == 1
+    assert "retrieved activity 1" in capfd.readouterr().err
+
+
+def test_cyclic_variables_are_named(leads: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["flow", "check", str(leads)]) == 0
+    leads.write_text("for x in x:\n  y = A()\nif z.a:\n  z = B()\n", "utf-8")
+    assert main(["flow", "check", str(leads)]) == 1
+    told = capfd.readouterr().err
+    assert "step s1 reads x; step s3 reads z" in told
+
+
 def test_losses_and_errors_are_told(leads: Path, capfd: pytest.CaptureFixture[str]) -> None:
     parallel = leads.with_name("two.json")
     steps = [[{"call": "A", "variable": "x"}], [{"call": "B", "variable": "y"}]]

@@ -11,7 +11,7 @@ from opus_pipelines.flows.model import Call, Flow, Parallel
 from opus_pipelines.flows.traversal import identified
 from tests.flows.random_flows import FLOWS
 
-TREES = ["python", "bpmn", "camunda", "json", "yaml"]
+TREES = ["python", "bpmn", "camunda", "json", "yaml", "mermaid", "n8n"]
 FREE = Flow(
     (
         Call("Send mail", "mail", (("to", Literal("me")),)),
@@ -21,7 +21,7 @@ FREE = Flow(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(FLOWS, st.sampled_from(TREES))
 def test_what_a_format_declares_comes_back(flow: Flow, name: str) -> None:
     form = flow_format(name)

@@ -1,5 +1,6 @@
 """Writes flows as BPMN 2.0 with a layout, element by element as text, so that an element can be put into a file."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
@@ -71,11 +72,15 @@ def write_bpmn(flow: Flow, names: Mapping[str, str] | None = None, camunda: bool
 def contents(drawing: Drawing, style: Style, indent: str, kept: Mapping[str, str] | None = None) -> Iterator[str]:
     """Yields the elements of a process or a sub-process: nodes, flows, then annotations. `kept`: texts that exist."""
     kept = kept or {}
+    touching: defaultdict[str, list[Edge]] = defaultdict(list)
+    for edge in drawing.edges:
+        touching[edge.source].append(edge)
+        touching[edge.target].append(edge)
     for node in drawing.nodes:
         if node.id in kept:
             yield indent + kept[node.id]
         else:
-            yield from element(node, drawing.edges, style, indent, kept)
+            yield from element(node, touching[node.id], style, indent, kept)
     for edge in drawing.edges:
         if edge.id in kept:
             yield indent + kept[edge.id]
@@ -276,10 +281,16 @@ def line(edge: Edge, points: list[tuple[float, float]], style: Style, indent: st
     yield f"{indent}</{style.diagram}BPMNEdge>"
 
 
+def _height(node: Node) -> float:
+    """Where flows meet a node: in its middle, and a loop at the line of its inside."""
+    line = node.inner.nodes[0].middle if node.inner is not None else node.middle
+    return line if node.y < line < node.y + node.height else node.middle
+
+
 def waypoints(edge: Edge, places: Mapping[str, Node]) -> list[tuple[float, float]]:
     """Returns the corners of a flow: straight where both ends are level, else along its lane or with one bend."""
     source, target = places[edge.source], places[edge.target]
-    begin, end = (source.x + source.width, source.middle), (target.x, target.middle)
+    begin, end = (source.x + source.width, _height(source)), (target.x, _height(target))
     gateways = ("decision", "merge", "fork", "join")
     above = (source.x + source.width / 2, target.x + target.width / 2)
     if edge.lane is not None and edge.lane not in (source.middle, target.middle):

@@ -22,7 +22,7 @@ LONGEST = 100_000
 DEEPEST = 60
 _TOKEN = re.compile(
     r"\s*(?:(?P<text>\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*')|(?P<number>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)"
-    r"|(?P<word>[^\W\d]\w*(?:\.[^\W\d]\w*)*)|(?P<sign>===|!==|==|!=|<=|>=|&&|\|\||[<>=!(),]))",
+    r"|(?P<word>\$?[^\W\d]\w*(?:\.[^\W\d]\w*)*)|(?P<sign>\.includes|===|!==|==|!=|<=|>=|&&|\|\||[<>=!(),]))",
     re.DOTALL,
 )
 
@@ -74,7 +74,7 @@ def constant(literal: Literal) -> str:
 def _comparison(comparison: Comparison, dialect: Dialect) -> str:
     left, right = write(comparison.left, dialect), write(comparison.right, dialect)
     if comparison.operator in ("in", "not in"):
-        text = f"includes({right}, {left})" if dialect.method else f"{dialect.contains}({right}, {left})"
+        text = f"{right}.includes({left})" if dialect.method else f"{dialect.contains}({right}, {left})"
         if comparison.operator == "in":
             return text
         return f"{text} {dialect.equal} false"
@@ -146,15 +146,30 @@ class _Reader:
 
     def _contains(self) -> Comparison | None:
         words = [token[1] for token in self._tokens[self._at : self._at + 3]]
-        if self._dialect.method and words[:2] == ["includes", "("]:
-            self._at += 2
-        elif not self._dialect.method and words == ["list", "contains", "("]:
-            self._at += 3
-        else:
+        if self._dialect.method:
+            return self._includes(words)
+        if words != ["list", "contains", "("]:
             return None
+        self._at += 3
         many = self._operand()
         self._need(",")
         one = self._operand()
+        return self._contained(one, many)
+
+    def _includes(self, words: list[str]) -> Comparison | None:
+        """Reads `many.includes(one)`; the name before the point may be part of a path."""
+        kind, text, _ = self._tokens[self._at] if words else ("", "", 0)
+        if kind == "word" and text.endswith(".includes") and words[1:2] == ["("]:
+            many: Operand = self._named(text.removesuffix(".includes"))
+            self._at += 2
+        elif kind in ("text", "number") and words[1:3] == [".includes", "("]:
+            many = self._operand()
+            self._at += 2
+        else:
+            return None
+        return self._contained(self._operand(), many)
+
+    def _contained(self, one: Operand, many: Operand) -> Comparison:
         self._need(")")
         if self._next("=", "==", "==="):
             if not self._next("false"):
@@ -194,4 +209,11 @@ class _Reader:
             return Literal(float(text) if re.search("[.eE]", text) else int(text))
         if kind == "text":
             return Literal(json.loads(text, strict=False) if text[0] == '"' else text[1:-1].replace("\\'", "'"))
+        return self._named(text)
+
+    def _named(self, text: str) -> Operand:
+        if text.startswith("$"):  # n8n calls the current item $json
+            if not self._dialect.method:
+                raise FlowError(f"{text!r} is no name in {self._dialect.name}", 1, 1)
+            text = text[1:]
         return Literal(CONSTANTS[text]) if text in CONSTANTS else Path(tuple(text.split(".")))

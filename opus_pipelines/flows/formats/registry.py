@@ -104,6 +104,9 @@ BUILT_IN: dict[str, FlowFormat | str] = {
     "json": BuiltIn((".json",), ALL, read_json, write_json),
     "yaml": BuiltIn((".yaml", ".yml"), ALL, read_yaml, write_yaml),
     "servicenow": "opus_pipelines.enterprise_flows.block_flows:SERVICENOW",
+    "mermaid": "opus_pipelines.flow_exchange.mermaid:FORMAT",
+    "n8n": "opus_pipelines.flow_exchange.n8n:FORMAT",
+    "dmn": "opus_pipelines.flow_exchange.dmn:FORMAT",
 }
 
 
