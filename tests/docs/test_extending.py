@@ -19,6 +19,10 @@ from opus_pipelines.embedding.encoder import Encoder, encoder_of
 from opus_pipelines.event_logs.assembler import OtherFiles
 from opus_pipelines.event_logs.formats import format_of
 from opus_pipelines.event_logs.source_settings import SourceSettings
+from opus_pipelines.flows.expressions import FlowError
+from opus_pipelines.flows.formats.python_ir import parse as parse_ir
+from opus_pipelines.flows.formats.registry import flow_format, written
+from opus_pipelines.flows.formats.registry import format_of as flow_format_of
 from opus_pipelines.generation.contract import settings_hash
 from opus_pipelines.ingestion.plan import FilePlan
 from opus_pipelines.ingestion.read_file import SourceFile, read_file
@@ -111,6 +115,15 @@ def test_a_document_reader_reads_a_document() -> None:
     broken = preprocess(Document.of_bytes("order.note", b"\xff"))[1]
     assert broken.text is None
     assert "UnicodeDecodeError" in broken.left_out[0]
+
+
+@pytest.mark.usefixtures("acme")
+def test_a_flow_format_is_read_and_written() -> None:
+    content, losses = written(flow_format("lines").parse(b"Send mail\nPay\n", ""), flow_format_of(Path("x.lines")))
+    assert content == b"Send mail\nPay\n"
+    assert losses == []
+    with pytest.raises(FlowError, match="s1"):
+        written(parse_ir("for x in y:\n  z = A()"), "lines")
 
 
 @pytest.mark.usefixtures("acme")
@@ -217,6 +230,7 @@ def test_a_name_that_nothing_declares_is_refused_with_the_known_ones(section: st
         ("graph_engines", lambda: choose(1, parse(Settings, SETTINGS, "x").graph, lambda: None)),
         ("checks", lambda: check_snapshot(Path("nowhere"), ())),
         ("export_formats", lambda: format_of_suffix(".dot")),
+        ("flow_formats", lambda: flow_format_of(Path("x.lines"))),
     ],
 )
 def test_an_entry_that_does_not_fit_its_protocol_names_its_distribution(
