@@ -13,11 +13,12 @@ from opus_pipelines.flows.formats.bpmn_text import write_bpmn
 from opus_pipelines.flows.formats.python_ir import parse, write
 from opus_pipelines.flows.model import Call, Flow, Statement, UserTask
 from opus_pipelines.flows.traversal import identified, map_statements
+from tests.campaigns import examples
 from tests.flows.flow_bench import DATA, bench_tests, needs_data
 from tests.flows.random_flows import FLOWS
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(FLOWS)
 def test_random_flows_come_back_from_both_dialects(flow: Flow) -> None:
     flow = identified(flow)

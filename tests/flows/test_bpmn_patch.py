@@ -15,6 +15,7 @@ from opus_pipelines.flows.formats.bpmn_text import write_bpmn
 from opus_pipelines.flows.formats.python_ir import parse, parse_condition, parse_steps
 from opus_pipelines.flows.model import Block, Call, Flow, If, Statement, UserTask
 from opus_pipelines.flows.traversal import identified, ids, map_blocks, map_statements, walk
+from tests.campaigns import examples
 from tests.flows.flow_bench import DATA, bench_tests, needs_data
 from tests.flows.random_flows import FLOWS
 
@@ -26,7 +27,7 @@ def heads(content: bytes) -> dict[str, bytes]:
     return found | {f"shape of {i}": content[e.begin : e.end] for i, e in scan.shown.items()}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(FLOWS, FLOWS)
 def test_the_file_says_the_new_flow_and_keeps_the_rest(before: Flow, after: Flow) -> None:
     for camunda in (False, True):

@@ -24,6 +24,7 @@ from opus_pipelines.flows.expressions import FlowError
 from opus_pipelines.flows.formats.python_ir import parse, parse_condition, parse_steps, write
 from opus_pipelines.flows.model import Call, Flow, UserTask
 from opus_pipelines.flows.traversal import identified, ids
+from tests.campaigns import examples
 from tests.flows.flow_bench import bench_tests, needs_data
 from tests.flows.random_flows import FLOWS
 
@@ -163,7 +164,7 @@ def test_the_difference_is_the_edit_that_a_person_would_name(before: str, after:
     assert [described(operation) for operation in difference(parse(before), parse(after))] == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(FLOWS, FLOWS)
 def test_applying_the_difference_gives_the_other_flow(before: Flow, after: Flow) -> None:
     before = identified(before)

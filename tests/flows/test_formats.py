@@ -9,6 +9,7 @@ from opus_pipelines.flows.expressions import FlowError, Literal
 from opus_pipelines.flows.formats.registry import ALL, FLOW_FORMATS, Feature, flow_format, reduced, written
 from opus_pipelines.flows.model import Call, Flow, Parallel
 from opus_pipelines.flows.traversal import identified
+from tests.campaigns import examples
 from tests.flows.random_flows import FLOWS
 
 TREES = ["python", "bpmn", "camunda", "json", "yaml", "mermaid", "n8n"]
@@ -21,7 +22,7 @@ FREE = Flow(
 )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(FLOWS, st.sampled_from(TREES))
 def test_what_a_format_declares_comes_back(flow: Flow, name: str) -> None:
     form = flow_format(name)

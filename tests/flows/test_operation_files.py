@@ -12,12 +12,13 @@ from opus_pipelines.flows.formats.registry import Feature, reduced
 from opus_pipelines.flows.model import Flow
 from opus_pipelines.flows.operation_files import operation_data, read_operations
 from opus_pipelines.flows.traversal import identified
+from tests.campaigns import examples
 from tests.flows.random_flows import FLOWS
 
 NO_PARALLEL = frozenset(Feature) - {Feature.PARALLEL}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(FLOWS, FLOWS)
 def test_operations_come_back(before: Flow, after: Flow) -> None:
     before, after = identified(reduced(before, NO_PARALLEL)[0]), reduced(after, NO_PARALLEL)[0]
