@@ -8,7 +8,7 @@ output. The optimum of every task is 1.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, pairwise
 
 from opus_pipelines.core.ids import digest
@@ -120,7 +120,8 @@ def tasks() -> tuple[PlanningTask, ...]:
     return tuple(found)
 
 
-def is_valid(task: PlanningTask, plan: Sequence[str]) -> bool:
+@lru_cache(maxsize=1 << 16)
+def is_valid(task: PlanningTask, plan: tuple[str, ...]) -> bool:
     """Returns whether the chain of types is right (OpenAGI's rule)."""
     if not plan or any(model not in MODELS for model in plan):
         return False
@@ -128,7 +129,8 @@ def is_valid(task: PlanningTask, plan: Sequence[str]) -> bool:
     return ends and all(MODELS[a][1] == MODELS[b][0] for a, b in pairwise(plan))
 
 
-def score(task: PlanningTask, plan: Sequence[str]) -> float:
+@lru_cache(maxsize=1 << 18)
+def score(task: PlanningTask, plan: tuple[str, ...]) -> float:
     """Returns the score of a plan from 0 to 1: 0 for a wrong chain, else a quarter and three quarters of its F1.
 
     The F1 is that of the models against the needed ones; a model after one that must follow it does not count.

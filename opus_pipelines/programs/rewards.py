@@ -34,12 +34,12 @@ class BudgetSpent(OpusError):
 class TaskReward(Protocol):
     """A plug-in: the score of a plan for a task, from 0 to 1."""
 
-    def __call__(self, task: PlanningTask, plan: Sequence[str]) -> float:
+    def __call__(self, task: PlanningTask, plan: tuple[str, ...]) -> float:
         """Returns the score."""
         ...
 
 
-def chain_validity(task: PlanningTask, plan: Sequence[str]) -> float:
+def chain_validity(task: PlanningTask, plan: tuple[str, ...]) -> float:
     """Returns 1 where the chain of types is right, else 0 (AutoFlow 1.9)."""
     return float(planning_set.is_valid(task, plan))
 

@@ -222,32 +222,31 @@ class FastRuns:
         """Returns the end of a run."""
         node, own, failures = nodes[0], dict(variables), 0
         for _ in range(max_rounds):
-            value, answer, failed = self._answer(node, own)
-            failures += failed
-            if value is not None:
+            reads = node.reads
+            try:
+                if reads is None:
+                    found = self._asked(node, own)
+                else:
+                    key = own[reads[0]].content if len(reads) == 1 else tuple([own[name].content for name in reads])
+                    found = node.known.get(key) or node.known.setdefault(key, self._asked(node, own))
+            except (KeyError, TypeError):  # a variable that is not there, or a content that cannot be a key
+                found = self._asked(node, own)
+            value, answer, failed = found
+            if failed:
+                failures += 1
+            elif value is not None:
                 own[node.action.variable] = value
-            if not node.targets:
+            targets = node.targets
+            if not targets:
                 return Final(own, True, failures)
             place = 0
-            if len(node.targets) > 1:
+            if len(targets) > 1:
                 known = node.chosen.get(answer)
                 if known is None:
                     known = node.chosen[answer] = choose(answer, node.keys, self._executor.similarity).branch
                 place = known
-            node = nodes[node.targets[place]]
+            node = nodes[targets[place]]
         return Final(own, False, failures)
-
-    def _answer(self, node: _Node, own: dict[str, Value]) -> tuple[Value | None, str, bool]:
-        if node.reads is None:
-            return self._asked(node, own)
-        try:
-            key = tuple(own[name].content for name in node.reads)
-            found = node.known.get(key)
-        except (KeyError, TypeError):  # a variable that is not there, or a content that cannot be a key
-            return self._asked(node, own)
-        if found is None:
-            found = node.known[key] = self._asked(node, own)
-        return found
 
     def _asked(self, node: _Node, own: dict[str, Value]) -> tuple[Value | None, str, bool]:
         outcome = self._executor.answer(Situation("", node.step, 0, (), {}, own), ())
