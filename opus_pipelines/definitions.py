@@ -8,7 +8,7 @@ from typing import Any
 
 import dagster as dg
 
-from assets import forecasts, generation, history, training, wkg
+from assets import forecasts, generation, history, programs, training, wkg
 from assets.specs import key
 from jobs import generate, rebuild, train, watch_history, watch_intakes
 from opus_pipelines.core.settings import Settings
@@ -42,6 +42,7 @@ def build_defs(
             forecasts.forecasts,
             generation.generate,
             training.train_pointer,
+            programs.programs,
         ],
         asset_checks=[wkg.check_mined, wkg.check_embedded],
         jobs=[rebuild.JOB, generate.JOB, train.JOB],

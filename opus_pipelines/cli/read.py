@@ -195,7 +195,8 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     """Write one self-contained HTML page for each contract.
 
     A page shows what to run, what it costs, how confident the ranking is, and what was refused and why. The command
-    prints the files that it wrote, with an index.html where there are several pages.
+    prints the files that it wrote, with an index.html where there are several pages. Where the lake has searches for
+    better workflow programs, `programs.html` shows them with a program before and after.
 
     \b
     Example:
@@ -203,15 +204,20 @@ def report(options: Options, client: str | None, contract: str | None, out: Path
     """
     from opus_pipelines.lake.layout import slug
     from opus_pipelines.reporting.page.contract import contract_pages
-    from opus_pipelines.reporting.page.render import render, render_index
+    from opus_pipelines.reporting.page.render import program_page, render, render_index, render_programs
     from opus_pipelines.reporting.views import connect
 
+    connection = connect(options.lake())
+    programs = program_page(connection) if client is None and contract is None else None
+    has_contracts = bool(connection.execute("SELECT count(*) FROM current_results").fetchall()[0][0])
     pages = [
         (f"{slug(page.head['client'])}__{slug(page.head['contract'])}.html", page)
-        for page in contract_pages(connect(options.lake()), client, contract)
+        for page in (contract_pages(connection, client, contract) if has_contracts or programs is None else ())
     ]
     out.mkdir(parents=True, exist_ok=True)
     written = {name: render(page) for name, page in pages}
+    if programs is not None:
+        written["programs.html"] = render_programs(programs)
     if len(pages) > 1:
         written["index.html"] = render_index(pages)
     for name, text in written.items():

@@ -102,32 +102,33 @@ class EditPolicy:
         step = self.learning_rate * advantage / len(choices)
         for choice in choices:
             _ascend(self.operators, self.operators, choice.operator, step)
-            self.of_phrases += _direction(choice.phrase_features @ self.of_phrases, choice.phrase, step) @ (
+            self.of_phrases += direction(choice.phrase_features @ self.of_phrases, choice.phrase, step) @ (
                 choice.phrase_features
             )
-            self.of_models += _direction(choice.model_features @ self.of_models, choice.model, step) @ (
+            self.of_models += direction(choice.model_features @ self.of_models, choice.model, step) @ (
                 choice.model_features
             )
             places = self.places[self.bank.kinds[choice.model]]
             _ascend(places, places, choice.place, step)
 
     def _edit(self, draft: Draft, generator: np.random.Generator) -> tuple[Edit, Choice]:
-        operator = _draw(self.operators, generator)
+        operator = draw(self.operators, generator)
         has_phrase, has_model = {item.phrase for item in draft}, {item.model for item in draft}
         has = [float(phrase in has_phrase) for phrase in self.bank.phrases]
         of_phrases = np.column_stack([has, np.log1p(self._tried.sum(axis=1))])
-        phrase = _draw(of_phrases @ self.of_phrases, generator)
+        phrase = draw(of_phrases @ self.of_phrases, generator)
         known = [float(model in has_model) for model in self.bank.models]
         of_models = np.column_stack([known, np.log1p(self._tried[phrase]), np.log1p(self._gained)])
-        model = _draw(of_models @ self.of_models, generator)
-        part = _draw(self.places[self.bank.kinds[model]], generator)
+        model = draw(of_models @ self.of_models, generator)
+        part = draw(self.places[self.bank.kinds[model]], generator)
         low, high = part * (len(draft) + 1) / PLACES, (part + 1) * (len(draft) + 1) / PLACES
         place = min(len(draft), int(generator.uniform(low, high)))
         edit = Edit(OPERATORS[operator], place, self.bank.phrases[phrase], self.bank.models[model])
         return edit, Choice(operator, phrase, model, part, of_phrases, of_models)
 
 
-def _draw(logits: Logits, generator: np.random.Generator) -> int:
+def draw(logits: Logits, generator: np.random.Generator) -> int:
+    """Returns an index drawn by the softmax of the logits."""
     weights = np.exp(logits - logits.max())
     total = np.cumsum(weights)
     return int(np.searchsorted(total, generator.uniform(0.0, total[-1]), side="right").clip(0, len(logits) - 1))
@@ -135,10 +136,10 @@ def _draw(logits: Logits, generator: np.random.Generator) -> int:
 
 def _ascend(weights: Logits, logits: Logits, chosen: int, step: float) -> None:
     """Moves weights that are logits themselves along the gradient of the log-probability of `chosen`."""
-    weights += _direction(logits, chosen, step)
+    weights += direction(logits, chosen, step)
 
 
-def _direction(logits: Logits, chosen: int, step: float) -> Logits:
+def direction(logits: Logits, chosen: int, step: float) -> Logits:
     """Returns the gradient of the log-probability of `chosen` by the logits, times the step."""
     shares = np.exp(logits - logits.max())
     moved: Logits = -step * shares / shares.sum()

@@ -45,6 +45,8 @@ DEPS = {
     ],
     "wkg/changes": ["history/implementations", "wkg/cases", "wkg/edges", "wkg/needs", "wkg/tasks"],
     "models/pointer": ["wkg/snapshot"],
+    "programs/searches": [],
+    "programs/curves": ["programs/searches"],
     "forecasts/cases": ["wkg/snapshot"],
     "forecasts/next_steps": ["wkg/snapshot"],
     "generation/intakes": ["wkg/snapshot"],
@@ -188,8 +190,8 @@ def test_assets_and_lineage(nodes: dict) -> None:
 
 
 def test_every_dataset_is_an_asset_with_its_schema(nodes: dict) -> None:
-    # A person decides, and calls `opus evaluate`: no run makes them.
-    by_people = {"decisions", "evaluations/items"}
+    # A person decides, and calls `opus evaluate` and `opus program run`: no run makes them.
+    by_people = {"decisions", "evaluations/items", "programs/runs", "programs/steps"}
     assert set(DATASETS) - by_people <= set(nodes)
     for name, dataset in ((n, d) for n, d in DATASETS.items() if n not in by_people):
         schema = nodes[name].metadata["dagster/column_schema"]

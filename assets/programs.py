@@ -1,0 +1,40 @@
+"""Workflow programs: the planning set's program is improved by reward, and the searches are published."""
+
+from collections.abc import Iterator
+
+import dagster as dg
+from pydantic import Field
+
+from assets.failing import reason_first
+from assets.specs import made, spec
+from opus_pipelines.programs.drafts import program_of
+from opus_pipelines.programs.experiment import Plan, experiment, log_curves, publish, summaries
+from opus_pipelines.programs.planning_set import MANUAL
+from opus_pipelines.training.tracking import Tracking
+from resources.lake import LakeRun
+
+GROUP = "programs"
+
+
+class ImprovePrograms(dg.Config):
+    """Options of the searches."""
+
+    calls: int = Field(2_000, ge=2, description="programs that each search may score")
+    seeds: int = Field(10, ge=1, description="seeds of each method")
+    reward: str = Field("task_score", description="name of the reward")
+
+
+@dg.multi_asset(
+    name="programs",
+    specs=[spec("programs/searches", GROUP), spec("programs/curves", GROUP, ["programs/searches"])],
+)
+@reason_first
+def programs(config: ImprovePrograms, run: LakeRun) -> Iterator[dg.MaterializeResult[None]]:
+    """Improves the manual program by every method, and publishes the rewards on held-out tasks."""
+    plan = Plan(seeds=tuple(range(config.seeds)), calls=config.calls, reward=config.reward)
+    done = experiment(program_of(MANUAL), plan)
+    publish(run.lake, done)
+    log_curves(Tracking(run.lake, run.typed.mlflow), plan, done)
+    means = {one.method: one.mean for one in summaries(done.searches)}
+    yield made("programs/searches", done.id, len(done.searches), held_out=means)
+    yield made("programs/curves", done.id, len(done.curves))

@@ -1,0 +1,146 @@
+"""Generators that are language models: the in-context loop (AutoFlow 1.4), and a LoRA policy over edits (1.5).
+
+The in-context loop shows a model the grammar, the program at the beginning and every (program, reward) so far, and asks
+for a better one. What it writes is run as it is: a text that is no valid program has the reward -2, and its errors go
+into the history. The LoRA policy lets a causal language model choose among edits by the likelihood of their words, so
+that every choice is a valid program, and trains an adapter by REINFORCE with a running baseline.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from opus_pipelines.core.errors import OpusError, SettingsError
+from opus_pipelines.core.model_settings import CausalLm
+from opus_pipelines.flows.expressions import FlowError
+from opus_pipelines.flows.formats.core_text import CoreProgram, parse, write
+from opus_pipelines.language_models.text_answers import Question, TextModel
+from opus_pipelines.programs.drafts import Bank, Draft, Edit, applied, program_of, random_edit
+from opus_pipelines.programs.edit_policy import RunningMoments
+from opus_pipelines.programs.rewards import INVALID, BudgetSpent, Harness
+
+MOST_SHOWN = 8_000  # characters of the history that is shown, the newest kept
+SYSTEM = (
+    "You design workflow programs and revise them by how well they do. An executor follows a program step by step. "
+    "Performance is a number; higher is better. A program has one step a line: name ::: process, decision or terminal "
+    "::: instruction ::: branches. Branches are pairs 'key :: step name': one 'next' for a process, two or more for a "
+    "decision, none for a terminal. Answer with a program only."
+)
+
+
+@dataclass
+class ContextRun:
+    """The best program of an in-context loop, and (reward, error) of every answer."""
+
+    best: CoreProgram
+    reward: float
+    answers: list[tuple[float, str]] = field(default_factory=list)
+
+    @property
+    def valid_share(self) -> float:
+        """The share of the answers that are valid programs."""
+        return sum(reward != INVALID for reward, _ in self.answers) / max(1, len(self.answers))
+
+
+def improve_in_context(model: TextModel, begin: CoreProgram, harness: Harness, epochs: int) -> ContextRun:
+    """Returns the best program after so many answers, or where the calls of the harness are used up."""
+    found = ContextRun(begin, harness.score(begin))
+    history = f"{write(begin)}\nperformance {found.reward:.4f}\n"
+    for epoch in range(epochs):
+        user = f"{history[-MOST_SHOWN:]}\nGive a new workflow in the same form. Attempt {epoch + 1}."
+        text = model.ask(Question(SYSTEM, user, temperature=1.0, max_tokens=1_024)).text
+        try:
+            program, error = parse(text), ""
+            reward = harness.score(program)
+        except FlowError as failed:
+            reward, error = INVALID, str(failed)[:300]
+        except BudgetSpent:
+            break
+        found.answers.append((reward, error))
+        history += f"{text[:2_000]}\nperformance {reward:.4f} {error}\n"
+        if reward > found.reward:
+            found.best, found.reward = program, reward
+    return found
+
+
+class LoraEdits:
+    """A method of `search.improve`: a causal language model with a LoRA adapter chooses among random edits."""
+
+    def __init__(self, bank: Bank, seed: int, settings: CausalLm, candidates: int = 8) -> None:
+        import torch
+
+        from opus_pipelines.language_models.transformer import load, with_adapter
+
+        if settings.path is None:
+            raise SettingsError("the LoRA policy needs [causal_lm] path, a folder with a model")
+        torch.manual_seed(seed)
+        self._base = load(settings.path, settings.max_prompt_tokens)
+        self._model: Any = with_adapter(self._base.model, settings.lora_rank)
+        weights = [weight for weight in self._model.parameters() if weight.requires_grad]
+        self._optimizer = torch.optim.AdamW(weights, lr=settings.learning_rate)
+        self._bank, self._generator = bank, np.random.default_rng(seed)
+        self._candidates, self._moments = candidates, RunningMoments()
+        self._last: tuple[list[list[int]], int, int] | None = None
+
+    def propose(self, best: Draft) -> Draft:
+        """Returns the draft after the edit that the model drew by the likelihood of its words."""
+        import torch
+
+        edits = [random_edit(best, self._bank, self._generator) for _ in range(self._candidates)]
+        rows, prompt = self._rows(best, edits)
+        with torch.no_grad():
+            weights = torch.softmax(self._scores(rows, prompt), 0).double().numpy()
+        chosen = int(self._generator.choice(len(edits), p=weights / weights.sum()))
+        self._last = rows, prompt, chosen
+        return applied(best, edits[chosen])
+
+    def chance(self) -> float:
+        """Returns the probability that the model gives now to the edit that it chose last; 0 before the first."""
+        import torch
+
+        if self._last is None:
+            return 0.0
+        rows, prompt, chosen = self._last
+        with torch.no_grad():
+            return float(torch.softmax(self._scores(rows, prompt), 0)[chosen])
+
+    def learn(self, gain: float) -> None:
+        """Takes one step of the gradient for the last choice. Raises OpusError where the loss is not finite."""
+        import torch
+
+        advantage = self._moments.advantage(gain)
+        self._moments.add(gain)
+        if self._last is None or advantage == 0.0:
+            return
+        rows, prompt, chosen = self._last
+        loss = -advantage * torch.log_softmax(self._scores(rows, prompt), 0)[chosen]
+        if not torch.isfinite(loss):
+            raise OpusError("the loss of the LoRA policy is not finite; lower [causal_lm] learning_rate")
+        self._optimizer.zero_grad()
+        loss.backward()
+        self._optimizer.step()
+
+    def _rows(self, best: Draft, edits: Sequence[Edit]) -> tuple[list[list[int]], int]:
+        """The tokens of the prompt with those of each edit, and the number of the prompt's tokens."""
+        tokenizer = self._base.tokenizer
+        text = f"Program:\n{write(program_of(best))[-2_000:]}Edit: "
+        prompt = list(tokenizer(text, add_special_tokens=True)["input_ids"])[-self._base.max_prompt_tokens :]
+        words = [f"{e.operator} {e.place} {e.phrase} {e.model}" for e in edits]
+        return [[*prompt, *tokenizer(one, add_special_tokens=False)["input_ids"]] for one in words], len(prompt)
+
+    def _scores(self, rows: list[list[int]], prompt: int) -> Any:
+        """The mean log-probability of the tokens of each edit, (candidates,)."""
+        import torch
+
+        from opus_pipelines.language_models.transformer import quiet
+
+        longest = max(map(len, rows))
+        ids = torch.tensor([row + [self._base.end] * (longest - len(row)) for row in rows], device=self._model.device)
+        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows], device=self._model.device)
+        with quiet():
+            logits = self._model(input_ids=ids, attention_mask=mask).logits
+        shares = torch.log_softmax(logits[:, prompt - 1 : -1], -1)
+        taken = shares.gather(2, ids[:, prompt:, None])[..., 0] * mask[:, prompt:]
+        return (taken.sum(1) / mask[:, prompt:].sum(1)).cpu()
