@@ -119,10 +119,10 @@ class CausalText:
     name = "causal_lm"
 
     def __init__(self, settings: CausalLm) -> None:
-        from opus_pipelines.language_models.transformer import base_hash, load
-
         if settings.path is None:
             raise SettingsError("the model causal_lm needs [causal_lm] path, a folder with a model")
+        from opus_pipelines.language_models.transformer import base_hash, load
+
         self.version = base_hash(settings.path)[:12]
         self._model = load(settings.path, settings.max_prompt_tokens)
 

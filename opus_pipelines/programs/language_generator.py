@@ -69,12 +69,12 @@ class LoraEdits:
     """A method of `search.improve`: a causal language model with a LoRA adapter chooses among random edits."""
 
     def __init__(self, bank: Bank, seed: int, settings: CausalLm, candidates: int = 8) -> None:
+        if settings.path is None:
+            raise SettingsError("the LoRA policy needs [causal_lm] path, a folder with a model")
         import torch
 
         from opus_pipelines.language_models.transformer import load, with_adapter
 
-        if settings.path is None:
-            raise SettingsError("the LoRA policy needs [causal_lm] path, a folder with a model")
         torch.manual_seed(seed)
         self._base = load(settings.path, settings.max_prompt_tokens)
         self._model: Any = with_adapter(self._base.model, settings.lora_rank)
